@@ -272,7 +272,7 @@ func (o *ours) sound() bool {
 }
 
 func knownEvent(event dispatch.Event) bool {
-	for _, row := range dispatch.Table {
+	for _, row := range dispatch.Table() {
 		if _, ok := row[event]; ok {
 			return true
 		}

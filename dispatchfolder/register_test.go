@@ -143,7 +143,7 @@ func TestAListWithFaults(t *testing.T) {
 // Every event of the machine has a line type.
 func TestEveryEventHasAType(t *testing.T) {
 	seen := map[string]bool{}
-	for _, event := range dispatch.Table.Events() {
+	for _, event := range dispatch.Table().Events() {
 		seen[TypeOf(event)] = true
 	}
 	if len(seen) != 11 {

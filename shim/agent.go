@@ -159,6 +159,12 @@ func (k *keeper) reap(agent int) {
 				k.endTimer.Stop()
 			}
 			k.mu.Unlock()
+			// Most agents leave no process behind. Then sweep need not look for one.
+			if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err == syscall.ECHILD {
+				close(k.alone)
+				close(k.ended)
+				return
+			}
 			close(k.ended)
 		}
 	}
@@ -189,16 +195,15 @@ func (k *keeper) end(grace time.Duration) error {
 	k.ordered, k.endBy = true, by
 	k.endTimer = time.AfterFunc(grace, k.kill)
 	if first && grace > 0 {
-		signalAll(k.tree(), syscall.SIGTERM)
+		signalAll(k.living(), syscall.SIGTERM)
 	}
 	return nil
 }
 
 func (k *keeper) kill() {
 	killCgroup(k.record.Cgroup)
-	// The agent first: after its end, sweep ends the others until none is left.
+	// Only the agent: after its end, sweep ends the others until none is left.
 	signalProcess(k.record.AgentPID, k.record.AgentStart, syscall.SIGKILL)
-	signalAll(k.tree(), syscall.SIGKILL)
 }
 
 // interrupt sends SIGINT to the agent's process group, like Ctrl-C.

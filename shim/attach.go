@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -29,7 +28,7 @@ func Adopt(ctx context.Context, folder string, fence uint64) (*Handle, Status, e
 }
 
 // attach connects to a living shim, or returns the state according to the folder.
-func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
+func attach(ctx context.Context, folder string, fence uint64) (*os.File, *Status, error) {
 	pause, deadline := attachPause, time.Now().Add(attachPatience)
 	var last error
 	for {
@@ -53,7 +52,7 @@ func attach(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *S
 // errBusy: the folder is locked, but its shim does not answer now.
 var errBusy = errors.New("the shim is there but does not answer; if this goes on, kill it (its pid is in agent.json) and adopt again")
 
-func attachOnce(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
+func attachOnce(ctx context.Context, folder string, fence uint64) (*os.File, *Status, error) {
 	if st, err := ended(folder, fence); st != nil || err != nil {
 		return nil, st, err
 	}
@@ -136,7 +135,7 @@ func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error
 }
 
 // knock connects to the shim that holds the lock.
-func knock(ctx context.Context, folder string, fence uint64) (*net.UnixConn, *Status, error) {
+func knock(ctx context.Context, folder string, fence uint64) (*os.File, *Status, error) {
 	r, err := readAgent(folder)
 	if err != nil && !errors.As(err, new(*damaged)) {
 		return nil, nil, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -13,7 +12,7 @@ import (
 
 // client is the daemon's side of one connection to a shim.
 type client struct {
-	conn *net.UnixConn
+	conn *os.File
 	size func(int64) // the spool grew
 
 	writing sync.Mutex
@@ -23,18 +22,16 @@ type client struct {
 	broken  error
 }
 
-func newClient(conn *net.UnixConn, size func(int64)) *client {
+func newClient(conn *os.File, size func(int64)) *client {
 	return &client{conn: conn, size: size, next: 1, waiting: map[uint64]chan answer{}}
 }
 
 // dial connects to the socket at path and sends hello.
-func dial(ctx context.Context, path string, fence uint64) (*net.UnixConn, *Status, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", path)
+func dial(ctx context.Context, path string, fence uint64) (*os.File, *Status, error) {
+	conn, err := connect(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	conn := c.(*net.UnixConn) // what "unix" gives
 	if uid, _, err := peerOf(conn); err != nil || uid != os.Getuid() {
 		conn.Close()
 		return nil, nil, fmt.Errorf("the socket %s is served by another user: remove it", path)
@@ -146,7 +143,7 @@ func brokenBy(err error) error {
 	switch {
 	case errors.As(err, &fenced), errors.Is(err, ErrEnded):
 		return err
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+	case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 		return errBroken
 	}
 	return fmt.Errorf("%w: %w", errBroken, err)

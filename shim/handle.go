@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -28,7 +27,7 @@ type Handle struct {
 	err    error         // *Fenced, or why the state is unknown
 }
 
-func newHandle(folder string, fence uint64, conn *net.UnixConn, st Status) *Handle {
+func newHandle(folder string, fence uint64, conn *os.File, st Status) *Handle {
 	h := &Handle{
 		folder: folder, fence: fence, size: st.SpoolBytes,
 		done: make(chan struct{}), closed: make(chan struct{}), ran: make(chan struct{}), change: make(chan struct{}),
@@ -90,7 +89,7 @@ func (h *Handle) run() {
 
 // again reconnects. It waits without a limit for a living shim that does not answer, because the
 // session has not ended.
-func (h *Handle) again(ctx context.Context) (*net.UnixConn, *Status, error) {
+func (h *Handle) again(ctx context.Context) (*os.File, *Status, error) {
 	h.mu.Lock()
 	h.client = nil
 	h.mu.Unlock()

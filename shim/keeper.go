@@ -3,7 +3,6 @@ package shim
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -36,7 +35,7 @@ type keeper struct {
 
 	mu       sync.Mutex
 	peers    map[*peer]bool
-	listener *net.UnixListener
+	listener *os.File
 	bound    os.FileInfo // the socket as it was created
 	fence    uint64
 	told     *answer // the final answer, for later connections
@@ -84,7 +83,7 @@ func (k *keeper) start(l *launchSpec) error {
 	if err := k.listen(); err != nil {
 		return err
 	}
-	k.record.Socket = k.listener.Addr().String()
+	k.record.Socket = k.listener.Name()
 	if err := writeRecord(k.folder, agentFile, "", &k.record); err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (k *keeper) look() {
 	if !quiet || l == nil {
 		return
 	}
-	if now, err := os.Lstat(l.Addr().String()); err == nil && os.SameFile(now, bound) {
+	if now, err := os.Lstat(l.Name()); err == nil && os.SameFile(now, bound) {
 		return
 	}
 	if err := k.listen(); err != nil {
@@ -209,19 +208,18 @@ func (k *keeper) look() {
 	l.Close()
 }
 
-// sweep ends the processes that the agent left behind, until the kernel reports no child and no
-// process has the mark.
+// sweep ends the processes that the agent left behind, until the kernel reports no child. Without a subreaper
+// that is not enough: then no process may have the mark, either.
 func (k *keeper) sweep() {
 	k.letFinish()
 	alone := k.alone
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
-		rest := k.tree()
-		if len(rest) == 0 {
-			select {
-			case <-k.alone:
-				return
-			default: // a zombie that is being reaped, or a child started this instant
-			}
+		if haveSubreaper && closed(k.alone) {
+			return
+		}
+		rest := k.living()
+		if len(rest) == 0 && closed(k.alone) { // otherwise a zombie is being reaped, or a child started this instant
+			return
 		}
 		k.mu.Lock()
 		k.swept = join(k.swept, rest)
@@ -258,17 +256,18 @@ func (k *keeper) letFinish() {
 	}
 }
 
-// tree returns the living processes of the agent's tree, including the agent.
-func (k *keeper) tree() []Process {
-	all, err := processes()
-	if err != nil {
-		return nil
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
-	self := os.Getpid()
-	found := below(all, self)
-	found = withDescendants(all, join(found, marked(all, k.record.Mark, k.record.AgentStart)))
-	return without(all, found, self)
 }
+
+// processTable is a variable so that a test can count how often a shim reads the whole table. All shims of a team
+// may end at a time, so each reads only its own tree where the kernel shows that.
+var processTable = processes
 
 // bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {

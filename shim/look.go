@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -287,8 +286,7 @@ func notOurs(info os.FileInfo, forbidden os.FileMode) string {
 func refuses(ctx context.Context, path string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "unix", path)
+	c, err := connect(ctx, path)
 	if err != nil {
 		return errors.Is(err, syscall.ECONNREFUSED)
 	}

@@ -1,14 +1,11 @@
 package shim
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -32,10 +29,10 @@ func Intercept() {
 	}
 }
 
-// A session's start waits for its shim, and a shim needs little of this program. Packages are
-// initialized by import path if imports leave the order open, so this branches off before most of
-// them: one library alone takes 14 ms. If that order changes, it is only slower, because main calls
-// Intercept, too.
+// A session's start waits for its shim, and a shim needs little of this program. Go initializes packages in the order
+// of their import paths, each as soon as all that it imports are initialized. So this runs before most of them, as long
+// as this package imports none that itself comes late: not net (see socket.go), and not runtime/debug. A test counts
+// what is allocated until here. If that order changes, it is only slower, because main calls Intercept, too.
 func init() { Intercept() } //nolint:gochecknoinits // see above: main is too late
 
 // Main runs the shim: args are the session's name and its folder, and descriptor 3 is a socket for
@@ -79,8 +76,6 @@ func (k *keeper) run() error {
 	k.crash("started")
 	launch.Env, launch.Input = nil, nil
 	k.serve(first, launch.Fence)
-	// What the start needed is garbage now. Neither the start nor a short session waits for that.
-	time.AfterFunc(memoryPause, debug.FreeOSMemory)
 	k.crash("replied")
 
 	k.attend()
@@ -91,16 +86,13 @@ func (k *keeper) run() error {
 	return nil
 }
 
-func receiveLaunch() (*launchSpec, *net.UnixConn, error) {
-	f := os.NewFile(launchFD, "launch")
-	c, err := net.FileConn(f)
-	f.Close()
-	if err != nil {
-		return nil, nil, fmt.Errorf("the shim is started by Fairlead, not by hand: %w", err)
+func receiveLaunch() (*launchSpec, *os.File, error) {
+	conn, err := polled(launchFD, "launch")
+	if err == nil {
+		_, _, err = peerOf(conn)
 	}
-	conn, ok := c.(*net.UnixConn)
-	if !ok {
-		return nil, nil, errors.New("the shim is started by Fairlead, not by hand: descriptor 3 is no unix socket")
+	if err != nil {
+		return nil, nil, fmt.Errorf("the shim is started by Fairlead, not by hand: descriptor 3 is no unix socket: %w", err)
 	}
 	var o order
 	_ = conn.SetReadDeadline(time.Now().Add(attachPatience))

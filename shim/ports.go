@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,12 +126,17 @@ func lockByte(f *os.File, n int) (bool, error) {
 
 // portFree reports whether a program on this machine can listen on a port of the loopback addresses.
 func portFree(port int) bool {
-	for _, host := range []string{"127.0.0.1", "::1"} {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	name := "port " + strconv.Itoa(port)
+	for _, at := range []unix.Sockaddr{&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}, &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}} {
+		family := unix.AF_INET
+		if _, is6 := at.(*unix.SockaddrInet6); is6 {
+			family = unix.AF_INET6
+		}
+		l, err := listening(family, at, name)
 		switch {
 		case err == nil:
 			l.Close()
-		case host == "::1" && (errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT)): // without IPv6
+		case family == unix.AF_INET6 && (errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EAFNOSUPPORT)): // without IPv6
 		default:
 			return false
 		}

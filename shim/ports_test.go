@@ -14,6 +14,7 @@ import (
 func portsAgent(t *testing.T, folder string, count int, forWhom string) (*Handle, []string) {
 	t.Helper()
 	spec := agent(t, "ports")
+	spec.Session = filepath.Base(folder) + "-1"
 	spec.Env = append(spec.Env, "PORT_1=1", "PORT_99=kept")
 	spec.Ports = PortLease{Count: count, For: forWhom}
 	h := start(t, folder, spec)

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -63,8 +61,18 @@ func environOf(pid int) []byte {
 
 func appendEnviron(buf []byte, pid int) []byte { return append(buf, environOf(pid)...) }
 
-// living returns what a status shows of the tree. A process may have left it, so all are looked at.
-func (k *keeper) living() []Process { return k.tree() }
+// living returns the living processes of the agent's tree, including the agent. A process may have left the tree, so
+// all are looked at.
+func (k *keeper) living() []Process {
+	all, err := processTable()
+	if err != nil {
+		return nil
+	}
+	self := os.Getpid()
+	found := below(all, self)
+	found = withDescendants(all, join(found, marked(all, k.record.Mark, k.record.AgentStart)))
+	return without(all, found, self)
+}
 
 func environAfterArgs(raw []byte) []byte {
 	if len(raw) < 4 {
@@ -131,21 +139,17 @@ func closeInherited(keep int) {
 }
 
 // peerOf returns the user and the process at the other end of a unix socket.
-func peerOf(c *net.UnixConn) (uid, pid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, 0, err
-	}
+func peerOf(c *os.File) (uid, pid int, err error) {
 	uid = -1
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptXucred(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
-		if inner = err; err == nil {
+	err = control(c, func(fd int) error {
+		cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
+		if err == nil {
 			uid = int(cred.Uid)
-			pid, inner = unix.GetsockoptInt(int(fd), unix.SOL_LOCAL, unix.LOCAL_PEERPID)
+			pid, err = unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 		}
+		return err
 	})
-	return uid, pid, errors.Join(err, inner)
+	return uid, pid, err
 }
 
 // dataSync: Sync is F_FULLFSYNC here, which also empties the disk's own cache.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -89,15 +88,16 @@ func parseStat(line []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil && p.PID > 0 && p.parent >= 0
 }
 
-// living returns what a status shows of the tree. It is asked for often, by all shims of a team at a time, so it does
-// not read the whole process table: every process of the tree stays below the shim, which is a subreaper.
+// living returns the living processes of the agent's tree, including the agent. It is asked for often, by all shims of
+// a team at a time, so it does not read the whole process table: every process of the tree stays below the shim, which
+// is a subreaper.
 func (k *keeper) living() []Process { return descendants(os.Getpid()) }
 
 // descendants returns the living descendants of root, without root. The kernel lists the children of each
 // thread; where it does not, the whole process table is read.
 func descendants(root int) []Process {
 	if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); err != nil {
-		all, _ := processes() // none: nothing is known of the tree
+		all, _ := processTable() // none: nothing is known of the tree
 		return below(all, root)
 	}
 	var found []Process
@@ -229,37 +229,27 @@ func closeInherited(keep int) {
 }
 
 // peerOf returns the user and the process at the other end of a unix socket.
-func peerOf(c *net.UnixConn) (uid, pid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, 0, err
-	}
+func peerOf(c *os.File) (uid, pid int, err error) {
 	uid = -1
-	var inner error
-	err = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if inner = err; err == nil {
+	err = control(c, func(fd int) error {
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err == nil {
 			uid, pid = int(cred.Uid), int(cred.Pid)
 		}
+		return err
 	})
-	return uid, pid, errors.Join(err, inner)
+	return uid, pid, err
 }
 
 // dataSync syncs a file's content and length to disk.
 func dataSync(f *os.File) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	err = raw.Control(func(fd uintptr) {
+	return control(f, func(fd int) error {
 		for {
-			if inner = unix.Fdatasync(int(fd)); inner != unix.EINTR {
-				return
+			if err := unix.Fdatasync(fd); err != unix.EINTR {
+				return err
 			}
 		}
 	})
-	return errors.Join(err, inner)
 }
 
 // reserve allocates disk space for a file in advance; errors are ignored.

@@ -3,7 +3,6 @@ package shim
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -12,7 +11,7 @@ import (
 
 // peer is one connection of a daemon.
 type peer struct {
-	conn  *net.UnixConn
+	conn  *os.File
 	fence uint64
 	out   chan answer   // queued answers
 	grew  chan struct{} // capacity 1: the spool grew; only the newest size is sent
@@ -33,11 +32,10 @@ func (k *keeper) listen() error {
 		return err
 	}
 	_ = os.Remove(path)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	l, err := listenAt(path) // unlisten removes the path if it is still this socket's
 	if err != nil {
 		return fmt.Errorf("make the shim's socket: %w", err)
 	}
-	l.SetUnlinkOnClose(false) // only if it is still ours: see unlisten
 	info, err := os.Lstat(path)
 	if err != nil {
 		l.Close()
@@ -61,22 +59,22 @@ func (k *keeper) unlisten() {
 	if l == nil {
 		return
 	}
-	if now, err := os.Lstat(l.Addr().String()); err == nil && os.SameFile(now, bound) {
-		os.Remove(l.Addr().String())
+	if now, err := os.Lstat(l.Name()); err == nil && os.SameFile(now, bound) {
+		os.Remove(l.Name())
 	}
 	l.Close()
 }
 
 // serve answers on the connection of the launch and on the socket.
-func (k *keeper) serve(first *net.UnixConn, fence uint64) {
+func (k *keeper) serve(first *os.File, fence uint64) {
 	go k.converse(k.admit(first, fence, 1))
 	go k.accept(k.listener)
 }
 
-func (k *keeper) accept(l *net.UnixListener) {
+func (k *keeper) accept(l *os.File) {
 	for {
-		c, err := l.AcceptUnix()
-		if errors.Is(err, net.ErrClosed) {
+		c, err := accept(l)
+		if errors.Is(err, os.ErrClosed) {
 			return
 		}
 		if err != nil { // out of descriptors or memory: both pass
@@ -94,7 +92,7 @@ func (k *keeper) accept(l *net.UnixListener) {
 
 // greet reads the first order of a connection, which must contain the daemon's epoch. pid is the process that
 // connected.
-func (k *keeper) greet(c *net.UnixConn, pid int) {
+func (k *keeper) greet(c *os.File, pid int) {
 	from := k.callerOf(pid) // before anything is read: a PID can be reused later
 	var o order
 	_ = c.SetReadDeadline(time.Now().Add(writeTimeout))
@@ -162,7 +160,7 @@ func (k *keeper) obey(fence uint64) error {
 }
 
 // admit answers a hello and subscribes the connection to events; nil if there are too many.
-func (k *keeper) admit(c *net.UnixConn, fence, id uint64) *peer {
+func (k *keeper) admit(c *os.File, fence, id uint64) *peer {
 	p := &peer{conn: c, fence: fence, out: make(chan answer, answersMax), grew: make(chan struct{}, 1), over: make(chan struct{})}
 	st := k.status()
 	p.out <- answer{ID: id, Version: protocolVersion, Status: &st} // before any event

@@ -24,7 +24,6 @@ const (
 	writeTimeout        = 10 * time.Second       // a daemon that was stopped must not hold the shim up
 	tellTimeout         = time.Second            // the exit is on disk, where it can be read later
 	socketLook          = time.Second            // how soon a runtime folder that vanished is made again
-	memoryPause         = 200 * time.Millisecond // after a start, before its memory is given back
 	attachPatience      = 10 * time.Second       // a shim that holds the lock but does not answer this long is stuck
 	attachPause         = time.Millisecond       // first pause between two looks; doubles up to attachPauseMax
 	attachPauseMax      = 100 * time.Millisecond //

@@ -75,14 +75,8 @@ func agentMain(mode string, args []string) {
 		ignoreTerm()
 		fmt.Println("ready")
 		forever()
-	case "syncs": // starts an agent in a folder as a shim does, and prints how often it synced
-		n := 0
-		fsync = func(f *os.File) error { n++; return f.Sync() }
-		s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/true"}, NoCgroup: true}
-		k := &keeper{folder: args[0], peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
-		err := k.start(s.launch())
-		fmt.Println(n, err)
-		k.unlisten()
+	case "costs":
+		costs(args[0])
 	case "hang":
 		fmt.Println("ready")
 		forever()
@@ -173,6 +167,22 @@ func agent(t testing.TB, args ...string) Spec {
 		Session: "t-1", Workspace: t.Name(), Fence: 1, Env: os.Environ(), Grace: 5 * time.Second,
 		Argv: append([]string{self(t), "__agent"}, args...),
 	}
+}
+
+// costs runs an agent in a folder as a shim does, and prints how often it synced and read the process table.
+func costs(folder string) {
+	n, looks := 0, 0
+	fsync = func(f *os.File) error { n++; return f.Sync() }
+	processTable = func() ([]Process, error) { looks++; return processes() }
+	s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/sleep", "3600"}, NoCgroup: true}
+	k := &keeper{folder: folder, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
+	err := k.start(s.launch())
+	started := n
+	_ = k.end(0)
+	<-k.ended
+	k.sweep()
+	k.bury()
+	fmt.Println(started, n-started, looks, err)
 }
 
 func start(t testing.TB, folder string, s Spec) *Handle {

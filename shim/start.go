@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -69,7 +68,7 @@ func noFolder(err error) error {
 }
 
 // spawn starts the shim's process and returns the daemon's end of the socket.
-func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
+func spawn(folder string, spec *Spec) (*os.File, error) {
 	exe := spec.Exe
 	if exe == "" {
 		var err error
@@ -106,7 +105,7 @@ func spawn(folder string, spec *Spec) (*net.UnixConn, error) {
 	return ours, nil
 }
 
-func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
+func socketPair() (ours *os.File, theirs *os.File, err error) {
 	syscall.ForkLock.RLock() // no fork may happen between creation and close-on-exec
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -114,22 +113,20 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 		unix.CloseOnExec(fds[1])
 	}
 	syscall.ForkLock.RUnlock()
+	if err == nil {
+		theirs = os.NewFile(uintptr(fds[1]), "shim")
+		if ours, err = polled(fds[0], "daemon"); err != nil {
+			theirs.Close()
+		}
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
 	}
-	theirs = os.NewFile(uintptr(fds[1]), "shim")
-	f := os.NewFile(uintptr(fds[0]), "daemon")
-	defer f.Close()
-	c, err := net.FileConn(f)
-	if err != nil {
-		theirs.Close()
-		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
-	}
-	return c.(*net.UnixConn), theirs, nil // FileConn gives what the descriptor is
+	return ours, theirs, nil
 }
 
 // launch sends the spec and waits for the answer.
-func launch(ctx context.Context, conn *net.UnixConn, spec *Spec) (*Status, error) {
+func launch(ctx context.Context, conn *os.File, spec *Spec) (*Status, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	var a answer

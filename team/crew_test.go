@@ -23,7 +23,7 @@ func note(ch Change) {
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
 	rows := slices.Concat([]string{"X8", "C14", "E1", "E2", "E3", "J1", "X5", "X9"}, machinetest.Numbered("W", 15), machinetest.Numbered("D", 11))
-	coverage.Main(m, rows, machinetest.Table{Rows: session.Table.Rows()})
+	coverage.Main(m, rows, machinetest.Table{Rows: session.Table().Rows()})
 }
 
 // crewWorld is a team for stories that are told step by step.

@@ -344,5 +344,5 @@ func (d *draft) mustEnd(a *Agent, why ending, now bool) {
 
 // look finds a rule for the agent's session.
 func (d *draft) look(a *Agent, event session.Event) (machine.Rule[session.Phase, session.Act], error) {
-	return session.Table.Look("session of "+a.Name, a.phase(), event)
+	return session.Table().Look("session of "+a.Name, a.phase(), event)
 }

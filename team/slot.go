@@ -239,7 +239,7 @@ func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
 	if a.step != "" {
 		entity, state = poolEntity, session.None
 	}
-	rule, err := session.Table.Look("the line of "+a.Name, state, event)
+	rule, err := session.Table().Look("the line of "+a.Name, state, event)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ type asset struct {
 // version, where a browser keeps them. It needs no token: the files are the
 // same for everyone, and reveal nothing.
 func Handler() http.Handler {
-	assets, home := load()
+	prepared := sync.OnceValues(load) // most runs and many daemons show no page
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", Policy)
@@ -85,6 +85,7 @@ func Handler() http.Handler {
 		if name == "" {
 			name = "index.html"
 		}
+		assets, home := prepared()
 		a, ok := assets[name]
 		if !ok {
 			http.Error(w, "there is no such page; Mission Control is at /", http.StatusNotFound)
@@ -115,7 +116,7 @@ func Handler() http.Handler {
 }
 
 // load prepares the embedded files. A file of a type that is not served is a bug, which the first test
-// that makes a Handler finds.
+// of a Handler finds.
 func load() (assets map[string]asset, home string) {
 	all, home, err := files()
 	if err != nil {

@@ -36,17 +36,17 @@ func described(name, promise string, table interface {
 // Machines lists the machines of a team, in reading order.
 func Machines() []Machine {
 	return []Machine{
-		described("control", "No session starts that the newest desired state does not ask for.", control.Table),
-		described("session", "A slot has at most one session, and it is in the journal before its process exists.", session.Table),
-		described("presence", "An agent is alive only by a report of the lead's open session, and no document is ever deleted.", crew.Table),
-		described("lead", "A summon or a wake ends with a report, with a timeout, or with the lead's session.", crew.LeadTable),
-		described("workflow", "No step starts before the steps that it needs are done, and no finished step is repeated unless a gate or a person sends the run back.", workflow.Table),
-		described("run", "Every cancel, pause and resume of a run names its actor; the state of a run follows from its steps.", workflow.RunTable),
-		described("dispatch", "At most one conversation of a dispatch is open, every input has its own number, and the numbers have no gaps.", dispatch.Table),
-		described("turn", "At most one agent of a channel is ACTIVE or WAITING.", channel.Table),
-		described("message", "A person's message is delivered to an agent, and ends as answered or lapsed.", channel.MessageTable),
-		described("question", "Every question ends as told or withdrawn, and records which.", question.Table),
-		described("notice", "A receiver of notices is sent each matter once, and a cause of failure is journaled once.", notice.Table),
+		described("control", "No session starts that the newest desired state does not ask for.", control.Table()),
+		described("session", "A slot has at most one session, and it is in the journal before its process exists.", session.Table()),
+		described("presence", "An agent is alive only by a report of the lead's open session, and no document is ever deleted.", crew.Table()),
+		described("lead", "A summon or a wake ends with a report, with a timeout, or with the lead's session.", crew.LeadTable()),
+		described("workflow", "No step starts before the steps that it needs are done, and no finished step is repeated unless a gate or a person sends the run back.", workflow.Table()),
+		described("run", "Every cancel, pause and resume of a run names its actor; the state of a run follows from its steps.", workflow.RunTable()),
+		described("dispatch", "At most one conversation of a dispatch is open, every input has its own number, and the numbers have no gaps.", dispatch.Table()),
+		described("turn", "At most one agent of a channel is ACTIVE or WAITING.", channel.Table()),
+		described("message", "A person's message is delivered to an agent, and ends as answered or lapsed.", channel.MessageTable()),
+		described("question", "Every question ends as told or withdrawn, and records which.", question.Table()),
+		described("notice", "A receiver of notices is sent each matter once, and a cause of failure is journaled once.", notice.Table()),
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"regexp"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // renamed maps the former path of a route to its present path. Former paths work for one more
@@ -39,7 +39,7 @@ var renamed = map[string]string{
 // deprecatedSince is the value of the Deprecation header (RFC 9745): 2026-11-23 00:00 UTC.
 const deprecatedSince = "@1795392000"
 
-var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
+var pathVariable = lazy.Regexp(`\{(\w+)\}`)
 
 // formerKey marks the context of a request that came to a former path; the value is that path.
 type formerKey struct{}
@@ -48,7 +48,7 @@ type formerKey struct{}
 // Link of the answer say that the path has changed.
 func forward(mux *http.ServeMux, old, now string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		escaped := api.Base + pathVariable.ReplaceAllStringFunc(now, func(v string) string {
+		escaped := api.Base + pathVariable().ReplaceAllStringFunc(now, func(v string) string {
 			return url.PathEscape(r.PathValue(v[1 : len(v)-1]))
 		})
 		path, err := url.PathUnescape(escaped)

@@ -85,8 +85,8 @@ func TestFormerPathsKeepTheRequest(t *testing.T) {
 func formerPath(path string) (pattern, former string) {
 	at, query, _ := strings.Cut(path, "?")
 	for old, now := range renamed {
-		names := pathVariable.FindAllStringSubmatch(now, -1)
-		values := regexp.MustCompile("^" + pathVariable.ReplaceAllString(regexp.MustCompile(`[.]`).ReplaceAllString(now, `\.`), "([^/]+)") + "$").FindStringSubmatch(at)
+		names := pathVariable().FindAllStringSubmatch(now, -1)
+		values := regexp.MustCompile("^" + pathVariable().ReplaceAllString(regexp.MustCompile(`[.]`).ReplaceAllString(now, `\.`), "([^/]+)") + "$").FindStringSubmatch(at)
 		if values == nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -175,7 +176,7 @@ func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Req
 const noLimit = -1
 
 // routes returns the mux of all routes and the OpenAPI document.
-func (s *Server) routes() (*http.ServeMux, []byte) {
+func (s *Server) routes() (*http.ServeMux, func() []byte) {
 	mux := http.NewServeMux()
 	h := humago.NewWithPrefix(mux, api.Base, s.huma())
 	allowed := map[string][]string{}
@@ -194,7 +195,7 @@ func (s *Server) routes() (*http.ServeMux, []byte) {
 	document := describe(h)
 	mux.HandleFunc("GET "+api.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
-		w.Write(document)
+		w.Write(document())
 	})
 	allowed["/openapi.json"] = []string{http.MethodGet}
 	for _, path := range slices.Sorted(maps.Keys(allowed)) {
@@ -259,10 +260,10 @@ func (s *Server) huma() huma.Config {
 // orNull lists the fields that point to a value that may be missing; huma does not detect these.
 var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}, "Fact": {"usage"}}
 
-// describe writes the OpenAPI document. It adds the messages of the streams, because no route
+// describe completes the OpenAPI document, and returns what writes it on first use. It adds the messages of the streams, because no route
 // returns one as a whole. Answers may have additional fields: every version adds some. Requests may
 // not, so that a misspelt field is reported.
-func describe(h huma.API) []byte {
+func describe(h huma.API) func() []byte {
 	schemas := h.OpenAPI().Components.Schemas
 	for _, t := range []reflect.Type{reflect.TypeFor[api.Change](), reflect.TypeFor[api.Output](), reflect.TypeFor[api.Ended](), reflect.TypeFor[api.Bye]()} {
 		schemas.Schema(t, true, t.Name())
@@ -279,14 +280,16 @@ func describe(h huma.API) []byte {
 			schema.Properties[field] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: to.Ref}, {Type: "null"}}, Description: to.Description}
 		}
 	}
-	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
-	if err != nil {
-		panic(fmt.Sprintf("api: the OpenAPI document cannot be written: %v", err))
-	}
-	return append(document, '\n')
+	return sync.OnceValue(func() []byte {
+		document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
+		if err != nil {
+			panic(fmt.Sprintf("api: the OpenAPI document cannot be written: %v", err))
+		}
+		return append(document, '\n')
+	})
 }
 
 // OpenAPI returns the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
 func OpenAPI() ([]byte, error) {
-	return New(Options{}).openapi, nil
+	return New(Options{}).openapi(), nil
 }

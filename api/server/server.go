@@ -106,7 +106,7 @@ type Server struct {
 	past   moments
 
 	mux     *http.ServeMux
-	openapi []byte
+	openapi func() []byte
 
 	streams  atomic.Int64 // open streams of all kinds
 	watchers atomic.Int64 // those of the journal among them

@@ -416,7 +416,7 @@ func TestSessionInputs(t *testing.T) {
 
 // Everything that can happen to a session has a word for its line.
 func TestLineTypes(t *testing.T) {
-	for phase, row := range dispatch.Table {
+	for phase, row := range dispatch.Table() {
 		for event := range row {
 			if dispatchfolder.TypeOf(event) == "" {
 				t.Errorf("%s in %s has none", event, phase)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/policy"
 	"github.com/fairlead-dev/fairlead/view"
@@ -20,7 +21,7 @@ const outsideMax = 5
 // parser does not see everything: a call without hints is not known to be safe.
 var hints = []struct {
 	words string
-	calls []policy.Pattern
+	calls func() []policy.Pattern
 }{
 	{"it deletes files", patterns("Bash(rm *)", "Bash(rmdir *)", "Bash(unlink *)", "Bash(shred *)", "Bash(truncate *)", "Bash(git clean *)", "Bash(git reset --hard*)", "Bash(git rm *)", "Bash(find * -delete*)")},
 	{"it accesses the network", patterns(
@@ -30,16 +31,18 @@ var hints = []struct {
 	{"it acts as another user", patterns("Bash(sudo *)", "Bash(su *)", "Bash(doas *)")},
 }
 
-func patterns(texts ...string) []policy.Pattern {
-	list := make([]policy.Pattern, len(texts))
-	for i, text := range texts {
-		p, err := policy.ParsePattern(text)
-		if err != nil {
-			panic("questions: the pattern of a hint: " + err.Error())
+func patterns(texts ...string) func() []policy.Pattern {
+	return lazy.Value(func() []policy.Pattern {
+		list := make([]policy.Pattern, len(texts))
+		for i, text := range texts {
+			p, err := policy.ParsePattern(text)
+			if err != nil {
+				panic("questions: the pattern of a hint: " + err.Error())
+			}
+			list[i] = p
 		}
-		list[i] = p
-	}
-	return list
+		return list
+	})
 }
 
 // withHints adds to questions what a person should check before an answer. It reads the disk, so it
@@ -66,7 +69,7 @@ func HintsOf(q *view.QuestionView) []string {
 	}
 	if filepath.IsAbs(q.Workspace) {
 		for _, hint := range hints {
-			if policy.Covers(hint.calls, call, where, dispatchfolder.Disk{}) {
+			if policy.Covers(hint.calls(), call, where, dispatchfolder.Disk{}) {
 				list = append(list, hint.words)
 			}
 		}

@@ -31,7 +31,7 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 		}
 		if ch.From != "" {
 			coverage.Pair("", string(ch.From), string(ch.Trigger))
-			if rule := Table[ch.From][ch.Trigger]; rule.ID != ch.Row || rule.To != ch.To {
+			if rule := Table()[ch.From][ch.Trigger]; rule.ID != ch.Row || rule.To != ch.To {
 				t.Fatalf("%s %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
 		}
@@ -41,27 +41,27 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	rows := slices.Concat(machinetest.Numbered("T", 23), machinetest.IDs(machinetest.Table{Rows: MessageTable.Rows()}),
+	rows := slices.Concat(machinetest.Numbered("T", 23), machinetest.IDs(machinetest.Table{Rows: MessageTable().Rows()}),
 		[]string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowTold, rowUntold, rowUnfinished})
-	coverage.Main(m, rows, machinetest.Table{Rows: Table.Rows()})
+	coverage.Main(m, rows, machinetest.Table{Rows: Table().Rows()})
 }
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix()+"\n"+MessageTable.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix()+"\n"+MessageTable().Matrix())
 }
 
 // What every state must be able to take, whatever else it does.
 func TestTableIsTotalWhereItMustBe(t *testing.T) {
 	for _, state := range []State{Idle, Queued, Active, Waiting} {
 		for _, event := range []Event{Disconnected, Crashed, BeatsMissed, Disabled, Removed} {
-			if _, ok := Table[state][event]; !ok {
+			if _, ok := Table()[state][event]; !ok {
 				t.Errorf("%s does not take %s", state, event)
 			}
 		}
 	}
 	for _, state := range []State{Active, Waiting} {
 		for _, event := range []Event{Completed, CompletedAlone, Skipped, Displaced, LimitReached, AsideAnswered} {
-			if _, ok := Table[state][event]; !ok {
+			if _, ok := Table()[state][event]; !ok {
 				t.Errorf("%s does not take %s", state, event)
 			}
 		}
@@ -71,7 +71,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 // Every act that has a name is used, and does something.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[string]bool{}
-	for _, row := range Table.Rows() {
+	for _, row := range Table().Rows() {
 		for _, act := range row.Do {
 			used[act] = true
 		}

@@ -269,7 +269,7 @@ func (c *channelDraft) subject(agent AgentID) string { return string(agent) + " 
 // refuse returns a refusal for an agent in the channel.
 func (c *channelDraft) refuse(agent AgentID, event Event, row, reason string) error {
 	state := c.state(agent)
-	return refusal(c.subject(agent), event, string(state), row, reason, machine.Names(Table[state])...)
+	return refusal(c.subject(agent), event, string(state), row, reason, machine.Names(Table()[state])...)
 }
 
 // take applies the table's rule for an event in the agent's state. The log line names the previous
@@ -279,7 +279,7 @@ func (c *channelDraft) take(agent AgentID, event Event, why string) error {
 }
 
 func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why string) error {
-	rule, err := Table.Look(c.subject(agent), from, event)
+	rule, err := Table().Look(c.subject(agent), from, event)
 	if err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func (c *channelDraft) progress(n uint64, event MessageEvent, edit func(*Message
 	if ok {
 		m = c.open[i]
 	}
-	rule, err := MessageTable.Look(fmt.Sprintf("message %d in #%s", n, c.id), m.State, event)
+	rule, err := MessageTable().Look(fmt.Sprintf("message %d in #%s", n, c.id), m.State, event)
 	if err != nil {
 		panic("turn: " + err.Error())
 	}

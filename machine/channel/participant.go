@@ -58,7 +58,7 @@ func (d *draft) known(name AgentID, event Event) (Agent, error) {
 
 // own applies a rule for the agent in general.
 func (d *draft) own(name AgentID, from State, event Event) error {
-	rule, err := Table.Look(string(name), from, event)
+	rule, err := Table().Look(string(name), from, event)
 	if err != nil {
 		return err
 	}

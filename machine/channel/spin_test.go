@@ -23,7 +23,7 @@ type rules = machine.Table[State, Event, Act]
 // table is exported to it; what an act does, what may happen and what is promised are written
 // by hand (testdata/promela/channel.pml).
 func TestPromela(t *testing.T) {
-	golden.Check(t, "testdata/promela/table.pml", promela(Table))
+	golden.Check(t, "testdata/promela/table.pml", promela(Table()))
 }
 
 // promela writes a table as spin reads it: what a rule makes of a state, and which acts it does.
@@ -31,7 +31,7 @@ func promela(table rules) string {
 	var b strings.Builder
 	b.WriteString("/* The table of turns, written from turn.Table: UPDATE=1 go test ./machine/channel */\n\n")
 	b.WriteString("mtype:state = { OFFLINE, IDLE, QUEUED, ACTIVE, WAITING };\n\n")
-	for i, event := range Table.Events() {
+	for i, event := range Table().Events() {
 		fmt.Fprintf(&b, "#define e_%s %d\n", event, i+1)
 	}
 	acts := actsInOrder()
@@ -70,7 +70,7 @@ func promela(table rules) string {
 // actsInOrder are all acts, so that whichever two of them stand in a rule stand in this order.
 func actsInOrder() []Act {
 	before := map[Act]map[Act]bool{}
-	for _, of := range Table {
+	for _, of := range Table() {
 		for _, rule := range of {
 			for i, act := range rule.Do {
 				if before[act] == nil {
@@ -194,7 +194,7 @@ func TestSpin(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.agents, " agents ", c.defines), func(t *testing.T) {
 			t.Parallel()
-			model := spin(t, Table, "-O1", append(c.defines, fmt.Sprint("-DN=", c.agents))...)
+			model := spin(t, Table(), "-O1", append(c.defines, fmt.Sprint("-DN=", c.agents))...)
 			for _, promise := range c.promises {
 				model.must(promise)
 			}
@@ -235,7 +235,7 @@ func TestSpinFindsBrokenRows(t *testing.T) {
 		t.Run(m.what, func(t *testing.T) {
 			t.Parallel()
 			table := rules{}
-			for state, of := range Table {
+			for state, of := range Table() {
 				table[state] = maps.Clone(of)
 			}
 			if m.event != "" {

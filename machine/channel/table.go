@@ -1,6 +1,9 @@
 package channel
 
-import "github.com/fairlead-dev/fairlead/machine"
+import (
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine"
+)
 
 // State is the state of one agent in one channel (seed 003). OFFLINE and IDLE belong to the agent:
 // without a place in a channel's rotation, it is in one of these two there.
@@ -89,75 +92,77 @@ const (
 func do(acts ...Act) []Act { return acts }
 
 // Table contains all rules for turns. The IDs are rows of SPEC.
-var Table = machine.Table[State, Event, Act]{
-	Offline: {
-		Connected:      {ID: "T1", To: Idle},
-		Restarted:      {ID: "T18", To: Idle, Why: "not queued again automatically, so that a person sees the crash"},
-		Enabled:        {ID: "T21", To: Idle},
-		EnabledAway:    {ID: "T21", To: Offline},
-		ConnectedInert: {ID: "T20", To: Offline, Why: "connected, but still disabled"},
-		GoneInert:      {ID: "T20", To: Offline},
-		Disabled:       {ID: "T20", To: Offline},
-		Assigned:       {ID: "T2", To: Offline, Why: "assigned while offline; queued when it connects"},
-		Removed:        {ID: "T5", To: Offline, Do: do(LeaveRotation)},
-	},
-	Idle: {
-		Assigned:     {ID: "T2", To: Queued, Do: do(JoinQueue)},
-		SecondCame:   {ID: "T2", To: Queued, Do: do(JoinQueue), Why: "agents are queued in the order in which they connected"},
-		Roused:       {ID: "T19", To: Queued, Do: do(JoinQueue)},
-		Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
-		Disconnected: {ID: "T3", To: Offline, Do: do(LeaveQueue)},
-		Crashed:      {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
-		BeatsMissed:  {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
-		Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
-	},
-	Queued: {
-		Granted:      {ID: "T4", To: Active, Do: do(TakeTurn, StartTurnTimer)},
-		Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
-		Disconnected: {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
-		Crashed:      {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
-		BeatsMissed:  {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
-		Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
-	},
-	Active: {
-		Completed:       {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue)},
-		CompletedAlone:  {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
-		FellSilent:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "autoDetectTurnEnd"},
-		FellSilentAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere), Why: "autoDetectTurnEnd"},
-		TimedOut:        {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the rotation"},
-		WaitAsked:       {ID: "T10", To: Waiting, Do: do(PauseTurnTimer, StartWaitTimer, NoteContext)},
-		Disconnected:    {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		Crashed:         {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		BeatsMissed:     {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		Disabled:        {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
-		Removed:         {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
-		Interrupted:     {ID: "T17", To: Waiting, Do: do(PauseTurnTimer, CancelWork)},
-		AsideAnswered:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "the agent answered the person and continues its turn"},
-		AsideDropped:    {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
-		PassedOn:        {ID: "T22", To: Queued, Do: do(CountPass, EndTurn, JoinQueue)},
-		Skipped:         {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		Displaced:       {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		LimitReached:    {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
-	},
-	Waiting: {
-		Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "the step was ready before the gate closed again"},
-		CompletedAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
-		WaitResolved:   {ID: "T12", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
-		WaitTimedOut:   {ID: "T13", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		Disconnected:   {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		Crashed:        {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		BeatsMissed:    {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
-		Disabled:       {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
-		SentBack:       {ID: "T15", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		SentOn:         {ID: "T15", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
-		Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
-		AskedItself:    {ID: "T17", To: Active, Do: do(StartTurnTimer), Why: "no lead can answer, so the agent with the turn does, with a separate timeout"},
-		AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
-		Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		Displaced:      {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
-		LimitReached:   {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
-	},
-}
+var Table = lazy.Value(func() machine.Table[State, Event, Act] {
+	return machine.Table[State, Event, Act]{
+		Offline: {
+			Connected:      {ID: "T1", To: Idle},
+			Restarted:      {ID: "T18", To: Idle, Why: "not queued again automatically, so that a person sees the crash"},
+			Enabled:        {ID: "T21", To: Idle},
+			EnabledAway:    {ID: "T21", To: Offline},
+			ConnectedInert: {ID: "T20", To: Offline, Why: "connected, but still disabled"},
+			GoneInert:      {ID: "T20", To: Offline},
+			Disabled:       {ID: "T20", To: Offline},
+			Assigned:       {ID: "T2", To: Offline, Why: "assigned while offline; queued when it connects"},
+			Removed:        {ID: "T5", To: Offline, Do: do(LeaveRotation)},
+		},
+		Idle: {
+			Assigned:     {ID: "T2", To: Queued, Do: do(JoinQueue)},
+			SecondCame:   {ID: "T2", To: Queued, Do: do(JoinQueue), Why: "agents are queued in the order in which they connected"},
+			Roused:       {ID: "T19", To: Queued, Do: do(JoinQueue)},
+			Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
+			Disconnected: {ID: "T3", To: Offline, Do: do(LeaveQueue)},
+			Crashed:      {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
+			BeatsMissed:  {ID: "T3", To: Offline, Do: do(LeaveQueue, NoteContext)},
+			Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
+		},
+		Queued: {
+			Granted:      {ID: "T4", To: Active, Do: do(TakeTurn, StartTurnTimer)},
+			Removed:      {ID: "T5", To: Idle, Do: do(LeaveRotation)},
+			Disconnected: {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
+			Crashed:      {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
+			BeatsMissed:  {ID: "T6", To: Offline, Do: do(LeaveQueue, NoteContext)},
+			Disabled:     {ID: "T20", To: Offline, Do: do(LeaveQueue)},
+		},
+		Active: {
+			Completed:       {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue)},
+			CompletedAlone:  {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
+			FellSilent:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "autoDetectTurnEnd"},
+			FellSilentAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere), Why: "autoDetectTurnEnd"},
+			TimedOut:        {ID: "T9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, AnnounceLate), Why: "a slow agent keeps its place in the rotation"},
+			WaitAsked:       {ID: "T10", To: Waiting, Do: do(PauseTurnTimer, StartWaitTimer, NoteContext)},
+			Disconnected:    {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+			Crashed:         {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+			BeatsMissed:     {ID: "T11", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+			Disabled:        {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
+			Removed:         {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
+			Interrupted:     {ID: "T17", To: Waiting, Do: do(PauseTurnTimer, CancelWork)},
+			AsideAnswered:   {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn), Why: "the agent answered the person and continues its turn"},
+			AsideDropped:    {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
+			PassedOn:        {ID: "T22", To: Queued, Do: do(CountPass, EndTurn, JoinQueue)},
+			Skipped:         {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+			Displaced:       {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+			LimitReached:    {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
+		},
+		Waiting: {
+			Completed:      {ID: "T7", To: Queued, Do: do(CloseMessages, EndTurn, JoinQueue), Why: "the step was ready before the gate closed again"},
+			CompletedAlone: {ID: "T8", To: Idle, Do: do(CloseMessages, EndTurn, RestHere)},
+			WaitResolved:   {ID: "T12", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
+			WaitTimedOut:   {ID: "T13", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+			Disconnected:   {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+			Crashed:        {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+			BeatsMissed:    {ID: "T14", To: Offline, Do: do(LoseTurn, LeaveQueue, NoteContext, AnnounceGone)},
+			Disabled:       {ID: "T20", To: Offline, Do: do(CancelWork, LoseTurn, LeaveQueue)},
+			SentBack:       {ID: "T15", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+			SentOn:         {ID: "T15", To: Active, Do: do(StopWaitTimer, ResumeTimer, GoOn)},
+			Removed:        {ID: "T16", To: Idle, Do: do(CancelWork, EndTurn, LeaveRotation)},
+			AskedItself:    {ID: "T17", To: Active, Do: do(StartTurnTimer), Why: "no lead can answer, so the agent with the turn does, with a separate timeout"},
+			AsideAnswered:  {ID: "T12", To: Active, Do: do(ResumeTimer, GoOn)},
+			Skipped:        {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+			Displaced:      {ID: "T23", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue)},
+			LimitReached:   {ID: "X9", To: Queued, Do: do(CancelWork, EndTurn, JoinQueue, NoteContext)},
+		},
+	}
+})
 
 // MessageState is the state of a person's message.
 type MessageState string
@@ -184,20 +189,22 @@ const (
 
 // MessageTable contains the states of a person's message. SPEC describes them in text; the M rows
 // refer to it.
-var MessageTable = machine.Table[MessageState, MessageEvent, Act]{
-	Unsaid: {Spoken: {ID: "M1", To: Kept}},
-	Kept: {
-		Handed:   {ID: "M2", To: Delivered},
-		TimeOver: {ID: "M6", To: Kept, Why: "a message to all reached no agent; agents that are online now get it again"},
-	},
-	Delivered: {
-		HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the rotation gets the messages since its last turn"},
-		GotAnswer:     {ID: "M3", To: Answered},
-		LostWithAgent: {ID: "M4", To: Kept, Why: "no agent has the message any more: the only one is gone, had no time left, or has lost its conversation"},
-		TimeOver:      {ID: "M5", To: Lapsed},
-	},
-	Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},
-}
+var MessageTable = lazy.Value(func() machine.Table[MessageState, MessageEvent, Act] {
+	return machine.Table[MessageState, MessageEvent, Act]{
+		Unsaid: {Spoken: {ID: "M1", To: Kept}},
+		Kept: {
+			Handed:   {ID: "M2", To: Delivered},
+			TimeOver: {ID: "M6", To: Kept, Why: "a message to all reached no agent; agents that are online now get it again"},
+		},
+		Delivered: {
+			HandedOn:      {ID: "M2", To: Delivered, Why: "each agent of the rotation gets the messages since its last turn"},
+			GotAnswer:     {ID: "M3", To: Answered},
+			LostWithAgent: {ID: "M4", To: Kept, Why: "no agent has the message any more: the only one is gone, had no time left, or has lost its conversation"},
+			TimeOver:      {ID: "M5", To: Lapsed},
+		},
+		Answered: {TimeOver: {ID: "M5", To: Answered, Why: "one answer closes a message to all; the other agents need not answer"}},
+	}
+})
 
 // SaidLate is the event of rule N3: an agent's text without the turn. It is kept and marked, and no
 // state changes.

@@ -256,7 +256,7 @@ func (c *Control) Decide(in Input, now Now) ([]Change, error) {
 
 // take looks up an event and applies the row's acts to a copy of the value.
 func (c *Control) take(event Event, in Input, now Now) (Change, error) {
-	rule, err := Table.Look(c.Name, c.State, event)
+	rule, err := Table().Look(c.Name, c.State, event)
 	if err != nil {
 		return Change{}, err
 	}

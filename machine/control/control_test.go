@@ -53,12 +53,12 @@ func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
 
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	table := machinetest.Table{Rows: Table.Rows()}
+	table := machinetest.Table{Rows: Table().Rows()}
 	coverage.Main(m, slices.Concat([]string{"X7"}, machinetest.Numbered("C", 22), machinetest.IDs(table)), table)
 }
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix())
 }
 
 // Every state can be reached, and from every state there is a way to rest and a way to work.
@@ -68,7 +68,7 @@ func TestNoDeadEnds(t *testing.T) {
 		for len(todo) > 0 {
 			state := todo[0]
 			todo = todo[1:]
-			for _, rule := range Table[state] {
+			for _, rule := range Table()[state] {
 				if !seen[rule.To] {
 					seen[rule.To] = true
 					todo = append(todo, rule.To)
@@ -78,7 +78,7 @@ func TestNoDeadEnds(t *testing.T) {
 		return seen
 	}
 	all := reach(Absent)
-	for _, state := range Table.States() {
+	for _, state := range Table().States() {
 		if !all[state] {
 			t.Errorf("%s cannot be reached", state)
 		}
@@ -97,12 +97,12 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 		WantedContinuous, WantedRunOnce, WantedRunCleanup, WantedPause, WantedUnknown, WantedHeld, WantedStopping, WantedOverLimit,
 	}
 	file := []Event{FileMissing, FileMalformed, FileTorn, ExtraWritten}
-	for _, state := range Table.States() {
+	for _, state := range Table().States() {
 		if state == Absent {
 			continue // nothing is known before the first look
 		}
 		for _, event := range slices.Concat(wishes, file) {
-			if _, ok := Table[state][event]; !ok {
+			if _, ok := Table()[state][event]; !ok {
 				t.Errorf("%s does not take %s", state, event)
 			}
 		}
@@ -114,7 +114,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 	}
 	for state, events := range ends {
 		for _, event := range append(events, EndedLimited, EndedHeld, EndedStopping) {
-			if _, ok := Table[state][event]; !ok {
+			if _, ok := Table()[state][event]; !ok {
 				t.Errorf("%s does not take %s", state, event)
 			}
 		}
@@ -124,7 +124,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 // Every act and every event that has a name is used; what is not used is a thought that was dropped.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[Act]bool{}
-	for _, row := range Table.Rows() {
+	for _, row := range Table().Rows() {
 		for _, act := range row.Do {
 			used[Act(act)] = true
 		}

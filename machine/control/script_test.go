@@ -215,7 +215,7 @@ func (s *stage) decide(in Input) {
 }
 
 func waits(ch Change) bool {
-	for _, act := range Table[ch.From][ch.Trigger].Do {
+	for _, act := range Table()[ch.From][ch.Trigger].Do {
 		if act == StartBackoff {
 			return true
 		}

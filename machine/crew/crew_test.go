@@ -32,12 +32,12 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 		case ch.Body.Words != nil:
 		case ch.Doc != "":
 			coverage.Pair("of a document", ch.From, ch.Trigger)
-			if rule := Table[Status(ch.From)][Event(ch.Trigger)]; rule.ID != ch.Row || string(rule.To) != ch.To {
+			if rule := Table()[Status(ch.From)][Event(ch.Trigger)]; rule.ID != ch.Row || string(rule.To) != ch.To {
 				t.Fatalf("%s: %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
 		default:
 			coverage.Pair("of the lead", ch.From, ch.Trigger)
-			if rule := LeadTable[Stage(ch.From)][LeadEvent(ch.Trigger)]; rule.ID != ch.Row {
+			if rule := LeadTable()[Stage(ch.From)][LeadEvent(ch.Trigger)]; rule.ID != ch.Row {
 				t.Fatalf("%s: %s -> %s by %s is no row of the lead's table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
 		}
@@ -77,22 +77,22 @@ func quietRows(c *Crew, in Input, changes []Change, err error) {
 
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	documents, lead := machinetest.Table{Name: "of a document", Rows: Table.Rows()}, machinetest.Table{Name: "of the lead", Rows: LeadTable.Rows()}
+	documents, lead := machinetest.Table{Name: "of a document", Rows: Table().Rows()}, machinetest.Table{Name: "of the lead", Rows: LeadTable().Rows()}
 	coverage.Main(m, append(machinetest.IDs(documents, lead), "L9"), documents, lead)
 }
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix()+"\n"+LeadTable.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix()+"\n"+LeadTable().Matrix())
 }
 
 // Expired is final: an expired document stays expired, and only placeholders expire.
 func TestExpiredIsTerminal(t *testing.T) {
-	for event, rule := range Table[Expired] {
+	for event, rule := range Table()[Expired] {
 		if rule.To != Expired {
 			t.Errorf("%s brings an expired one back as %s", event, rule.To)
 		}
 	}
-	for from, rules := range Table {
+	for from, rules := range Table() {
 		for event, rule := range rules {
 			switch {
 			case rule.To == None:
@@ -110,7 +110,7 @@ func TestExpiredIsTerminal(t *testing.T) {
 func TestLeadTableIsTotalWhereItMustBe(t *testing.T) {
 	for _, stage := range []Stage{Idle, Summoning, Asking, Waking} {
 		for _, event := range []LeadEvent{Forgotten, Adopted, Configured, Ended, Told, ReportedAll, StatusMissing, Noticed} {
-			if _, ok := LeadTable[stage][event]; !ok {
+			if _, ok := LeadTable()[stage][event]; !ok {
 				t.Errorf("%s does not take %s", stage, event)
 			}
 		}
@@ -118,12 +118,12 @@ func TestLeadTableIsTotalWhereItMustBe(t *testing.T) {
 			continue
 		}
 		for _, event := range []LeadEvent{FellSilent, SpokeOn} {
-			if _, ok := LeadTable[stage][event]; !ok {
+			if _, ok := LeadTable()[stage][event]; !ok {
 				t.Errorf("%s does not take %s", stage, event)
 			}
 		}
 		for _, ends := range []LeadEvent{Ended, FellSilent, ReportedAll} {
-			if rule := LeadTable[stage][ends]; rule.To != Idle || !slices.Contains(rule.Do, EndCeremony) {
+			if rule := LeadTable()[stage][ends]; rule.To != Idle || !slices.Contains(rule.Do, EndCeremony) {
 				t.Errorf("%s does not end by %s", stage, ends)
 			}
 		}
@@ -133,7 +133,7 @@ func TestLeadTableIsTotalWhereItMustBe(t *testing.T) {
 // Every act that has a name is used, and every one that is used has a name.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[string]bool{}
-	for _, row := range slices.Concat(Table.Rows(), LeadTable.Rows()) {
+	for _, row := range slices.Concat(Table().Rows(), LeadTable().Rows()) {
 		for _, act := range row.Do {
 			used[act] = true
 		}

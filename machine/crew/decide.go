@@ -123,7 +123,7 @@ func (d *draft) move(id DocID, event Event, with named) error {
 	if was == nil {
 		was = &Document{ID: id, Status: None, CreatedAt: d.now.At}
 	}
-	rule, err := Table.Look(string(id), was.Status, event)
+	rule, err := Table().Look(string(id), was.Status, event)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (d *draft) add(ch Change) {
 // allVisible applies an event to all visible documents whose status takes it.
 func (d *draft) allVisible(event Event, but map[DocID]bool) error {
 	for _, doc := range d.visible() {
-		if _, takes := Table[doc.Status][event]; !takes || but[doc.ID] {
+		if _, takes := Table()[doc.Status][event]; !takes || but[doc.ID] {
 			continue
 		}
 		if err := d.move(doc.ID, event, named{}); err != nil {
@@ -205,7 +205,7 @@ type step struct {
 // leadStep applies an event to the lead.
 func (d *draft) leadStep(event LeadEvent, with step) error {
 	from := d.lead.stage()
-	rule, err := LeadTable.Look(cmp.Or(d.lead.Agent, "the team"), from, event)
+	rule, err := LeadTable().Look(cmp.Or(d.lead.Agent, "the team"), from, event)
 	if err != nil {
 		return err
 	}

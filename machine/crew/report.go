@@ -30,7 +30,7 @@ func (d *draft) reported(in Reported) error {
 		case alone[doc.ID]:
 			continue
 		}
-		if _, takes := Table[doc.Status][event]; !takes {
+		if _, takes := Table()[doc.Status][event]; !takes {
 			continue // asleep, and not listed
 		}
 		if err := d.move(doc.ID, event, named{}); err != nil {
@@ -278,7 +278,7 @@ const renewEvery = time.Second
 
 func (d *draft) goOn() error {
 	l := &d.lead
-	if _, takes := LeadTable[l.stage()][SpokeOn]; !takes || l.Ends.IsZero() || d.patience(l).Sub(l.Ends) < renewEvery {
+	if _, takes := LeadTable()[l.stage()][SpokeOn]; !takes || l.Ends.IsZero() || d.patience(l).Sub(l.Ends) < renewEvery {
 		return nil
 	}
 	return d.leadStep(SpokeOn, step{})

@@ -1,6 +1,9 @@
 package crew
 
-import "github.com/fairlead-dev/fairlead/machine"
+import (
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine"
+)
 
 // Status is what is known of one agent (seed 001, States).
 type Status string
@@ -52,53 +55,55 @@ const (
 func do(acts ...Act) []Act { return acts }
 
 // Table is the life of an agent's document. The ids are the rows of SPEC.
-var Table = machine.Table[Status, Event, Act]{
-	None: {
-		Summoned:         {ID: "P1", To: Hatching},
-		RegisteredHere:   {ID: "P10", To: Alive, Do: do(TakeIdentity, NoteAlive), Why: "the seat has no placeholder, or an expired one"},
-		ImportedBare:     {ID: "P12", To: Unknown, Do: do(TakeIdentity)},
-		ImportedAwake:    {ID: "P13", To: Unknown, Do: do(TakeIdentity), Why: "only the lead reports which agents are alive"},
-		ImportedUnknown:  {ID: "P13", To: Unknown, Do: do(TakeIdentity)},
-		ImportedAsleep:   {ID: "P13", To: Sleeping, Do: do(TakeIdentity)},
-		ImportedHatching: {ID: "P13", To: Hatching, Do: do(TakeIdentity), Why: "a placeholder is not an agent yet; P7 expires it"},
-		ImportedExpired:  {ID: "P13", To: Expired, Do: do(TakeIdentity)},
-	},
-	Hatching: {
-		RegisteredHere: {ID: "P2", To: Alive, Do: do(TakeIdentity, NoteAlive)},
-		ListedAlive:    {ID: "P9", To: Hatching, Do: do(AskToRegist), Why: "it was listed and never registered"},
-		NotListed:      {ID: "P9", To: Hatching, Why: "a placeholder is not an agent yet"},
-		HatchedNever:   {ID: "P7", To: Expired},
-		ImportedAgain:  {ID: "X7", To: Hatching, Do: do(TakeExtra)},
-	},
-	Alive: {
-		RegisteredHere:  {ID: "P4", To: Alive, Do: do(NoteAlive), Why: "registered again; its soul is never overwritten"},
-		RegisteredOther: {ID: "P11", To: Alive, Do: do(Refuse)},
-		LeadGone:        {ID: "P3", To: Sleeping},
-		ListedAlive:     {ID: "P4", To: Alive, Do: do(NoteAlive)},
-		NotListed:       {ID: "P5", To: Sleeping},
-		LeadUnheard:     {ID: "P6", To: Unknown},
-		ImportedAgain:   {ID: "X7", To: Alive, Do: do(TakeExtra)},
-	},
-	Sleeping: {
-		RegisteredHere:  {ID: "P4", To: Alive, Do: do(NoteAlive)},
-		RegisteredOther: {ID: "P11", To: Sleeping, Do: do(Refuse)},
-		ListedAlive:     {ID: "P4", To: Alive, Do: do(NoteAlive), Why: "the agent is already alive, so its soul is not sent"},
-		LeadUnheard:     {ID: "P6", To: Unknown},
-		Woken:           {ID: "P8", To: Unknown, Why: "until the report"},
-		ImportedAgain:   {ID: "X7", To: Sleeping, Do: do(TakeExtra)},
-	},
-	Unknown: {
-		RegisteredHere:  {ID: "P4", To: Alive, Do: do(NoteAlive)},
-		RegisteredOther: {ID: "P11", To: Unknown, Do: do(Refuse)},
-		ListedAlive:     {ID: "P4", To: Alive, Do: do(NoteAlive), Why: "the agent is already alive, so its soul is not sent"},
-		NotListed:       {ID: "P5", To: Sleeping},
-		Woken:           {ID: "P8", To: Unknown, Why: "unknown until the next report"},
-		ImportedAgain:   {ID: "X7", To: Unknown, Do: do(TakeExtra)},
-	},
-	Expired: {
-		ImportedAgain: {ID: "X7", To: Expired, Do: do(TakeExtra), Why: "a final state"},
-	},
-}
+var Table = lazy.Value(func() machine.Table[Status, Event, Act] {
+	return machine.Table[Status, Event, Act]{
+		None: {
+			Summoned:         {ID: "P1", To: Hatching},
+			RegisteredHere:   {ID: "P10", To: Alive, Do: do(TakeIdentity, NoteAlive), Why: "the seat has no placeholder, or an expired one"},
+			ImportedBare:     {ID: "P12", To: Unknown, Do: do(TakeIdentity)},
+			ImportedAwake:    {ID: "P13", To: Unknown, Do: do(TakeIdentity), Why: "only the lead reports which agents are alive"},
+			ImportedUnknown:  {ID: "P13", To: Unknown, Do: do(TakeIdentity)},
+			ImportedAsleep:   {ID: "P13", To: Sleeping, Do: do(TakeIdentity)},
+			ImportedHatching: {ID: "P13", To: Hatching, Do: do(TakeIdentity), Why: "a placeholder is not an agent yet; P7 expires it"},
+			ImportedExpired:  {ID: "P13", To: Expired, Do: do(TakeIdentity)},
+		},
+		Hatching: {
+			RegisteredHere: {ID: "P2", To: Alive, Do: do(TakeIdentity, NoteAlive)},
+			ListedAlive:    {ID: "P9", To: Hatching, Do: do(AskToRegist), Why: "it was listed and never registered"},
+			NotListed:      {ID: "P9", To: Hatching, Why: "a placeholder is not an agent yet"},
+			HatchedNever:   {ID: "P7", To: Expired},
+			ImportedAgain:  {ID: "X7", To: Hatching, Do: do(TakeExtra)},
+		},
+		Alive: {
+			RegisteredHere:  {ID: "P4", To: Alive, Do: do(NoteAlive), Why: "registered again; its soul is never overwritten"},
+			RegisteredOther: {ID: "P11", To: Alive, Do: do(Refuse)},
+			LeadGone:        {ID: "P3", To: Sleeping},
+			ListedAlive:     {ID: "P4", To: Alive, Do: do(NoteAlive)},
+			NotListed:       {ID: "P5", To: Sleeping},
+			LeadUnheard:     {ID: "P6", To: Unknown},
+			ImportedAgain:   {ID: "X7", To: Alive, Do: do(TakeExtra)},
+		},
+		Sleeping: {
+			RegisteredHere:  {ID: "P4", To: Alive, Do: do(NoteAlive)},
+			RegisteredOther: {ID: "P11", To: Sleeping, Do: do(Refuse)},
+			ListedAlive:     {ID: "P4", To: Alive, Do: do(NoteAlive), Why: "the agent is already alive, so its soul is not sent"},
+			LeadUnheard:     {ID: "P6", To: Unknown},
+			Woken:           {ID: "P8", To: Unknown, Why: "until the report"},
+			ImportedAgain:   {ID: "X7", To: Sleeping, Do: do(TakeExtra)},
+		},
+		Unknown: {
+			RegisteredHere:  {ID: "P4", To: Alive, Do: do(NoteAlive)},
+			RegisteredOther: {ID: "P11", To: Unknown, Do: do(Refuse)},
+			ListedAlive:     {ID: "P4", To: Alive, Do: do(NoteAlive), Why: "the agent is already alive, so its soul is not sent"},
+			NotListed:       {ID: "P5", To: Sleeping},
+			Woken:           {ID: "P8", To: Unknown, Why: "unknown until the next report"},
+			ImportedAgain:   {ID: "X7", To: Unknown, Do: do(TakeExtra)},
+		},
+		Expired: {
+			ImportedAgain: {ID: "X7", To: Expired, Do: do(TakeExtra), Why: "a final state"},
+		},
+	}
+})
 
 // Stage is the state of a summon or a wake.
 type Stage string
@@ -165,74 +170,76 @@ func doLead(acts ...LeadAct) []LeadAct { return acts }
 
 // LeadTable is the life of the lead, a summon and a wake. SPEC gives it as text below its table;
 // the ids L1 to L11 are Fairlead's own.
-var LeadTable = machine.Table[Stage, LeadEvent, LeadAct]{
-	Idle: {
-		Forgotten:     {ID: "P6", To: Idle, Do: doLead(Forget)},
-		Adopted:       {ID: "P6", To: Idle, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
-		Configured:    {ID: "L1", To: Idle, Do: doLead(Configure)},
-		Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, QueueStatus), Why: "a session that has not reported is asked for a status first"},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions)},
-		Left:          {ID: "L10", To: Idle, Do: doLead(DropSession, DropActions)},
-		Heard:         {ID: "L11", To: Idle, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
-		Told:          {ID: "L4", To: Idle, Do: doLead(DropAction)},
-		SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(QueueSummon)},
-		WakeBegins:    {ID: "P8", To: Waking, Do: doLead(QueueWake)},
-		WakeUnheard:   {ID: "P8", To: Asking, Do: doLead(QueueStatus, NoteWho)},
-		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport)},
-		StatusMissing: {ID: "L6", To: Idle, Do: doLead(NoteSilence), Why: "all agents stay unknown"},
-		RegisterDue:   {ID: "P9", To: Idle, Do: doLead(QueueRegister)},
-		Noticed:       {ID: "L8", To: Idle},
-	},
-	Summoning: {
-		Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget, MoreTime)},
-		Adopted:       {ID: "P6", To: Summoning, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
-		Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
-		Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "there are no agents to ask about"},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
-		Left:          {ID: "L10", To: Summoning, Do: doLead(DropSession, DropActions, TellAgain, QueueSummon)},
-		Heard:         {ID: "L11", To: Summoning, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
-		Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
-		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
-		ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "the lead was not told yet"},
-		ReportedPart:  {ID: "L5", To: Summoning, Do: doLead(NoteReport, MoreTime), Why: "other seats have no agent yet"},
-		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
-		StatusMissing: {ID: "L6", To: Summoning, Do: doLead(NoteSilence)},
-		SpokeOn:       {ID: "L7", To: Summoning, Do: doLead(MoreTime)},
-		RegisterDue:   {ID: "P9", To: Summoning, Do: doLead(QueueRegister)},
-		Noticed:       {ID: "L8", To: Summoning},
-	},
-	Asking: {
-		Forgotten:     {ID: "P6", To: Asking, Do: doLead(Forget, MoreTime)},
-		Adopted:       {ID: "P6", To: Asking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
-		Configured:    {ID: "L1", To: Asking, Do: doLead(Configure)},
-		Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, QueueStatus)},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
-		Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus)},
-		Heard:         {ID: "L11", To: Asking, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
-		Told:          {ID: "L4", To: Asking, Do: doLead(DropAction)},
-		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
-		ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, QueueWake)},
-		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "otherwise an agent that is alive would be woken twice"},
-		StatusMissing: {ID: "L6", To: Asking, Do: doLead(NoteSilence), Why: "the lead is active, so its report may still come"},
-		SpokeOn:       {ID: "L7", To: Asking, Do: doLead(MoreTime)},
-		Noticed:       {ID: "L8", To: Asking},
-	},
-	Waking: {
-		Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget, MoreTime)},
-		Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
-		Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
-		Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
-		Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus), Why: "a session that has not reported is asked first"},
-		Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
-		ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
-		ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "the lead was not told yet"},
-		ReportedPart:  {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake, MoreTime), Why: "other agents were not reported yet"},
-		AwakeEarly:    {ID: "P4", To: Waking, Do: doLead(NarrowWake), Why: "the agent is already alive, so its soul is not sent"},
-		AllAwake:      {ID: "P4", To: Idle, Do: doLead(EndCeremony)},
-		FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
-		StatusMissing: {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
-		SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},
-		RegisterDue:   {ID: "P9", To: Waking, Do: doLead(QueueRegister)},
-		Noticed:       {ID: "L8", To: Waking},
-	},
-}
+var LeadTable = lazy.Value(func() machine.Table[Stage, LeadEvent, LeadAct] {
+	return machine.Table[Stage, LeadEvent, LeadAct]{
+		Idle: {
+			Forgotten:     {ID: "P6", To: Idle, Do: doLead(Forget)},
+			Adopted:       {ID: "P6", To: Idle, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
+			Configured:    {ID: "L1", To: Idle, Do: doLead(Configure)},
+			Began:         {ID: "L2", To: Idle, Do: doLead(TakeSession, QueueStatus), Why: "a session that has not reported is asked for a status first"},
+			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions)},
+			Left:          {ID: "L10", To: Idle, Do: doLead(DropSession, DropActions)},
+			Heard:         {ID: "L11", To: Idle, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
+			Told:          {ID: "L4", To: Idle, Do: doLead(DropAction)},
+			SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(QueueSummon)},
+			WakeBegins:    {ID: "P8", To: Waking, Do: doLead(QueueWake)},
+			WakeUnheard:   {ID: "P8", To: Asking, Do: doLead(QueueStatus, NoteWho)},
+			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport)},
+			StatusMissing: {ID: "L6", To: Idle, Do: doLead(NoteSilence), Why: "all agents stay unknown"},
+			RegisterDue:   {ID: "P9", To: Idle, Do: doLead(QueueRegister)},
+			Noticed:       {ID: "L8", To: Idle},
+		},
+		Summoning: {
+			Forgotten:     {ID: "P6", To: Summoning, Do: doLead(Forget, MoreTime)},
+			Adopted:       {ID: "P6", To: Summoning, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
+			Configured:    {ID: "L1", To: Summoning, Do: doLead(Configure)},
+			Began:         {ID: "L2", To: Summoning, Do: doLead(TakeSession), Why: "there are no agents to ask about"},
+			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+			Left:          {ID: "L10", To: Summoning, Do: doLead(DropSession, DropActions, TellAgain, QueueSummon)},
+			Heard:         {ID: "L11", To: Summoning, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
+			Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
+			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
+			ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "the lead was not told yet"},
+			ReportedPart:  {ID: "L5", To: Summoning, Do: doLead(NoteReport, MoreTime), Why: "other seats have no agent yet"},
+			FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
+			StatusMissing: {ID: "L6", To: Summoning, Do: doLead(NoteSilence)},
+			SpokeOn:       {ID: "L7", To: Summoning, Do: doLead(MoreTime)},
+			RegisterDue:   {ID: "P9", To: Summoning, Do: doLead(QueueRegister)},
+			Noticed:       {ID: "L8", To: Summoning},
+		},
+		Asking: {
+			Forgotten:     {ID: "P6", To: Asking, Do: doLead(Forget, MoreTime)},
+			Adopted:       {ID: "P6", To: Asking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
+			Configured:    {ID: "L1", To: Asking, Do: doLead(Configure)},
+			Began:         {ID: "L2", To: Asking, Do: doLead(TakeSession, QueueStatus)},
+			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+			Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus)},
+			Heard:         {ID: "L11", To: Asking, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
+			Told:          {ID: "L4", To: Asking, Do: doLead(DropAction)},
+			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
+			ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, QueueWake)},
+			FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "otherwise an agent that is alive would be woken twice"},
+			StatusMissing: {ID: "L6", To: Asking, Do: doLead(NoteSilence), Why: "the lead is active, so its report may still come"},
+			SpokeOn:       {ID: "L7", To: Asking, Do: doLead(MoreTime)},
+			Noticed:       {ID: "L8", To: Asking},
+		},
+		Waking: {
+			Forgotten:     {ID: "P6", To: Waking, Do: doLead(Forget, MoreTime)},
+			Adopted:       {ID: "P6", To: Waking, Do: doLead(TakeSession, QueueStatus, MoreTime), Why: "the lead is asked for a status at once"},
+			Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
+			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
+			Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus), Why: "a session that has not reported is asked first"},
+			Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
+			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
+			ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "the lead was not told yet"},
+			ReportedPart:  {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake, MoreTime), Why: "other agents were not reported yet"},
+			AwakeEarly:    {ID: "P4", To: Waking, Do: doLead(NarrowWake), Why: "the agent is already alive, so its soul is not sent"},
+			AllAwake:      {ID: "P4", To: Idle, Do: doLead(EndCeremony)},
+			FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony)},
+			StatusMissing: {ID: "L6", To: Waking, Do: doLead(NoteSilence)},
+			SpokeOn:       {ID: "L7", To: Waking, Do: doLead(MoreTime)},
+			RegisterDue:   {ID: "P9", To: Waking, Do: doLead(QueueRegister)},
+			Noticed:       {ID: "L8", To: Waking},
+		},
+	}
+})

@@ -58,7 +58,7 @@ type draft struct {
 
 // step applies an event as a change: edit modifies a copy of the state.
 func (d *draft) step(event Event, trigger string, edit func(now *Now, body *Body)) error {
-	rule, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
+	rule, err := Table().Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error)
 		if from == "" {
 			from = None
 		}
-		rule := Table[from][ch.Event]
+		rule := Table()[from][ch.Event]
 		if rule.ID != ch.Row || rule.To != ch.Body.Now.Phase {
 			t.Fatalf("%s in %s is no row of the table: %+v", ch.Event, from, ch)
 		}
@@ -127,10 +127,10 @@ func check(s *Dispatch) error {
 
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	coverage.Main(m, machinetest.Numbered("D", 11), machinetest.Table{Rows: Table.Rows()})
+	coverage.Main(m, machinetest.Numbered("D", 11), machinetest.Table{Rows: Table().Rows()})
 }
 
-func TestMatrix(t *testing.T) { golden.Check(t, "testdata/matrix.txt", Table.Matrix()) }
+func TestMatrix(t *testing.T) { golden.Check(t, "testdata/matrix.txt", Table().Matrix()) }
 
 // A session is its last line: what is read back from JSON is what was, to the byte.
 func TestReadsBack(t *testing.T) {

@@ -49,7 +49,7 @@ func (d *draft) delegate(in Delegate) error {
 	}
 	c := d.is.Open
 	if c == nil {
-		_, err := Table.Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
+		_, err := Table().Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
 		return err
 	}
 	if in.Call = clip.Within(in.Call, wordsMax); in.Call != "" && slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Call == in.Call }) {

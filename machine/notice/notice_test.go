@@ -15,7 +15,7 @@ var coverage = machinetest.NewCoverage()
 
 // TestMain also fails if no test took some row of the table.
 func TestMain(m *testing.M) {
-	coverage.Main(m, machinetest.Numbered("G", 4), machinetest.Table{Rows: Table.Rows()})
+	coverage.Main(m, machinetest.Numbered("G", 4), machinetest.Table{Rows: Table().Rows()})
 }
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
@@ -33,16 +34,18 @@ const (
 )
 
 // Table is the life of a target. The rows are Fairlead's own.
-var Table = machine.Table[State, Outcome, Act]{
-	Reached: {
-		Delivered: {ID: "G1", To: Reached, Do: machine.Do(NoteTold)},
-		Failed:    {ID: "G2", To: Failing, Do: machine.Do(NoteCause), Why: "the matters stay due, and the message is tried again"},
-	},
-	Failing: {
-		Delivered: {ID: "G3", To: Reached, Do: machine.Do(NoteTold, Forget)},
-		Failed:    {ID: "G4", To: Failing, Do: machine.Do(NoteCause), Why: "for another cause; the same one is journaled once"},
-	},
-}
+var Table = lazy.Value(func() machine.Table[State, Outcome, Act] {
+	return machine.Table[State, Outcome, Act]{
+		Reached: {
+			Delivered: {ID: "G1", To: Reached, Do: machine.Do(NoteTold)},
+			Failed:    {ID: "G2", To: Failing, Do: machine.Do(NoteCause), Why: "the matters stay due, and the message is tried again"},
+		},
+		Failing: {
+			Delivered: {ID: "G3", To: Reached, Do: machine.Do(NoteTold, Forget)},
+			Failed:    {ID: "G4", To: Failing, Do: machine.Do(NoteCause), Why: "for another cause; the same one is journaled once"},
+		},
+	}
+})
 
 // Record is what a target was sent. It is journaled whole.
 type Record struct {
@@ -127,7 +130,7 @@ func (p Plan) Marks() []Told {
 
 // After is the record with the outcome of a message. A failure whose cause is known already changes nothing.
 func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[State, Act], changed bool) {
-	rule, err := Table.Look(s.Target, r.State(), s.Outcome())
+	rule, err := Table().Look(s.Target, r.State(), s.Outcome())
 	if err != nil {
 		panic("notice: the table lacks a case: " + err.Error())
 	}

@@ -71,7 +71,7 @@ func (d *draft) moveID(id string, event Event, in any) error {
 // move applies a row of the table to a question.
 func (d *draft) move(q Question, event Event, in any) error {
 	from := cmp.Or(q.State, None)
-	rule, err := Table.Look(q.ID, from, event)
+	rule, err := Table().Look(q.ID, from, event)
 	if err != nil {
 		if from == Answered || q.Over() {
 			return refusal(q.ID, event, from, "", endWords(&q))

@@ -297,7 +297,7 @@ func (b *Questions) List() []*SavedAnswer {
 }
 
 func refusal(id string, event Event, state State, row, reason string) error {
-	return &machine.Refusal{Subject: id, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table[state])}
+	return &machine.Refusal{Subject: id, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table()[state])}
 }
 
 // line is cut applied to the first line.

@@ -25,7 +25,7 @@ var coverage = machinetest.NewCoverage()
 
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	coverage.Main(m, machinetest.Numbered("Q", 7), machinetest.Table{Rows: Table.Rows()})
+	coverage.Main(m, machinetest.Numbered("Q", 7), machinetest.Table{Rows: Table().Rows()})
 }
 
 func encode(t testing.TB, v any) string {
@@ -60,7 +60,7 @@ func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Ch
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
 		if q := ch.Body.Question; q != nil {
-			rule, known := Table[ch.From][ch.Event]
+			rule, known := Table()[ch.From][ch.Event]
 			if !known || rule.ID != ch.Row || rule.To != ch.To || q.State != ch.To || q.ID != ch.Entity {
 				t.Fatalf("no row of the table: %+v", ch)
 			}
@@ -123,7 +123,7 @@ func check(t testing.TB, b *Questions) {
 }
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix())
 }
 
 // four are the options of a careful program; sly ones are of one that means more than it says.

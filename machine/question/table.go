@@ -1,6 +1,9 @@
 package question
 
-import "github.com/fairlead-dev/fairlead/machine"
+import (
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine"
+)
 
 // State is the state of a question.
 type State string
@@ -41,19 +44,21 @@ func do(acts ...Act) []Act { return acts }
 
 // Table is the life of a question. The rows are Fairlead's own: SPEC says that a question waits (T10) and
 // that rules deny (D8, X10), and leaves the rest open.
-var Table = machine.Table[State, Event, Act]{
-	None: {
-		Raised: {ID: "Q1", To: Open, Do: do(Keep)},
-		Ruled:  {ID: "Q2", To: Answered, Do: do(Keep, TakeRule), Why: "no person is asked; it is recorded like any other question"},
-	},
-	Open: {
-		Ruled:     {ID: "Q2", To: Answered, Do: do(TakeRule), Why: "an answer saved from another question covers it"},
-		Replied:   {ID: "Q3", To: Answered, Do: do(TakeAnswer, LetStand)},
-		TimeUp:    {ID: "Q4", To: Answered, Do: do(TakeDefault)},
-		TakenBack: {ID: "Q5", To: Withdrawn, Do: do(NoteEnd)},
-	},
-	Answered: {
-		Handed:    {ID: "Q6", To: Told, Do: do(NoteEnd)},
-		TakenBack: {ID: "Q5", To: Withdrawn, Do: do(NoteEnd), Why: "its session ended before the answer was delivered"},
-	},
-}
+var Table = lazy.Value(func() machine.Table[State, Event, Act] {
+	return machine.Table[State, Event, Act]{
+		None: {
+			Raised: {ID: "Q1", To: Open, Do: do(Keep)},
+			Ruled:  {ID: "Q2", To: Answered, Do: do(Keep, TakeRule), Why: "no person is asked; it is recorded like any other question"},
+		},
+		Open: {
+			Ruled:     {ID: "Q2", To: Answered, Do: do(TakeRule), Why: "an answer saved from another question covers it"},
+			Replied:   {ID: "Q3", To: Answered, Do: do(TakeAnswer, LetStand)},
+			TimeUp:    {ID: "Q4", To: Answered, Do: do(TakeDefault)},
+			TakenBack: {ID: "Q5", To: Withdrawn, Do: do(NoteEnd)},
+		},
+		Answered: {
+			Handed:    {ID: "Q6", To: Told, Do: do(NoteEnd)},
+			TakenBack: {ID: "Q5", To: Withdrawn, Do: do(NoteEnd), Why: "its session ended before the answer was delivered"},
+		},
+	}
+})

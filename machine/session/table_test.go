@@ -8,5 +8,5 @@ import (
 )
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix())
 }

@@ -106,7 +106,7 @@ func (o *stepDraft) refuse(event Event, row, reason string) error {
 
 // take applies the table's rule for an event in the step's state.
 func (o *stepDraft) take(event Event) error {
-	rule, err := Table.Look(fmt.Sprintf("run %s, step %s", o.run.ID, o.plan.ID), o.v.State, event)
+	rule, err := Table().Look(fmt.Sprintf("run %s, step %s", o.run.ID, o.plan.ID), o.v.State, event)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body
 	for _, part := range chunks(moves) {
 		var row string
 		for _, move := range part {
-			rule, err := Table.Look(string(move.Step), move.From, event)
+			rule, err := Table().Look(string(move.Step), move.From, event)
 			if err != nil || rule.To != to {
 				panic(fmt.Sprintf("workflow: many steps are moved to %s, and one does not go there: %v", to, err))
 			}

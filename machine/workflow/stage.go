@@ -21,7 +21,7 @@ func (d *draft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, R
 	if from == "" {
 		from = Absent
 	}
-	rule, err := RunTable.Look("run "+string(d.run.ID), from, event)
+	rule, err := RunTable().Look("run "+string(d.run.ID), from, event)
 	if err != nil {
 		return rule, err
 	}

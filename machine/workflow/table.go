@@ -1,6 +1,9 @@
 package workflow
 
-import "github.com/fairlead-dev/fairlead/machine"
+import (
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine"
+)
 
 // State is the state of a step, in the seed's words (seed 004, Status Values).
 type State string
@@ -103,73 +106,75 @@ const (
 func do(acts ...Act) []Act { return acts }
 
 // Table contains all rules for one step. The IDs are rows of SPEC.
-var Table = machine.Table[State, Event, Act]{
-	Pending: {
-		Started:         {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport, BeginProcess)},
-		StartedAsking:   {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport)},
-		WhenTrue:        {ID: "W11", To: Pending, Do: do(NoteWeighed), Why: "the decision is kept until there is room to start the step"},
-		WhenFalse:       {ID: "W11", To: Skipped, Do: do(StampEnd)},
-		WhenFaulted:     {ID: "W11", To: Failed, Do: do(KeepError, StampEnd)},
-		NeedsSkipped:    {ID: "W11", To: Skipped, Do: do(StampEnd)},
-		NothingToLoop:   {ID: "W15", To: Skipped, Do: do(StampEnd)},
-		ItemsFound:      {ID: "W15", To: Pending, Do: do(TakeItems)},
-		ItemsFaulted:    {ID: "W15", To: Failed, Do: do(KeepError, StampEnd)},
-		BackoffElapsed:  {ID: "W4", To: Pending, Do: do(StopBackoff)},
-		WaitElapsed:     {ID: "W16", To: Pending, Do: do(StopWait)},
-		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "not started, but its iteration still increases"},
-		TargetDone:      {ID: "W6", To: Pending, Why: "blocked_by_loop is over"},
-		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver), Why: "it had been tried, or sent back"},
-		ProcessDeparted: {ID: "J1", To: Pending, Do: do(ForgetProcess), Why: "the step can start again only now"},
-	},
-	Running: {
-		Adopted:          {ID: "W13", To: Running},
-		Withdrawn:        {ID: "X8", To: Pending, Do: do(UncountAttempt, ForgetProcess)},
-		RunnerDied:       {ID: "W13", To: Pending, Do: do(UncountAttempt, ForgetProcess, CountLoss, KeepError, StampEnd), Why: "a crash of the runner does not count as an attempt"},
-		ProviderWaits:    {ID: "R1", To: Pending, Do: do(UncountAttempt, ForgetProcess, KeepError, StampEnd), Why: "a rate limit is not a failure: the step waits until the agent may continue"},
-		FailedTriesLeft:  {ID: "W4", To: Pending, Do: do(KeepError, StampEnd, EndProcess, StartBackoff)},
-		FailedForGood:    {ID: "W5", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
-		LimitReached:     {ID: "X9", To: Failed, Do: do(KeepError, StampEnd, EndProcess), Why: "a retry would reach the same limit"},
-		CancelledByHand:  {ID: "W14", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
-		Reported:         {ID: "W3", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
-		ReportedUnasked:  {ID: "W8", To: Completed, Do: do(TakeReport, NoteUnasked, CountItem, ClearError, StampEnd, EndProcess), Why: "with --unattended no person is asked"},
-		ReportedAsking:   {ID: "W8", To: Waiting, Do: do(TakeReport, HoldReport, AskPeople, EndProcess)},
-		ReportedAgain:    {ID: "W16", To: Pending, Do: do(TakeReport, ClearError, StampEnd, EndProcess, StartWait), Why: "waiting for something outside is no failure, and occupies no place"},
-		ItemDone:         {ID: "W15", To: Pending, Do: do(TakeReport, CountItem, NextItem, ClearError, StampEnd, EndProcess)},
-		UntilHolds:       {ID: "W15", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
-		UntilNeverHeld:   {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},
-		UntilFaulted:     {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},
-		GateFailed:       {ID: "W6", To: Completed, Do: do(TakeReport, KeepError, StampEnd, EndProcess), Why: "the step has completed; its report sends the run back"},
-		GateAtLimit:      {ID: "W7", To: Failed, Do: do(TakeReport, KeepError, StampEnd, EndProcess)},
-		GateLeadsNowhere: {ID: "W6", To: Failed, Do: do(TakeReport, KeepError, StampEnd, EndProcess), Why: "without loop_back_to it is not tried again"},
-		Asking:           {ID: "W8", To: Waiting, Do: do(AskPeople)},
-		Approved:         {ID: "W9", To: Completed, Do: do(CountItem, ClearError, StampEnd)},
-		LoopedBack:       {ID: "W6", To: Pending, Do: do(EndProcess, StartOver), Why: "its late report is refused"},
-		StartedOver:      {ID: "W12", To: Pending, Do: do(EndProcess, StartOver), Why: "of a run that no engine drives"},
-	},
-	Waiting: {
-		Answered:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "runs after it is approved"},
-		AnsweredFirst:   {ID: "W9", To: Running, Do: do(TakeAnswer, BeginProcess), Why: "its report decides"},
-		Rejected:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "then counts as a gate failure"},
-		AnswerFaulty:    {ID: "W10", To: Waiting, Do: do(KeepFault)},
-		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "its question is withdrawn"},
-		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
-		ProcessDeparted: {ID: "J1", To: Waiting, Do: do(ForgetProcess)},
-	},
-	Completed: {
-		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
-		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
-		ProcessDeparted: {ID: "J1", To: Completed, Do: do(ForgetProcess)},
-	},
-	Failed: {
-		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
-		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
-		ProcessDeparted: {ID: "J1", To: Failed, Do: do(ForgetProcess)},
-	},
-	Skipped: {
-		LoopedBack:  {ID: "W6", To: Pending, Do: do(StartOver), Why: "the steps that it depends on may now end differently"},
-		StartedOver: {ID: "W12", To: Pending, Do: do(StartOver)},
-	},
-}
+var Table = lazy.Value(func() machine.Table[State, Event, Act] {
+	return machine.Table[State, Event, Act]{
+		Pending: {
+			Started:         {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport, BeginProcess)},
+			StartedAsking:   {ID: "W2", To: Running, Do: do(CountAttempt, StampStart, ClearReport)},
+			WhenTrue:        {ID: "W11", To: Pending, Do: do(NoteWeighed), Why: "the decision is kept until there is room to start the step"},
+			WhenFalse:       {ID: "W11", To: Skipped, Do: do(StampEnd)},
+			WhenFaulted:     {ID: "W11", To: Failed, Do: do(KeepError, StampEnd)},
+			NeedsSkipped:    {ID: "W11", To: Skipped, Do: do(StampEnd)},
+			NothingToLoop:   {ID: "W15", To: Skipped, Do: do(StampEnd)},
+			ItemsFound:      {ID: "W15", To: Pending, Do: do(TakeItems)},
+			ItemsFaulted:    {ID: "W15", To: Failed, Do: do(KeepError, StampEnd)},
+			BackoffElapsed:  {ID: "W4", To: Pending, Do: do(StopBackoff)},
+			WaitElapsed:     {ID: "W16", To: Pending, Do: do(StopWait)},
+			LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "not started, but its iteration still increases"},
+			TargetDone:      {ID: "W6", To: Pending, Why: "blocked_by_loop is over"},
+			StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver), Why: "it had been tried, or sent back"},
+			ProcessDeparted: {ID: "J1", To: Pending, Do: do(ForgetProcess), Why: "the step can start again only now"},
+		},
+		Running: {
+			Adopted:          {ID: "W13", To: Running},
+			Withdrawn:        {ID: "X8", To: Pending, Do: do(UncountAttempt, ForgetProcess)},
+			RunnerDied:       {ID: "W13", To: Pending, Do: do(UncountAttempt, ForgetProcess, CountLoss, KeepError, StampEnd), Why: "a crash of the runner does not count as an attempt"},
+			ProviderWaits:    {ID: "R1", To: Pending, Do: do(UncountAttempt, ForgetProcess, KeepError, StampEnd), Why: "a rate limit is not a failure: the step waits until the agent may continue"},
+			FailedTriesLeft:  {ID: "W4", To: Pending, Do: do(KeepError, StampEnd, EndProcess, StartBackoff)},
+			FailedForGood:    {ID: "W5", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
+			LimitReached:     {ID: "X9", To: Failed, Do: do(KeepError, StampEnd, EndProcess), Why: "a retry would reach the same limit"},
+			CancelledByHand:  {ID: "W14", To: Failed, Do: do(KeepError, StampEnd, EndProcess)},
+			Reported:         {ID: "W3", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
+			ReportedUnasked:  {ID: "W8", To: Completed, Do: do(TakeReport, NoteUnasked, CountItem, ClearError, StampEnd, EndProcess), Why: "with --unattended no person is asked"},
+			ReportedAsking:   {ID: "W8", To: Waiting, Do: do(TakeReport, HoldReport, AskPeople, EndProcess)},
+			ReportedAgain:    {ID: "W16", To: Pending, Do: do(TakeReport, ClearError, StampEnd, EndProcess, StartWait), Why: "waiting for something outside is no failure, and occupies no place"},
+			ItemDone:         {ID: "W15", To: Pending, Do: do(TakeReport, CountItem, NextItem, ClearError, StampEnd, EndProcess)},
+			UntilHolds:       {ID: "W15", To: Completed, Do: do(TakeReport, CountItem, ClearError, StampEnd, EndProcess)},
+			UntilNeverHeld:   {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},
+			UntilFaulted:     {ID: "W15", To: Failed, Do: do(TakeReport, CountItem, KeepError, StampEnd, EndProcess)},
+			GateFailed:       {ID: "W6", To: Completed, Do: do(TakeReport, KeepError, StampEnd, EndProcess), Why: "the step has completed; its report sends the run back"},
+			GateAtLimit:      {ID: "W7", To: Failed, Do: do(TakeReport, KeepError, StampEnd, EndProcess)},
+			GateLeadsNowhere: {ID: "W6", To: Failed, Do: do(TakeReport, KeepError, StampEnd, EndProcess), Why: "without loop_back_to it is not tried again"},
+			Asking:           {ID: "W8", To: Waiting, Do: do(AskPeople)},
+			Approved:         {ID: "W9", To: Completed, Do: do(CountItem, ClearError, StampEnd)},
+			LoopedBack:       {ID: "W6", To: Pending, Do: do(EndProcess, StartOver), Why: "its late report is refused"},
+			StartedOver:      {ID: "W12", To: Pending, Do: do(EndProcess, StartOver), Why: "of a run that no engine drives"},
+		},
+		Waiting: {
+			Answered:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "runs after it is approved"},
+			AnsweredFirst:   {ID: "W9", To: Running, Do: do(TakeAnswer, BeginProcess), Why: "its report decides"},
+			Rejected:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "then counts as a gate failure"},
+			AnswerFaulty:    {ID: "W10", To: Waiting, Do: do(KeepFault)},
+			LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "its question is withdrawn"},
+			StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+			ProcessDeparted: {ID: "J1", To: Waiting, Do: do(ForgetProcess)},
+		},
+		Completed: {
+			LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
+			StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+			ProcessDeparted: {ID: "J1", To: Completed, Do: do(ForgetProcess)},
+		},
+		Failed: {
+			LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
+			StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+			ProcessDeparted: {ID: "J1", To: Failed, Do: do(ForgetProcess)},
+		},
+		Skipped: {
+			LoopedBack:  {ID: "W6", To: Pending, Do: do(StartOver), Why: "the steps that it depends on may now end differently"},
+			StartedOver: {ID: "W12", To: Pending, Do: do(StartOver)},
+		},
+	}
+})
 
 // Stage is the state of a run as a whole. Its progress is derived from its steps: Run.Status.
 type Stage string
@@ -212,32 +217,34 @@ const (
 func doRun(acts ...RunAct) []RunAct { return acts }
 
 // RunTable contains the rules for a run as a whole. It is short, since most rules concern steps.
-var RunTable = machine.Table[Stage, RunEvent, RunAct]{
-	Absent: {
-		RunStarted: {ID: "W1", To: Driven, Do: doRun(LayOut)},
-		RunTakenIn: {ID: "X3", To: Parked, Do: doRun(TakeIn), Why: "another program's write is an event like any other"},
-	},
-	Driven: {
-		RunPaused:    {ID: "X9", To: Paused, Do: doRun(NoteWhy), Why: "a daily limit with --cost-limit-action pause, or a person"},
-		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
-		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "after its work has stopped"},
-		RunReplanned: {ID: "W12", To: Driven, Do: doRun(Relay), Why: "each resume reads the file again, as the seed's tool does"},
-		GatesRead:    {ID: "W2", To: Driven, Do: doRun(SetGates)},
-	},
-	Paused: {
-		RunReleased:  {ID: "X9", To: Driven, Do: doRun(NoteWhy)},
-		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
-		GatesRead:    {ID: "W2", To: Paused, Do: doRun(SetGates)},
-	},
-	Parked: {
-		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo)},
-		RunReplanned: {ID: "W12", To: Parked, Do: doRun(Relay)},
-		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
-		GatesRead:    {ID: "W2", To: Parked, Do: doRun(SetGates)},
-	},
-	Stopped: {
-		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "a person can resume a cancelled step"},
-		RunReplanned: {ID: "W12", To: Stopped, Do: doRun(Relay)},
-		GatesRead:    {ID: "W2", To: Stopped, Do: doRun(SetGates)},
-	},
-}
+var RunTable = lazy.Value(func() machine.Table[Stage, RunEvent, RunAct] {
+	return machine.Table[Stage, RunEvent, RunAct]{
+		Absent: {
+			RunStarted: {ID: "W1", To: Driven, Do: doRun(LayOut)},
+			RunTakenIn: {ID: "X3", To: Parked, Do: doRun(TakeIn), Why: "another program's write is an event like any other"},
+		},
+		Driven: {
+			RunPaused:    {ID: "X9", To: Paused, Do: doRun(NoteWhy), Why: "a daily limit with --cost-limit-action pause, or a person"},
+			RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
+			RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "after its work has stopped"},
+			RunReplanned: {ID: "W12", To: Driven, Do: doRun(Relay), Why: "each resume reads the file again, as the seed's tool does"},
+			GatesRead:    {ID: "W2", To: Driven, Do: doRun(SetGates)},
+		},
+		Paused: {
+			RunReleased:  {ID: "X9", To: Driven, Do: doRun(NoteWhy)},
+			RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
+			GatesRead:    {ID: "W2", To: Paused, Do: doRun(SetGates)},
+		},
+		Parked: {
+			RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo)},
+			RunReplanned: {ID: "W12", To: Parked, Do: doRun(Relay)},
+			RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
+			GatesRead:    {ID: "W2", To: Parked, Do: doRun(SetGates)},
+		},
+		Stopped: {
+			RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo), Why: "a person can resume a cancelled step"},
+			RunReplanned: {ID: "W12", To: Stopped, Do: doRun(Relay)},
+			GatesRead:    {ID: "W2", To: Stopped, Do: doRun(SetGates)},
+		},
+	}
+})

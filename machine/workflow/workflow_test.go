@@ -55,22 +55,22 @@ func note(ch Change, moves []Move) {
 
 // TestMain also fails if no test took some row of the tables.
 func TestMain(m *testing.M) {
-	steps, runs := machinetest.Table{Name: "of a step", Rows: Table.Rows()}, machinetest.Table{Name: "of a run", Rows: RunTable.Rows()}
+	steps, runs := machinetest.Table{Name: "of a step", Rows: Table().Rows()}, machinetest.Table{Name: "of a run", Rows: RunTable().Rows()}
 	rows := slices.Concat([]string{"J1", "X3", "X8", "X9"}, machinetest.Numbered("W", 16), machinetest.IDs(steps, runs))
 	coverage.Main(m, rows, steps, runs)
 }
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), "# a step\n"+Table.Matrix()+"\n# a run\n"+RunTable.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), "# a step\n"+Table().Matrix()+"\n# a run\n"+RunTable().Matrix())
 }
 
 // Every state can be reached, and each can be left, but for what is settled: from there a gate
 // or a person leads back.
 func TestNoDeadEnds(t *testing.T) {
-	for _, from := range Table.States() {
+	for _, from := range Table().States() {
 		seen, todo := map[State]bool{from: true}, []State{from}
 		for len(todo) > 0 {
-			for _, rule := range Table[todo[0]] {
+			for _, rule := range Table()[todo[0]] {
 				if !seen[rule.To] {
 					seen[rule.To] = true
 					todo = append(todo, rule.To)
@@ -86,9 +86,9 @@ func TestNoDeadEnds(t *testing.T) {
 
 // What sends steps back must be taken in every state, and what ends an attempt in RUNNING.
 func TestTableIsTotalWhereItMustBe(t *testing.T) {
-	for _, state := range Table.States() {
+	for _, state := range Table().States() {
 		for _, event := range []Event{LoopedBack, StartedOver} {
-			if rule, ok := Table[state][event]; !ok || rule.To != Pending {
+			if rule, ok := Table()[state][event]; !ok || rule.To != Pending {
 				t.Errorf("%s does not take %s to PENDING", state, event)
 			}
 		}
@@ -97,7 +97,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 		FailedTriesLeft, FailedForGood, LimitReached, CancelledByHand, Reported, ReportedAsking, ReportedUnasked, ItemDone, GateFailed,
 		GateAtLimit, GateLeadsNowhere, ReportedAgain, UntilHolds, UntilFaulted, UntilNeverHeld, RunnerDied, Withdrawn, Adopted,
 	} {
-		if _, ok := Table[Running][event]; !ok {
+		if _, ok := Table()[Running][event]; !ok {
 			t.Errorf("RUNNING does not take %s", event)
 		}
 	}
@@ -106,7 +106,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 // Every act that has a name is used, and none is done that has no name.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[Act]bool{}
-	for _, row := range Table.Rows() {
+	for _, row := range Table().Rows() {
 		for _, act := range row.Do {
 			used[Act(act)] = true
 		}
