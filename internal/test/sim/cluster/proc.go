@@ -1,0 +1,149 @@
+package cluster
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+// proc is a shim with the process of one session.
+type proc struct {
+	p       *peer
+	session string
+	token   host.Token
+	man     host.DeadMan
+	asked   host.BootTime // of the daemon's last report
+
+	began, over bool
+	why         string // it ended; empty: its work was done
+	endedAt     time.Duration
+}
+
+func agentOf(session string) string { return session[:strings.LastIndexByte(session, '-')] }
+
+func (s *proc) runs() bool { return s.began && !s.over }
+
+// machine lets a shim do something after a time of its machine's clock, or when the machine wakes.
+func (p *peer) machine(d host.BootTime, do func()) {
+	boots := p.boots
+	p.w.in(p.after(d), func() {
+		switch {
+		case p.boots != boots || p.off:
+		case p.asleep:
+			p.atWake = append(p.atWake, do)
+		default:
+			do()
+		}
+	})
+}
+
+// work asks for the sessions that are placed here, and reports those that have begun or ended.
+func (p *peer) work() {
+	for _, session := range slices.Sorted(maps.Keys(p.mine)) {
+		l := p.mine[session]
+		current := p.guard.Incarnation != 0 && l.Incarnation == p.guard.Incarnation
+		switch {
+		case p.shims[session] != nil || l.Boot != p.bootID():
+		case current && !p.used[session]:
+			p.ask(l)
+		case l.OnLost == host.Wait && p.guard.Incarnation != 0: // the host was lost before it began
+			p.tell(func(to *lead) { to.ended(p, l.Token, "it never began", func() {}) })
+		}
+	}
+	for _, session := range p.sessions() {
+		s := p.shims[session]
+		leased := p.mine[session].Token == s.token
+		if s.runs() && !leased {
+			s.end("the journal no longer places it here")
+		}
+		if !s.began || p.now()-s.asked < host.BootTime(3*time.Second) {
+			continue
+		}
+		s.asked = p.now()
+		if s.over {
+			done := func() {
+				if s := p.shims[session]; s != nil && s.over && p.mine[session].Token != s.token {
+					delete(p.shims, session)
+				}
+			}
+			p.tell(func(l *lead) { l.ended(p, s.token, s.why, done) })
+		} else {
+			p.tell(func(l *lead) { l.started(s.token) })
+		}
+	}
+}
+
+// ask asks the leader whether a session may start.
+func (p *peer) ask(l host.Lease) {
+	if p.now()-p.asked[l.Session] < host.BootTime(2*time.Second) || !p.guard.Holds(p.now()) {
+		return
+	}
+	asked := p.now()
+	p.asked[l.Session] = asked
+	p.guard.Ask(l.Session, asked)
+	p.tell(func(to *lead) {
+		to.asked(l.Token, func(epoch uint64) {
+			p.w.send(to.p, p, func() { p.granted(host.Grant{Token: l.Token, Epoch: epoch, Asked: asked}) })
+		})
+	})
+}
+
+// granted starts a shim, which looks at the clock again before it starts the process.
+func (p *peer) granted(grant host.Grant) {
+	var lease *host.Lease
+	if l, placed := p.mine[grant.Session]; placed {
+		lease = &l
+	}
+	by, why := p.guard.MayStart(lease, grant, p.now())
+	if why != "" || p.shims[grant.Session] != nil || p.used[grant.Session] {
+		return
+	}
+	end, _ := p.guard.Deadline()
+	s := &proc{p: p, session: grant.Session, token: grant.Token, man: host.DeadMan{StartBy: by, EndAt: end, Waits: lease.OnLost == host.Wait}}
+	p.shims[s.session] = s
+	p.machine(host.BootTime(p.w.between(time.Millisecond, 100*time.Millisecond)), s.begin)
+}
+
+func (s *proc) begin() {
+	if !s.man.MayBegin(s.p.now()) {
+		delete(s.p.shims, s.session)
+		return
+	}
+	s.began, s.p.used[s.session] = true, true
+	s.p.w.truth.began(s)
+	takes := s.p.w.between(s.p.w.size.Session/2, s.p.w.size.Session*2)
+	s.p.machine(host.BootTime(takes), func() {
+		if s.runs() {
+			s.end("")
+		}
+	})
+	s.guard()
+}
+
+// guard kills the process at its deadline, which acknowledged renewals move.
+func (s *proc) guard() {
+	if s.man.Waits {
+		return
+	}
+	s.p.machine(max(s.man.EndAt-s.p.now(), 0)+1, func() {
+		switch {
+		case !s.runs():
+		case s.man.Due(s.p.now()):
+			s.p.machine(host.BootTime(s.p.w.between(0, time.Duration(host.EndWithin)-time.Second)), func() {
+				if s.runs() {
+					s.end("its lease ended")
+				}
+			})
+		default:
+			s.guard()
+		}
+	})
+}
+
+func (s *proc) end(why string) {
+	s.over, s.why, s.endedAt = true, why, s.p.w.now
+	s.p.w.truth.ended(s)
+}
