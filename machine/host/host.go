@@ -164,13 +164,13 @@ func (t *Hosts) MayMove(session string) (ok bool, why string) {
 		return true, "it is placed nowhere"
 	case h.Boot != l.Boot:
 		return true, l.Host + " has restarted"
-	case h.State == Left:
+	case h.State == Left && h.RemovedBy == "":
 		return true, l.Host + " has left"
 	case l.OnLost == Wait:
 		return false, "it waits for " + l.Host + " (on_lost: wait)"
 	case h.Incarnation != l.Incarnation:
 		return true, l.Host + " was lost, and has come back"
-	case h.State == Lost:
+	case h.State == Lost || h.State == Left:
 		return true, l.Host + " is lost"
 	}
 	return false, l.Host + " is " + string(h.State) + ", so it may run there"

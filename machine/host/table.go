@@ -103,7 +103,7 @@ var Table = machine.Table[State, Event, Act]{
 		CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
 		CameBackDraining: {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
 		SessionReleased:  {ID: "H8", To: Lost, Do: do(ReleaseSession), Why: "it begins elsewhere, or a person has dealt with it"},
-		Removed:          {ID: "H12", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
+		Removed:          {ID: "H12", To: Left, Do: do(NoteRemoval, ForgetDrain, ForgetDoubt), Why: "sessions that wait for it stay: no deadline has ended them"},
 		ReportedLate:     {ID: "H14", To: Lost, Do: do(KeepLate)},
 	},
 	Left: {

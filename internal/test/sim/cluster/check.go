@@ -26,13 +26,13 @@ type truth struct {
 	hosts  host.Hosts
 	orders []*order
 
-	placeOf map[string]uint64          // of each stored order, by note
-	wordN   map[string]uint64          // number of the desired state of an order
-	started map[string]uint64          // place of the newest order to work, by agent
-	paused  map[string]uint64          // place of the newest acknowledged pause, by agent
-	words   map[string]string          // the newest order, by agent
-	procs   map[string]map[*proc]bool  // that run, by agent
-	last    map[string]time.Duration   // when the last process of an agent ended
+	placeOf map[string]uint64         // of each stored order, by note
+	wordN   map[string]uint64         // number of the desired state of an order
+	started map[string]uint64         // place of the newest order to work, by agent
+	paused  map[string]uint64         // place of the newest acknowledged pause, by agent
+	words   map[string]string         // the newest order, by agent
+	procs   map[string]map[*proc]bool // that run, by agent
+	last    map[string]time.Duration  // when the last process of an agent ended
 	renewed map[*peer]host.BootTime   // when the last renewal that was stored was sent, of this boot
 }
 
@@ -86,7 +86,7 @@ func (t *truth) stored(m *message) {
 				t.w.broken(epochsRise, "%s began epoch %d after epoch %d", m.by.name, m.began, t.epoch)
 			}
 			t.epoch, t.leads = m.began, m.by
-			t.w.counts.Epochs++
+			t.w.counts[epochs]++
 		}
 		t.ofTeam(ch, place)
 	}
@@ -99,9 +99,9 @@ func (t *truth) stored(m *message) {
 func (t *truth) ofHost(ch host.Change) {
 	switch ch.Event {
 	case host.LostDue, host.RemovalDue:
-		t.w.counts.Lost++
+		t.w.counts[lost]++
 	case host.ReportedLate:
-		t.w.counts.Late++
+		t.w.counts[late]++
 	case host.SessionPlaced:
 		if l, placed := t.hosts.Leases[ch.Body.Lease.Session]; placed {
 			t.w.broken(oneProcess, "%s is placed on %s and on %s", l.Session, l.Host, ch.Entity)
@@ -151,14 +151,14 @@ func (t *truth) answered(o *order) {
 		t.w.broken(ordersOnce, "%s was acknowledged, and is not in the journal", o.note)
 	case o.stored && o.word == control.WordPause:
 		t.paused[o.agent] = max(t.paused[o.agent], place)
-		t.w.counts.Pauses++
+		t.w.counts[pauses]++
 	}
 }
 
 // began is called when a process begins.
 func (t *truth) began(s *proc) {
 	agent := agentOf(s.session)
-	t.w.counts.Starts++
+	t.w.counts[starts]++
 	if t.procs[agent] == nil {
 		t.procs[agent] = map[*proc]bool{}
 	}
@@ -198,8 +198,8 @@ func (t *truth) ended(s *proc) {
 	agent := agentOf(s.session)
 	t.last[agent] = t.w.now
 	delete(t.procs[agent], s)
-	if s.why == "its lease ended" {
-		t.w.counts.Ended++
+	if s.why == leaseEnded {
+		t.w.counts[leaseEnds]++
 	}
 }
 
@@ -221,12 +221,11 @@ func (w *world) checkEnd() {
 	t := &w.truth
 	var leader *lead
 	for _, p := range w.peers {
-		if p.pos != len(w.engine.log) || p.chain.Hash != t.chain.Hash {
-			if p.pos < len(w.engine.log) {
-				w.broken(settles, "the mirror of %s ends at message %d of %d", p.name, p.pos, len(w.engine.log))
-			} else {
-				w.broken(oneChain, "the mirror of %s has another hash", p.name)
-			}
+		switch {
+		case p.pos == 0 || p.chain.Hash != t.hashes[p.pos-1]:
+			w.broken(oneChain, "the mirror of %s has another hash at message %d", p.name, p.pos)
+		case p.pos < len(w.engine.log) && w.engine.log[p.pos].at < w.now-5*time.Second:
+			w.broken(settles, "the mirror of %s ends at message %d of %d", p.name, p.pos, len(w.engine.log))
 		}
 		if l := p.lead; l != nil && l.won && l.epoch == t.epoch {
 			leader = l

@@ -1,28 +1,29 @@
 package cluster
 
 import (
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-var short = Size{Hosts: 6, Agents: 14, Channels: 3, Faults: 12 * time.Minute, Calm: 4 * time.Minute, Session: 40 * time.Second, Orders: 3 * time.Second}
-
+// TestClusters plays runs with random faults and orders.
 func TestClusters(t *testing.T) {
-	n := testsize.Pick(uint64(40), 400, 2000)
-	if seeds, err := strconv.ParseUint(os.Getenv("FAIRLEAD_SIM_SEEDS"), 10, 64); err == nil {
-		n = seeds
-	}
-	var all Counts
-	for seed := range n {
-		counts, failure := Run(seed, short, t.Logf)
+	size := Size{Hosts: 6, Agents: 14, Channels: 3, Faults: 12 * time.Minute, Calm: 4 * time.Minute, Session: 40 * time.Second, Orders: 3 * time.Second}
+	met := Counts{}
+	for seed := range testsize.Pick(uint64(12), 300, 3000) {
+		counts, failure := Run(seed, size, t.Logf)
 		if failure != nil {
 			t.Fatalf("seed %d: %v", seed, failure)
 		}
-		all = counts
+		for what, n := range counts {
+			met[what] += n
+		}
 	}
-	t.Logf("%+v", all)
+	t.Log(met)
+	for _, what := range []string{epochs, starts, leaseEnds, lost, closed, moved, late, retries, falseConflicts, conflicts, pauses, rebuilt} {
+		if met[what] == 0 {
+			t.Errorf("no run has met %s: %v", what, met)
+		}
+	}
 }

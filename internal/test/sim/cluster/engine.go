@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
@@ -159,7 +160,7 @@ func (w *world) store(i int, m *message, id string, place uint64) attempt.Answer
 			n.stuck = map[string]string{}
 		}
 		if _, taken := n.stuck["journal"]; taken {
-			w.counts.FalseConflicts++
+			w.counts[falseConflicts]++
 			return attempt.WrongLast
 		}
 		n.stuck["journal"] = id
@@ -171,24 +172,29 @@ func (w *world) store(i int, m *message, id string, place uint64) attempt.Answer
 	case place != uint64(len(e.log))+1:
 		return attempt.WrongLast
 	case e.slow != nil:
-		w.counts.FalseConflicts++
+		w.counts[falseConflicts]++
 		return attempt.WrongLast
-	case w.faulty && w.chance(2): // it stores the message later, or forgets it
-		stored := *m
-		stored.id, e.slow = id, &stored
-		w.in(w.between(500*time.Millisecond, 5*time.Second), func() {
+	}
+	stored := *m
+	stored.id = id
+	if takes := w.slowly; takes > 0 || w.faulty && w.chance(2) { // it stores the message later, or forgets it
+		forgets := takes == 0 && w.chance(30)
+		e.slow = &stored
+		w.in(cmp.Or(takes, w.between(500*time.Millisecond, 5*time.Second)), func() {
 			if e.slow != &stored {
 				return
 			}
-			if e.slow = nil; place == uint64(len(e.log))+1 && w.chance(70) {
+			if e.slow = nil; place == uint64(len(e.log))+1 && !forgets {
 				w.commit(&stored)
 			}
 		})
 		return attempt.NoAnswer
 	}
-	stored := *m
-	stored.id = id
 	w.commit(&stored)
+	if w.mute > 0 {
+		w.mute--
+		return attempt.NoAnswer
+	}
 	return attempt.Acknowledged
 }
 
@@ -196,8 +202,8 @@ func (w *world) store(i int, m *message, id string, place uint64) attempt.Answer
 func (w *world) commit(m *message) {
 	m.at = w.now
 	w.engine.log = append(w.engine.log, m)
-	w.counts.Messages++
-	w.counts.Changes += len(m.records)
+	w.counts[messages]++
+	w.counts[changes] += len(m.records)
 	w.truth.stored(m)
 	for _, p := range w.peers {
 		p.later(host.BootTime(w.between(2*time.Millisecond, 20*time.Millisecond)), p.pull)

@@ -20,7 +20,10 @@ import (
 
 const batchMax = 256 // requests of one append
 
-var errVoid = errors.New("it does not count")
+var (
+	errVoid    = errors.New("it does not count")
+	errRefused = errors.New("it may not start")
+)
 
 // lead is the leader's part of a daemon: the only place where something is decided. As in the package loop, it
 // decides a batch in memory, appends it, and only then answers. A message that another one has overtaken ends it.
@@ -44,10 +47,10 @@ type lead struct {
 	busy    bool
 	failed  bool // a message of another leader was stored in its place
 
-	unplaced map[string]string             // open sessions without a lease → agent
-	homes    map[string]string             // agent → host of its last session, which has its worktree
-	watches  map[string]*watch             // by host
-	grants   map[string]host.BootTime      // by session
+	unplaced map[string]string            // open sessions without a lease → agent
+	homes    map[string]string            // agent → host of its last session, which has its worktree
+	watches  map[string]*watch            // by host
+	grants   map[string]host.BootTime     // by session
 	pauses   map[string]map[string]func() // answers that wait for a grant to end, by agent and note
 }
 
@@ -313,7 +316,7 @@ func (l *lead) next(m *message, try *attempt.Attempt, step attempt.Step) {
 	switch step {
 	case attempt.Publish:
 		if try.Sent(); try.Tries() > 1 {
-			l.p.w.counts.Retries++
+			l.p.w.counts[retries]++
 		}
 		began := l.p.w.now
 		l.p.w.publish(l.p, m, try.MessageID(), try.Place(), func(a attempt.Answer) {
@@ -335,7 +338,7 @@ func (l *lead) next(m *message, try *attempt.Attempt, step attempt.Step) {
 		l.place, l.done = try.Place(), l.done+len(m.records)
 		l.append()
 	case attempt.Conflict:
-		l.p.w.counts.Conflicts++
+		l.p.w.counts[conflicts]++
 		l.failed = true
 		l.answer(false)
 		for _, r := range l.queue {
@@ -422,7 +425,7 @@ func (l *lead) look(h *host.Host) {
 		rev := x.Revision
 		l.p.w.set(l.p, key, version{rev: rev, closed: true}, func(ok bool) {
 			if x.asks = false; ok {
-				l.p.w.counts.Closed++
+				l.p.w.counts[closed]++
 				x.Saw(rev+1, true, l.p.now())
 			}
 		})
@@ -442,7 +445,7 @@ func (l *lead) move(session string) error {
 	if _, placed := l.hosts.Leases[session]; !may || !placed {
 		return errVoid
 	}
-	l.p.w.counts.Moved++
+	l.p.w.counts[moved]++
 	return l.over(session, control.Lost, why)
 }
 
@@ -455,23 +458,17 @@ func (l *lead) over(session string, outcome control.Outcome, why string) error {
 	return l.host(host.Release{Session: session})
 }
 
-// asked answers a host that asks whether a session may start. The answer is given when the change that was
-// decided after the question is stored: that proves that this is the leader.
-func (l *lead) asked(token host.Token, grant func(epoch uint64)) {
+// asked answers a host that asks whether a session may start. Yes is answered when the change that was decided
+// after the question is stored: that proves that this is the leader. No ends nothing: the question may be old,
+// and the session may run by now. Its host withdraws it, if it has not begun.
+func (l *lead) asked(token host.Token, grant func(epoch uint64), refuse func()) {
 	l.submit(func() error {
 		if ok, _ := l.hosts.Counts(token); !ok {
 			return errVoid
 		}
 		agent := agentOf(token.Session)
-		if may, why := l.team.MayStart(agent, token.Session, l.now()); !may {
-			a := l.team.Agents[agent]
-			if a.Session == nil || a.Session.ID != token.Session || a.Session.Phase != session.Open {
-				return errVoid
-			}
-			if err := l.over(token.Session, control.Withdrawn, why); err != nil {
-				return err
-			}
-			return errVoid
+		if may, _ := l.team.MayStart(agent, token.Session, l.now()); !may {
+			return errRefused
 		}
 		l.grants[token.Session] = l.p.now()
 		return l.decide(team.Event{Actor: l.actor(), Agent: agent, What: team.TokenGiven{Session: token.Session, Hash: fmt.Sprintf("%016x", l.p.w.rnd.Uint64())}})
@@ -479,7 +476,14 @@ func (l *lead) asked(token host.Token, grant func(epoch uint64)) {
 		if stored && err == nil {
 			grant(l.epoch)
 		}
+		if stored && err == errRefused {
+			refuse()
+		}
 	})
+}
+
+var outcomes = map[string]control.Outcome{
+	didItsWork: control.OK, leaseEnded: control.Lost, hostLost: control.Lost, unplaced: control.Lost, turnedOff: control.Lost, neverBegan: control.Withdrawn,
 }
 
 // started and ended take in reports of hosts. Those under a token that does not count are late.
@@ -503,10 +507,7 @@ func (l *lead) ended(from *peer, token host.Token, why string, taken func()) {
 		if _, placed := l.hosts.Leases[token.Session]; !placed {
 			return nil
 		}
-		if why == "" {
-			return l.over(token.Session, control.OK, "")
-		}
-		return l.over(token.Session, control.Lost, why)
+		return l.over(token.Session, outcomes[why], why)
 	}, func(stored bool, _ error) {
 		if stored {
 			l.p.w.send(l.p, from, taken)

@@ -103,7 +103,7 @@ func (p *peer) resume() {
 	}
 	for _, s := range p.sessions() {
 		if s := p.shims[s]; s.runs() && s.man.Due(p.now()) {
-			s.end("its lease ended")
+			s.end(leaseEnded)
 		}
 	}
 	p.w.truth.awake(p)
@@ -172,7 +172,7 @@ func (p *peer) pull() {
 				record.Data = append([]byte{'x'}, record.Data...)
 			}
 			if err := chain.Take(&record); err != nil {
-				p.w.counts.Rebuilt++
+				p.w.counts[rebuilt]++
 				n := &p.w.engine.node[p.node]
 				n.damaged, n.emptyTil = nil, p.w.now+p.w.between(time.Second, 10*time.Second)
 				p.reconnect()
@@ -231,7 +231,7 @@ func (p *peer) join() {
 	}
 	for _, s := range p.sessions() {
 		if s := p.shims[s]; s.runs() && !s.man.Waits {
-			s.end("the host was lost")
+			s.end(hostLost)
 		}
 	}
 	p.joinAt = p.now() + host.BootTime(3*time.Second)
@@ -246,7 +246,9 @@ func (p *peer) labels() []string {
 	return nil
 }
 
-func leaseKey(name string, incarnation uint64) string { return fmt.Sprintf("lease/%s/%d", name, incarnation) }
+func leaseKey(name string, incarnation uint64) string {
+	return fmt.Sprintf("lease/%s/%d", name, incarnation)
+}
 
 // renew sends a renewal when one is due.
 func (p *peer) renew() {

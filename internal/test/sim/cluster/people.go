@@ -74,8 +74,7 @@ func (w *world) people() {
 
 // give gives an order at some host, and repeats it until it is answered.
 func (w *world) give(o *order) {
-	w.counts.Orders++
-	o.note, o.at, o.givenAt = fmt.Sprintf("order %d", w.counts.Orders), w.peers[w.rnd.IntN(len(w.peers))], w.now
+	o.note, o.at, o.givenAt = fmt.Sprintf("order %d", len(w.truth.orders)+1), w.peers[w.rnd.IntN(len(w.peers))], w.now
 	w.truth.orders = append(w.truth.orders, o)
 	w.try(o)
 }
@@ -265,7 +264,7 @@ func (w *world) restart(p *peer, d time.Duration) {
 	p.lead, p.unread, p.atWake = nil, nil, nil
 	for _, s := range p.sessions() {
 		if s := p.shims[s]; s.runs() {
-			s.end("its machine was turned off")
+			s.end(turnedOff)
 		}
 	}
 	p.shims = map[string]*proc{}

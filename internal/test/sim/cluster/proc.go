@@ -18,9 +18,19 @@ type proc struct {
 	asked   host.BootTime // of the daemon's last report
 
 	began, over bool
-	why         string // it ended; empty: its work was done
+	why         string // it ended
 	endedAt     time.Duration
 }
+
+// Why a process ended, or will never begin.
+const (
+	didItsWork = "its work is done"
+	leaseEnded = "its lease ended"
+	hostLost   = "its host was lost"
+	unplaced   = "the journal no longer places it here"
+	turnedOff  = "its machine was turned off"
+	neverBegan = "it never began"
+)
 
 func agentOf(session string) string { return session[:strings.LastIndexByte(session, '-')] }
 
@@ -49,15 +59,16 @@ func (p *peer) work() {
 		case p.shims[session] != nil || l.Boot != p.bootID():
 		case current && !p.used[session]:
 			p.ask(l)
-		case l.OnLost == host.Wait && p.guard.Incarnation != 0: // the host was lost before it began
-			p.tell(func(to *lead) { to.ended(p, l.Token, "it never began", func() {}) })
+		case current || l.OnLost == host.Wait && p.guard.Incarnation != 0: // it is withdrawn, or the host was lost before it began
+			p.used[session] = true
+			p.tell(func(to *lead) { to.ended(p, l.Token, neverBegan, func() {}) })
 		}
 	}
 	for _, session := range p.sessions() {
 		s := p.shims[session]
 		leased := p.mine[session].Token == s.token
 		if s.runs() && !leased {
-			s.end("the journal no longer places it here")
+			s.end(unplaced)
 		}
 		if !s.began || p.now()-s.asked < host.BootTime(3*time.Second) {
 			continue
@@ -87,6 +98,12 @@ func (p *peer) ask(l host.Lease) {
 	p.tell(func(to *lead) {
 		to.asked(l.Token, func(epoch uint64) {
 			p.w.send(to.p, p, func() { p.granted(host.Grant{Token: l.Token, Epoch: epoch, Asked: asked}) })
+		}, func() {
+			p.w.send(to.p, p, func() {
+				if p.shims[l.Session] == nil { // from now on it never begins here
+					p.used[l.Session] = true
+				}
+			})
 		})
 	})
 }
@@ -117,7 +134,7 @@ func (s *proc) begin() {
 	takes := s.p.w.between(s.p.w.size.Session/2, s.p.w.size.Session*2)
 	s.p.machine(host.BootTime(takes), func() {
 		if s.runs() {
-			s.end("")
+			s.end(didItsWork)
 		}
 	})
 	s.guard()
@@ -134,7 +151,7 @@ func (s *proc) guard() {
 		case s.man.Due(s.p.now()):
 			s.p.machine(host.BootTime(s.p.w.between(0, time.Duration(host.EndWithin)-time.Second)), func() {
 				if s.runs() {
-					s.end("its lease ended")
+					s.end(leaseEnded)
 				}
 			})
 		default:

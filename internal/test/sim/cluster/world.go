@@ -39,10 +39,26 @@ type Failure struct {
 
 func (f *Failure) Error() string { return fmt.Sprintf("after %v: %s: %s", f.At, f.Rule, f.Why) }
 
-// Counts are what a run has met: a run without faults proves little.
-type Counts struct {
-	Messages, Changes, Epochs, Starts, Lost, Moved, Late, FalseConflicts, Retries, Conflicts, Closed, Ended, Pauses, Orders, Rebuilt int
-}
+// What a run can meet. A test without faults proves little.
+const (
+	messages       = "messages"
+	changes        = "changes"
+	epochs         = "epochs"
+	starts         = "processes begun"
+	leaseEnds      = "processes ended by their lease"
+	lost           = "hosts lost"
+	closed         = "leases closed"
+	moved          = "sessions moved"
+	late           = "late reports"
+	retries        = "messages sent again"
+	falseConflicts = "error 10071 without a conflict"
+	conflicts      = "conflicts"
+	pauses         = "pauses acknowledged"
+	rebuilt        = "damaged stores found"
+)
+
+// Counts are how often it was met.
+type Counts map[string]int
 
 // world is the truth of one run.
 type world struct {
@@ -54,6 +70,8 @@ type world struct {
 	peers   []*peer
 	blocked map[[2]int]bool // from, to: nothing passes
 	faulty  bool            // answers are lost, late and wrong
+	slowly  time.Duration   // how long each message takes to be stored; 0: none is slow, but by chance
+	mute    int             // so many stored messages are not answered
 	engine  engine
 	truth   truth
 	counts  Counts
@@ -111,7 +129,7 @@ func (w *world) chance(percent int) bool { return w.rnd.IntN(100) < percent }
 
 // newWorld makes the hosts: the first three have the engine's nodes.
 func newWorld(seed uint64, size Size, log func(string, ...any)) *world {
-	w := &world{size: size, rnd: rand.New(rand.NewPCG(seed, 19)), blocked: map[[2]int]bool{}, log: log}
+	w := &world{size: size, counts: Counts{}, rnd: rand.New(rand.NewPCG(seed, 19)), blocked: map[[2]int]bool{}, log: log}
 	w.engine = newEngine()
 	w.truth = newTruth(w)
 	for i := range size.Hosts {
