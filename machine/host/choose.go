@@ -74,7 +74,9 @@ func away(h *Host, needs Needs) int {
 	return 1
 }
 
-func (t *Hosts) load(h *Host) string { return fmt.Sprintf("%d of %d places taken", t.Busy(h.Name), h.Capacity) }
+func (t *Hosts) load(h *Host) string {
+	return fmt.Sprintf("%d of %d places taken", t.Busy(h.Name), h.Capacity)
+}
 
 // unfit says why a host cannot take a session; empty: it can.
 func (t *Hosts) unfit(h *Host, needs Needs) string {

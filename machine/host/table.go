@@ -95,7 +95,6 @@ var Table = machine.Table[State, Event, Act]{
 		SessionReleased: {ID: "H8", To: Draining, Do: do(ReleaseSession)},
 		Drained:         {ID: "H10", To: Left, Do: do(ForgetDrain, ForgetDoubt), Why: "its last session has ended"},
 		HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
-		Removed:         {ID: "H12", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
 		RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt)},
 		ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
 	},

@@ -10,15 +10,12 @@ import (
 type clock struct {
 	rate   float64
 	began  time.Duration // true time of the boot
-	slept  time.Duration // in true time, since the boot
+	slept  time.Duration // since the boot; the monotonic clock does not count it
 	jumped time.Duration // of the wall clock
 }
 
 // boot is CLOCK_BOOTTIME: it counts while the machine sleeps.
 func (c *clock) boot(now time.Duration) host.BootTime { return c.ran(now - c.began) }
-
-// mono is the monotonic clock, which stops while the machine sleeps.
-func (c *clock) mono(now time.Duration) host.BootTime { return c.ran(now - c.began - c.slept) }
 
 func (c *clock) ran(d time.Duration) host.BootTime { return host.BootTime(float64(d) * c.rate) }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/attempt"
 	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/team"
 )
 
 const nodes = 3 // of the engine; a message is stored when two have it
@@ -20,7 +19,6 @@ type message struct {
 	at      time.Duration    // when it was stored
 	hosts   []host.Change    // those of hosts, decoded once
 	began   uint64           // the epoch that it begins; 0: none
-	team    []team.Change    // the other changes, for the checks
 }
 
 // version is one revision of an entry beside the journal.
@@ -45,11 +43,11 @@ type engine struct {
 
 type node struct {
 	majority bool
-	cutAt    time.Duration     // since when it shows the past
-	lag      time.Duration     // what it shows is so old
-	emptyTil time.Duration     // its store was lost: it shows nothing
-	damaged  map[int]bool      // messages in its store with a flipped bit
-	stuck    map[string]string // writes that it took while cut off
+	cutAt    time.Duration // since when it shows the past
+	lag      time.Duration // what it shows is so old
+	emptyTil time.Duration // its store was lost: it shows nothing
+	damaged  map[int]bool  // messages in its store with a flipped bit
+	stuck    bool          // it took a message while it was cut off, which it can never store
 }
 
 func newEngine() engine { return engine{entries: map[string][]version{}, leader: 0} }
@@ -69,7 +67,7 @@ func (w *world) engineChanged() {
 			n.cutAt = w.now
 		}
 		if n.majority = has; has {
-			any, n.stuck = i, nil
+			any, n.stuck = i, false
 		}
 	}
 	if e.leader >= 0 && e.node[e.leader].majority {
@@ -156,14 +154,11 @@ func (w *world) store(i int, m *message, id string, place uint64) attempt.Answer
 	e := &w.engine
 	n := &e.node[i]
 	if !n.majority { // it takes the first try, can never store it, and takes the second for another writer's
-		if n.stuck == nil {
-			n.stuck = map[string]string{}
-		}
-		if _, taken := n.stuck["journal"]; taken {
+		if n.stuck {
 			w.counts[falseConflicts]++
 			return attempt.WrongLast
 		}
-		n.stuck["journal"] = id
+		n.stuck = true
 		return attempt.NoAnswer
 	}
 	switch {

@@ -377,7 +377,12 @@ func (l *lead) renew() {
 	if e := l.p.w.entry(l.p.node, "leader"); e.rev > l.p.leaderRev {
 		l.p.leaderRev = e.rev
 	}
-	l.p.w.set(l.p, "leader", version{rev: l.p.leaderRev}, func(bool) {})
+	rev := l.p.leaderRev
+	l.p.w.set(l.p, "leader", version{rev: rev}, func(ok bool) {
+		if ok {
+			l.p.leaderRev, l.p.leaderSeen = max(l.p.leaderRev, rev+1), l.p.now()
+		}
+	})
 }
 
 // tick looks at the leases of the hosts, and moves what may move.
@@ -476,7 +481,7 @@ func (l *lead) asked(token host.Token, grant func(epoch uint64), refuse func()) 
 		if stored && err == nil {
 			grant(l.epoch)
 		}
-		if stored && err == errRefused {
+		if stored && errors.Is(err, errRefused) {
 			refuse()
 		}
 	})

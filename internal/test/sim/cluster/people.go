@@ -74,7 +74,10 @@ func (w *world) people() {
 
 // give gives an order at some host, and repeats it until it is answered.
 func (w *world) give(o *order) {
-	o.note, o.at, o.givenAt = fmt.Sprintf("order %d", len(w.truth.orders)+1), w.peers[w.rnd.IntN(len(w.peers))], w.now
+	o.note, o.givenAt = fmt.Sprintf("order %d", len(w.truth.orders)+1), w.now
+	if o.at == nil {
+		o.at = w.peers[w.rnd.IntN(len(w.peers))]
+	}
 	w.truth.orders = append(w.truth.orders, o)
 	w.try(o)
 }

@@ -145,7 +145,7 @@ func (s *proc) guard() {
 	if s.man.Waits {
 		return
 	}
-	s.p.machine(max(s.man.EndAt-s.p.now(), 0)+1, func() {
+	s.p.machine(max(s.man.EndAt-s.p.now(), host.BootTime(100*time.Millisecond)), func() {
 		switch {
 		case !s.runs():
 		case s.man.Due(s.p.now()):

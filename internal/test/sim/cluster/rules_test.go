@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,9 +95,8 @@ func (s *story) alone(p *peer) {
 }
 
 func (s *story) order(agent, word string, at *peer) *order {
-	o := &order{agent: agent, word: word}
+	o := &order{agent: agent, word: word, at: at}
 	s.give(o)
-	o.at = at
 	return o
 }
 
@@ -213,47 +213,67 @@ func (s *story) answeredWithoutConflict(meets string) {
 // the next leader acknowledged holds for the hosts that the old leader still reaches.
 func TestReplacedLeaderStartsNothing(t *testing.T) {
 	s := begin(t)
-	old := s.leader().p
-	p := s.worker()
+	old, p := s.leader().p, s.worker()
 	agent := agentOf(p.sessions()[0])
-	old.side, p.side = 7, 7
+	s.next(agent, p, func(session string) bool { return p.mine[session].N > 0 }) // it has read that the next one is placed here
+	old.side, p.side, p.stopped = 7, 7, true                                     // it asks when another host leads
 	s.engineChanged()
-	s.peers[p.i].shims[p.sessions()[0]].end(didItsWork) // its agent's next session would begin here
-	s.pass(40 * time.Second)
-	var at *peer
-	for _, other := range s.peers {
-		if other.side == 0 {
-			at = other
-		}
-	}
+	s.engine.ready = s.now
+	at := s.other(old, p)
+	s.wait(func() bool { return at.leads != old })
 	o := s.order(agent, control.WordPause, at)
-	s.pass(20 * time.Second)
-	if n := len(s.truth.procs[agent]); !o.stored || n != 0 {
-		t.Errorf("stored %v, %d processes run", o.stored, n)
+	s.wait(func() bool { return o.stored })
+	p.stopped = false
+	p.resume()
+	s.pass(10 * time.Second)
+	if n := len(s.truth.procs[agent]); n != 0 || old.lead == nil || !p.guard.Holds(p.now()) {
+		t.Errorf("%d processes run; the old leader is %v; lease %v", n, old.lead, p.guard.Holds(p.now()))
 	}
 	s.end()
+}
+
+// wait lets time go on until something has happened.
+func (s *story) wait(has func() bool) {
+	s.t.Helper()
+	for deadline := s.now + time.Minute; !has(); s.pass(time.Millisecond) {
+		if s.now > deadline {
+			s.t.Fatal("it does not happen")
+		}
+	}
+}
+
+// other is a host that is neither of two.
+func (s *story) other(a, b *peer) *peer {
+	for _, p := range s.peers {
+		if p != a && p != b {
+			return p
+		}
+	}
+	return nil
+}
+
+// next ends the session of an agent, whose next one begins on the same host, until that has come to a point.
+func (s *story) next(agent string, p *peer, point func(session string) bool) {
+	s.t.Helper()
+	l := s.leader()
+	before := p.sessions()
+	for _, name := range before {
+		if agentOf(name) == agent {
+			p.shims[name].end(didItsWork)
+		}
+	}
+	s.wait(func() bool {
+		now := l.team.Agents[agent].Session
+		return now != nil && !slices.Contains(before, now.ID) && point(now.ID)
+	})
 }
 
 // A pause is acknowledged only when a start that was granted before has begun, or cannot begin any more.
 func TestPauseWaitsForGrants(t *testing.T) {
 	s := begin(t)
-	l := s.leader()
-	agent := agentName(0)
-	var p *peer
-	for _, other := range s.peers {
-		for _, name := range other.sessions() {
-			if agentOf(name) == agent {
-				p = other
-				other.shims[name].end(didItsWork) // the next session begins on the same host, which has the worktree
-			}
-		}
-	}
-	for given := false; !given; { // until a start is granted, and the host does not report it
-		s.pass(10 * time.Millisecond)
-		if next := l.team.Agents[agent].Session; next != nil {
-			_, given = l.grants[next.ID]
-		}
-	}
+	l, p := s.leader(), s.worker()
+	agent := agentOf(p.sessions()[0])
+	s.next(agent, p, func(session string) bool { return l.grants[session] > 0 })
 	s.stop(p, 30*time.Second)
 	began := s.now
 	o := s.order(agent, control.WordPause, l.p)
