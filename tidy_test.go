@@ -71,6 +71,7 @@ var imports = []importRow{
 	{pkg: "transitionlog"},
 	{pkg: "search"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
+	{pkg: "journal/attempt"},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},
@@ -127,6 +128,7 @@ var imports = []importRow{
 	{pkg: "internal/test/scriptmodel"},
 	{pkg: "internal/test/livetest", may: []string{"driver", "driver/*", "internal/test/scriptmodel"}},
 	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
+	{pkg: "internal/test/sim/cluster", may: append([]string{"loop", "journal", "journal/attempt"}, pure...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
@@ -144,7 +146,7 @@ var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfil
 var controllers = append([]string{"controller/seam", "view", "loop", "workspace", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)
 
 // pure are the packages that know no clock, no file and no goroutine.
-var pure = []string{"machine", "machine/*", "team", "team/models", "team/resume", "policy", "rank", "marker", "condition"}
+var pure = []string{"machine", "machine/*", "team", "team/models", "team/resume", "policy", "rank", "marker", "condition", "journal/attempt"}
 
 // worldly is what a pure package may not import, with all that is below it.
 var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -17,7 +18,7 @@ import (
 
 // Machine is the documentation of one state machine, generated from its table.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session, presence, lead, dispatch, workflow, run, turn, message
+	Name    string        `json:"name"`    // control, session, presence, lead, dispatch, workflow, run, turn, message, host
 	Promise string        `json:"promise"` // one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -47,6 +48,7 @@ func Machines() []Machine {
 		described("message", "A person's message is delivered to an agent, and ends as answered or lapsed.", channel.MessageTable),
 		described("question", "Every question ends as told or withdrawn, and records which.", question.Table),
 		described("notice", "A receiver of notices is sent each matter once, and a cause of failure is journaled once.", notice.Table),
+		described("host", "A session has at most one process, on all hosts together. Fairlead does not run on many hosts yet: only a simulation uses this table.", host.Table),
 	}
 }
 
@@ -56,7 +58,7 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./view; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"An event is refused if the state has no row for it. " +
-		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message and G for a receiver of notices. " +
+		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a receiver of notices and H for a host. " +
 		"`fairlead docs machines` prints this page.\n")
 	for _, m := range Machines() {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)

@@ -27,3 +27,18 @@ func TestClusters(t *testing.T) {
 		}
 	}
 }
+
+// TestLargeCluster plays one run of a large team: 50 hosts, 10,000 agents and 1,000 channels in its longest form.
+func TestLargeCluster(t *testing.T) {
+	size := testsize.Pick(
+		Size{Hosts: 10, Agents: 100, Channels: 10, Faults: 4 * time.Minute},
+		Size{Hosts: 20, Agents: 1000, Channels: 100, Faults: 6 * time.Minute},
+		Size{Hosts: 50, Agents: 10_000, Channels: 1000, Faults: 10 * time.Minute},
+	)
+	size.Calm, size.Session, size.Orders = 4*time.Minute, 4*time.Minute, 200*time.Millisecond
+	met, failure := Run(1, size, t.Logf)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	t.Log(met)
+}
