@@ -128,7 +128,7 @@ var imports = []importRow{
 	{pkg: "internal/test/scriptmodel"},
 	{pkg: "internal/test/livetest", may: []string{"driver", "driver/*", "internal/test/scriptmodel"}},
 	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
-	{pkg: "internal/test/sim/cluster", may: append([]string{"loop", "journal", "journal/attempt"}, pure...)},
+	{pkg: "internal/test/sim/cluster", inTests: append([]string{"loop", "journal"}, pure...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }

@@ -31,7 +31,7 @@ var ofHosts = []mutant{
 	},
 	{
 		breaks: "leases are kept by a clock that stops while the machine sleeps",
-		file:   "internal/test/sim/cluster/clock.go", old: "return p.clock.boot(p.w.now) }", new: "return p.clock.boot(p.w.now - p.clock.slept) }",
+		file:   "internal/test/sim/cluster/clock_test.go", old: "return p.clock.boot(p.w.now) }", new: "return p.clock.boot(p.w.now - p.clock.slept) }",
 		pkg: cluster, run: "TestSleepCounts",
 	},
 	{
@@ -51,8 +51,8 @@ var ofHosts = []mutant{
 	},
 	{
 		breaks: "a leader answers before its change is stored",
-		file:   "internal/test/sim/cluster/lead.go", old: "		if stored && err == nil {\n			grant(l.epoch)\n		}\n", new: "",
-		file2: "internal/test/sim/cluster/lead.go", old2: "		l.grants[token.Session] = l.p.now()\n", new2: "		l.grants[token.Session] = l.p.now()\n		grant(l.epoch)\n",
+		file:   "internal/test/sim/cluster/lead_test.go", old: "		if stored && err == nil {\n			grant(l.epoch)\n		}\n", new: "",
+		file2: "internal/test/sim/cluster/lead_test.go", old2: "		l.grants[token.Session] = l.p.now()\n", new2: "		l.grants[token.Session] = l.p.now()\n		grant(l.epoch)\n",
 		pkg: cluster, run: "TestReplacedLeaderStartsNothing",
 	},
 	{
