@@ -24,7 +24,6 @@ const ReconnectAfter = 3 * time.Second
 type Attempt struct {
 	id     string
 	place  uint64
-	tries  int
 	silent time.Duration
 	over   Step
 }
@@ -58,12 +57,6 @@ func (a *Attempt) MessageID() string { return a.id }
 
 // Place is the only place that the message may get.
 func (a *Attempt) Place() uint64 { return a.place }
-
-// Tries is how often the message was sent.
-func (a *Attempt) Tries() int { return a.tries }
-
-// Sent records that the message was sent.
-func (a *Attempt) Sent() { a.tries++ }
 
 // Answered takes in the answer to a try that took so long. Only a positive one is proof.
 func (a *Attempt) Answered(answer Answer, took time.Duration) Step {

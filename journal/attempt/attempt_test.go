@@ -22,7 +22,6 @@ func TestAnswers(t *testing.T) {
 		{NoAnswer, "other", Conflict},
 	} {
 		a := New("mine", 7)
-		a.Sent()
 		step := a.Answered(c.answer, time.Second)
 		if step == Look {
 			step = a.Read(c.found)
@@ -65,7 +64,6 @@ func TestWritersAgree(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		var log []string
 		store := func(a *Attempt) Answer {
-			a.Sent()
 			if rnd.IntN(3) == 0 { // lost, or refused without a reason
 				return []Answer{NoAnswer, WrongLast}[rnd.IntN(2)]
 			}

@@ -80,12 +80,8 @@ func (g *Guard) Read(h *Host, boot string) {
 	}
 }
 
-// SawEpoch takes in an epoch that was read in the journal or in a message. It reports whether it is a newer one.
-func (g *Guard) SawEpoch(epoch uint64) bool {
-	newer := epoch > g.Epoch
-	g.Epoch = max(g.Epoch, epoch)
-	return newer
-}
+// SawEpoch takes in an epoch that was read in the journal or in a message.
+func (g *Guard) SawEpoch(epoch uint64) { g.Epoch = max(g.Epoch, epoch) }
 
 // Renew begins a renewal, if one is due.
 func (g *Guard) Renew(now BootTime) (r Renewal, due bool) {

@@ -26,7 +26,7 @@ var ofHosts = []mutant{
 	},
 	{
 		breaks: "each try has an id of its own",
-		file:   "journal/attempt/attempt.go", old: "func (a *Attempt) MessageID() string { return a.id }", new: "func (a *Attempt) MessageID() string { return a.id + string(rune('a'+a.tries)) }",
+		file:   "journal/attempt/attempt.go", old: "func (a *Attempt) MessageID() string { return a.id }", new: "func (a *Attempt) MessageID() string { return a.id + a.silent.String() }",
 		pkg: cluster, run: "TestLostReply",
 	},
 	{
@@ -47,7 +47,7 @@ var ofHosts = []mutant{
 	{
 		breaks: "a closed lease is renewed",
 		file:   "machine/host/lease.go", old: "g.Incarnation == 0 || g.closed ||", new: "g.Incarnation == 0 ||",
-		pkg: cluster, run: "TestClusters",
+		pkg: "./machine/host", run: "TestClosedLease",
 	},
 	{
 		breaks: "a leader answers before its change is stored",

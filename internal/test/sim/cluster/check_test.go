@@ -87,6 +87,7 @@ func (t *truth) stored(m *message) {
 			}
 			t.epoch, t.leads = m.began, m.by
 			t.w.counts[epochs]++
+			t.w.note("%s leads in epoch %d", m.by.name, m.began)
 		}
 		t.ofTeam(ch, place)
 	}
@@ -100,6 +101,7 @@ func (t *truth) ofHost(ch host.Change) {
 	switch ch.Event {
 	case host.LostDue, host.RemovalDue:
 		t.w.counts[lost]++
+		t.w.note("%s is lost", ch.Entity)
 	case host.ReportedLate:
 		t.w.counts[late]++
 	case host.SessionPlaced:
@@ -276,7 +278,7 @@ func (w *world) checkAgents(l *lead) {
 
 // checkReplay compares the leader's state, which it decided on, with that of the journal.
 func (w *world) checkReplay(l *lead) {
-	if l.busy {
+	if l.busy || uint64(l.p.pos) != l.place { // something is on its way
 		return
 	}
 	again := newLead(l.p)

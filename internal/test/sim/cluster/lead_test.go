@@ -315,9 +315,6 @@ func (l *lead) append() {
 func (l *lead) next(m *message, try *attempt.Attempt, step attempt.Step) {
 	switch step {
 	case attempt.Publish:
-		if try.Sent(); try.Tries() > 1 {
-			l.p.w.counts[retries]++
-		}
 		began := l.p.w.now
 		l.p.w.publish(l.p, m, try.MessageID(), try.Place(), func(a attempt.Answer) {
 			l.next(m, try, try.Answered(a, l.p.w.now-began))
@@ -332,7 +329,11 @@ func (l *lead) next(m *message, try *attempt.Attempt, step attempt.Step) {
 			if uint64(l.p.pos) >= try.Place() {
 				id = l.p.w.engine.log[try.Place()-1].id
 			}
-			l.next(m, try, try.Read(id))
+			step := try.Read(id)
+			if step == attempt.Publish {
+				l.p.w.counts[retries]++
+			}
+			l.next(m, try, step)
 		})
 	case attempt.Stored:
 		l.place, l.done = try.Place(), l.done+len(m.records)

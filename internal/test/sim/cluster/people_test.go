@@ -145,15 +145,18 @@ func (w *world) fault() {
 		for _, other := range w.peers {
 			other.side = w.rnd.IntN(2)
 		}
+		w.note("a partition for %v", takes)
 		w.engineChanged()
 		w.in(takes, w.join)
 	case 2: // one host alone
 		p.side = 100 + p.i
+		w.note("%s alone for %v", p.name, takes)
 		w.engineChanged()
 		w.in(takes, w.join)
 	case 3: // a way in one direction
 		way := [2]int{p.i, w.rnd.IntN(len(w.peers))}
 		w.blocked[way] = true
+		w.note("nothing from h%02d to h%02d for %v", way[0], way[1], takes)
 		w.engineChanged()
 		w.in(takes, func() { delete(w.blocked, way); w.engineChanged() })
 	case 4:
@@ -173,6 +176,7 @@ func (w *world) fault() {
 				return
 			}
 		}
+		w.note("the store of node %d is lost, damaged or behind for %v", p.i%nodes, takes/2)
 		switch w.rnd.IntN(3) {
 		case 0:
 			n.emptyTil = w.now + takes/2
@@ -201,6 +205,7 @@ func (w *world) person(p *peer) {
 		in = host.Remove{Name: p.name}
 	}
 	p.invited = false
+	w.note("a person says %T of %s", in, p.name)
 	p.tell(func(l *lead) { l.submit(func() error { return l.host(in) }, nil) })
 	w.in(w.between(20*time.Second, 150*time.Second), func() { p.invited = true })
 }
@@ -219,6 +224,7 @@ func (w *world) stop(p *peer, d time.Duration) {
 		return
 	}
 	p.stopped = true
+	w.note("the daemon of %s stops for %v", p.name, d)
 	w.engineChanged()
 	w.in(d, func() { p.stopped = false; p.resume() })
 }
@@ -229,6 +235,7 @@ func (w *world) sleep(p *peer, d time.Duration) {
 		return
 	}
 	p.asleep = true
+	w.note("%s sleeps for %v", p.name, d)
 	w.engineChanged()
 	boots := p.boots
 	w.in(d, func() {
@@ -248,6 +255,7 @@ func (w *world) crash(p *peer, d time.Duration) {
 	boots := p.boots
 	p.life++
 	p.lead, p.unread, p.stopped = nil, nil, true
+	w.note("the daemon of %s crashes for %v", p.name, d)
 	w.in(d, func() {
 		if p.boots == boots && !p.off {
 			p.stopped = false
@@ -263,6 +271,7 @@ func (w *world) restart(p *peer, d time.Duration) {
 		return
 	}
 	p.off, p.asleep, p.stopped = true, false, false
+	w.note("%s restarts in %v", p.name, d)
 	p.life++
 	p.lead, p.unread, p.atWake = nil, nil, nil
 	for _, s := range p.sessions() {

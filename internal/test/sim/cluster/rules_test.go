@@ -21,7 +21,7 @@ type story struct {
 
 // begin starts a cluster whose agents all work, with clocks of the given rates; 0: of true time.
 func begin(t *testing.T, rates ...float64) *story {
-	s := &story{newWorld(1, small, t.Logf), t}
+	s := &story{newWorld(1, small), t}
 	for i, p := range s.peers {
 		if p.clock.rate = 1; i < len(rates) && rates[i] > 0 {
 			p.clock.rate = rates[i]

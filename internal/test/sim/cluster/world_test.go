@@ -27,6 +27,8 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"testing"
 	"time"
 )
 
@@ -99,7 +101,7 @@ type world struct {
 	truth   truth
 	counts  Counts
 	failure *Failure
-	log     func(format string, args ...any)
+	trace   []string // of faults, leaders and losses
 }
 
 type event struct {
@@ -151,8 +153,8 @@ func (w *world) between(from, to time.Duration) time.Duration {
 func (w *world) chance(percent int) bool { return w.rnd.IntN(100) < percent }
 
 // newWorld makes the hosts: the first three have the engine's nodes.
-func newWorld(seed uint64, size Size, log func(string, ...any)) *world {
-	w := &world{size: size, counts: Counts{}, rnd: rand.New(rand.NewPCG(seed, 19)), blocked: map[[2]int]bool{}, log: log}
+func newWorld(seed uint64, size Size) *world {
+	w := &world{size: size, counts: Counts{}, rnd: rand.New(rand.NewPCG(seed, 19)), blocked: map[[2]int]bool{}}
 	w.engine = newEngine()
 	w.truth = newTruth(w)
 	for i := range size.Hosts {
@@ -165,12 +167,10 @@ func newWorld(seed uint64, size Size, log func(string, ...any)) *world {
 	return w
 }
 
-// Run plays one run: faults, then calm.
-func Run(seed uint64, size Size, log func(string, ...any)) (Counts, *Failure) {
-	return newWorld(seed, size, log).play()
-}
-
-func (w *world) play() (Counts, *Failure) {
+// run plays one run: faults, then calm.
+func run(t *testing.T, seed uint64, size Size) Counts {
+	t.Helper()
+	w := newWorld(seed, size)
 	w.until(30 * time.Second)
 	w.faulty = true
 	w.people()
@@ -179,7 +179,17 @@ func (w *world) play() (Counts, *Failure) {
 	w.heal()
 	w.until(w.now + w.size.Calm)
 	w.checkEnd()
-	return w.counts, w.failure
+	if w.failure != nil {
+		t.Fatalf("seed %d: %v\n%s", seed, w.failure, strings.Join(w.trace[max(0, len(w.trace)-traceMax):], "\n"))
+	}
+	return w.counts
+}
+
+const traceMax = 60 // the last lines are what a failure needs
+
+// note writes a line of the trace.
+func (w *world) note(format string, args ...any) {
+	w.trace = append(w.trace, fmt.Sprintf("%12v  ", w.now.Round(time.Millisecond))+fmt.Sprintf(format, args...))
 }
 
 // reaches reports whether something sent by one host arrives at the other now.
