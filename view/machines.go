@@ -18,7 +18,7 @@ import (
 
 // Machine is the documentation of one state machine, generated from its table.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session, presence, lead, dispatch, workflow, run, turn, message, host
+	Name    string        `json:"name"`    // control, session, presence, lead, dispatch, workflow, run, turn, message
 	Promise string        `json:"promise"` // one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -48,7 +48,6 @@ func Machines() []Machine {
 		described("message", "A person's message is delivered to an agent, and ends as answered or lapsed.", channel.MessageTable),
 		described("question", "Every question ends as told or withdrawn, and records which.", question.Table),
 		described("notice", "A receiver of notices is sent each matter once, and a cause of failure is journaled once.", notice.Table),
-		described("host", "A session has at most one process, on all hosts together. Fairlead does not run on many hosts yet: only a simulation uses this table.", host.Table),
 	}
 }
 
@@ -60,7 +59,8 @@ func MachinesPage() string {
 		"An event is refused if the state has no row for it. " +
 		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a receiver of notices and H for a host. " +
 		"`fairlead docs machines` prints this page.\n")
-	for _, m := range Machines() {
+	hosts := described("host", "A session has at most one process, on all hosts together. Fairlead does not run on many hosts yet: only a simulation uses this table.", host.Table)
+	for _, m := range append(Machines(), hosts) {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)
 		doc.WriteString("| row | from | event | to | does | why |\n|---|---|---|---|---|---|\n")
 		for _, row := range m.Rows {
