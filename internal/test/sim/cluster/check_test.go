@@ -265,13 +265,18 @@ func (w *world) checkOrders() {
 	}
 }
 
-// checkAgents: each agent that shall work does, or did a moment ago.
+// checkAgents: each agent that shall work does, or did a moment ago, or waits because the only hosts that could
+// take it drain.
 func (w *world) checkAgents(l *lead) {
 	t := &w.truth
 	for i := range w.size.Agents {
 		agent := agentName(i)
-		if runs := len(t.procs[agent]) > 0; !runs && t.words[agent] == control.WordContinuous && w.now-t.last[agent] > 30*time.Second {
-			w.broken(settles, "%s shall work, and has no process since %v: %+v; %s", agent, t.last[agent], l.team.Agents[agent].Session, l.hosts.Choose(host.Needs{Labels: w.needs(agent)}))
+		if len(t.procs[agent]) > 0 || t.words[agent] != control.WordContinuous || w.now-t.last[agent] <= 30*time.Second {
+			continue
+		}
+		choice := l.hosts.Choose(host.Needs{Labels: w.needs(agent)})
+		if s := l.team.Agents[agent].Session; choice.Host != "" || s == nil || l.unplaced[s.ID] == "" {
+			w.broken(settles, "%s shall work, and has no process since %v: session %+v, %s", agent, t.last[agent], s, choice)
 		}
 	}
 }
