@@ -11,7 +11,7 @@ import (
 func TestClusters(t *testing.T) {
 	size := Size{Hosts: 6, Agents: 14, Channels: 3, Faults: 12 * time.Minute, Calm: 4 * time.Minute, Session: 40 * time.Second, Orders: 3 * time.Second}
 	met := Counts{}
-	runs := testsize.Pick(uint64(12), 300, 3000)
+	runs := testsize.Pick(uint64(12), 100, 3000)
 	if testsize.Race { // one thread: there is no race to find
 		runs = 2
 	}
