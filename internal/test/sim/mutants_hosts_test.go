@@ -45,6 +45,11 @@ var ofHosts = []mutant{
 		pkg: "./machine/host", run: "TestLeaseCountsFromTheSend",
 	},
 	{
+		breaks: "a daemon takes the renewal of the one before for its own",
+		file:   "machine/host/lease.go", old: " && by.Daemon == g.daemon", new: "",
+		pkg: "./machine/host", run: "TestLostAnswer",
+	},
+	{
 		breaks: "a closed lease is renewed",
 		file:   "machine/host/lease.go", old: "g.Incarnation == 0 || g.closed ||", new: "g.Incarnation == 0 ||",
 		pkg: "./machine/host", run: "TestClosedLease",

@@ -168,7 +168,7 @@ func newWorld(seed uint64, size Size) *world {
 }
 
 // run plays one run: faults, then calm.
-func run(t *testing.T, seed uint64, size Size) Counts {
+func run(t *testing.T, seed uint64, size Size) *world {
 	t.Helper()
 	w := newWorld(seed, size)
 	w.until(30 * time.Second)
@@ -182,7 +182,7 @@ func run(t *testing.T, seed uint64, size Size) Counts {
 	if w.failure != nil {
 		t.Fatalf("seed %d: %v\n%s", seed, w.failure, strings.Join(w.trace[max(0, len(w.trace)-traceMax):], "\n"))
 	}
-	return w.counts
+	return w
 }
 
 const traceMax = 60 // the last lines are what a failure needs
