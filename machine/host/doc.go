@@ -9,8 +9,8 @@
 // and changes nothing.
 //
 // The rules of both sides are here, too, as functions of readings of one's own clock. [Guard] and [DeadMan]
-// are those of the host: whether it may start a session, and when its sessions must have ended. [Watch] and
-// [Hosts.MayMove] are those of the leader: when a host is lost, and when its sessions may begin elsewhere.
+// are those of the host: what it has to do about a session, whether it may start one, and when its sessions
+// must have ended. [Watch] and [Hosts.MayMove] are those of the leader: when a host is lost, and when its sessions may begin elsewhere.
 // Clocks of two hosts are never compared. The rules only assume that their rates differ by [RateMax] at most.
 // [Hosts.Choose] says where a session runs and why.
 //

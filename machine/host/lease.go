@@ -35,6 +35,7 @@ type Guard struct {
 	Incarnation uint64 // as the journal has it; 0: none of this boot
 	Epoch       uint64 // the highest one seen; the host stores it before it acts on it
 
+	lost     bool // the journal says that the host is lost, or has left
 	daemon   string
 	n        uint64              // of the last renewal
 	sent     map[uint64]BootTime // when renewals on this revision were sent, by number; those that may still count
@@ -70,13 +71,14 @@ func NewGuard(host, daemon string, epoch uint64) *Guard {
 // a lease: renewals of the one before do not count for it. A host that is lost or has left has none at all.
 func (g *Guard) Read(h *Host, boot string) {
 	incarnation := h.Incarnation
-	if h.Boot != boot || h.State == Lost || h.State == Left {
+	g.lost = h.State == Lost || h.State == Left
+	if g.lost || h.Boot != boot {
 		incarnation = 0
 	}
 	if incarnation != g.Incarnation {
-		n := g.n
-		*g = *NewGuard(g.Host, g.daemon, g.Epoch)
-		g.Incarnation, g.n = incarnation, n
+		fresh := NewGuard(g.Host, g.daemon, g.Epoch)
+		fresh.Incarnation, fresh.n, fresh.lost = incarnation, g.n, g.lost
+		*g = *fresh
 	}
 }
 

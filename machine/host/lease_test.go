@@ -143,6 +143,45 @@ func TestMayStart(t *testing.T) {
 	}
 }
 
+// TestDuty goes through what a host has to do about a session.
+func TestDuty(t *testing.T) {
+	lease := func(incarnation uint64, boot string, onLost OnLost) *Lease {
+		return &Lease{Token: Token{"s1", "b", incarnation, 7}, Boot: boot, OnLost: onLost}
+	}
+	token := Token{"s1", "b", 2, 7}
+	lost := &Host{State: Lost, Boot: "boot1", Incarnation: 2}
+	for _, c := range []struct {
+		name  string
+		lease *Lease
+		is    Local
+		own   *Host
+		want  Duty
+	}{
+		{"placed here", lease(2, "boot1", Restart), Local{}, nil, AskToStart},
+		{"its shim is about to begin", lease(2, "boot1", Restart), Local{Shim: true, Token: token}, nil, NoDuty},
+		{"runs", lease(2, "boot1", Restart), Local{Shim: true, Began: true, Used: true, Token: token}, nil, ReportStart},
+		{"runs, placed anew", lease(3, "boot1", Restart), Local{Shim: true, Began: true, Used: true, Token: token}, nil, EndProcess},
+		{"runs, released", nil, Local{Shim: true, Began: true, Used: true, Token: token}, nil, EndProcess},
+		{"runs, lost", lease(2, "boot1", Restart), Local{Shim: true, Began: true, Used: true, Token: token}, lost, EndProcess},
+		{"waits, lost", lease(2, "boot1", Wait), Local{Shim: true, Began: true, Used: true, Waits: true, Token: token}, lost, ReportStart},
+		{"over", nil, Local{Shim: true, Began: true, Over: true, Used: true, Token: token}, nil, ReportEnd},
+		{"withdrawn", lease(2, "boot1", Restart), Local{Used: true}, nil, Withdraw},
+		{"of an older incarnation", lease(1, "boot1", Restart), Local{}, nil, NoDuty},
+		{"waits, never began", lease(1, "boot1", Wait), Local{}, nil, Withdraw},
+		{"waits, of an older boot", lease(1, "boot0", Wait), Local{}, nil, NoDuty},
+		{"placed, lost", lease(2, "boot1", Restart), Local{}, lost, NoDuty},
+		{"of another host", &Lease{Token: Token{"s1", "c", 2, 7}, Boot: "boot1"}, Local{}, nil, NoDuty},
+	} {
+		g := guard(t)
+		if c.own != nil {
+			g.Read(c.own, "boot1")
+		}
+		if got := g.Duty(c.lease, "boot1", c.is); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 func TestDeadMan(t *testing.T) {
 	d := DeadMan{StartBy: 5, EndAt: 50}
 	if !d.MayBegin(4) || d.MayBegin(5) || d.Due(49) || !d.Due(50) {

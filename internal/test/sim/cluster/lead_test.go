@@ -489,7 +489,7 @@ func (l *lead) asked(token host.Token, grant func(epoch uint64), refuse func()) 
 }
 
 var outcomes = map[string]control.Outcome{
-	didItsWork: control.OK, leaseEnded: control.Lost, hostLost: control.Lost, unplaced: control.Lost, turnedOff: control.Lost, neverBegan: control.Withdrawn,
+	didItsWork: control.OK, leaseEnded: control.Lost, noLease: control.Lost, turnedOff: control.Lost, neverBegan: control.Withdrawn,
 }
 
 // started and ended take in reports of hosts. Those under a token that does not count are late.

@@ -129,9 +129,9 @@ func (p *peer) sessions() []string { return slices.Sorted(maps.Keys(p.shims)) }
 func (p *peer) tick() {
 	p.later(host.BootTime(p.w.between(900*time.Millisecond, 1100*time.Millisecond)), p.tick)
 	p.pull()
+	p.work() // before it joins: a lost host ends its sessions first
 	p.join()
 	p.renew()
-	p.work()
 	p.elect()
 	if p.lead != nil && p.lead.won {
 		p.lead.tick()
@@ -228,11 +228,6 @@ func (p *peer) join() {
 	own := p.hosts.Hosts[p.name]
 	if p.guard.Incarnation != 0 || p.now() < p.joinAt || own != nil && own.State == host.Left && !p.invited {
 		return
-	}
-	for _, s := range p.sessions() {
-		if s := p.shims[s]; s.runs() && !s.man.Waits {
-			s.end(hostLost)
-		}
 	}
 	p.joinAt = p.now() + host.BootTime(3*time.Second)
 	in := host.Join{Name: p.name, Boot: p.bootID(), Labels: p.labels(), Capacity: p.w.capacity(), Invited: p.invited}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +25,7 @@ type proc struct {
 const (
 	didItsWork = "its work is done"
 	leaseEnded = "its lease ended"
-	hostLost   = "its host was lost"
-	unplaced   = "the journal no longer places it here"
+	noLease    = "the journal no longer leases it here"
 	turnedOff  = "its machine was turned off"
 	neverBegan = "it never began"
 )
@@ -50,41 +48,60 @@ func (p *peer) machine(d host.BootTime, do func()) {
 	})
 }
 
-// work asks for the sessions that are placed here, and reports those that have begun or ended.
+// work does what the host has to do about its sessions.
 func (p *peer) work() {
-	for _, session := range slices.Sorted(maps.Keys(p.mine)) {
-		l := p.mine[session]
-		current := p.guard.Incarnation != 0 && l.Incarnation == p.guard.Incarnation
-		switch {
-		case p.shims[session] != nil || l.Boot != p.bootID():
-		case current && !p.used[session]:
-			p.ask(l)
-		case current || l.OnLost == host.Wait && p.guard.Incarnation != 0: // it is withdrawn, or the host was lost before it began
-			p.used[session] = true
-			p.tell(func(to *lead) { to.ended(p, l.Token, neverBegan, func() {}) })
-		}
+	all := p.sessions()
+	for session := range p.mine {
+		all = append(all, session)
 	}
-	for _, session := range p.sessions() {
-		s := p.shims[session]
-		leased := p.mine[session].Token == s.token
-		if s.runs() && !leased {
-			s.end(unplaced)
+	slices.Sort(all)
+	for _, session := range slices.Compact(all) {
+		p.does(session)
+	}
+}
+
+func (p *peer) does(session string) {
+	s, is := p.shims[session], host.Local{Used: p.used[session]}
+	if s != nil {
+		is.Shim, is.Began, is.Over, is.Waits, is.Token = true, s.began, s.over, s.man.Waits, s.token
+	}
+	l, placed := p.mine[session]
+	lease := &l
+	if !placed {
+		lease = nil
+	}
+	switch p.guard.Duty(lease, p.bootID(), is) {
+	case host.AskToStart:
+		p.ask(l)
+	case host.Withdraw:
+		p.used[session] = true
+		p.tell(func(to *lead) { to.ended(p, l.Token, neverBegan, func() {}) })
+	case host.EndProcess:
+		s.end(noLease)
+	case host.ReportStart:
+		if p.reports(s) {
+			p.tell(func(to *lead) { to.started(s.token) })
 		}
-		if !s.began || p.now()-s.asked < host.BootTime(3*time.Second) {
-			continue
-		}
-		s.asked = p.now()
-		if s.over {
-			done := func() {
-				if s := p.shims[session]; s != nil && s.over && p.mine[session].Token != s.token {
-					delete(p.shims, session)
-				}
+	case host.ReportEnd:
+		done := func() {
+			if p.shims[session] == s && p.mine[session].Token != s.token {
+				delete(p.shims, session)
 			}
-			p.tell(func(l *lead) { l.ended(p, s.token, s.why, done) })
-		} else {
-			p.tell(func(l *lead) { l.started(s.token) })
 		}
+		if p.reports(s) {
+			p.tell(func(to *lead) { to.ended(p, s.token, s.why, done) })
+		}
+	case host.NoDuty:
 	}
+}
+
+// reports reports whether it is time for a report, which is repeated.
+func (p *peer) reports(s *proc) bool {
+	due := p.now()-s.asked >= host.BootTime(3*time.Second)
+	if due {
+		s.asked = p.now()
+	}
+	return due
 }
 
 // ask asks the leader whether a session may start.
