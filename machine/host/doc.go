@@ -10,8 +10,9 @@
 //
 // The rules of both sides are here, too, as functions of readings of one's own clock. [Guard] and [DeadMan]
 // are those of the host: what it has to do about a session, whether it may start one, and when its sessions
-// must have ended. [Watch] and [Hosts.MayMove] are those of the leader: when a host is lost, and when its sessions may begin elsewhere.
-// Clocks of two hosts are never compared. The rules only assume that their rates differ by [RateMax] at most.
+// must have ended. [Watch] and [Hosts.MayMove] are those of the leader: when a host is lost, and when its
+// sessions may begin elsewhere. Clocks of two hosts are never compared. The rules only assume that their
+// rates differ from true time by [RateMax] at most.
 // [Hosts.Choose] says where a session runs and why.
 //
 // Fairlead does not run on many hosts yet. The tables and rules are used by the simulation of a cluster.
