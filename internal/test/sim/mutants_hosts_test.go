@@ -56,8 +56,8 @@ var ofHosts = []mutant{
 	},
 	{
 		breaks: "a leader answers before its change is stored",
-		file:   "internal/test/sim/cluster/lead_test.go", old: "		if stored && err == nil {\n			grant(l.epoch)\n		}\n", new: "",
-		file2: "internal/test/sim/cluster/lead_test.go", old2: "		l.grants[token.Session] = l.p.now()\n", new2: "		l.grants[token.Session] = l.p.now()\n		grant(l.epoch)\n",
+		file:   "internal/test/sim/cluster/lead_test.go", old: "		if stored && err == nil {\n			q.grant(l.epoch)\n		}\n", new: "",
+		file2: "internal/test/sim/cluster/lead_test.go", old2: "		l.grants[token.Session] = l.p.now()\n", new2: "		l.grants[token.Session] = l.p.now()\n		q.grant(l.epoch)\n",
 		pkg: cluster, run: "TestReplacedLeaderStartsNothing",
 	},
 	{

@@ -51,6 +51,7 @@ type lead struct {
 	homes    map[string]string            // agent → host of its last session, which has its worktree
 	watches  map[string]*watch            // by host
 	grants   map[string]host.BootTime     // by session
+	asks     map[host.Token]*question     // that wait in the queue: one for each session
 	pauses   map[string]map[string]func() // answers that wait for a grant to end, by agent and note
 }
 
@@ -65,6 +66,12 @@ type end struct {
 	answer  func(stored bool, err error)
 }
 
+// question is one of a host that waits in the queue.
+type question struct {
+	grant  func(epoch uint64)
+	refuse func()
+}
+
 type watch struct {
 	host.Watch
 	incarnation uint64
@@ -75,7 +82,7 @@ type watch struct {
 func newLead(p *peer) *lead {
 	l := &lead{
 		p: p, team: team.New(nil), versions: map[string]uint64{}, notes: map[string]bool{}, place: uint64(p.pos), chain: p.chain,
-		unplaced: map[string]string{}, homes: map[string]string{}, watches: map[string]*watch{}, grants: map[string]host.BootTime{}, pauses: map[string]map[string]func(){},
+		unplaced: map[string]string{}, homes: map[string]string{}, watches: map[string]*watch{}, grants: map[string]host.BootTime{}, asks: map[host.Token]*question{}, pauses: map[string]map[string]func(){},
 	}
 	for _, m := range p.w.engine.log[:p.pos] {
 		for i := range m.records {
@@ -468,7 +475,14 @@ func (l *lead) over(session string, outcome control.Outcome, why string) error {
 // after the question is stored: that proves that this is the leader. No ends nothing: the question may be old,
 // and the session may run by now. Its host withdraws it, if it has not begun.
 func (l *lead) asked(token host.Token, grant func(epoch uint64), refuse func()) {
+	if q := l.asks[token]; q != nil { // a newer question makes those before void
+		q.grant, q.refuse = grant, refuse
+		return
+	}
+	q := &question{grant, refuse}
+	l.asks[token] = q
 	l.submit(func() error {
+		delete(l.asks, token)
 		if ok, _ := l.hosts.Counts(token); !ok {
 			return errVoid
 		}
@@ -480,10 +494,10 @@ func (l *lead) asked(token host.Token, grant func(epoch uint64), refuse func()) 
 		return l.decide(team.Event{Actor: l.actor(), Agent: agent, What: team.TokenGiven{Session: token.Session, Hash: fmt.Sprintf("%016x", l.p.w.rnd.Uint64())}})
 	}, func(stored bool, err error) {
 		if stored && err == nil {
-			grant(l.epoch)
+			q.grant(l.epoch)
 		}
 		if stored && errors.Is(err, errRefused) {
-			refuse()
+			q.refuse()
 		}
 	})
 }
