@@ -73,6 +73,7 @@ var imports = []importRow{
 	{pkg: "transitionlog"},
 	{pkg: "search"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
+	{pkg: "journal/attempt"},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},
@@ -134,6 +135,7 @@ var imports = []importRow{
 	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "internal/test/walks", may: []string{"api", "api/client", "view"}},
 	{pkg: "internal/test/walks/daemon", may: []string{"cli", "cli/daemon", "driver/script", "shim"}},
+	{pkg: "internal/test/sim/cluster", inTests: append([]string{"loop", "journal"}, pure...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},
 }
@@ -151,7 +153,7 @@ var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfil
 var controllers = append([]string{"controller/seam", "view", "loop", "workspace", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)
 
 // pure are the packages that know no clock, no file and no goroutine.
-var pure = []string{"machine", "machine/*", "team", "team/models", "team/resume", "policy", "rank", "marker", "condition"}
+var pure = []string{"machine", "machine/*", "team", "team/models", "team/resume", "policy", "rank", "marker", "condition", "journal/attempt"}
 
 // worldly is what a pure package may not import, with all that is below it.
 var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}

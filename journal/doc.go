@@ -56,19 +56,18 @@
 //
 // # Past one machine
 //
-// The interface is designed so that a NATS JetStream stream can implement it:
+// The interface is designed so that a NATS JetStream stream can implement it. There is no such backend yet.
+// What its server was seen to do decides the mapping:
 //
-//	Append        one atomic batch (headers Nats-Batch-Id, -Sequence, -Commit), at most
-//	              [BatchChangesMax] messages; the subject is the entity, control/coder is
-//	              J.control.coder, a dot in a name is written %2E. Expect is
-//	              Nats-Expected-Last-Subject-Sequence on the entity's first message; the
-//	              stream sequence of version n is kept beside it; [Whole] is
-//	              Nats-Expected-Last-Sequence. Error 10071 is *Conflict.
-//	Seq           the stream sequence; Version and Hash travel as headers, which is safe
-//	              because Nats-Expected-Last-Sequence pins the end that they were made for
-//	Read          an ordered consumer from After+1, filtered by subject, up to Until
-//	Watch         the same consumer without an end
-//	Head          the last message of the stream
+//	Append        one message with the whole batch, not one for each change. The only condition is
+//	              Nats-Expected-Last-Sequence: the end of the stream as the caller has read it.
+//	              An expectation about an entity is checked against the local mirror. Each Append
+//	              has an id of its own, the same for all its tries; package attempt says what the
+//	              answers mean. Error 10071 is no proof of a conflict, and equal hashes are no
+//	              proof of authorship
+//	Seq           counted by the writer, with Version and Hash: the pinned end makes that safe
+//	Read          from a mirror on the same host, whose chain is verified; a server may show the past
+//	Watch         an ordered consumer that feeds the mirror
 //	SaveSnapshot  an object named by Seq in an object store beside the stream
 //	Latest        the newest object whose Hash is that of its Seq
 //

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -56,9 +57,10 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./view; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"An event is refused if the state has no row for it. " +
-		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message and G for a receiver of notices. " +
+		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a receiver of notices and H for a host. " +
 		"`fairlead docs machines` prints this page.\n")
-	for _, m := range Machines() {
+	hosts := described("host", "A session has at most one process, on all hosts together. Fairlead does not run on many hosts yet: only a simulation uses this table.", host.Table)
+	for _, m := range append(Machines(), hosts) {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)
 		doc.WriteString("| row | from | event | to | does | why |\n|---|---|---|---|---|---|\n")
 		for _, row := range m.Rows {

@@ -27,7 +27,7 @@ type mutant struct {
 }
 
 // mutants are all deliberate faults. With -v TestMutants prints what noticed each of them.
-var mutants = slices.Concat(ofAgents, ofChannels, ofCrew, ofQuestions, ofTasks)
+var mutants = slices.Concat(ofAgents, ofChannels, ofCrew, ofQuestions, ofTasks, ofHosts)
 
 // ofAgents are faults in what concerns a single agent.
 var ofAgents = []mutant{

@@ -1,0 +1,51 @@
+package host
+
+import "testing"
+
+// TestChoose is the policy of placement, with the words that `fairlead why` shows.
+func TestChoose(t *testing.T) {
+	team := func(edit func(s *story)) *Hosts {
+		s := begin(t)
+		for _, name := range []string{"a", "b", "c"} {
+			in := invited(name)
+			if name == "c" {
+				in.Labels, in.Capacity = []string{"gpu"}, 8
+			}
+			s.must(in)
+		}
+		s.must(Place{Session: "s1", Host: "a"}, Place{Session: "s2", Host: "c"}, Place{Session: "s3", Host: "b"}, Place{Session: "s4", Host: "b"})
+		if edit != nil {
+			edit(s)
+		}
+		return &s.hosts
+	}
+	for _, c := range []struct {
+		name  string
+		needs Needs
+		edit  func(*story)
+		want  string
+	}{
+		{"least loaded", Needs{}, nil, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: 2 of 4 places taken)"},
+		{"by name", Needs{}, func(s *story) { s.must(Place{Session: "s5", Host: "c"}) }, "on a: the least loaded; 1 of 4 places taken (b: 2 of 4 places taken; c: 2 of 8 places taken)"},
+		{"worktree", Needs{Worktree: "b"}, nil, "on b: it has the worktree; 2 of 4 places taken (a: 1 of 4 places taken; c: 1 of 8 places taken)"},
+		{"worktree lost", Needs{Worktree: "b"}, func(s *story) { s.must(Lose{"b"}) }, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: it is lost)"},
+		{"label", Needs{Labels: []string{"gpu"}, Worktree: "b"}, nil, "on c: the only one that can take it; 1 of 8 places taken (a: it lacks the label gpu; b: it lacks the label gpu)"},
+		{"labels", Needs{Labels: []string{"tpu", "gpu"}}, nil, "waits for a host: a: it lacks the label gpu, tpu; b: it lacks the label gpu, tpu; c: it lacks the label tpu"},
+		{"full", Needs{Labels: []string{"gpu"}}, func(s *story) {
+			s.must(Join{Name: "c", Boot: "boot1", Labels: []string{"gpu"}, Capacity: 1}, Drain{"b"}, Leave{"a"})
+		}, "waits for a host: b: it is draining; c: it is full: 1 of 1 places taken"},
+		{"alone", Needs{}, func(s *story) { s.must(Leave{"a"}, Leave{"b"}) }, "on c: the only one that can take it; 1 of 8 places taken"},
+	} {
+		hosts := team(c.edit)
+		choice := hosts.Choose(c.needs)
+		if got := choice.String(); got != c.want {
+			t.Errorf("%s: %s\nwant %s", c.name, got, c.want)
+		}
+		if choice.Host != "" && (choice.Reasons[0].Host != choice.Host || !choice.Reasons[0].Takes) {
+			t.Errorf("%s: %+v", c.name, choice)
+		}
+	}
+	if got := new(Hosts).Choose(Needs{}).String(); got != "waits: the team has no host" {
+		t.Error(got)
+	}
+}

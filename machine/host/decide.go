@@ -1,0 +1,291 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/machine"
+)
+
+// Input is something that happened to a host.
+type Input interface{ input() }
+
+// Join is a host that asks to take part. It asks at each start of its daemon, and when the journal says that
+// it is lost. It has ended the sessions of its older incarnations by then, except those with [Wait].
+type Join struct {
+	Name, Boot string
+	Labels     []string
+	Capacity   int
+	Invited    bool // it has shown a valid invitation
+}
+
+// Renew is a renewal that the leader has seen. Nothing is journaled unless it ends a doubt.
+type Renew struct {
+	Name        string
+	Incarnation uint64
+}
+
+// Doubt and Lose are what [Watch.Due] says of a host.
+type (
+	Doubt struct{ Name string }
+	Lose  struct{ Name string }
+)
+
+// Place gives a session a lease on a host.
+type Place struct {
+	Session, Host string
+	OnLost        OnLost // empty: Restart
+}
+
+// Release ends the lease of a session that has ended, that never started, or that [Hosts.MayMove] lets move.
+type Release struct{ Session string }
+
+// Drain, Leave and Remove are requests: of a person, of the host, of a person.
+type (
+	Drain  struct{ Name string }
+	Leave  struct{ Name string }
+	Remove struct{ Name string }
+)
+
+// Report is what a host said of a session. It changes nothing if its token counts.
+type Report struct {
+	Token
+	What string
+}
+
+func (Join) input()    {}
+func (Renew) input()   {}
+func (Doubt) input()   {}
+func (Lose) input()    {}
+func (Place) input()   {}
+func (Release) input() {}
+func (Drain) input()   {}
+func (Leave) input()   {}
+func (Remove) input()  {}
+func (Report) input()  {}
+
+// Decide returns the changes that an input causes, or a refusal. It returns no change if the input says what
+// already holds. by is the actor: human/ann.
+func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
+	d := &draft{t: t, at: at, by: by}
+	var err error
+	switch in := in.(type) {
+	case Join:
+		err = d.join(in)
+	case Renew:
+		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.RemovedBy == "" && !h.DoubtedAt.IsZero() && (h.State == Doubted || h.State == Draining) {
+			err = d.move(in.Name, Renewed, in)
+		}
+	case Doubt:
+		if h := t.Hosts[in.Name]; h == nil || h.DoubtedAt.IsZero() {
+			err = d.move(in.Name, DoubtDue, in)
+		}
+	case Lose:
+		err = d.lose(in)
+	case Place:
+		if l, placed := t.Leases[in.Session]; placed {
+			return nil, d.refusal(in.Host, SessionPlaced, "H7", fmt.Sprintf("session %s is placed on %s already", in.Session, l.Host))
+		}
+		err = d.place(in)
+	case Release:
+		if l, placed := t.Leases[in.Session]; placed {
+			err = cmp.Or(d.move(l.Host, SessionReleased, in), d.drained(l.Host, 1))
+		}
+	case Drain:
+		h := d.host(in.Name)
+		if h.RemovedBy != "" && h.State != Left {
+			return nil, d.refusal(in.Name, DrainAsked, "H13", "it was removed by "+h.RemovedBy)
+		}
+		if h.State != Draining {
+			err = cmp.Or(d.move(in.Name, DrainAsked, in), d.drained(in.Name, 0))
+		}
+	case Leave:
+		if h := t.Hosts[in.Name]; h == nil || h.State != Left {
+			err = d.move(in.Name, HostLeft, in)
+		}
+	case Remove:
+		err = d.remove(in)
+	case Report:
+		known := t.Hosts[in.Host] != nil && slices.ContainsFunc(t.Hosts[in.Host].Late, func(l Late) bool { return l.Token == in.Token && l.What == clip.To(in.What, whatMax) })
+		if ok, _ := t.Counts(in.Token); !ok && !known { // it is repeated until it is answered
+			err = d.move(in.Host, ReportedLate, in)
+		}
+	default:
+		panic(fmt.Sprintf("host: no such input: %T", in))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.changes, nil
+}
+
+// draft collects the changes of one decision, which are all about one host: is has them applied.
+type draft struct {
+	t       *Hosts
+	is      *Host // nil before the first change
+	at      time.Time
+	by      string
+	changes []Change
+}
+
+func (d *draft) host(name string) Host {
+	switch {
+	case d.is != nil:
+		return *d.is
+	case d.t.Hosts[name] != nil:
+		return *d.t.Hosts[name]
+	}
+	return Host{Name: name, State: None}
+}
+
+func (d *draft) refusal(name string, event Event, row, reason string) error {
+	state := d.host(name).State
+	return &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table[state])}
+}
+
+// move takes a row of the table.
+func (d *draft) move(name string, event Event, in Input) error {
+	h := d.host(name)
+	if h.State == None && event != HostJoined {
+		return d.refusal(clip.To(name, wordMax), event, "", "there is no such host; `fairlead hosts` lists them")
+	}
+	from := h.State
+	rule, err := Table.Look("host "+name, from, event)
+	if err != nil {
+		return err
+	}
+	h.State = rule.To
+	ch := Change{Entity: name, Row: rule.ID, From: from, To: rule.To, Event: event}
+	for _, act := range rule.Do {
+		switch act {
+		case TakeFacts:
+			join := in.(Join) //nolint:forcetypeassert // the event implies the type
+			h.Boot, h.Labels, h.Capacity = join.Boot, labels(join.Labels), join.Capacity
+		case NextIncarnation:
+			h.Incarnation++
+			h.JoinedAt, h.LostAt = d.at, time.Time{}
+		case NoteDoubt:
+			h.DoubtedAt = d.at
+		case ForgetDoubt:
+			h.DoubtedAt = time.Time{}
+		case NoteLost:
+			h.LostAt = d.at
+		case LeaseSession:
+			place := in.(Place) //nolint:forcetypeassert // the event implies the type
+			h.Leases++
+			ch.Body.Lease = &Lease{Token: Token{place.Session, name, h.Incarnation, h.Leases}, Boot: h.Boot, OnLost: cmp.Or(place.OnLost, Restart)}
+		case ReleaseSession:
+			ch.Body.Released = in.(Release).Session //nolint:forcetypeassert // the event implies the type
+		case NoteDrain:
+			h.DrainedBy = d.by
+		case ForgetDrain:
+			h.DrainedBy = ""
+		case NoteRemoval:
+			h.RemovedBy = d.by
+		case ForgetRemoval:
+			h.RemovedBy = ""
+		case KeepLate:
+			report := in.(Report) //nolint:forcetypeassert // the event implies the type
+			late := append(slices.Clone(h.Late), Late{report.Token, clip.To(report.What, whatMax), d.at})
+			h.Late = late[max(0, len(late)-lateMax):]
+		}
+	}
+	ch.Body.Host = &h
+	d.is = &h
+	d.changes = append(d.changes, ch)
+	return nil
+}
+
+func (d *draft) join(in Join) error {
+	h := d.host(in.Name)
+	if wrong := d.wrong(in); wrong != "" {
+		return d.refusal(clip.To(in.Name, wordMax), HostJoined, "H1", wrong)
+	}
+	switch {
+	case (h.State == None || h.State == Left) && in.Invited:
+		return d.move(in.Name, HostJoined, in)
+	case h.State == None || h.State == Left:
+		return d.refusal(in.Name, HostJoined, "H1", "it needs an invitation; `fairlead host invite` makes one")
+	case h.RemovedBy != "":
+		return d.refusal(in.Name, CameBack, "H13", "it was removed by "+h.RemovedBy)
+	case h.State == Lost && h.DrainedBy != "":
+		return d.move(in.Name, CameBackDraining, in)
+	case h.State == Lost || h.Boot != in.Boot:
+		return cmp.Or(d.move(in.Name, CameBack, in), d.drained(in.Name, 0))
+	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity:
+		return d.move(in.Name, FactsReported, in)
+	}
+	return nil
+}
+
+// wrong says what is wrong with the facts of a host.
+func (d *draft) wrong(in Join) string {
+	switch {
+	case !isWord(in.Name):
+		return fmt.Sprintf("its name must have 1 to %d characters a-z, 0-9 and -", wordMax)
+	case in.Boot == "" || len(in.Boot) > bootMax:
+		return fmt.Sprintf("the id of its boot must have 1 to %d bytes", bootMax)
+	case in.Capacity < 1 || in.Capacity > capacityMax:
+		return fmt.Sprintf("its capacity is %d; it must be 1 to %d sessions", in.Capacity, capacityMax)
+	case len(in.Labels) > labelsMax || slices.ContainsFunc(in.Labels, func(l string) bool { return !isWord(l) }):
+		return fmt.Sprintf("it may have %d labels, each of 1 to %d characters a-z, 0-9 and -", labelsMax, wordMax)
+	case d.t.Hosts[in.Name] == nil && len(d.t.Hosts) >= hostsMax:
+		return fmt.Sprintf("the team knows %d hosts, which is the limit", hostsMax)
+	}
+	return ""
+}
+
+func isWord(s string) bool {
+	return s != "" && len(s) <= wordMax && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+// labels are sorted, so that they can be compared.
+func labels(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// lose doubts a host before it is lost, if the leader slept over the doubt.
+func (d *draft) lose(in Lose) error {
+	switch h := d.host(in.Name); {
+	case h.State == Lost || h.State == Left:
+		return nil
+	case h.State == Joined:
+		return cmp.Or(d.move(in.Name, DoubtDue, in), d.move(in.Name, LostDue, in))
+	case h.RemovedBy != "":
+		return d.move(in.Name, RemovalDue, in)
+	}
+	return d.move(in.Name, LostDue, in)
+}
+
+func (d *draft) place(in Place) error {
+	h := d.host(in.Host)
+	if h.State == Joined && d.t.Busy(in.Host) >= h.Capacity {
+		return d.refusal(in.Host, SessionPlaced, "H7", fmt.Sprintf("all %d places are taken", h.Capacity))
+	}
+	if !slices.Contains([]OnLost{"", Restart, Ask, Wait}, in.OnLost) {
+		return d.refusal(in.Host, SessionPlaced, "H7", fmt.Sprintf("on_lost is restart, ask or wait, not %q", clip.To(string(in.OnLost), wordMax)))
+	}
+	return d.move(in.Host, SessionPlaced, in)
+}
+
+// drained lets a draining host leave when no session is left on it; ending is how many this decision ended.
+func (d *draft) drained(name string, ending int) error {
+	if d.host(name).State != Draining || d.t.Busy(name) > ending {
+		return nil
+	}
+	return d.move(name, Drained, nil)
+}
+
+func (d *draft) remove(in Remove) error {
+	switch h := d.host(in.Name); {
+	case h.State == Left || h.RemovedBy != "":
+		return nil
+	case h.State != Lost && d.t.Busy(in.Name) > 0:
+		return d.move(in.Name, RemovedBusy, in)
+	}
+	return d.move(in.Name, Removed, in)
+}

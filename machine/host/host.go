@@ -1,0 +1,189 @@
+package host
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Host is what is known of one host.
+type Host struct {
+	Name        string   `json:"name"`
+	State       State    `json:"state"`
+	Boot        string   `json:"boot"`        // of its machine: another value means that all its processes have ended
+	Incarnation uint64   `json:"incarnation"` // rises each time it joins or comes back
+	Labels      []string `json:"labels,omitempty"`
+	Capacity    int      `json:"capacity"`         // sessions at one time
+	Leases      uint64   `json:"leases,omitempty"` // sessions placed on it so far: the number of the last lease
+
+	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
+	DoubtedAt time.Time `json:"doubted_at,omitzero"`
+	LostAt    time.Time `json:"lost_at,omitzero"`
+	DrainedBy string    `json:"drained_by,omitempty"` // human/ann
+	RemovedBy string    `json:"removed_by,omitempty"`
+	Late      []Late    `json:"late,omitempty"` // the newest lateMax, oldest first; the journal has all
+}
+
+// Late is a report that came under a lease that does not count. It moves nothing.
+type Late struct {
+	Token
+	What string    `json:"what"` // from the host; untrusted
+	At   time.Time `json:"at"`
+}
+
+// Token names a session's lease. A host sends it with all that it reports of the session.
+type Token struct {
+	Session     string `json:"session"`
+	Host        string `json:"host"`
+	Incarnation uint64 `json:"incarnation"`
+	N           uint64 `json:"lease"` // counts the leases of the host
+}
+
+// OnLost is what happens to a session of a lost host.
+type OnLost string
+
+const (
+	Restart OnLost = "restart" // a new session does its work elsewhere
+	Ask     OnLost = "ask"     // a person is asked before a new one begins
+	Wait    OnLost = "wait"    // it is never replaced; it has no deadline
+)
+
+// Lease is where a session is placed.
+type Lease struct {
+	Token
+	Boot   string `json:"boot"` // of the host's machine at that time
+	OnLost OnLost `json:"on_lost"`
+}
+
+// Hosts holds the hosts of a team and the leases of its sessions. Its zero value is empty.
+type Hosts struct {
+	Hosts  map[string]*Host `json:"hosts,omitempty"`  // by name; a host that left stays, with its incarnation
+	Leases map[string]Lease `json:"leases,omitempty"` // by session; until the session is released
+
+	busy map[string]int // leases by host; cached
+}
+
+const (
+	hostsMax    = 256   // known ones: each mirrors the journal
+	capacityMax = 10000 // sessions of one host
+	labelsMax   = 32
+	wordMax     = 63 // bytes of a name or label: a label of a domain name
+	bootMax     = 64
+	whatMax     = 200 // bytes of a late report
+	lateMax     = 20
+)
+
+// Body is what Apply needs.
+type Body struct {
+	Host     *Host  `json:"host,omitempty"`     // its new facts
+	Lease    *Lease `json:"lease,omitempty"`    // of a session that is placed
+	Released string `json:"released,omitempty"` // session whose lease ends
+}
+
+// Change is one row taken. Entity is the host's name.
+type Change struct {
+	Entity string
+	Row    string
+	From   State
+	To     State
+	Event  Event
+	Body   Body
+}
+
+// Apply applies a change. It does not use the table.
+func (t *Hosts) Apply(ch Change) {
+	if t.Hosts == nil {
+		t.Hosts = map[string]*Host{}
+	}
+	if ch.Body.Host != nil {
+		h := *ch.Body.Host
+		t.Hosts[h.Name] = &h
+	}
+	if ch.Body.Lease != nil {
+		t.count()
+		if t.Leases == nil {
+			t.Leases = map[string]Lease{}
+		}
+		t.Leases[ch.Body.Lease.Session] = *ch.Body.Lease
+		t.busy[ch.Body.Lease.Host]++
+	}
+	if l, placed := t.Leases[ch.Body.Released]; placed {
+		t.count()
+		t.busy[l.Host]--
+		if delete(t.Leases, ch.Body.Released); len(t.Leases) == 0 {
+			t.Leases = nil
+		}
+	}
+}
+
+// count makes the cache, after the value was read from a snapshot.
+func (t *Hosts) count() {
+	if t.busy != nil {
+		return
+	}
+	t.busy = map[string]int{}
+	for _, l := range t.Leases {
+		t.busy[l.Host]++
+	}
+}
+
+// Busy is how many sessions are placed on a host.
+func (t *Hosts) Busy(name string) int {
+	t.count()
+	return t.busy[name]
+}
+
+// Names lists the hosts by name.
+func (t *Hosts) Names() []string { return slices.Sorted(maps.Keys(t.Hosts)) }
+
+// Counts reports whether words under a token count. If not, they are late: they are kept, shown as late, and
+// move nothing. A session with [Wait] goes on when its host comes back, so its token outlives an incarnation.
+func (t *Hosts) Counts(token Token) (ok bool, why string) {
+	l, placed := t.Leases[token.Session]
+	h := t.Hosts[token.Host]
+	switch {
+	case !placed:
+		return false, "the session is over"
+	case h == nil || l.Token != token:
+		return false, "the session was placed anew since"
+	case h.State == Lost || h.State == Left || h.RemovedBy != "":
+		return false, "the host is " + string(h.State)
+	case l.Boot != h.Boot || l.OnLost != Wait && l.Incarnation != h.Incarnation:
+		return false, "the host has come back since"
+	}
+	return true, ""
+}
+
+// MayMove reports whether the work of a session may begin elsewhere: whether its process has ended for
+// certain, without word of it.
+func (t *Hosts) MayMove(session string) (ok bool, why string) {
+	l, placed := t.Leases[session]
+	h := t.Hosts[l.Host]
+	switch {
+	case !placed:
+		return true, "it is placed nowhere"
+	case h.Boot != l.Boot:
+		return true, l.Host + " has restarted"
+	case h.State == Left && h.RemovedBy == "":
+		return true, l.Host + " has left"
+	case l.OnLost == Wait:
+		return false, "it waits for " + l.Host + " (on_lost: wait)"
+	case h.Incarnation != l.Incarnation:
+		return true, l.Host + " was lost, and has come back"
+	case h.State == Lost || h.State == Left:
+		return true, l.Host + " is lost"
+	}
+	return false, l.Host + " is " + string(h.State) + ", so it may run there"
+}
+
+// Movable lists the sessions for which [Hosts.MayMove] holds, by name.
+func (t *Hosts) Movable() []string {
+	var sessions []string
+	for session := range t.Leases {
+		if may, _ := t.MayMove(session); may {
+			sessions = append(sessions, session)
+		}
+	}
+	slices.Sort(sessions)
+	return sessions
+}
