@@ -174,7 +174,7 @@ func (l Line) JSON() []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(l); err != nil {
-		panic("turn: seven strings are no JSON: " + err.Error())
+		panic("channel: encode a transition: " + err.Error())
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

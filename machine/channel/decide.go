@@ -11,7 +11,7 @@ import (
 
 // Limits. At a limit, the input is refused with the number.
 const (
-	agentsPerChannelMax = 128  // in a longer rotation, an agent's turn would never come
+	agentsPerChannelMax = 128  // in a longer rotation the wait for a turn would be too long
 	agentsMax           = 4096 // of one team
 	channelsMax         = 4096
 	openMax             = 256       // unanswered messages of people in one channel
@@ -52,7 +52,7 @@ type draft struct {
 	is  Agent   // its new state
 	set bool    // it is part of the next change
 
-	circles map[ChannelID]*channelDraft // channels that the input has affected so far
+	drafts map[ChannelID]*channelDraft // channels that the input has affected so far
 }
 
 func (d *draft) decide(in Input) error {
@@ -111,7 +111,7 @@ func (d *draft) inChannel(in Input) error {
 		}
 		err = c.timer(in.About)
 	default:
-		panic(fmt.Sprintf("turn: no such input: %T", in))
+		panic(fmt.Sprintf("channel: unknown input: %T", in))
 	}
 	if err == nil {
 		c.advance()
@@ -151,7 +151,7 @@ func about(in Input) (id ChannelID, event Event) {
 	case TimerFired:
 		return in.About.Channel, TimedOut
 	default:
-		panic(fmt.Sprintf("turn: no such input: %T", in))
+		panic(fmt.Sprintf("channel: unknown input: %T", in))
 	}
 }
 
@@ -162,36 +162,36 @@ func refusal(subject string, event Event, state, row, reason string, takes ...st
 // channelDraft is one channel with the changes so far applied.
 type channelDraft struct {
 	*draft
-	id    ChannelID
-	base  *Channel
-	rules Settings
-	head  Head
-	seats map[AgentID]*Participant // those that changed
-	gone  map[AgentID]bool
-	open  []Message
-	mine  bool // open was copied
+	id           ChannelID
+	base         *Channel
+	rules        Settings
+	head         Head
+	participants map[AgentID]*Participant // those that changed
+	gone         map[AgentID]bool
+	open         []Message
+	mine         bool // open was copied
 
-	next Body      // content of the next change
-	hand bool      // a person grants the next turn
-	moot []AgentID // participants in the next change
+	next    Body      // content of the next change
+	byHand  bool      // a person grants the next turn
+	changed []AgentID // participants in the next change
 }
 
 func (d *draft) channel(id ChannelID) *channelDraft {
-	c := d.circles[id]
+	c := d.drafts[id]
 	if c == nil {
 		base := d.channels.ByID[id]
 		c = &channelDraft{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
-		if d.circles == nil {
-			d.circles = map[ChannelID]*channelDraft{}
+		if d.drafts == nil {
+			d.drafts = map[ChannelID]*channelDraft{}
 		}
-		d.circles[id] = c
+		d.drafts[id] = c
 	}
 	return c
 }
 
 // look returns a participant for reading; nil: none.
 func (c *channelDraft) look(agent AgentID) *Participant {
-	if p, ok := c.seats[agent]; ok {
+	if p, ok := c.participants[agent]; ok {
 		return p
 	}
 	if c.gone[agent] {
@@ -202,33 +202,33 @@ func (c *channelDraft) look(agent AgentID) *Participant {
 
 // participant returns a participant for writing and adds it to the next change.
 func (c *channelDraft) participant(agent AgentID) *Participant {
-	p, ok := c.seats[agent]
+	p, ok := c.participants[agent]
 	if !ok {
 		p = &Participant{Agent: agent}
 		if was := c.look(agent); was != nil {
 			*p = *was
 		}
-		if c.seats == nil {
-			c.seats = map[AgentID]*Participant{}
+		if c.participants == nil {
+			c.participants = map[AgentID]*Participant{}
 		}
-		c.seats[agent] = p
+		c.participants[agent] = p
 		delete(c.gone, agent)
 	}
-	if !slices.Contains(c.moot, agent) {
-		c.moot = append(c.moot, agent)
+	if !slices.Contains(c.changed, agent) {
+		c.changed = append(c.changed, agent)
 	}
 	return p
 }
 
 // leave removes a participant with the next change.
 func (c *channelDraft) leave(agent AgentID) {
-	delete(c.seats, agent)
+	delete(c.participants, agent)
 	if c.gone == nil {
 		c.gone = map[AgentID]bool{}
 	}
 	c.gone[agent] = true
 	c.next.Left = append(c.next.Left, agent)
-	c.moot = slices.DeleteFunc(c.moot, func(a AgentID) bool { return a == agent })
+	c.changed = slices.DeleteFunc(c.changed, func(a AgentID) bool { return a == agent })
 }
 
 func (c *channelDraft) isParticipant(agent AgentID) bool {
@@ -292,7 +292,7 @@ func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why stri
 // must is like take, for states that were checked before.
 func (c *channelDraft) must(agent AgentID, event Event) {
 	if err := c.take(agent, event, ""); err != nil {
-		panic("turn: " + err.Error())
+		panic("channel: " + err.Error())
 	}
 }
 
@@ -300,10 +300,10 @@ func (c *channelDraft) must(agent AgentID, event Event) {
 func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Event) {
 	head := c.head
 	c.next.Head = &head
-	for _, name := range c.moot {
-		c.next.Participants = append(c.next.Participants, *c.seats[name])
+	for _, name := range c.changed {
+		c.next.Participants = append(c.next.Participants, *c.participants[name])
 	}
-	c.moot = c.moot[:0]
+	c.changed = c.changed[:0]
 	c.add(Change{Row: row, Channel: c.id, Agent: agent, From: from, To: to, Trigger: event, Body: c.next})
 	c.next = Body{}
 }
@@ -312,7 +312,7 @@ func (d *draft) add(ch Change) {
 	ch.At = d.now.At
 	if d.set {
 		if ch.Agent != d.who {
-			panic("turn: what is set of " + string(d.who) + " would go with a change of " + string(ch.Agent))
+			panic("channel: the new value of " + string(d.who) + " would be stored with a change of " + string(ch.Agent))
 		}
 		is := d.is
 		ch.Body.Agent, d.set = &is, false
@@ -329,7 +329,7 @@ func (c *channelDraft) progress(n uint64, event MessageEvent, edit func(*Message
 	}
 	rule, err := MessageTable.Look(fmt.Sprintf("message %d in #%s", n, c.id), m.State, event)
 	if err != nil {
-		panic("turn: " + err.Error())
+		panic("channel: " + err.Error())
 	}
 	m.State = rule.To
 	if edit != nil {
@@ -366,5 +366,5 @@ func sorted[K ~string, V any](m map[K]V) []K {
 	return keys
 }
 
-// cut shortens the words of others to what the journal keeps.
+// cut limits a text from an agent or a person to the size that the journal keeps.
 func cut(s string) string { return clip.Text(s, whyBytesMax) }

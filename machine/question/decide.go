@@ -25,7 +25,7 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 			err = d.moveID(in.ID, Ruled, in.Verdict)
 		}
 	case Hand:
-		if q := b.Questions[in.ID]; q == nil || !q.Over() { // delivered twice after a crash
+		if q := b.Questions[in.ID]; q == nil || !q.Over() { // the delivery is reported twice after a crash
 			err = d.moveID(in.ID, Handed, in)
 		}
 	case TakeBack:
@@ -39,7 +39,7 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 			}
 		}
 	default:
-		panic(fmt.Sprintf("question: no such input: %T", in))
+		panic(fmt.Sprintf("question: unknown input: %T", in))
 	}
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (d *draft) move(q Question, event Event, in any) error {
 	}
 	for _, act := range rule.Do {
 		switch act {
-		case Keep, LetStand: // done by the caller
+		case Keep, LetStand: // the caller does these
 		case TakeRule:
 			verdict := in.(Verdict) //nolint:forcetypeassert // the event implies the type
 			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, byRule, d.at
@@ -165,8 +165,8 @@ func (d *draft) ask(in Ask) error {
 }
 
 // CanSay reports whether a plain yes or no can be delivered. A question with several options has no
-// plain yes, nor has one whose only yes allows more than was asked. A no is always possible: if no
-// option says no, the work in progress is stopped.
+// plain yes. Neither has a question whose only yes allows more than was asked. A no is always
+// possible: if no option says no, the work in progress is stopped.
 func (q *Question) CanSay(allow bool) bool { return !allow || q.optionFor(true) != "" }
 
 func lines(list []string, most int) []string {
@@ -177,7 +177,8 @@ func lines(list []string, most int) []string {
 	return out
 }
 
-// options keeps the options that can be named. An id is never shortened, because it would be a different id.
+// options keeps the options that can be named. An id is never shortened, because a shortened id
+// would be another id.
 func options(list []Option) []Option {
 	var out []Option
 	for _, o := range list {
@@ -234,7 +235,7 @@ func (d *draft) answer(in Answer) error {
 	return d.move(*q, Replied, in)
 }
 
-// says reports whether an option allows, if its kind tells.
+// says reports whether an option allows, if its kind is known.
 func (q *Question) says(option int) (allow, known bool) {
 	if option < 0 {
 		return false, false
@@ -263,9 +264,9 @@ func names(list []Option) string {
 	return cmp.Or(strings.Join(ids, ", "), "(it names none)")
 }
 
-// optionFor chooses the option to deliver for a yes or no: once before always, because Fairlead keeps
-// saved answers itself. It returns an option only if it is the single one of a known kind; one of an
-// unknown kind may allow more than it says. Empty: no option fits.
+// optionFor chooses the option to deliver for a yes or no. It prefers once over always, because
+// Fairlead keeps saved answers itself. It returns an option only if exactly one of a known kind
+// fits; an option of an unknown kind may allow more than it says. Empty: no option fits.
 func (q *Question) optionFor(allow bool) string {
 	kinds := []string{"reject_once", "reject_always"}
 	if allow {
@@ -281,7 +282,7 @@ func (q *Question) optionFor(allow bool) string {
 	return ""
 }
 
-// saveAnswer applies an answer to later questions and to those that already wait.
+// saveAnswer applies an answer to later questions and to open ones.
 func (d *draft) saveAnswer(q *Question) {
 	if q.Scope == Once {
 		return
@@ -331,7 +332,8 @@ func (d *draft) endSaved(id string) {
 	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
 }
 
-// takeBack withdraws one question, or all of a session with the answers saved for that session.
+// takeBack withdraws one question, or all questions of a session with the answers saved for that
+// session.
 func (d *draft) takeBack(in TakeBack) error {
 	if in.ID == "" && in.Ask != "" {
 		q := d.book.Of(in.Session, in.Ask)

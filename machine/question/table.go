@@ -31,7 +31,7 @@ type Act string
 const (
 	Keep        Act = "keep"         // keep the question as asked
 	TakeRule    Act = "take_rule"    // the answer, and the rule that gave it
-	TakeAnswer  Act = "take_answer"  // the answer, and who gave it
+	TakeAnswer  Act = "take_answer"  // the answer and its author
 	TakeDefault Act = "take_default" // the default answer
 	LetStand    Act = "let_stand"    // save the answer for similar questions, if the person chose so
 	NoteEnd     Act = "note_end"
@@ -39,8 +39,8 @@ const (
 
 func do(acts ...Act) []Act { return acts }
 
-// Table is the life of a question. The rows are Fairlead's own: SPEC says that a question waits (T10) and
-// that rules deny (D8, X10), and leaves the rest open.
+// Table contains the states of a question. Its rows are not part of SPEC, which only says that a
+// question waits (T10) and that rules deny (D8, X10).
 var Table = machine.Table[State, Event, Act]{
 	None: {
 		Raised: {ID: "Q1", To: Open, Do: do(Keep)},
