@@ -167,7 +167,8 @@ func TestCleanup(t *testing.T) {
 	})
 }
 
-// A session for turns plays the steps of turn or, without them, those of any other session.
+// TestTurn checks that a session for turns runs the steps of turn or, without them, those of any
+// other session.
 func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		talk := work
@@ -181,7 +182,8 @@ func TestTurn(t *testing.T) {
 	})
 }
 
-// An agent reports listening once for each wait, but not if a prompt is already queued.
+// TestListening checks that an agent reports listening once for each wait, but not if a prompt is
+// already queued.
 func TestListening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
@@ -189,7 +191,7 @@ func TestListening(t *testing.T) {
 			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"} // not a prompt: it still waits
 			orders <- Order{Type: OrderPrompt, Text: "two"}
-			wait.Elapse(time.Minute) // it rests
+			wait.Elapse(time.Minute) // it is idle
 			orders <- Order{Type: OrderPrompt, Text: "three"}
 			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderPrompt, Text: "four"}
@@ -202,8 +204,8 @@ func TestListening(t *testing.T) {
 	})
 }
 
-// An agent that waits for a prompt completes when no more prompts can come.
-func TestLetGo(t *testing.T) {
+// TestNoMorePrompts checks that an agent that waits for a prompt completes when no more prompts can come.
+func TestNoMorePrompts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
 		go func() {
@@ -219,7 +221,7 @@ func TestLetGo(t *testing.T) {
 	})
 }
 
-// A lead plays the steps of lead, else those of turn, else a session.
+// TestLead checks that a lead runs the steps of lead, else those of turn, else those of a session.
 func TestLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lead := work
@@ -237,8 +239,8 @@ func TestLead(t *testing.T) {
 	})
 }
 
-// The steps of on depend on the prompt: the first case that it contains, in the order of the file,
-// else the steps of else, else none.
+// TestOn checks that the steps of on depend on the prompt: the first case that it contains, in the
+// order of the file, else the steps of else, else none.
 func TestOn(t *testing.T) {
 	const source = `
 lead:
@@ -271,7 +273,7 @@ steps: [{say: work}]
 	})
 }
 
-// Sessions are chosen in turn by the number in the session's ID.
+// TestTurns checks that sessions are chosen in turn by the number in the session's ID.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []string
@@ -285,7 +287,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// A command's output is tool output; with says, it is the agent's own words.
+// TestRunSays checks that a command's output is tool output and, with says, text of the agent.
 func TestRunSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := &Memory{Command: func(_ context.Context, command string, _ []string, out io.Writer) (int, error) {
@@ -296,14 +298,14 @@ func TestRunSays(t *testing.T) {
 		Play(t.Context(), parse(t, "steps: [{run: tool, says: false}, {run: TURN_COMPLETE, says: true}]"), work, Stage{World: world, Out: &out})
 		for _, want := range []string{`{"type":"said","text":"tool","tool":"run"}`, `{"type":"said","text":"TURN_COMPLETE"}`} {
 			if !strings.Contains(out.String(), want+"\n") {
-				t.Errorf("told:\n%s\nwithout %s", out.String(), want)
+				t.Errorf("the events lack %[2]s:\n%[1]s", out.String(), want)
 			}
 		}
 	})
 }
 
-// The same session makes the same random choices; other sessions make others.
-func TestLots(t *testing.T) {
+// TestRandomChoices checks that the same session makes the same random choices, and that others make others.
+func TestRandomChoices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := "seed: 3\norder: random\nsessions: [{steps: &s [{repeat: 40, steps: [{say: x, chance: 0.5}, {one_of: [[{say: a}], [{say: b}]]}]}, {sleep: 1s..2s}]}, {steps: *s}]"
 		drawn := make(map[string]bool)
@@ -319,7 +321,7 @@ func TestLots(t *testing.T) {
 			drawn[strings.Join(told, " ")] = true
 		}
 		if len(drawn) < 4 {
-			t.Errorf("five sessions drew %d different lots", len(drawn))
+			t.Errorf("five sessions made %d different random choices", len(drawn))
 		}
 	})
 }
@@ -357,12 +359,12 @@ steps:
 	})
 }
 
-// A cancel order or SIGTERM ends an agent in any step, and so does the end of its context, without a
-// terminal event.
+// TestInterrupts checks that a cancel order or SIGTERM ends an agent in any step. The end of its
+// context does so without a terminal event.
 func TestInterrupts(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps string
-		stops time.Duration // how long after SIGTERM it may go on
+		stops time.Duration // how long it may continue after SIGTERM
 	}{
 		"sleep":         {"{sleep: 10h}", 0},
 		"hang":          {"{hang: why}", 0},
@@ -418,12 +420,12 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// An agent whose output cannot be written stops.
-func TestUnheard(t *testing.T) {
+// TestOutputBroken checks that an agent stops if its output cannot be written.
+func TestOutputBroken(t *testing.T) {
 	world := &Memory{}
 	end := Play(t.Context(), parse(t, "steps: [{say: a}, {write: b, content: c}]"), work, Stage{Out: brokenPipe{}, World: world})
 	if _, err := world.ReadFile("b"); err == nil || end.Stop != nil {
-		t.Errorf("it went on: %+v", end)
+		t.Errorf("it continued: %+v", end)
 	}
 }
 
@@ -431,8 +433,8 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// In a conversation's session, files go to its output folder, wherever that is, and nowhere else. A
-// question's arguments are reported so that it can be judged.
+// TestOutputs checks that files of a dispatch go to its output folder and nowhere else, and that a
+// question's arguments are reported.
 func TestOutputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, outputs := &Memory{}, &Memory{}
@@ -448,15 +450,15 @@ steps:
 			t.Errorf("%+v: %q, %v", end, b, err)
 		}
 		if b, err := world.ReadFile("hello_17.py"); err == nil {
-			t.Errorf("it lies in the workspace, too: %q", b)
+			t.Errorf("it is in the workspace, too: %q", b)
 		}
 		end, _, _ = play(t, `steps: [{write: {file: "{outputs}/a", content: b}}]`, work, Stage{World: world})
 		if end.Code == 0 || !strings.Contains(end.Stop.Detail, OutputsVariable) {
-			t.Errorf("there are no outputs: %+v", end)
+			t.Errorf("a session without an output folder: %+v", end)
 		}
 	})
 	if _, err := Parse("a.yaml", []byte(`steps: [{write: {file: "{outputs}/../state.jsonl", content: b}}]`)); err == nil {
-		t.Error("a file beside the outputs is refused before anything is played")
+		t.Error("a file beside the outputs must be refused before any step runs")
 	}
 	h := &heard{}
 	stage := Stage{Out: h, World: &Memory{}}
@@ -464,7 +466,7 @@ steps:
 	raw := h.b.String()
 	for _, want := range []string{`"tool":"Bash","id":"ask-1"`, `"args":{"command":"rm -r coder"}`, `"args":{"file_path":"a"}`, `"args":{"command":"echo hello"}`} {
 		if !strings.Contains(raw, want) {
-			t.Errorf("%s is not told:\n%s", want, raw)
+			t.Errorf("%s is not reported:\n%s", want, raw)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// heard returns the facts in what was written.
+// heard parses the facts in what was written.
 func heard(t *testing.T, b []byte) (facts []driver.Fact) {
 	t.Helper()
 	c := speech.Conversation{Wire: &drivertest.Recording{Bytes: b}}
@@ -30,7 +30,7 @@ func heard(t *testing.T, b []byte) (facts []driver.Fact) {
 	return facts
 }
 
-// told renders a writer's events, one fact per line.
+// told returns a writer's events, one fact for each line.
 func told(t *testing.T, do func(w *speech.Writer)) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -50,7 +50,8 @@ func told(t *testing.T, do func(w *speech.Writer)) string {
 	return b.String()
 }
 
-// Text that arrives in pieces is read as lines, and nothing comes between them.
+// TestSpeak checks that text that arrives in pieces is read as lines, and that nothing comes
+// between the pieces.
 func TestSpeak(t *testing.T) {
 	got := told(t, func(w *speech.Writer) {
 		w.Hush()
@@ -89,7 +90,7 @@ stopped completed
 	}
 }
 
-// A message that never ends does not hold back other events forever.
+// TestAsideHasALimit checks that a message that never ends does not hold back other events forever.
 func TestAsideHasALimit(t *testing.T) {
 	got := told(t, func(w *speech.Writer) {
 		w.Speak(driver.Said, "once upon")
@@ -98,11 +99,12 @@ func TestAsideHasALimit(t *testing.T) {
 		}
 	})
 	if n := strings.Count(got, "[stderr]"); n < 700 || !strings.HasPrefix(got, "said once upon…\nsaid \nsaid[stderr] 0\n") {
-		t.Errorf("%d lines told, beginning with %.80q", n, got)
+		t.Errorf("%d lines, beginning with %.80q", n, got)
 	}
 }
 
-// An agent's text is never cut, however long its lines are and wherever they are split.
+// TestSpeakLong checks that an agent's text is never cut, regardless of the length of its lines and
+// of where they are split.
 func TestSpeakLong(t *testing.T) {
 	long := strings.Repeat("ä€𝄞x", 30_000)
 	got := told(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
@@ -112,7 +114,8 @@ func TestSpeakLong(t *testing.T) {
 	}
 }
 
-// Every event is one line within the length limit, and says what is missing.
+// TestEventsHaveLimits checks that every event is one line within the length limit, and that it
+// names what was omitted.
 func TestEventsHaveLimits(t *testing.T) {
 	nul, wide := strings.Repeat("\x00", 100_000), strings.Repeat("\xff", 100_000)
 	object := func(v any) json.RawMessage {
@@ -156,7 +159,7 @@ func TestEventsHaveLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(e.Args) > 0 && len(read.Cut) == 0 {
-				t.Errorf("no word of what was cut: %.300s", out.Bytes())
+				t.Errorf("the event does not name what was cut: %.300s", out.Bytes())
 			}
 		})
 	}
@@ -170,8 +173,8 @@ func many(n int) map[string]string {
 	return all
 }
 
-// Arguments that fit are unchanged; of long ones, the short stay complete, and the cut ones are
-// named.
+// TestCutArguments checks that arguments within the limit are unchanged, that short arguments stay
+// complete beside long ones, and that the cut ones are named.
 func TestCutArguments(t *testing.T) {
 	var out bytes.Buffer
 	speech.NewWriter(&out).Tell(speech.Event{Type: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
@@ -189,7 +192,7 @@ func TestCutArguments(t *testing.T) {
 	var last bytes.Buffer
 	speech.NewWriter(&last).Tell(speech.Event{Type: driver.ToolCalled, Tool: "x", Args: speech.Args(many)})
 	if !strings.Contains(last.String(), `"zz_path":"/w/b.txt"`) {
-		t.Error("what is short went with what is long")
+		t.Error("a short argument was cut because of a long one")
 	}
 	if !slices.Equal(e.Cut, []string{"content"}) || args["file_path"] != "/w/a.txt" || !strings.HasSuffix(args["content"], "[cut: 1048576 bytes]") {
 		t.Errorf("cut %q, %.100q", e.Cut, args)
