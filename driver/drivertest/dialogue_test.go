@@ -87,7 +87,7 @@ func TestDialogueFinds(t *testing.T) {
 	}{
 		"unchanged":        {parrot: parrot{says: asking}},
 		"another text":     {parrot: parrot{says: func(n int, _ string) any { return asking(n, "boo") }}, finding: "line 3: the protocol writes"},
-		"nothing":          {parrot: parrot{says: func(int, string) any { return nil }}, finding: "line 3: the protocol writes nothing more"},
+		"nothing":          {parrot: parrot{says: func(int, string) any { return nil }}, finding: "line 3: the protocol writes nothing"},
 		"too much":         {parrot: parrot{says: asking}, recording: firstLines(recording, 5), finding: "after the end of the recording"},
 		"words":            {parrot: parrot{says: func(int, string) any { return "words" }}, finding: "line 3: the protocol writes"},
 		"other arguments":  {parrot: parrot{says: asking}, recording: strings.Replace(recording, `"env":["MODE"]`, `"env":["MOOD"]`, 1), finding: "line 2: the protocol starts"},
