@@ -6,7 +6,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A part of the page that does not load is asked for again; after some tries the page says what to do.
+// TestPageTriesAgain checks that a part of the page that does not load is requested again, and that
+// after some tries the page says what to do.
 func TestPageTriesAgain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

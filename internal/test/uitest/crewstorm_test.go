@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// A lead that reports without pause, with members of very long souls, leaves the page usable. The time
-// is logged and not checked, because machines differ.
+// TestCrewStorm checks that a lead that reports without pause, with members of very long souls,
+// leaves the page usable. The time is logged and not checked, because machines differ.
 func TestCrewStorm(t *testing.T) {
 	t.Parallel()
 	const soulBytes = 256 << 10
@@ -41,7 +41,7 @@ func TestCrewStorm(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// Eggs rock, except for people who prefer less motion.
+// TestEggsRest checks that eggs rock, except for people who prefer reduced motion.
 func TestEggsRest(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

@@ -9,8 +9,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Thousands of entries must leave the page usable: a window onto them is drawn, it moves with the
-// reader, and new entries do not move the reader. The time is logged and not checked.
+// TestLongTalk checks that thousands of entries leave the page usable. Only a window of them is
+// drawn; it moves with the reader, and new entries do not move the reader. The time is logged and
+// not checked.
 func TestLongTalk(t *testing.T) {
 	t.Parallel()
 	bySize(t)
@@ -31,7 +32,7 @@ func TestLongTalk(t *testing.T) {
 	watchFrames(p)
 	began = time.Now()
 	reached := func(n int) string {
-		// A reader goes on scrolling: the page ignores a scroll in the frame of a redraw.
+		// A reader continues to scroll: the page ignores a scroll in the frame of a redraw.
 		return fmt.Sprintf(`(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollTop === 50 ? 100 : 50; return box.innerText.includes('word %d of many'); })()`, n)
 	}
 	p.Until("who scrolls back comes to older words", reached(words-3000))
@@ -45,7 +46,7 @@ func TestLongTalk(t *testing.T) {
 	g.Converse("quay", 50)
 	p.Until("who reads back is offered the way to the newest", `document.querySelector('[data-jump]')`)
 	if now := uitest.Eval[string](p, `document.querySelector('[data-k="' + CSS.escape(window.held) + '"]')?.innerText ?? ''`); now != place {
-		t.Errorf("who read %q reads %q now", place, now)
+		t.Errorf("the reader was at %q and is now at %q", place, now)
 	}
 	began = time.Now()
 	p.Press("n")
@@ -63,7 +64,7 @@ func TestLongTalk(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// watchFrames counts frames from now on, and how long the slowest took.
+// watchFrames counts frames from now on, and measures the slowest.
 func watchFrames(p *uitest.Page) {
 	uitest.Eval[bool](p, `(() => {
 		window.slowest = 0; window.frames = 0; let last = performance.now();
@@ -71,8 +72,8 @@ func watchFrames(p *uitest.Page) {
 		requestAnimationFrame(step); return true; })()`)
 }
 
-// Sixty agents and as many messages without an answer as a channel takes: all agents are in the
-// rotation, the first messages are listed, and the page answers.
+// TestFullChannel checks a channel with sixty agents and the maximum number of messages without an
+// answer: all agents are in the rotation, the first messages are listed, and the page responds.
 func TestFullChannel(t *testing.T) {
 	t.Parallel()
 	bySize(t)
@@ -104,7 +105,8 @@ func TestFullChannel(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// As many channels as a team can have are listed, and changes in all of them leave the page usable.
+// TestManyChannels checks that the maximum number of channels is listed, and that changes in all of
+// them leave the page usable.
 func TestManyChannels(t *testing.T) {
 	t.Parallel()
 	bySize(t)

@@ -7,12 +7,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// TestPictureOf draws a running Mission Control, a real one, into a file:
+// TestPictureOf writes a picture of a running Mission Control to a file:
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' PICTURE=$PWD/doc/img/mission-control.png \
 //	  go test -count=1 -run TestPictureOf ./internal/test/uitest
 //
-// It is the landing page; AGENT shows an agent instead, and SCHEME=light the other theme.
+// It shows the landing page. AGENT shows an agent instead, and SCHEME=light uses the other theme.
 func TestPictureOf(t *testing.T) {
 	t.Parallel()
 	page, picture := os.Getenv("PAGE"), os.Getenv("PICTURE")

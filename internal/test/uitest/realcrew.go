@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// silentLead reads its prompts and says nothing: the test submits what the lead reports.
+// silentLead reads its prompts and says nothing; the test submits the lead's reports.
 const silentLead = `steps:
   - hang
 lead:
@@ -25,7 +25,7 @@ lead:
 // seatsOf are the seats in the order in which they are filled: all but the lead's.
 var seatsOf = []int{0, 1, 2, 3, 5, 6, 7, 8}
 
-// Eight are the members that hatch in the stories, by seat.
+// Eight are the members in the scenarios, by seat.
 var Eight = map[int]crew.Identity{
 	0: member(0, "Lyra", "#c9b1e8", "Violet Heaven", "woman", "standard", "gentle", "I am Lyra.\n\nMy position on the wager: I would rather ask whether it is so than say that it is."),
 	1: member(1, "Kael", "#3b6ea5", "Deep Current", "man", "narrow", "straight", "Kael. Short, because a name should fit into a shout."),
@@ -41,7 +41,7 @@ func member(seat int, name, color, colorName, gender, eyes, mouth, soul string) 
 	return crew.Identity{Seat: seat, Name: name, Color: color, ColorName: colorName, Gender: gender, Face: crew.Face{Eyes: eyes, Mouth: mouth}, Soul: soul}
 }
 
-// Document is one member of the crew as the API shows it, as far as a story changes it.
+// Document is one member of the crew as the API shows it, as far as a scenario changes it.
 type Document struct {
 	Name      *string   `json:"name"`
 	Status    string    `json:"status"`
@@ -53,7 +53,7 @@ type Document struct {
 	Soul      string    `json:"individuationArtifact"`
 }
 
-// FaceWords are what a member's face is drawn from.
+// FaceWords is what a member's face is drawn from.
 type FaceWords struct {
 	Eyes  string `json:"eyes"`
 	Mouth string `json:"mouth"`
@@ -91,7 +91,7 @@ func (c *CrewByHand) state(read func(*crew.Crew)) {
 	}
 }
 
-// session waits until the lead's session is open and the lead was told everything, and returns its id.
+// session waits until the lead's session is open and has no pending action, and returns its id.
 func (c *CrewByHand) session() (id string) {
 	c.t.Helper()
 	if err := c.engine.Until(c.t.Context(), func(t *team.Team) bool {
@@ -117,7 +117,7 @@ func (c *CrewByHand) Hatch(change func(*crew.Identity)) {
 	c.Report(seatsOf...)
 }
 
-// Report is the lead's list of the members that are alive.
+// Report submits the lead's list of alive members.
 func (c *CrewByHand) Report(seats ...int) {
 	c.t.Helper()
 	var listed []crew.Listed
@@ -158,7 +158,7 @@ func (c *CrewByHand) notice(text string) {
 	c.submit(crew.Faulty{Agent: c.Lead, Session: c.session(), Marker: "[AGENT_STATUS] {", Fault: text})
 }
 
-// edit changes members in every later answer: the server accepts no such members.
+// edit changes members in every later answer, because the server accepts no such members.
 func (c *CrewByHand) edit(changes map[int]func(*Document)) {
 	c.t.Helper()
 	c.Proxy.Edit("/crew", func(body map[string]any) {
@@ -174,14 +174,16 @@ func (c *CrewByHand) edit(changes map[int]func(*Document)) {
 	})
 }
 
-// spoken is the only message in every later transcript: the server accepts no such speaker.
+// spoken replaces every later transcript by one message, because the server accepts no such
+// speaker.
 func (c *CrewByHand) spoken(speaker, text string) {
 	c.Proxy.Edit("/crew/transcript", func(body map[string]any) {
 		body["messages"] = []any{map[string]any{"seq": 1, "at": "2026-02-16T00:00:00Z", "session": "s", "speaker": speaker, "kind": "agent", "channel": "", "text": text}}
 	})
 }
 
-// leaveOutSouls has the list of the crew carry no souls, as a list that would be too long does.
+// leaveOutSouls removes the souls from the list of the crew, as the server does for a list that is
+// too long.
 func (c *CrewByHand) leaveOutSouls() {
 	c.Proxy.Edit("/crew", func(body map[string]any) {
 		members, _ := body["agents"].([]any)
@@ -192,7 +194,7 @@ func (c *CrewByHand) leaveOutSouls() {
 	})
 }
 
-// RealCrewByHand is the target of the stories that decide what the lead reports.
+// RealCrewByHand is the target of scenarios in which the test decides what the lead reports.
 func RealCrewByHand(t *testing.T) Target {
 	t.Helper()
 	c := NewCrewByHand(t)

@@ -37,8 +37,9 @@ func remoteTeam(t *testing.T, origin string) *uitest.Server {
 	})
 }
 
-// usedFrom signs a browser in at an origin as a person does, sees an event arrive over the stream, and approves it. A request
-// that a page of a third origin sends is refused, although it has the secret of this browser.
+// usedFrom signs a browser in at an origin as a person does, sees an event over the stream, and
+// approves it. A request of a page of a third origin is refused, although it has the secret of this
+// browser.
 func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, client *http.Client) {
 	t.Helper()
 	local, token, _ := strings.Cut(s.URL, "?token=")
@@ -77,7 +78,7 @@ func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, cli
 	p.NoConsoleErrors()
 }
 
-// freePort is a port of loopback on which nothing listens.
+// freePort returns a loopback port on which no program listens.
 func freePort(t *testing.T) int {
 	t.Helper()
 	door, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +89,8 @@ func freePort(t *testing.T) int {
 	return door.Addr().(*net.TCPAddr).Port
 }
 
-// The page through a reverse proxy with TLS, at an origin of its own, as doc/remote.md has it.
+// TestRemoteByProxy opens the page through a reverse proxy with TLS, at an origin of its own, as
+// doc/remote.md describes.
 func TestRemoteByProxy(t *testing.T) {
 	t.Parallel()
 	const name = "fairlead.example.org"
@@ -136,7 +138,8 @@ func TestRemoteByProxy(t *testing.T) {
 	usedFrom(t, uitest.BrowseAway(t, name, base64.StdEncoding.EncodeToString(sum[:])), s, "https://"+host, client)
 }
 
-// The page through an ssh tunnel, as doc/remote.md has it: the own server of the test, with keys of its own.
+// TestRemoteBySSH opens the page through an ssh tunnel, as doc/remote.md describes, with an ssh
+// server and keys of the test.
 func TestRemoteBySSH(t *testing.T) {
 	t.Parallel()
 	uitest.Chromium(t)

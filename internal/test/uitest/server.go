@@ -147,7 +147,7 @@ func (s *Server) serve() {
 	}
 }
 
-// Intercept puts a proxy in front of the server. From then on URL is the proxy's.
+// Intercept puts a proxy in front of the server. Afterwards URL is the proxy's.
 func (s *Server) Intercept() *Proxy {
 	s.t.Helper()
 	proxy := newProxy(strings.TrimPrefix(s.api, "http://"))

@@ -7,7 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The list of agents begins with those that wait for a person or gave up, and the first of them is open.
+// TestUrgentAgentsComeFirst checks that the list of agents begins with those that wait for a person
+// or gave up, and that the first of them is open.
 func TestUrgentAgentsComeFirst(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{

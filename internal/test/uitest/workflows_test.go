@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A workflow is chosen from a list that says what it is made of, or its path is typed.
+// TestWorkflowsAreChosen checks that a workflow is chosen from a list with its contents, or by its
+// path.
 func TestWorkflowsAreChosen(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views[:2] {
