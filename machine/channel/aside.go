@@ -142,7 +142,7 @@ func (c *channelDraft) asideOver(by AgentID) {
 	}
 }
 
-// leadLost ends an interruption whose lead is gone or did not answer. The paused agent answers
+// leadLost ends an interruption whose lead was removed or did not answer. The paused agent answers
 // instead; without a paused agent, the message goes to the next turn.
 func (c *channelDraft) leadLost(name AgentID) {
 	h := &c.head

@@ -1,7 +1,7 @@
 // Package channel decides which agent may speak in a channel.
 //
 // The agents of a channel take turns in a rotation. One of them has the turn. A turn is a lease with
-// a number. It ends when the agent completes it, when its time runs out, or when the agent is gone.
+// a number. It ends when the agent completes it, when its time runs out, or when the agent leaves.
 // Then the next agent with something to answer gets the turn. If there is none, or the channel waits
 // for a person, the channel is parked. Text without the turn, or under the number of an earlier turn,
 // is recorded as late and changes nothing. A person can speak at any time. The mode of the message

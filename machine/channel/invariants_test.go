@@ -101,7 +101,7 @@ func sound(cs *Channels, id ChannelID, c *Channel, now Now) error {
 			return fmt.Errorf("%s is queued but not in the queue", name)
 		}
 		if p.Gone && p.Stop == 0 {
-			return fmt.Errorf("%s is gone but still has a state", name)
+			return fmt.Errorf("%s was removed but still has a state", name)
 		}
 		if !p.Gone && !slices.Contains(cs.Agents[name].Channels, id) {
 			return fmt.Errorf("%s is not a participant of its own channel", name)

@@ -119,7 +119,6 @@ var (
 	tearing = []int64{20, 200, 400, 900, 3_600_000}
 )
 
-// draw chooses the next act at random.
 func (w *world) draw(rnd *rand.Rand, m mix) Act {
 	one := func(from []int64) int64 { return from[rnd.IntN(len(from))] }
 	waiting := w.waiting()

@@ -76,7 +76,6 @@ func (b *channelRecord) endsTurn(key string) {
 	}
 }
 
-// actionByKey finds a pending action by its key.
 func (w *world) actionByKey(agent, key string) deliveredAction {
 	for _, todo := range w.truth.AgentChannelActions(agent, w.now()) {
 		if todo.Key == key {

@@ -27,7 +27,6 @@ type documentFolder struct {
 	n            int
 }
 
-// documentVersion is one version of one file.
 type documentVersion struct {
 	name    string
 	bytes   []byte
@@ -267,7 +266,6 @@ func (w *world) newDocument(a Act, note string) []byte {
 	return b
 }
 
-// importDocument has a person import a document.
 func (w *world) importDocument(a Act) {
 	w.mu.Lock()
 	note := w.newDocumentNote()
@@ -315,13 +313,11 @@ func (w *world) raceDocumentWrite(key, name string) {
 	delete(w.documents.raceWrites, name)
 }
 
-// putDocument replaces a file's content at once.
 func (w *world) putDocument(name string, content []byte, note string) {
 	w.documents.files[name] = &documentVersion{name: name, bytes: content, foreign: true, note: note, since: time.Now()}
 	w.notef("another program writes %s: %s", name, note)
 }
 
-// editDocument has another program edit the file of a member.
 func (w *world) editDocument(name, how string) {
 	old := w.documents.files[name]
 	if old == nil {

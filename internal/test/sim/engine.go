@@ -38,7 +38,6 @@ type engineRun struct {
 	faults []string                // the faults that it met; each must be reported
 }
 
-// openEngine opens an engine and runs it.
 func (w *world) openEngine() error {
 	w.mu.Lock()
 	l := &engineRun{
@@ -141,7 +140,6 @@ func (w *world) alive() *engineRun {
 	return nil
 }
 
-// living counts the running engines.
 func (w *world) living() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -347,7 +347,6 @@ func (p *process) Output(ctx context.Context, offset int64) (io.ReadCloser, erro
 	return &outputReader{p: p, ctx: ctx, cancel: cancel, at: int(offset), piece: piece}, nil
 }
 
-// outputReader follows the output of a session.
 type outputReader struct {
 	p         *process
 	ctx       context.Context

@@ -26,7 +26,6 @@ var (
 	memberNames = []string{"Lyra", "Kael", "Noor", "Mira", "O'<Brien>&Co", "Ærøskøbing 漢字", "Tess", "Odo"}
 )
 
-// answerLead answers one action of the lead.
 func (k *simAgent) answerLead(do crew.ActionKind) (end script.End, over bool) {
 	how, rep := registerKinds[k.rnd.IntN(len(registerKinds))], reportKinds[k.rnd.IntN(len(reportKinds))]
 	if k.w.isWellBehaved() {
@@ -77,7 +76,6 @@ func leadCost(dayEnding bool) float64 {
 	return leadCostMax / 4
 }
 
-// registerAll registers a member for each placeholder.
 func (k *simAgent) registerAll(how string) interruption {
 	if how == "none" {
 		return uninterrupted
@@ -193,7 +191,6 @@ func (k *simAgent) markerStyle() string {
 	return []string{"whole", "whole", "glued", "pieces", "lines"}[k.rnd.IntN(5)]
 }
 
-// markerText is a marker with its text.
 type markerText struct {
 	marker
 	text string

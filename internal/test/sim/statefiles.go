@@ -67,7 +67,6 @@ func extraOf(s *fileVersion) (raw string) {
 	return raw
 }
 
-// written notifies all watchers of a file.
 func (w *world) written(agent string) {
 	w.recheckLater(agent)
 	w.checkAll(agent)

@@ -24,7 +24,7 @@ func TestPageTriesAgain(t *testing.T) {
 			test.refuse(s.Intercept(), "GET", "/agents/pane.js", test.name)
 			p := uitest.Browse(t)
 			p.Visit(s.URL)
-			p.Until("the page says what it can", test.see)
+			p.Until("the page says what the agent can do", test.see)
 		})
 	}
 }

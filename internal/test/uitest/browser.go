@@ -231,7 +231,7 @@ const pageFolder = `document.querySelector('script[type=module]').src.replace(/a
 func (p *Page) Open(url string) {
 	p.t.Helper()
 	p.Visit(url)
-	p.Until("the page has drawn itself", `document.querySelector('.masthead') !== null`)
+	p.Until("the page is drawn", `document.querySelector('.masthead') !== null`)
 }
 
 // Visit goes to an address. If the address has the token of the server as its query, the window is signed in first,

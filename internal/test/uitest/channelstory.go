@@ -153,7 +153,7 @@ func Unheard(t *testing.T, p *Page, target Target) {
 	p.Until("nothing is lost", `document.querySelector('#words').value === 'Is anybody there?'`)
 	p.Click(".composer", "Send")
 	p.WaitText(".say-human", "Is anybody there?")
-	p.Until("the refusal is gone", `!document.querySelector('.composer .fault') && document.querySelector('#words').value === ''`)
+	p.Until("the refusal is removed", `!document.querySelector('.composer .fault') && document.querySelector('#words').value === ''`)
 }
 
 // SkippedByHand checks that a person skips a turn, and that the next agent gets it, on both pages.
@@ -167,7 +167,7 @@ func SkippedByHand(t *testing.T, p *Page, target Target) {
 		q.Click(".channel-acts", "Skip")
 		q.WaitText(".channel-head .fault", words)
 		q.Click(".channel-head .fault", "Dismiss")
-		q.Until("it is put away", `!document.querySelector('.fault')`)
+		q.Until("the refusal is dismissed", `!document.querySelector('.fault')`)
 	}
 	q.Click(".channel-acts", "Skip")
 	for _, page := range []*Page{p, q} {
@@ -214,7 +214,7 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.Click(".member-acts", "Enable")
 	p.WaitGone(".member-out", "disabled")
 	p.Click(".member-acts", "Remove")
-	p.Until("it is out of the circle", fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
+	p.Until("the agent is removed from the circle", fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
 	Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
 	p.Click(".assign", "Assign")
 	p.WaitText(".members", m.First)

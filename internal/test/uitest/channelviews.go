@@ -36,7 +36,7 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Until("another mode is chosen", `document.querySelector('.modes input:checked').value === 'queue'`)
 	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
 	p.Press(kb.Escape)
-	p.Until("the field is left", `document.activeElement.id !== 'words'`)
+	p.Until("the field has lost the focus", `document.activeElement.id !== 'words'`)
 	p.Press(kb.Escape)
 	p.Until("the channels are shown; a wide page keeps one open beside them", `location.hash === '#/channels' || innerWidth > 820`)
 	p.Press("a")
@@ -66,7 +66,7 @@ func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-turn", "seven, while you were away")
 	p.ownWords("Which berth is free?", "answered")
 	p.WaitText(".notice", "timed out")
-	p.Until("the thought is still there, and can be sent", `document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
+	p.Until("the draft is kept and can be sent", `document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
 }
 
 // ChannelsAccessible checks that channels break no rule of axe, at any size, in either theme.

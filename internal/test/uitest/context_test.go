@@ -55,7 +55,7 @@ func TestContextOfAModel(t *testing.T) {
 				t.Errorf("%v %%: without a figure: %t", c.percent, none)
 			}
 			if !c.none {
-				p.Until("the gauge says it", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
+				p.Until("the gauge shows the value", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
 			}
 			p.Axe()
 			p.NoConsoleErrors()

@@ -70,7 +70,7 @@ func (p *Page) meet(name string) {
 	p.toCrew()
 	p.Click(".seats", name)
 	p.WaitText("#crew-who", name)
-	p.Until("it is in sight", `document.querySelector('#crew-who').checkVisibility()`)
+	p.Until("the member is in sight", `document.querySelector('#crew-who').checkVisibility()`)
 }
 
 // faces returns the parts of each member's face, by seat.
@@ -141,7 +141,7 @@ func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.WaitText(".banners", "Cut off since")
 	p.count(".seat-dim", c.Size+1, "are dimmed, the lead with them")
 	p.WaitText(".crew-line", "not known which members are awake")
-	p.Until("nothing is said to be awake", `!document.querySelector('.place-count-crew')`)
+	p.Until("no member is shown as awake", `!document.querySelector('.place-count-crew')`)
 	p.Until("nothing can be ordered", `[...document.querySelectorAll('.crew .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
 	awake := c.Size
 	if c.Report != nil {
@@ -182,7 +182,7 @@ func OneIsWoken(t *testing.T, p *Page, target Target) {
 	p.WaitText(".portrait-words", "asleep")
 	p.Click(".portrait-head", "Wake "+c.Names[1])
 	p.WaitText(".portrait-words", "no report")
-	p.Until("it cannot be asked for twice", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
+	p.Until("the request cannot be repeated", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
 	if who := c.Woken(); !slices.Equal(who, []string{"agent-2"}) {
 		t.Errorf("the order to wake named %q, want agent-2 alone", who)
 	}
@@ -226,7 +226,7 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.toCrew()
 	p.WaitText(".noticed", "Nemo cannot register there")
 	p.Click(".noticed", "Dismiss")
-	p.Until("it is put away", `!document.querySelector('.noticed')`)
+	p.Until("the notice is dismissed", `!document.querySelector('.noticed')`)
 	p.meet(c.Lead)
 	p.Click(".portrait .tabs", "Notices")
 	p.WaitText(".notices", "Nemo cannot register there")
@@ -264,7 +264,7 @@ func CrewTakenIn(t *testing.T, p *Page, target Target) {
 	p.WaitText(".imported", "broken.json")
 	p.Click(".imported", "Dismiss")
 	p.WaitGone(".imported", "seat 6")
-	p.Until("nothing hangs over the seats", `!document.querySelector('.crew-over')`)
+	p.Until("nothing covers the seats", `!document.querySelector('.crew-over')`)
 }
 
 // RealCeremony is the crew of examples/crew, whose lead answers by itself.

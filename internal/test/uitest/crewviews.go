@@ -34,7 +34,7 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	p.WaitText(".seats", "\u27e8RLO\u27e9")
 	p.WaitText(".seat .seat-words", "dancing")
 	p.WaitText(".seatless-title", "Without a seat")
-	p.Until("both of one name are there", `[...document.querySelectorAll('.seat-name')].filter(e => e.textContent === 'Mira').length === 2`)
+	p.Until("both entries with the same name are listed", `[...document.querySelectorAll('.seat-name')].filter(e => e.textContent === 'Mira').length === 2`)
 	p.WaitText(".noticed", "<img src=x")
 	p.Click(".seats", "<img src=x")
 	p.WaitText("#crew-who", "<img src=x onerror")
@@ -96,7 +96,7 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 		p.Press("e")
 		p.Until("the search has the focus", `document.activeElement.id === 'said-search'`)
 		p.Press(kb.Escape)
-		p.Until("the search is left", `document.activeElement.id !== 'said-search'`)
+		p.Until("the search is closed", `document.activeElement.id !== 'said-search'`)
 	}
 	p.Press(kb.Escape)
 	p.Until("the crew is shown", `location.hash === '#/crew'`)

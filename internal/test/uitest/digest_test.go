@@ -49,10 +49,10 @@ func TestSinceYouLooked(t *testing.T) {
 			}
 			p.Click(part, "coder finished")
 			p.WaitText("#agent-title", "coder")
-			p.Until("the place is the output of the session", `location.hash.startsWith('#/agents/coder/output/coder-1')`)
+			p.Until("the page shows the output of the session", `location.hash.startsWith('#/agents/coder/output/coder-1')`)
 			uitest.Eval[bool](p, `(location.hash = '#/now', true)`)
 			p.WaitText(part, "coder finished")
-			p.Until("it is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`)
+			p.Until("the digest is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`)
 			p.WaitText(part, "Nothing has finished since you looked.")
 
 			phone := uitest.Browse(t)

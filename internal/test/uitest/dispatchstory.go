@@ -94,7 +94,7 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 	for _, page := range []*Page{p, q} {
 		page.WaitText(".state-now", "MAIN")
 		page.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
-		page.Until("the one that waited has begun", `!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
+		page.Until("the waiting session has begun", `!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
 	}
 	p.read(s)
 	q.NoConsoleErrors()

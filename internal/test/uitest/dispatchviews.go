@@ -34,7 +34,7 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Enter)
 	p.Until("the safe answer has the focus", `document.activeElement.textContent === 'No'`)
 	p.Press(kb.Enter)
-	p.Until("it goes on", `document.activeElement.textContent.includes('End dispatch')`)
+	p.Until("the dispatch continues", `document.activeElement.textContent.includes('End dispatch')`)
 	p.Press(kb.Escape)
 	p.Until("the sessions are shown; a wide page keeps one open beside them", `location.hash === '#/dispatch' || innerWidth > 820`)
 }

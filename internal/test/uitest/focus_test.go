@@ -36,8 +36,8 @@ func TestFocusWaitsForTheElement(t *testing.T) {
 	for n, next := range []string{`document.activeElement === document.querySelector('.need')`, `document.activeElement === document.querySelector('.need')`, `document.activeElement.id === 'now-title'`} {
 		uitest.Eval[bool](p, `(document.querySelector('.need').focus(), true)`)
 		p.Press("a")
-		p.Until("a card less is there", `document.querySelectorAll('.need').length === `+string(rune('2'-n)))
-		p.Until("the focus is where the work goes on", next)
+		p.Until("one card fewer is shown", `document.querySelectorAll('.need').length === `+string(rune('2'-n)))
+		p.Until("the focus is at the next step", next)
 	}
 
 	// Enter in the list moves to the agent.

@@ -129,7 +129,7 @@ func TestHistoryOfTheTeam(t *testing.T) {
 	p.Click(".change-list", "coder")
 	p.Until("the agent's history is open", `location.hash === '#/agents/coder/history'`)
 	p.Click(".history-head", "Whole team")
-	p.Until("the team's is open", `location.hash === '#/history'`)
+	p.Until("the history of the team is open", `location.hash === '#/history'`)
 
 	// A link to one change.
 	seq := uitest.Eval[int](p, `+[...document.querySelectorAll('.change')].find(e => e.innerText.includes('coder-1 ended')).dataset.seq`)
@@ -137,10 +137,10 @@ func TestHistoryOfTheTeam(t *testing.T) {
 	p.WaitText(".history-spot", "coder session coder-1 ended: ok")
 	// The palette, and the key.
 	byPalette(p, "history night", "History: last night")
-	p.Until("the palette leads there", `location.hash === '#/history/last-night'`)
+	p.Until("the palette opens the page", `location.hash === '#/history/last-night'`)
 	p.Press("g")
 	p.WaitText(".now-head", "Nothing needs you.")
 	p.Press("y")
-	p.Until("the key leads there", `location.hash.startsWith('#/history')`)
+	p.Until("the key opens the page", `location.hash.startsWith('#/history')`)
 	p.NoConsoleErrors()
 }

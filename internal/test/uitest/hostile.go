@@ -84,7 +84,7 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 	p.Resize(Size{size[0], size[1]})
 	p.Until("the newest is in sight at the old size", `innerHeight === `+strconv.FormatInt(size[1], 10)+` && (() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })() && !document.querySelector('[data-jump]')`)
 	// A scroll in the same frame as the resize counts as the resize's own; a reader scrolls more than once.
-	p.Until("who scrolls back is offered the way to the newest", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
+	p.Until("after scrolling back, a button leads to the newest message", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
 	target.Say("one more\n")
 	p.WaitText(".tape-frame", "1 new, jump to newest")
 	if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {

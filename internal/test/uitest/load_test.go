@@ -46,7 +46,7 @@ func TestLoadMeasured(t *testing.T) {
 			p := uitest.Browse(t)
 			for _, cache := range []string{"first visit", "again"} {
 				p.Open(c.url)
-				p.Until("it is shown", `document.querySelector('p, .now-head') !== null && performance.getEntriesByName('first-contentful-paint').length > 0`)
+				p.Until("the page is shown", `document.querySelector('p, .now-head') !== null && performance.getEntriesByName('first-contentful-paint').length > 0`)
 				all[c.name+", "+cache] = append(all[c.name+", "+cache], uitest.Eval[loading](p, loadingOf))
 			}
 		}

@@ -162,7 +162,7 @@ func TestPageMeasured(t *testing.T) {
 		order := func(agent string) func(int) string {
 			return func(n int) string { s.Command(agent, state(n)); return "control/" + agent }
 		}
-		rest := func() { p.Until("the page rests", pageRests) }
+		rest := func() { p.Until("the page sends no more requests", pageRests) }
 
 		t.Log("| event | in the page: median, worst | with its frame: median, worst |")
 		p.Open(s.URL + "#/now")
@@ -226,7 +226,7 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 	t.Log("| page, 4 s | frames: median, 99 %, worst, over 50 ms | main thread, of a frame |")
 	for _, place := range [][2]string{{"now", ".now-rows"}, {"agents/writer/output", ".tape"}, {"agents/writer/history", ".change-list"}} {
 		p.Open(s.URL + "#/" + place[0])
-		p.Until("it is shown", `document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
+		p.Until("the page is shown", `document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
 		for _, writes := range []bool{false, true} {
 			words := "no output"
 			if writes {
@@ -236,7 +236,7 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 					p.WaitText(".tape .sheet", "line ")
 				}
 			}
-			p.Until("the page rests", pageRests)
+			p.Until("the page sends no more requests", pageRests)
 			shown := func() int {
 				return uitest.Eval[int](p, `+(/line (\d+):/.exec(document.querySelector('.tape .sheet')?.lastElementChild?.textContent ?? '')?.[1] ?? 0)`)
 			}

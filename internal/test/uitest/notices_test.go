@@ -73,7 +73,7 @@ func TestNotices(t *testing.T) {
 				Object.defineProperty(navigator.locks, 'request', { configurable: true, value: async (name, take) => { await request(name, take); const mine = await request(name, take); window.claims++; return mine; } });
 				return true; })()`)
 			q.Ask()
-			p.Until("the tab asks whether another one has shown it", `window.claims >= 1`)
+			p.Until("the tab asks whether another tab has shown the notification", `window.claims >= 1`)
 			if n := uitest.Eval[int](p, `new Promise((done) => setTimeout(() => done(window.shown.length)))`); n != 1 {
 				t.Errorf("%d notifications, though another tab had shown it", n)
 			}

@@ -26,11 +26,11 @@ func TestPictureOf(t *testing.T) {
 	agent := os.Getenv("AGENT")
 	if agent == "" {
 		p.Open(page)
-		p.Until("it has something to show", `document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
+		p.Until("the page shows its content", `document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
 	} else {
 		p.OpenTeam(page)
 		p.Choose(agent)
-		p.Until("it has something to show", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
+		p.Until("the page shows its content", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
 	}
 	p.Screenshot(picture)
 	p.NoConsoleErrors()

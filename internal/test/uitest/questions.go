@@ -58,7 +58,7 @@ func PermissionGiven(t *testing.T, p *Page, target Target) {
 	p.Until("the title of the tab counts the questions", `document.title.includes('(1) 1 needs you')`)
 	p.Click(".inbox-ask .answer-foot", "Allow once")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-now') && !document.title.includes('you')`)
+	p.Until("the count is removed", `!document.querySelector('.place-count-now') && !document.title.includes('you')`)
 	c.heard(t, id, `{"allow":true,"scope":"once"}`)
 }
 

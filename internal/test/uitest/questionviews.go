@@ -58,7 +58,7 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.WaitText(".talked", "rate limited until")
 	p.Until("the roster shows it too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
 	p.Click(".talked", "Try again now")
-	p.Until("the limit is gone", `!document.querySelector('.talked-limit')`)
+	p.Until("the limit is removed", `!document.querySelector('.talked-limit')`)
 	c.Ask()
 	p.WaitText(".talked", "asks for permission: run")
 	p.Click(".talked", "asks for")

@@ -87,7 +87,7 @@ agents:
 	}
 	return Target{
 		URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Says: "hello from a real process", ChannelStory: meeting,
-		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run goes on by itself */ }},
+		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run continues without an answer */ }},
 		Faulty:   "workflows/broken.yaml",
 		Say:      func(text string) { s.Put("coder/say", text) },
 		Finish:   func() { s.Put("coder/finish", "") },

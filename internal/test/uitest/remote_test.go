@@ -81,12 +81,12 @@ func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, cli
 // freePort returns a loopback port on which no program listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer door.Close()
-	return door.Addr().(*net.TCPAddr).Port
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // TestRemoteByProxy opens the page through a reverse proxy with TLS, at an origin of its own, as
@@ -107,11 +107,11 @@ func TestRemoteByProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := fmt.Sprintf("%s:%d", name, door.Addr().(*net.TCPAddr).Port)
+	host := fmt.Sprintf("%s:%d", name, listener.Addr().(*net.TCPAddr).Port)
 	s := remoteTeam(t, "https://"+host)
 	local, _, _ := strings.Cut(s.URL, "/?")
 	to, err := url.Parse(local)
@@ -122,7 +122,7 @@ func TestRemoteByProxy(t *testing.T) {
 		r.SetURL(to)
 		r.Out.Host = host // written out, so that no client can choose it
 	}}}
-	go func() { _ = front.Serve(door) }() // it ends with Close
+	go func() { _ = front.Serve(listener) }() // it ends with Close
 	t.Cleanup(func() { _ = front.Close() })
 
 	roots := x509.NewCertPool()
@@ -130,7 +130,7 @@ func TestRemoteByProxy(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, door.Addr().String())
+			return (&net.Dialer{}).DialContext(ctx, network, listener.Addr().String())
 		},
 	}}
 	t.Cleanup(client.CloseIdleConnections)

@@ -61,7 +61,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	Eval[bool](p, `(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.Click(".inbox-item .answer-foot", "Approve")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-now')`)
+	p.Until("the count is removed", `!document.querySelector('.place-count-now')`)
 	if w.Heard != nil {
 		w.Heard(t)
 	}

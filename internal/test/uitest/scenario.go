@@ -184,7 +184,7 @@ func Start(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Click(".tabs", "History")
 	p.WaitText(".history", "Ordered to run continuously")
-	p.Until("rules are shown if wanted", `(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
+	p.Until("rules are shown on request", `(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
 }
 
 // StopInMidSession checks that a stop interrupts nothing, and that the page shows the request until
@@ -315,7 +315,7 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Press("1")
 	p.Until("the output is shown", `document.querySelector('.tape')`)
-	p.Until("the last order is through, and another can be given", `document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
+	p.Until("the last order has finished, and another one can be given", `document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
 	p.Press("x")
 	p.WaitText(".agent-title", "stopping after this session")
 	p.Press("/")

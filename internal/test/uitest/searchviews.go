@@ -17,7 +17,7 @@ func (p palette) finds(query, words string) {
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
 	p.replaces("#find", query)
 	// The index follows a few seconds later, so the query is repeated.
-	p.Until("it is found", fmt.Sprintf(`(() => {
+	p.Until("the message is found", fmt.Sprintf(`(() => {
 		if ([...document.querySelectorAll('.find-result')].some(e => e.innerText.includes(%s))) return true;
 		const f = document.querySelector('#find');
 		if (!(window.askedAt > Date.now() - 500)) { window.askedAt = Date.now(); f.dispatchEvent(new InputEvent('input', {bubbles: true})); }
@@ -122,7 +122,7 @@ func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Escape)
 	p.Until("the palette is closed", `!document.querySelector('dialog')`)
 	Eval[bool](p, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, cancelable: true})), true)`)
-	p.Until("Ctrl K opens it", `document.activeElement.id === 'find'`)
+	p.Until("Ctrl K opens the palette", `document.activeElement.id === 'find'`)
 }
 
 // HostileFound checks that text that tries to be markup or control characters is found and shown as

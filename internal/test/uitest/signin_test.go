@@ -52,7 +52,7 @@ func TestSignIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.WaitText(".sign-in-fault", "its login was revoked")
-			p.Until("the secret is gone", `localStorage.getItem('fairlead.secret') === null`)
+			p.Until("the secret is removed", `localStorage.getItem('fairlead.secret') === null`)
 			picture(p, "signin-revoked-"+size)
 			p.Axe()
 		})
