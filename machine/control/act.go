@@ -252,7 +252,7 @@ func takeReport(v *Value, in Input, now Now) {
 		return // Fairlead writes its last report into the new file
 	}
 	if !ok {
-		v.Reported = "" // the file is gone, so nothing is reported
+		v.Reported = "" // the file was removed, so nothing is reported
 		return
 	}
 	if current := cut(file.Current); current != v.Reported && current == v.word() {

@@ -22,12 +22,12 @@ import (
 // TestFormIsEquivalent checks this: the same inputs lead from a crew and from its form to the same
 // forms.
 type form struct {
-	seats       [seatsWalked]spot
-	stage       Stage
-	open, heard bool
-	waits, ends bool
-	asks        string // in order: S a status request, M a summon, W a wake, R and the seats of a registration
-	again       [seatsWalked]bool
+	seats          [seatsWalked]spot
+	stage          Stage
+	open, reported bool
+	waits, ends    bool
+	asks           string // in order: S a status request, M a summon, W a wake, R and the seats of a registration
+	again          [seatsWalked]bool
 }
 
 // spot is the member on one seat.
@@ -45,7 +45,7 @@ var now = machinetest.Noon.Add(time.Hour)
 // formOf returns the canonical form of a crew.
 func formOf(c *Crew) form {
 	l := &c.Lead
-	f := form{stage: l.stage(), open: l.Session != "", heard: l.Heard(), waits: !l.Waits.IsZero(), ends: !l.Ends.IsZero()}
+	f := form{stage: l.stage(), open: l.Session != "", reported: l.Heard(), waits: !l.Waits.IsZero(), ends: !l.Ends.IsZero()}
 	for i := range f.seats {
 		f.seats[i].status = None
 	}
@@ -100,7 +100,7 @@ func (f *form) crew(size int, d due) *Crew {
 	if f.open {
 		l.Session, l.UUID = "s1", "u1"
 	}
-	if f.heard {
+	if f.reported {
 		l.Reported = now.Add(-time.Second)
 	}
 	armed := func(is, passes bool) time.Time {
@@ -165,8 +165,8 @@ func (f *form) tells(l *Lead, size int, wake []DocID) {
 }
 
 // bookOf returns the records for a crew with this form.
-func (f *form) bookOf(c *Crew, b *book) {
-	*b = book{t: b.t, crew: c, named: map[DocID]bool{}, soul: map[DocID]Identity{}, expiredDocs: map[DocID]Document{}, open: c.Lead.Session, heard: f.heard}
+func (f *form) bookOf(c *Crew, b *oracle) {
+	*b = oracle{t: b.t, crew: c, named: map[DocID]bool{}, soul: map[DocID]Identity{}, expiredDocs: map[DocID]Document{}, open: c.Lead.Session, reported: f.reported}
 	for id, doc := range c.Docs {
 		b.named[id] = doc.Status == Alive
 	}

@@ -84,7 +84,7 @@ func inputOf(line string) Input {
 // strange applies an input that no correct program sends. The result must be valid nevertheless;
 // only the rules for the lead's session are not checked.
 func (w *world) strange(in Input) {
-	w.book.remember()
+	w.oracle.remember()
 	changes, err := w.crew.Decide(in, w.now)
 	if err != nil {
 		return
@@ -92,10 +92,10 @@ func (w *world) strange(in Input) {
 	for _, ch := range changes {
 		w.crew.Apply(journaled(w.t, ch))
 	}
-	if err := w.book.documents(in, w.now); err != nil {
+	if err := w.oracle.documents(in, w.now); err != nil {
 		w.t.Fatalf("%T %+v: %v", in, in, err)
 	}
-	if err := w.book.expired(in, w.now); err != nil {
+	if err := w.oracle.expired(in, w.now); err != nil {
 		w.t.Fatalf("%T %+v: %v", in, in, err)
 	}
 	for _, n := range w.crew.Notices {
@@ -106,9 +106,9 @@ func (w *world) strange(in Input) {
 	if l := &w.crew.Lead; len(w.crew.Notices) > noticesMax || len(l.Actions) > asksMax || len(w.crew.Docs) > docsMax {
 		w.t.Fatalf("%T: over a limit: %d notices, %d actions", in, len(w.crew.Notices), len(l.Actions))
 	}
-	w.book.open, w.book.heard = w.crew.Lead.Session, w.crew.Lead.Heard() // whichever session it was
+	w.oracle.open, w.oracle.reported = w.crew.Lead.Session, w.crew.Lead.Heard() // whichever session it was
 	for id, doc := range w.crew.Docs {
-		w.book.named[id] = doc.Status == Alive
+		w.oracle.named[id] = doc.Status == Alive
 	}
 }
 

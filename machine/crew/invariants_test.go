@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// book records, from the inputs alone, which members the open lead session has named and the state
+// oracle records, from the inputs alone, which members the open lead session has named and the state
 // of every member. It uses neither the tables nor decisions of the machine.
-type book struct {
+type oracle struct {
 	t    testing.TB
 	crew *Crew // the crew under test
 
@@ -24,7 +24,7 @@ type book struct {
 	soul        map[DocID]Identity // the whole identity, once it was set
 	expiredDocs map[DocID]Document // expired documents as they were when they expired
 	wanted      []DocID            // members that a person wants awake, while the lead is asked for a status first
-	heard       bool               // the lead reported in this session, to this daemon
+	reported    bool               // the lead reported in this session, to this daemon
 	askDue      bool               // a status request is due and was not delivered yet
 	lead        Lead               // before the current input
 	past        map[DocID]*before  // before the current input
@@ -36,12 +36,12 @@ type before struct {
 	lastSession string
 }
 
-func newBook(t testing.TB, c *Crew) *book {
-	return &book{t: t, crew: c, named: map[DocID]bool{}, soul: map[DocID]Identity{}, expiredDocs: map[DocID]Document{}}
+func newOracle(t testing.TB, c *Crew) *oracle {
+	return &oracle{t: t, crew: c, named: map[DocID]bool{}, soul: map[DocID]Identity{}, expiredDocs: map[DocID]Document{}}
 }
 
 // remember records the state of all members before an input.
-func (b *book) remember() {
+func (b *oracle) remember() {
 	b.past, b.lead = map[DocID]*before{}, b.crew.Lead
 	for id, doc := range b.crew.Docs {
 		b.past[id] = &before{doc.Status, doc.LastAliveAt, doc.LastSession}
@@ -49,7 +49,7 @@ func (b *book) remember() {
 }
 
 // check checks the invariants after every input that was not refused.
-func (b *book) check(in Input, now Now, changes []Change) {
+func (b *oracle) check(in Input, now Now, changes []Change) {
 	b.t.Helper()
 	b.takes(in)
 	for _, rule := range []func(Input, Now) error{b.documents, b.expired, b.word, b.asks, b.progress, b.late, b.otherSessions} {
@@ -60,28 +60,28 @@ func (b *book) check(in Input, now Now, changes []Change) {
 }
 
 // takes records what an input says.
-func (b *book) takes(in Input) {
+func (b *oracle) takes(in Input) {
 	switch in := in.(type) {
 	case LeadBegan:
 		b.askDue = b.askDue || in.Adopted || in.Session != b.open && b.lead.Stage != Summoning
 		if in.Session != b.open {
-			b.open, b.heard, b.named = in.Session, false, map[DocID]bool{}
+			b.open, b.reported, b.named = in.Session, false, map[DocID]bool{}
 		} else if in.Adopted {
-			b.heard, b.named = false, map[DocID]bool{}
+			b.reported, b.named = false, map[DocID]bool{}
 		}
 	case LeadEnded:
 		if in.Session == b.open {
-			b.open, b.heard, b.askDue, b.named = "", false, false, map[DocID]bool{}
+			b.open, b.reported, b.askDue, b.named = "", false, false, map[DocID]bool{}
 		}
 	case DaemonStarted:
-		b.heard, b.named = false, map[DocID]bool{}
+		b.reported, b.named = false, map[DocID]bool{}
 	case ActionTold:
-		if told, is := b.lead.ActionOf(in.N); is && told.Do == TellStatus {
+		if asked, is := b.lead.ActionOf(in.N); is && asked.Do == TellStatus {
 			b.askDue = false
 		}
 	case Reported:
 		if in.Session == b.open && b.open != "" && len(in.Agents) <= listedMax {
-			b.heard, b.askDue = true, false
+			b.reported, b.askDue = true, false
 			b.report(in)
 		}
 	case Registered:
@@ -95,7 +95,7 @@ func (b *book) takes(in Input) {
 
 // report records the members that a report may mean, by seat or by name. That is the most that the
 // crew may conclude from it.
-func (b *book) report(in Reported) {
+func (b *oracle) report(in Reported) {
 	b.named = map[DocID]bool{}
 	for id, doc := range b.crew.Docs {
 		for _, line := range in.Agents {
@@ -111,7 +111,7 @@ func (b *book) report(in Reported) {
 
 // documents checks that no document is lost, each seat has one member, a soul never changes, and
 // only a placeholder has no identity.
-func (b *book) documents(in Input, _ Now) error {
+func (b *oracle) documents(in Input, _ Now) error {
 	on := map[int]DocID{}
 	for id := range b.past {
 		if b.crew.Docs[id] == nil {
@@ -152,7 +152,7 @@ func (b *book) documents(in Input, _ Now) error {
 }
 
 // expired checks that an expired document never changes, except for fields of other programs.
-func (b *book) expired(Input, Now) error {
+func (b *oracle) expired(Input, Now) error {
 	for id, doc := range b.crew.Docs {
 		was, dead := b.expiredDocs[id]
 		if dead && (was.Status != doc.Status || was.Identity != doc.Identity || !was.CreatedAt.Equal(doc.CreatedAt) || !was.LastAliveAt.Equal(doc.LastAliveAt) || was.LastSession != doc.LastSession) {
@@ -167,10 +167,10 @@ func (b *book) expired(Input, Now) error {
 
 // word checks that a member is alive only by a report of the open lead session to this daemon, and
 // that a member which its report omits is asleep.
-func (b *book) word(in Input, now Now) error {
+func (b *oracle) word(in Input, now Now) error {
 	l := &b.crew.Lead
-	if l.Session != b.open || l.Heard() != b.heard || l.UUID == "" != (l.Session == "") {
-		return fmt.Errorf("session %q is open, reported %v; but the crew has %q, reported %v", b.open, b.heard, l.Session, l.Heard())
+	if l.Session != b.open || l.Heard() != b.reported || l.UUID == "" != (l.Session == "") {
+		return fmt.Errorf("session %q is open, reported %v; but the crew has %q, reported %v", b.open, b.reported, l.Session, l.Heard())
 	}
 	for id, doc := range b.crew.Docs {
 		was := b.past[id]
@@ -291,7 +291,7 @@ func sits(c *Crew, line Listed) bool {
 
 // asks checks the actions of the lead: they are limited, in order, unique, and belong to the summon
 // or wake in progress. No awake member is woken, and each seat is asked about once in a session.
-func (b *book) asks(Input, Now) error {
+func (b *oracle) asks(Input, Now) error {
 	l := &b.crew.Lead
 	last, count, pending := uint64(0), map[ActionKind]int{}, map[int]bool{}
 	for _, a := range l.Actions {
@@ -325,7 +325,7 @@ func (b *book) asks(Input, Now) error {
 				pending[seat] = true
 			}
 		case TellStatus:
-			if b.heard {
+			if b.reported {
 				return errors.New("a status request is pending right after a report")
 			}
 		}
@@ -347,7 +347,7 @@ func (b *book) asks(Input, Now) error {
 }
 
 // progress checks that a summon or wake has a deadline, and that an idle crew has no data of one.
-func (b *book) progress(in Input, _ Now) error {
+func (b *oracle) progress(in Input, _ Now) error {
 	l := &b.crew.Lead
 	deadline := b.crew.Deadline()
 	switch {
@@ -376,7 +376,7 @@ func (b *book) progress(in Input, _ Now) error {
 
 // wakesWanted checks that each member that a person wants awake is awake, or that its wake is pending or
 // was delivered.
-func (b *book) wakesWanted(in Input) error {
+func (b *oracle) wakesWanted(in Input) error {
 	l := &b.crew.Lead
 	if wake, is := in.(WakeAsked); is && l.Stage == Asking {
 		b.wanted = nil
@@ -389,9 +389,9 @@ func (b *book) wakesWanted(in Input) error {
 	}
 	if report, is := in.(Reported); is && report.Session == b.open && b.open != "" && len(report.Agents) <= listedMax && b.wanted != nil {
 		for _, id := range b.wanted {
-			told := slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == TellWake && slices.Contains(a.Docs, id) })
-			if (b.crew.Docs[id].Status == Alive) == told {
-				return fmt.Errorf("a person wants %s awake, but it is %s; its wake is pending: %v", id, b.crew.Docs[id].Status, told)
+			asked := slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == TellWake && slices.Contains(a.Docs, id) })
+			if (b.crew.Docs[id].Status == Alive) == asked {
+				return fmt.Errorf("a person wants %s awake, but it is %s; its wake is pending: %v", id, b.crew.Docs[id].Status, asked)
 			}
 		}
 		b.wanted = nil
@@ -409,7 +409,7 @@ func (b *book) wakesWanted(in Input) error {
 }
 
 // late checks that no deadline has passed after a timer or a start was handled.
-func (b *book) late(in Input, now Now) error {
+func (b *oracle) late(in Input, now Now) error {
 	switch in.(type) {
 	case TimerFired, DaemonStarted:
 	default:
@@ -428,7 +428,7 @@ func (b *book) late(in Input, now Now) error {
 
 // otherSessions checks that markers from other agents or sessions change no document and no action
 // of the lead.
-func (b *book) otherSessions(in Input, _ Now) error {
+func (b *oracle) otherSessions(in Input, _ Now) error {
 	var session string
 	switch in := in.(type) {
 	case Reported:

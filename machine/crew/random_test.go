@@ -43,7 +43,7 @@ type world struct {
 	t        testing.TB
 	rnd      *rand.Rand
 	crew     *Crew
-	book     *book
+	oracle   *oracle
 	now      Now
 	sessions int
 	good     bool // the lead reports correctly
@@ -52,14 +52,14 @@ type world struct {
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{t: t, rnd: rnd, crew: noLead(), now: Now{At: machinetest.Noon}, good: rnd.IntN(3) > 0}
-	w.book = newBook(t, w.crew)
+	w.oracle = newOracle(t, w.crew)
 	w.happens(LeadConfigured{Agent: "julian", Size: 1 + rnd.IntN(8)})
 	return w
 }
 
 func (w *world) happens(in Input) {
 	w.t.Helper()
-	w.book.remember()
+	w.oracle.remember()
 	if w.rnd.IntN(8) == 0 {
 		answered(w.t, w.crew, in, w.now)
 	}
@@ -75,7 +75,7 @@ func (w *world) happens(in Input) {
 		w.journal = append(w.journal, ch)
 		w.crew.Apply(ch)
 	}
-	w.book.check(in, w.now, changes)
+	w.oracle.check(in, w.now, changes)
 }
 
 // begins reports whether an input requests a summon or a wake.
@@ -102,7 +102,7 @@ func (w *world) replays() {
 	same("journal", again)
 	back := snapshot(w.t, w.crew)
 	same("snapshot", back)
-	w.crew, w.book.crew = back, back
+	w.crew, w.oracle.crew = back, back
 }
 
 // rests checks that a crew without further inputs becomes idle.
@@ -167,8 +167,8 @@ func (w *world) configures() Input {
 	if in.Agent == "" || w.rnd.IntN(4) == 0 {
 		in.Agent = []string{"julian", "juliet", ""}[w.rnd.IntN(3)]
 	}
-	if in.Agent != w.crew.Lead.Agent && w.book.open != "" { // the previous lead lost its role
-		w.book.takes(LeadEnded{Session: w.book.open})
+	if in.Agent != w.crew.Lead.Agent && w.oracle.open != "" { // the previous lead lost its role
+		w.oracle.takes(LeadEnded{Session: w.oracle.open})
 	}
 	return in
 }

@@ -20,7 +20,7 @@ type walkInput struct {
 type walk struct {
 	t          *testing.T
 	size       int
-	book       *book
+	oracle     *oracle
 	walkInputs []walkInput
 	seen       map[form]from
 	todo       []form
@@ -60,7 +60,7 @@ func TestEveryState(t *testing.T) {
 }
 
 func newWalk(t *testing.T, size int, few bool) *walk {
-	return &walk{t: t, size: size, book: &book{t: t}, walkInputs: walkInputs(size, few), seen: map[form]from{}}
+	return &walk{t: t, size: size, oracle: &oracle{t: t}, walkInputs: walkInputs(size, few), seen: map[form]from{}}
 }
 
 func (w *walk) visit(f form, by from) {
@@ -91,7 +91,7 @@ func (w *walk) from(f form) {
 
 // step applies one input to one state and checks the result.
 func (w *walk) step(f *form, c *Crew, name string, in Input) {
-	f.bookOf(c, w.book)
+	f.bookOf(c, w.oracle)
 	at := Now{At: now}
 	changes, err := decide(w.t, c, in, at)
 	if err != nil {
@@ -108,7 +108,7 @@ func (w *walk) step(f *form, c *Crew, name string, in Input) {
 			w.t.Log(w.way(*f) + name)
 		}
 	}()
-	w.book.check(in, at, changes)
+	w.oracle.check(in, at, changes)
 	w.visit(formOf(c), from{*f, name})
 }
 

@@ -12,11 +12,11 @@ import (
 func story(t *testing.T, ins ...Input) *Dispatch {
 	t.Helper()
 	s := &Dispatch{}
-	s.hears(t, ins...)
+	s.decideAll(t, ins...)
 	return s
 }
 
-func (s *Dispatch) hears(t *testing.T, ins ...Input) (all []Change) {
+func (s *Dispatch) decideAll(t *testing.T, ins ...Input) (all []Change) {
 	t.Helper()
 	for _, in := range ins {
 		changes, err := decide(t, s, machinetest.Noon, in)
@@ -54,16 +54,16 @@ func hosted(mode Mode, names ...string) Start {
 // because no person or program would see a refusal.
 func TestMainAlwaysAnswers(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "talk"})
-	long := s.hears(t, MainEnded{OK: true, Result: strings.Repeat("é", TextBytesMax)})
+	long := s.decideAll(t, MainEnded{OK: true, Result: strings.Repeat("é", TextBytesMax)})
 	if text := long[0].Body.Entries[0].Text; s.Open != nil || len(text) > TextBytesMax || !strings.HasSuffix(text, "…") {
 		t.Fatalf("the answer has %d bytes; open: %+v", len(text), s.Open)
 	}
-	s.hears(t, UserInput{Text: "and now"})
-	if got := said(s.hears(t, MainEnded{})); !strings.Contains(got, "MAIN failed") {
+	s.decideAll(t, UserInput{Text: "and now"})
+	if got := said(s.decideAll(t, MainEnded{})); !strings.Contains(got, "MAIN failed") {
 		t.Fatalf("the answer of a MAIN that failed without text is %q", got)
 	}
 	s = story(t, Start{Setup{Mode: Response, Host: Fairlead, Agents: agents("a")}}, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
-	if got := s.hears(t, MainEnded{OK: true}); len(got) > 0 {
+	if got := s.decideAll(t, MainEnded{OK: true}); len(got) > 0 {
 		t.Fatalf("mode response has no MAIN, but its end has an effect: %+v", got)
 	}
 }
@@ -83,23 +83,23 @@ func TestUndeliveredResults(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
 	run := func(n int) (changes []Change) {
 		for range n {
-			s.hears(t, Delegate{Agent: "a", Text: "do"})
-			changes = append(changes, s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true, Result: fmt.Sprint("result ", s.Open.Asked)})...)
+			s.decideAll(t, Delegate{Agent: "a", Text: "do"})
+			changes = append(changes, s.decideAll(t, TaskEnded{Task: s.Open.Asked, OK: true, Result: fmt.Sprint("result ", s.Open.Asked)})...)
 		}
 		return changes
 	}
 	run(20)
-	s.hears(t, MainEnded{OK: true}) // this delivers the twenty results
+	s.decideAll(t, MainEnded{OK: true}) // this delivers the twenty results
 	run(5)
-	s.hears(t, MainEnded{Round: 1, OK: true})
+	s.decideAll(t, MainEnded{Round: 1, OK: true})
 	if got := run(27); strings.Contains(said(got), "this one is only recorded here") {
 		t.Fatalf("twenty results were delivered, but a new one was dropped: %s", said(got))
 	}
-	s.hears(t, MainEnded{Round: 2, OK: true}) // these 27 results, and no older ones
+	s.decideAll(t, MainEnded{Round: 2, OK: true}) // these 27 results, and no older ones
 	if due := s.Due(); len(due) != 1 || len(due[0].Results) != 27 || due[0].Results[0].Text != "result 26" {
 		t.Fatalf("undelivered results: %+v", due)
 	}
-	s.hears(t, MainEnded{Round: 3, OK: true})
+	s.decideAll(t, MainEnded{Round: 3, OK: true})
 	s = story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
 	got := run(resultsMax + 2)
 	if n := strings.Count(said(got), "this one is only recorded here"); n != 2 {
@@ -112,7 +112,7 @@ func TestUndeliveredResults(t *testing.T) {
 func TestDroppedWithItsRequester(t *testing.T) {
 	s := story(t, Start{Setup{Mode: Interactive, Agents: agents("a", "b", "c")}}, UserInput{Text: "x", Match: &Match{Agent: "a"}},
 		Delegate{Agent: "b", By: 1, Text: "help"}, Delegate{Agent: "c", By: 2, Text: "help"})
-	got := said(s.hears(t, TaskEnded{Task: 1, OK: true}))
+	got := said(s.decideAll(t, TaskEnded{Task: 1, OK: true}))
 	if s.Phase != Talking || !strings.Contains(got, "note b: is no longer awaited") || !strings.Contains(got, "note c: is no longer awaited") {
 		t.Fatalf("%s: %s", s.Phase, got)
 	}
@@ -126,22 +126,22 @@ func TestNamesAreBounded(t *testing.T) {
 	refused(t, s, UserInput{Text: "x", Named: []string{huge}}, "name their folder")
 	refused(t, s, UserInput{Text: "x", Named: make([]string, namedMax+1)}, "name their folder")
 	match := &Match{Agent: "a", Terms: []string{huge}}
-	all := s.hears(t, UserInput{Text: "x", Match: match}, Delegate{Agent: "a", Text: "x", Call: huge, Params: huge, Trigger: huge})
-	all = append(all, s.hears(t, Delegate{Agent: "a", Text: "x", Call: huge})...) // known although its name is cut
-	all = append(all, s.hears(t, Seen{Caller: huge, Agent: "a"}, Seen{Caller: huge, Agent: "a"})...)
+	all := s.decideAll(t, UserInput{Text: "x", Match: match}, Delegate{Agent: "a", Text: "x", Call: huge, Params: huge, Trigger: huge})
+	all = append(all, s.decideAll(t, Delegate{Agent: "a", Text: "x", Call: huge})...) // known although its name is cut
+	all = append(all, s.decideAll(t, Seen{Caller: huge, Agent: "a"}, Seen{Caller: huge, Agent: "a"})...)
 	if c := s.Open; len(c.Tasks) != 2 || len(c.Tasks[0].Caller) > wordsMax {
 		t.Fatalf("%d tasks", len(c.Tasks))
 	}
 	path := File{Path: huge}
-	all = append(all, s.hears(t, Wrote{File: path}, Wrote{File: path}, Wrote{}, Deny{Tool: huge, Call: huge, Reason: huge, Delegate: huge, Capability: huge})...)
+	all = append(all, s.decideAll(t, Wrote{File: path}, Wrote{File: path}, Wrote{}, Deny{Tool: huge, Call: huge, Reason: huge, Delegate: huge, Capability: huge})...)
 	if n := len(s.Open.Files); n != 1 {
 		t.Fatalf("%d files, want one, which was written twice", n)
 	}
-	all = append(all, s.hears(t, TaskEnded{Caller: huge, OK: true}, TaskEnded{Call: huge, OK: true})...)
+	all = append(all, s.decideAll(t, TaskEnded{Caller: huge, OK: true}, TaskEnded{Call: huge, OK: true})...)
 	if n := len(s.Open.Tasks); n != 0 {
 		t.Fatalf("%d tasks are open, but both were ended by name", n)
 	}
-	all = append(all, s.hears(t, Respond{Text: "so", Files: []File{path, {}}}, UserInput{Text: "y"}, Interrupt{Why: huge}, UserInput{Text: "z"}, End{Why: huge})...)
+	all = append(all, s.decideAll(t, Respond{Text: "so", Files: []File{path, {}}}, UserInput{Text: "y"}, Interrupt{Why: huge}, UserInput{Text: "z"}, End{Why: huge})...)
 	for _, ch := range all {
 		if n := len(encode(t, ch)); n > 80<<10 {
 			t.Errorf("%s has %d bytes", ch.Event, n)
@@ -150,10 +150,10 @@ func TestNamesAreBounded(t *testing.T) {
 	s = story(t, Start{Setup{Mode: Response, Agents: agents("a")}})
 	refused(t, s, Message{Text: "x"}, "rename the file")
 	refused(t, s, Message{Name: huge, Text: "x"}, "rename the file")
-	if got := s.hears(t, Message{Name: "m", Ranking: huge}); len(got[0].Body.Aside.Ranking) > TextBytesMax {
+	if got := s.decideAll(t, Message{Name: "m", Ranking: huge}); len(got[0].Body.Aside.Ranking) > TextBytesMax {
 		t.Error("the ranking was not shortened")
 	}
-	s.hears(t, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
+	s.decideAll(t, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
 	refused(t, s, Delegate{Agent: "a", By: 1, Text: "help"}, "in mode response agents cannot ask each other")
 }
 
@@ -162,7 +162,7 @@ func TestNamedCount(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "first"})
 	named := []string{strings.Repeat("p", TextBytesMax-1)}
 	for range 4 {
-		s.hears(t, UserInput{Text: "x", Named: named})
+		s.decideAll(t, UserInput{Text: "x", Named: named})
 	}
 	refused(t, s, UserInput{Text: "x", Named: named}, "would exceed")
 }
@@ -174,7 +174,7 @@ func TestFilesAtTheEnd(t *testing.T) {
 	for i := range filesMax + 3 {
 		files = append(files, File{Path: fmt.Sprint("f", i)})
 	}
-	got := s.hears(t, Respond{Files: files})
+	got := s.decideAll(t, Respond{Files: files})
 	if sum := got[0].Body.Summary; len(sum.Files) != filesMax || !strings.Contains(sum.Text, "at most 3)") {
 		t.Fatalf("%d files, %q", len(sum.Files), sum.Text)
 	}
@@ -185,8 +185,8 @@ func TestFilesAtTheEnd(t *testing.T) {
 func TestTasksEnd(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
 	for range askedMax {
-		s.hears(t, Delegate{Agent: "a", Text: "x"}, TaskEnded{Task: s.Open.Asked + 1, OK: true})
-		s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true})
+		s.decideAll(t, Delegate{Agent: "a", Text: "x"}, TaskEnded{Task: s.Open.Asked + 1, OK: true})
+		s.decideAll(t, TaskEnded{Task: s.Open.Asked, OK: true})
 	}
 	refused(t, s, Delegate{Agent: "a", Text: "x"}, "has had 1000 tasks")
 }
@@ -221,7 +221,7 @@ func TestWaitsFirst(t *testing.T) {
 func TestListsAreCopied(t *testing.T) {
 	described, named := agents("a"), []string{"x.md"}
 	s := story(t, Start{Setup{Mode: Orchestrator, Agents: described}}, UserInput{Text: "one", Named: named})
-	s.hears(t, UserInput{Text: "two", Named: named})
+	s.decideAll(t, UserInput{Text: "two", Named: named})
 	described[0].Name, named[0] = "other", "/etc"
 	if !s.Knows("a") || s.Open.Named[0] != "x.md" || s.Waiting[0].Named[0] != "x.md" {
 		t.Fatalf("the dispatch shares lists with its caller: %s", encode(t, *s))
@@ -241,7 +241,7 @@ func TestInputOfAnEndedConversation(t *testing.T) {
 		"a task's end, now": TaskEnded{Conversation: 3, Task: 1, OK: true},
 	} {
 		s := story(t, hosted(Interactive, "a", "b"), UserInput{Text: "one", Match: match}, Interrupt{}, UserInput{Text: "two", Match: match})
-		if got := s.hears(t, in); len(got) > 0 || s.Open.N != 2 {
+		if got := s.decideAll(t, in); len(got) > 0 || s.Open.N != 2 {
 			t.Errorf("%s changed the next conversation: %+v", name, got)
 		}
 		refused(t, s, Delegate{Conversation: 1, By: 1, Agent: "b", Text: "help"}, "conv_001 has ended")
@@ -260,12 +260,12 @@ func TestResultsOfOthersGoFirst(t *testing.T) {
 		MainEnded{OK: true}, TaskEnded{Task: 1, OK: true, Result: "of a"})
 	for round := range roundsMax {
 		for range 2 {
-			s.hears(t, Delegate{Agent: "c", By: 2, Text: "help"})
-			s.hears(t, TaskEnded{Task: s.Open.Asked, OK: true, Result: "of c"})
+			s.decideAll(t, Delegate{Agent: "c", By: 2, Text: "help"})
+			s.decideAll(t, TaskEnded{Task: s.Open.Asked, OK: true, Result: "of c"})
 		}
-		s.hears(t, TaskEnded{Task: 2, Round: round, OK: true})
+		s.decideAll(t, TaskEnded{Task: 2, Round: round, OK: true})
 	}
-	s.hears(t, TaskEnded{Task: 2, Round: roundsMax, OK: true, Result: "of b"})
+	s.decideAll(t, TaskEnded{Task: 2, Round: roundsMax, OK: true, Result: "of b"})
 	if due := s.Due(); len(due) != 1 || len(due[0].Results) != 2 || due[0].Results[0].Text != "of a" {
 		t.Fatalf("MAIN gets: %+v", due)
 	}

@@ -13,7 +13,7 @@ import (
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the
 // input says what already holds. by is the actor: human/ann.
 func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) {
-	d := &draft{book: *b, at: at, by: by}
+	d := &draft{questions: *b, at: at, by: by}
 	var err error
 	switch in := in.(type) {
 	case Ask:
@@ -49,19 +49,19 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 
 // draft collects changes on a copy to which they are already applied.
 type draft struct {
-	book    Questions
-	at      time.Time
-	by      string
-	changes []Change
+	questions Questions
+	at        time.Time
+	by        string
+	changes   []Change
 }
 
 func (d *draft) add(ch Change) {
 	d.changes = append(d.changes, ch)
-	d.book.Apply(ch)
+	d.questions.Apply(ch)
 }
 
 func (d *draft) moveID(id string, event Event, in any) error {
-	q := d.book.Questions[id]
+	q := d.questions.Questions[id]
 	if q == nil {
 		return refusal(id, event, None, "", "there is no such question; `fairlead inbox` lists the open ones")
 	}
@@ -131,7 +131,7 @@ func endWords(q *Question) string {
 
 func (d *draft) ask(in Ask) error {
 	q := in.Question
-	if d.book.Of(q.Session, q.Ask) != nil {
+	if d.questions.Of(q.Session, q.Ask) != nil {
 		return nil
 	}
 	switch {
@@ -139,11 +139,11 @@ func (d *draft) ask(in Ask) error {
 		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it lacks the agent, the session, or the id")
 	case q.Kind != Permission && q.Kind != Asked && q.Kind != Resume:
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", clip.Text(string(q.Kind), lineMax)))
-	case len(d.book.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
+	case len(d.questions.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s are open already; answer some, or end its session", openMax, q.Agent))
 	}
 	q = Question{
-		N: d.book.Asked + 1, ID: id("q", d.book.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
+		N: d.questions.Asked + 1, ID: id("q", d.questions.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
 		What: line(q.What), Tool: line(q.Tool), Call: clip.Text(q.Call, callMax), Key: q.Key, Why: line(q.Why),
 		Paths: lines(q.Paths, pathsMax), Options: options(q.Options), AskedAt: d.at,
 		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default,
@@ -155,7 +155,7 @@ func (d *draft) ask(in Ask) error {
 		return d.move(q, Raised, in)
 	}
 	verdict := in.Verdict
-	if s := d.book.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule that denies overrides a saved answer
+	if s := d.questions.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule that denies overrides a saved answer
 		verdict = Verdict{Rule: s.ID, Allow: s.Allow}
 	}
 	if verdict.Rule != "" && q.CanSay(verdict.Allow) {
@@ -190,7 +190,7 @@ func options(list []Option) []Option {
 }
 
 func (d *draft) answer(in Answer) error {
-	q := d.book.Questions[in.ID]
+	q := d.questions.Questions[in.ID]
 	if q == nil || q.State != Open {
 		return d.moveID(in.ID, Replied, in)
 	}
@@ -288,7 +288,7 @@ func (d *draft) saveAnswer(q *Question) {
 		return
 	}
 	s := SavedAnswer{
-		N: d.book.Stood + 1, ID: id("s", d.book.Stood+1), Agent: q.Agent, Tool: q.Tool, Call: q.Call, Key: q.Key,
+		N: d.questions.Stood + 1, ID: id("s", d.questions.Stood+1), Agent: q.Agent, Tool: q.Tool, Call: q.Call, Key: q.Key,
 		Allow: q.Allow, By: q.By, At: d.at, From: q.ID,
 	}
 	if q.Scope == Session {
@@ -296,7 +296,7 @@ func (d *draft) saveAnswer(q *Question) {
 	}
 	// The newest answer applies: it ends saved answers for the same calls.
 	own := 0
-	for _, old := range d.book.List() {
+	for _, old := range d.questions.List() {
 		if old.Agent != s.Agent {
 			continue
 		}
@@ -306,7 +306,7 @@ func (d *draft) saveAnswer(q *Question) {
 			own--
 		}
 	}
-	for _, old := range d.book.List() { // remove the oldest above the limit
+	for _, old := range d.questions.List() { // remove the oldest above the limit
 		if own < standingMax {
 			break
 		}
@@ -316,11 +316,11 @@ func (d *draft) saveAnswer(q *Question) {
 		}
 	}
 	d.add(Change{Entity: s.ID, Row: "Q3", From: None, To: None, Event: Stands, Body: Body{Standing: &s}})
-	for _, other := range d.book.Open(q.Agent) {
+	for _, other := range d.questions.Open(q.Agent) {
 		if other.Kind != Permission {
 			continue
 		}
-		if c := d.book.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil && other.CanSay(c.Allow) {
+		if c := d.questions.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil && other.CanSay(c.Allow) {
 			if err := d.move(*other, Ruled, Verdict{Rule: c.ID, Allow: c.Allow}); err != nil {
 				panic("question: an open question cannot be answered: " + err.Error())
 			}
@@ -336,26 +336,26 @@ func (d *draft) endSaved(id string) {
 // session.
 func (d *draft) takeBack(in TakeBack) error {
 	if in.ID == "" && in.Ask != "" {
-		q := d.book.Of(in.Session, in.Ask)
+		q := d.questions.Of(in.Session, in.Ask)
 		if q == nil {
 			return nil
 		}
 		in.ID = q.ID
 	}
 	if in.ID != "" {
-		if q := d.book.Questions[in.ID]; q == nil || q.Over() {
+		if q := d.questions.Questions[in.ID]; q == nil || q.Over() {
 			return nil
 		}
 		return d.moveID(in.ID, TakenBack, in)
 	}
-	for _, q := range append(d.book.Open(""), d.book.Untold("")...) {
+	for _, q := range append(d.questions.Open(""), d.questions.Untold("")...) {
 		if q.Session == in.Session {
 			if err := d.move(*q, TakenBack, in); err != nil {
 				return err
 			}
 		}
 	}
-	for _, s := range d.book.List() {
+	for _, s := range d.questions.List() {
 		if s.Session != "" && s.Session == in.Session {
 			d.endSaved(s.ID)
 		}
@@ -364,7 +364,7 @@ func (d *draft) takeBack(in TakeBack) error {
 }
 
 func (d *draft) revoke(id string) error {
-	if d.book.Standing[id] == nil {
+	if d.questions.Standing[id] == nil {
 		return refusal(id, Revoked, None, "Q7", "there is no such saved answer; `fairlead question saved` lists them")
 	}
 	d.endSaved(id)

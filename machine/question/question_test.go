@@ -138,15 +138,15 @@ func permission(ask, tool, key string) Question {
 
 // story is the questions of one test.
 type story struct {
-	t    *testing.T
-	book Questions
-	at   time.Time
+	t         *testing.T
+	questions Questions
+	at        time.Time
 }
 
 func (s *story) must(by string, in Input) []Change {
 	s.t.Helper()
 	s.at = s.at.Add(time.Second)
-	changes, err := decide(s.t, &s.book, s.at, by, in)
+	changes, err := decide(s.t, &s.questions, s.at, by, in)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -155,14 +155,14 @@ func (s *story) must(by string, in Input) []Change {
 
 func (s *story) refused(by string, in Input, want string) {
 	s.t.Helper()
-	if _, err := decide(s.t, &s.book, s.at, by, in); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := decide(s.t, &s.questions, s.at, by, in); err == nil || !strings.Contains(err.Error(), want) {
 		s.t.Fatalf("%+v: %v, want %q", in, err, want)
 	}
 }
 
 func (s *story) is(id string, state State, allow bool, option, by string) {
 	s.t.Helper()
-	q := s.book.Questions[id]
+	q := s.questions.Questions[id]
 	if q == nil || q.State != state || q.Allow != allow || q.Option != option || q.By != by {
 		s.t.Fatalf("%s is %+v, want %s %t %s by %s", id, q, state, allow, option, by)
 	}
@@ -187,8 +187,8 @@ func TestAskedAnsweredDelivered(t *testing.T) {
 		t.Fatal("told twice")
 	}
 	s.refused("human/bob", Answer{ID: "q1"}, "it was answered by human/ann")
-	if len(s.book.Standing) != 0 {
-		t.Errorf("an answer for once was saved: %+v", s.book.Standing)
+	if len(s.questions.Standing) != 0 {
+		t.Errorf("an answer for once was saved: %+v", s.questions.Standing)
 	}
 	s.must("agent/coder", Ask{Question: permission("8", "Bash", "rm -rf build")})
 	s.is("q2", Open, false, "", "")
@@ -205,7 +205,7 @@ func TestRulesAndSavedAnswers(t *testing.T) {
 	s.must("agent/coder", Ask{Question: permission("4", "Write", "make")})
 	s.must("human/ann", Answer{ID: "q2", Allow: true, Scope: Session})
 	s.is("q3", Answered, true, "a1", "rule") // open questions are answered, too
-	if q := s.book.Questions["q3"]; q.Rule != "s1" {
+	if q := s.questions.Questions["q3"]; q.Rule != "s1" {
 		t.Errorf("which answer: %+v", q)
 	}
 	s.is("q4", Open, false, "", "") // the same arguments of another tool are another call
@@ -227,18 +227,18 @@ func TestRulesAndSavedAnswers(t *testing.T) {
 	s.must("agent/coder", Ask{Question: permission("10", "Bash", "make")})
 	s.is("q9", Answered, true, "a1", "rule")
 	s.must("engine", TakeBack{Session: "coder-1", Why: "its session is over"})
-	if len(s.book.Standing) != 0 {
-		t.Errorf("a saved answer outlives its session: %+v", s.book.List())
+	if len(s.questions.Standing) != 0 {
+		t.Errorf("a saved answer outlives its session: %+v", s.questions.List())
 	}
 	s.refused("human/ann", Revoke{ID: "s1"}, "there is no such saved answer")
 	foreign := permission("1", "Bash", "make")
 	foreign.Agent, foreign.Session = "tester", "tester-1"
 	s.must("agent/tester", Ask{Question: foreign})
-	if q := s.book.Of("tester-1", "1"); q.State != Open {
+	if q := s.questions.Of("tester-1", "1"); q.State != Open {
 		t.Errorf("a saved answer of coder applies to tester: %+v", q)
 	}
-	s.must("engine", Cover{ID: s.book.Of("tester-1", "1").ID, Verdict: Verdict{Rule: "allow Bash", Allow: true}})
-	if q := s.book.Of("tester-1", "1"); q.State != Answered || q.Rule != "allow Bash" {
+	s.must("engine", Cover{ID: s.questions.Of("tester-1", "1").ID, Verdict: Verdict{Rule: "allow Bash", Allow: true}})
+	if q := s.questions.Of("tester-1", "1"); q.State != Answered || q.Rule != "allow Bash" {
 		t.Errorf("%+v", q)
 	}
 }
@@ -258,7 +258,7 @@ func TestTimeout(t *testing.T) {
 	if changes := s.must("engine", Due{}); len(changes) != 0 {
 		t.Fatalf("too early: %+v", changes)
 	}
-	if at := s.book.Deadline(); !at.Equal(machinetest.Noon.Add(time.Minute)) {
+	if at := s.questions.Deadline(); !at.Equal(machinetest.Noon.Add(time.Minute)) {
 		t.Fatalf("the deadline is %v", at)
 	}
 	s.at = machinetest.Noon.Add(time.Minute)
@@ -271,7 +271,7 @@ func TestTimeout(t *testing.T) {
 	s.at = machinetest.Noon.Add(time.Hour)
 	s.must("engine", Due{})
 	s.is("q2", Answered, true, "a1", "time")
-	if at := s.book.Deadline(); !at.IsZero() {
+	if at := s.questions.Deadline(); !at.IsZero() {
 		t.Errorf("a deadline without a question: %v", at)
 	}
 }
@@ -354,7 +354,7 @@ func TestLimits(t *testing.T) {
 	long.Options = slices.Repeat([]Option{{ID: "x"}, {ID: strings.Repeat("y", lineMax+1)}, {}}, 99)
 	long.Paths = slices.Repeat([]string{"/x"}, 99)
 	s.must("agent/b", Ask{Question: long})
-	q := s.book.Of("coder-1", "long")
+	q := s.questions.Of("coder-1", "long")
 	if len(q.What) > lineMax+3 || len(q.Call) > callMax+3 || q.Why != "a" || q.Tool != "Bash" || len(q.Options) > optionsMax || len(q.Paths) > pathsMax || len(encode(t, q)) > 64<<10 {
 		t.Errorf("%+v", q)
 	}
@@ -362,13 +362,13 @@ func TestLimits(t *testing.T) {
 		ask := permission(fmt.Sprint("c", i), "Bash", fmt.Sprint("c", i))
 		ask.Agent = "c"
 		s.must("agent/c", Ask{Question: ask})
-		s.must("human/ann", Answer{ID: s.book.Of("coder-1", ask.Ask).ID, Allow: true, Scope: Always})
-		s.must("engine", Hand{ID: s.book.Of("coder-1", ask.Ask).ID})
+		s.must("human/ann", Answer{ID: s.questions.Of("coder-1", ask.Ask).ID, Allow: true, Scope: Always})
+		s.must("engine", Hand{ID: s.questions.Of("coder-1", ask.Ask).ID})
 	}
-	if n := len(s.book.Standing); n != standingMax {
+	if n := len(s.questions.Standing); n != standingMax {
 		t.Errorf("%d saved answers", n)
 	}
-	if s.book.Of("coder-1", "c0") != nil || s.book.Of("coder-1", fmt.Sprint("c", standingMax)) == nil {
+	if s.questions.Of("coder-1", "c0") != nil || s.questions.Of("coder-1", fmt.Sprint("c", standingMax)) == nil {
 		t.Error("the oldest ended questions are kept instead of the newest")
 	}
 }
@@ -394,13 +394,13 @@ func FuzzOrders(f *testing.F) {
 }
 
 func randomly(t testing.TB, rnd *rand.Rand, n int) {
-	var book Questions
+	var questions Questions
 	var journal []string
 	at := machinetest.Noon
 	untold := map[string]bool{}
 	for range n {
 		at = at.Add(time.Duration(rnd.IntN(90)) * time.Second)
-		changes, err := decide(t, &book, at, []string{"human/ann", "engine/timer", "agent/coder"}[rnd.IntN(3)], anyInput(rnd))
+		changes, err := decide(t, &questions, at, []string{"human/ann", "engine/timer", "agent/coder"}[rnd.IntN(3)], anyInput(rnd))
 		if err != nil {
 			continue
 		}
@@ -422,15 +422,15 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 		}
 		again.Apply(Change{Body: body})
 	}
-	if !reflect.DeepEqual(book, again) {
-		t.Fatalf("the replayed questions differ:\n%s", cmp.Diff(book, again))
+	if !reflect.DeepEqual(questions, again) {
+		t.Fatalf("the replayed questions differ:\n%s", cmp.Diff(questions, again))
 	}
 	for _, session := range []string{"a-1", "a-2", "b-1", "b-2"} {
-		if _, err := decide(t, &book, at, "engine", TakeBack{Session: session, Why: "over"}); err != nil {
+		if _, err := decide(t, &questions, at, "engine", TakeBack{Session: session, Why: "over"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if left := append(book.Open(""), book.Untold("")...); len(left) > 0 {
+	if left := append(questions.Open(""), questions.Untold("")...); len(left) > 0 {
 		t.Fatalf("a question does not end: %+v", left[0])
 	}
 }
