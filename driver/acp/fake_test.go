@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 
 // fake is a program in memory. Its input and output are pipes, and it ends when its script ends.
 type fake struct {
-	in      *bufio.Reader
-	out     io.Writer
-	session string            // of its updates; empty: s1
-	heard   func(line []byte) // called with each message of the driver; may be nil
+	in        *bufio.Reader
+	out       io.Writer
+	session   string            // of its updates; empty: s1
+	onMessage func(line []byte) // called with each message of the driver; may be nil
 
 	stdin          *io.PipeWriter
 	stdout, stderr *io.PipeReader
@@ -108,8 +108,8 @@ func (f *fake) next() received {
 	if err != nil {
 		panic(stopped{})
 	}
-	if f.heard != nil {
-		f.heard(line)
+	if f.onMessage != nil {
+		f.onMessage(line)
 	}
 	var r received
 	if err := json.Unmarshal(line, &r); err != nil {

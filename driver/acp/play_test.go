@@ -100,8 +100,8 @@ func TestTurnsSession(t *testing.T) {
 	if said := s.text(driver.Said); !strings.Contains(said, "first") || !strings.Contains(said, "second") {
 		t.Errorf("said %q", said)
 	}
-	if heard := s.of(driver.Listening); len(heard) != 2 || heard[0].Input == 0 {
-		t.Errorf("listened %+v", heard)
+	if listened := s.of(driver.Listening); len(listened) != 2 || listened[0].Input == 0 {
+		t.Errorf("listened %+v", listened)
 	}
 }
 

@@ -319,12 +319,12 @@ func TestCallsAreReportedOnce(t *testing.T) {
 			f.result(p, `{"stopReason":"end_turn"}`)
 			f.next()
 		})
-		var told []string
+		var allowed []string
 		for _, e := range s.of(driver.ToolCalled) {
-			told = append(told, e.Tool+" "+e.Text)
+			allowed = append(allowed, e.Tool+" "+e.Text)
 		}
-		if got, want := strings.Join(told, "; "), "Bash ls; Write Write; Bash bash; think think hard"; got != want {
-			t.Errorf("told %s\nwant %s", got, want)
+		if got, want := strings.Join(allowed, "; "), "Bash ls; Write Write; Bash bash; think think hard"; got != want {
+			t.Errorf("tool calls %s\nwant %s", got, want)
 		}
 	})
 }
@@ -359,12 +359,12 @@ func TestCallsWithOneID(t *testing.T) {
 		f.next()
 	})
 	s.ended(true, "completed", "")
-	var told []string
+	var allowed []string
 	for _, e := range s.of(driver.ToolCalled) {
-		told = append(told, e.Text)
+		allowed = append(allowed, e.Text)
 	}
-	if got, want := strings.Join(told, " "), "a0 b0 c0 d0 a1 b1 c1 d1"; got != want {
-		t.Errorf("told %s\nwant %s", got, want)
+	if got, want := strings.Join(allowed, " "), "a0 b0 c0 d0 a1 b1 c1 d1"; got != want {
+		t.Errorf("tool calls %s\nwant %s", got, want)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestSchema(t *testing.T) {
 		s.part.Resume, s.part.Mode = "s1", "default"
 		s.part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "x", Stdio: []string{"/bin/fairlead", "mcp"}}
 		s.play(func(f *fake) {
-			f.heard = func(line []byte) { check("a session", decode(line), "") }
+			f.onMessage = func(line []byte) { check("a session", decode(line), "") }
 			f.result(f.next(), `{"protocolVersion":1,"agentCapabilities":{`+can+`}}`)
 			f.result(f.next(), `{"modes":{"currentModeId":"yolo","availableModes":[{"id":"default","name":"D"}]},`+
 				`"configOptions":[{"id":"m","name":"M","category":"model","type":"select","currentValue":"a","options":[{"value":"a","name":"A"}]}]}`)

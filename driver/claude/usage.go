@@ -36,7 +36,7 @@ type meter struct {
 // metered is the same for one model. The sums decide how much is reported, these only whose it is.
 type metered struct{ event, total, base driver.Usage }
 
-const modelsMax = 64 // more models of one process are not told apart
+const modelsMax = 64 // more models of one process are not counted separately
 
 func (u usage) sum() driver.Usage {
 	return driver.Usage{

@@ -310,7 +310,7 @@ func FuzzFacts(f *testing.F) {
 func TestReadsPrompts(t *testing.T) {
 	dir := t.TempDir()
 	reads := func(a driver.Agent, kind driver.Kind) bool { return script.Driver{}.Capabilities(a, kind).Prompts }
-	for source, hears := range map[string]bool{ // the steps of lead do not matter
+	for source, readsPrompts := range map[string]bool{ // the steps of lead do not matter
 		"steps: [{say: hello}]":                                                                                          false,
 		"steps: [expect_prompt, {say: '{prompt}'}]":                                                                      false,
 		"steps: [expect_prompt, {say: a}, expect_prompt]":                                                                true,
@@ -319,23 +319,23 @@ func TestReadsPrompts(t *testing.T) {
 		"steps: [{say: a}]\nturn: [{repeat: {times: 9, steps: [{one_of: [[expect_prompt], [{say: b}]]}]}}]":              true,
 		"steps: [{repeat: {times: 9, steps: [expect_prompt]}}]\nturn: [{ask: may I, denied: [expect_prompt, {say: c}]}]": false,
 	} {
-		path := filepath.Join(dir, "hears.yaml")
+		path := filepath.Join(dir, "prompts.yaml")
 		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Turn); got != hears {
-			t.Errorf("%s: reads prompts: %v, want %v", source, got, hears)
+		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Turn); got != readsPrompts {
+			t.Errorf("%s: reads prompts: %v, want %v", source, got, readsPrompts)
 		}
-		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Lead); got != hears {
-			t.Errorf("%s: without lead it reads prompts as lead: %v, want as in a session for turns: %v", source, got, hears)
+		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Lead); got != readsPrompts {
+			t.Errorf("%s: without lead it reads prompts as lead: %v, want as in a session for turns: %v", source, got, readsPrompts)
 		}
 		lead := source + "\nlead: [{repeat: {times: 9, steps: [{on: {prompt: {a: [expect_prompt]}, else: [{say: d}]}}]}}]\n"
 		if err := os.WriteFile(path, []byte(lead), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		a := driver.Agent{Name: "a", Script: path}
-		if got := reads(a, driver.Turn); got != hears {
-			t.Errorf("%s: with lead it reads prompts in a session for turns: %v, want %v", source, got, hears)
+		if got := reads(a, driver.Turn); got != readsPrompts {
+			t.Errorf("%s: with lead it reads prompts in a session for turns: %v, want %v", source, got, readsPrompts)
 		}
 		if !reads(a, driver.Lead) {
 			t.Errorf("%s: it reads no prompts as lead", source)
@@ -364,8 +364,8 @@ func TestDriverLeads(t *testing.T) {
 			`,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am ` + name + `."}` + "\n"
 	}
 	var cases []drivertest.Case
-	told := map[string]*strings.Builder{}
-	talks := []struct{ name, first, then, told string }{
+	gotEvents := map[string]*strings.Builder{}
+	dialogues := []struct{ name, first, then, events string }{
 		{
 			"Summons", "[SUMMON AGENTS]\nFree seats: 0, 1, 2\n", "Who of your team is alive?",
 			"said I write to them.\n" + born("Lyra", "0") + "said [Lyra]: So this is where I am.\n" + born("Kael", "1") + "said [Kael]: So this is where I am.\n" +
@@ -376,15 +376,15 @@ func TestDriverLeads(t *testing.T) {
 			status + "]}\nlistening \nsaid I wake them.\nsaid [Kael]: I am Kael. I was asleep, I think.\n" + status + kael + "]}\nlistening \n",
 		},
 	}
-	for _, c := range talks {
-		told[c.name] = &strings.Builder{}
+	for _, c := range dialogues {
+		gotEvents[c.name] = &strings.Builder{}
 		listened := 0
 		cases = append(cases, drivertest.Case{
 			Name: c.name, OK: true, Agent: driver.Agent{Name: "julian", Script: file, Workspace: t.TempDir()},
 			Session: driver.Session{ID: "julian-1", Kind: driver.Lead, Prompt: c.first, Attempt: 1},
 			Tell: func(t *testing.T, p *drivertest.Process, talk driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.Said || f.Kind == driver.Listening {
-					told[c.name].WriteString(string(f.Kind) + " " + f.Text + "\n")
+					gotEvents[c.name].WriteString(string(f.Kind) + " " + f.Text + "\n")
 				}
 				if f.Kind != driver.Listening {
 					return
@@ -400,9 +400,9 @@ func TestDriverLeads(t *testing.T) {
 		})
 	}
 	drivertest.Run(t, script.Driver{}, cases...)
-	for _, c := range talks {
-		if got := told[c.name].String(); got != c.told {
-			t.Errorf("%s: events:\n%s\nwant\n%s", c.name, got, c.told)
+	for _, c := range dialogues {
+		if got := gotEvents[c.name].String(); got != c.events {
+			t.Errorf("%s: events:\n%s\nwant\n%s", c.name, got, c.events)
 		}
 	}
 }

@@ -18,18 +18,18 @@ import (
 )
 
 // heard collects a play's events with their times.
-type heard struct {
+type eventLog struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (h *heard) Write(b []byte) (int, error) {
+func (h *eventLog) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.b.Write(b)
 }
 
-func (h *heard) lines(t *testing.T) []string {
+func (h *eventLog) lines(t *testing.T) []string {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ var work = Part{Name: "coder", Session: "coder-17", Kind: driver.Work, Attempt: 
 // play plays a script in virtual time.
 func play(t *testing.T, source string, part Part, stage Stage) (End, []string, time.Duration) {
 	t.Helper()
-	h := &heard{}
+	h := &eventLog{}
 	stage.Out = h
 	if stage.World == nil {
 		stage.World = &Memory{}
@@ -67,14 +67,14 @@ func play(t *testing.T, source string, part Part, stage Stage) (End, []string, t
 func expect(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("told:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := &Memory{}
-		end, told, took := play(t, `
+		end, got, took := play(t, `
 pace: 1s
 steps:
   - say: "{name} {session} {n} {kind} {attempt} {prompt} {time} {no} ${n}"
@@ -93,7 +93,7 @@ steps:
   - spawn: sleep 1000
   - {count: 2, rate: 10, ledger: said.txt}
 `, work, Stage{World: world})
-		expect(t, told,
+		expect(t, got,
 			"said coder coder-17 17 session 1 build it 2000-01-01T00:00:00Z {no} ${n}",
 			"said one ", "said two", "said abc", "said d", "said two", "said lines",
 			"tool_called src/17.txt", "tool_called src/17.txt", "tool_called src/17.txt",
@@ -160,10 +160,10 @@ func TestCleanup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tidy := work
 		tidy.Kind = driver.Cleanup
-		_, told, _ := play(t, "steps: [{say: work}]\ncleanup: [{say: '{kind}'}]", tidy, Stage{})
-		expect(t, told, "said cleanup", "stopped completed")
-		_, told, _ = play(t, "steps: [{say: work}]", tidy, Stage{})
-		expect(t, told, "said nothing to tidy", "stopped completed")
+		_, got, _ := play(t, "steps: [{say: work}]\ncleanup: [{say: '{kind}'}]", tidy, Stage{})
+		expect(t, got, "said cleanup", "stopped completed")
+		_, got, _ = play(t, "steps: [{say: work}]", tidy, Stage{})
+		expect(t, got, "said nothing to tidy", "stopped completed")
 	})
 }
 
@@ -173,12 +173,12 @@ func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		talk := work
 		talk.Kind = driver.Turn
-		_, told, _ := play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", talk, Stage{})
-		expect(t, told, "said turn", "stopped completed")
-		_, told, _ = play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", work, Stage{})
-		expect(t, told, "said work", "stopped completed")
-		_, told, _ = play(t, "steps: [{say: work}]", talk, Stage{})
-		expect(t, told, "said work", "stopped completed")
+		_, got, _ := play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", talk, Stage{})
+		expect(t, got, "said turn", "stopped completed")
+		_, got, _ = play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", work, Stage{})
+		expect(t, got, "said work", "stopped completed")
+		_, got, _ = play(t, "steps: [{say: work}]", talk, Stage{})
+		expect(t, got, "said work", "stopped completed")
 	})
 }
 
@@ -196,8 +196,8 @@ func TestListening(t *testing.T) {
 			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderPrompt, Text: "four"}
 		}()
-		end, told, _ := play(t, "steps: [{repeat: {times: 4, steps: [expect_prompt, {say: '{prompt}'}, {sleep: 2m}]}}]", work, Stage{Orders: orders})
-		expect(t, told, "said build it", "listening ", "said two", "said three", "listening ", "said four", "stopped completed")
+		end, got, _ := play(t, "steps: [{repeat: {times: 4, steps: [expect_prompt, {say: '{prompt}'}, {sleep: 2m}]}}]", work, Stage{Orders: orders})
+		expect(t, got, "said build it", "listening ", "said two", "said three", "listening ", "said four", "stopped completed")
 		if end.Code != 0 {
 			t.Errorf("ended %+v", end)
 		}
@@ -213,8 +213,8 @@ func TestNoMorePrompts(t *testing.T) {
 			orders <- Order{Type: OrderPrompt, Text: "two"}
 			close(orders)
 		}()
-		end, told, took := play(t, "steps: [{repeat: {times: 9, steps: [expect_prompt, {say: '{prompt}'}]}}, {say: never}]", work, Stage{Orders: orders})
-		expect(t, told, "said build it", "listening ", "said two", "listening ", "stopped completed: no more prompts")
+		end, got, took := play(t, "steps: [{repeat: {times: 9, steps: [expect_prompt, {say: '{prompt}'}]}}, {say: never}]", work, Stage{Orders: orders})
+		expect(t, got, "said build it", "listening ", "said two", "listening ", "stopped completed: no more prompts")
 		if end.Code != 0 || end.Stop == nil || !end.Stop.OK || took != time.Hour {
 			t.Errorf("ended %+v after %v", end, took)
 		}
@@ -231,11 +231,11 @@ func TestLead(t *testing.T) {
 			"turn: [{say: a talk}]\nsteps: [{say: work}]":                          "said a talk",
 			"steps: [{say: work}]": "said work",
 		} {
-			_, told, _ := play(t, source, lead, Stage{})
-			expect(t, told, want, "stopped completed")
+			_, got, _ := play(t, source, lead, Stage{})
+			expect(t, got, want, "stopped completed")
 		}
-		_, told, _ := play(t, "lead: [{say: no}]\nsteps: [{say: work}]", work, Stage{})
-		expect(t, told, "said work", "stopped completed")
+		_, got, _ := play(t, "lead: [{say: no}]\nsteps: [{say: work}]", work, Stage{})
+		expect(t, got, "said work", "stopped completed")
 	})
 }
 
@@ -268,8 +268,8 @@ steps: [{say: work}]
 			orders <- Order{Type: OrderPrompt, Text: text}
 		}
 		close(orders)
-		_, told, _ := play(t, source, lead, Stage{Orders: orders})
-		expect(t, told, "said start: build it", "said wakes", "said summons", "said else: who?", "said it is me", "said wakes", "said Lyra, too", "stopped completed")
+		_, got, _ := play(t, source, lead, Stage{Orders: orders})
+		expect(t, got, "said start: build it", "said wakes", "said summons", "said else: who?", "said it is me", "said wakes", "said Lyra, too", "stopped completed")
 	})
 }
 
@@ -280,8 +280,8 @@ func TestTurns(t *testing.T) {
 		for n := range 5 {
 			part := work
 			part.Session = fmt.Sprintf("coder-%d", n+1)
-			_, told, _ := play(t, "sessions: [{steps: [{say: a}]}, {steps: [{say: b}]}, {steps: [{say: c}]}]", part, Stage{})
-			all = append(all, told[0])
+			_, got, _ := play(t, "sessions: [{steps: [{say: a}]}, {steps: [{say: b}]}, {steps: [{say: c}]}]", part, Stage{})
+			all = append(all, got[0])
 		}
 		expect(t, all, "said a", "said b", "said c", "said a", "said b")
 	})
@@ -312,13 +312,13 @@ func TestRandomChoices(t *testing.T) {
 		for n := range 5 {
 			part := work
 			part.Session = fmt.Sprintf("coder-%d", n)
-			_, told, took := play(t, source, part, Stage{})
+			_, got, took := play(t, source, part, Stage{})
 			_, again, tookAgain := play(t, source, part, Stage{})
-			expect(t, again, told...)
+			expect(t, again, got...)
 			if took != tookAgain {
 				t.Errorf("took %v, then %v", took, tookAgain)
 			}
-			drawn[strings.Join(told, " ")] = true
+			drawn[strings.Join(got, " ")] = true
 		}
 		if len(drawn) < 4 {
 			t.Errorf("five sessions made %d different random choices", len(drawn))
@@ -339,7 +339,7 @@ func TestOrders(t *testing.T) {
 			orders <- Order{Type: OrderPrompt, Text: "unread"}
 			close(orders)
 		}()
-		end, told, _ := play(t, `
+		end, got, _ := play(t, `
 steps:
   - {ask: one, allowed: [{say: yes}], denied: [{say: no}]}
   - {ask: two, allowed: [{say: yes}], denied: [{say: no}]}
@@ -349,7 +349,7 @@ steps:
   - say: "{prompt}"
   - sleep: 1s
 `, work, Stage{Orders: orders})
-		expect(t, told, "permission_asked one", "permission_answered allow", "said yes",
+		expect(t, got, "permission_asked one", "permission_answered allow", "said yes",
 			"permission_asked two", "permission_answered deny", "said no", "permission_asked three",
 			`faulted ask-3 was answered with "allow everything", which was not offered`, "said not offered",
 			"listening ", "said and faster", "stopped completed: 1 prompts were not read; the script has no expect_prompt for them")
@@ -400,17 +400,17 @@ func TestInterrupts(t *testing.T) {
 				}
 
 				go func() { wait.Elapse(time.Minute); close(stop) }()
-				end, told, took := play(t, source, work, Stage{World: world, Stop: stop})
+				end, got, took := play(t, source, work, Stage{World: world, Stop: stop})
 				if end.Code != CodeTerminated || end.Stop == nil || end.Stop.Reason != "terminated" || took != time.Minute+c.stops {
 					t.Errorf("stop: %+v after %v", end, took)
 				}
-				if strings.Contains(strings.Join(told, "\n"), "never") {
+				if strings.Contains(strings.Join(got, "\n"), "never") {
 					t.Error("stop: the next step was played")
 				}
 
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				h := &heard{}
+				h := &eventLog{}
 				end = Play(ctx, parse(t, source), work, Stage{Out: h, World: world})
 				if end.Stop != nil || end.Signal != "SIGKILL" || strings.Contains(h.b.String(), "stopped") {
 					t.Errorf("gone: %+v", end)
@@ -438,13 +438,13 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 func TestOutputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, outputs := &Memory{}, &Memory{}
-		end, told, _ := play(t, `
+		end, got, _ := play(t, `
 steps:
   - write: {file: "{outputs}/hello_{n}.py", content: "print('hello')\n"}
   - edit: {file: "{outputs}/hello_{n}.py", replace: hello, with: hullo}
   - say: "it lies in {outputs}"
 `, work, Stage{World: world, Outputs: outputs, Folder: "/s/conv_001/outputs"})
-		expect(t, told, "tool_called /s/conv_001/outputs/hello_17.py", "tool_called /s/conv_001/outputs/hello_17.py",
+		expect(t, got, "tool_called /s/conv_001/outputs/hello_17.py", "tool_called /s/conv_001/outputs/hello_17.py",
 			"said it lies in /s/conv_001/outputs", "stopped completed")
 		if b, err := outputs.ReadFile("hello_17.py"); end.Code != 0 || string(b) != "print('hullo')\n" {
 			t.Errorf("%+v: %q, %v", end, b, err)
@@ -460,7 +460,7 @@ steps:
 	if _, err := Parse("a.yaml", []byte(`steps: [{write: {file: "{outputs}/../state.jsonl", content: b}}]`)); err == nil {
 		t.Error("a file beside the outputs must be refused before any step runs")
 	}
-	h := &heard{}
+	h := &eventLog{}
 	stage := Stage{Out: h, World: &Memory{}}
 	Play(t.Context(), parse(t, `steps: [{ask: "May I?", tool: Bash, args: {command: "rm -r {name}"}, timeout: 1ms}, {write: {file: a, content: b}}, {run: echo hello}]`), work, stage)
 	raw := h.b.String()

@@ -18,7 +18,7 @@ import (
 )
 
 // heard parses the facts in what was written.
-func heard(t *testing.T, b []byte) (facts []driver.Fact) {
+func parseFacts(t *testing.T, b []byte) (facts []driver.Fact) {
 	t.Helper()
 	c := speech.Conversation{Wire: &drivertest.Recording{Bytes: b}}
 	for f, err := range c.Facts(t.Context(), 0) {
@@ -31,12 +31,12 @@ func heard(t *testing.T, b []byte) (facts []driver.Fact) {
 }
 
 // told returns a writer's events, one fact for each line.
-func told(t *testing.T, do func(w *speech.Writer)) string {
+func factLines(t *testing.T, do func(w *speech.Writer)) string {
 	t.Helper()
 	var out bytes.Buffer
 	do(speech.NewWriter(&out))
 	var b strings.Builder
-	for _, f := range heard(t, out.Bytes()) {
+	for _, f := range parseFacts(t, out.Bytes()) {
 		fmt.Fprintf(&b, "%s", f.Kind)
 		if f.Tool != "" {
 			fmt.Fprintf(&b, "[%s]", f.Tool)
@@ -53,7 +53,7 @@ func told(t *testing.T, do func(w *speech.Writer)) string {
 // TestSpeak checks that text that arrives in pieces is read as lines, and that nothing comes
 // between the pieces.
 func TestSpeak(t *testing.T) {
-	got := told(t, func(w *speech.Writer) {
+	got := factLines(t, func(w *speech.Writer) {
 		w.Hush()
 		w.Speak(driver.Thought, "hm")
 		w.Speak(driver.Said, "")
@@ -86,13 +86,13 @@ thought
 stopped completed
 `
 	if got != want {
-		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
 
 // TestAsideHasALimit checks that a message that never ends does not hold back other events forever.
 func TestAsideHasALimit(t *testing.T) {
-	got := told(t, func(w *speech.Writer) {
+	got := factLines(t, func(w *speech.Writer) {
 		w.Speak(driver.Said, "once upon")
 		for i := range 1000 {
 			w.Tell(speech.Event{Type: driver.Said, Tool: "stderr", Text: fmt.Sprint(i)})
@@ -107,7 +107,7 @@ func TestAsideHasALimit(t *testing.T) {
 // of where they are split.
 func TestSpeakLong(t *testing.T) {
 	long := strings.Repeat("ä€𝄞x", 30_000)
-	got := told(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
+	got := factLines(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
 	text := strings.ReplaceAll(strings.ReplaceAll(got, "…\nsaid ", ""), "said ", "")
 	if text != "a\n"+long+"\nb\n" {
 		t.Errorf("%d bytes of %d", len(text), len(long)+5)
@@ -150,7 +150,7 @@ func TestEventsHaveLimits(t *testing.T) {
 			if out.Len() > driver.LineBytesMax || bytes.Count(out.Bytes(), []byte("\n")) != 1 {
 				t.Fatalf("%d bytes", out.Len())
 			}
-			facts := heard(t, out.Bytes())
+			facts := parseFacts(t, out.Bytes())
 			if len(facts) != 1 || facts[0].Kind != e.Type {
 				t.Errorf("read as %.300v", facts)
 			}
@@ -230,7 +230,7 @@ func TestHide(t *testing.T) {
 	w.Hide("coder.coder-17.4f2a")
 	w.Tell(speech.Event{Type: driver.Faulted, Text: "x coder.coder-17.4f2a", Raw: json.RawMessage(`{"authorization":"Bearer coder.coder-17.4f2a"}`)})
 	if strings.Contains(out.String(), "4f2a") || strings.Count(out.String(), "***") != 2 {
-		t.Errorf("told %s", out.String())
+		t.Errorf("got %s", out.String())
 	}
 }
 
@@ -246,7 +246,7 @@ func TestFacts(t *testing.T) {
 	w.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &named})
 	w.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: "until three"})
 	w.Tell(speech.Event{Type: driver.RateLimited})
-	facts := heard(t, out.Bytes())
+	facts := parseFacts(t, out.Bytes())
 	if len(facts) != 6 {
 		t.Fatalf("%+v", facts)
 	}
@@ -260,7 +260,7 @@ func TestFacts(t *testing.T) {
 		`{"type":"permission_answered"}`, `{"type":"permission_withdrawn","text":"q"}`, `{"type":"conversation_named"}`,
 		`{"type":"conversation_named","conversation":{"model":"m"}}`, `{"type":"rate_limited","until":"soon"}`,
 	} {
-		if f := heard(t, []byte(bad))[0]; f.Kind != driver.Faulted {
+		if f := parseFacts(t, []byte(bad))[0]; f.Kind != driver.Faulted {
 			t.Errorf("%s is taken for %s", bad, f.Kind)
 		}
 	}
@@ -343,7 +343,7 @@ func FuzzTell(f *testing.F) {
 		}
 		for line := range bytes.Lines(out.Bytes()) {
 			if !json.Valid(line) || len(line) > driver.LineBytesMax {
-				t.Fatalf("told %q", line)
+				t.Fatalf("got %q", line)
 			}
 		}
 		drivertest.Check(t, speaker{}, out.Bytes(), 7)
