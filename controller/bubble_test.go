@@ -36,7 +36,7 @@ type bubble struct {
 	faults *journaltest.Faults // wraps the journal in memory
 	driver *fakeDriver
 	boot   string
-	logged *logBook
+	logged *logBuffer
 
 	engine     *Supervisor // the running supervisor
 	files      *fakeFiles
@@ -70,7 +70,7 @@ func inBubble(t *testing.T, agents string, test func(t *testing.T, b *bubble)) {
 func newBubble(t *testing.T, dir string, agents ...string) *bubble {
 	b := &bubble{
 		t: t, disk: newFakeDisk(), host: newFakeHost(), slate: memory.New(), driver: &fakeDriver{}, boot: "boot-1",
-		conf: &config.Config{}, logged: &logBook{},
+		conf: &config.Config{}, logged: &logBuffer{},
 	}
 	b.faults = journaltest.Faulty(b.slate)
 	for _, name := range agents {
@@ -249,18 +249,18 @@ func (b *bubble) replayed() *team.Team {
 }
 
 // logBook keeps log lines.
-type logBook struct {
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *logBook) Write(b []byte) (int, error) {
+func (l *logBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-func (l *logBook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()

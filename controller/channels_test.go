@@ -123,12 +123,12 @@ func TestAgentsTalk(t *testing.T) {
 		t.Errorf("the channel is %+v, last %+v", v, v.Last)
 	}
 	for agent, other := range map[string]string{"ada": "So have I.", "bob": "I have read it."} {
-		told := w.ledger(agent)
-		if n := strings.Count(told, "Channel reviews, turn "); n != 3 {
-			t.Errorf("%s received %d turns:\n%s", agent, n, told)
+		prompts := w.ledger(agent)
+		if n := strings.Count(prompts, "Channel reviews, turn "); n != 3 {
+			t.Errorf("%s received %d turns:\n%s", agent, n, prompts)
 		}
-		if strings.Count(told, other) < 2 || strings.Count(told, "> please review") != 1 {
-			t.Errorf("%s received:\n%s", agent, told)
+		if strings.Count(prompts, other) < 2 || strings.Count(prompts, "> please review") != 1 {
+			t.Errorf("%s received:\n%s", agent, prompts)
 		}
 		if view := w.until(agent, "it listens", func(v view.AgentView) bool { return v.Session != nil }); view.Session.ID != agent+"-1" || view.Session.For != team.ForChannels || view.Turn["reviews"] != "QUEUED" {
 			t.Errorf("%s is %+v, session %+v", agent, view, view.Session)
@@ -267,8 +267,8 @@ func TestPersonInjects(t *testing.T) {
 	w.channel("reviews", "ada has heard it", func(v view.ChannelView) bool {
 		return strings.Contains(w.talk("reviews"), "turn ada: I have heard it.")
 	})
-	if told := w.ledger("ada"); !strings.Contains(told, "a person said something while you have the turn") || !strings.Contains(told, "> mind the tests") {
-		t.Errorf("ada received:\n%s", told)
+	if prompts := w.ledger("ada"); !strings.Contains(prompts, "a person said something while you have the turn") || !strings.Contains(prompts, "> mind the tests") {
+		t.Errorf("ada received:\n%s", prompts)
 	}
 	w.channel("reviews", "all is answered", func(v view.ChannelView) bool { return len(v.Open) == 0 })
 }
@@ -348,13 +348,13 @@ func TestRestartsInAConversation(t *testing.T) {
 		t.Errorf("the channel is %+v\n%s", v, w.talk("reviews"))
 	}
 	for _, agent := range []string{"ada", "bob"} {
-		told := w.ledger(agent)
+		prompts := w.ledger(agent)
 		for n := 1; n <= 12; n++ {
-			if c := strings.Count(told, fmt.Sprintf("Channel reviews, turn %d:", n)); c > 1 {
+			if c := strings.Count(prompts, fmt.Sprintf("Channel reviews, turn %d:", n)); c > 1 {
 				t.Errorf("%s received turn %d %d times", agent, n, c)
 			}
 		}
-		if c := strings.Count(told, "it is your turn to speak"); c != 6 {
+		if c := strings.Count(prompts, "it is your turn to speak"); c != 6 {
 			t.Errorf("%s received %d turns", agent, c)
 		}
 		said := w.talk("reviews")
@@ -393,9 +393,9 @@ channels:
 	if got := w.talk("reviews"); !strings.Contains(got, "turn ada: I am in reviews, turn 1.\n") || !strings.Contains(got, "T22 bob") {
 		t.Errorf("messages:\n%s", got)
 	}
-	for agent, told := range map[string]string{"ada": w.ledger("ada"), "bob": w.ledger("bob")} {
-		if strings.Count(told, "> mind the tests") != 1 || strings.Count(told, "> please review") != 1 {
-			t.Errorf("%s received:\n%s", agent, told)
+	for agent, prompts := range map[string]string{"ada": w.ledger("ada"), "bob": w.ledger("bob")} {
+		if strings.Count(prompts, "> mind the tests") != 1 || strings.Count(prompts, "> please review") != 1 {
+			t.Errorf("%s received:\n%s", agent, prompts)
 		}
 	}
 }

@@ -199,12 +199,12 @@ func (b *bubble) engineTeamIsReplayed() error {
 	}); err != nil {
 		return err
 	}
-	told, err := json.Marshal(b.replayed())
+	replayed, err := json.Marshal(b.replayed())
 	if err != nil {
 		return err
 	}
-	if string(live) != string(told) || head != uint64(len(b.history())) {
-		return fmt.Errorf("the replay of the journal (%d) differs from the engine (%d):\n%s\n%s", len(b.history()), head, told, live)
+	if string(live) != string(replayed) || head != uint64(len(b.history())) {
+		return fmt.Errorf("the replay of the journal (%d) differs from the engine (%d):\n%s\n%s", len(b.history()), head, replayed, live)
 	}
 	return nil
 }

@@ -229,19 +229,19 @@ func (c *crowd) settleAll() {
 
 // records are the contents of the journal for all channels, read once from its beginning.
 type records struct {
-	t       *testing.T
-	texts   map[string]int
-	numbers map[string]uint64                   // channel → number of its last message
-	told    map[string]bool                     // channel/turn → its prompt was delivered
-	states  map[string]map[string]channel.State // channel → agent → state
-	people  map[string]channel.MessageState     // channel/number → state of a person's message
-	turns   int
+	t         *testing.T
+	texts     map[string]int
+	numbers   map[string]uint64                   // channel → number of its last message
+	delivered map[string]bool                     // channel/turn → its prompt was delivered
+	states    map[string]map[string]channel.State // channel → agent → state
+	people    map[string]channel.MessageState     // channel/number → state of a person's message
+	turns     int
 }
 
 // audit reads the whole journal and compares it with the records.
 func (c *crowd) audit() {
 	r := &records{
-		t: c.t, texts: map[string]int{}, numbers: map[string]uint64{}, told: map[string]bool{},
+		t: c.t, texts: map[string]int{}, numbers: map[string]uint64{}, delivered: map[string]bool{},
 		states: map[string]map[string]channel.State{}, people: map[string]channel.MessageState{},
 	}
 	history := c.history()
@@ -309,10 +309,10 @@ func (r *records) read(rec journal.Change) {
 	}
 	if rec.Trigger == string(channel.TellTurn) {
 		key := fmt.Sprint(channelName, "/", set.Body.Head.Turn)
-		if r.told[key] {
+		if r.delivered[key] {
 			r.t.Fatalf("turn %s was delivered twice", key)
 		}
-		r.told[key] = true
+		r.delivered[key] = true
 	}
 	for _, m := range set.Body.Messages {
 		key := fmt.Sprint(channelName, "/", m.N)

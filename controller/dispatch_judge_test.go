@@ -305,7 +305,7 @@ func TestMainAsksForWhatIsCut(t *testing.T) {
 		}
 		b.sessions.(notifiedSessions).Say()
 		b.after(10 * time.Second)
-		b.told(r, "coordinator-1", "yes", "no", "yes")
+		b.checkReceived(r, "coordinator-1", "yes", "no", "yes")
 		if all := denialsIn(t, f.Path()); len(all) != 1 || !strings.Contains(all[0].Denied.Reason, "too long to be judged") {
 			t.Errorf("the denials are %+v", all)
 		}

@@ -22,7 +22,7 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		var told []journal.Change
+		var notified []journal.Change
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
@@ -30,11 +30,11 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 				if err != nil {
 					return
 				}
-				told = append(told, ch)
+				notified = append(notified, ch)
 			}
 		}()
 		b.settle()
-		told = nil
+		notified = nil
 		writes := b.files.writes
 		file := string(b.disk.text("coder"))
 
@@ -53,16 +53,16 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 			t.Errorf("answered before the append was durable: %v", err)
 		default:
 		}
-		if len(told) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
-			t.Errorf("notified %v, %d writes, %d starts before the append was durable", told, b.files.writes-writes, b.host.startsOf("coder"))
+		if len(notified) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
+			t.Errorf("notified %v, %d writes, %d starts before the append was durable", notified, b.files.writes-writes, b.host.startsOf("coder"))
 		}
 		release()
 		if err := <-answered; err != nil {
 			t.Error(err)
 		}
 		b.settle()
-		if len(told) < 2 || b.files.writes == writes || b.host.startsOf("coder") != 1 {
-			t.Errorf("notified %d, %d writes, %d starts afterwards", len(told), b.files.writes-writes, b.host.startsOf("coder"))
+		if len(notified) < 2 || b.files.writes == writes || b.host.startsOf("coder") != 1 {
+			t.Errorf("notified %d, %d writes, %d starts afterwards", len(notified), b.files.writes-writes, b.host.startsOf("coder"))
 		}
 		b.is("coder", "continuous", "continuous")
 	})

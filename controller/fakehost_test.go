@@ -38,19 +38,19 @@ func newFakeHost() *fakeHost { return &fakeHost{sessions: map[string]*fakeSessio
 
 // fakeSession is one process.
 type fakeSession struct {
-	id     string
-	kind   driver.Kind
-	resume string // the conversation to resume
-	over   chan struct{}
-	asked  chan struct{} // closed when it was asked to end, or its input was closed
-	host   *fakeHost
-	start  time.Time
-	mu     sync.Mutex
-	out    []byte
-	grew   chan struct{}
-	ending seam.Ending
-	acked  bool
-	told   bool
+	id       string
+	kind     driver.Kind
+	resume   string // the conversation to resume
+	over     chan struct{}
+	asked    chan struct{} // closed when it was asked to end, or its input was closed
+	host     *fakeHost
+	start    time.Time
+	mu       sync.Mutex
+	out      []byte
+	grew     chan struct{}
+	ending   seam.Ending
+	acked    bool
+	endAsked bool
 
 	in    []byte        // unread input
 	input int64         // bytes of input, including those read
@@ -101,8 +101,8 @@ func (s *fakeSession) isOver() bool {
 func (s *fakeSession) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.told {
-		s.told = true
+	if !s.endAsked {
+		s.endAsked = true
 		close(s.asked)
 	}
 }

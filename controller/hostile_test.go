@@ -150,8 +150,8 @@ func TestFilesThatCannot(t *testing.T) {
 					}
 					b.start()
 					b.after(time.Minute)
-					heard := what == "be read" && there // whether the watch reported it
-					if a := b.view("coder"); !heard && !strings.Contains(a.Doubt, "the disk is away") {
+					reported := what == "be read" && there // whether the watch reported it
+					if a := b.view("coder"); !reported && !strings.Contains(a.Doubt, "the disk is away") {
 						t.Errorf("doubt %q", a.Doubt)
 					}
 					b.is("pm", "pause", "pause")

@@ -66,7 +66,7 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	}
 	refused(second.Shown, "it was changed since you looked") // the same text and file, but another question
 
-	// Two people answer at the same time. One of them is told that the question was answered, and
+	// Two people answer at the same time. One of them gets the refusal that the question was answered, and
 	// nothing is doubled.
 	var both sync.WaitGroup
 	errs := make([]error, 2)

@@ -86,7 +86,7 @@ func (l *scriptedLead) checkCrewOnce(b *bubble) {
 				t.Errorf("%s was delivered twice", label)
 			}
 		}
-		for _, text := range l.told[id] {
+		for _, text := range l.delivered[id] {
 			word, _, _ := strings.Cut(text, "\n")
 			counts[word]++
 		}

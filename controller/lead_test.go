@@ -31,8 +31,8 @@ func TestSummonAndWake(t *testing.T) {
 		b.isCrew("WAKING…, Lyra alive, ? hatching, ? hatching")
 		b.after(10 * time.Second)
 		b.isCrew("none, Lyra alive, Kael alive, Mira alive")
-		if told := l.told["julian-1"]; len(told) != 1 || !strings.HasPrefix(told[0], "[SUMMON AGENTS]\n") {
-			t.Errorf("the lead received %q", told)
+		if prompts := l.delivered["julian-1"]; len(prompts) != 1 || !strings.HasPrefix(prompts[0], "[SUMMON AGENTS]\n") {
+			t.Errorf("the lead received %q", prompts)
 		}
 		if view := b.view("julian"); view.Session == nil || view.Session.Kind != "lead" || view.Presence != "lead" {
 			t.Errorf("the lead is shown as %+v", view)
@@ -54,19 +54,19 @@ func TestSummonAndWake(t *testing.T) {
 		b.isCrew("WAKING…, Lyra unknown, Kael unknown, Mira unknown")
 		b.after(20 * time.Second)
 		b.isCrew("WAKE, Lyra sleeping, Kael alive, Mira sleeping")
-		told := l.told["julian-2"]
-		if len(told) != 2 || !strings.HasPrefix(told[0], "Who of your team") || !strings.HasPrefix(told[1], "[WAKE AGENTS]\n") {
-			t.Fatalf("the lead received %q", told)
+		prompts := l.delivered["julian-2"]
+		if len(prompts) != 2 || !strings.HasPrefix(prompts[0], "Who of your team") || !strings.HasPrefix(prompts[1], "[WAKE AGENTS]\n") {
+			t.Fatalf("the lead received %q", prompts)
 		}
 		for want, in := range map[string]bool{"I am Kael, and say ": true, "[Kael]: I am Kael.": true, "Lyra": false, "Mira": false} {
-			if strings.Contains(told[1], want) != in {
-				t.Errorf("%q is in the prompt: %v; the prompt is\n%s", want, !in, told[1])
+			if strings.Contains(prompts[1], want) != in {
+				t.Errorf("%q is in the prompt: %v; the prompt is\n%s", want, !in, prompts[1])
 			}
 		}
 		b.wakes()
 		b.after(20 * time.Second)
 		b.isCrew("none, Lyra alive, Kael alive, Mira alive")
-		if last := l.told["julian-2"][2]; strings.Contains(last, "Kael") || !strings.Contains(last, "Lyra") || !strings.Contains(last, "Mira") {
+		if last := l.delivered["julian-2"][2]; strings.Contains(last, "Kael") || !strings.Contains(last, "Lyra") || !strings.Contains(last, "Mira") {
 			t.Errorf("the prompt has members that were awake:\n%s", last)
 		}
 		if _, err := b.engine.Sleep(t.Context(), human); err != nil {
@@ -192,12 +192,12 @@ func TestAdoptedLead(t *testing.T) {
 				}
 				b.after(20 * time.Second)
 				b.isCrew("none, Lyra alive, Kael alive, Mira alive")
-				told := l.told["julian-1"]
-				if !strings.HasPrefix(told[0], "[SUMMON") || at < 20*time.Second && len(told) != 1 { // it reported before it listened, so it is not asked
-					t.Errorf("the lead received %d prompts: %.40q", len(told), told)
+				prompts := l.delivered["julian-1"]
+				if !strings.HasPrefix(prompts[0], "[SUMMON") || at < 20*time.Second && len(prompts) != 1 { // it reported before it listened, so it is not asked
+					t.Errorf("the lead received %d prompts: %.40q", len(prompts), prompts)
 				}
-				if at == 20*time.Second && (len(told) != 2 || !strings.HasPrefix(told[1], "Who of your team")) {
-					t.Errorf("the lead received %d prompts: %.40q", len(told), told)
+				if at == 20*time.Second && (len(prompts) != 2 || !strings.HasPrefix(prompts[1], "Who of your team")) {
+					t.Errorf("the lead received %d prompts: %.40q", len(prompts), prompts)
 				}
 				b.checkWordsOnce(l)
 			})

@@ -51,7 +51,7 @@ func (r *readers) count(prompt string) {
 	}
 }
 
-// retryTell tells an agent a text until it is known to be accepted. After a crash, it first checks
+// retryTell sends a text to an agent until it is known to be accepted. After a crash, it first checks
 // whether it was.
 func (b *bubble) retryTell(text string) (when string) {
 	b.t.Helper()
@@ -60,10 +60,10 @@ func (b *bubble) retryTell(text string) (when string) {
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), text) }) {
 			return when
 		}
-		told, err := b.engine.TellRunning(b.t.Context(), human, "coder", text)
+		receipt, err := b.engine.TellRunning(b.t.Context(), human, "coder", text)
 		if err == nil {
 			b.settle()
-			return told.When
+			return receipt.When
 		}
 		b.after(time.Second) // no session runs between two
 	}

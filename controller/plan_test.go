@@ -236,23 +236,23 @@ func playPlan(t *testing.T, b *bubble, fate, name string, situation situation) {
 	head, starts := len(b.history()), len(b.host.order)
 	plan := b.dryRun()
 
-	var told *view.Plan
+	var planned *view.Plan
 	b.open(0, false)
-	b.engine.opts.Planned = func(p view.Plan) { told = &p }
+	b.engine.opts.Planned = func(p view.Plan) { planned = &p }
 	b.run()
 	b.settle()
 	wait.Elapse(100 * time.Millisecond) // for reads that are waited for
 	b.settle()
-	if told == nil {
+	if planned == nil {
 		t.Fatal("the start did not report its plan")
 	}
 	for i := range plan.Lines {
-		if diff := cmp.Diff(plan.Lines[i].Steps, told.Lines[i].Steps); diff != "" {
+		if diff := cmp.Diff(plan.Lines[i].Steps, planned.Lines[i].Steps); diff != "" {
 			t.Errorf("the plan of the start differs from its dry run:\n%s", diff)
 		}
 	}
 	done := startResultOf(b, head, starts)
-	for _, line := range told.Lines {
+	for _, line := range planned.Lines {
 		t.Log(line)
 		compareResult(t, b, fate, line, done)
 	}
@@ -262,8 +262,8 @@ func playPlan(t *testing.T, b *bubble, fate, name string, situation situation) {
 	if situation.paused && len(done.started) > 0 {
 		t.Errorf("%v was started although pause applies", done.started)
 	}
-	if situation.paused && strings.Contains(fmt.Sprint(told.Lines), " start ") {
-		t.Errorf("a start is planned although pause applies: %v", told.Lines)
+	if situation.paused && strings.Contains(fmt.Sprint(planned.Lines), " start ") {
+		t.Errorf("a start is planned although pause applies: %v", planned.Lines)
 	}
 }
 
@@ -334,7 +334,7 @@ func compareResult(t *testing.T, b *bubble, fate string, line view.PlanLine, don
 			wanted = append(wanted, step.Session)
 		case view.DoEnd:
 			ends = true
-			if s := b.host.session(step.Session); !asked && (s == nil || !s.told) {
+			if s := b.host.session(step.Session); !asked && (s == nil || !s.endAsked) {
 				t.Errorf("%s was not asked to end", step.Session)
 			}
 		case view.DoAsk:

@@ -42,7 +42,7 @@ func TestPermissionByBounds(t *testing.T) {
 				b.start()
 				b.command("coder", "run_once")
 				b.after(11 * time.Minute)
-				b.told(r, "coder-1", tt.want)
+				b.checkReceived(r, "coder-1", tt.want)
 				q := b.replayed().Questions.Questions["q1"]
 				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
 					t.Errorf("rows %s, answer %+v", got, q)
@@ -67,7 +67,7 @@ func TestBoundsBeforeSavedAnswers(t *testing.T) {
 		b.command("coder", "run_once")
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: string(question.Always)})
-		b.told(r, "coder-1", "yes")
+		b.checkReceived(r, "coder-1", "yes")
 		if err := b.stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestBoundsBeforeSavedAnswers(t *testing.T) {
 		b.start()
 		b.command("coder", "run_once")
 		b.after(time.Minute)
-		b.told(r, "coder-2", "no")
+		b.checkReceived(r, "coder-2", "no")
 	})
 }
 

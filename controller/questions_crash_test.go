@@ -81,7 +81,7 @@ func TestQuestionCrashAtEveryStep(t *testing.T) {
 			questionScenario(b)
 			b.checkConsistent()
 			b.askedOnce()
-			b.told(r, "coder-1", "yes", "yes", "no")
+			b.checkReceived(r, "coder-1", "yes", "yes", "no")
 			if past := b.replayed().Agents["coder"].Past; len(past) == 0 || past[0].Denied != 1 || len(past[0].DeniedWhat) != 1 || past[0].Usage.InputTokens != 10 {
 				t.Errorf("the session is %+v", past)
 			}

@@ -102,7 +102,7 @@ func (b *bubble) noneOpen() {
 	}
 }
 
-func (b *bubble) told(r *replies, session string, want ...string) {
+func (b *bubble) checkReceived(r *replies, session string, want ...string) {
 	b.t.Helper()
 	if got := r.of(session); !slices.Equal(got, want) {
 		b.t.Errorf("%s was answered %q, want %q", session, got, want)
@@ -130,8 +130,8 @@ func TestPermissionByAPerson(t *testing.T) {
 		if err != nil || len(inbox) != 1 || inbox[0].Kind != "permission" || inbox[0].Question == nil || inbox[0].Agent != "coder" {
 			t.Errorf("the inbox is %+v, %v", inbox, err)
 		}
-		if told := mail.all(); len(told) != 1 || told[0].Agent != "coder" || told[0].Page != "#/inbox/q1" || strings.Contains(fmt.Sprint(told), "make") {
-			t.Errorf("notices: %+v", told)
+		if mails := mail.all(); len(mails) != 1 || mails[0].Agent != "coder" || mails[0].Page != "#/inbox/q1" || strings.Contains(fmt.Sprint(mails), "make") {
+			t.Errorf("notices: %+v", mails)
 		}
 		if v := b.view("coder"); v.Asks != 1 || v.AsksWhat == "" {
 			t.Errorf("the agent is shown as %+v", v)
@@ -144,7 +144,7 @@ func TestPermissionByAPerson(t *testing.T) {
 			t.Errorf("an agent's answer returns %v", err)
 		}
 		b.answer(q.ID, view.QuestionAnswer{Allow: true})
-		b.told(r, "coder-1", "yes")
+		b.checkReceived(r, "coder-1", "yes")
 		b.noneOpen()
 		if is, err := b.engine.QuestionByID(t.Context(), q.ID); err != nil || is.State != "told" || is.Allow == nil || !*is.Allow || is.By != "human/tester" {
 			t.Errorf("afterwards the question is %+v, %v", is, err)
@@ -206,7 +206,7 @@ func TestPermissionByRules(t *testing.T) {
 					t.Errorf("the question waits for a person: %v", !waits)
 				}
 				b.after(2 * time.Minute)
-				b.told(r, "coder-1", tt.want)
+				b.checkReceived(r, "coder-1", tt.want)
 				q := b.replayed().Questions.Questions["q1"]
 				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
 					t.Errorf("rows %s, answer %+v", got, q)
@@ -232,7 +232,7 @@ func TestSavedAnswers(t *testing.T) {
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "session"})
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Scope: "always"}) // for make clean; the second one was answered by it
-		b.told(r, "coder-1", "yes", "yes", "no")
+		b.checkReceived(r, "coder-1", "yes", "yes", "no")
 		standing, err := b.engine.Standing(t.Context())
 		if err != nil || len(standing) != 1 || standing[0].Allow || standing[0].Session != "" || standing[0].Call != "make clean" {
 			t.Fatalf("saved answers: %+v, %v; one for a session must end with it", standing, err)
@@ -240,7 +240,7 @@ func TestSavedAnswers(t *testing.T) {
 		b.command("coder", "run_once")
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "always"})
-		b.told(r, "coder-2", "yes", "yes", "no")
+		b.checkReceived(r, "coder-2", "yes", "yes", "no")
 		if _, err := b.engine.RevokeStanding(t.Context(), human, "s2"); err != nil {
 			t.Fatal(err)
 		}

@@ -397,11 +397,11 @@ func TestInjectIsKept(t *testing.T) {
 				b.inOneChannel("ada", "bob")
 				b.driver.plods = plods
 				var mu sync.Mutex
-				var heard []string
+				var received []string
 				b.host.play = func(s *fakeSession) {
 					for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
 						mu.Lock()
-						heard = append(heard, agentIn(s.id)+" "+text)
+						received = append(received, agentIn(s.id)+" "+text)
 						mu.Unlock()
 						s.say("I look")
 						s.lasts(20 * time.Second)
@@ -426,10 +426,10 @@ func TestInjectIsKept(t *testing.T) {
 				b.after(15 * time.Second)
 				mu.Lock()
 				defer mu.Unlock()
-				if !slices.ContainsFunc(heard, func(text string) bool {
+				if !slices.ContainsFunc(received, func(text string) bool {
 					return strings.HasPrefix(text, "ada") && strings.Contains(text, "mind the tests")
 				}) {
-					t.Errorf("it received %q", heard)
+					t.Errorf("it received %q", received)
 				}
 			})
 		})
@@ -486,7 +486,7 @@ func TestNotResumedInATalk(t *testing.T) {
 		b.inOneChannel("ada", "bob")
 		b.driver.resumes = true
 		var mu sync.Mutex
-		heard := map[string]string{}
+		received := map[string]string{}
 		b.host.play = func(s *fakeSession) {
 			if s.id == "ada-2" {
 				s.say("stop not_resumed")
@@ -496,7 +496,7 @@ func TestNotResumedInATalk(t *testing.T) {
 			s.say("conversation talk-%s m1", s.id)
 			for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
 				mu.Lock()
-				heard[s.id] += text
+				received[s.id] += text
 				mu.Unlock()
 				s.say("done TURN_COMPLETE")
 				s.say("listening %d", s.read())
@@ -510,11 +510,11 @@ func TestNotResumedInATalk(t *testing.T) {
 		b.after(2 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
-		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(heard["ada-3"], "it is your turn") {
-			t.Errorf("it received %q in %v", heard, b.host.order)
+		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(received["ada-3"], "it is your turn") {
+			t.Errorf("it received %q in %v", received, b.host.order)
 		}
-		if rows := b.rows("channel/reviews"); !strings.Contains(heard["ada-3"], "are you there") || !strings.Contains(rows, "N6 N9 N6") {
-			t.Errorf("it received %q, by %s", heard["ada-3"], rows)
+		if rows := b.rows("channel/reviews"); !strings.Contains(received["ada-3"], "are you there") || !strings.Contains(rows, "N6 N9 N6") {
+			t.Errorf("it received %q, by %s", received["ada-3"], rows)
 		}
 		if view := b.view("ada"); view.Turn["reviews"] == "OFFLINE" || strings.Contains(b.rows("channel/reviews"), "T11") {
 			t.Errorf("it is %v, by %s", view.Turn, b.rows("channel/reviews"))

@@ -32,16 +32,16 @@ func newRunWorld(t *testing.T) *runWorld {
 // recorded is a log that a test can read.
 type recorded struct {
 	*slog.TextHandler
-	book *logBook
+	log *logBuffer
 }
 
 func newRecorded() recorded {
-	book := &logBook{}
-	return recorded{slog.NewTextHandler(book, nil), book}
+	buffer := &logBuffer{}
+	return recorded{slog.NewTextHandler(buffer, nil), buffer}
 }
 
 // logged returns what the supervisor has logged so far.
-func (y *runWorld) logged() string { return y.opts.Log.Handler().(recorded).book.String() }
+func (y *runWorld) logged() string { return y.opts.Log.Handler().(recorded).log.String() }
 
 func (y *runWorld) file(name, text string) string {
 	y.t.Helper()

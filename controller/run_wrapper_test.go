@@ -75,7 +75,7 @@ steps:
 	if view.Status != "completed" {
 		t.Errorf("%+v", view)
 	}
-	golden.Check(t, filepath.Join("testdata", "wrapper.golden"), y.told("told.*"))
+	golden.Check(t, filepath.Join("testdata", "wrapper.golden"), y.recordedCalls("told.*"))
 }
 
 // --command-template: a whole command, which is not run by a shell unless it names one.
@@ -90,7 +90,7 @@ func TestCommandTemplate(t *testing.T) {
 	if view := y.until("t1", "it completes", over); view.Status != "completed" {
 		t.Errorf("%+v", view)
 	}
-	golden.Check(t, filepath.Join("testdata", "template.golden"), y.told("told.*"))
+	golden.Check(t, filepath.Join("testdata", "template.golden"), y.recordedCalls("told.*"))
 }
 
 // settled resolves the folder as the kernel does, because steps receive that path.
@@ -103,8 +103,8 @@ func (y *runWorld) settled() {
 	y.dir = dir
 }
 
-// told returns what the wrappers recorded, without the repository's own path.
-func (y *runWorld) told(pattern string) string {
+// recordedCalls returns what the wrappers recorded, without the repository's own path.
+func (y *runWorld) recordedCalls(pattern string) string {
 	y.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(y.dir, pattern)) // in order
 	if err != nil {

@@ -34,9 +34,9 @@ func refusedTask(t *testing.T, err error, want string) {
 // request sends them, once.
 func TestAnswerIsForWhatWasShown(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var prompts []string
 	taskBubble(t, answerFlow, func(b *bubble, n int, prompt string, s *fakeSession) {
-		told = append(told, prompt)
+		prompts = append(prompts, prompt)
 		b.write("b.txt", strings.Repeat("b\n", n))
 		if n > 1 {
 			answers, err := filepath.Glob(filepath.Join(b.conf.Dir, ".agents", "runs", "T1", "manual_inputs", "*"))
@@ -93,8 +93,8 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		if left, err := e().Comments(ctx, "T1"); err != nil || len(left) > 0 {
 			t.Errorf("after they were sent the comments are %+v, %v", left, err)
 		}
-		if len(told) != 2 || strings.Count(told[1], "b.txt:2: no: honour the context") != 1 || !strings.Contains(told[1], "also the docs") || !strings.Contains(told[1], "b.txt:2: and why?") {
-			t.Fatalf("the agent received %q", told)
+		if len(prompts) != 2 || strings.Count(prompts[1], "b.txt:2: no: honour the context") != 1 || !strings.Contains(prompts[1], "also the docs") || !strings.Contains(prompts[1], "b.txt:2: and why?") {
+			t.Fatalf("the agent received %q", prompts)
 		}
 		_, err = e().MergeTask(ctx, human, "T1", now)
 		refused(err, "it does not wait for your answer now")

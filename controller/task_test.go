@@ -91,9 +91,9 @@ func (b *bubble) give(text string) {
 // open. The reviewer gets the task's text, the difference as a file, and the open findings.
 func TestReviewSendsBack(t *testing.T) {
 	t.Parallel()
-	var told, shown []string
+	var prompts, shown []string
 	taskBubble(t, taskFlow, func(b *bubble, n int, prompt string, s *fakeSession) {
-		told = append(told, prompt)
+		prompts = append(prompts, prompt)
 		b.write("b.txt", strings.Repeat("b\n", n))
 		s.say("stop ok")
 	}, func(b *bubble, n int, prompt string) string {
@@ -112,14 +112,14 @@ func TestReviewSendsBack(t *testing.T) {
 		b.give("Write the file b")
 		b.after(time.Minute)
 		v := b.runView("T1")
-		if v.Status != "completed" || v.Steps[0].Iteration != 1 || len(told) != 2 || len(shown) != 3 {
-			t.Fatalf("%+v\nprompts %q\nshown %q", v, told, shown)
+		if v.Status != "completed" || v.Steps[0].Iteration != 1 || len(prompts) != 2 || len(shown) != 3 {
+			t.Fatalf("%+v\nprompts %q\nshown %q", v, prompts, shown)
 		}
 		if got := b.resumedBy("coder-2"); got != "talk-coder-1" {
 			t.Errorf("coder-2 resumed %q", got)
 		}
-		if !strings.Contains(told[1], "sent back by the step review") || !strings.Contains(told[1], "F1 (must) b.txt:1: one is not enough") || strings.Contains(told[1], "An earlier conversation") {
-			t.Errorf("the agent received %q", told[1])
+		if !strings.Contains(prompts[1], "sent back by the step review") || !strings.Contains(prompts[1], "F1 (must) b.txt:1: one is not enough") || strings.Contains(prompts[1], "An earlier conversation") {
+			t.Errorf("the agent received %q", prompts[1])
 		}
 		for i, wants := range [][]string{
 			{"Write the file b", "branch main", "review.diff", "+b\n", "numbered from F1"},
@@ -196,9 +196,9 @@ func TestReviewerChangesFiles(t *testing.T) {
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", continue_conversation: true, report_optional: true}\n"
-	var told []string
+	var prompts []string
 	taskBubble(t, flow, func(b *bubble, n int, prompt string, s *fakeSession) {
-		told = append(told, prompt)
+		prompts = append(prompts, prompt)
 		if n > 1 {
 			s.say("stop ok")
 			return
@@ -212,15 +212,15 @@ func TestHandOver(t *testing.T) {
 		b.start()
 		b.give("Write the files")
 		b.after(time.Minute)
-		if v := b.runView("T1"); v.Status != "completed" || len(told) != 2 || b.resumedBy("coder-2") != "" {
-			t.Fatalf("%+v %q, coder-2 resumed %q", v, told, b.resumedBy("coder-2"))
+		if v := b.runView("T1"); v.Status != "completed" || len(prompts) != 2 || b.resumedBy("coder-2") != "" {
+			t.Fatalf("%+v %q, coder-2 resumed %q", v, prompts, b.resumedBy("coder-2"))
 		}
-		if strings.Contains(told[0], "earlier conversation") {
-			t.Errorf("the first one received %q", told[0])
+		if strings.Contains(prompts[0], "earlier conversation") {
+			t.Errorf("the first one received %q", prompts[0])
 		}
 		for _, want := range []string{"Write the files", "An earlier conversation has worked on this task", " half of it\n", "b.txt | 1 +", "c.txt | 1 +", "2 files changed"} {
-			if !strings.Contains(told[1], want) {
-				t.Errorf("the new conversation did not receive %q:\n%s", want, told[1])
+			if !strings.Contains(prompts[1], want) {
+				t.Errorf("the new conversation did not receive %q:\n%s", want, prompts[1])
 			}
 		}
 	})

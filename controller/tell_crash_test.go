@@ -34,26 +34,26 @@ func (b *bubble) inOneChannel(agents ...string) {
 
 // promptLedger records what agents received and what they said, independent of the journal.
 type promptLedger struct {
-	mu   sync.Mutex
-	told map[string][]string
-	said map[string][]string
+	mu        sync.Mutex
+	delivered map[string][]string
+	said      map[string][]string
 }
 
 func newPromptLedger() *promptLedger {
-	return &promptLedger{told: map[string][]string{}, said: map[string][]string{}}
+	return &promptLedger{delivered: map[string][]string{}, said: map[string][]string{}}
 }
 
 func (l *promptLedger) tell(agent, prompt string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told[agent] = append(l.told[agent], prompt)
-	return len(l.told[agent])
+	l.delivered[agent] = append(l.delivered[agent], prompt)
+	return len(l.delivered[agent])
 }
 
 func (l *promptLedger) count(agent string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.told[agent])
+	return len(l.delivered[agent])
 }
 
 func (l *promptLedger) say(s *fakeSession, format string, args ...any) {
@@ -158,7 +158,7 @@ func (l *promptLedger) once(b *bubble) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agent, prompts := range l.told {
+	for agent, prompts := range l.delivered {
 		seen := map[string]bool{}
 		for _, prompt := range prompts {
 			m := turnNumber.FindString(prompt)
@@ -207,7 +207,7 @@ func (l *promptLedger) check(b *bubble) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agent, prompts := range l.told {
+	for agent, prompts := range l.delivered {
 		seen := map[string]int{}
 		for i, prompt := range prompts {
 			key := prompt

@@ -207,17 +207,17 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 // messages are then not put before the gap, so that a search does not pass over missing ones.
 func TestTranscriptIndexHasNoGap(t *testing.T) {
 	t.Parallel()
-	book := crewctl.Transcript{Ids: map[string]uint32{}}
+	transcript := crewctl.Transcript{Ids: map[string]uint32{}}
 	const began = 1000
 	for n := range uint64(crewctl.TranscriptMax + 1) {
-		book.Note(crewctl.Spoken{Seq: began + n, Session: "s", By: "julian"})
+		transcript.Note(crewctl.Spoken{Seq: began + n, Session: "s", By: "julian"})
 	}
-	if book.Below <= began {
-		t.Fatalf("no message was dropped: %d", book.Below)
+	if transcript.Below <= began {
+		t.Fatalf("no message was dropped: %d", transcript.Below)
 	}
-	book.Begin([]crewctl.Spoken{{Seq: 1, Session: "s", By: "julian"}})
-	if first := book.Places[0].Seq; first <= book.Below {
-		t.Errorf("the index has %d and lacks the messages between it and %d", first, book.Below)
+	transcript.Begin([]crewctl.Spoken{{Seq: 1, Session: "s", By: "julian"}})
+	if first := transcript.Places[0].Seq; first <= transcript.Below {
+		t.Errorf("the index has %d and lacks the messages between it and %d", first, transcript.Below)
 	}
 	whole := crewctl.Transcript{Ids: map[string]uint32{}}
 	whole.Note(crewctl.Spoken{Seq: crewctl.TranscriptMax + 10, Session: "s", By: "julian"})

@@ -112,7 +112,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 // else, regardless of when its supervisor was killed.
 func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 	t.Parallel()
-	told := 0
+	entries := 0
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log", "turns.jsonl")
@@ -146,12 +146,12 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 				if got := logged(t, path); !slices.Equal(got, want) {
 					t.Errorf("logged %v, want %v", got, want)
 				}
-				told += len(want)
+				entries += len(want)
 			})
 		})
 	}
-	if told < 100 {
-		t.Errorf("only %d state changes; the test must cause more", told)
+	if entries < 100 {
+		t.Errorf("only %d state changes; the test must cause more", entries)
 	}
 }
 
