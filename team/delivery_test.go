@@ -57,8 +57,8 @@ func (c *crewWorld) over(agent string) []Change {
 	return c.must(agent, SessionReported{Session: s.ID, Offset: s.Offset + 10, Over: true})
 }
 
-// hears writes the agent's next action into its session.
-func (c *crewWorld) hears(agent string) []Change {
+// writeAction writes the agent's next action into its session.
+func (c *crewWorld) writeAction(agent string) []Change {
 	c.t.Helper()
 	actions := c.AgentChannelActions(agent, c.at)
 	if len(actions) == 0 {
@@ -110,7 +110,7 @@ func TestTurnsAreDeliveredInSessions(t *testing.T) {
 	if ada := c.session("ada"); ada != "ada-1" {
 		t.Errorf("ada has a second session %s", ada)
 	}
-	rows := rowsOf(c.hears("ada"))
+	rows := rowsOf(c.writeAction("ada"))
 	if !slices.Equal(rows, []string{"S8", "N6"}) {
 		t.Errorf("delivered in the running session: %v", rows)
 	}
@@ -390,7 +390,7 @@ func TestLeadAnswersAside(t *testing.T) {
 	if actions := c.AgentChannelActions("ada", c.at); len(actions) != 1 || actions[0].Do != channel.TellGoOn {
 		t.Errorf("ada's actions are %+v", actions)
 	}
-	c.hears("ada")
+	c.writeAction("ada")
 	if talk := c.Agents["ada"].Session.Delivery; talk.Do != channel.TellGoOn || !talk.Over.IsZero() {
 		t.Errorf("ada received %+v", talk)
 	}

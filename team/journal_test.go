@@ -44,7 +44,7 @@ func TestOldJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := New(identity)
+	replayed := New(identity)
 	var touched Touched
 	for dec := json.NewDecoder(bytes.NewReader(text)); dec.More(); {
 		var l line
@@ -56,7 +56,7 @@ func TestOldJournal(t *testing.T) {
 			t.Errorf("it is written differently now:\n%s\n%s", l.Data, again)
 		}
 		touched.Note(ch)
-		told.Apply(ch)
+		replayed.Apply(ch)
 	}
 	snapshot, err := os.ReadFile(filepath.Join("testdata", "old.snapshot.json"))
 	if err != nil {
@@ -66,19 +66,19 @@ func TestOldJournal(t *testing.T) {
 	if err := json.Unmarshal(snapshot, kept); err != nil {
 		t.Fatal(err)
 	}
-	told.Render, kept.Render = nil, nil
-	for _, a := range told.Agents {
+	replayed.Render, kept.Render = nil, nil
+	for _, a := range replayed.Agents {
 		a.Days = nil // they are counted from the snapshot on, and no decision depends on them
 	}
-	if !reflect.DeepEqual(told, kept) {
-		t.Errorf("the journal and the snapshot give different teams:\n%s", cmp.Diff(kept, told, cmpopts.IgnoreUnexported(Agent{})))
+	if !reflect.DeepEqual(replayed, kept) {
+		t.Errorf("the journal and the snapshot give different teams:\n%s", cmp.Diff(kept, replayed, cmpopts.IgnoreUnexported(Agent{})))
 	}
 	var want, got any // only the order of fields may differ
-	now, _ := json.Marshal(told)
+	now, _ := json.Marshal(replayed)
 	if json.Unmarshal(snapshot, &want) != nil || json.Unmarshal(now, &got) != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the snapshot differs now:\n%s", cmp.Diff(want, got))
 	}
-	if ev, ok := told.Next(&touched, machinetest.Noon); ok {
+	if ev, ok := replayed.Next(&touched, machinetest.Noon); ok {
 		t.Errorf("from a team without runs follows %+v", ev)
 	}
 }

@@ -184,7 +184,7 @@ func TestLeadSessionServesChannels(t *testing.T) {
 	if back, ok := ActionOf(actions[0].Key); !ok || !reflect.DeepEqual(back, actions[0]) {
 		t.Errorf("its key is parsed as %+v", back)
 	}
-	c.hears("ada")
+	c.writeAction("ada")
 	if talk := c.Agents["ada"].Session.Delivery; talk.Key != actions[0].Key || !talk.Told || c.Crew.Lead.Ends.IsZero() {
 		t.Errorf("after the delivery it has %+v; %+v", talk, c.Crew.Lead)
 	}
@@ -193,7 +193,7 @@ func TestLeadSessionServesChannels(t *testing.T) {
 	}
 	c.reports(0, 1)
 	c.over("ada")
-	c.hears("ada")
+	c.writeAction("ada")
 	c.said("ada", "it is", true)
 	c.over("ada")
 	c.stands("ada QUEUED, bob ACTIVE")
@@ -299,7 +299,7 @@ func TestLeadOutlivesTheDaemon(t *testing.T) {
 	if len(actions) != 1 || actions[0].Do != channel.ActionKind(crew.TellStatus) {
 		t.Fatalf("ada's pending actions are %+v", actions)
 	}
-	c.hears("ada")
+	c.writeAction("ada")
 	c.reports(0, 1)
 	c.present("Lyra alive, Kael alive")
 	if is := c.Agents["ada"].Session; is.UUID != s.UUID || c.Crew.Docs["agent-1"].LastSession != s.UUID {
@@ -461,9 +461,9 @@ func (c *crewWorld) replays() {
 		again.Apply(back)
 	}
 	live, _ := json.Marshal(c.Crew)
-	told, _ := json.Marshal(again.Crew)
-	if string(live) != string(told) {
-		c.t.Errorf("the replayed crew differs:\n%s\n%s", live, told)
+	replayed, _ := json.Marshal(again.Crew)
+	if string(live) != string(replayed) {
+		c.t.Errorf("the replayed crew differs:\n%s\n%s", live, replayed)
 	}
 }
 

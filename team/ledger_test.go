@@ -19,7 +19,7 @@ type ledger struct {
 	obeys    map[string]uint64            // session → number of the desired state that it was opened for
 	begun    map[string]map[uint64]int    // agent → number of a desired state → processes started for it
 	used     map[string]map[string]Usage  // agent → day → reported usage, each report once
-	heard    map[string]map[int64]bool    // session → offsets of its reports
+	reports  map[string]map[int64]bool    // session → offsets of its reports
 	stamps   map[string]time.Time         // agent → last timestamp of its file
 	files    map[string]control.File      // agent → content of its file under that timestamp
 	ids      map[string]bool              // all sessions so far
@@ -29,7 +29,7 @@ type ledger struct {
 func newLedger() *ledger {
 	return &ledger{
 		open: map[string]string{}, obeys: map[string]uint64{}, begun: map[string]map[uint64]int{},
-		used: map[string]map[string]Usage{}, heard: map[string]map[int64]bool{}, stamps: map[string]time.Time{},
+		used: map[string]map[string]Usage{}, reports: map[string]map[int64]bool{}, stamps: map[string]time.Time{},
 		files: map[string]control.File{}, ids: map[string]bool{}, sessions: map[string][]control.Outcome{},
 	}
 }
@@ -268,13 +268,13 @@ func (l *ledger) started(w *world, action Action) {
 
 // report counts a report once, independent of the team.
 func (l *ledger) report(name string, at time.Time, what SessionReported) {
-	if l.heard[what.Session] == nil {
-		l.heard[what.Session] = map[int64]bool{}
+	if l.reports[what.Session] == nil {
+		l.reports[what.Session] = map[int64]bool{}
 	}
-	if l.heard[what.Session][what.Offset] {
+	if l.reports[what.Session][what.Offset] {
 		return
 	}
-	l.heard[what.Session][what.Offset] = true
+	l.reports[what.Session][what.Offset] = true
 	if l.used[name] == nil {
 		l.used[name] = map[string]Usage{}
 	}

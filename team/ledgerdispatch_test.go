@@ -14,13 +14,13 @@ import (
 
 // folderRecord records the sessions that work for a dispatch folder.
 type folderRecord struct {
-	disks map[string]*folderDisk
-	begun map[string]string // work, with the start of its folder → the session whose process began for it
-	told  map[string]bool   // works whose result a folder received
+	disks     map[string]*folderDisk
+	begun     map[string]string // work, with the start of its folder → the session whose process began for it
+	delivered map[string]bool   // works whose result a folder received
 }
 
 func newFolderBook() *folderRecord {
-	return &folderRecord{disks: map[string]*folderDisk{}, begun: map[string]string{}, told: map[string]bool{}}
+	return &folderRecord{disks: map[string]*folderDisk{}, begun: map[string]string{}, delivered: map[string]bool{}}
 }
 
 // workID distinguishes works of one name whose folder was replaced by another one.
@@ -146,7 +146,7 @@ func TestFoldersGetSomewhere(t *testing.T) {
 				sum[ch.Row+" "+ch.Trigger]++
 			}
 		}
-		for key := range w.folders.told {
+		for key := range w.folders.delivered {
 			if key != "" {
 				sum["told"]++
 			}

@@ -74,11 +74,11 @@ func TestProviderWaits(t *testing.T) {
 		t.Fatalf("after a successful session: %+v", a.Limited)
 	}
 	id := c.starts("ada")
-	heard := c.at.Add(10 * time.Minute)
-	c.must("ada", SessionReported{Session: id, Offset: 5, RateLimit: &RateLimit{Until: heard, Why: "five hours are used up"}})
+	until := c.at.Add(10 * time.Minute)
+	c.must("ada", SessionReported{Session: id, Offset: 5, RateLimit: &RateLimit{Until: until, Why: "five hours are used up"}})
 	c.must("ada", SessionEnded{Session: id, Outcome: control.RateLimited, Why: "429"}) // reported before a crash, and its end was seen after it
-	if a := c.Agents["ada"]; !a.Limited.Until.Equal(heard) || a.Limited.Times != 1 {
-		t.Fatalf("%+v, want %v", a.Limited, heard)
+	if a := c.Agents["ada"]; !a.Limited.Until.Equal(until) || a.Limited.Times != 1 {
+		t.Fatalf("%+v, want %v", a.Limited, until)
 	}
 }
 

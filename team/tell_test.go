@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// S12: what a person tells the agent of a step during its answer is not lost. The step continues
+// S12: what a person writes to the agent of a step during its answer is not lost. The step continues
 // with it, and then ends.
 func TestStepContinuesWithTexts(t *testing.T) {
 	c := newCrew(t, Limits{}, two())

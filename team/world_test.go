@@ -250,7 +250,7 @@ func (w *world) startSession(action Action) {
 	w.ledger.started(w, action)
 	w.procs[id] = &proc{id: id, agent: action.Agent, run: action.Run, what: action.Session.For, lease: action.Session.Lease, kind: action.Session.Kind, alive: true}
 	if talk := action.Session.Delivery; talk != nil {
-		w.words.heard(w, talk.Key, id)
+		w.words.delivered(w, talk.Key, id)
 		w.procs[id].input = 50
 	}
 	w.later("started "+id, func() {

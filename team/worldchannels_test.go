@@ -36,13 +36,13 @@ func inChannels(conf *Configured) {
 
 // messageRecord records independently what was said.
 type messageRecord struct {
-	texts  map[string][]string                        // channel → texts of its messages; message 1 is the first
-	people map[string]map[uint64]channel.MessageState // channel → number → state of a person's message
-	told   map[string]string                          // action → session whose input has it
+	texts   map[string][]string                        // channel → texts of its messages; message 1 is the first
+	people  map[string]map[uint64]channel.MessageState // channel → number → state of a person's message
+	inputOf map[string]string                          // action → session whose input has it
 }
 
 func newWords() *messageRecord {
-	return &messageRecord{texts: map[string][]string{}, people: map[string]map[uint64]channel.MessageState{}, told: map[string]string{}}
+	return &messageRecord{texts: map[string][]string{}, people: map[string]map[uint64]channel.MessageState{}, inputOf: map[string]string{}}
 }
 
 // judge checks a change of a channel: each message has its own number, and its text.
@@ -118,13 +118,13 @@ func (b *messageRecord) holderWorks(w *world, channelName string, hold []string)
 	}
 }
 
-// heard records that an action reached a session's input. It must be the only one, unless the
+// delivered records that an action reached a session's input. It must be the only one, unless the
 // earlier session has ended.
-func (b *messageRecord) heard(w *world, key, session string) {
-	if before, some := b.told[key]; some && (before == session || w.procs[before].alive) {
+func (b *messageRecord) delivered(w *world, key, session string) {
+	if before, some := b.inputOf[key]; some && (before == session || w.procs[before].alive) {
 		w.t.Fatalf("%s was delivered to %s, and to %s before", key, session, before)
 	}
-	b.told[key] = session
+	b.inputOf[key] = session
 }
 
 // channelActions begins the pending actions of channels that have not begun.
@@ -164,17 +164,17 @@ func (w *world) leavesOutNothing() {
 		}
 	}
 	for name := range w.team.Channels.Agents {
-		var told []string
+		var begun []string
 		for _, action := range w.team.AgentChannelActions(string(name), w.at) {
 			if action.Token.Channel != "" {
-				told = append(told, action.Key)
+				begun = append(begun, action.Key)
 			}
 		}
 		want := asked[string(name)]
-		slices.Sort(told)
+		slices.Sort(begun)
 		slices.Sort(want)
-		if !slices.Equal(told, want) {
-			w.t.Fatalf("the actions of %s are %q, but its channels require %q", name, told, want)
+		if !slices.Equal(begun, want) {
+			w.t.Fatalf("the actions of %s are %q, but its channels require %q", name, begun, want)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (w *world) write(name string, action channel.Action) {
 	}
 	p.input += 100
 	p.label = action.Key
-	w.words.heard(w, action.Key, s.ID)
+	w.words.delivered(w, action.Key, s.ID)
 	w.actions()
 }
 

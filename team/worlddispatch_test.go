@@ -112,17 +112,17 @@ func (w *world) foldersHappen(how uint64) {
 		w.beginFolder(how >> 8)
 	case 1, 2, 3:
 		if d.is.Mode == dispatch.Response {
-			w.toldFolder(d, dispatch.Message{Name: fmt.Sprint("m", how>>32%50), Text: "do it", Match: match})
+			w.writeInput(d, dispatch.Message{Name: fmt.Sprint("m", how>>32%50), Text: "do it", Match: match})
 			return
 		}
-		w.toldFolder(d, dispatch.UserInput{Text: "do it", Match: match, Over: how>>32%6 == 0})
+		w.writeInput(d, dispatch.UserInput{Text: "do it", Match: match, Over: how>>32%6 == 0})
 	case 4:
-		w.toldFolder(d, from([]dispatch.Input{dispatch.Respond{Text: "so", Over: true}, dispatch.Interrupt{Why: "enough"}, dispatch.Deny{Tool: "Write", Reason: "no"}, dispatch.Wrote{File: dispatch.File{Path: "f"}}}, how>>32))
+		w.writeInput(d, from([]dispatch.Input{dispatch.Respond{Text: "so", Over: true}, dispatch.Interrupt{Why: "enough"}, dispatch.Deny{Tool: "Write", Reason: "no"}, dispatch.Wrote{File: dispatch.File{Path: "f"}}}, how>>32))
 	case 5:
-		w.toldFolder(d, dispatch.Delegate{Agent: agent, Text: "by a person"})
+		w.writeInput(d, dispatch.Delegate{Agent: agent, Text: "by a person"})
 	case 6:
 		if how>>32%8 == 0 {
-			w.toldFolder(d, dispatch.End{Why: "enough"})
+			w.writeInput(d, dispatch.End{Why: "enough"})
 		}
 	case 7:
 		if how>>32%4 == 0 {
@@ -180,11 +180,11 @@ func (w *world) setUp(d *folderDisk, how uint64) {
 	for _, name := range []string{"ada", "bob", "cleo", "ghost"} {
 		setup.Agents = append(setup.Agents, dispatch.Description{Name: name, Text: "does what " + name + " does"})
 	}
-	w.toldFolder(d, dispatch.Start{Setup: setup})
+	w.writeInput(d, dispatch.Start{Setup: setup})
 }
 
-// toldFolder makes a writer take the folder's lock and write an input. A refusal is a valid result.
-func (w *world) toldFolder(d *folderDisk, in dispatch.Input) bool {
+// writeInput makes a writer take the folder's lock and write an input. A refusal is a valid result.
+func (w *world) writeInput(d *folderDisk, in dispatch.Input) bool {
 	if d.gone {
 		return false
 	}
@@ -291,7 +291,7 @@ func (w *world) must(ev Event) {
 func (w *world) tellFolder(d *folderDisk, action Action) {
 	if action.Do == AnswerFolder {
 		if answer, ok := d.is.Answer(); ok {
-			w.toldFolder(d, answer)
+			w.writeInput(d, answer)
 			w.actions()
 		}
 		return
@@ -300,7 +300,7 @@ func (w *world) tellFolder(d *folderDisk, action Action) {
 	work, _ := dispatch.ActionOf(action.Work)
 	id := fmt.Sprint(ForDispatch(action.Folder, action.Work), " since ", d.is.Began.UnixNano())
 	wanted := d.is.Wanted(work)
-	if wanted && w.folders.told[id] {
+	if wanted && w.folders.delivered[id] {
 		w.t.Fatalf("%s received the result of %s but still waits for it", action.Folder, action.Work)
 	}
 	before := len(d.lines)
@@ -308,12 +308,12 @@ func (w *world) tellFolder(d *folderDisk, action Action) {
 	switch {
 	case action.End.Outcome == control.Lost:
 		if wanted {
-			w.toldFolder(d, dispatch.Interrupt{Conversation: work.Conversation, Why: text})
+			w.writeInput(d, dispatch.Interrupt{Conversation: work.Conversation, Why: text})
 		}
 	case work.Task == 0:
-		w.toldFolder(d, dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: ok, Result: text})
+		w.writeInput(d, dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: ok, Result: text})
 	default:
-		w.toldFolder(d, dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: ok, Result: text})
+		w.writeInput(d, dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: ok, Result: text})
 	}
 	switch {
 	case d.gone:
@@ -322,7 +322,7 @@ func (w *world) tellFolder(d *folderDisk, action Action) {
 	case !wanted && len(d.lines) != before:
 		w.t.Fatalf("%s did not wait for %s, but its result had an effect", action.Folder, action.Work)
 	case wanted:
-		w.folders.told[id] = true
+		w.folders.delivered[id] = true
 	}
 }
 
@@ -337,7 +337,7 @@ func (w *world) workersAct(how uint64) {
 		switch how % 4 {
 		case 0:
 			d := w.folders.disks[folder]
-			w.toldFolder(d, dispatch.Delegate{
+			w.writeInput(d, dispatch.Delegate{
 				Conversation: work.Conversation, By: work.Task, Agent: from([]string{"ada", "bob", "cleo", "ghost"}, how>>8), Text: "help",
 				Call: fmt.Sprint(id, "@", how>>16%4),
 			})
@@ -377,7 +377,7 @@ func (w *world) foldersSettled() string {
 func (w *world) foldersRest() {
 	for _, d := range w.folders.disks {
 		d.gone = false
-		w.toldFolder(d, dispatch.Deny{Tool: "Write", Reason: "a person is back"})
+		w.writeInput(d, dispatch.Deny{Tool: "Write", Reason: "a person is back"})
 	}
 	w.actions()
 	for range 60 {
