@@ -66,7 +66,7 @@ func HostileWords(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// ReadingBack checks that a reader who scrolls up is not moved, is told about new lines, and can go
+// ReadingBack checks that a reader who scrolls up is not moved, is notified of new lines, and can go
 // back to the newest.
 func ReadingBack(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil, "make an agent say a given text")

@@ -46,7 +46,7 @@ type Server struct {
 	Logins *login.Logins
 	api    string
 
-	engine    *controller.Supervisor
+	engine        *controller.Supervisor
 	proxyListener net.Listener
 }
 
