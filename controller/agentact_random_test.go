@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Agents end their turns, pass, wait and ask by tool calls, in random order with their output.
-// People act at random times, and the engine crashes at any action. No turn ends twice, and no text
-// of an answer whose turn ended by a call is late, unless another participant ended that turn. In
-// the end nothing hangs. Replay a failing seed with -run 'TestRandomActs/seed=7$'.
+// TestRandomActs lets agents end their turns, pass, wait and ask by tool calls, in random order
+// with their output. People act at random times, and the engine crashes at random actions. No turn
+// ends twice. No text of an answer whose turn ended by a call is late, unless another participant
+// ended that turn. In the end nothing hangs. To repeat a run: -run 'TestRandomActs/seed=7$'.
 func TestRandomActs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,9 +29,9 @@ func TestRandomActs(t *testing.T) {
 	}
 }
 
-// acts is an agent's life that acts by calls; its whims were chosen before.
-// mixes: some of them end turns in words as well, which ends a turn before its answer is over.
-func (h *hands) acts(t *testing.T, whims []int, mixes bool) func(*fakeSession) {
+// acts returns the session of an agent that acts by calls. Its random choices were made before.
+// With mixes, some answers also end the turn in text, before the answer has ended.
+func (h *toolCaller) acts(t *testing.T, whims []int, mixes bool) func(*fakeSession) {
 	ends := ""
 	if mixes {
 		ends = " TURN_COMPLETE"
@@ -58,11 +58,11 @@ func (h *hands) acts(t *testing.T, whims []int, mixes bool) func(*fakeSession) {
 			switch whim % 8 {
 			case 0, 1:
 				s.calls("turn_complete")
-				_, _ = e.ActTurnComplete(ctx, c, "", "") // whatever the answer, the call must do no harm
+				_, _ = e.ActTurnComplete(ctx, c, "", "") // whatever the result, the call must have no other effect
 				pause()
 				_, _ = e.ActTurnComplete(ctx, c, "", "")
 			case 2:
-				_, _ = e.ActPass(ctx, c, "") // without a word of it in the output
+				_, _ = e.ActPass(ctx, c, "") // without any text in the output
 			case 3:
 				s.calls("wait")
 				_, _ = e.ActWait(ctx, c, "", "for somebody", 20*time.Second)
@@ -94,10 +94,10 @@ func (h *hands) acts(t *testing.T, whims []int, mixes bool) func(*fakeSession) {
 }
 
 func randomActs(t *testing.T, dir string, rnd *rand.Rand) {
-	agents, h := []string{"ada", "bob"}, &hands{}
+	agents, h := []string{"ada", "bob"}, &toolCaller{}
 	b := newBubble(t, dir, agents...)
 	defer b.end()
-	b.circle(agents...)
+	b.inOneChannel(agents...)
 	var whims []int
 	for range 64 {
 		whims = append(whims, rnd.IntN(240))
@@ -105,14 +105,14 @@ func randomActs(t *testing.T, dir string, rnd *rand.Rand) {
 	mixes := rnd.IntN(2) == 0
 	b.host.play = h.acts(t, whims, mixes)
 	revive := func(last int, undone bool) {
-		b.bury()
+		b.discardEngine()
 		b.open(last, undone)
 		h.engine.Store(b.engine)
 		b.run()
 		b.settle()
 	}
 	for n := range 40 {
-		if b.engine == nil || b.fate.isDead() {
+		if b.engine == nil || b.crashPoint.isDead() {
 			last := 0
 			if rnd.IntN(2) == 0 {
 				last = 1 + rnd.IntN(60)
@@ -137,16 +137,16 @@ func randomActs(t *testing.T, dir string, rnd *rand.Rand) {
 		}
 		b.settle()
 	}
-	if b.engine == nil || b.fate.isDead() {
+	if b.engine == nil || b.crashPoint.isDead() {
 		revive(0, false)
 	}
-	b.comesToRest(agents, []string{"reviews"})
+	b.checkBecomesIdle(agents, []string{"reviews"})
 	b.turnsEndOnce(mixes)
 }
 
 // oneTurn is the history of one turn.
 type oneTurn struct {
-	noted       bool // its end was asked for by a call
+	noted       bool // a call asked for its end
 	interrupted bool
 	end         string
 	late        []string
@@ -164,7 +164,7 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 		}
 		var body team.Body
 		if err := json.Unmarshal(ch.Data, &body); err != nil || body.Turn == nil {
-			b.t.Fatalf("%d cannot be read: %v", ch.Seq, err)
+			b.t.Fatalf("decode change %d: %v", ch.Seq, err)
 		}
 		set, is := body.Turn, turns[number]
 		if post := set.Body.Post; post != nil && post.Kind == channel.OfLate && turns[post.Turn] != nil {
@@ -173,7 +173,7 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 		switch {
 		case ch.Row == "T4":
 			if holder != "" {
-				b.t.Errorf("%d: the turn was given while %s had it", ch.Seq, holder)
+				b.t.Errorf("%d: the turn was granted while %s had it", ch.Seq, holder)
 			}
 			holder, number = set.Agent, set.Body.Head.Turn
 			turns[number] = &oneTurn{}
@@ -183,14 +183,14 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 			is.interrupted = true
 		case ch.To == "ACTIVE", ch.To == "WAITING", ch.From != "ACTIVE" && ch.From != "WAITING":
 		case holder != set.Agent:
-			b.t.Errorf("%d: %s ends a turn by %s that %q has", ch.Seq, set.Agent, ch.Row, holder)
+			b.t.Errorf("%d: %s ends by %s a turn of %q", ch.Seq, set.Agent, ch.Row, holder)
 		default:
 			holder, is.end = "", ch.Row
 		}
 	}
 	for n, is := range turns {
 		if is.noted && !mixes && !is.interrupted && (is.end == "T7" || is.end == "T8" || is.end == "T22") && len(is.late) > 0 {
-			b.t.Errorf("turn %d ended with its answer by %s, and these words of it are late: %q", n, is.end, is.late)
+			b.t.Errorf("turn %d ended with its answer by %s, but this text of it is late: %q", n, is.end, is.late)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// SPEC W3: a step reports by a tool call. A report with a fault is refused, and nothing is written.
-// The last valid report counts when the session has ended. A step without an agent can report, too.
-// A caller that works on no step, or whose attempt has ended, cannot.
+// SPEC W3: a step reports by a tool call. An invalid report is refused, and no file is written. The
+// last valid report counts when the session has ended. A step without an agent can report, too. A
+// caller without a step, or whose attempt has ended, cannot.
 func TestReportStep(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  ada: {driver: exec, command: [sh, -c, 'while [ ! -e go ]; do sleep 0.02; done']}\n", map[string]string{
@@ -30,7 +30,7 @@ steps:
   - {id: check, agent: none, needs: [build], command: [sh, -c, 'while [ ! -e went ]; do sleep 0.02; done']}
 `,
 	})
-	y := &yard{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
 	<-y.Ready()
 	one := 1
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r1", MaxAttempts: &one})
@@ -68,7 +68,7 @@ steps:
 	}
 	done, err := w.engine.ActReportStep(t.Context(), ada, runs.AgentReport{Status: "done", Artifacts: []string{"out/app"}, Metrics: map[string]any{"tests": 12, "cost_usd": 0.5}})
 	if err != nil || done.Run != "r1" || done.Step != "build" || done.Status != "COMPLETED" {
-		t.Errorf("it reported %+v, %v", done, err)
+		t.Errorf("the report returns %+v, %v", done, err)
 	}
 	w.write("go", "")
 	y.until("r1", "the check runs", step("check"))
@@ -101,7 +101,7 @@ steps:
 		}
 	}
 	if here, err := w.engine.ActWhoIsHere(t.Context(), check, ""); err != nil || here.You.Run != "r1" || here.You.Step != "check" {
-		t.Errorf("it sees %+v, %v", here.You, err)
+		t.Errorf("whoami returns %+v, %v", here.You, err)
 	}
 	if _, err := w.engine.ActReportStep(t.Context(), check, runs.AgentReport{Status: "COMPLETED", Logs: []string{"all is well"}}); err != nil {
 		t.Error(err)
@@ -110,7 +110,7 @@ steps:
 	view := y.until("r1", "it is over", func(v view.RunView) bool { return v.Status == "completed" })
 	for i := range view.Steps {
 		if s := &view.Steps[i]; s.ID == "build" && (len(s.Artifacts) != 1 || s.Attempts != 1) {
-			t.Errorf("the step came to %+v", s)
+			t.Errorf("the step ended as %+v", s)
 		}
 	}
 	text, err := os.ReadFile(path)

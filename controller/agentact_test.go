@@ -22,23 +22,23 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// hands are what the sessions of a bubble act with: the engine that lives now.
-type hands struct{ engine atomic.Pointer[Supervisor] }
+// toolCaller makes tool calls for the sessions of a bubble, on the running engine.
+type toolCaller struct{ engine atomic.Pointer[Supervisor] }
 
-func (h *hands) of(s *fakeSession) (*Supervisor, tools.AgentCaller) {
+func (h *toolCaller) of(s *fakeSession) (*Supervisor, tools.AgentCaller) {
 	return h.engine.Load(), callerOf(agentIn(s.id), s.id)
 }
 
-// tokenIn is the token of a session in a bubble.
+// tokenIn returns the token of a session in a bubble.
 func tokenIn(_, session string) driver.MCP { return driver.MCP{Token: "the token of " + session} }
 
-// callerOf is an agent that shows the token of its session.
+// callerOf returns an agent with the token of its session.
 func callerOf(agent, session string) tools.AgentCaller {
 	return tools.AgentCaller{Agent: agent, Session: session, TokenHash: seam.HashOfToken(tokenIn(agent, session).Token)}
 }
 
-// acting starts an engine whose agents can act.
-func (b *bubble) acting(h *hands) {
+// acting starts an engine whose agents can make tool calls.
+func (b *bubble) acting(h *toolCaller) {
 	b.t.Helper()
 	for i := range b.conf.Agents {
 		b.conf.Agents[i].MCP = true
@@ -47,10 +47,11 @@ func (b *bubble) acting(h *hands) {
 	h.engine.Store(b.engine)
 }
 
-// calls is a call of one of our tools: it is to be seen in the output first, as programs show it.
+// calls reports a call of one of Fairlead's tools in the output, as programs do before they make
+// it.
 func (s *fakeSession) calls(tool string) { s.say("calls mcp__fairlead__%s {}", tool) }
 
-// said is what was said in a channel: kind, by whom and what.
+// said returns the messages of a channel: kind, author and text.
 func (b *bubble) said(channel string) (lines []string) {
 	b.t.Helper()
 	page, err := b.engine.ChannelEntries(b.t.Context(), channel, view.EntryQuery{Limit: 500})
@@ -70,7 +71,7 @@ func (b *bubble) wantSaid(channel string, want ...string) {
 	}
 }
 
-// noes collects what went wrong in sessions.
+// must records an error of a session.
 func (b *bubble) must(err error, what string) {
 	if err != nil {
 		b.t.Errorf("%s: %v", what, err)
@@ -85,13 +86,13 @@ func reason(err error) string {
 	return fmt.Sprint(err)
 }
 
-// SPEC T7, T22, N3: a turn that ends by a call has all the words of its answer, those behind the call
-// among them; a pass posts nothing; what comes without the turn is late, and says so.
+// SPEC T7, T22, N3: a turn that ends by a call includes all text of its answer, also text after the
+// call. A pass posts nothing. Text without the turn is late and marked as such.
 func TestTurnEndsByCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		h := &hands{}
-		b.circle("ada", "bob")
+		h := &toolCaller{}
+		b.inOneChannel("ada", "bob")
 		b.host.play = func(s *fakeSession) {
 			for n := 1; ; n++ {
 				if _, _, ok := s.next(time.Hour); !ok {
@@ -111,7 +112,7 @@ func TestTurnEndsByCall(t *testing.T) {
 				ended, err := e.ActTurnComplete(t.Context(), c, "", "")
 				b.must(err, "turn_complete")
 				if ended.Channel != "reviews" || ended.Turn == 0 || ended.Over {
-					t.Errorf("it ended as %+v", ended)
+					t.Errorf("the turn ended as %+v", ended)
 				}
 				s.say("ada is done")
 				s.say("listening %d", s.read())
@@ -131,13 +132,13 @@ func TestTurnEndsByCall(t *testing.T) {
 	})
 }
 
-// A call that the caller is not allowed to make is refused with the reason, whatever name the caller
-// gives.
-func TestActsOfNobody(t *testing.T) {
+// TestActsOfOthersAreRefused checks that a call that the caller is not allowed to make is refused
+// with the reason, regardless of the name that the caller gives.
+func TestActsOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		h := &hands{}
-		b.circle("ada")
+		h := &toolCaller{}
+		b.inOneChannel("ada")
 		b.host.play = func(s *fakeSession) {
 			<-s.asked
 			s.say("stop ok")
@@ -165,7 +166,7 @@ func TestActsOfNobody(t *testing.T) {
 		if err := e.ActOpen(ctx, callerOf("bob", "ada-1")); !errors.As(err, &over) {
 			t.Errorf("bob in ada's session: %v", err)
 		}
-		forged := ada // an open session, and not its token
+		forged := ada // an open session with another token
 		for _, hash := range []string{"", seam.HashOfToken("guessed"), seam.HashOfToken(tokenIn("bob", "bob-1").Token)} {
 			forged.TokenHash = hash
 			if err := e.ActOpen(ctx, forged); !errors.As(err, &over) {
@@ -189,13 +190,13 @@ func TestActsOfNobody(t *testing.T) {
 		}
 		var unknown *team.Unknown
 		if _, err := e.ActSay(ctx, ada, "elsewhere", "hello"); !errors.As(err, &unknown) {
-			t.Errorf("a channel that there is not: %v", err)
+			t.Errorf("an unknown channel: %v", err)
 		}
 		if _, err := e.ActSay(ctx, ada, "reviews", "without the turn"); err == nil {
-			t.Error("it spoke without the turn")
+			t.Error("a message without the turn was posted")
 		}
 		if _, err := e.ActSay(ctx, callerOf("bob", "bob-1"), "reviews", "a stranger"); err == nil {
-			t.Error("somebody spoke who is not in the channel")
+			t.Error("an agent outside of the channel posted a message")
 		}
 		b.wantSaid("reviews", "late ada: without the turn")
 	})
@@ -204,7 +205,7 @@ func TestActsOfNobody(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // SPEC T10, T12, T13, T15: a turn that waits by a tool call continues when a person writes or
-// continues it. It is forfeited when its time is up. It also continues when its agent speaks.
+// continues it, or when its agent speaks. It is forfeited when its time is up.
 func TestWaitByCall(t *testing.T) {
 	t.Parallel()
 	type end struct {
@@ -246,8 +247,8 @@ func TestWaitByCall(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "ada", func(t *testing.T, b *bubble) {
-				h, ended := &hands{}, make(chan end, 1)
-				b.circle("ada")
+				h, ended := &toolCaller{}, make(chan end, 1)
+				b.inOneChannel("ada")
 				prompts := 0
 				b.host.play = func(s *fakeSession) {
 					for {
@@ -267,7 +268,7 @@ func TestWaitByCall(t *testing.T) {
 						ended <- end{waited, err}
 						s.say("going on")
 						s.calls("turn_complete")
-						_, _ = e.ActTurnComplete(t.Context(), c, "", "") // late, where the turn is over
+						_, _ = e.ActTurnComplete(t.Context(), c, "", "") // late if the turn has ended
 						s.say("listening %d", s.read())
 					}
 				}
@@ -277,16 +278,16 @@ func TestWaitByCall(t *testing.T) {
 				b.after(5 * time.Second)
 				view, err := b.engine.Channel(t.Context(), "reviews")
 				if err != nil || view.State != "WAITING" || view.Why != "for ann" {
-					t.Errorf("meanwhile the channel is %s (%s), %v", view.State, view.Why, err)
+					t.Errorf("during the wait the channel is %s (%s), %v", view.State, view.Why, err)
 				}
 				tt.do(b)
 				b.after(30 * time.Second)
 				got := <-ended
 				if got.err != nil || got.waited.State != tt.state || got.waited.Why != tt.why {
-					t.Errorf("it ended as %+v, %v", got.waited, got.err)
+					t.Errorf("the turn ended as %+v, %v", got.waited, got.err)
 				}
 				if m := got.waited.Message; (m != nil) != (name == "a person writes") || m != nil && m.Text != "the tests are green" {
-					t.Errorf("it was handed %+v", m)
+					t.Errorf("the wait returned %+v", m)
 				}
 				said := slices.DeleteFunc(b.said("reviews"), func(line string) bool { return strings.HasPrefix(line, "warning") })
 				if !slices.Equal(said, tt.said) {
@@ -307,13 +308,13 @@ func (b *bubble) channelHolder(name string) string {
 	return view.Holder
 }
 
-// A question to a person waits in the inbox, has the turn wait, and is the same one however often it is
-// asked; its answer reaches who asked, also over a restart of the daemon, and is told once it was given.
+// TestAskHuman checks a question to a person. It is in the inbox, the turn waits, and a repeated
+// question is the same one. Its answer reaches the agent, also after a restart of the daemon.
 func TestAskHuman(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
-		h, ended := &hands{}, make(chan tools.ActAnswer, 8)
-		b.circle("ada")
+		h, ended := &toolCaller{}, make(chan tools.ActAnswer, 8)
+		b.inOneChannel("ada")
 		b.agent("ada").Permissions.Timeout = time.Hour
 		go1 := make(chan struct{})
 		b.host.play = func(s *fakeSession) {
@@ -326,7 +327,7 @@ func TestAskHuman(t *testing.T) {
 			answer, err := e.ActAskHuman(t.Context(), c, ask, 10*time.Second)
 			b.must(err, "ask")
 			ended <- answer
-			<-go1 // the daemon is started again meanwhile
+			<-go1 // the daemon restarts meanwhile
 			e, c = h.of(s)
 			same, err := e.ActAskHuman(t.Context(), c, ask, time.Second)
 			b.must(err, "ask in the same words")
@@ -378,12 +379,12 @@ func TestAskHuman(t *testing.T) {
 	})
 }
 
-// An agent cannot read the answers to another agent's questions, and an agent that was removed gets
-// no answer.
+// TestAskHumanOfOthers checks that an agent cannot read the answers to another agent's questions,
+// and that a removed agent gets no answer.
 func TestAskHumanOfOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		h := &hands{}
+		h := &toolCaller{}
 		b.host.play = func(s *fakeSession) { <-s.asked; s.say("stop ok") }
 		b.agent("ada").Permissions.Timeout = time.Minute
 		b.acting(h)
@@ -398,30 +399,31 @@ func TestAskHumanOfOthers(t *testing.T) {
 			t.Error("bob reads ada's answer")
 		}
 		if _, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: "q99"}, time.Second); err == nil {
-			t.Error("a question that there is not")
+			t.Error("an unknown question was answered")
 		}
 		late, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: asked.ID}, 2*time.Minute)
 		if err != nil || late.State != tools.ActUnanswered {
-			t.Errorf("nobody answered, and it is %+v, %v", late, err)
+			t.Errorf("without an answer the question is %+v, %v", late, err)
 		}
 		again, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
 		if err != nil || again.ID == asked.ID {
-			t.Errorf("asked anew it is %+v, %v", again, err)
+			t.Errorf("asked again it is %+v, %v", again, err)
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, err := e.ActAskHuman(gone, ada, tools.AgentQuestion{ID: again.ID}, time.Minute); !errors.Is(err, context.Canceled) {
-			t.Errorf("who is gone: %v", err)
+			t.Errorf("a removed agent: %v", err)
 		}
 	})
 }
 
-// What an agent says that it is at is shown, and who is there it can ask.
+// TestStatusAndWhoIsHere checks that an agent's status is shown, and that an agent can list the
+// others.
 func TestStatusAndWhoIsHere(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		h, here := &hands{}, make(chan tools.ActHere, 1)
-		b.circle("ada", "bob")
+		h, here := &toolCaller{}, make(chan tools.ActHere, 1)
+		b.inOneChannel("ada", "bob")
 		b.host.play = func(s *fakeSession) {
 			if _, _, ok := s.next(time.Hour); !ok {
 				return
@@ -439,13 +441,13 @@ func TestStatusAndWhoIsHere(t *testing.T) {
 		b.after(time.Second)
 		is := <-here
 		if is.You.Agent != "ada" || is.You.Channel != "reviews" || is.You.Turn != 1 || is.You.For != team.ForChannels.String() || len(is.Agents) != 2 {
-			t.Errorf("it sees %+v", is)
+			t.Errorf("the agent sees %+v", is)
 		}
 		if c := is.Channels; len(c) != 1 || c[0].Holder != "ada" || c[0].States["bob"] != string(channel.Queued) || !slices.Equal(c[0].Queue, []string{"bob"}) {
 			t.Errorf("its channels are %+v", c)
 		}
 		if view := b.view("ada"); view.Says == nil || view.Says.Text != "running the tests" {
-			t.Errorf("people see %+v", view.Says)
+			t.Errorf("the view shows %+v", view.Says)
 		}
 	})
 }

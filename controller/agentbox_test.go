@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
-// attempts is what a program tries in its sandbox. Each line of tries.txt records the result of one
-// attempt.
+// attempts is a program that tries actions in its sandbox. Each line of tries.txt records the
+// result of one attempt.
 const attempts = `
 : > tries.txt
 try() { name=$1; shift; if "$@" 2>/dev/null; then echo "$name yes"; else echo "$name no"; fi >> tries.txt; }
@@ -53,7 +53,7 @@ try tmp put "$OUTER/x"
 touch done
 `
 
-// yes lists what must work; all else must fail.
+// yes lists the attempts that must succeed. All others must fail.
 const yes = "inside deeper temp mode null read granted"
 
 func checkAttempts(t *testing.T, w *world, workspace string) {
@@ -64,7 +64,7 @@ func checkAttempts(t *testing.T, w *world, workspace string) {
 	}
 	lines := strings.Fields(string(text))
 	if len(lines) != 2*strings.Count(attempts, "\ntry ") {
-		t.Errorf("it tried\n%s", text)
+		t.Errorf("attempts:\n%s", text)
 	}
 	for i := 0; i+1 < len(lines); i += 2 {
 		want := "no"
@@ -72,14 +72,14 @@ func checkAttempts(t *testing.T, w *world, workspace string) {
 			want = "yes"
 		}
 		if lines[i+1] != want {
-			t.Errorf("%s: %s, not %s", lines[i], lines[i+1], want)
+			t.Errorf("%s: %s, want %s", lines[i], lines[i+1], want)
 		}
 	}
 	if kept, err := os.ReadFile(w.path("outside/kept")); err != nil || string(kept) != "kept\n" {
-		t.Errorf("what lay outside is %q, %v", kept, err)
+		t.Errorf("the file outside is %q, %v", kept, err)
 	}
 	if left, err := filepath.Glob(w.path("outside/*")); err != nil || len(left) != 1 {
-		t.Errorf("outside there lie %q, %v", left, err)
+		t.Errorf("the files outside are %q, %v", left, err)
 	}
 }
 
@@ -90,7 +90,8 @@ func inASandbox(t *testing.T) {
 	}
 }
 
-// boxedWorld is a world with one agent in a sandbox, and places around it that it may not write.
+// boxedWorld returns a world with one agent in a sandbox, and folders around it that the agent may
+// not write.
 func boxedWorld(t *testing.T, agent string) *world {
 	t.Helper()
 	inASandbox(t)
@@ -106,8 +107,8 @@ steps:
 	return newWorld(t, "version: 1\nagents:\n  coder: {workspace: coder, failures_max: 1, sandbox: {write: [granted]}, "+agent+"}\n", files)
 }
 
-// An agent's program and all its child processes write only where they may, however they are
-// started.
+// TestAgentInItsSandbox checks that an agent's program and all its child processes write only where
+// they may, regardless of how they are started.
 func TestAgentInItsSandbox(t *testing.T) {
 	for name, agent := range map[string]string{
 		"exec":   `driver: exec, command: [sh, try.sh]`,
@@ -129,13 +130,14 @@ func TestAgentInItsSandbox(t *testing.T) {
 				t.Errorf("the layers are %+v", why.Layers)
 			}
 			if left, _ := filepath.Glob(w.path(".fairlead/tmp/*")); len(left) > 0 {
-				t.Errorf("of its temporary folder there is left %q", left)
+				t.Errorf("its temporary folder still has %q", left)
 			}
 		})
 	}
 }
 
-// In a sandbox git commits, also in a linked worktree; what the worktrees share stays as it is.
+// TestCommitInASandbox checks that git can commit in a sandbox, also in a linked worktree, and that
+// files that worktrees share are unchanged.
 func TestCommitInASandbox(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("there is no git")
@@ -180,12 +182,12 @@ agents:
 		t.Errorf("the configuration is %q, %v", after, err)
 	}
 	if _, err := os.Stat(filepath.Join(repo, ".git", "hooks", "x")); err == nil {
-		t.Error("it laid a hook")
+		t.Error("the agent created a hook")
 	}
 }
 
-// Without a sandbox, or without one of the places that it needs, the agent is not started, and the
-// status says why.
+// TestNoSandboxNoAgent checks that an agent is not started without its sandbox, or without one of
+// the folders that it needs, and that the status says why.
 func TestNoSandboxNoAgent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ without, agent, want string }{
@@ -213,7 +215,8 @@ agents:
 	}
 }
 
-// An agent with can_write is in the sandbox without a word about it, and a program that never asks is held.
+// TestBoundsHoldByTheKernel checks that an agent with can_write runs in the sandbox without further
+// configuration, so that it also restricts a program that never asks.
 func TestBoundsHoldByTheKernel(t *testing.T) {
 	inASandbox(t)
 	w := newWorld(t, `
@@ -240,7 +243,8 @@ agents:
 	}
 }
 
-// Where the kernel has no sandbox, an agent with can_write starts, and its layers say what does not hold.
+// TestBoundsWithoutTheKernel checks that an agent with can_write starts if the kernel has no
+// sandbox, and that its layers say what is not enforced.
 func TestBoundsWithoutTheKernel(t *testing.T) {
 	w := newWorld(t, `
 version: 1
@@ -261,8 +265,8 @@ agents:
 	}
 }
 
-// can_write narrows the sandbox to the folders that hold what it names; links that the agent created are
-// not followed.
+// TestPlacesOfASandbox checks that can_write narrows the sandbox to the folders with the listed
+// files, and that links that the agent created are not followed.
 func TestPlacesOfASandbox(t *testing.T) {
 	t.Parallel()
 	for entries, want := range map[string]string{
@@ -287,11 +291,11 @@ func TestPlacesOfASandbox(t *testing.T) {
 		"/*.md":                "/",
 	} {
 		if got := strings.Join(sessions.WriteFolders(strings.Fields(entries)), " "); got != want {
-			t.Errorf("%s: %s, not %s", entries, got, want)
+			t.Errorf("%s: %s, want %s", entries, got, want)
 		}
 	}
 	if all := sessions.WriteFolders(nil); len(all) != 1 || all[0] != "." {
-		t.Errorf("without a list it may write %q", all)
+		t.Errorf("without can_write the sandbox grants %q", all)
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -304,14 +308,15 @@ func TestPlacesOfASandbox(t *testing.T) {
 		t.Errorf("a missing folder is %s, %v", at, err)
 	}
 	if at, err := sessions.FolderIn(dir, "out/x"); err == nil {
-		t.Errorf("it would write in %s", at)
+		t.Errorf("the sandbox grants %s", at)
 	}
 	if at, err := sessions.FolderIn(dir, "new/deep"); err != nil || at != filepath.Join(dir, "new/deep") {
 		t.Errorf("a new folder is %s, %v", at, err)
 	}
 }
 
-// A .git file that the agent wrote grants it only what the repository knows.
+// TestForgedCheckout checks that a .git file that the agent wrote grants only what the repository
+// knows.
 func TestForgedCheckout(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -338,12 +343,12 @@ func TestForgedCheckout(t *testing.T) {
 	}
 	write(filepath.Join(victim, "worktrees", "x", "gitdir"), filepath.Join(workspace, ".git")+"\n")
 	write(filepath.Join(workspace, ".git"), fmt.Sprintf("gitdir: %s\n", filepath.Join(victim, "worktrees", "x")))
-	if got := sessions.GitFolders(workspace); len(got) != 3 { // its own, objects, logs
-		t.Errorf("a checkout that the repository knows is granted %q", got)
+	if got := sessions.GitFolders(workspace); len(got) != 3 { // its own folder, objects, logs
+		t.Errorf("a known checkout grants %q", got)
 	}
 }
 
-// Programs' own folders, by the names of their commands and by the environment.
+// TestProgramPlaces checks the folders that programs use, by their commands and the environment.
 func TestProgramPlaces(t *testing.T) {
 	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -375,13 +380,14 @@ func TestProgramPlaces(t *testing.T) {
 			}
 		}
 		if len(got) != len(want) || found != len(want) {
-			t.Errorf("%s %q may write %q, not %q", c.driver, c.command, got, want)
+			t.Errorf("%s %q may write %q, want %q", c.driver, c.command, got, want)
 		}
 	}
 }
 
-// A granted path below a place that the agent may write is not resolved: a link that the agent
-// created there for its next session leads nowhere. Links elsewhere are a person's.
+// TestLinksOfTheAgentGrantNothing checks that a granted path inside a folder that the agent may
+// write is not resolved, so that a link that the agent created for its next session has no effect.
+// Links elsewhere belong to a person.
 func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -429,13 +435,13 @@ func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 			want[i] = at(want[i]) // a link of the agent; the sandbox refuses it
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q is granted, not %q", c.name, got, want)
+			t.Errorf("%s: %q is granted, want %q", c.name, got, want)
 		}
 	}
 }
 
-// FuzzCheckout: whatever an agent writes into its .git file, it is granted only what the repository
-// knows as this checkout.
+// FuzzCheckout checks that an agent's .git file grants only what the repository knows as this
+// checkout.
 func FuzzCheckout(f *testing.F) {
 	dir, err := filepath.EvalSymlinks(f.TempDir())
 	if err != nil {

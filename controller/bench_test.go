@@ -35,11 +35,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Durations are of this machine and this moment; ratios to a bare system call that is made
-// in the same run, in turns, say what the engine itself costs.
+// Durations depend on this machine and moment. The ratios to a bare system call, made alternately
+// in the same run, are the cost of the engine.
 
-// berth is the configuration of a new repository with this fairlead.yaml.
-func berth(b testing.TB, yaml string) *config.Config {
+// benchConfig returns the configuration of a new repository with this fairlead.yaml.
+func benchConfig(b testing.TB, yaml string) *config.Config {
 	b.Helper()
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
@@ -52,10 +52,11 @@ func berth(b testing.TB, yaml string) *config.Config {
 	return conf
 }
 
-// harbour is an engine on a real disk, for benchmarks. What the file cannot have, edits add.
-func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervisor, string, *journaltest.Faults) {
+// benchEngine returns an engine on a real disk. edits change the configuration where the file
+// cannot.
+func benchEngine(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervisor, string, *journaltest.Faults) {
 	b.Helper()
-	conf := berth(b, yaml)
+	conf := benchConfig(b, yaml)
 	dir := conf.Dir
 	for _, edit := range edits {
 		edit(conf)
@@ -109,7 +110,7 @@ func harbour(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervi
 	return e, dir, appended
 }
 
-// slow is what the disk takes longer than this machine's.
+// slow is an additional delay of the disk, to simulate a slower one.
 var slow atomic.Int64
 
 type spinning struct{ journal.Journal }
@@ -121,7 +122,7 @@ func (s spinning) Append(ctx context.Context, batch []journal.Change, expect ...
 	return s.Journal.Append(ctx, batch, expect...)
 }
 
-// syncer is the bare thing: 200 bytes written and synced.
+// syncer measures the bare operation: 200 bytes written and synced.
 func syncer(b *testing.B) func() time.Duration {
 	file, err := os.Create(filepath.Join(b.TempDir(), "bare"))
 	if err != nil {
@@ -147,10 +148,10 @@ func median[T int64 | float64 | time.Duration](of []T) T {
 	return of[len(of)/2]
 }
 
-// BenchmarkCommands measures durable commands of many callers, beside bare syncs, with the
-// yield after a batch (letFill) and without it, in turns.
+// BenchmarkCommands measures durable commands of many callers beside bare syncs, with and without
+// the yield after a batch (letFill), alternately.
 func BenchmarkCommands(b *testing.B) {
-	for _, disk := range []time.Duration{0, 2 * time.Millisecond} { // this one, and as slow as one that spins
+	for _, disk := range []time.Duration{0, 2 * time.Millisecond} { // this disk, and one as slow as a hard disk
 		for _, callers := range []int{1, 4, 16, 64, 256} {
 			b.Run(fmt.Sprintf("disk=+%v/callers=%d", disk, callers), func(b *testing.B) { benchCommands(b, callers, disk) })
 		}
@@ -165,9 +166,9 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	}
 	slow.Store(int64(disk))
 	defer slow.Store(0)
-	e, _, appended := harbour(b, yaml.String())
+	e, _, appended := benchEngine(b, yaml.String())
 	if err := e.View(context.Background(), func(*team.Team) {
-		for _, m := range e.Files { // the files are not what this measures
+		for _, m := range e.Files { // the benchmark does not measure the files
 			m.Crowded = true
 		}
 	}); err != nil {
@@ -180,7 +181,7 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	perRound, given := max(4, 256/callers), 0
 	was := spentSoFar(b)
 	for n := 0; b.Loop(); n++ {
-		for turn := range 2 { // who is first changes, too: the machine has other work
+		for turn := range 2 { // the order alternates, because the machine has other work
 			yields := int64((n + turn) % 2 * loop.FillRounds)
 			for range 10 {
 				bares = append(bares, bare())
@@ -188,7 +189,7 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 			e.FillYields(yields)
 			appends := appended.Appends()
 			began := time.Now()
-			everybody(b, e, callers, perRound)
+			commandsAtOnce(b, e, callers, perRound)
 			given += callers * perRound
 			rates[yields] = append(rates[yields], float64(callers*perRound)/time.Since(began).Seconds())
 			shares[yields] = append(shares[yields], float64(callers*perRound)/float64(appended.Appends()-appends))
@@ -207,8 +208,8 @@ func benchCommands(b *testing.B, callers int, disk time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// everybody gives so many commands at once, one after the other each.
-func everybody(b *testing.B, e *Supervisor, callers, each int) {
+// commandsAtOnce makes callers give commands in parallel, each one after the other.
+func commandsAtOnce(b *testing.B, e *Supervisor, callers, each int) {
 	var asking sync.WaitGroup
 	for n := range callers {
 		asking.Go(func() {
@@ -223,10 +224,10 @@ func everybody(b *testing.B, e *Supervisor, callers, each int) {
 	asking.Wait()
 }
 
-// BenchmarkFlip measures from a foreign write of desired_state to current_state in the file,
-// beside a bare watcher that only hears of such a write.
+// BenchmarkFlip measures the time from another program's write of desired_state to current_state in
+// the file, beside a bare watcher that only notices such a write.
 func BenchmarkFlip(b *testing.B) {
-	_, dir, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder, loop: fairlead}\n")
+	_, dir, _ := benchEngine(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder, loop: fairlead}\n")
 	path := filepath.Join(dir, "coder", agentfile.FileName)
 	state := func() agentfile.State {
 		text, err := os.ReadFile(path)
@@ -242,7 +243,7 @@ func BenchmarkFlip(b *testing.B) {
 		s := state()
 		s.DesiredState, s.SetBy, s.Note, s.Timestamp = desired, agentfile.SetByHuman, "flip", file.FormatTime(time.Now())
 		text := s.Render()
-		began := time.Now() // what the other program thinks before it writes is its own
+		began := time.Now() // without the time that the other program needs before its write
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			b.Fatal(err)
 		}
@@ -289,10 +290,10 @@ func BenchmarkFlip(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkDeath measures from SIGKILL of an agent to everybody knowing it, beside a bare
-// kill and wait of a child.
+// BenchmarkDeath measures the time from SIGKILL of an agent until every watcher knows it, beside a
+// bare kill and wait of a child.
 func BenchmarkDeath(b *testing.B) {
-	e, _, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder}\n")
+	e, _, _ := benchEngine(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder}\n")
 	var deaths, bares []time.Duration
 	ctx := context.Background()
 	for b.Loop() {

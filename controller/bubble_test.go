@@ -25,24 +25,24 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// bubble is a whole world in one process with simulated time: supervisors start and stop; the disk,
-// the host and the journal stay.
+// bubble is a simulated environment in one process with simulated time. Supervisors start and stop
+// in it; the disk, the host and the journal stay.
 type bubble struct {
 	t      *testing.T
 	conf   *config.Config
 	disk   *fakeDisk
 	host   *fakeHost
 	slate  *memory.Journal
-	faults *journaltest.Faults // over the slate
+	faults *journaltest.Faults // wraps the journal in memory
 	driver *fakeDriver
 	boot   string
-	logged *logBook
+	logged *logBuffer
 
-	engine *Supervisor // the running supervisor
-	files  *fakeFiles
-	fate   *fate
-	cancel context.CancelFunc
-	ran    chan error
+	engine     *Supervisor // the running supervisor
+	files      *fakeFiles
+	crashPoint *crashPoint
+	cancel     context.CancelFunc
+	ran        chan error
 
 	crashed bool // a supervisor has died
 
@@ -56,7 +56,7 @@ type bubble struct {
 	tellers   *seam.Notices
 }
 
-// inBubble runs a test in a world of its own.
+// inBubble runs a test in its own bubble.
 func inBubble(t *testing.T, agents string, test func(t *testing.T, b *bubble)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func inBubble(t *testing.T, agents string, test func(t *testing.T, b *bubble)) {
 func newBubble(t *testing.T, dir string, agents ...string) *bubble {
 	b := &bubble{
 		t: t, disk: newFakeDisk(), host: newFakeHost(), slate: memory.New(), driver: &fakeDriver{}, boot: "boot-1",
-		conf: &config.Config{}, logged: &logBook{},
+		conf: &config.Config{}, logged: &logBuffer{},
 	}
 	b.faults = journaltest.Faulty(b.slate)
 	for _, name := range agents {
@@ -97,21 +97,21 @@ func (b *bubble) agent(name string) *config.Agent {
 	return nil
 }
 
-// open makes a supervisor that dies after so many acts (0: never), and does not run it.
+// open creates a supervisor that crashes after a number of acts (0: never), and does not run it.
 func (b *bubble) open(last int, undone bool) {
 	b.t.Helper()
-	b.fate = newFate(last, undone)
-	b.files = newFakeFiles(b.disk, b.fate)
+	b.crashPoint = newCrashPoint(last, undone)
+	b.files = newFakeFiles(b.disk, b.crashPoint)
 	if b.arrange != nil {
 		b.arrange(b.files)
 	}
 	conf := *b.conf
-	var history journal.Journal = mortal{b.faults, b.fate}
+	var history journal.Journal = crashingJournal{b.faults, b.crashPoint}
 	if b.unsaving {
 		history = unsaving{history}
 	}
 	e, err := Open(b.t.Context(), seam.Options{
-		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: seat{b.host, b.fate},
+		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
 		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
@@ -178,7 +178,7 @@ func (b *bubble) command(agent, desired string) {
 	}
 }
 
-// settle waits until nothing more happens without time passing.
+// settle waits until all goroutines are blocked.
 func (b *bubble) settle() { synctest.Wait() }
 
 // after lets time pass.
@@ -201,15 +201,15 @@ func (b *bubble) is(agent, desired, current string) view.AgentView {
 	b.t.Helper()
 	view := b.view(agent)
 	if view.DesiredState != desired || view.CurrentState != current {
-		b.t.Errorf("%s is %s/%s (%s), not %s/%s", agent, view.DesiredState, view.CurrentState, view.Note, desired, current)
+		b.t.Errorf("%s is %s/%s (%s), want %s/%s", agent, view.DesiredState, view.CurrentState, view.Note, desired, current)
 	}
 	if s := b.disk.state(agent); s.DesiredState != desired || s.CurrentState != current {
-		b.t.Errorf("the file of %s says %s/%s, not %s/%s", agent, s.DesiredState, s.CurrentState, desired, current)
+		b.t.Errorf("the file of %s says %s/%s, want %s/%s", agent, s.DesiredState, s.CurrentState, desired, current)
 	}
 	return view
 }
 
-// history returns the journal's changes.
+// history returns all changes of the journal.
 func (b *bubble) history() []journal.Change {
 	b.t.Helper()
 	var all []journal.Change
@@ -222,7 +222,7 @@ func (b *bubble) history() []journal.Change {
 	return all
 }
 
-// rows lists the rows that one entity, or all, took.
+// rows lists the rows of one entity, or of all.
 func (b *bubble) rows(entity string) string {
 	var rows []string
 	for _, ch := range b.history() {
@@ -249,18 +249,18 @@ func (b *bubble) replayed() *team.Team {
 }
 
 // logBook keeps log lines.
-type logBook struct {
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *logBook) Write(b []byte) (int, error) {
+func (l *logBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-func (l *logBook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -268,6 +268,6 @@ func (l *logBook) String() string {
 
 var (
 	_ seam.Files   = (*fakeFiles)(nil)
-	_ seam.Host    = seat{}
+	_ seam.Host    = hostHandle{}
 	_ seam.Process = (*fakeProc)(nil)
 )

@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// circleYAML configures two script agents in one channel.
-const circleYAML = `
+// channelYAML configures two script agents in one channel.
+const channelYAML = `
 version: 1
 turnConfig: {defaultTimeoutSeconds: 30}
 agents:
@@ -30,8 +30,8 @@ channels:
   reviews: {agents: [ada, bob]}
 `
 
-// talker is a script that records every prompt that it receives, and answers each.
-func talker(answers ...string) string {
+// answeringScript returns a script that records every prompt that it receives, and answers each.
+func answeringScript(answers ...string) string {
 	var b strings.Builder
 	b.WriteString("turn:\n  - repeat:\n      times: 100\n      steps:\n")
 	b.WriteString("        - expect_prompt\n")
@@ -59,7 +59,7 @@ func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.
 	return last
 }
 
-// talk is the whole conversation as lines.
+// talk returns the whole conversation of a channel as lines.
 func (w *world) talk(name string) string {
 	w.t.Helper()
 	page, err := w.engine.ChannelEntries(context.Background(), name, view.EntryQuery{Limit: 500, Moves: true})
@@ -94,7 +94,7 @@ func (w *world) connected(channel string, agents ...string) {
 	})
 }
 
-// ledger is what an agent recorded of its prompts.
+// ledger returns what an agent recorded of its prompts.
 func (w *world) ledger(agent string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.dir, agent, "ledger"))
@@ -110,8 +110,8 @@ func parked(v view.ChannelView) bool { return v.Holder == "" && v.Parked != "" }
 // rounds are used.
 func TestAgentsTalk(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, circleYAML, map[string]string{
-		"ada.yaml": talker(`say: "I have read it. TURN_COMPLETE"`), "bob.yaml": talker(`say: "So have I. TURN_COMPLETE"`),
+	w := newWorld(t, channelYAML, map[string]string{
+		"ada.yaml": answeringScript(`say: "I have read it. TURN_COMPLETE"`), "bob.yaml": answeringScript(`say: "So have I. TURN_COMPLETE"`),
 	})
 	w.connected("reviews", "ada", "bob")
 	spoken := w.say("reviews", "please review", "")
@@ -123,12 +123,12 @@ func TestAgentsTalk(t *testing.T) {
 		t.Errorf("the channel is %+v, last %+v", v, v.Last)
 	}
 	for agent, other := range map[string]string{"ada": "So have I.", "bob": "I have read it."} {
-		told := w.ledger(agent)
-		if n := strings.Count(told, "Channel reviews, turn "); n != 3 {
-			t.Errorf("%s was told %d turns:\n%s", agent, n, told)
+		prompts := w.ledger(agent)
+		if n := strings.Count(prompts, "Channel reviews, turn "); n != 3 {
+			t.Errorf("%s received %d turns:\n%s", agent, n, prompts)
 		}
-		if strings.Count(told, other) < 2 || strings.Count(told, "> please review") != 1 {
-			t.Errorf("%s was told:\n%s", agent, told)
+		if strings.Count(prompts, other) < 2 || strings.Count(prompts, "> please review") != 1 {
+			t.Errorf("%s received:\n%s", agent, prompts)
 		}
 		if view := w.until(agent, "it listens", func(v view.AgentView) bool { return v.Session != nil }); view.Session.ID != agent+"-1" || view.Session.For != team.ForChannels || view.Turn["reviews"] != "QUEUED" {
 			t.Errorf("%s is %+v, session %+v", agent, view, view.Session)
@@ -141,30 +141,30 @@ func TestAgentsTalk(t *testing.T) {
 	w.took("channel/reviews", "T2", "T4", "T7", "N6", "M1")
 }
 
-// SPEC T22, T8, T19, T10, T12: an agent passes; one alone rests; one waits and continues.
+// SPEC T22, T8, T19, T10, T12: an agent passes; a single agent rests; an agent waits and continues.
 func TestAgentsPassAndWait(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, strings.Replace(circleYAML, "[ada, bob]", "[ada]", 1), map[string]string{
-		"ada.yaml": talker(
+	w := newWorld(t, strings.Replace(channelYAML, "[ada, bob]", "[ada]", 1), map[string]string{
+		"ada.yaml": answeringScript(
 			`say: "I build it. TURN_WAIT"`,
 			`run: {command: "while [ ! -e go ]; do sleep 0.02; done", quiet: true}`,
 			`say: "It is green."`, `say: TURN_COMPLETE`),
-		"bob.yaml": talker(`say: TURN_PASS`),
+		"bob.yaml": answeringScript(`say: TURN_PASS`),
 	})
 	w.connected("reviews", "ada")
 	w.say("reviews", "is it green?", "")
 	v := w.channel("reviews", "ada waits", func(v view.ChannelView) bool { return v.State == "WAITING" })
 	if v.Why != "I build it." || v.Deadline == nil {
-		t.Errorf("it waits for %q until %v", v.Why, v.Deadline)
+		t.Errorf("the turn waits for %q until %v", v.Why, v.Deadline)
 	}
 	w.write("ada/go", "")
 	v = w.channel("reviews", "ada rests", parked)
 	if got := w.talk("reviews"); !strings.Contains(got, "turn ada: It is green.\n  T8 ada ACTIVE -> IDLE\n") && !strings.Contains(got, "turn ada: It is green.\n") {
-		t.Errorf("it was said:\n%s", got)
+		t.Errorf("messages:\n%s", got)
 	}
 	w.took("channel/reviews", "T10", "T12", "T8")
 	if v.Turn != 1 || strings.Count(w.ledger("ada"), "Channel reviews") != 1 {
-		t.Errorf("it took %d turns, and was told:\n%s", v.Turn, w.ledger("ada"))
+		t.Errorf("the agent had %d turns and received:\n%s", v.Turn, w.ledger("ada"))
 	}
 	if _, err := w.engine.Assign(t.Context(), human, "reviews", "bob"); err != nil {
 		t.Fatal(err)
@@ -173,11 +173,11 @@ func TestAgentsPassAndWait(t *testing.T) {
 	w.channel("reviews", "bob has passed", func(v view.ChannelView) bool { return parked(v) && strings.Contains(w.talk("reviews"), "T22 bob") })
 }
 
-// Seed 003, edge case 1: the agent that has the turn crashes; the next has it at once.
+// Seed 003, edge case 1: the agent that has the turn crashes. The next one gets the turn at once.
 func TestAgentCrashesInItsTurn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, circleYAML, map[string]string{
-		"ada.yaml": talker(`say: "I begin"`, `{crash: SIGKILL}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+	w := newWorld(t, channelYAML, map[string]string{
+		"ada.yaml": answeringScript(`say: "I begin"`, `{crash: SIGKILL}`), "bob.yaml": answeringScript(`say: "I am here. TURN_COMPLETE"`),
 	})
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "")
@@ -195,16 +195,16 @@ func TestAgentCrashesInItsTurn(t *testing.T) {
 	}
 }
 
-// Seed 003, edge case 2: an agent does not complete its turn; its time runs out and its work is
-// stopped. The next agent has the time that it needs, however slow this machine is: the short time
+// Seed 003, edge case 2: an agent does not complete its turn. Its time runs out and its work is
+// stopped. The next agent has enough time, also on a slow machine, because the short time limit
 // ends with a restart as soon as one turn has timed out.
 func TestAgentIsTooSlow(t *testing.T) {
 	t.Parallel()
-	patient := strings.Replace(strings.Replace(circleYAML, "defaultTimeoutSeconds: 30", "defaultTimeoutSeconds: 3600", 1), "agents: [ada, bob]}", "agents: [ada, bob], maxRounds: 1000}", 1)
+	patient := strings.Replace(strings.Replace(channelYAML, "defaultTimeoutSeconds: 30", "defaultTimeoutSeconds: 3600", 1), "agents: [ada, bob]}", "agents: [ada, bob], maxRounds: 1000}", 1)
 	hasty := strings.Replace(patient, "3600", "1", 1)
 	w := newWorld(t, hasty, map[string]string{
-		"ada.yaml": talker(`say: "hm"`, `{run: "[ ! -e patient ] || echo TURN_PASS", says: true}`, `{run: "[ -e patient ] || sleep 600", quiet: true}`),
-		"bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+		"ada.yaml": answeringScript(`say: "hm"`, `{run: "[ ! -e patient ] || echo TURN_PASS", says: true}`, `{run: "[ -e patient ] || sleep 600", quiet: true}`),
+		"bob.yaml": answeringScript(`say: "I am here. TURN_COMPLETE"`),
 	})
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "queue")
@@ -218,15 +218,15 @@ func TestAgentIsTooSlow(t *testing.T) {
 	w.start()
 	w.channel("reviews", "bob has answered", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn bob: I am here.") })
 	if got := w.talk("reviews"); !strings.Contains(got, "⏱️ ada turn timed out") {
-		t.Errorf("it was said:\n%s", got)
+		t.Errorf("messages:\n%s", got)
 	}
 	w.took("channel/reviews", "T9", "T4")
 }
 
-// Seed 003, edge case 3: a person interrupts and is answered first, then the turn continues.
+// Seed 003, edge case 3: a person interrupts and gets an answer first, then the turn continues.
 func TestPersonInterrupts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, circleYAML, map[string]string{
+	w := newWorld(t, channelYAML, map[string]string{
 		"ada.yaml": `
 turn:
   - expect_prompt
@@ -235,7 +235,7 @@ turn:
   - {run: "if [ -e goes ]; then echo 'I am done. TURN_COMPLETE'; elif [ -e asked ]; then echo 'I have stopped.'; else echo 'I begin'; touch began; fi", says: true}
   - {run: "[ -e asked ] || sleep 60", quiet: true}
 steps: [{say: x}]
-`, "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+`, "bob.yaml": answeringScript(`say: "I am here. TURN_COMPLETE"`),
 	})
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "queue")
@@ -249,16 +249,16 @@ steps: [{say: x}]
 		}
 	}
 	if n := strings.Count(w.ledger("ada"), "Channel reviews"); n != 3 {
-		t.Errorf("ada was told %d times:\n%s", n, w.ledger("ada"))
+		t.Errorf("ada received %d prompts:\n%s", n, w.ledger("ada"))
 	}
 }
 
 // SPEC T, mode inject: a message is delivered during an answer.
 func TestPersonInjects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, circleYAML, map[string]string{
-		"ada.yaml": talker(`say: "I begin"`, `expect_prompt`, `{append: ledger, content: "{session} {prompt}\n"}`, `say: "I have heard it. TURN_COMPLETE"`),
-		"bob.yaml": talker(`say: TURN_PASS`),
+	w := newWorld(t, channelYAML, map[string]string{
+		"ada.yaml": answeringScript(`say: "I begin"`, `expect_prompt`, `{append: ledger, content: "{session} {prompt}\n"}`, `say: "I have heard it. TURN_COMPLETE"`),
+		"bob.yaml": answeringScript(`say: TURN_PASS`),
 	})
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "queue")
@@ -267,17 +267,17 @@ func TestPersonInjects(t *testing.T) {
 	w.channel("reviews", "ada has heard it", func(v view.ChannelView) bool {
 		return strings.Contains(w.talk("reviews"), "turn ada: I have heard it.")
 	})
-	if told := w.ledger("ada"); !strings.Contains(told, "a person said something while you have the turn") || !strings.Contains(told, "> mind the tests") {
-		t.Errorf("ada was told:\n%s", told)
+	if prompts := w.ledger("ada"); !strings.Contains(prompts, "a person said something while you have the turn") || !strings.Contains(prompts, "> mind the tests") {
+		t.Errorf("ada received:\n%s", prompts)
 	}
 	w.channel("reviews", "all is answered", func(v view.ChannelView) bool { return len(v.Open) == 0 })
 }
 
-// Seed 003, edge cases 4 to 6: an agent joins a conversation, one leaves it, and all are away.
+// Seed 003, edge cases 4 to 6: an agent joins a conversation, one leaves it, and all disconnect.
 func TestAgentsComeAndGo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, circleYAML, map[string]string{
-		"ada.yaml": talker(`say: "I begin"`, `{hang: it thinks}`), "bob.yaml": talker(`say: "I am here. TURN_COMPLETE"`),
+	w := newWorld(t, channelYAML, map[string]string{
+		"ada.yaml": answeringScript(`say: "I begin"`, `{hang: it thinks}`), "bob.yaml": answeringScript(`say: "I am here. TURN_COMPLETE"`),
 	})
 	ctx := t.Context()
 	w.connected("reviews", "ada", "bob")
@@ -309,7 +309,7 @@ func TestAgentsComeAndGo(t *testing.T) {
 	w.say("reviews", "anybody?", "")
 	v := w.channel("reviews", "nobody is there", func(v view.ChannelView) bool { return v.Parked == "nobody" })
 	if got := w.talk("reviews"); !strings.Contains(got, "⚠️ No agents available in this channel") || len(v.Open) != 1 {
-		t.Errorf("nobody is there, and it was said:\n%s", got)
+		t.Errorf("without agents the messages are:\n%s", got)
 	}
 	if _, err := w.engine.Enable(ctx, human, "bob"); err != nil {
 		t.Fatal(err)
@@ -320,25 +320,25 @@ func TestAgentsComeAndGo(t *testing.T) {
 	w.channel("reviews", "bob has answered that, too", func(v view.ChannelView) bool { return len(v.Open) == 0 })
 	var unknown *team.Unknown
 	if _, err := w.engine.Channel(ctx, "reviewz"); !errors.As(err, &unknown) || unknown.What != "channel" {
-		t.Errorf("a channel that is not: %v", err)
+		t.Errorf("an unknown channel: %v", err)
 	}
 	if _, err := w.engine.AgentReady(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "J3" {
-		t.Errorf("ada says that it is ready: %v", err)
+		t.Errorf("ada reports that it is ready: %v", err)
 	}
 }
 
-// The supervisor restarts again and again during a conversation of real agents: every turn is
-// delivered once and every message is kept once.
+// TestRestartsInAConversation restarts the supervisor again and again during a conversation of real
+// agents. Every turn is delivered once and every message is stored once.
 func TestRestartsInAConversation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, strings.Replace(circleYAML, "reviews: {agents: [ada, bob]}", "reviews: {agents: [ada, bob], maxRounds: 6}", 1), map[string]string{
-		"ada.yaml": talker(`sleep: 60ms`, `say: "ada {i} begins"`, `sleep: 60ms`, `say: "ada {i} ends. TURN_COMPLETE"`),
-		"bob.yaml": talker(`sleep: 60ms`, `say: "bob {i} begins"`, `sleep: 60ms`, `say: "bob {i} ends. TURN_COMPLETE"`),
+	w := newWorld(t, strings.Replace(channelYAML, "reviews: {agents: [ada, bob]}", "reviews: {agents: [ada, bob], maxRounds: 6}", 1), map[string]string{
+		"ada.yaml": answeringScript(`sleep: 60ms`, `say: "ada {i} begins"`, `sleep: 60ms`, `say: "ada {i} ends. TURN_COMPLETE"`),
+		"bob.yaml": answeringScript(`sleep: 60ms`, `say: "bob {i} begins"`, `sleep: 60ms`, `say: "bob {i} ends. TURN_COMPLETE"`),
 	})
 	w.connected("reviews", "ada", "bob")
 	w.say("reviews", "please review", "")
 	for n := range 8 {
-		wait.Pause(time.Duration(31*n%90) * time.Millisecond) // an arbitrary moment in a turn
+		wait.Pause(time.Duration(31*n%90) * time.Millisecond) // a different moment of the turn each time
 		w.stop()
 		w.start()
 		w.channel("reviews", "it is there again", func(view.ChannelView) bool { return true })
@@ -348,29 +348,30 @@ func TestRestartsInAConversation(t *testing.T) {
 		t.Errorf("the channel is %+v\n%s", v, w.talk("reviews"))
 	}
 	for _, agent := range []string{"ada", "bob"} {
-		told := w.ledger(agent)
+		prompts := w.ledger(agent)
 		for n := 1; n <= 12; n++ {
-			if c := strings.Count(told, fmt.Sprintf("Channel reviews, turn %d:", n)); c > 1 {
-				t.Errorf("%s was told turn %d %d times", agent, n, c)
+			if c := strings.Count(prompts, fmt.Sprintf("Channel reviews, turn %d:", n)); c > 1 {
+				t.Errorf("%s received turn %d %d times", agent, n, c)
 			}
 		}
-		if c := strings.Count(told, "it is your turn to speak"); c != 6 {
-			t.Errorf("%s was told %d turns", agent, c)
+		if c := strings.Count(prompts, "it is your turn to speak"); c != 6 {
+			t.Errorf("%s received %d turns", agent, c)
 		}
 		said := w.talk("reviews")
 		for n := 1; n <= 6; n++ {
 			for _, what := range []string{"begins", "ends."} {
 				if c := strings.Count(said, fmt.Sprintf("%s %d %s", agent, n, what)); c != 1 {
-					t.Errorf("%s %d %s stands there %d times", agent, n, what, c)
+					t.Errorf("%s %d %s occurs %d times", agent, n, what, c)
 				}
 			}
 		}
 	}
 }
 
-// An agent whose program takes no input receives each turn in a new session; what a person says
-// during its turn it receives at the turn's end (SPEC, Turn, decided pairs).
-func TestDeafAgentsTalk(t *testing.T) {
+// TestAgentsWithoutInputTalk checks an agent whose program takes no input. It receives each turn in
+// a new session. A person's message during its turn is delivered at the turn's end (SPEC, Turn,
+// decided pairs).
+func TestAgentsWithoutInputTalk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `
 version: 1
@@ -390,11 +391,11 @@ channels:
 	w.write("ada/go", "")
 	w.channel("reviews", "all is answered", func(v view.ChannelView) bool { return parked(v) && len(v.Open) == 0 })
 	if got := w.talk("reviews"); !strings.Contains(got, "turn ada: I am in reviews, turn 1.\n") || !strings.Contains(got, "T22 bob") {
-		t.Errorf("it was said:\n%s", got)
+		t.Errorf("messages:\n%s", got)
 	}
-	for agent, told := range map[string]string{"ada": w.ledger("ada"), "bob": w.ledger("bob")} {
-		if strings.Count(told, "> mind the tests") != 1 || strings.Count(told, "> please review") != 1 {
-			t.Errorf("%s was told:\n%s", agent, told)
+	for agent, prompts := range map[string]string{"ada": w.ledger("ada"), "bob": w.ledger("bob")} {
+		if strings.Count(prompts, "> mind the tests") != 1 || strings.Count(prompts, "> please review") != 1 {
+			t.Errorf("%s received:\n%s", agent, prompts)
 		}
 	}
 }

@@ -65,10 +65,10 @@ func (w *world) sessions() []view.PastSession {
 	return why.Sessions
 }
 
-// gated is a command that waits for the file go, so that the test decides when it ends.
+// gated is a command that runs until the file go exists, so that the test decides when it ends.
 const gated = `echo begun; until [ -e ../go ]; do sleep 0.01; done; echo done`
 
-// SPEC C1, C3, C8: a one-shot, from the first content of the file to the last.
+// SPEC C1, C3, C8: a one-shot run, from the first content of the file to the last.
 func TestRunOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -79,7 +79,7 @@ func TestRunOnce(t *testing.T) {
 	w.write("go", "")
 	w.until("coder", "it rests", idle)
 	if state := w.fileSays("pause again", says("pause", "pause")); state.SetBy != "agent" {
-		t.Errorf("setBy is %q: it was the agent's side that wrote pause", state.SetBy)
+		t.Errorf("setBy is %q, want the agent's side, which wrote pause", state.SetBy)
 	}
 	w.took("control/coder", "C1", "C3", "C8")
 	w.took("session/coder", "J1", "S1", "S4")
@@ -119,7 +119,7 @@ func (w *world) output(session string) string {
 	return text.String()
 }
 
-// SPEC C2, C5, C6, C11: sessions follow each other, and a stop cuts none short.
+// SPEC C2, C5, C6, C11: sessions follow each other, and a pause interrupts none.
 func TestContinuous(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -145,10 +145,10 @@ func TestFailures(t *testing.T) {
 	w.command("coder", "continuous")
 	a := w.until("coder", "it has given up", func(a view.AgentView) bool { return idle(a) && a.DesiredState == "pause" })
 	if !strings.Contains(a.Note, "3 sessions failed in a row") || a.SetBy != control.ByFairlead {
-		t.Errorf("the note does not say why, or who set it: %q, %q", a.Note, a.SetBy)
+		t.Errorf("the note lacks the reason or the author: %q, %q", a.Note, a.SetBy)
 	}
 	if n := len(w.sessions()); n != 3 {
-		t.Errorf("%d sessions, not 3", n)
+		t.Errorf("%d sessions, want 3", n)
 	}
 	w.command("coder", "run_once")
 	a = w.until("coder", "the one-shot has failed", func(a view.AgentView) bool { return idle(a) && len(w.sessions()) == 4 })
@@ -223,9 +223,9 @@ func TestHold(t *testing.T) {
 	w.took("control/coder", "C18")
 }
 
-// SPEC C14: a stop lets the session finish; the desired state stays, and the next start follows it
+// SPEC C14: a stop lets the session finish. The desired state stays, and the next start follows it
 // (C15).
-func TestStopKeepsTheWish(t *testing.T) {
+func TestStopKeepsTheDesiredState(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
@@ -238,7 +238,7 @@ func TestStopKeepsTheWish(t *testing.T) {
 	select {
 	case <-w.engine.Stopped():
 	case <-time.After(waitMax):
-		t.Fatal("the stop was never complete")
+		t.Fatal("the stop did not complete")
 	}
 	if s := w.file("coder"); s.DesiredState != "continuous" || s.CurrentState != "pause" {
 		t.Errorf("the file says %s and %s", s.DesiredState, s.CurrentState)
@@ -255,7 +255,7 @@ func TestAdoption(t *testing.T) {
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "run_once")
 	pid := w.until("coder", "it runs", running).Session.PID
-	w.stop() // the daemon is gone; the agent is not
+	w.stop() // the daemon has stopped; the agent still runs
 	w.start()
 	if a := w.until("coder", "it is found", running); a.Session.PID != pid || a.Session.ID != "coder-1" {
 		t.Errorf("another process was found: %+v", a.Session)
@@ -273,8 +273,8 @@ func TestAdoption(t *testing.T) {
 	w.took("session/coder", "S2")
 }
 
-// The desired state is checked last: what was written into the file while no daemon ran takes
-// effect before anything starts, and a paused agent stays paused.
+// TestPauseWhileDown checks that the desired state is checked last: a file that was written while
+// no daemon ran takes effect before a session starts, and a paused agent stays paused.
 func TestPauseWhileDown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -293,7 +293,7 @@ func TestPauseWhileDown(t *testing.T) {
 	}
 }
 
-// foreign edits agent_state.json as the seed's program does: read, change, truncate, write.
+// foreign edits agent_state.json as the program of seed 000 does: read, change, truncate, write.
 func (w *world) foreign(edit func(*agentfile.State)) {
 	w.t.Helper()
 	path := w.path("coder/agent_state.json")
@@ -312,7 +312,7 @@ func (w *world) foreign(edit func(*agentfile.State)) {
 	}
 }
 
-// SPEC X10: a pause that a person ordered is not lifted by the file, and the file says so again.
+// SPEC X10: the file does not lift a pause that a person ordered, and is corrected.
 func TestFileLiftsNoOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -322,7 +322,7 @@ func TestFileLiftsNoOrder(t *testing.T) {
 		w.foreign(func(s *agentfile.State) { s.DesiredState, s.SetBy, s.Note = "continuous", by, "started by "+by })
 		s := w.fileSays("pause again", func(s agentfile.State) bool { return s.DesiredState == "pause" && s.Note == "no reason given" })
 		if s.SetBy != "human" {
-			t.Errorf("it says that %q paused it", s.SetBy)
+			t.Errorf("the author of the pause is %q", s.SetBy)
 		}
 	}
 	if n := len(w.sessions()); n != 0 {
@@ -335,8 +335,8 @@ func TestFileLiftsNoOrder(t *testing.T) {
 	w.until("coder", "it rests", idle)
 }
 
-// An order to a foreign agent that has never reported leaves a file with all five fields: a reader
-// that follows seed 000 resets any other file to pause.
+// TestFirstOrderWritesAllFields checks that an order to a foreign agent that has never reported
+// writes all five fields. A reader that follows seed 000 resets any other file to pause.
 func TestFirstOrderWritesAllFields(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(agentYAML(gated), "driver:", "loop: foreign\n    driver:", 1), nil)
@@ -347,7 +347,7 @@ func TestFirstOrderWritesAllFields(t *testing.T) {
 	}
 }
 
-// A foreign Mission Control: SPEC C3 by file, C22, X7, C13, C12, C21.
+// TestForeignWriters checks writes of another program: SPEC C3 by file, C22, X7, C13, C12, C21.
 func TestForeignWriters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -371,7 +371,7 @@ func TestForeignWriters(t *testing.T) {
 	}
 	s := w.fileSays("run_once", says("run_once", "run_once"))
 	if len(s.Extra) != 1 || s.Extra[0].Name != "colour" || s.Note != "from elsewhere" {
-		t.Errorf("what the other program wrote was not kept: %+v", s)
+		t.Errorf("the other program's fields were not kept: %+v", s)
 	}
 
 	w.foreign(func(s *agentfile.State) { s.CurrentState = "pause" })
@@ -382,7 +382,7 @@ func TestForeignWriters(t *testing.T) {
 	w.foreign(func(s *agentfile.State) { s.DesiredState = "turbo" })
 	s = w.fileSays("turbo, and a note", func(s agentfile.State) bool { return strings.Contains(s.Note, "turbo") })
 	if s.DesiredState != "turbo" || s.CurrentState != "pause" {
-		t.Errorf("an unknown wish was not left as written: %+v", s)
+		t.Errorf("an unknown desired state was changed: %+v", s)
 	}
 
 	if err := os.WriteFile(w.path("coder/agent_state.json"), []byte(`{"desired_state": contin`), 0o644); err != nil {
@@ -401,11 +401,11 @@ func TestForeignWriters(t *testing.T) {
 	w.fileSays("pause, written anew", says("pause", "pause"))
 	w.took("control/coder", "C3", "C22", "C13", "C12", "C21")
 	if n := len(w.sessions()); n != 1 {
-		t.Errorf("%d sessions, not 1", n)
+		t.Errorf("%d sessions, want 1", n)
 	}
 }
 
-// SPEC X4: a command that makes no sense is refused with a reason and changes nothing.
+// SPEC X4: an impossible command is refused with a reason and changes nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)
@@ -416,6 +416,6 @@ func TestRefusals(t *testing.T) {
 	_, err = w.engine.Command(context.Background(), human, "coder", "turbo", "")
 	var refusal *machine.Refusal
 	if !errors.As(err, &refusal) || refusal.Row != "C13" {
-		t.Errorf("an unknown wish: %v", err)
+		t.Errorf("an unknown desired state: %v", err)
 	}
 }

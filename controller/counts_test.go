@@ -14,7 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// What the loop allocates, appends and changes for an operation, without callers and disk.
+// TestCountsOfLoop counts the allocations, appends and changes of the loop for an operation,
+// without callers and disk.
 func TestCountsOfLoop(t *testing.T) { //nolint:paralleltest // other tests would allocate meanwhile
 	if testsize.Race {
 		t.Skip("the race detector changes what is allocated")
@@ -23,7 +24,7 @@ func TestCountsOfLoop(t *testing.T) { //nolint:paralleltest // other tests would
 		e, next := made(t)
 		to := e.Journal().(*discardJournal) //nolint:forcetypeassert // still has made it
 		for _, size := range []int{1, loop.BatchMax} {
-			runs := max(10, loop.BatchMax/size) // each agent or channel once: the least of them is the same in every run
+			runs := max(10, loop.BatchMax/size) // each agent or channel once; the minimum is the same in every run
 			batch := make([]loop.Request, size)
 			n := 0
 			step := func() {
@@ -35,20 +36,21 @@ func TestCountsOfLoop(t *testing.T) { //nolint:paralleltest // other tests would
 					t.Fatal(err)
 				}
 			}
-			for range 2 * loop.BatchMax / size { // what is made once for each agent or channel is there
+			for range 2 * loop.BatchMax / size { // first create the data that exists once for each agent or channel
 				step()
 			}
 			appends, head := to.appends, e.Head()
 			allocs := counts.Allocations(runs, step)
 			name := fmt.Sprintf("%s, %d at once: ", what, size)
-			counts.Within(t, name+"allocations", allocs, 2) // maps of the team grow now and then; one more for each of 256 commands is 3.7 %
+			counts.Within(t, name+"allocations", allocs, 2) // maps of the team grow sometimes; one more for each of 256 commands is 3.7 %
 			counts.Check(t, name+"appends", (to.appends-appends)/runs)
 			counts.Check(t, name+"changes each", int(e.Head()-head)/size/runs)
 		}
 	}
 }
 
-// How often the journal is appended to, each time with one sync, from an order or a flip of a file to its effect.
+// TestCountsOfAppends counts the appends, each with one sync, from an order or a change of a file
+// to its effect.
 func TestCountsOfAppends(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -72,13 +74,13 @@ func TestCountsOfAppends(t *testing.T) {
 			counts.Check(t, what+": changes", len(b.history())-changes)
 			appends, changes = b.faults.Appends(), len(b.history())
 		}
-		b.disk.wish("coder", "continuous", "from another program", time.Now())
+		b.disk.writeDesired("coder", "continuous", "from another program", time.Now())
 		b.after(time.Second)
 		if s := b.disk.state("coder"); s.CurrentState != "continuous" {
 			t.Fatalf("%+v", s)
 		}
 		did("a flip in the file, until its session runs and the file has the answer")
-		b.disk.wish("coder", "pause", "from another program", time.Now())
+		b.disk.writeDesired("coder", "pause", "from another program", time.Now())
 		b.settle()
 		b.host.session(b.host.running()[0]).tell()
 		b.after(time.Second)

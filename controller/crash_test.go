@@ -20,41 +20,41 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// cut says when an engine dies: at its last act, done or not.
+// cut says at which act an engine crashes, and whether that act was done.
 type cut struct {
 	last   int
 	undone bool
 }
 
-// alive brings an engine to life again where it has died.
-func (b *bubble) alive() {
+// restartIfDead opens the next engine after a crash.
+func (b *bubble) restartIfDead() {
 	b.t.Helper()
 	b.settle()
-	if b.engine != nil && !b.fate.isDead() {
+	if b.engine != nil && !b.crashPoint.isDead() {
 		return
 	}
-	b.bury()
+	b.discardEngine()
 	b.start()
 }
 
-// bury takes a dead engine away.
-func (b *bubble) bury() {
+// discardEngine waits for a crashed engine and removes it.
+func (b *bubble) discardEngine() {
 	if b.engine == nil {
 		return
 	}
 	b.crashed = true
 	b.cancel()
-	<-b.ran // whatever it says: it is dead
+	<-b.ran // its result does not matter after a crash
 	b.files.close()
 	b.engine = nil
 }
 
-// insist gives an order until it is known to be taken, as a person would: after a crash one
-// looks first whether it was. Each order has a note of its own.
-func (b *bubble) insist(agent, desired, note string) {
+// retryCommand repeats a command until it is known to be accepted. As a person does after a crash,
+// it first checks whether it was. Each command has its own note.
+func (b *bubble) retryCommand(agent, desired, note string) {
 	b.t.Helper()
 	for range 3 {
-		b.alive()
+		b.restartIfDead()
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), note) }) {
 			return
 		}
@@ -62,10 +62,10 @@ func (b *bubble) insist(agent, desired, note string) {
 			return
 		}
 	}
-	b.t.Errorf("%s %s was never taken", agent, desired)
+	b.t.Errorf("%s %s was never accepted", agent, desired)
 }
 
-// crashScenario is a day in a team's life, whatever happens to its engine.
+// crashScenario plays a day with orders by file and API, independent of crashes.
 func crashScenario(b *bubble) {
 	t := b.t
 	b.host.play = func(s *fakeSession) {
@@ -79,24 +79,24 @@ func crashScenario(b *bubble) {
 		s.say("stop ok")
 	}
 	pass := func(d time.Duration) {
-		for range 4 { // a death in between is noticed
+		for range 4 { // a crash in between must be noticed
 			b.after(d / 4)
-			b.alive()
+			b.restartIfDead()
 		}
 	}
-	b.insist("coder", "run_once", "first order")
+	b.retryCommand("coder", "run_once", "first order")
 	pass(20 * time.Second)
 
-	b.alive()
-	b.disk.wish("pm", "continuous", "by file", time.Now())
+	b.restartIfDead()
+	b.disk.writeDesired("pm", "continuous", "by file", time.Now())
 	pass(25 * time.Second)
-	b.disk.wish("pm", "pause", "enough", time.Now())
+	b.disk.writeDesired("pm", "pause", "enough", time.Now())
 	paused := time.Now()
 	pass(20 * time.Second)
 
 	hold := func(on bool) {
 		for range 3 {
-			b.alive()
+			b.restartIfDead()
 			if _, err := b.engine.Hold(t.Context(), human, on, ""); err == nil {
 				return
 			}
@@ -104,21 +104,21 @@ func crashScenario(b *bubble) {
 	}
 	hold(true)
 	held := time.Now()
-	b.insist("coder", "run_once", "second order")
+	b.retryCommand("coder", "run_once", "second order")
 	pass(20 * time.Second)
 	released := time.Now()
 	hold(false)
 	pass(20 * time.Second)
 
-	b.insist("flaky", "continuous", "third order")
+	b.retryCommand("flaky", "continuous", "third order")
 	pass(40 * time.Second)
-	b.insist("flaky", "pause", "fourth order")
+	b.retryCommand("flaky", "pause", "fourth order")
 	pass(20 * time.Second)
 	for range 3 {
-		b.alive()
+		b.restartIfDead()
 		if b.engine.Stop(t.Context(), human, false) == nil {
 			b.settle()
-			if !b.fate.isDead() {
+			if !b.crashPoint.isDead() {
 				break
 			}
 		}
@@ -132,7 +132,7 @@ func crashScenario(b *bubble) {
 	for _, id := range b.host.order {
 		s := b.host.session(id)
 		if agentIn(id) == "pm" && s.start.After(paused) {
-			t.Errorf("%s was started %v after pause stood in the file", id, s.start.Sub(paused))
+			t.Errorf("%s was started %v after the file said pause", id, s.start.Sub(paused))
 		}
 		if s.start.After(held) && s.start.Before(released) {
 			t.Errorf("%s was started while the team was held", id)
@@ -149,8 +149,8 @@ func crashScenario(b *bubble) {
 	}
 }
 
-// agree checks what must hold whenever nothing is under way.
-func (b *bubble) agree() {
+// checkConsistent checks what must hold whenever the engine is idle.
+func (b *bubble) checkConsistent() {
 	t := b.t
 	t.Helper()
 	if err := b.engineTeamIsReplayed(); err != nil {
@@ -167,8 +167,8 @@ func (b *bubble) agree() {
 		switch s := b.host.session(id); {
 		case a.Session != nil && a.Session.ID == id:
 		case !s.isOver():
-			t.Errorf("%s runs, and nobody knows", id)
-		case !s.acked && !b.crashed: // lost with a crash it costs nothing: the end is in the journal
+			t.Errorf("%s runs and is not in the journal", id)
+		case !s.acked && !b.crashed: // an acknowledgement lost in a crash is harmless, because the end is in the journal
 			t.Errorf("the end of %s was not acknowledged", id)
 		}
 	}
@@ -181,12 +181,12 @@ func (b *bubble) agree() {
 		}
 		file := all.File(a)
 		if got := b.disk.state(name); got.DesiredState != file.Desired || got.CurrentState != file.Current || strings.TrimPrefix(got.Note, "no reason given") != file.Note {
-			t.Errorf("the file of %s says %+v, and the journal %+v", name, got, file)
+			t.Errorf("the file of %s says %+v, but the journal %+v", name, got, file)
 		}
 	}
 }
 
-// engineTeamIsReplayed: the team in memory is what the journal tells.
+// engineTeamIsReplayed checks that the team in memory equals the replayed one.
 func (b *bubble) engineTeamIsReplayed() error {
 	if b.engine == nil {
 		return nil
@@ -199,18 +199,19 @@ func (b *bubble) engineTeamIsReplayed() error {
 	}); err != nil {
 		return err
 	}
-	told, err := json.Marshal(b.replayed())
+	replayed, err := json.Marshal(b.replayed())
 	if err != nil {
 		return err
 	}
-	if string(live) != string(told) || head != uint64(len(b.history())) {
-		return fmt.Errorf("the journal (%d) tells another story than the engine (%d):\n%s\n%s", len(b.history()), head, told, live)
+	if string(live) != string(replayed) || head != uint64(len(b.history())) {
+		return fmt.Errorf("the replay of the journal (%d) differs from the engine (%d):\n%s\n%s", len(b.history()), head, replayed, live)
 	}
 	return nil
 }
 
-// The engine crashes at every single action, before or after it was done: nothing is started twice,
-// nothing is lost, no desired state is forgotten, and in the end the files are correct.
+// TestCrashAtEveryStep crashes the engine at every act, before or after the act was done. No
+// session starts twice, no order and no desired state is lost, and in the end the files are
+// correct.
 func TestCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -219,23 +220,23 @@ func TestCrashAtEveryStep(t *testing.T) {
 			b := newBubble(t, dir, "coder", "pm", "flaky")
 			defer b.end()
 			b.open(c.last, c.undone)
-			first := b.fate
+			first := b.crashPoint
 			b.run()
 			crashScenario(b)
-			b.agree()
+			b.checkConsistent()
 			acts = first.count()
 		})
 		return acts
 	}
 	acts := play(t, cut{})
 	if acts < 60 {
-		t.Fatalf("only %d acts: the scenario does nothing", acts)
+		t.Fatalf("only %d acts; the scenario must do more", acts)
 	}
 	t.Logf("%d acts", acts)
 	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })
 }
 
-// randomSeeds is how many random days a test plays.
+// randomSeeds returns the number of random days that a test plays.
 func randomSeeds() uint64 {
 	switch {
 	case testsize.Long():
@@ -246,8 +247,8 @@ func randomSeeds() uint64 {
 	return 200
 }
 
-// everyCut plays a scenario once for each end of the engine in it: with FAIRLEAD_LONG=ci before
-// and after each act, else and with the race detector before one act and after the next.
+// everyCut plays a scenario once for each crash in it: with FAIRLEAD_LONG=ci before and after each
+// act; otherwise, and with the race detector, before one act and after the next.
 func everyCut(t *testing.T, acts int, play func(t *testing.T, c cut)) {
 	t.Helper()
 	half := testsize.Race || !testsize.CI()
@@ -261,8 +262,8 @@ func everyCut(t *testing.T, acts int, play func(t *testing.T, c cut)) {
 	}
 }
 
-// Random orders over everything that can happen. A failing day is played again with
-// -run 'TestRandomDays/seed=7$'.
+// TestRandomDays applies random orders, writes and faults. To repeat a run: -run
+// 'TestRandomDays/seed=7$'.
 func TestRandomDays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -278,7 +279,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 	defer b.end()
 	b.agent("pm").CleanupEvery = 2
 	b.agent("coder").Limits.Session = 30 * time.Second
-	lengths := make([]time.Duration, 512) // chosen here: sessions live in goroutines of their own
+	lengths := make([]time.Duration, 512) // chosen here, because sessions run in their own goroutines
 	for i := range lengths {
 		lengths[i] = time.Duration(rnd.IntN(60_000)) * time.Millisecond
 	}
@@ -300,8 +301,8 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 	agents := []string{"coder", "pm", "flaky"}
 	words := []string{"continuous", "pause", "run_once", "run_cleanup"}
 	for range 40 {
-		if b.engine == nil || b.fate.isDead() {
-			b.bury()
+		if b.engine == nil || b.crashPoint.isDead() {
+			b.discardEngine()
 			last := 0
 			if rnd.IntN(2) == 0 {
 				last = 1 + rnd.IntN(60)
@@ -316,10 +317,10 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 		case 0, 1, 2:
 			_, _ = b.engine.Command(t.Context(), human, agent, word, "")
 		case 3, 4:
-			b.disk.wish(agent, word, "by file", time.Now())
+			b.disk.writeDesired(agent, word, "by file", time.Now())
 		case 5:
 			s := b.disk.state(agent)
-			s.CurrentState = word // not his to write
+			s.CurrentState = word // a loop of Fairlead owns this field
 			b.disk.put(agent, s.Render())
 		case 6:
 			b.disk.put(agent, []byte(`{"desired_state": contin`))
@@ -341,20 +342,20 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 		}
 		b.settle()
 	}
-	b.alive()
-	// All agents must stop: the latest desired state applies, whatever came before.
+	b.restartIfDead()
+	// All agents must stop: the latest desired state applies, regardless of earlier ones.
 	for range 3 {
-		b.alive()
+		b.restartIfDead()
 		if _, err := b.engine.Hold(t.Context(), human, false, ""); err == nil {
 			break
 		}
 	}
-	b.alive()
+	b.restartIfDead()
 	for _, agent := range agents {
-		b.disk.wish(agent, agentfile.Pause, "good night", time.Now().Add(time.Second))
+		b.disk.writeDesired(agent, agentfile.Pause, "good night", time.Now().Add(time.Second))
 	}
 	b.after(5 * time.Minute)
-	b.alive()
+	b.restartIfDead()
 	b.after(5 * time.Minute)
 	for _, agent := range agents {
 		if s := b.disk.state(agent); s.DesiredState != control.WordPause || s.CurrentState != control.WordPause {
@@ -364,5 +365,5 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 	if ids := b.host.running(); len(ids) > 0 {
 		t.Errorf("still running: %v", ids)
 	}
-	b.agree()
+	b.checkConsistent()
 }

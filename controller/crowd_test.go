@@ -18,22 +18,22 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// throng is a thousand channels with eight foreign agents each, under random load: people speak in
-// all modes, agents answer, pass, wait, fall silent, come too late and disappear, and the
-// engine dies again and again. Its book is kept by hand: what was taken is in the journal
-// once, what was not is there once or not at all. Shorter sizes have fewer
-// channels; FAIRLEAD_LONG=1 has the thousand, three times, and takes some minutes.
-type throng struct {
+// crowd is a thousand channels with eight foreign agents each, under random load. People post in
+// all modes. Agents answer, pass, wait, fall silent, answer too late and disappear. The engine
+// crashes again and again. Its records are kept independently: a confirmed message is in the
+// journal once, and another one once or not at all. Shorter sizes have fewer channels;
+// FAIRLEAD_LONG=1 plays the thousand three times and takes some minutes.
+type crowd struct {
 	*bubble
 	rnd      *rand.Rand
 	channels []string
 	agents   []string
-	said     map[string]bool // text → it was taken
-	n        int             // texts so far
+	said     map[string]bool // text → it was confirmed
+	n        int             // number of texts so far
 	deaths   int
 }
 
-// TestCrowd: no promise of the channels is broken, and no message is lost or doubled.
+// TestCrowd checks that no promise of the channels is broken and no message is lost or doubled.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	seeds, size := uint64(1), 150
@@ -57,8 +57,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-func newCrowd(t *testing.T, dir string, rnd *rand.Rand, size int) *throng {
-	c := &throng{bubble: newBubble(t, dir), rnd: rnd, said: map[string]bool{}}
+func newCrowd(t *testing.T, dir string, rnd *rand.Rand, size int) *crowd {
+	c := &crowd{bubble: newBubble(t, dir), rnd: rnd, said: map[string]bool{}}
 	for i := range max(16, size/5) {
 		name := fmt.Sprint("a", i)
 		c.agents = append(c.agents, name)
@@ -84,40 +84,40 @@ func newCrowd(t *testing.T, dir string, rnd *rand.Rand, size int) *throng {
 	return c
 }
 
-func (c *throng) any(list []string) string { return list[c.rnd.IntN(len(list))] }
+func (c *crowd) any(list []string) string { return list[c.rnd.IntN(len(list))] }
 
-func (c *throng) text() string {
+func (c *crowd) text() string {
 	c.n++
 	return fmt.Sprint("words ", c.n)
 }
 
-// took records whether a text was accepted: an engine that crashed may have accepted it or not.
-func (c *throng) took(text string, err error) {
+// took records whether a message was confirmed. A crashed engine may have accepted it or not.
+func (c *crowd) took(text string, err error) {
 	if err == nil {
 		c.said[text] = true
 	}
 }
 
-// alive opens the next engine where the last one has died.
-func (c *throng) alive() {
-	if c.engine != nil && !c.fate.isDead() {
+// restartIfDead opens the next engine after a crash.
+func (c *crowd) restartIfDead() {
+	if c.engine != nil && !c.crashPoint.isDead() {
 		return
 	}
 	if c.engine != nil {
 		c.deaths++
 	}
-	c.bury()
+	c.discardEngine()
 	c.open(60+c.rnd.IntN(8*len(c.channels)), c.rnd.IntN(2) == 0)
 	c.run()
 	c.settle()
 }
 
-func (c *throng) load(things int) {
+func (c *crowd) load(things int) {
 	for n := range things {
-		c.alive()
-		if n == things/2 { // none reports that it is alive: all count as gone and must be invited again
+		c.restartIfDead()
+		if n == things/2 { // none sends heartbeats: all count as disconnected and must be assigned again
 			c.after(35 * time.Second)
-			c.askIn()
+			c.assignAgain()
 		}
 		ctx, channel, agent := c.t.Context(), c.any(c.channels), c.any(c.agents)
 		switch c.rnd.IntN(40) {
@@ -151,24 +151,24 @@ func (c *throng) load(things int) {
 	}
 }
 
-// askIn assigns everybody to his channels again who has left them.
-func (c *throng) askIn() {
+// assignAgain assigns all agents to their channels again.
+func (c *crowd) assignAgain() {
 	ctx := c.t.Context()
 	for _, agent := range c.agents {
 		_, _ = c.engine.AgentReady(ctx, agent)
 	}
 	for _, channel := range c.conf.Channels {
 		for _, agent := range channel.Agents {
-			_, _ = c.engine.Assign(ctx, human, channel.Name, agent) // that he stands there already is an answer
+			_, _ = c.engine.Assign(ctx, human, channel.Name, agent) // an error says that it is assigned already
 		}
 	}
 }
 
-// acts is an agent that fetches what it is to be told, and does something about it.
-func (c *throng) acts(agent string, sloppy bool) {
+// acts makes an agent fetch its pending actions and answer them.
+func (c *crowd) acts(agent string, sloppy bool) {
 	ctx := c.t.Context()
 	if _, err := c.engine.AgentReady(ctx, agent); err != nil {
-		return // the engine is dead, or it is ready already
+		return // the engine has crashed, or the agent is ready already
 	}
 	_ = c.engine.AgentBeat(ctx, agent)
 	errands, err := c.engine.AgentActions(ctx, agent, 0)
@@ -190,7 +190,7 @@ func (c *throng) acts(agent string, sloppy bool) {
 			_, _ = c.engine.AgentPass(ctx, s.Channel, agent, s.Turn)
 		case 1:
 			_, _ = c.engine.AgentWait(ctx, s.Channel, agent, s.Turn, "a build")
-		case 2: // it says nothing at all
+		case 2: // no message at all
 		default:
 			s.Complete = c.rnd.IntN(2) == 0
 			_, err := c.engine.AgentSaid(ctx, s)
@@ -199,21 +199,21 @@ func (c *throng) acts(agent string, sloppy bool) {
 	}
 }
 
-// speaksLate is an agent that says something under a turn that it has not.
-func (c *throng) speaksLate(channel, agent string) {
+// speaksLate makes an agent post a message under a turn that it does not have.
+func (c *crowd) speaksLate(channel, agent string) {
 	s := view.Speech{Channel: channel, Agent: agent, Turn: uint64(c.rnd.IntN(9)) + 1000, Text: c.text(), Complete: true}
 	_, err := c.engine.AgentSaid(c.t.Context(), s)
 	c.took(s.Text, err)
 }
 
-// settleAll lets all agents answer until none has anything to say.
-func (c *throng) settleAll() {
-	c.alive()
-	c.bury()
+// settleAll lets all agents answer until no action is pending.
+func (c *crowd) settleAll() {
+	c.restartIfDead()
+	c.discardEngine()
 	c.open(0, false)
 	c.run()
 	c.settle()
-	c.askIn()
+	c.assignAgain()
 	for _, channel := range c.channels {
 		text := c.text()
 		_, err := c.engine.Say(c.t.Context(), human, channel, text, "queue")
@@ -227,21 +227,21 @@ func (c *throng) settleAll() {
 	}
 }
 
-// records are what the journal says of all channels, read once from its beginning.
+// records are the contents of the journal for all channels, read once from its beginning.
 type records struct {
-	t       *testing.T
-	texts   map[string]int
-	numbers map[string]uint64                   // channel → of its last message
-	told    map[string]bool                     // channel/turn
-	states  map[string]map[string]channel.State // channel → agent
-	people  map[string]channel.MessageState     // channel/number
-	turns   int
+	t         *testing.T
+	texts     map[string]int
+	numbers   map[string]uint64                   // channel → number of its last message
+	delivered map[string]bool                     // channel/turn → its prompt was delivered
+	states    map[string]map[string]channel.State // channel → agent → state
+	people    map[string]channel.MessageState     // channel/number → state of a person's message
+	turns     int
 }
 
-// audit reads the whole journal and compares it with the book.
-func (c *throng) audit() {
+// audit reads the whole journal and compares it with the records.
+func (c *crowd) audit() {
 	r := &records{
-		t: c.t, texts: map[string]int{}, numbers: map[string]uint64{}, told: map[string]bool{},
+		t: c.t, texts: map[string]int{}, numbers: map[string]uint64{}, delivered: map[string]bool{},
 		states: map[string]map[string]channel.State{}, people: map[string]channel.MessageState{},
 	}
 	history := c.history()
@@ -255,7 +255,7 @@ func (c *throng) audit() {
 	}
 	for text := range c.said {
 		if r.texts[text] == 0 {
-			c.t.Errorf("%q was taken, and is not in the journal", text)
+			c.t.Errorf("%q was confirmed and is not in the journal", text)
 		}
 	}
 	answered := c.unanswered(r.people)
@@ -265,13 +265,13 @@ func (c *throng) audit() {
 		c.t.Error(err)
 	}
 	if c.deaths == 0 || r.turns < 5*len(c.channels) {
-		c.t.Error("the load is none")
+		c.t.Error("the load had no effect")
 	}
 }
 
 // unanswered finds messages of people that no agent has answered although one could, and counts the
 // others.
-func (c *throng) unanswered(people map[string]channel.MessageState) (answered int) {
+func (c *crowd) unanswered(people map[string]channel.MessageState) (answered int) {
 	for key, state := range people {
 		if state == channel.Answered || state == channel.Lapsed {
 			answered++
@@ -283,14 +283,14 @@ func (c *throng) unanswered(people map[string]channel.MessageState) (answered in
 			c.t.Fatal(err)
 		}
 		if len(view.Queue) > 0 {
-			c.t.Errorf("message %s is %s, and #%s has %v, parked: %q (%s)", key, state, channel, view.Queue, view.Parked, view.Why)
+			c.t.Errorf("message %s is %s, but #%s has %v, parked: %q (%s)", key, state, channel, view.Queue, view.Parked, view.Why)
 		}
 	}
 	return answered
 }
 
-// read takes one change in: each thing said has the next number, a turn is told once, a message
-// that is answered stays so, and one agent at most has the turn.
+// read records one change and checks it: each message has the next number, a turn is delivered
+// once, an answered message stays answered, and at most one agent has the turn.
 func (r *records) read(rec journal.Change) {
 	ch, err := loop.ChangeOf(rec)
 	if err != nil {
@@ -309,15 +309,15 @@ func (r *records) read(rec journal.Change) {
 	}
 	if rec.Trigger == string(channel.TellTurn) {
 		key := fmt.Sprint(channelName, "/", set.Body.Head.Turn)
-		if r.told[key] {
-			r.t.Fatalf("turn %s was told twice", key)
+		if r.delivered[key] {
+			r.t.Fatalf("turn %s was delivered twice", key)
 		}
-		r.told[key] = true
+		r.delivered[key] = true
 	}
 	for _, m := range set.Body.Messages {
 		key := fmt.Sprint(channelName, "/", m.N)
 		if was := r.people[key]; was == channel.Answered && m.State != was || was == channel.Lapsed {
-			r.t.Fatalf("message %s was %s, and is %s", key, was, m.State)
+			r.t.Fatalf("message %s changed from %s to %s", key, was, m.State)
 		}
 		r.people[key] = m.State
 	}
@@ -338,7 +338,7 @@ func (r *records) moved(channelName, agent string, rec journal.Change) {
 		}
 	}
 	if holders > 1 {
-		r.t.Fatalf("#%s has %d holders after change %d: %v", channelName, holders, rec.Seq, r.states[channelName])
+		r.t.Fatalf("in #%s %d agents have the turn after change %d: %v", channelName, holders, rec.Seq, r.states[channelName])
 	}
 	if rec.To == string(channel.Active) && rec.From == string(channel.Queued) {
 		r.turns++

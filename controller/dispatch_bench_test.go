@@ -14,11 +14,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// BenchmarkFolderLine measures from another program's order to a session folder, which puts a line there,
-// to the change that a watcher of the engine has, and which is in the journal then; beside that order alone,
-// and beside bare syncs.
+// BenchmarkFolderLine measures the time from another program's order in a dispatch folder, which
+// adds a line there, until a watcher of the engine has the change, which is then in the journal. It
+// is compared with that order alone and with bare syncs.
 func BenchmarkFolderLine(b *testing.B) {
-	e, dir, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [\"true\"], workspace: coder}\n")
+	e, dir, _ := benchEngine(b, "version: 1\nagents:\n  coder: {driver: exec, command: [\"true\"], workspace: coder}\n")
 	ctx := context.Background()
 	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Agents: []dispatch.Description{{Name: "coder", Text: "Use to write scripts"}}}
 	f, _, err := dispatchfolder.Create(filepath.Join(dir, dispatchctl.SessionsFolder, "bench"), setup, dispatchfolder.Options{Repo: dir, Home: dir})
@@ -27,7 +27,7 @@ func BenchmarkFolderLine(b *testing.B) {
 	}
 	by := dispatchfolder.Actor{Kind: "human", ID: "bench"}
 	entity := "dispatch/" + f.Name()
-	// Its folder is watched from its first line on.
+	// A folder is watched from its first line on.
 	awaitRow := func(after uint64, row string) time.Time {
 		for ch, err := range e.Changes(ctx, after, entity) {
 			if err != nil {

@@ -19,26 +19,26 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// pokedSessions are real folders of which a test says itself that they moved: a watch does not belong
-// into a bubble.
-type pokedSessions struct{ *dispatchctl.SessionFolders }
+// notifiedSessions are real dispatch folders. The test notifies of changes, because a file watch
+// does not work in a bubble.
+type notifiedSessions struct{ *dispatchctl.SessionFolders }
 
-func newPoked(repo string) pokedSessions {
-	return pokedSessions{&dispatchctl.SessionFolders{Repo: repo, Changed: make(chan struct{}, 1)}}
+func newNotifiedSessions(repo string) notifiedSessions {
+	return notifiedSessions{&dispatchctl.SessionFolders{Repo: repo, Changed: make(chan struct{}, 1)}}
 }
 
-// hostSessions has a bubble's agents work for session folders of its repository.
-func (b *bubble) hostSessions(dir string) pokedSessions {
+// hostSessions makes a bubble's agents work for dispatch folders of its repository.
+func (b *bubble) hostSessions(dir string) notifiedSessions {
 	b.driver.talks = true
 	b.conf.Dir, b.conf.Dispatch = dir, config.Dispatch{Main: "coordinator", Sandbox: config.SandboxOff}
-	s := newPoked(dir)
+	s := newNotifiedSessions(dir)
 	b.sessions = s
 	return s
 }
 
-// mortalDoor has the engine die at what it tells a folder, too.
-func (b *bubble) mortalDoor() {
-	fate := b.fate
+// crashOnFolderWrite makes the engine crash also at writes into a folder.
+func (b *bubble) crashOnFolderWrite() {
+	fate := b.crashPoint
 	b.engine.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Dispatch, err error) {
 		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.ThroughDoor(f, by, in) })
 		if dead != nil {
@@ -48,8 +48,8 @@ func (b *bubble) mortalDoor() {
 	}
 }
 
-// clerk plays the agents: it knows by what it is told what it has to do.
-func clerk(s *fakeSession) {
+// playAgent plays an agent. Its prompt determines its answer.
+func playAgent(s *fakeSession) {
 	text, _, ok := s.next(time.Hour)
 	if !ok {
 		return
@@ -84,17 +84,17 @@ func clerk(s *fakeSession) {
 	}
 }
 
-// dayOfSessions is a session with four inputs, whatever happens to the engine meanwhile.
-func dayOfSessions(b *bubble, s pokedSessions, f *dispatchfolder.Folder) {
-	b.host.play = clerk
+// dispatchScenario plays a dispatch with four inputs, independent of crashes.
+func dispatchScenario(b *bubble, s notifiedSessions, f *dispatchfolder.Folder) {
+	b.host.play = playAgent
 	pass := func() {
 		for range 8 {
 			s.Say()
 			b.after(2 * time.Second)
-			b.alive()
+			b.restartIfDead()
 		}
 	}
-	b.alive()
+	b.restartIfDead()
 	tell := func(text, agent string) {
 		in := dispatch.UserInput{Text: text}
 		if agent != "" {
@@ -111,8 +111,8 @@ func dayOfSessions(b *bubble, s pokedSessions, f *dispatchfolder.Folder) {
 	tell("this one you delegate it", "")
 }
 
-// The engine crashes at every action of a day of dispatch: every input is answered once, no agent is
-// started or told anything twice, and the journal and the folder agree.
+// TestHostedCrashAtEveryStep crashes the engine at every act of a dispatch. Every input is answered
+// once, no agent is started or receives a prompt twice, and the journal and the folder agree.
 func TestHostedCrashAtEveryStep(t *testing.T) {
 	play := func(t *testing.T, dir string, c cut) (acts int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -121,11 +121,11 @@ func TestHostedCrashAtEveryStep(t *testing.T) {
 			s := b.hostSessions(dir)
 			f := beginSession(t, dir, dispatch.Interactive)
 			b.open(c.last, c.undone)
-			b.mortalDoor()
-			first := b.fate
+			b.crashOnFolderWrite()
+			first := b.crashPoint
 			b.run()
-			dayOfSessions(b, s, f)
-			b.sessionsOnce(f)
+			dispatchScenario(b, s, f)
+			b.checkDispatch(f)
 			acts = first.count()
 		})
 		return acts
@@ -136,7 +136,7 @@ func TestHostedCrashAtEveryStep(t *testing.T) {
 	}
 	t.Logf("%d acts", acts)
 	step := 1
-	if !testsize.Long() { // from act to act it is often the same
+	if !testsize.Long() { // neighboring acts often give the same result
 		step = 19
 		if testsize.CI() && !testsize.Race {
 			step = 7
@@ -149,21 +149,21 @@ func TestHostedCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// sessionsOnce holds that a day went as it should, and that it is written down once.
-func (b *bubble) sessionsOnce(f *dispatchfolder.Folder) {
+// checkDispatch checks the results of the dispatch, and that each is stored once.
+func (b *bubble) checkDispatch(f *dispatchfolder.Folder) {
 	t := b.t
 	t.Helper()
-	b.alive()
+	b.restartIfDead()
 	now, err := f.Session()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now.Open != nil || now.Made != 4 || now.Denied != 1 {
-		t.Errorf("in the end the session is %+v, open %+v", now.Now, now.Open)
+		t.Errorf("in the end the dispatch is %+v, open %+v", now.Now, now.Open)
 	}
 	for agent, want := range map[string]int{"coordinator": 3, "engineer": 4, "reviewer": 1} {
 		if n := b.host.startsOf(agent); n != want {
-			t.Errorf("%s was started %d times, not %d", agent, n, want)
+			t.Errorf("%s was started %d times, want %d", agent, n, want)
 		}
 	}
 	said := map[int]map[string]int{
@@ -179,7 +179,7 @@ func (b *bubble) sessionsOnce(f *dispatchfolder.Folder) {
 		}
 		for word, want := range words {
 			if got := strings.Count(string(text), word); got != want {
-				t.Errorf("conversation %d says %q %d times, not %d:\n%s", n, word, got, want, text)
+				t.Errorf("conversation %d has %q %d times, want %d:\n%s", n, word, got, want, text)
 			}
 		}
 	}
@@ -187,14 +187,15 @@ func (b *bubble) sessionsOnce(f *dispatchfolder.Folder) {
 	if err != nil || strings.Count(string(index), "\n") != 4 {
 		t.Errorf("messages.jsonl says %q, %v", index, err)
 	}
-	b.sameAsFolder(f)
+	b.checkFolder(f)
 }
 
-// sameAsFolder holds that the journal has the folder's lines, each once, and says the same of the session.
-func (b *bubble) sameAsFolder(f *dispatchfolder.Folder) {
+// checkFolder checks that the journal has each line of the folder once, and that both give the same
+// dispatch.
+func (b *bubble) checkFolder(f *dispatchfolder.Folder) {
 	t := b.t
 	t.Helper()
-	b.sessions.(pokedSessions).Say()
+	b.sessions.(notifiedSessions).Say()
 	b.settle()
 	lines, end, err := f.Lines(0)
 	if err != nil {
@@ -220,6 +221,6 @@ func (b *bubble) sameAsFolder(f *dispatchfolder.Folder) {
 	}
 	is := b.replayed().Dispatches[f.Name()]
 	if is == nil || is.Read != end || is.State.Phase != lines[len(lines)-1].Change.Body.Now.Phase || len(is.Ends) != 0 {
-		t.Errorf("the journal tells %+v", is)
+		t.Errorf("the replayed dispatch is %+v", is)
 	}
 }

@@ -38,7 +38,7 @@ steps:
       else: [{say: "Good."}]
 `
 
-// denial is a tool call that was not allowed, as the folder has it, and what was done instead.
+// denial is a denied tool call as the folder stores it, and what was done instead.
 type denial struct {
 	Denied  dispatch.Denied
 	Instead string // the next transition of the conversation
@@ -73,7 +73,7 @@ func judgedWorld(t *testing.T) func(text string, n int) (string, view.FolderView
 	f := w.session(dispatch.Orchestrator)
 	return func(text string, n int) (string, view.FolderView) {
 		t.Helper()
-		in := dispatch.UserInput{Text: text} // no agent's description is compared: MAIN gets it
+		in := dispatch.UserInput{Text: text} // no agent's description is compared: MAIN gets the input
 		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +86,8 @@ func judgedWorld(t *testing.T) func(text string, n int) (string, view.FolderView
 	}
 }
 
-// What MAIN asks for is answered by the rules (D8, D9): what it may do is allowed, what it may not is denied
-// with who could do it, and recorded, and what was done instead stands beside it.
+// D8, D9: the rules answer what MAIN asks for. An allowed call proceeds. A denied call is recorded
+// with the agent that could make it and with what was done instead.
 func TestMainIsJudgedWhenItAsks(t *testing.T) {
 	t.Parallel()
 	tell := judgedWorld(t)
@@ -106,23 +106,24 @@ func TestMainIsJudgedWhenItAsks(t *testing.T) {
 	}
 }
 
-// What MAIN does without asking is recorded, and its round ends with an error. If MAIN's program
-// does not report the call, the check of the disk afterwards finds it.
-func TestMainGoesPastTheRules(t *testing.T) {
+// TestMainBreaksTheRules checks that what MAIN does without asking is recorded, and that its round
+// ends with an error. If MAIN's program does not report the call, the check of the disk afterwards
+// finds it.
+func TestMainBreaksTheRules(t *testing.T) {
 	t.Parallel()
 	tell := judgedWorld(t)
 	dialogue, view := tell("just do it", 1)
 	denials := denialsIn(t, view.Path)
 	holds(t, "the dialogue", dialogue, "MAIN was denied", "did not ask", "not undone")
 	if strings.Contains(dialogue, "I did it.") {
-		t.Errorf("its round went on:\n%s", dialogue)
+		t.Errorf("the round continued:\n%s", dialogue)
 	}
 	if len(denials) == 0 || !strings.Contains(denials[0].Denied.Reason, "it did not ask first") {
 		t.Errorf("the denials are %+v", denials)
 	}
 }
 
-// secretMain runs as MAIN a program that does not report what it does.
+// secretMain runs a program as MAIN that does not report what it does.
 func secretMain(t *testing.T, box string) (*world, string, view.FolderView) {
 	t.Helper()
 	yaml := strings.Replace(sessionYAML, "sandbox: off", "sandbox: "+box, 1)
@@ -138,14 +139,15 @@ func secretMain(t *testing.T, box string) (*world, string, view.FolderView) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(f.Workspace(1), "note.md")); err != nil {
-		t.Errorf("its own outputs it could not write: %v\n%s", err, dialogue)
+		t.Errorf("its own outputs were not writable: %v\n%s", err, dialogue)
 	}
 	holds(t, "the dialogue", dialogue, "I did nothing.")
 	return w, dialogue, view
 }
 
-// Without a sandbox, the check of the disk afterwards finds changes that were not reported.
-func TestMainIsLookedAfter(t *testing.T) {
+// TestMainIsCheckedAfterwards checks that, without a sandbox, the check of the disk afterwards
+// finds changes that were not reported.
+func TestMainIsCheckedAfterwards(t *testing.T) {
 	t.Parallel()
 	_, _, view := secretMain(t, "off")
 	denials := denialsIn(t, view.Path)
@@ -157,7 +159,8 @@ func TestMainIsLookedAfter(t *testing.T) {
 	}
 }
 
-// In a sandbox what slips past everything else cannot write (DESIGN, MAIN's sandbox), and why says so.
+// TestMainInItsSandbox checks that the sandbox denies a write that the rules did not see (DESIGN,
+// MAIN's sandbox), and that why reports it.
 func TestMainInItsSandbox(t *testing.T) {
 	t.Parallel()
 	if _, why := sandbox.Supported(); why != "" {
@@ -178,7 +181,8 @@ func TestMainInItsSandbox(t *testing.T) {
 	holds(t, "why", string(text), "it is held by the sandbox", "Landlock")
 }
 
-// One answer among those that are offered: once before always, and none that is not understood.
+// TestOptionFor checks which of the offered options is chosen: once before always, and none of an
+// unknown kind.
 func TestOptionFor(t *testing.T) {
 	t.Parallel()
 	all := []driver.Option{{ID: "1", Kind: "allow_always"}, {ID: "2", Kind: "reject_always"}, {ID: "3", Kind: "allow_once"}, {ID: "4", Kind: "reject_once"}, {ID: "5", Kind: "allow"}}
@@ -190,12 +194,12 @@ func TestOptionFor(t *testing.T) {
 		{all, true, "3"}, {all, false, "4"}, {all[:2], true, "1"}, {all[:2], false, "2"}, {all[4:], true, ""}, {all[:1], false, ""}, {nil, true, ""},
 	} {
 		if got, found := listen.OptionFor(c.options, c.allow); got != c.want || found != (c.want != "") {
-			t.Errorf("of %+v with %v: %q", c.options, c.allow, got)
+			t.Errorf("the option of %+v for %v is %q", c.options, c.allow, got)
 		}
 	}
 }
 
-// A tool call is read out of what the programs say that there are.
+// TestCallOf checks how tool calls are read from a program's questions.
 func TestCallOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ tool, raw, text, want string }{
@@ -211,12 +215,13 @@ func TestCallOf(t *testing.T) {
 	} {
 		call := listen.CallOf(driver.Fact{Tool: c.tool, Text: c.text, Raw: json.RawMessage(c.raw)})
 		if got := call.Tool + " " + string(call.Input); got != c.want {
-			t.Errorf("%s %s is read as %s, not %s", c.tool, c.raw, got, c.want)
+			t.Errorf("%s %s is read as %s, want %s", c.tool, c.raw, got, c.want)
 		}
 	}
 }
 
-// What changed is found by name; a workspace that is too large is not looked at, and that is said.
+// TestLookAtTree checks that changed files are found by name, and that a workspace over the limit
+// is skipped with a report.
 func TestLookAtTree(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -256,7 +261,8 @@ func TestLookAtTree(t *testing.T) {
 	}
 }
 
-// Whatever an agent says behind the tag, and whatever its program calls a tool: it is read, or said to be none.
+// FuzzWorkWords checks that arbitrary text after a tag, and arbitrary tool calls, are read or
+// reported as invalid.
 func FuzzWorkWords(f *testing.F) {
 	for _, seed := range []string{
 		`{"to":"engineer","task":"write it"}`, `{"to":"","task":"x"}`, `{"to":7}`, `{"task":"x"} more`, `{"args":{"command":"ls"}}`,
@@ -276,9 +282,9 @@ func FuzzWorkWords(f *testing.F) {
 	})
 }
 
-// If a call is truncated, it cannot be known to be harmless: MAIN is denied it, even if the visible
-// part would be allowed. A truncated file content does not matter, because only the path decides who
-// may write.
+// TestMainAsksForWhatIsCut checks that MAIN is denied a truncated call, because it cannot be known
+// to be harmless, also if the visible part is allowed. Truncated file content does not matter,
+// because only the path is judged.
 func TestMainAsksForWhatIsCut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -297,9 +303,9 @@ func TestMainAsksForWhatIsCut(t *testing.T) {
 		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), dispatch.UserInput{Text: "please write notes.md", Named: []string{"notes.md"}}); err != nil {
 			t.Fatal(err)
 		}
-		b.sessions.(pokedSessions).Say()
+		b.sessions.(notifiedSessions).Say()
 		b.after(10 * time.Second)
-		b.told(r, "coordinator-1", "yes", "no", "yes")
+		b.checkReceived(r, "coordinator-1", "yes", "no", "yes")
 		if all := denialsIn(t, f.Path()); len(all) != 1 || !strings.Contains(all[0].Denied.Reason, "too long to be judged") {
 			t.Errorf("the denials are %+v", all)
 		}

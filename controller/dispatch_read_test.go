@@ -19,20 +19,20 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// inFolders plays a test with session folders in a bubble.
-func inFolders(t *testing.T, test func(t *testing.T, b *bubble, s pokedSessions, dir string)) {
+// inFolders runs a test with dispatch folders in a bubble.
+func inFolders(t *testing.T, test func(t *testing.T, b *bubble, s notifiedSessions, dir string)) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble(t, dir, "coordinator", "engineer", "reviewer")
 		defer b.end()
 		s := b.hostSessions(dir)
-		b.host.play = clerk
+		b.host.play = playAgent
 		test(t, b, s, dir)
 	})
 }
 
-// ofCLI begins a session of which the command line alone tells.
+// ofCLI begins a dispatch that only the command line serves.
 func ofCLI(t *testing.T, repo, path string) *dispatchfolder.Folder {
 	t.Helper()
 	setup := dispatch.Setup{Mode: dispatch.Orchestrator, Agents: []dispatch.Description{{Name: "engineer", Text: "Use to write Python scripts"}}}
@@ -54,7 +54,7 @@ func do(t *testing.T, f *dispatchfolder.Folder, ins ...dispatch.Input) {
 
 func (b *bubble) folderIs(name string) *team.Dispatch {
 	b.t.Helper()
-	b.sessions.(pokedSessions).Say()
+	b.sessions.(notifiedSessions).Say()
 	b.settle()
 	f := b.replayed().Dispatches[name]
 	if f == nil {
@@ -63,24 +63,25 @@ func (b *bubble) folderIs(name string) *team.Dispatch {
 	return f
 }
 
-// Everything that anybody writes into a folder is in the journal, once: what was there before the daemon,
-// what comes while it is up and while it is down, and what other programs write by the seed's words.
-func TestFolderIsTakenIn(t *testing.T) {
-	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+// TestFolderIsImported checks that every line in a folder is in the journal once: lines from before
+// the daemon's start, lines that are added while it runs or is stopped, and lines of other programs
+// in the format of the seed.
+func TestFolderIsImported(t *testing.T) {
+	inFolders(t, func(t *testing.T, b *bubble, s notifiedSessions, dir string) {
 		f := ofCLI(t, dir, filepath.Join(dir, dispatchctl.SessionsFolder, "20261121_100000"))
 		do(t, f, dispatch.UserInput{Text: "before"})
 		b.start()
-		b.sameAsFolder(f)
+		b.checkFolder(f)
 		do(t, f, dispatch.Respond{Text: "yes"}, dispatch.UserInput{Text: "meanwhile"})
-		b.sameAsFolder(f)
+		b.checkFolder(f)
 		if err := b.stop(); err != nil {
 			t.Fatal(err)
 		}
 		do(t, f, dispatch.Respond{Text: "yes"})
 		b.start()
-		b.sameAsFolder(f)
+		b.checkFolder(f)
 		if n := len(b.host.running()); n > 0 {
-			t.Errorf("%d agents were started for a session that has no host", n)
+			t.Errorf("%d agents were started for a dispatch without a host", n)
 		}
 
 		line := `{"timestamp": "2026-11-21T10:00:00", "type": "transition", "state": "engineer", "trigger": "by hand", "previous": "MAIN"}` + "\n"
@@ -90,7 +91,7 @@ func TestFolderIsTakenIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer file.Close()
-		for _, part := range []string{line[:20], line[20:]} { // in two halves
+		for _, part := range []string{line[:20], line[20:]} { // written in two halves
 			if _, err := file.WriteString(part); err != nil {
 				t.Fatal(err)
 			}
@@ -106,28 +107,29 @@ func TestFolderIsTakenIn(t *testing.T) {
 	})
 }
 
-// A history that was replaced or cut is read anew, and said; one that is gone is gone, and may come back.
+// TestFolderIsReplaced checks that a replaced or truncated history is read again with a report, and
+// that a removed folder disappears and can return.
 func TestFolderIsReplaced(t *testing.T) {
-	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+	inFolders(t, func(t *testing.T, b *bubble, s notifiedSessions, dir string) {
 		path := filepath.Join(dir, dispatchctl.SessionsFolder, "20261121_100000")
 		f := ofCLI(t, dir, path)
 		do(t, f, dispatch.UserInput{Text: "one"}, dispatch.Respond{Text: "yes"}, dispatch.UserInput{Text: "two"})
 		b.start()
 		if is := b.folderIs(f.Name()); is.State.Made != 2 {
-			t.Fatalf("taken in: %+v", is.State.Now)
+			t.Fatalf("imported: %+v", is.State.Now)
 		}
 		if err := os.Rename(path, path+".away"); err != nil {
 			t.Fatal(err)
 		}
 		if is := b.folderIs(f.Name()); !is.Gone {
-			t.Error("a folder that went is still there")
+			t.Error("a removed folder is still listed")
 		}
 		if err := os.Rename(path+".away", path); err != nil {
 			t.Fatal(err)
 		}
 		do(t, f, dispatch.Respond{Text: "yes"})
 		if is := b.folderIs(f.Name()); is.Gone || is.State.Open != nil {
-			t.Errorf("a folder that came back is %+v", is)
+			t.Errorf("a restored folder is %+v", is)
 		}
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
@@ -135,22 +137,23 @@ func TestFolderIsReplaced(t *testing.T) {
 		b.after(time.Second)
 		f = ofCLI(t, dir, path)
 		if is := b.folderIs(f.Name()); is.Gone || is.State.Made != 0 || is.State.Phase != dispatch.Ready {
-			t.Errorf("another session in its place is %+v", is.State.Now)
+			t.Errorf("another dispatch in the same folder is %+v", is.State.Now)
 		}
 		if !strings.Contains(b.logged.String(), "read anew") {
-			t.Error("nobody was told that it was replaced")
+			t.Error("the replacement was not reported")
 		}
 	})
 }
 
-// Two folders of one name, one of them elsewhere, are two sessions, and their names stay.
+// TestFolderNames checks that two folders of one name in different places are two dispatches, and
+// that their names do not change.
 func TestFolderNames(t *testing.T) {
-	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+	inFolders(t, func(t *testing.T, b *bubble, s notifiedSessions, dir string) {
 		one := ofCLI(t, dir, filepath.Join(dir, dispatchctl.SessionsFolder, "same"))
 		two := ofCLI(t, dir, filepath.Join(dir, "elsewhere", "same"))
 		strange := ofCLI(t, dir, filepath.Join(dir, dispatchctl.SessionsFolder, "with space"))
 		b.start()
-		b.sessions.(pokedSessions).Say()
+		b.sessions.(notifiedSessions).Say()
 		b.settle()
 		paths := map[string]string{}
 		for name, f := range b.replayed().Dispatches {
@@ -165,7 +168,7 @@ func TestFolderNames(t *testing.T) {
 		do(t, one, dispatch.UserInput{Text: "one"})
 		do(t, two, dispatch.UserInput{Text: "two"}, dispatch.Respond{Text: "yes"})
 		b.start()
-		b.sessions.(pokedSessions).Say()
+		b.sessions.(notifiedSessions).Say()
 		b.settle()
 		for path, name := range paths {
 			if f := b.replayed().Dispatches[name]; f.Path != path {
@@ -175,7 +178,7 @@ func TestFolderNames(t *testing.T) {
 	})
 }
 
-// The newest folders are followed, and those that we have agents at work for.
+// TestChosenFolders checks that the newest folders are watched, and those for which agents work.
 func TestChosenFolders(t *testing.T) {
 	p := &dispatchctl.FolderPen{E: dispatchctl.New(nil, seam.Options{Log: slogNone()}, nil), Known: map[string]*dispatchctl.PenFolder{}}
 	var paths []string
@@ -186,14 +189,14 @@ func TestChosenFolders(t *testing.T) {
 	p.Known[old] = &dispatchctl.PenFolder{Host: dispatch.Fairlead, Phase: dispatch.Working}
 	chosen := p.Chosen(paths)
 	if len(chosen) != dispatchctl.FoldersMax+1 || !slices.Contains(chosen, old) || slices.Contains(chosen, paths[dispatchctl.FoldersMax]) {
-		t.Errorf("%d are chosen, the last is %s", len(chosen), chosen[len(chosen)-1])
+		t.Errorf("%d folders are chosen, the last is %s", len(chosen), chosen[len(chosen)-1])
 	}
 }
 
-// A held team keeps an input, and says why it waits; what it asks for begins with the release (X8). A message
-// of an inbox stays there as long.
+// X8: a held team keeps an input and says why it waits. The input begins with the release. A
+// message of an inbox also waits until then.
 func TestHostedSessionIsHeld(t *testing.T) {
-	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+	inFolders(t, func(t *testing.T, b *bubble, s notifiedSessions, dir string) {
 		f := beginSession(t, dir, dispatch.Orchestrator)
 		b.start()
 		if _, err := b.engine.Hold(t.Context(), human, true, "lunch"); err != nil {
@@ -207,7 +210,7 @@ func TestHostedSessionIsHeld(t *testing.T) {
 		}
 		view, err := b.engine.Folder(t.Context(), f.Name())
 		if err != nil || !strings.Contains(view.Waits["conv_001/1/0"], "held") {
-			t.Errorf("it waits for %v, %v", view.Waits, err)
+			t.Errorf("the input waits for %v, %v", view.Waits, err)
 		}
 		if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
 			t.Fatal(err)
@@ -219,10 +222,10 @@ func TestHostedSessionIsHeld(t *testing.T) {
 	})
 }
 
-// A session whose process is lost for good ends its conversation as interrupted (D11), and one that is ended by
-// its limit fails with the limit's name (X9).
+// TestHostedWorkIsLostOrOverItsLimit checks that a lost session ends its conversation as
+// interrupted (D11), and that one that reaches its limit fails with the limit's name (X9).
 func TestHostedWorkIsLostOrOverItsLimit(t *testing.T) {
-	inFolders(t, func(t *testing.T, b *bubble, s pokedSessions, dir string) {
+	inFolders(t, func(t *testing.T, b *bubble, s notifiedSessions, dir string) {
 		f := beginSession(t, dir, dispatch.Orchestrator)
 		b.host.play = func(s *fakeSession) {
 			if s.id == "engineer-1" {

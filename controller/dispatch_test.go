@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// A crew for sessions: MAIN answers, the engineer writes, and the one who has no driver is only described.
+// A crew for dispatches: MAIN answers, the engineer writes, and a third agent is described but not
+// configured.
 const sessionYAML = `
 version: 1
 dispatch: {main: coordinator, sandbox: off}
@@ -58,7 +59,7 @@ steps:
 `,
 }
 
-// session begins a session folder in a world's repository.
+// session begins a dispatch folder in a world's repository.
 func (w *world) session(mode dispatch.Mode) *dispatchfolder.Folder {
 	w.t.Helper()
 	return beginSession(w.t, w.dir, mode)
@@ -84,7 +85,7 @@ func beginSession(t *testing.T, repo string, mode dispatch.Mode) *dispatchfolder
 	return f
 }
 
-// tellSession lets a person say something, as the command line does.
+// tellSession adds a person's input, as the command line does.
 func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.Dispatch {
 	t.Helper()
 	s, err := f.Session()
@@ -99,7 +100,7 @@ func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.D
 	return s
 }
 
-// answered waits until a conversation is over, and gives what was recorded of it.
+// answered waits until a conversation has ended, and returns what was recorded of it.
 func (w *world) answered(f *dispatchfolder.Folder, n int) string {
 	w.t.Helper()
 	wait.Value(w.t, fmt.Sprintf("the end of conversation %d", n), f.Session, func(s dispatch.Dispatch) bool {
@@ -121,10 +122,10 @@ func holds(t *testing.T, what, text string, words ...string) {
 	}
 }
 
-// The seed's example with real processes: MAIN answers an input that fits no agent (D2, D7). An
-// agent that fits gets the task, and MAIN gets the result (D3, D4). A failure is reported as (task
-// failed). For an agent that is only described, the answer says so. Each input has its own
-// conversation.
+// TestHostedSession plays the example of seed 002 with real processes. MAIN answers an input that
+// fits no agent (D2, D7). An agent that fits gets the task, and MAIN gets the result (D3, D4). A
+// failure is reported as (task failed). The answer says so if an agent is described but not
+// configured. Each input has its own conversation.
 func TestHostedSession(t *testing.T) {
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Orchestrator)
@@ -157,8 +158,8 @@ func TestHostedSession(t *testing.T) {
 	}
 }
 
-// In mode interactive an agent asks another one for help and gets the result; MAIN gets the final
-// answer (D5).
+// D5: in mode interactive an agent asks another one for help and gets the result; MAIN gets the
+// final answer.
 func TestHostedInteractive(t *testing.T) {
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Interactive)
@@ -167,8 +168,8 @@ func TestHostedInteractive(t *testing.T) {
 	w.took("dispatch/"+f.Name(), "D5")
 }
 
-// In mode response messages are processed one at a time in the order of their names. A message that
-// fits no agent is moved aside (D6).
+// D6: in mode response messages are processed one at a time in the order of their names. A message
+// that fits no agent is moved aside.
 func TestHostedInbox(t *testing.T) {
 	w := newWorld(t, sessionYAML, sessionScripts)
 	f := w.session(dispatch.Response)
@@ -190,7 +191,8 @@ func TestHostedInbox(t *testing.T) {
 	w.took("dispatch/"+f.Name(), "D6")
 }
 
-// An agent works on while the daemon is down: it is adopted, and what it said meanwhile is its result.
+// TestHostedWorkOutlivesTheDaemon checks that an agent that runs while the daemon is stopped is
+// adopted, and that its output from that time is its result.
 func TestHostedWorkOutlivesTheDaemon(t *testing.T) {
 	w := newWorld(t, sessionYAML, map[string]string{
 		"coordinator.yaml": sessionScripts["coordinator.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"],

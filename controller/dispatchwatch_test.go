@@ -11,7 +11,7 @@ import (
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
 )
 
-// makeHistory makes a session folder that has one.
+// makeHistory creates a dispatch folder with a history.
 func makeHistory(t *testing.T, dir, text string, at time.Time) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -40,8 +40,8 @@ func watching(t *testing.T, repo string) *dispatchctl.SessionFolders {
 	return w
 }
 
-// Folders are found below the repository and where they are registered, the newest first; links, files
-// and folders without a history are none.
+// TestSessionFoldersAreFound checks that folders are found below the repository and where they are
+// registered, the newest first. Links, files and folders without a history are ignored.
 func TestSessionFoldersAreFound(t *testing.T) {
 	t.Parallel()
 	repo, far := t.TempDir(), filepath.Join(t.TempDir(), "far")
@@ -70,12 +70,12 @@ func TestSessionFoldersAreFound(t *testing.T) {
 	paths, err := w.Paths()
 	want := []string{filepath.Join(w.Root(), "20261121_110000"), far, filepath.Join(w.Root(), "20261121_100000")}
 	if err != nil || !slices.Equal(paths, want) {
-		t.Fatalf("found %v, %v; not %v", paths, err, want)
+		t.Fatalf("found %v, %v; want %v", paths, err, want)
 	}
 }
 
-// A folder that is made where there was nothing, and a line behind the last one, are news long before
-// anybody looks by himself.
+// TestSessionFolderNews checks that a new folder, and a new line, cause a notification long before
+// the next regular scan.
 func TestSessionFolderNews(t *testing.T) {
 	t.Parallel()
 	repo := t.TempDir()
@@ -85,7 +85,7 @@ func TestSessionFolderNews(t *testing.T) {
 		select {
 		case <-w.News():
 		case <-time.After(waitMax):
-			t.Fatalf("%s was no news", what)
+			t.Fatalf("%s caused no notification", what)
 		}
 		paths, err := w.Paths()
 		if err != nil {
@@ -99,7 +99,7 @@ func TestSessionFolderNews(t *testing.T) {
 	}
 	news("a folder above")
 	makeHistory(t, dir, "{}\n", time.Now())
-	for follows := false; !follows; { // a step down the tree each time
+	for follows := false; !follows; { // one level of the tree at a time
 		news("a new folder")
 		w.Mu.Lock()
 		follows = w.Watched[dir] || w.Notify == nil
@@ -110,7 +110,7 @@ func TestSessionFolderNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	const lines = 12 // one after the other: who only looks every now and then would take half a minute
+	const lines = 12 // one after the other: regular scans alone would take half a minute
 	began := time.Now()
 	for range lines {
 		for len(w.News()) > 0 {
@@ -122,6 +122,6 @@ func TestSessionFolderNews(t *testing.T) {
 		news("a line")
 	}
 	if took := time.Since(began); w.Notify != nil && took > (lines-1)*dispatchctl.SessionsPoll {
-		t.Errorf("%d lines were news after %s", lines, took)
+		t.Errorf("%d lines were notified after %s", lines, took)
 	}
 }

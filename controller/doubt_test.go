@@ -41,7 +41,7 @@ func (w *world) why(agent string) view.WhyView {
 	return why
 }
 
-// shimOf is the process beside an agent.
+// shimOf returns the shim of a session.
 func (w *world) shimOf(session string) int {
 	w.t.Helper()
 	proof, err := w.engine.Proc(session).Evidence(context.Background())
@@ -51,11 +51,11 @@ func (w *world) shimOf(session string) int {
 	return proof.ShimPID
 }
 
-// A stopped shim does not answer: within a second the status is unknown and says why; the badge
-// stays. When the shim continues, the doubt ends.
+// TestStoppedShim checks a stopped shim, which does not answer. Within a second the status is
+// unknown and says why; the badge stays. When the shim continues, the status is known again.
 func TestStoppedShim(t *testing.T) {
 	t.Parallel()
-	if status.EvidenceWait >= time.Second { // each status request asks for at most this long
+	if status.EvidenceWait >= time.Second { // each status request waits at most this long
 		t.Errorf("a shim is given %v to answer", status.EvidenceWait)
 	}
 	w := newWorld(t, agentYAML(gated), nil)
@@ -82,8 +82,8 @@ func TestStoppedShim(t *testing.T) {
 	w.until("coder", "it rests", idle)
 }
 
-// An agent is killed while its shim is stopped: how it ended is unknown, but the status shows that
-// its process is gone.
+// TestDeathBehindAStoppedShim kills an agent while its shim is stopped. How it ended is unknown,
+// but the status shows that its process is gone.
 func TestDeathBehindAStoppedShim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -105,8 +105,8 @@ func TestDeathBehindAStoppedShim(t *testing.T) {
 	}
 }
 
-// A stopped agent is not dead: its silence grows, the status shows that it is stopped, and it
-// continues where it was.
+// TestStoppedAgent checks that a stopped agent does not count as dead. The status shows that it is
+// stopped and for how long it was silent, and the agent continues later.
 func TestStoppedAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -144,7 +144,8 @@ func TestStoppedAgent(t *testing.T) {
 	}
 }
 
-// Every kind of contradiction makes the status unknown and is listed by why.
+// TestContradictions checks that every kind of contradiction makes the status unknown and is listed
+// by why.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*seam.Proof) string{
@@ -192,11 +193,12 @@ func (l liar) Evidence(ctx context.Context) (seam.Proof, error) {
 	return p, err
 }
 
-// While the shim does not answer, it is unknown whether an opened session was started.
+// TestSilentSinceTheStart checks that it is unknown whether an opened session was started while its
+// shim does not answer.
 func TestSilentSinceTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
-		leads(b, "never", twist{first: "run_once"})
+		playUntilCrash(b, "never", situation{first: "run_once"})
 		b.host.adopts.set(func(string) error { return errors.New("it hangs") })
 		b.start()
 		if view := b.view("coder"); !unsure(view) || !strings.Contains(view.Doubt, "it hangs") {
@@ -210,7 +212,7 @@ func TestSilentSinceTheStart(t *testing.T) {
 	})
 }
 
-// A file that cannot be corrected and contradicts the status.
+// TestFileSaysOtherwise checks a file that cannot be corrected and contradicts the status.
 func TestFileSaysOtherwise(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -219,7 +221,7 @@ func TestFileSaysOtherwise(t *testing.T) {
 		}
 		b.start()
 		b.command("coder", "continuous")
-		b.disk.wish("coder", "continuous", "", time.Now())
+		b.disk.writeDesired("coder", "continuous", "", time.Now())
 		b.settle()
 		shown := b.view("coder")
 		if !unsure(shown) || !strings.Contains(shown.Doubt, "says current pause, and the journal continuous") || shown.Badge != view.BadgeRunning {

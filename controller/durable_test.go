@@ -17,12 +17,12 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// SPEC X2: while an append is under way nothing is answered, told, written or started.
+// SPEC X2: during an append no answer, notification, write or start happens.
 func TestNothingBeforeTheAppend(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		var told []journal.Change
+		var notified []journal.Change
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
@@ -30,11 +30,11 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 				if err != nil {
 					return
 				}
-				told = append(told, ch)
+				notified = append(notified, ch)
 			}
 		}()
 		b.settle()
-		told = nil
+		notified = nil
 		writes := b.files.writes
 		file := string(b.disk.text("coder"))
 
@@ -45,30 +45,30 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 			answered <- err
 		}()
 		if batch := <-entered; len(batch) != 2 {
-			t.Errorf("%d changes, not the wish and the session", len(batch))
+			t.Errorf("%d changes, want the desired state and the session", len(batch))
 		}
 		b.after(time.Hour)
 		select {
 		case err := <-answered:
-			t.Errorf("answered before it was durable: %v", err)
+			t.Errorf("answered before the append was durable: %v", err)
 		default:
 		}
-		if len(told) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
-			t.Errorf("told %v, %d writes, %d starts before it was durable", told, b.files.writes-writes, b.host.startsOf("coder"))
+		if len(notified) > 0 || b.files.writes != writes || string(b.disk.text("coder")) != file || b.host.startsOf("coder") > 0 {
+			t.Errorf("notified %v, %d writes, %d starts before the append was durable", notified, b.files.writes-writes, b.host.startsOf("coder"))
 		}
 		release()
 		if err := <-answered; err != nil {
 			t.Error(err)
 		}
 		b.settle()
-		if len(told) < 2 || b.files.writes == writes || b.host.startsOf("coder") != 1 {
-			t.Errorf("told %d, %d writes, %d starts afterwards", len(told), b.files.writes-writes, b.host.startsOf("coder"))
+		if len(notified) < 2 || b.files.writes == writes || b.host.startsOf("coder") != 1 {
+			t.Errorf("notified %d, %d writes, %d starts afterwards", len(notified), b.files.writes-writes, b.host.startsOf("coder"))
 		}
 		b.is("coder", "continuous", "continuous")
 	})
 }
 
-// One sync serves everybody who waits.
+// TestOneAppendForMany checks that one append serves all waiting callers.
 func TestOneAppendForMany(t *testing.T) {
 	t.Parallel()
 	const callers = 100
@@ -96,23 +96,24 @@ func TestOneAppendForMany(t *testing.T) {
 		for range callers {
 			seqs[<-answered] = true
 		}
-		if n := b.faults.Appends() - before; n > 2 { // the first alone, the rest together
+		if n := b.faults.Appends() - before; n > 2 { // the first request alone, the rest together
 			t.Errorf("%d appends for %d callers", n, callers)
 		}
 		if len(seqs) != callers {
-			t.Errorf("%d callers were told %d different sequences", callers, len(seqs))
+			t.Errorf("%d callers received %d different sequence numbers", callers, len(seqs))
 		}
 		b.settle()
 		for seq := range seqs {
 			if got := b.history()[seq-1]; got.Seq != seq || got.Machine != "control" {
-				t.Fatalf("a caller was told %d, which is %+v", seq, got)
+				t.Fatalf("a caller received %d, which is %+v", seq, got)
 			}
 		}
 	})
 }
 
-// A failed append stops the engine with words; everybody who waits is told; nothing starts.
-// The next start goes on from what the journal holds, whether the batch is in it or not.
+// TestFailedAppend checks that a failed append stops the engine with an error, that all waiting
+// callers get the error, and that nothing starts. The next start continues from the journal, with
+// or without the batch.
 func TestFailedAppend(t *testing.T) {
 	t.Parallel()
 	for _, stored := range []bool{false, true} {
@@ -136,18 +137,18 @@ func TestFailedAppend(t *testing.T) {
 				release()
 				err := b.failed()
 				if !errors.Is(err, journaltest.ErrInjected) || !strings.Contains(err.Error(), "fairlead up") {
-					t.Errorf("it stopped with %v", err)
+					t.Errorf("the engine stopped with %v", err)
 				}
 				for range 2 {
 					if err := <-errs; err == nil || !strings.Contains(err.Error(), "no space left") {
-						t.Errorf("somebody who waited was told %v", err)
+						t.Errorf("a waiting caller got %v", err)
 					}
 				}
 				if b.host.startsOf("coder")+b.host.startsOf("pm") > 0 {
-					t.Error("something was started")
+					t.Error("a session was started")
 				}
 				if _, err := b.engine.Command(t.Context(), human, "coder", "pause", ""); !errors.Is(err, loop.ErrClosed) || !strings.Contains(err.Error(), "no space left") {
-					t.Errorf("who comes later is told %v", err)
+					t.Errorf("a later caller got %v", err)
 				}
 				for ch, err := range b.engine.Changes(t.Context(), 1<<40, "") {
 					if !errors.Is(err, loop.ErrClosed) {
@@ -166,14 +167,14 @@ func TestFailedAppend(t *testing.T) {
 					}
 				}
 				if starts := b.host.startsOf("coder") + b.host.startsOf("pm"); starts != taken || (stored && taken == 0) || (!stored && taken != 0) {
-					t.Errorf("%d agents are wanted, and %d were started", taken, starts)
+					t.Errorf("%d agents should run, but %d were started", taken, starts)
 				}
 			})
 		})
 	}
 }
 
-// failed waits until the engine has stopped by itself, and gives why.
+// failed waits until the engine has stopped by itself, and returns its error.
 func (b *bubble) failed() error {
 	b.t.Helper()
 	select {
@@ -181,7 +182,7 @@ func (b *bubble) failed() error {
 		b.cancel()
 		b.files.close()
 		if err == nil {
-			b.t.Fatal("it stopped without a word")
+			b.t.Fatal("the engine stopped without an error")
 		}
 		return err
 	case <-time.After(time.Hour):
@@ -190,31 +191,32 @@ func (b *bubble) failed() error {
 	}
 }
 
-// When another daemon's start is in the journal, this daemon writes no further change about any
-// agent and drives none.
+// TestOvertakenByAnother checks that an engine stops when another daemon's start is in the journal.
+// It writes no further change and starts no agent.
 func TestOvertakenByAnother(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()
-		first, files, fate, cancel, ran := b.engine, b.files, b.fate, b.cancel, b.ran
+		first, files, fate, cancel, ran := b.engine, b.files, b.crashPoint, b.cancel, b.ran
 		b.start()
-		second, files2, fate2, cancel2, ran2 := b.engine, b.files, b.fate, b.cancel, b.ran
+		second, files2, fate2, cancel2, ran2 := b.engine, b.files, b.crashPoint, b.cancel, b.ran
 		_, err := first.Command(t.Context(), human, "pm", "continuous", "")
 		if err == nil || !strings.Contains(err.Error(), "another fairlead") {
-			t.Errorf("the first one answers %v", err)
+			t.Errorf("the first engine answers %v", err)
 		}
-		b.engine, b.files, b.fate, b.cancel, b.ran = first, files, fate, cancel, ran
+		b.engine, b.files, b.crashPoint, b.cancel, b.ran = first, files, fate, cancel, ran
 		if err := b.failed(); !strings.Contains(err.Error(), "another fairlead") {
-			t.Errorf("it stopped with %v", err)
+			t.Errorf("the engine stopped with %v", err)
 		}
-		b.engine, b.files, b.fate, b.cancel, b.ran = second, files2, fate2, cancel2, ran2
+		b.engine, b.files, b.crashPoint, b.cancel, b.ran = second, files2, fate2, cancel2, ran2
 		if n := b.host.startsOf("pm"); n != 0 {
 			t.Errorf("%d starts", n)
 		}
 	})
 }
 
-// A host that says fenced stops the engine, whatever it was asked.
+// TestFenced checks that a refusal by the host as fenced stops the engine, for every kind of
+// request.
 func TestFenced(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"start", "end", "ended", "adopt"} {
@@ -251,7 +253,7 @@ func TestFenced(t *testing.T) {
 				err := b.failed()
 				var fenced *seam.Fenced
 				if !errors.As(err, &fenced) || !strings.Contains(err.Error(), "another fairlead") {
-					t.Errorf("it stopped with %v", err)
+					t.Errorf("the engine stopped with %v", err)
 				}
 				b.engine = nil
 				b.after(time.Hour)
@@ -260,15 +262,15 @@ func TestFenced(t *testing.T) {
 					want = 0
 				}
 				if n := b.host.startsOf("coder"); n != want {
-					t.Errorf("%d starts, not %d", n, want)
+					t.Errorf("%d starts, want %d", n, want)
 				}
 			})
 		})
 	}
 }
 
-// Many files are not written all at once, each with a thread of its own; and those that wait
-// their turn say then what is true then.
+// TestWritersAtATime checks the limit of parallel file writes, and that a delayed write contains
+// the state of its time.
 func TestWritersAtATime(t *testing.T) {
 	t.Parallel()
 	const many = 3 * agents.WritersMax
@@ -298,7 +300,7 @@ func TestWritersAtATime(t *testing.T) {
 		}
 		b.settle()
 		if most != agents.WritersMax {
-			t.Errorf("%d are written at a time, not %d", most, agents.WritersMax)
+			t.Errorf("%d files are written in parallel, want %d", most, agents.WritersMax)
 		}
 		for _, name := range names {
 			b.command(name, "pause")
@@ -314,8 +316,8 @@ func TestWritersAtATime(t *testing.T) {
 	})
 }
 
-// Another program's write is not overwritten before it is in the journal: if its append fails, the
-// next start finds the write in the file.
+// TestForeignWriteOutlivesAFailedAppend checks that another program's write is not overwritten
+// before it is in the journal. If its append fails, the next start finds the write in the file.
 func TestForeignWriteOutlivesAFailedAppend(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -323,15 +325,15 @@ func TestForeignWriteOutlivesAFailedAppend(t *testing.T) {
 		b.settle()
 		gate := make(chan struct{})
 		b.files.writing.set(func(string) error { <-gate; return nil })
-		b.command("coder", "continuous") // its write waits
+		b.command("coder", "continuous") // this causes a write, which waits
 		b.settle()
 		entered, release := b.faults.Hold()
-		b.disk.wish("coder", "run_once", "theirs", time.Now())
+		b.disk.writeDesired("coder", "run_once", "theirs", time.Now())
 		<-entered
-		close(gate) // now ours could go over it
+		close(gate) // now Fairlead's write could replace it
 		b.settle()
 		if text := string(b.disk.text("coder")); !strings.Contains(text, "theirs") {
-			t.Errorf("it was written over: %s", text)
+			t.Errorf("the file was overwritten: %s", text)
 		}
 		b.faults.FailBefore(1)
 		release()

@@ -18,7 +18,7 @@ import (
 // for it with options, with the offset of the line's end as id; "withdraws ASK", "read ID", "conversation ID
 // MODEL [resumed]", "limited SECONDS WHY". All else is text.
 type fakeDriver struct {
-	check   hook // what Check returns
+	check   hook
 	between hook // called between two facts of one line
 	talks   bool // its agents read input
 	plods   bool // but not during an answer

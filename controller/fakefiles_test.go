@@ -14,24 +14,24 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// errDead is what a supervisor receives after its death: nothing that it does has any effect.
+// errDead is the result of every operation of a crashed supervisor.
 var errDead = errors.New("this engine is dead")
 
-// fate counts a supervisor's acts and kills it after a number of them: the last act succeeds
+// crashPoint counts a supervisor's acts and crashes it at one of them. The last act succeeds
 // without an answer, or does not happen.
-type fate struct {
+type crashPoint struct {
 	mu     sync.Mutex
 	acts   []string
-	last   int // 0: it never dies
+	last   int // 0: it never crashes
 	undone bool
 	dead   chan struct{}
 }
 
-func newFate(last int, undone bool) *fate {
-	return &fate{last: last, undone: undone, dead: make(chan struct{})}
+func newCrashPoint(last int, undone bool) *crashPoint {
+	return &crashPoint{last: last, undone: undone, dead: make(chan struct{})}
 }
 
-func (f *fate) isDead() bool {
+func (f *crashPoint) isDead() bool {
 	select {
 	case <-f.dead:
 		return true
@@ -40,9 +40,9 @@ func (f *fate) isDead() bool {
 	}
 }
 
-// act does something unless the supervisor is dead. It does not hold the lock meanwhile, so that a
-// slow act, such as an append, delays nothing else.
-func (f *fate) act(what string, do func()) error {
+// act performs an act unless the supervisor has crashed. It does not hold the lock meanwhile, so
+// that a slow act, such as an append, delays no other one.
+func (f *crashPoint) act(what string, do func()) error {
 	f.mu.Lock()
 	if f.isDead() {
 		f.mu.Unlock()
@@ -64,8 +64,8 @@ func (f *fate) act(what string, do func()) error {
 	return errDead
 }
 
-// die kills the supervisor now.
-func (f *fate) die() {
+// die crashes the supervisor now.
+func (f *crashPoint) die() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.isDead() {
@@ -73,20 +73,20 @@ func (f *fate) die() {
 	}
 }
 
-func (f *fate) count() int {
+func (f *crashPoint) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.acts)
 }
 
-// mortal is a journal that dies with its supervisor.
-type mortal struct {
+// crashingJournal is a journal whose appends are acts of a crashPoint.
+type crashingJournal struct {
 	journal.Journal
-	fate *fate
+	crashPoint *crashPoint
 }
 
-func (m mortal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
-	dead := m.fate.act(fmt.Sprintf("append %d", len(batch)), func() { last, err = m.Journal.Append(ctx, batch, expect...) })
+func (m crashingJournal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
+	dead := m.crashPoint.act(fmt.Sprintf("append %d", len(batch)), func() { last, err = m.Journal.Append(ctx, batch, expect...) })
 	if dead != nil {
 		return 0, dead
 	}
@@ -114,7 +114,7 @@ func (d *fakeDisk) state(agent string) agentfile.State {
 	return s
 }
 
-// put is another program's write; nil deletes.
+// put is another program's write; nil deletes the file.
 func (d *fakeDisk) put(agent string, text []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,8 +128,8 @@ func (d *fakeDisk) put(agent string, text []byte) {
 	}
 }
 
-// Writes a desired state like a foreign Mission Control.
-func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
+// writeDesired writes a desired state, as another program does.
+func (d *fakeDisk) writeDesired(agent, desired, note string, at time.Time) {
 	d.mu.Lock()
 	s, _ := agentfile.Parse(d.files[agent])
 	d.mu.Unlock()
@@ -142,12 +142,12 @@ func (d *fakeDisk) wish(agent, desired, note string, at time.Time) {
 
 // fakeFiles implements agentfile.Files as documented, without a file system.
 type fakeFiles struct {
-	disk *fakeDisk
-	fate *fate
-	seen chan agentfile.Seen
-	wake chan struct{}
-	done chan struct{}
-	ran  sync.WaitGroup
+	disk       *fakeDisk
+	crashPoint *crashPoint
+	seen       chan agentfile.Seen
+	wake       chan struct{}
+	done       chan struct{}
+	ran        sync.WaitGroup
 
 	// Under the disk's lock:
 	seq   uint64
@@ -160,9 +160,9 @@ type fakeFiles struct {
 	writes                   int
 }
 
-func newFakeFiles(disk *fakeDisk, f *fate) *fakeFiles {
+func newFakeFiles(disk *fakeDisk, f *crashPoint) *fakeFiles {
 	w := &fakeFiles{
-		disk: disk, fate: f, seen: make(chan agentfile.Seen), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		disk: disk, crashPoint: f, seen: make(chan agentfile.Seen), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		now: map[string]agentfile.Seen{}, taken: map[string]uint64{},
 	}
 	w.ran.Go(w.handOut)
@@ -240,7 +240,7 @@ func (w *fakeFiles) Add(agent, _ string) error {
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()
 	if _, twice := w.now[agent]; twice {
-		return errors.New("it is watched already")
+		return errors.New("the file is watched already")
 	}
 	w.disk.watch = w
 	w.now[agent] = agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}
@@ -274,7 +274,7 @@ func (w *fakeFiles) Write(_ context.Context, agent string, content []byte, newes
 		return err
 	}
 	var changed error
-	err := w.fate.act("write "+agent+" "+oneLine(content), func() {
+	err := w.crashPoint.act("write "+agent+" "+oneLine(content), func() {
 		w.disk.mu.Lock()
 		defer w.disk.mu.Unlock()
 		s := w.now[agent]

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// fakeHost plays sessions in the test's own process. They outlive the supervisor, as those of real
-// shims do. It remembers all sessions that were ever started.
+// fakeHost runs sessions in the test's own process. They outlive the supervisor, as sessions with
+// real shims do. It keeps all sessions that were ever started.
 type fakeHost struct {
 	mu       sync.Mutex
 	sessions map[string]*fakeSession
@@ -27,8 +27,8 @@ type fakeHost struct {
 	fence    uint64
 	faults   []string // forbidden requests of a supervisor
 
-	play   func(s *fakeSession) // a session's life, in a goroutine of its own; nil: it waits to be ended
-	starts hook                 // called before a start; its error is the answer
+	play   func(s *fakeSession) // runs a session in its own goroutine; nil: the session runs until it is ended
+	starts hook                 // called before a start; its error is the result
 	adopts hook
 	ends   hook // called before a request to end
 	lives  sync.WaitGroup
@@ -38,19 +38,19 @@ func newFakeHost() *fakeHost { return &fakeHost{sessions: map[string]*fakeSessio
 
 // fakeSession is one process.
 type fakeSession struct {
-	id     string
-	kind   driver.Kind
-	resume string // the conversation to resume
-	over   chan struct{}
-	asked  chan struct{} // closed when it was told to end, or its input was closed
-	host   *fakeHost
-	start  time.Time
-	mu     sync.Mutex
-	out    []byte
-	grew   chan struct{}
-	ending seam.Ending
-	acked  bool
-	told   bool
+	id       string
+	kind     driver.Kind
+	resume   string // the conversation to resume
+	over     chan struct{}
+	asked    chan struct{} // closed when it was asked to end, or its input was closed
+	host     *fakeHost
+	start    time.Time
+	mu       sync.Mutex
+	out      []byte
+	grew     chan struct{}
+	ending   seam.Ending
+	acked    bool
+	endAsked bool
 
 	in    []byte        // unread input
 	input int64         // bytes of input, including those read
@@ -59,7 +59,7 @@ type fakeSession struct {
 	typed chan struct{} // closed and replaced with every write
 }
 
-// say writes a line; false: the session is dead.
+// say writes a line. It returns false if the session has ended.
 func (s *fakeSession) say(format string, args ...any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *fakeSession) say(format string, args ...any) bool {
 	return true
 }
 
-// exit ends it, once.
+// exit ends the session once.
 func (s *fakeSession) exit(code int) {
 	s.finish(seam.Ending{Exit: driver.Exit{Code: code, At: time.Now()}})
 }
@@ -97,17 +97,17 @@ func (s *fakeSession) isOver() bool {
 	}
 }
 
-// tell is a request to end.
+// tell asks the session to end.
 func (s *fakeSession) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.told {
-		s.told = true
+	if !s.endAsked {
+		s.endAsked = true
 		close(s.asked)
 	}
 }
 
-// lasts runs for a while, or until it is told to end.
+// lasts runs for a while, or until it is asked to end.
 func (s *fakeSession) lasts(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -119,24 +119,24 @@ func (h *fakeHost) fault(format string, args ...any) {
 	h.faults = append(h.faults, fmt.Sprintf(format, args...))
 }
 
-// seat is the host for one supervisor, with its fate.
-type seat struct {
+// hostHandle is the host for one supervisor, with its crashPoint.
+type hostHandle struct {
 	*fakeHost
-	fate *fate
+	crashPoint *crashPoint
 }
 
-func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
 	if err := h.starts.ask(id); err != nil {
 		return nil, err
 	}
 	var s *fakeSession
 	var refused error
-	err := h.fate.act("start "+id, func() {
+	err := h.crashPoint.act("start "+id, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		switch {
 		case epoch < h.fence:
-			refused = &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+			refused = &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 			return
 		case h.sessions[id] != nil:
 			refused = &seam.AlreadyStarted{Session: id}
@@ -144,7 +144,7 @@ func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.
 		}
 		for other, s := range h.sessions {
 			if agentIn(other) == agentIn(id) && !s.isOver() {
-				h.fault("%s was started beside %s", id, other)
+				h.fault("%s was started while %s runs", id, other)
 			}
 		}
 		s = &fakeSession{
@@ -173,27 +173,27 @@ func (h seat) Start(ctx context.Context, id string, epoch uint64, launch driver.
 	if refused != nil {
 		return nil, refused
 	}
-	return &fakeProc{fakeSession: s, fate: h.fate, epoch: epoch, ctx: ctx}, nil
+	return &fakeProc{fakeSession: s, crashPoint: h.crashPoint, epoch: epoch, ctx: ctx}, nil
 }
 
-func (h seat) Adopt(_ context.Context, id string, epoch uint64) (seam.Process, seam.Found, error) {
+func (h hostHandle) Adopt(_ context.Context, id string, epoch uint64) (seam.Process, seam.Found, error) {
 	if err := h.adopts.ask(id); err != nil {
 		return nil, "", err
 	}
-	if h.fate.isDead() {
+	if h.crashPoint.isDead() {
 		return nil, "", errDead
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if epoch < h.fence {
-		return nil, "", &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+		return nil, "", &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 	}
 	h.fence = epoch
 	s := h.sessions[id]
 	if s == nil {
 		return nil, seam.NeverStarted, nil
 	}
-	p := &fakeProc{fakeSession: s, fate: h.fate, epoch: epoch}
+	p := &fakeProc{fakeSession: s, crashPoint: h.crashPoint, epoch: epoch}
 	switch {
 	case !s.isOver():
 		return p, seam.Running, nil
@@ -204,7 +204,7 @@ func (h seat) Adopt(_ context.Context, id string, epoch uint64) (seam.Process, s
 	}
 }
 
-func (h seat) Output(_ context.Context, id string, offset int64) (io.ReadCloser, error) {
+func (h hostHandle) Output(_ context.Context, id string, offset int64) (io.ReadCloser, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.sessions[id]
@@ -216,9 +216,9 @@ func (h seat) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
 }
 
-func (h seat) Sweep(context.Context) ([]string, error) { return nil, nil }
+func (h hostHandle) Sweep(context.Context) ([]string, error) { return nil, nil }
 
-// hook is a place where a test can intervene. It may be changed while it is called.
+// hook is a function that a test can set, also while it is called.
 type hook struct {
 	mu sync.Mutex
 	f  func(about string) error
@@ -240,7 +240,7 @@ func (h *hook) ask(about string) error {
 	return f(about)
 }
 
-// agentIn is the agent of a session: coder-17 belongs to coder.
+// agentIn returns the agent of a session: coder for coder-17.
 func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }
 
 // startsOf counts the starts of an agent's sessions.
@@ -276,7 +276,7 @@ func (h *fakeHost) running() []string {
 	return ids
 }
 
-// killAll ends all running sessions and waits: a bubble must not be left with goroutines.
+// killAll ends all running sessions and waits for their goroutines, because a bubble requires that.
 func (h *fakeHost) killAll() {
 	h.mu.Lock()
 	for _, s := range h.sessions {
@@ -290,9 +290,9 @@ func (h *fakeHost) killAll() {
 // fakeProc is one supervisor's handle of a session.
 type fakeProc struct {
 	*fakeSession
-	fate  *fate
-	epoch uint64
-	ctx   context.Context
+	crashPoint *crashPoint
+	epoch      uint64
+	ctx        context.Context
 }
 
 func (p *fakeProc) PID() int { return 1000 + len(p.id) }
@@ -311,13 +311,13 @@ func (p *fakeProc) Ended(context.Context) (seam.Ending, error) {
 }
 
 func (p *fakeProc) allowed() error {
-	if p.fate.isDead() {
+	if p.crashPoint.isDead() {
 		return errDead
 	}
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.epoch < p.host.fence {
-		return &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", p.epoch)}
+		return &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", p.epoch)}
 	}
 	return nil
 }
@@ -329,14 +329,14 @@ func (p *fakeProc) End(context.Context, time.Duration) error {
 	if err := p.allowed(); err != nil {
 		return err
 	}
-	return p.fate.act("end "+p.id, p.tell)
+	return p.crashPoint.act("end "+p.id, p.tell)
 }
 
 func (p *fakeProc) Ack(context.Context) error {
 	if err := p.allowed(); err != nil {
 		return err
 	}
-	return p.fate.act("ack "+p.id, func() {
+	return p.crashPoint.act("ack "+p.id, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.acked = true
@@ -359,7 +359,7 @@ func (p *fakeProc) SendAs(_ context.Context, label string, input []byte) error {
 	if p.isOver() {
 		return driver.ErrNoInput
 	}
-	return p.fate.act("type "+p.id+" "+label, func() { p.take(input, label) })
+	return p.crashPoint.act("type "+p.id+" "+label, func() { p.take(input, label) })
 }
 
 func (p *fakeProc) Input() (int64, string) {
@@ -382,7 +382,8 @@ func (s *fakeSession) take(input []byte, label string) {
 	s.typed = make(chan struct{})
 }
 
-// next returns the session's next prompt or cancellation; false: it must end, or the time is over.
+// next returns the session's next prompt or cancellation. It returns false if the session must end
+// or the time is over.
 func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) {
 	late := wait.After(within)
 	for {
@@ -396,7 +397,7 @@ func (s *fakeSession) next(within time.Duration) (text string, cancel, ok bool) 
 		if whole {
 			var order fakeOrder
 			if err := json.Unmarshal(line, &order); err != nil {
-				panic(fmt.Sprintf("%s was told %q: %v", s.id, line, err))
+				panic(fmt.Sprintf("%s received %q: %v", s.id, line, err))
 			}
 			return order.Prompt, order.Cancel, true
 		}

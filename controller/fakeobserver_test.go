@@ -15,8 +15,9 @@ import (
 
 const sheet = `{"desired_state": "run_once", "current_state": "pause", "timestamp": "2026-01-02T03:04:05.678Z", "setBy": "human", "note": "x"}`
 
-// The observer of a dry run sees the same in a workspace as the watch of a start.
-func TestEyesSeeWhatTheWatchSees(t *testing.T) {
+// TestObserverSeesWhatTheWatchSees checks that a dry run reads the same in a workspace as the watch
+// of a start.
+func TestObserverSeesWhatTheWatchSees(t *testing.T) {
 	cases := map[string]func(t *testing.T, dir string){
 		"a file":          func(t *testing.T, dir string) { put(t, dir, agentfile.FileName, sheet) },
 		"no file":         func(*testing.T, string) {},
@@ -44,17 +45,17 @@ func TestEyesSeeWhatTheWatchSees(t *testing.T) {
 			watched, now, werr := watch(ctx, t, dir, len(seen))
 			if err != nil || werr != nil {
 				if err == nil || werr == nil {
-					t.Errorf("the eyes say %v, and the watch %v", err, werr)
+					t.Errorf("the observer returns %v, but the watch %v", err, werr)
 				}
-				return // neither reads it, and both report that
+				return // neither can read it, and both report that
 			}
 			last := seen[len(seen)-1]
 			if last.Kind != now.Kind || last.Sum != now.Sum || last.Ident != now.Ident || last.State.DesiredState != now.State.DesiredState {
-				t.Errorf("the eyes see %+v, and the watch %+v", last, now)
+				t.Errorf("the observer sees %+v, but the watch %+v", last, now)
 			}
 			for i := range len(seen) - 1 {
 				if w := watched[i]; !w.FromSwap || !seen[i].FromSwap || w.Sum != seen[i].Sum || w.Ident != seen[i].Ident {
-					t.Errorf("the eyes see %+v first, and the watch %+v", seen[i], w)
+					t.Errorf("the observer sees %+v first, but the watch %+v", seen[i], w)
 				}
 			}
 		})
@@ -89,13 +90,13 @@ func watch(ctx context.Context, t *testing.T, dir string, most int) (looks []age
 				looks = append(looks, s)
 			}
 		case <-ctx.Done():
-			t.Fatalf("the watch has handed out %d of %d", len(looks), most-1)
+			t.Fatalf("the watch delivered %d of %d", len(looks), most-1)
 		}
 	}
 	select {
 	case s := <-files.Seen():
 		if s.FromSwap && most == 1 {
-			t.Errorf("the watch has handed out more: %+v", s)
+			t.Errorf("the watch delivered more: %+v", s)
 		}
 	case <-time.After(agents.DrainQuiet):
 	}

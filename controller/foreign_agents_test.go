@@ -17,17 +17,17 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Returns the only pending action of a foreign agent.
-func (b *bubble) errand(agent string) view.ActionView {
+// pendingAction returns the only pending action of a foreign agent.
+func (b *bubble) pendingAction(agent string) view.ActionView {
 	b.t.Helper()
 	views, err := b.engine.AgentActions(b.t.Context(), agent, 0)
 	if err != nil || len(views) != 1 {
-		b.t.Fatalf("%s is to be told %+v, %v", agent, views, err)
+		b.t.Fatalf("the pending actions of %s are %+v, %v", agent, views, err)
 	}
 	return views[0]
 }
 
-// foreign makes agents of the bubble join by themselves.
+// foreign makes agents of the bubble foreign.
 func (b *bubble) foreign(agents ...string) {
 	for _, name := range agents {
 		b.agent(name).Loop = config.LoopForeign
@@ -40,12 +40,12 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		ctx := t.Context()
-		b.circle("ada", "bob")
+		b.inOneChannel("ada", "bob")
 		b.foreign("ada", "bob")
 		b.start()
 		var refusal *machine.Refusal
 		if err := b.engine.AgentBeat(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "T1" {
-			t.Errorf("a heartbeat of nobody who is there: %v", err)
+			t.Errorf("a heartbeat of a disconnected agent: %v", err)
 		}
 		for _, name := range []string{"ada", "bob"} {
 			if _, err := b.engine.AgentReady(ctx, name); err != nil {
@@ -56,16 +56,16 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 		var came []view.ActionView
 		waited.Go(func() { came, _ = b.engine.AgentActions(ctx, "ada", time.Minute) })
 		b.after(8 * time.Second)
-		b.insistSaying("please review", "")
+		b.retrySay("please review", "")
 		waited.Wait()
 		if len(came) != 1 || came[0].Turn != 1 || !strings.Contains(came[0].Text, "> please review") || !strings.Contains(came[0].Text, "POST /api/v1/channels/reviews/said") || len(came[0].Messages) != 1 {
-			t.Fatalf("ada was told %+v", came)
+			t.Fatalf("ada received %+v", came)
 		}
 		if _, err := b.engine.AgentConfirm(ctx, "ada", came[0].Key); err != nil {
 			t.Fatal(err)
 		}
 		if views, err := b.engine.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
-			t.Errorf("ada has it, and is to be told %+v, %v", views, err)
+			t.Errorf("ada has the turn, but pending is %+v, %v", views, err)
 		}
 		if _, err := b.engine.AgentWait(ctx, "reviews", "ada", 1, "a build"); err != nil {
 			t.Fatal(err)
@@ -77,13 +77,13 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if views, err := b.engine.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
-			t.Errorf("ada goes on by itself, and is to be told %+v, %v", views, err)
+			t.Errorf("ada has continued, but pending is %+v, %v", views, err)
 		}
 		if _, err := b.engine.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "ada", Turn: 1, Text: "it is good", Complete: true}); err != nil {
 			t.Fatal(err)
 		}
-		if todo := b.errand("bob"); todo.Turn != 2 || !strings.Contains(todo.Text, "> it is good") {
-			t.Errorf("bob is told %+v", todo)
+		if todo := b.pendingAction("bob"); todo.Turn != 2 || !strings.Contains(todo.Text, "> it is good") {
+			t.Errorf("bob receives %+v", todo)
 		}
 		if _, err := b.engine.AgentSaid(ctx, view.Speech{Channel: "reviews", Agent: "ada", Turn: 1, Text: "and one more thing"}); err != nil {
 			t.Fatal(err)
@@ -104,12 +104,13 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 	})
 }
 
-// SPEC T11: three missed heartbeats disconnect an agent; after a restart they count from the start.
+// SPEC T11: three missed heartbeats disconnect an agent. After a restart they are counted from the
+// start.
 func TestForeignAgentFallsSilent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		ctx := t.Context()
-		b.circle("ada", "bob")
+		b.inOneChannel("ada", "bob")
 		b.foreign("ada", "bob")
 		b.start()
 		for _, name := range []string{"ada", "bob"} {
@@ -117,7 +118,7 @@ func TestForeignAgentFallsSilent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b.insistSaying("please review", "")
+		b.retrySay("please review", "")
 		for range 4 {
 			b.after(10 * time.Second)
 			if err := b.engine.AgentBeat(ctx, "bob"); err != nil {
@@ -129,7 +130,7 @@ func TestForeignAgentFallsSilent(t *testing.T) {
 		}
 		v, err := b.engine.Channel(ctx, "reviews")
 		if err != nil || v.Holder != "bob" || v.Agents[0].Connected || !v.Agents[0].Crashed {
-			t.Fatalf("ada said nothing for 40 s, and the channel is %+v, %v", v, err)
+			t.Fatalf("ada was silent for 40 s, but the channel is %+v, %v", v, err)
 		}
 		if !strings.Contains(b.rows("channel/reviews"), "T11") {
 			t.Errorf("the rows are %s", b.rows("channel/reviews"))
@@ -142,44 +143,45 @@ func TestForeignAgentFallsSilent(t *testing.T) {
 		b.start()
 		b.after(20 * time.Second)
 		if v, _ := b.engine.Channel(ctx, "reviews"); !v.Agents[1].Connected {
-			t.Error("bob was taken for gone, and we were away")
+			t.Error("bob counts as disconnected for a time in which no daemon ran")
 		}
 		b.after(11 * time.Second)
 		if v, _ := b.engine.Channel(ctx, "reviews"); v.Agents[1].Connected {
-			t.Error("bob said nothing for 31 s, and counts as there")
+			t.Error("bob was silent for 31 s but counts as connected")
 		}
 	})
 }
 
-// An agent that cannot be started is not connected; it is as soon as it can be (J3).
+// J3: an agent that cannot be started is not connected. It connects as soon as it can be started.
 func TestAgentsAreProbed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		b.circle("ada", "bob")
+		b.inOneChannel("ada", "bob")
 		b.driver.check.set(func(string) error { return errors.New("it is not installed") })
 		b.start()
-		b.insistSaying("please review", "")
+		b.retrySay("please review", "")
 		v, err := b.engine.Channel(t.Context(), "reviews")
 		if err != nil || v.Parked != string(channel.NoAgents) || v.Agents[0].Connected {
 			t.Fatalf("the channel is %+v, %v", v, err)
 		}
 		if n := strings.Count(b.logged.String(), "it is not installed"); n != 2 {
-			t.Errorf("it was said %d times: two agents", n)
+			t.Errorf("reported %d times, want once for each of two agents", n)
 		}
 		b.driver.check.set(nil)
 		b.after(31 * time.Second)
 		if v, _ := b.engine.Channel(t.Context(), "reviews"); v.Holder == "" || !v.Agents[0].Connected || !v.Agents[1].Connected {
-			t.Errorf("they can be started now, and the channel is %+v", v)
+			t.Errorf("the agents can be started, but the channel is %+v", v)
 		}
 	})
 }
 
-// A page of a conversation holds whole changes, in order, for every query.
+// TestPagesOfAConversation checks that a page of a conversation contains whole changes, in order,
+// for every query.
 func TestPagesOfAConversation(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
 		ctx := t.Context()
-		b.circle("ada", "bob")
+		b.inOneChannel("ada", "bob")
 		b.foreign("ada", "bob")
 		b.start()
 		for range 30 {
@@ -231,18 +233,19 @@ func TestPagesOfAConversation(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.start()
-		check(b.engine) // and from the journal alone
+		check(b.engine) // the same from the journal alone
 		if v, err := b.engine.Channel(ctx, "reviews"); err != nil || v.Last == nil || v.Last.N != 30 {
-			t.Errorf("what was said last is %+v, %v", v.Last, err)
+			t.Errorf("the last messages are %+v, %v", v.Last, err)
 		}
 	})
 }
 
-// A request that waits for actions ends with its caller and with the daemon.
-func TestWaitingForErrandsEnds(t *testing.T) {
+// TestWaitForActionsEnds checks that a request that waits for actions ends with its caller and with
+// the daemon.
+func TestWaitForActionsEnds(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
-		b.circle("ada")
+		b.inOneChannel("ada")
 		b.foreign("ada")
 		b.start()
 		if _, err := b.engine.AgentReady(t.Context(), "ada"); err != nil {
@@ -261,12 +264,12 @@ func TestWaitingForErrandsEnds(t *testing.T) {
 		}
 		waits.Wait()
 		if !errors.Is(gone, context.Canceled) || !errors.Is(closed, loop.ErrClosed) {
-			t.Errorf("they were told %v and %v", gone, closed)
+			t.Errorf("the requests returned %v and %v", gone, closed)
 		}
 		var unknown *team.Unknown
 		b.start()
 		if _, err := b.engine.AgentActions(t.Context(), "eve", 0); !errors.As(err, &unknown) {
-			t.Errorf("errands of nobody: %v", err)
+			t.Errorf("actions of an unknown agent: %v", err)
 		}
 	})
 }

@@ -18,11 +18,12 @@ import (
 	"github.com/fairlead-dev/fairlead/agentfile"
 )
 
-// foreignLoopWord makes the test binary play a foreign agent: the seed's own main loop, with its
+// foreignLoopWord makes the test binary run as a foreign agent: the main loop of seed 000, with its
 // read-modify-write that truncates in place. It does not know Fairlead.
 const foreignLoopWord = "ENGINE_TEST_FOREIGN_LOOP"
 
-// foreignLoop reads its file, obeys, and writes its state. A session takes a moment.
+// foreignLoop reads its file, follows the desired state, and writes its own state. A session takes
+// a moment.
 func foreignLoop() {
 	const file = agentfile.FileName
 	read := func() map[string]any {
@@ -45,7 +46,7 @@ func foreignLoop() {
 			state = read()
 		}
 		if os.Getenv(foreignLoopWord) == "slow" {
-			wait.Pause(60 * time.Millisecond) // what it writes is what it read before
+			wait.Pause(60 * time.Millisecond) // it writes back what it read before
 		}
 		if desired != "" {
 			state["desired_state"] = desired
@@ -69,7 +70,7 @@ func foreignLoop() {
 		}
 		wait.Pause(100 * time.Millisecond)
 	}
-	for os.Getenv(foreignLoopWord) == "deaf" { // it always writes what it read first
+	for os.Getenv(foreignLoopWord) == "deaf" { // it always writes back its first content
 		write("", "pause")
 		wait.Pause(70 * time.Millisecond)
 	}
@@ -86,7 +87,7 @@ func foreignLoop() {
 			session(kind)
 			write("pause", "pause")
 		default:
-			if state["current_state"] != "pause" || os.Getenv(foreignLoopWord) == "slow" { // that one writes at each step
+			if state["current_state"] != "pause" || os.Getenv(foreignLoopWord) == "slow" { // this variant writes at each step
 				write("", "pause")
 			}
 			if os.Getenv(foreignLoopWord) == "slow" {
@@ -97,8 +98,8 @@ func foreignLoop() {
 	}
 }
 
-// newForeignLoop starts a supervisor with one agent, coder, that is a foreign loop: quick, or slow between
-// its read of the file and its write.
+// newForeignLoop starts a supervisor with one agent, coder, which is a foreign loop: a quick one,
+// or one that is slow between its read and its write of the file.
 func newForeignLoop(t *testing.T, speed string) *world {
 	t.Helper()
 	self, err := os.Executable()
@@ -117,8 +118,8 @@ agents:
 `, self, foreignLoopWord, speed), nil)
 }
 
-// A newer order stands at the end of a foreign one-shot, however long the loop takes between reading
-// its file and writing it back (F4).
+// F4: a newer order applies at the end of a foreign one-shot, regardless of the time between the
+// loop's read and write of its file.
 func TestSlowForeignLoop(t *testing.T) {
 	t.Parallel()
 	w := newForeignLoop(t, "slow")
@@ -133,7 +134,7 @@ func TestSlowForeignLoop(t *testing.T) {
 		w.command("coder", "run_once")
 		is("run_once", "run_once")
 		w.write("coder/end", "")
-		wait.Pause(time.Duration(80+40*round) * time.Millisecond) // about its end: before, during and after the write
+		wait.Pause(time.Duration(80+40*round) * time.Millisecond) // around its end: before, during and after the write
 		w.command("coder", "continuous")
 		is("continuous", "continuous")
 		w.command("coder", "pause")
@@ -141,9 +142,8 @@ func TestSlowForeignLoop(t *testing.T) {
 	}
 }
 
-// A foreign loop that runs the seed's loop itself, as a real program on a real file: Fairlead
-// commands and watches it, keeps it running from up to down, and never changes the fields that it
-// owns.
+// TestForeignLoop runs the loop of seed 000 as a real program on a real file. Fairlead commands and
+// watches it, keeps it running from up to down, and never changes the fields that it owns.
 func TestForeignLoop(t *testing.T) {
 	t.Parallel()
 	w := newForeignLoop(t, "quick")
@@ -208,7 +208,7 @@ func TestForeignLoop(t *testing.T) {
 	w.took("control/coder", "F1", "F2", "F3", "F5", "C18")
 	w.took("session/coder", "S1", "S2")
 
-	if err := w.engine.Stop(context.Background(), human, false); err != nil { // down ends it
+	if err := w.engine.Stop(context.Background(), human, false); err != nil { // down ends the program
 		t.Fatal(err)
 	}
 	select {
@@ -217,14 +217,15 @@ func TestForeignLoop(t *testing.T) {
 		t.Fatal("the stop was never complete")
 	}
 	if _, err := os.Stat(filepath.Join("/proc", fmt.Sprint(program.PID))); err == nil {
-		t.Errorf("process %d is still there", program.PID)
+		t.Errorf("process %d still runs", program.PID)
 	}
 	if s := w.file("coder"); s.DesiredState != "continuous" {
-		t.Errorf("the wish for the next start is %q", s.DesiredState)
+		t.Errorf("the desired state for the next start is %q", s.DesiredState)
 	}
 }
 
-// A foreign program that dies is started again, and its desired state stays.
+// TestForeignLoopThatDies checks that a foreign program that dies is started again, and that its
+// desired state stays.
 func TestForeignLoopThatDies(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -259,7 +260,8 @@ agents:
 	}
 }
 
-// The inbox has a foreign loop that keeps writing over an order without reading it. The order is kept (F4).
+// F4: the inbox lists a foreign loop that keeps overwriting an order without reading it. The order
+// is kept.
 func TestForeignLoopThatKeepsOrdersOut(t *testing.T) {
 	t.Parallel()
 	w := newForeignLoop(t, "deaf")
@@ -277,10 +279,10 @@ func TestForeignLoopThatKeepsOrdersOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool { return strings.Contains(e.What, "keeps writing") && !e.Holds }) {
-		t.Errorf("no evidence for it: %+v", why.Evidence)
+		t.Errorf("why has no evidence for it: %+v", why.Evidence)
 	}
 	if why.Agent.DesiredState != "continuous" {
-		t.Errorf("%s is wanted", why.Agent.DesiredState)
+		t.Errorf("the desired state is %s", why.Agent.DesiredState)
 	}
 	w.command("coder", "pause") // as the loop writes it
 	if items, err := w.engine.Inbox(t.Context()); err != nil || len(items) != 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // asked waits until the inbox has one item, and returns it.
-func (y *yard) asked(kind string) view.InboxItem {
+func (y *runWorld) asked(kind string) view.InboxItem {
 	y.t.Helper()
 	items, err := y.Inbox(y.t.Context())
 	if err != nil || len(items) != 1 || items[0].Kind != kind {
@@ -23,11 +23,12 @@ func (y *yard) asked(kind string) view.InboxItem {
 	return items[0]
 }
 
-// An approval has what was made before, and is for exactly that: if an artifact or the question changes, the answer is
-// refused, and says to look again.
+// TestApprovalIsForWhatWasShown checks that an approval names the artifacts that were made before,
+// and applies to exactly those. If an artifact or the question has changed, the answer is refused
+// with the request to look again.
 func TestApprovalIsForWhatWasShown(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	y.file("note.md", "Version 1\n")
 	flow := y.file("flow.yaml", fmt.Sprintf("name: ask\nsteps:\n  - id: test\n    command: %s\n  - id: draft\n    needs: [test]\n    human_in_the_loop: true\n    loop_back_to: test\n    command: %s\n  - id: ship\n    needs: [draft]\n    command: %s\n",
 		quoted(report(`, "metrics": {"passed": 12}`)), quoted(report(`, "artifacts": ["note.md"]`)), quoted(report(``))))
@@ -37,10 +38,10 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	first := y.asked("step")
 	if len(first.Files) != 1 || first.Files[0].Text != "Version 1\n" || len(first.Made) != 1 || first.Made[0].Metrics["passed"] != "12" ||
 		strings.Join(first.Then, " ") != "ship" || first.BackTo != "test" {
-		t.Errorf("what a person is shown: %+v", first)
+		t.Errorf("the inbox item: %+v", first)
 	}
 	if again := y.asked("step"); again.Shown != first.Shown || again.ID != first.ID {
-		t.Errorf("nothing has changed, and it is named %s and %s", first.Shown, again.Shown)
+		t.Errorf("an unchanged item has the ids %s and %s", first.Shown, again.Shown)
 	}
 	refused := func(shown, words string) {
 		t.Helper()
@@ -61,11 +62,12 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	y.until("r1", "it asks again", func(v view.RunView) bool { return waits(v) && v.Steps[1].Iteration == 1 })
 	third := y.asked("step")
 	if third.ID == second.ID {
-		t.Errorf("two questions have the name %s", third.ID)
+		t.Errorf("two questions have the id %s", third.ID)
 	}
-	refused(second.Shown, "it was changed since you looked") // the same words and the same file: another question
+	refused(second.Shown, "it was changed since you looked") // the same text and file, but another question
 
-	// Two people answer at the same time: one is told that it is too late, and nothing is doubled.
+	// Two people answer at the same time. One of them gets the refusal that the question was answered, and
+	// nothing is doubled.
 	var both sync.WaitGroup
 	errs := make([]error, 2)
 	for i := range errs {
@@ -75,17 +77,17 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	}
 	both.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
-		t.Fatalf("two answers: %v, %v; want one that counts", errs[0], errs[1])
+		t.Fatalf("two answers: %v, %v; want exactly one accepted", errs[0], errs[1])
 	}
 	for i, err := range errs {
 		var no *machine.Refusal
 		if err != nil && (!errors.As(err, &no) || !strings.Contains(no.Reason, "it was answered")) {
-			t.Errorf("the second person is told: %v", err)
+			t.Errorf("the second answer returns %v", err)
 		}
 		if err == nil {
 			text, err := os.ReadFile(filepath.Join(y.dir, ".agents", "runs", "r1", "manual_inputs", "r1__draft.json"))
 			if err != nil || !strings.Contains(string(text), fmt.Sprint("person ", i)) {
-				t.Errorf("the answer of person %d counted, and the file has %s, %v", i, text, err)
+				t.Errorf("the answer of person %d was accepted, but the file has %s, %v", i, text, err)
 			}
 		}
 	}
@@ -94,10 +96,11 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	}
 }
 
-// A run that failed needs a person, until a newer run of its workflow begins.
+// TestFailedRunNeedsAPerson checks that a failed run is in the inbox until a newer run of its
+// workflow begins.
 func TestFailedRunNeedsAPerson(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	bad := y.file("bad.yaml", "name: bad\nsteps:\n  - id: test\n    max_attempts: 1\n    command: [sh, -c, 'echo one; echo expected 3, got 4 >&2; exit 1']\n")
 	y.start(view.RunFlags{Workflow: bad, RunID: "b1"})
 	y.until("b1", "it fails", over)

@@ -14,8 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// An agent with three instances does its own work and two runs in worktrees at the same time, each with its own
-// ports, and a third run waits. All sessions outlive a daemon, and the next one adopts them.
+// TestInstances checks an agent with three instances. It follows its desired state and works for
+// two runs in worktrees at the same time, each session with its own ports; a third run waits. All
+// sessions outlive a daemon, and the next one adopts them.
 func TestInstances(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  ada: {command: [sh, ../play.sh], workspace: ada, instances: 3, ports: 2}\n", map[string]string{
@@ -37,7 +38,7 @@ fi
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	y := &yard{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
 	<-y.Ready()
 	w.command("ada", "run_once")
 	w.until("ada", "its own work runs", func(a view.AgentView) bool { return a.Session != nil && a.Session.PID > 0 })
@@ -64,14 +65,14 @@ fi
 		t.Errorf("why says %s: %+v, %v", why.Verdict, why.Evidence, err)
 	}
 
-	w.stop() // the daemon is gone, and its sessions go on
+	w.stop() // the daemon stops; its sessions continue
 	w.start()
 	y.Supervisor = w.engine
 	<-y.Ready()
 	after := w.until("ada", "three sessions are adopted", three)
 	for i, s := range after.Sessions {
 		if was := before.Sessions[i]; s.ID != was.ID || s.PID != was.PID || s.For != was.For || !slices.Equal(s.Ports, was.Ports) {
-			t.Errorf("adopted is %+v, and before the end it was %+v", s, was)
+			t.Errorf("adopted: %+v, before: %+v", s, was)
 		}
 	}
 	for _, entity := range []string{"session/ada", "session/ada/1", "session/ada/2"} {
@@ -89,13 +90,14 @@ fi
 		text, err := os.ReadFile(filepath.Join(w.dir, "ports."+id))
 		want := fmt.Sprintln(before.Sessions[i].Ports[0], before.Sessions[i].Ports[1])
 		if err != nil || string(text) != want || seen[want] {
-			t.Errorf("%s was given the ports %q, and leased are %q, %v", id, text, want, err)
+			t.Errorf("%s has the ports %q, but leased are %q, %v", id, text, want, err)
 		}
 		seen[want] = true
 	}
 }
 
-// Runs without a worktree share the agent's folder, and are done one after the other.
+// TestInstancesInOneFolder checks that runs without a worktree share the agent's folder, so that
+// they run one after the other.
 func TestInstancesInOneFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "version: 1\nagents:\n  ada: {command: [sh, ../play.sh], workspace: ada, instances: 3}\n", map[string]string{
@@ -105,7 +107,7 @@ echo '{"schema":"v0","run_id":"'$RUN_ID'","step_id":"'$STEP_ID'","agent":"'$AGEN
 `,
 		"ada/.keep": "", "p.md": "work", "flow.yaml": "name: tree\nsteps:\n  - {id: work, agent: ada, prompt: p.md}\n",
 	})
-	y := &yard{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
 	<-y.Ready()
 	for _, id := range []string{"r1", "r2"} {
 		y.start(view.RunFlags{Workflow: "flow.yaml", RunID: id, Workdir: "ada"})
@@ -114,7 +116,7 @@ echo '{"schema":"v0","run_id":"'$RUN_ID'","step_id":"'$STEP_ID'","agent":"'$AGEN
 		return strings.HasSuffix(v.Steps[0].WaitsFor, "its run has no folder of its own, so only the first of the sessions of ada may do it")
 	})
 	if a := w.until("ada", "the first runs", func(a view.AgentView) bool { return a.Session != nil }); len(a.Sessions) != 1 {
-		t.Errorf("open are %+v", a.Sessions)
+		t.Errorf("open sessions: %+v", a.Sessions)
 	}
 	w.write("release", "")
 	for _, id := range []string{"r1", "r2"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// The desired state is checked last: a change between the decision to start and the process
-// withdraws the session, at any moment.
+// TestIntentIsCheckedLast checks that a change of the desired state at any moment between the
+// decision to start and the start of the process withdraws the session.
 func TestIntentIsCheckedLast(t *testing.T) {
 	t.Parallel()
 	moments := map[string]func(b *bubble, at func()){
@@ -24,7 +24,7 @@ func TestIntentIsCheckedLast(t *testing.T) {
 	}{
 		"pause by API": {func(t *testing.T, b *bubble) { b.command("coder", "pause") }, "pause", "pause"},
 		"pause by file": {func(t *testing.T, b *bubble) {
-			b.disk.wish("coder", "pause", "no", time.Now().Add(time.Second))
+			b.disk.writeDesired("coder", "pause", "no", time.Now().Add(time.Second))
 		}, "pause", "pause"},
 		"hold": {func(t *testing.T, b *bubble) {
 			if _, err := b.engine.Hold(t.Context(), human, true, "lunch"); err != nil {
@@ -54,7 +54,7 @@ func TestIntentIsCheckedLast(t *testing.T) {
 					b.command("coder", "run_once")
 					b.after(time.Minute)
 					if n := b.host.startsOf("coder"); n != 0 {
-						t.Errorf("it was started %d times", n)
+						t.Errorf("started %d times", n)
 					}
 					b.is("coder", s.desired, s.current)
 					if rows := b.rows("session/coder"); rows != "J1 S6" {
@@ -77,21 +77,22 @@ func TestIntentIsCheckedLast(t *testing.T) {
 	}
 }
 
-// A start waits for a pause that is already in the file, however long the loop is delayed.
+// TestIntentWaitsForTheLoop checks that a start waits for a pause that is in the file, regardless
+// of a delay of the loop.
 func TestIntentWaitsForTheLoop(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		var release func()
 		b.driver.check.set(func(string) error {
-			b.disk.wish("coder", "pause", "wait", time.Now().Add(time.Second))
-			_, release = b.faults.Hold() // the pause reaches the loop and stays in its append
+			b.disk.writeDesired("coder", "pause", "wait", time.Now().Add(time.Second))
+			_, release = b.faults.Hold() // the pause reaches the loop, whose append is blocked
 			return nil
 		})
 		b.command("coder", "continuous")
 		b.after(time.Hour)
 		if n := b.host.startsOf("coder"); n != 0 {
-			t.Fatalf("%d starts against the file", n)
+			t.Fatalf("%d starts although the file says pause", n)
 		}
 		b.driver.check.set(nil)
 		release()
@@ -103,14 +104,14 @@ func TestIntentWaitsForTheLoop(t *testing.T) {
 	})
 }
 
-// SPEC C11: once the process runs, nothing interrupts it.
+// SPEC C11: a running process is not interrupted.
 func TestPauseAfterTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		b.host.play = func(s *fakeSession) { s.lasts(time.Minute) }
 		b.host.starts.set(func(string) error {
-			b.disk.wish("coder", "pause", "too late", time.Now().Add(time.Second))
+			b.disk.writeDesired("coder", "pause", "too late", time.Now().Add(time.Second))
 			return nil
 		})
 		b.command("coder", "continuous")
@@ -124,13 +125,13 @@ func TestPauseAfterTheStart(t *testing.T) {
 	})
 }
 
-// A session that was opened before a restart and never started is checked once more before it
-// starts.
+// TestPauseWhileDownBeforeTheStart checks that a session that was opened before a restart and never
+// started is checked once more before it starts.
 func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		b.driver.check.set(func(string) error { // it is opened, and the daemon stops before the start
+		b.driver.check.set(func(string) error { // the session is opened, and the daemon stops before the start
 			b.cancel()
 			wait.Elapse(time.Second)
 			return nil
@@ -143,7 +144,7 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 		if s := b.replayed().Agents["coder"].Session; s == nil || s.Phase != session.Open {
 			t.Fatalf("the session is %+v", s)
 		}
-		b.disk.wish("coder", "pause", "while you slept", time.Now().Add(time.Second))
+		b.disk.writeDesired("coder", "pause", "while you slept", time.Now().Add(time.Second))
 		b.start()
 		b.is("coder", "pause", "pause")
 		if n := b.host.startsOf("coder"); n != 0 {
@@ -155,8 +156,9 @@ func TestPauseWhileDownBeforeTheStart(t *testing.T) {
 	})
 }
 
-// A shim that does not answer is asked again; its agent is neither started twice nor taken for
-// dead, and a request to end it is delivered as soon as possible.
+// TestShimThatDoesNotAnswer checks that a shim that does not answer is asked again. Its agent is
+// neither started twice nor recorded as dead, and a request to end it is delivered as soon as
+// possible.
 func TestShimThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -175,7 +177,7 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 		})
 		b.start()
 		if a := b.view("pm"); a.Session.Phase != "running" || a.Doubt != "" {
-			t.Errorf("pm had to wait: %+v", a.Session)
+			t.Errorf("pm was delayed: %+v", a.Session)
 		}
 		if a := b.view("coder"); a.Session == nil || !strings.Contains(a.Doubt, "answer") {
 			t.Errorf("coder: %+v, doubt %q", a.Session, a.Doubt)
@@ -204,7 +206,8 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// A start that failed in an unknown way is followed until its outcome is known: started or not.
+// TestStartThatFailsHalfway checks that a start that failed with an unknown result is followed
+// until the result is known.
 func TestStartThatFailsHalfway(t *testing.T) {
 	t.Parallel()
 	for _, began := range []bool{true, false} {
@@ -221,7 +224,7 @@ func TestStartThatFailsHalfway(t *testing.T) {
 			b.host.starts.set(func(id string) error {
 				b.host.starts.set(nil)
 				if began {
-					if _, err := (seat{b.host, b.fate}).Start(t.Context(), id, 1, fakeLaunch, 0); err != nil {
+					if _, err := (hostHandle{b.host, b.crashPoint}).Start(t.Context(), id, 1, fakeLaunch, 0); err != nil {
 						t.Error(err)
 					}
 				}
@@ -230,7 +233,7 @@ func TestStartThatFailsHalfway(t *testing.T) {
 			b.command("coder", "run_once")
 			b.after(time.Hour)
 			if rows := b.rows("session/coder"); rows != "J1" {
-				t.Fatalf("it was guessed: %s", rows)
+				t.Fatalf("the result was recorded too early: %s", rows)
 			}
 			deaf.Store(false)
 			b.after(time.Minute)
@@ -248,23 +251,24 @@ func TestStartThatFailsHalfway(t *testing.T) {
 	}
 }
 
-// team.hold: at the first start of a team nothing starts until a person lifts the hold. Later starts do not hold it.
+// team.hold: at the first start of a team nothing starts until a person lifts the hold. Later
+// starts do not hold the team.
 func TestHeldFromTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.conf.Team.Hold = true
-		b.disk.wish("coder", "continuous", "go", time.Now())
+		b.disk.writeDesired("coder", "continuous", "go", time.Now())
 		b.start()
 		b.after(time.Minute)
 		if n := b.host.startsOf("coder"); n != 0 || !b.engine.State().Hold.On {
-			t.Errorf("it was started %d times", n)
+			t.Errorf("started %d times", n)
 		}
 		if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		b.settle()
 		if n := b.host.startsOf("coder"); n != 1 {
-			t.Errorf("after the hold it was started %d times", n)
+			t.Errorf("after the hold started %d times", n)
 		}
 		if err := b.stop(); err != nil {
 			t.Error(err)

@@ -10,11 +10,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// insistOn gives an order of the team until it is known to be taken, as a person would.
-func (b *bubble) insistOn(trigger string, order func() error) {
+// retryOrder repeats an order for the crew until it is known to be accepted.
+func (b *bubble) retryOrder(trigger string, order func() error) {
 	b.t.Helper()
 	for range 3 {
-		b.alive()
+		b.restartIfDead()
 		for _, ch := range b.history() {
 			if ch.Entity == "presence/lead" && ch.Trigger == trigger {
 				return
@@ -24,54 +24,54 @@ func (b *bubble) insistOn(trigger string, order func() error) {
 			return
 		}
 	}
-	b.t.Errorf("%s was never taken", trigger)
+	b.t.Errorf("%s was never accepted", trigger)
 }
 
-// leadScenario is a team that is summoned, loses its lead, is woken, and is put to sleep, whatever
-// happens to the engine meanwhile.
-func leadScenario(b *bubble, l *leader) {
+// leadScenario plays a crew that is summoned, loses its lead, is woken, and is put to sleep,
+// independent of crashes.
+func leadScenario(b *bubble, l *scriptedLead) {
 	b.host.play = l.leads
 	pass := func(d time.Duration) {
 		for range 4 {
 			b.after(d / 4)
-			b.alive()
+			b.restartIfDead()
 		}
 	}
-	b.alive()
-	b.insistOn(string(crew.SummonBegins), func() error {
+	b.restartIfDead()
+	b.retryOrder(string(crew.SummonBegins), func() error {
 		_, err := b.engine.Summon(b.t.Context(), human)
 		return err
 	})
 	pass(12 * time.Second)
 	if got := b.crew(); !strings.Contains(got, "Lyra alive, Kael alive, Mira alive") {
-		b.t.Errorf("after the summon the team is %q", got)
+		b.t.Errorf("after the summon the crew is %q", got)
 	}
-	b.alive()
+	b.restartIfDead()
 	if s := b.host.session("julian-1"); s != nil {
 		s.exit(0)
 	}
 	b.settle()
 	pass(2 * time.Second)
 	if got := b.crew(); strings.Contains(got, "alive") || strings.Contains(got, "hatching") {
-		b.t.Errorf("without its lead the team is %q", got)
+		b.t.Errorf("without its lead the crew is %q", got)
 	}
-	b.insistOn(string(crew.WakeUnheard), func() error {
+	b.retryOrder(string(crew.WakeUnheard), func() error {
 		_, err := b.engine.Wake(b.t.Context(), human, nil)
 		return err
 	})
 	pass(40 * time.Second)
-	b.alive()
+	b.restartIfDead()
 	if got := b.crew(); got != "none, Lyra alive, Kael alive, Mira alive" {
-		b.t.Errorf("after the wake the team is %q", got)
+		b.t.Errorf("after the wake the crew is %q", got)
 	}
 }
 
-// crewOnce checks that no agent was told anything or started twice, and that every document holds
-// what was said.
-func (l *leader) crewOnce(b *bubble) {
+// checkCrewOnce checks that no prompt was delivered twice, no agent was started twice, and every
+// document has the registered content.
+func (l *scriptedLead) checkCrewOnce(b *bubble) {
 	t := b.t
 	t.Helper()
-	b.heardOnce(l)
+	b.checkWordsOnce(l)
 	if n := b.host.startsOf("julian"); n != 2 {
 		t.Errorf("%d lead sessions", n)
 	}
@@ -83,17 +83,17 @@ func (l *leader) crewOnce(b *bubble) {
 		}
 		for _, label := range s.named {
 			if counts[label]++; counts[label] > 1 {
-				t.Errorf("%s was told twice", label)
+				t.Errorf("%s was delivered twice", label)
 			}
 		}
-		for _, text := range l.told[id] {
+		for _, text := range l.delivered[id] {
 			word, _, _ := strings.Cut(text, "\n")
 			counts[word]++
 		}
 	}
 	for _, word := range []string{"[SUMMON AGENTS]", "[WAKE AGENTS]"} {
 		if counts[word] != 1 {
-			t.Errorf("%s was told %d times", word, counts[word])
+			t.Errorf("%s was delivered %d times", word, counts[word])
 		}
 	}
 	members := &b.replayed().Crew
@@ -102,7 +102,7 @@ func (l *leader) crewOnce(b *bubble) {
 	}
 	for _, doc := range members.Docs {
 		if doc.Status != crew.Alive || doc.Name != crewNames[doc.Seat] || doc.Soul != fmt.Sprintf("I am %s, and say TURN_COMPLETE.", doc.Name) || doc.LastSession != members.Lead.UUID {
-			t.Errorf("a document says %+v, and the lead is %+v", doc, members.Lead)
+			t.Errorf("a document has %+v, the lead is %+v", doc, members.Lead)
 		}
 	}
 	if lead := &members.Lead; lead.InProgress() || len(lead.Actions) > 0 || !lead.Heard() {
@@ -110,9 +110,9 @@ func (l *leader) crewOnce(b *bubble) {
 	}
 }
 
-// The engine crashes at every single action of a summon and a wake, before or after it was done:
-// each is told once, every member is registered once, every message is kept once, and every member
-// that was asleep is awake in the end.
+// TestLeadCrashAtEveryStep crashes the engine at every act of a summon and a wake, before or after
+// the act was done. Each prompt is delivered once, every member is registered once, every message
+// is stored once, and every sleeping member is awake in the end.
 func TestLeadCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,19 +121,19 @@ func TestLeadCrashAtEveryStep(t *testing.T) {
 			b := newBubble(t, dir, "julian")
 			defer b.end()
 			b.led("julian")
-			l := newLeader()
+			l := newScriptedLead()
 			b.open(c.last, c.undone)
-			first := b.fate
+			first := b.crashPoint
 			b.run()
 			leadScenario(b, l)
-			l.crewOnce(b)
+			l.checkCrewOnce(b)
 			acts = first.count()
 		})
 		return acts
 	}
 	acts := play(t, cut{})
 	if acts < 20 {
-		t.Fatalf("only %d acts: the scenario does nothing", acts)
+		t.Fatalf("only %d acts; the scenario must do more", acts)
 	}
 	t.Logf("%d acts", acts)
 	for last := 1; last <= acts; last++ {

@@ -8,13 +8,13 @@ import (
 	"github.com/fairlead-dev/fairlead/listen"
 )
 
-// A lead that reports many times a second, each time by itself, is heard once a second after a
-// while, and its last word counts.
+// TestReportsWithoutEnd checks that of many separate reports a second one is recorded every second
+// after a while, and that the last one takes effect.
 func TestReportsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		l.ill = func(s *fakeSession, _ string) bool {
 			s.say("%s", registering(0))
 			for range 1000 { // 50 seconds
@@ -36,7 +36,7 @@ func TestReportsWithoutEnd(t *testing.T) {
 			}
 		}
 		if most := listen.TallyMax + 60; reports < listen.TallyMax/2 || reports > most {
-			t.Errorf("%d reports are in the journal, want %d at the most", reports, most)
+			t.Errorf("%d reports are in the journal, want at most %d", reports, most)
 		}
 		if view, err := b.engine.Document(t.Context(), "Lyra"); err != nil || view.Status != "alive" {
 			t.Errorf("Lyra is %+v: %v", view, err)
@@ -44,13 +44,13 @@ func TestReportsWithoutEnd(t *testing.T) {
 	})
 }
 
-// A lead that said more than one answer may have is heard again later, though it is told nothing:
-// its session stays, and its team lives in it.
+// TestLeadThatTalksForDays checks that output of a lead above the limit of one answer is read again
+// later, without a new prompt: its session continues, and its crew lives in it.
 func TestLeadThatTalksForDays(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		first := true
 		l.ill = func(s *fakeSession, text string) bool {
 			l.does(s, text)
@@ -73,7 +73,7 @@ func TestLeadThatTalksForDays(t *testing.T) {
 		b.after(3 * time.Hour)
 		words := strings.Join(b.keptWords(), "\n")
 		if strings.Contains(words, "nobody hears this") || !strings.Contains(words, "is not shown here") || !strings.Contains(words, "the next day") {
-			t.Errorf("%d bytes are kept, which end: %.200q", len(words), words[max(0, len(words)-200):])
+			t.Errorf("%d bytes are stored, ending with %.200q", len(words), words[max(0, len(words)-200):])
 		}
 	})
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// SPEC, corrections, "presence": a lead whose program has lost its conversation begins a new one in the same
-// wake and is told again. That is no rate limit.
+// SPEC, corrections, "presence": if the lead's program has lost its conversation, a new one begins
+// in the same wake and receives its prompt again. That does not count as a rate limit.
 func TestLeadLosesItsConversation(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		b.driver.resumes = true
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = func(s *fakeSession) {
 			if s.resume != "" {
 				s.say("stop not_resumed")
@@ -50,20 +50,20 @@ func TestLeadLosesItsConversation(t *testing.T) {
 	})
 }
 
-// SPEC, corrections, "presence": the lead's markers count in any of its sessions. Its agents sleep when that one
-// is over, and in a channel the markers are not shown.
+// SPEC, corrections, "presence": the lead's markers count in all of its sessions. Its members fall
+// asleep when that session ends. Markers are not shown in a channel.
 func TestLeadInOrdinarySessions(t *testing.T) {
 	t.Parallel()
 	const marks = `[AGENT_REGISTERED] {"name":"Lyra","color":"#c9b1e8","colorName":"lavender","gender":"female","gridPosition":0,"faceVariant":{"eyes":"round","mouth":"smile"},"individuationArtifact":"I am Lyra."}`
 	const report = `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}`
 	for name, begin := range map[string]func(b *bubble){
 		"control": func(b *bubble) { b.command("julian", "run_once") },
-		"channel": func(b *bubble) { b.insistSaying("hello", "") },
+		"channel": func(b *bubble) { b.retrySay("hello", "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "julian", func(t *testing.T, b *bubble) {
 				b.led("julian")
-				b.circle("julian")
+				b.inOneChannel("julian")
 				b.host.play = func(s *fakeSession) {
 					s.say("Here I am.")
 					s.say(marks)
@@ -79,7 +79,7 @@ func TestLeadInOrdinarySessions(t *testing.T) {
 				b.after(time.Minute)
 				b.isCrew("WAKE, Lyra sleeping")
 				if n := b.notices(); n != "" {
-					t.Errorf("people saw %s", n)
+					t.Errorf("notices: %s", n)
 				}
 				if texts := strings.Join(b.said("reviews"), "\n"); name == "channel" && (!strings.Contains(texts, "Here I am.") || strings.Contains(texts, "AGENT_")) {
 					t.Errorf("the channel shows %s", texts)

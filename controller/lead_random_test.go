@@ -14,9 +14,10 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// Random days of a lead: whatever people ask and whatever crashes, nothing is told or said twice.
-// The journal and the engine agree, members are alive only by the session that is open, and no
-// placeholder is older than its limit. Replay a failing seed with -run 'TestRandomLeads/seed=7$'.
+// TestRandomLeads plays random days of a lead with random orders and crashes. No prompt is
+// delivered twice and no message stored twice. The journal and the engine agree, members are alive
+// only by the open session, and no placeholder exceeds its limit. To repeat a run: -run
+// 'TestRandomLeads/seed=7$'.
 func TestRandomLeads(t *testing.T) {
 	t.Parallel()
 	dir, seeds := t.TempDir(), uint64(80)
@@ -38,9 +39,9 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 	defer b.end()
 	b.led("julian")
 	if rnd.IntN(2) == 0 {
-		b.circle("julian")
+		b.inOneChannel("julian")
 	}
-	l := newLeader()
+	l := newScriptedLead()
 	b.host.play = func(s *fakeSession) {
 		if s.kind == "session" {
 			s.lasts(5 * time.Second)
@@ -50,8 +51,8 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 		l.leads(s)
 	}
 	for range 50 {
-		if b.engine == nil || b.fate.isDead() {
-			b.bury()
+		if b.engine == nil || b.crashPoint.isDead() {
+			b.discardEngine()
 			b.open(rnd.IntN(2)*(1+rnd.IntN(40)), rnd.IntN(2) == 0)
 			b.run()
 			b.settle()
@@ -75,7 +76,7 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 				b.host.session(ids[0]).finish(seam.Ending{Lost: rnd.IntN(2) == 0, Why: "killed"})
 			}
 		case 8:
-			b.fate.die()
+			b.crashPoint.die()
 		case 9:
 			if len(b.conf.Channels) > 0 {
 				_, _ = b.engine.Say(t.Context(), human, "reviews", "how is the team?", "")
@@ -86,48 +87,48 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 			b.after(time.Duration(rnd.IntN(8000)) * time.Millisecond)
 		}
 		b.settle()
-		b.crewHolds()
+		b.checkCrew()
 	}
-	b.alive()
+	b.restartIfDead()
 	for range 2 {
 		_, _ = b.engine.Hold(t.Context(), human, false, "")
 		b.after(6 * time.Minute)
-		b.alive()
+		b.restartIfDead()
 	}
-	b.crewHolds()
+	b.checkCrew()
 	if lead := &b.replayed().Crew.Lead; lead.InProgress() || len(lead.Actions) > 0 {
 		t.Errorf("in the end the lead is %+v", lead)
 	}
 	if err := b.engineTeamIsReplayed(); err != nil {
 		t.Error(err)
 	}
-	l.onceEach(b)
+	l.checkDeliveredOnce(b)
 }
 
-// crewHolds holds what is true of a crew at every moment.
-func (b *bubble) crewHolds() {
+// checkCrew checks what must always hold for a crew.
+func (b *bubble) checkCrew() {
 	b.t.Helper()
 	all := b.replayed()
 	members, at := &all.Crew, time.Now()
 	for _, doc := range members.Docs {
 		if doc.Status == crew.Alive && (doc.LastSession != members.Lead.UUID || members.Lead.UUID == "") {
-			b.t.Errorf("%s is alive by session %q, and %q is open", doc.Name, doc.LastSession, members.Lead.UUID)
+			b.t.Errorf("%s is alive by session %q, but %q is open", doc.Name, doc.LastSession, members.Lead.UUID)
 		}
-		if b.engine != nil && !b.fate.isDead() && doc.Status == crew.Hatching && at.Sub(doc.CreatedAt) > 5*time.Minute+time.Second {
-			b.t.Errorf("%s hatches since %v", doc.ID, at.Sub(doc.CreatedAt))
+		if b.engine != nil && !b.crashPoint.isDead() && doc.Status == crew.Hatching && at.Sub(doc.CreatedAt) > 5*time.Minute+time.Second {
+			b.t.Errorf("%s has been a placeholder since %v", doc.ID, at.Sub(doc.CreatedAt))
 		}
 	}
 }
 
-// onceEach holds that nothing was written into a session twice, and every line that the lead said
-// is kept once, in a channel or beside.
-func (l *leader) onceEach(b *bubble) {
+// checkDeliveredOnce checks that no prompt was written into a session twice, and that every line of
+// the lead is stored once, in a channel or outside.
+func (l *scriptedLead) checkDeliveredOnce(b *bubble) {
 	b.t.Helper()
 	for _, id := range b.host.order {
 		counts := map[string]int{}
 		for _, label := range b.host.session(id).named {
 			if counts[label]++; counts[label] == 2 {
-				b.t.Errorf("%s was told %s twice", id, label)
+				b.t.Errorf("%s received %s twice", id, label)
 			}
 		}
 	}
@@ -142,10 +143,10 @@ func (l *leader) onceEach(b *bubble) {
 	}
 	for line, n := range said {
 		if kept[line] != n {
-			b.t.Errorf("%q was said %d times, and is kept %d times", line, n, kept[line])
+			b.t.Errorf("%q was said %d times, but is stored %d times", line, n, kept[line])
 		}
 	}
 	if len(kept) > len(said) {
-		b.t.Errorf("said %v, kept %v", said, kept)
+		b.t.Errorf("said %v, stored %v", said, kept)
 	}
 }

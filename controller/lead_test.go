@@ -14,13 +14,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// A whole summon, the end of the lead's session, and a whole wake; and nothing is sent to who is
-// already here.
+// TestSummonAndWake plays a whole summon, the end of the lead's session, and a whole wake. Members
+// that are awake receive nothing.
 func TestSummonAndWake(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = l.leads
 		b.start()
 		b.isCrew("SUMMON")
@@ -31,8 +31,8 @@ func TestSummonAndWake(t *testing.T) {
 		b.isCrew("WAKING…, Lyra alive, ? hatching, ? hatching")
 		b.after(10 * time.Second)
 		b.isCrew("none, Lyra alive, Kael alive, Mira alive")
-		if told := l.told["julian-1"]; len(told) != 1 || !strings.HasPrefix(told[0], "[SUMMON AGENTS]\n") {
-			t.Errorf("the lead was told %q", told)
+		if prompts := l.delivered["julian-1"]; len(prompts) != 1 || !strings.HasPrefix(prompts[0], "[SUMMON AGENTS]\n") {
+			t.Errorf("the lead received %q", prompts)
 		}
 		if view := b.view("julian"); view.Session == nil || view.Session.Kind != "lead" || view.Presence != "lead" {
 			t.Errorf("the lead is shown as %+v", view)
@@ -43,7 +43,7 @@ func TestSummonAndWake(t *testing.T) {
 		b.wakes() // no member is asleep
 		b.after(time.Minute)
 		if n := l.count("julian-1"); n != 1 {
-			t.Errorf("it was told %d things", n)
+			t.Errorf("the lead received %d prompts", n)
 		}
 
 		b.host.session("julian-1").exit(0)
@@ -54,34 +54,35 @@ func TestSummonAndWake(t *testing.T) {
 		b.isCrew("WAKING…, Lyra unknown, Kael unknown, Mira unknown")
 		b.after(20 * time.Second)
 		b.isCrew("WAKE, Lyra sleeping, Kael alive, Mira sleeping")
-		told := l.told["julian-2"]
-		if len(told) != 2 || !strings.HasPrefix(told[0], "Who of your team") || !strings.HasPrefix(told[1], "[WAKE AGENTS]\n") {
-			t.Fatalf("the lead was told %q", told)
+		prompts := l.delivered["julian-2"]
+		if len(prompts) != 2 || !strings.HasPrefix(prompts[0], "Who of your team") || !strings.HasPrefix(prompts[1], "[WAKE AGENTS]\n") {
+			t.Fatalf("the lead received %q", prompts)
 		}
 		for want, in := range map[string]bool{"I am Kael, and say ": true, "[Kael]: I am Kael.": true, "Lyra": false, "Mira": false} {
-			if strings.Contains(told[1], want) != in {
-				t.Errorf("%q in what it was told: %v; it was\n%s", want, !in, told[1])
+			if strings.Contains(prompts[1], want) != in {
+				t.Errorf("%q is in the prompt: %v; the prompt is\n%s", want, !in, prompts[1])
 			}
 		}
 		b.wakes()
 		b.after(20 * time.Second)
 		b.isCrew("none, Lyra alive, Kael alive, Mira alive")
-		if last := l.told["julian-2"][2]; strings.Contains(last, "Kael") || !strings.Contains(last, "Lyra") || !strings.Contains(last, "Mira") {
-			t.Errorf("the lead was told of those who were awake:\n%s", last)
+		if last := l.delivered["julian-2"][2]; strings.Contains(last, "Kael") || !strings.Contains(last, "Lyra") || !strings.Contains(last, "Mira") {
+			t.Errorf("the prompt has members that were awake:\n%s", last)
 		}
 		if _, err := b.engine.Sleep(t.Context(), human); err != nil {
 			t.Error(err)
 		}
 		b.after(time.Minute)
 		b.isCrew("WAKE, Lyra sleeping, Kael sleeping, Mira sleeping")
-		b.heardOnce(l)
+		b.checkWordsOnce(l)
 		if n := len(b.host.running()); n != 0 {
 			t.Errorf("%d sessions run", n)
 		}
 	})
 }
 
-// A lead that says nothing has 30 seconds; one that works without a word, or speaks, has longer.
+// TestSilentLead checks that a silent lead has 30 seconds, and that one that works or speaks has
+// more.
 func TestSilentLead(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]struct {
@@ -97,7 +98,7 @@ func TestSilentLead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "julian", func(t *testing.T, b *bubble) {
 				b.led("julian")
-				l := newLeader()
+				l := newScriptedLead()
 				l.ill = play.ill
 				b.host.play = l.leads
 				b.start()
@@ -105,14 +106,14 @@ func TestSilentLead(t *testing.T) {
 				b.after(play.over - 6*time.Second)
 				b.isCrew("WAKING…, ? hatching, ? hatching, ? hatching")
 				if view, _ := b.engine.Crew(t.Context(), false); view.InProgress != "summoning" {
-					t.Errorf("before its time, it is %q", view.InProgress)
+					t.Errorf("before the timeout the crew is %q", view.InProgress)
 				}
 				b.after(12 * time.Second)
 				if view, _ := b.engine.Crew(t.Context(), false); view.InProgress != "" {
-					t.Errorf("after its time, it is %q", view.InProgress)
+					t.Errorf("after the timeout the crew is %q", view.InProgress)
 				}
 				if got := b.notices(); !strings.Contains(got, "silent: ") {
-					t.Errorf("people were told %q", got)
+					t.Errorf("notices: %q", got)
 				}
 				b.after(5 * time.Minute)
 				b.isCrew("SUMMON")
@@ -121,7 +122,7 @@ func TestSilentLead(t *testing.T) {
 	}
 }
 
-// repeats says something for 40 seconds, and is silent then.
+// repeats says something for 40 seconds, and is then silent.
 func repeats(first string, then ...string) func(*fakeSession, string) bool {
 	return func(s *fakeSession, _ string) bool {
 		for i := range 20 {
@@ -137,12 +138,13 @@ func repeats(first string, then ...string) func(*fakeSession, string) bool {
 	}
 }
 
-// A lead that ends in the middle of a summon or a wake ends it, and people are told.
+// TestLeadEndsInTheMiddle checks that the end of the lead's session ends a summon or a wake with a
+// notice.
 func TestLeadEndsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = l.leads
 		b.start()
 		b.summons()
@@ -151,7 +153,7 @@ func TestLeadEndsInTheMiddle(t *testing.T) {
 		b.settle()
 		b.isCrew("WAKE, Lyra sleeping, ? hatching, ? hatching")
 		if got := b.notices(); !strings.Contains(got, "lead: julian ended in the middle of summoning") {
-			t.Errorf("people were told %q", got)
+			t.Errorf("notices: %q", got)
 		}
 		b.wakes()
 		b.after(1500 * time.Millisecond)
@@ -162,19 +164,19 @@ func TestLeadEndsInTheMiddle(t *testing.T) {
 		if n := b.host.startsOf("julian"); n != 2 {
 			t.Errorf("%d lead sessions", n)
 		}
-		b.heardOnce(l)
+		b.checkWordsOnce(l)
 	})
 }
 
-// A lead that survives a daemon is asked for the status of its members as soon as it listens, unless
-// it reports it before. What it was told already it is not told again.
+// TestAdoptedLead checks that a lead that outlives a daemon is asked for the status of its members
+// as soon as it listens, unless it reports it before. Earlier prompts are not repeated.
 func TestAdoptedLead(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]time.Duration{"told": 0, "first": 1500 * time.Millisecond, "last": 3500 * time.Millisecond, "over": 20 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "julian", func(t *testing.T, b *bubble) {
 				b.led("julian")
-				l := newLeader()
+				l := newScriptedLead()
 				b.host.play = l.leads
 				b.start()
 				b.summons()
@@ -182,28 +184,28 @@ func TestAdoptedLead(t *testing.T) {
 				if at > 0 {
 					b.after(at)
 				}
-				b.fate.die()
-				b.alive()
+				b.crashPoint.die()
+				b.restartIfDead()
 				b.settle()
 				if got := b.crew(); at == 20*time.Second && got != "WAKE, Lyra unknown, Kael unknown, Mira unknown" {
-					t.Errorf("after the restart the team is %q", got)
+					t.Errorf("after the restart the crew is %q", got)
 				}
 				b.after(20 * time.Second)
 				b.isCrew("none, Lyra alive, Kael alive, Mira alive")
-				told := l.told["julian-1"]
-				if !strings.HasPrefix(told[0], "[SUMMON") || at < 20*time.Second && len(told) != 1 { // it reported before it listened, and need not be asked
-					t.Errorf("it was told %d things: %.40q", len(told), told)
+				prompts := l.delivered["julian-1"]
+				if !strings.HasPrefix(prompts[0], "[SUMMON") || at < 20*time.Second && len(prompts) != 1 { // it reported before it listened, so it is not asked
+					t.Errorf("the lead received %d prompts: %.40q", len(prompts), prompts)
 				}
-				if at == 20*time.Second && (len(told) != 2 || !strings.HasPrefix(told[1], "Who of your team")) {
-					t.Errorf("it was told %d things: %.40q", len(told), told)
+				if at == 20*time.Second && (len(prompts) != 2 || !strings.HasPrefix(prompts[1], "Who of your team")) {
+					t.Errorf("the lead received %d prompts: %.40q", len(prompts), prompts)
 				}
-				b.heardOnce(l)
+				b.checkWordsOnce(l)
 			})
 		})
 	}
 }
 
-// put writes bytes as they are: agents do not write whole lines.
+// put writes bytes unchanged, because agents may write incomplete lines.
 func (s *fakeSession) put(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,8 +214,8 @@ func (s *fakeSession) put(text string) {
 	s.grew = make(chan struct{})
 }
 
-// What a lead says is cut at every byte by the death of the daemon: every marker counts once, and
-// every word is kept once.
+// TestMarkerCutByACrash crashes the daemon at every byte of the lead's output. Every marker counts
+// once, and every line is stored once.
 func TestMarkerCutByACrash(t *testing.T) {
 	t.Parallel()
 	stream := "Now.\n" + registering(0) + "\n[Lyra]: Here.\nAnd [AGENT_STATUS] {\"agents\":[{\"name\":\"Lyra\",\"status\":\"alive\",\"gridPosition\":0}]}\nDone.\n"
@@ -231,13 +233,13 @@ func TestMarkerCutByACrash(t *testing.T) {
 			s := b.host.session("julian-1")
 			s.put(stream[:at])
 			b.after(2 * time.Second)
-			b.fate.die()
-			b.alive()
+			b.crashPoint.die()
+			b.restartIfDead()
 			b.after(2 * time.Second)
 			s.put(stream[at:])
 			b.after(2 * time.Second)
 			if got := b.crew(); !strings.Contains(got, "Lyra alive") && at < strings.Index(stream, "Done") {
-				t.Errorf("cut at %d: the team is %s", at, got)
+				t.Errorf("cut at %d: the crew is %s", at, got)
 			}
 			all := " " + b.rows("") + " "
 			if reg, rep := strings.Count(all, " P2 "), strings.Count(all, " L5 "); reg != 1 || rep != 1 {
@@ -245,7 +247,7 @@ func TestMarkerCutByACrash(t *testing.T) {
 			}
 			got := strings.Join(b.keptWords(), "|")
 			if want := "Now.|[Lyra]: Here.|And |Done."; strings.ReplaceAll(got, "And|", "And |") != want {
-				t.Errorf("cut at %d (%q): kept %q, not %q", at, stream[max(0, at-10):at], got, want)
+				t.Errorf("cut at %d (%q): stored %q, want %q", at, stream[max(0, at-10):at], got, want)
 			}
 			if n := b.notices(); n != "" {
 				t.Errorf("cut at %d: %s", at, n)
@@ -257,7 +259,8 @@ func TestMarkerCutByACrash(t *testing.T) {
 	}
 }
 
-// A marker from any agent but the lead is seen by people, three times a session, and changes nothing.
+// TestMarkersOfOthers checks that a marker of an agent that is not the lead changes nothing and
+// causes at most three notices in a session.
 func TestMarkersOfOthers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian coder", func(t *testing.T, b *bubble) {
@@ -277,10 +280,10 @@ func TestMarkersOfOthers(t *testing.T) {
 		b.isCrew("SUMMON")
 		got := b.notices()
 		if n := strings.Count(got, "ignored: only markers of julian count"); n != 3 {
-			t.Errorf("of coder people saw %d:\n%s", n, got)
+			t.Errorf("coder caused %d notices:\n%s", n, got)
 		}
 		if n := strings.Count(got, "refused: a report has"); n != 9 {
-			t.Errorf("of julian people saw %d:\n%s", n, got)
+			t.Errorf("julian caused %d notices:\n%s", n, got)
 		}
 		if err := b.engineTeamIsReplayed(); err != nil {
 			t.Error(err)
@@ -288,12 +291,13 @@ func TestMarkersOfOthers(t *testing.T) {
 	})
 }
 
-// What cannot be read is said, and the stream goes on; too many markers at once are not read.
+// TestBrokenMarkers checks that an invalid marker causes a notice, that reading continues, and that
+// too many markers at once are not read.
 func TestBrokenMarkers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		l.ill = func(s *fakeSession, _ string) bool {
 			s.say("[AGENT_REGISTERED] {\"name\": 7}")
 			s.say("[AGENT_STATUS] nobody")
@@ -319,13 +323,13 @@ func TestBrokenMarkers(t *testing.T) {
 	})
 }
 
-// A marker that begins behind much else is heard; one of more lines than any document has is
-// broken, and what comes after it is heard.
+// TestMarkersOfManyLines checks that a marker after other text on its line is read. A marker with
+// more lines than any document is invalid, and what follows it is read.
 func TestMarkersOfManyLines(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		l.ill = func(s *fakeSession, _ string) bool {
 			s.put(strings.Repeat("x\n", 3*listen.HeldMax/2) + registering(0) + "\n[AGENT_STATUS] {" + strings.Repeat("\n", listen.HeldMax+10) + "}\n" + registering(1) + "\n")
 			s.lasts(time.Hour)
@@ -337,19 +341,19 @@ func TestMarkersOfManyLines(t *testing.T) {
 		b.after(2 * time.Second)
 		b.isCrew("WAKING…, Lyra alive, Kael alive, ? hatching")
 		if got := b.notices(); strings.Count(got, "fault: ") != 1 {
-			t.Errorf("people were told %q", got)
+			t.Errorf("notices: %q", got)
 		}
 	})
 }
 
-// The lead takes part in its channels in its lead session, and what is said there is a post; a
-// marker in it counts, and is not shown.
+// TestLeadInAChannel checks that the lead participates in its channels in its lead session. Text in
+// a turn is a post. A marker in it counts and is not shown.
 func TestLeadInAChannel(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
-		b.circle("julian")
+		b.inOneChannel("julian")
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = l.leads
 		b.start()
 		b.summons()
@@ -363,7 +367,7 @@ func TestLeadInAChannel(t *testing.T) {
 			}
 			return false
 		}
-		b.insistSaying("who is there?", "")
+		b.retrySay("who is there?", "")
 		b.after(20 * time.Second)
 		b.isCrew("WAKE, Lyra alive, Kael alive, Mira sleeping")
 		if n := b.host.startsOf("julian"); n != 1 {
@@ -383,14 +387,14 @@ func TestLeadInAChannel(t *testing.T) {
 			t.Errorf("it posted %q", posts)
 		}
 		s := b.host.session("julian-1")
-		s.say("Kael has gone, too.") // reported unasked, outside any channel
+		s.say("Kael has gone, too.") // reported without a prompt, outside of any channel
 		s.say(`[AGENT_STATUS] {"agents":[]}`)
 		b.after(2 * time.Second)
 		b.isCrew("WAKE, Lyra sleeping, Kael sleeping, Mira sleeping")
 		if kept := b.keptWords(); kept[len(kept)-1] != "Kael has gone, too." {
-			t.Errorf("kept %q", kept)
+			t.Errorf("stored %q", kept)
 		}
-		b.after(time.Hour) // it stays
+		b.after(time.Hour) // the session stays open
 		if ids := b.host.running(); len(ids) != 1 {
 			t.Errorf("running: %v", ids)
 		}
@@ -401,8 +405,9 @@ func TestLeadInAChannel(t *testing.T) {
 	})
 }
 
-// A lead whose output cannot be read is refused with a reason.
-func TestDeafLead(t *testing.T) {
+// TestLeadWithoutInput checks that an agent whose program reads no input cannot lead, and that the
+// refusal says why.
+func TestLeadWithoutInput(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
@@ -420,12 +425,13 @@ func TestDeafLead(t *testing.T) {
 	})
 }
 
-// The lead waits in line behind itself (J1), and people see behind whom.
-func TestLeadWaitsInLine(t *testing.T) {
+// J1: the lead session waits in the queue behind another session of the same agent, and why names
+// it.
+func TestLeadWaitsInTheQueue(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = func(s *fakeSession) {
 			if s.kind == "lead" {
 				l.leads(s)
@@ -451,22 +457,23 @@ func TestLeadWaitsInLine(t *testing.T) {
 	})
 }
 
-// A start says what it will do with a lead session, and that one is started.
+// TestPlanOfALead checks that the plan of a start names the lead session, and that the start opens
+// it.
 func TestPlanOfALead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = l.leads
 		b.start()
 		b.host.starts.set(func(string) error {
-			b.fate.die()
+			b.crashPoint.die()
 			return errors.New("the machine is going")
 		})
 		_, _ = b.engine.Summon(t.Context(), human)
 		b.settle()
 		b.host.starts.set(nil)
-		b.alive()
+		b.restartIfDead()
 		b.after(20 * time.Second)
 		b.isCrew("none, Lyra alive, Kael alive, Mira alive")
 		if got := b.logged.String(); !strings.Contains(got, "start julian-1 (lead): it leads the team, and is to summon it") {
@@ -475,12 +482,13 @@ func TestPlanOfALead(t *testing.T) {
 	})
 }
 
-// A daemon that is asked to stop lets the lead go, and its team sleeps.
+// TestStopWithALead checks that a stop of the daemon ends the lead's session, so that its crew
+// sleeps.
 func TestStopWithALead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = l.leads
 		b.start()
 		b.summons()
@@ -492,7 +500,7 @@ func TestStopWithALead(t *testing.T) {
 		select {
 		case <-b.engine.Stopped():
 		default:
-			t.Error("the stop is not complete")
+			t.Error("the stop did not complete")
 		}
 		b.isCrew("WAKE, Lyra sleeping, Kael sleeping, Mira sleeping")
 		if _, err := b.engine.Wake(t.Context(), human, nil); !isRefusal(err) {
@@ -501,12 +509,13 @@ func TestStopWithALead(t *testing.T) {
 	})
 }
 
-// While the team is held the lead is told nothing new; it is told when the team is released.
+// TestHeldLead checks that the lead receives no new prompt while the team is held, and receives it
+// after the release.
 func TestHeldLead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
-		l := newLeader()
+		l := newScriptedLead()
 		b.host.play = l.leads
 		b.start()
 		b.summons()
@@ -526,7 +535,7 @@ func TestHeldLead(t *testing.T) {
 		}
 		b.after(20 * time.Second)
 		if n := l.count("julian-2"); n != 1 {
-			t.Errorf("while it is held it was told %d things", n)
+			t.Errorf("during the hold the lead received %d prompts", n)
 		}
 		hold(false)
 		b.after(20 * time.Second)
@@ -534,13 +543,14 @@ func TestHeldLead(t *testing.T) {
 	})
 }
 
-// A lead that asks for permission is shown to people, and its limit ends its session.
+// TestLimitedLead checks that a permission question of the lead is shown, and that the lead's limit
+// ends its session.
 func TestLimitedLead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "julian", func(t *testing.T, b *bubble) {
 		b.led("julian")
 		b.agent("julian").Limits.Session = time.Minute
-		l := newLeader()
+		l := newScriptedLead()
 		l.ill = func(s *fakeSession, _ string) bool {
 			s.say("asks May I start eight agents?")
 			s.lasts(time.Hour)
@@ -551,7 +561,7 @@ func TestLimitedLead(t *testing.T) {
 		b.summons()
 		b.after(2 * time.Second)
 		if got := b.notices(); !strings.Contains(got, "it asks for permission: May I start eight agents?") {
-			t.Errorf("people were told %q", got)
+			t.Errorf("notices: %q", got)
 		}
 		b.after(2 * time.Minute)
 		if ids := b.host.running(); len(ids) != 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// led has an agent of the bubble lead a team of three.
+// led makes an agent of the bubble lead a crew of three.
 func (b *bubble) led(lead string) {
 	b.driver.talks = true
 	b.conf.Team.Lead, b.conf.Team.Size = lead, 3
@@ -22,21 +22,22 @@ func (b *bubble) led(lead string) {
 
 var crewNames = map[int]string{0: "Lyra", 1: "Kael", 2: "Mira"}
 
-// leader is what a lead knows, and how it does what it is told. Its team lives in its session, and
-// nowhere else.
-type leader struct {
-	*ledger
-	inside sync.Mutex       // an old session may still be at it when the next one begins
-	awake  map[string][]int // seats, by session
+// scriptedLead plays a lead. Its members live in its session.
+type scriptedLead struct {
+	*promptLedger
+	inside sync.Mutex       // an old session may still run when the next one begins
+	awake  map[string][]int // session → seats of its members
 	ill    func(s *fakeSession, prompt string) (handled bool)
 }
 
-func newLeader() *leader { return &leader{ledger: newLedger(), awake: map[string][]int{}} }
+func newScriptedLead() *scriptedLead {
+	return &scriptedLead{promptLedger: newPromptLedger(), awake: map[string][]int{}}
+}
 
 var wokenName = regexp.MustCompile(`<agent name="([^"]*)"`)
 
-// leads is the life of a lead session.
-func (l *leader) leads(s *fakeSession) {
+// leads runs a lead session.
+func (l *scriptedLead) leads(s *fakeSession) {
 	for {
 		text, cancel, ok := s.next(24 * time.Hour)
 		if !ok {
@@ -55,7 +56,7 @@ func (l *leader) leads(s *fakeSession) {
 	}
 }
 
-func (l *leader) does(s *fakeSession, text string) {
+func (l *scriptedLead) does(s *fakeSession, text string) {
 	switch {
 	case strings.HasPrefix(text, "[SUMMON AGENTS]\n"):
 		l.say(s, "Come, all of you.")
@@ -87,8 +88,8 @@ func (l *leader) does(s *fakeSession, text string) {
 	l.say(s, "That is all.")
 }
 
-// has records that the member in a seat is awake in a session.
-func (l *leader) has(session string, seat int) {
+// has records that the member on a seat is awake in a session.
+func (l *scriptedLead) has(session string, seat int) {
 	l.inside.Lock()
 	defer l.inside.Unlock()
 	if !slices.Contains(l.awake[session], seat) {
@@ -96,10 +97,10 @@ func (l *leader) has(session string, seat int) {
 	}
 }
 
-// marks says what is no conversation.
-func (l *leader) marks(s *fakeSession, text string) { s.say("%s", text) }
+// marks says a text that is not part of the conversation.
+func (l *scriptedLead) marks(s *fakeSession, text string) { s.say("%s", text) }
 
-func (l *leader) status(session string) string {
+func (l *scriptedLead) status(session string) string {
 	l.inside.Lock()
 	defer l.inside.Unlock()
 	list := []string{}
@@ -109,14 +110,14 @@ func (l *leader) status(session string) string {
 	return `[AGENT_STATUS] {"agents":[` + strings.Join(list, ",") + `]}`
 }
 
-// registering is a marker over several lines, as a lead writes it that likes to be read.
+// registering returns a marker over several lines.
 func registering(seat int) string {
 	name := crewNames[seat]
 	return fmt.Sprintf("[AGENT_REGISTERED] {\n  \"name\": %q, \"color\": \"#c9b1e8\", \"colorName\": \"Violet Heaven\", \"gender\": \"woman\",\n"+
 		"  \"gridPosition\": %d, \"faceVariant\": {\"eyes\": \"standard\", \"mouth\": \"gentle\"},\n  \"individuationArtifact\": \"I am %s, and say TURN_COMPLETE.\"\n}", name, seat, name)
 }
 
-// crew is who the team is, in words: Lyra alive, and so on, by seat.
+// crew returns the crew as text by seat: Lyra alive, and so on.
 func (b *bubble) crew() string {
 	b.t.Helper()
 	view, err := b.engine.Crew(b.t.Context(), false)
@@ -137,11 +138,11 @@ func (b *bubble) crew() string {
 func (b *bubble) isCrew(want string) {
 	b.t.Helper()
 	if got := b.crew(); got != want {
-		b.t.Errorf("the team is %q, not %q", got, want)
+		b.t.Errorf("the crew is %q, want %q", got, want)
 	}
 }
 
-// notices are what people were told, in words.
+// notices returns the notices as text.
 func (b *bubble) notices() string {
 	b.t.Helper()
 	view, err := b.engine.Crew(b.t.Context(), false)
@@ -155,7 +156,7 @@ func (b *bubble) notices() string {
 	return strings.Join(words, "\n")
 }
 
-// wakes and summons give an order that must be taken.
+// wakes and summons give an order that must be accepted.
 func (b *bubble) summons() {
 	b.t.Helper()
 	if _, err := b.engine.Summon(b.t.Context(), human); err != nil {
@@ -170,7 +171,7 @@ func (b *bubble) wakes(who ...string) {
 	}
 }
 
-// keptWords are what was said in lead sessions, as the journal has it, in lines.
+// keptWords returns the lines of lead sessions as the journal has them.
 func (b *bubble) keptWords() (kept []string) {
 	b.t.Helper()
 	for _, rec := range b.history() {
@@ -196,13 +197,13 @@ func (b *bubble) keptWords() (kept []string) {
 	return kept
 }
 
-// heardOnce holds that every word of the lead is kept once, in order, and no marker among them.
-func (b *bubble) heardOnce(l *leader) {
+// checkWordsOnce checks that every line of the lead is stored once, in order, and without markers.
+func (b *bubble) checkWordsOnce(l *scriptedLead) {
 	b.t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if said, kept := l.said["julian"], b.keptWords(); !slices.Equal(said, kept) {
-		b.t.Errorf("julian said\n%q, and the journal has\n%q", said, kept)
+		b.t.Errorf("julian said\n%q, but the journal has\n%q", said, kept)
 	}
 	if err := b.engineTeamIsReplayed(); err != nil {
 		b.t.Error(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// SPEC X9, C17: reported usage ends an agent's session and prevents the next.
+// SPEC X9, C17: reported usage ends an agent's session and prevents the next one.
 func TestLimitsByReports(t *testing.T) {
 	t.Parallel()
 	for name, say := range map[string]string{
@@ -43,7 +43,7 @@ func TestLimitsByReports(t *testing.T) {
 				}
 				b.is("pm", "continuous", "continuous")
 				if _, err := b.engine.Command(t.Context(), human, "coder", "run_once", ""); err == nil || !strings.Contains(err.Error(), "C17") {
-					t.Errorf("the day is used up, and it says %v", err)
+					t.Errorf("over its daily limit, the agent's status is %v", err)
 				}
 				b.after(24 * time.Hour)
 				b.command("coder", "run_once")
@@ -56,7 +56,7 @@ func TestLimitsByReports(t *testing.T) {
 	}
 }
 
-// SPEC X9: the wall clock limit of a session, also across a restart.
+// SPEC X9: the limit of a session's duration, also across a restart.
 func TestSessionLimitOverARestart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -77,7 +77,8 @@ func TestSessionLimitOverARestart(t *testing.T) {
 	})
 }
 
-// Usage reported before a restart is not counted again, and usage reported meanwhile is counted.
+// TestReportsAreCountedOnce checks that usage reported before a restart is not counted again, and
+// that usage reported meanwhile is counted.
 func TestReportsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"usage", "turn"} {
@@ -92,9 +93,9 @@ func TestReportsAreCountedOnce(t *testing.T) {
 					s.say("%s 10 1 0.5", how)
 					s.say("words")
 					s.say("%s 20 2 0.5", how)
-					b.after(listen.ReportEvery) // reported
+					b.after(listen.ReportEvery) // recorded in the journal
 					s.say("%s 30 3 1", how)
-					if err := b.stop(); err != nil { // not reported yet
+					if err := b.stop(); err != nil { // not recorded yet
 						t.Fatal(err)
 					}
 					s.say("%s 40 4 1", how)
@@ -113,17 +114,17 @@ func TestReportsAreCountedOnce(t *testing.T) {
 				s.exit(0) // while no daemon runs
 				b.start()
 				if u := b.view("coder").UsageToday; u.InputTokens != 301 {
-					t.Errorf("what it said last: %+v", u)
+					t.Errorf("the last usage: %+v", u)
 				}
 				b.is("coder", "pause", "pause")
-				b.agree()
+				b.checkConsistent()
 			})
 		})
 	}
 }
 
-// A report's position is never inside a line, however long the driver takes for it: the line would
-// be counted twice or not at all.
+// TestNoReportInTheMiddleOfALine checks that the stored offset is never inside a line, regardless
+// of the driver's delay. Otherwise the line would be counted twice or not at all.
 func TestNoReportInTheMiddleOfALine(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -140,7 +141,7 @@ func TestNoReportInTheMiddleOfALine(t *testing.T) {
 		s.say("turn 10 1 0.5")
 		b.after(2 * listen.ReportEvery) // in the middle of the line
 		if u := b.view("coder").UsageToday; u.InputTokens != 0 {
-			t.Errorf("reported in the middle: %+v", u)
+			t.Errorf("stored an offset inside a line: %+v", u)
 		}
 		if err := b.stop(); err != nil {
 			t.Fatal(err)
@@ -154,34 +155,35 @@ func TestNoReportInTheMiddleOfALine(t *testing.T) {
 	})
 }
 
-// A session that ended before it was seen running did run: its usage counts.
+// TestUseOfASessionThatWasNeverSeen checks that the usage counts of a session that ended before it
+// was seen running.
 func TestUseOfASessionThatWasNeverSeen(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { s.say("usage 10 10 1") }
 		b.start()
-		b.host.starts.set(func(string) error { // it dies with the start, which succeeds
-			b.fate.mu.Lock()
-			defer b.fate.mu.Unlock()
-			b.fate.last = len(b.fate.acts) + 1
+		b.host.starts.set(func(string) error { // the engine crashes with the start, which succeeds
+			b.crashPoint.mu.Lock()
+			defer b.crashPoint.mu.Unlock()
+			b.crashPoint.last = len(b.crashPoint.acts) + 1
 			return nil
 		})
 		b.command("coder", "run_once")
 		b.settle()
-		if !b.fate.isDead() {
+		if !b.crashPoint.isDead() {
 			t.Fatal("it lives")
 		}
 		b.host.starts.set(nil)
-		b.alive()
+		b.restartIfDead()
 		if u := b.view("coder").UsageToday; u.InputTokens != 10 {
 			t.Errorf("%+v", u)
 		}
 		b.is("coder", "pause", "pause")
-		b.agree()
+		b.checkConsistent()
 	})
 }
 
-// An agent may report arbitrary numbers.
+// TestHostileNumbers checks that an agent may report arbitrary numbers.
 func TestHostileNumbers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -204,7 +206,7 @@ func TestHostileNumbers(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		b.is("coder", "pause", "pause")
-		b.agree()
+		b.checkConsistent()
 	})
 	var l listen.SessionListener
 	for range 100 {
@@ -215,7 +217,7 @@ func TestHostileNumbers(t *testing.T) {
 	}
 }
 
-// Timers fire after the clock was set back or forward.
+// TestClock checks that timers fire after the clock was set back or forward.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -231,7 +233,7 @@ func TestClock(t *testing.T) {
 		}
 		b.start()
 		b.command("coder", "continuous")
-		b.after(5 * time.Minute) // 1 + 2 + 4 + 8 seconds of back-off, on a clock that is behind
+		b.after(5 * time.Minute) // a back-off of 1 + 2 + 4 + 8 seconds, on a clock that was set back
 		if a := b.is("coder", "pause", "pause"); !strings.Contains(a.Note, "5 sessions failed") {
 			t.Errorf("note %q", a.Note)
 		}

@@ -29,7 +29,7 @@ import (
 // and wakes no goroutine, and its appends are discarded, so only the loop itself is measured.
 func still(b testing.TB, yaml string, channels []config.Channel) *Supervisor {
 	b.Helper()
-	conf := berth(b, yaml)
+	conf := benchConfig(b, yaml)
 	dir := conf.Dir
 	conf.Channels = channels
 	ctx := context.Background()
@@ -55,7 +55,7 @@ func still(b testing.TB, yaml string, channels []config.Channel) *Supervisor {
 		b.Fatal(err)
 	}
 	for _, m := range e.Files {
-		m.Crowded = true // the files are not what this measures
+		m.Crowded = true // the benchmark does not measure the files
 	}
 	to.last = e.Head()
 	b.Cleanup(func() {
@@ -66,7 +66,7 @@ func still(b testing.TB, yaml string, channels []config.Channel) *Supervisor {
 	return e
 }
 
-// discardJournal takes every append, once last is set.
+// discardJournal discards every append after last is set.
 type discardJournal struct {
 	journal.Journal
 	last    uint64
@@ -97,7 +97,7 @@ func BenchmarkLoop(b *testing.B) {
 	})
 }
 
-// commandsLoop is a loop, and the n-th of a full batch of commands for it.
+// commandsLoop returns a loop and the n-th command of a full batch.
 func commandsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
 	var yaml strings.Builder
 	yaml.WriteString("version: 1\nagents:\n")
@@ -108,7 +108,7 @@ func commandsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
 	return e, func(n int) *team.Event { return e.CommandEvent(human, fmt.Sprintf("a%d", n), "pause", "") }
 }
 
-// handOffsLoop is a loop, and the n-th of a full batch of hand-offs for it.
+// handOffsLoop returns a loop and the n-th hand-off of a full batch.
 func handOffsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
 	var yaml strings.Builder
 	yaml.WriteString("version: 1\nturnConfig: {defaultTimeoutSeconds: 600}\nagents:\n")
@@ -143,8 +143,8 @@ func handOffsLoop(b testing.TB) (e *Supervisor, next func(n int) *team.Event) {
 	}
 }
 
-// BenchmarkUntilDue is what the loop spends between two batches on looking when it is to wake: it
-// looks at every agent. The fastest of its rounds, as in BenchmarkLoop.
+// BenchmarkUntilDue measures how long the loop takes between two batches to find its next deadline:
+// it looks at every agent. It reports the fastest round, as BenchmarkLoop does.
 func BenchmarkUntilDue(b *testing.B) {
 	var yaml strings.Builder
 	yaml.WriteString("version: 1\nagents:\n")

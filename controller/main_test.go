@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(foreignLoopWord) != "" {
 		foreignLoop()
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0")   // every shim and agent here would wait a second at its end
-	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // no test depends on the settings of the person who runs it
+	os.Setenv("GORACE", "atexit_sleep_ms=0")   // otherwise every shim and agent would wait a second at its end
+	os.Setenv("GIT_CONFIG_GLOBAL", os.DevNull) // independent of the settings of the person who runs the tests
 	os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	testsize.Parallel(6) // most tests wait for processes or for the disk
 	os.Exit(leaktest.Main(m))

@@ -21,29 +21,29 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// letters is what the targets of a test were sent.
-type letters struct {
-	mu     sync.Mutex
-	came   []notice.Matter
-	by     []string // TARGET EVENT CAUSE+MORE
-	answer func(ctx context.Context, target string) *notice.Failure
+// sentNotices records what the targets of a test were sent.
+type sentNotices struct {
+	mu           sync.Mutex
+	compareSteps []notice.Matter
+	by           []string // TARGET EVENT CAUSE+MORE
+	answer       func(ctx context.Context, target string) *notice.Failure
 }
 
-func (l *letters) all() []notice.Matter {
+func (l *sentNotices) all() []notice.Matter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.came)
+	return slices.Clone(l.compareSteps)
 }
 
-func (l *letters) lines() []string {
+func (l *sentNotices) lines() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.by)
 }
 
-// notifies gives the supervisor targets. They take what they are sent, unless the test says otherwise.
-func (b *bubble) notifies(targets ...notice.Target) *letters {
-	l := &letters{}
+// notifies configures targets. Their deliveries succeed, unless the test says otherwise.
+func (b *bubble) notifies(targets ...notice.Target) *sentNotices {
+	l := &sentNotices{}
 	b.tellers = &seam.Notices{Targets: targets, Kinds: map[string]string{}, Send: func(ctx context.Context, target string, listed []notice.Matter, more int) *notice.Failure {
 		l.mu.Lock()
 		answer := l.answer
@@ -55,7 +55,7 @@ func (b *bubble) notifies(targets ...notice.Target) *letters {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.came = append(l.came, listed...)
+		l.compareSteps = append(l.compareSteps, listed...)
 		for _, m := range listed {
 			l.by = append(l.by, strings.TrimSpace(fmt.Sprint(target, " ", m.Event, " ", m.Cause)))
 		}
@@ -67,7 +67,7 @@ func (b *bubble) notifies(targets ...notice.Target) *letters {
 	return l
 }
 
-func (b *bubble) wantLetters(l *letters, want ...string) {
+func (b *bubble) wantNotices(l *sentNotices, want ...string) {
 	b.t.Helper()
 	if got := l.lines(); !slices.Equal(got, want) {
 		b.t.Errorf("sent:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -78,7 +78,8 @@ func phone() notice.Target {
 	return notice.Target{Name: "phone", Events: notice.Events(), PerHour: 100}
 }
 
-// A question is told once, the reminder once, by whichever daemon runs at the time; what was answered is not.
+// TestNoticesOverRestarts checks that a question and its reminder are sent once, by the daemon that
+// runs at the time, and not after it was answered.
 func TestNoticesOverRestarts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -88,7 +89,7 @@ func TestNoticesOverRestarts(t *testing.T) {
 		b.start()
 		b.command("coder", "run_once")
 		b.after(time.Second)
-		b.wantLetters(mail, "phone needs_you question/q1")
+		b.wantNotices(mail, "phone needs_you question/q1")
 		for range 3 { // the daemon is killed, and the next one finds the question open
 			if err := b.stop(); err != nil {
 				t.Error(err)
@@ -96,9 +97,9 @@ func TestNoticesOverRestarts(t *testing.T) {
 			b.start()
 			b.after(time.Minute)
 		}
-		b.wantLetters(mail, "phone needs_you question/q1")
+		b.wantNotices(mail, "phone needs_you question/q1")
 		b.after(15 * time.Minute)
-		b.wantLetters(mail, "phone needs_you question/q1", "phone still_needs_you question/q1")
+		b.wantNotices(mail, "phone needs_you question/q1", "phone still_needs_you question/q1")
 		if rows := b.rows("notice/phone"); rows != "G1 G1" {
 			t.Errorf("the journal has %s", rows)
 		}
@@ -110,8 +111,9 @@ func TestNoticesOverRestarts(t *testing.T) {
 	})
 }
 
-// A person is notified of an agent that gives up, with where to look. A target that hangs or fails delays neither the team nor
-// another target, is logged and journaled once, and is told later.
+// TestNoticesOfAFailingTarget checks the notice for an agent that gives up. A target that hangs or
+// fails delays neither the team nor another target. It is logged and journaled once, and the notice
+// is sent later.
 func TestNoticesOfAFailingTarget(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -130,7 +132,7 @@ func TestNoticesOfAFailingTarget(t *testing.T) {
 		b.start()
 		b.command("coder", "continuous")
 		b.after(10 * time.Minute)
-		b.wantLetters(mail, "well gave_up agent/coder")
+		b.wantNotices(mail, "well gave_up agent/coder")
 		if m := mail.all()[0]; m.Page != "#/agents/coder/evidence" || m.Agent != "coder" {
 			t.Errorf("%+v", m)
 		}
@@ -151,14 +153,14 @@ func TestNoticesOfAFailingTarget(t *testing.T) {
 		mail.answer = nil
 		mail.mu.Unlock()
 		b.after(20 * time.Minute)
-		b.wantLetters(mail, "well gave_up agent/coder", "stuck gave_up agent/coder")
+		b.wantNotices(mail, "well gave_up agent/coder", "stuck gave_up agent/coder")
 		if rows := b.rows("notice/stuck"); rows != "G2 G3" {
 			t.Errorf("the journal has %s", rows)
 		}
 	})
 }
 
-// A target that hangs is left alone: orders are carried out meanwhile, and the daemon stops.
+// TestNoticesHang checks that a target that hangs delays neither orders nor the stop of the daemon.
 func TestNoticesHang(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder critic", func(t *testing.T, b *bubble) {
@@ -200,7 +202,8 @@ func (b *bubble) asked() []view.QuestionView {
 	return open
 }
 
-// A daily limit is told once, also while more is used; a short wait for a provider is not told, a long one is.
+// TestNoticesOfLimits checks that a daily limit is sent once, also while more is used, and that
+// only a long rate limit is sent.
 func TestNoticesOfLimits(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -237,7 +240,7 @@ func TestNoticesOfLimits(t *testing.T) {
 	}
 }
 
-// Before the daemon stops, what is due is sent.
+// TestFlushNotices checks that due notices are sent before the daemon stops.
 func TestFlushNotices(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -250,11 +253,12 @@ func TestFlushNotices(t *testing.T) {
 		b.engine.FlushNotices(t.Context())
 		b.settle()
 		b.engine.FlushNotices(t.Context())
-		b.wantLetters(mail, "phone needs_you question/q1")
+		b.wantNotices(mail, "phone needs_you question/q1")
 	})
 }
 
-// A person tries a target; an agent may not. The result is printed and journaled.
+// TestTestNotice checks that a person can test a target and an agent cannot, and that the result is
+// printed and journaled.
 func TestTestNotice(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {

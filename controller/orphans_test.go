@@ -86,10 +86,10 @@ func (w *world) plan() view.Plan {
 	return plan
 }
 
-// The journal was removed, or replaced by an old copy, while an agent runs: the next start uses a
-// higher epoch than any that was obeyed, starts nothing beside the agent, and loses none of its
-// output.
-func TestStrangers(t *testing.T) {
+// TestOrphans removes the journal, or replaces it by an old copy, while an agent runs. The next
+// start uses a higher epoch than any before, starts no second session of the agent, and loses none
+// of its output.
+func TestOrphans(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]bool{"no journal": false, "an old journal": true} {
 		t.Run(name, func(t *testing.T) {
@@ -102,11 +102,11 @@ func TestStrangers(t *testing.T) {
 			w.start()
 			w.command("coder", "continuous")
 			first := w.until("coder", "that it runs", running).Session.PID
-			if err := syscall.Kill(first, syscall.SIGKILL); err != nil { // coder-1 is dead, coder-2 lives
+			if err := syscall.Kill(first, syscall.SIGKILL); err != nil { // coder-1 is dead, coder-2 runs
 				t.Fatal(err)
 			}
 			w.until("coder", "that it runs again", func(v view.AgentView) bool { return running(v) && v.Session.ID == "coder-2" })
-			for range 2 { // epochs that only the shim remembers
+			for range 2 { // epochs that only the shim knows
 				w.stop()
 				w.start()
 			}
@@ -119,8 +119,8 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("the plan says nothing of coder-2: %+v", plan)
 			}
 			w.start()
-			w.command("coder", "continuous")                 // the file asks for it, too
-			soon := time.Now().Add(2 * sessions.OrphanEvery) // a start that does not wait is over by then
+			w.command("coder", "continuous")                 // the file asks for a session, too
+			soon := time.Now().Add(2 * sessions.OrphanEvery) // a start that did not wait would have happened by then
 			w.until("coder", "that time passes", func(view.AgentView) bool { return time.Now().After(soon) })
 			shown := w.until("coder", "that a stranger is said", func(v view.AgentView) bool { return strings.Contains(v.Doubt, "coder-2 runs as process") })
 			if shown.Certainty != view.CertaintyUnknown || running(shown) {
@@ -141,7 +141,7 @@ func TestStrangers(t *testing.T) {
 			}
 			aside, err := os.ReadFile(filepath.Join(w.dir, ".fairlead", "sessions-aside", "coder-2.1", "spool"))
 			if err != nil || !strings.Contains(string(aside), "I am") {
-				t.Errorf("what it said is lost: %q, %v", aside, err)
+				t.Errorf("its output is lost: %q, %v", aside, err)
 			}
 			out, _, err := w.engine.Output(t.Context(), again.Session.ID, 0)
 			if err != nil {
@@ -152,9 +152,9 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// An orphan session that is over delays no start, and its end is not mistaken for another
-// session's.
-func TestDeadStrangers(t *testing.T) {
+// TestEndedOrphans checks that an orphan session that has ended delays no start, and that its end
+// is not recorded for another session.
+func TestEndedOrphans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(lonely, "exec sleep 600", "exit 3", 1), nil)
 	w.command("coder", "run_once")
@@ -168,7 +168,7 @@ func TestDeadStrangers(t *testing.T) {
 	})
 	for n, folder := range []string{"sessions", "sessions-aside"} {
 		names, err := os.ReadDir(filepath.Join(w.dir, ".fairlead", folder))
-		// The file asks for a session, too; the order is another one if that session is over already.
+		// The file asks for a session, too; it has another name if that session has ended already.
 		if err != nil || len(names) < 1 || len(names) > 2-n {
 			t.Errorf("%d: %v, %v", n, names, err)
 		}
@@ -190,8 +190,8 @@ func TestNameParts(t *testing.T) {
 	}
 }
 
-// An old copy of the journal that knows the session: it is adopted, although its shim has obeyed
-// epochs that the copy does not know.
+// TestAdoptionByAnOldJournal checks an old copy of the journal that knows the session. The session
+// is adopted, although its shim has obeyed newer epochs.
 func TestAdoptionByAnOldJournal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lonely, nil)
@@ -214,8 +214,9 @@ func TestAdoptionByAnOldJournal(t *testing.T) {
 	}
 }
 
-// A damaged record delays only its own agent, and the plan says how to continue.
-func TestDamagedStranger(t *testing.T) {
+// TestDamagedOrphan checks that a damaged record delays only its own agent, and that the plan says
+// how to continue.
+func TestDamagedOrphan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lonely+"  other: {driver: exec, command: [sleep, '600'], workspace: other}\n", nil)
 	w.stop()
@@ -237,14 +238,14 @@ func TestDamagedStranger(t *testing.T) {
 	}
 }
 
-// A fence file that another program wrote keeps no daemon from starting, neither that of a session that is
-// over nor that of one that runs: its epoch is ignored, and the running session is adopted.
+// TestForgedEpoch checks a fence file that another program wrote, for a session that has ended and
+// one that runs. Its epoch is ignored, the daemon starts, and the running session is adopted.
 func TestForgedEpoch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, lonely, nil)
 	w.command("coder", "continuous")
 	pid := w.until("coder", "that it runs", running).Session.PID
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // coder-1 is over, coder-2 runs
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil { // coder-1 has ended, coder-2 runs
 		t.Fatal(err)
 	}
 	w.until("coder", "that it runs again", func(v view.AgentView) bool { return running(v) && v.Session.ID == "coder-2" })
@@ -254,7 +255,7 @@ func TestForgedEpoch(t *testing.T) {
 			w.write(".fairlead/sessions/"+session+"/fence", epoch+"\n")
 		}
 		if plan := w.plan(); plan.Behind != 0 {
-			t.Errorf("the plan believes the epoch: %+v", plan)
+			t.Errorf("the plan uses the forged epoch: %+v", plan)
 		}
 		w.start()
 		if a := w.until("coder", "that it runs", running); a.Session.ID != "coder-2" || a.Doubt != "" {

@@ -25,7 +25,7 @@ type shownTeam struct {
 	words string
 }
 
-// shows collects it. What only processes and files say is left out.
+// shows collects it, without data that only processes and files have.
 func shows(ctx context.Context, e *Supervisor) (shownTeam, error) {
 	shown, err := e.Team(ctx)
 	for i := range shown.Agents {
@@ -42,7 +42,7 @@ func shows(ctx context.Context, e *Supervisor) (shownTeam, error) {
 	return shownTeam{head: shown.Head, words: string(text)}, errors.Join(err, err2, err3, err4, err5, err6)
 }
 
-// The team of an earlier moment is the team that was shown then.
+// TestPastIsWhatWasShown checks that the team at an earlier change is the team that was shown then.
 func TestPastIsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -57,8 +57,8 @@ func randomPast(t *testing.T, dir string, rnd *rand.Rand) {
 	agents := []string{"ada", "bob", "eve"}
 	b := newBubble(t, dir, agents...)
 	defer b.end()
-	b.circle("ada", "bob")
-	h := &whims{ledger: newLedger()}
+	b.inOneChannel("ada", "bob")
+	h := &whims{promptLedger: newPromptLedger()}
 	for range 64 {
 		h.of = append(h.of, rnd.IntN(110))
 	}
@@ -101,7 +101,7 @@ func randomPast(t *testing.T, dir string, rnd *rand.Rand) {
 			t.Fatal(err)
 		}
 		e, err := OpenReadOnly(t.Context(), seam.Options{
-			Name: "test", Config: b.conf, Journal: then, Host: seat{b.host, newFate(0, false)}, Drivers: b.engine.opts.Drivers, Log: slog.New(slog.DiscardHandler), At: was.at,
+			Name: "test", Config: b.conf, Journal: then, Host: hostHandle{b.host, newCrashPoint(0, false)}, Drivers: b.engine.opts.Drivers, Log: slog.New(slog.DiscardHandler), At: was.at,
 		})
 		if err != nil {
 			t.Fatal(err)

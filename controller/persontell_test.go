@@ -15,8 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// readers are sessions that a person tells something. They count what they have read, by text. Sessions with an
-// even number read during their answer; the others end without having read what was written to them.
+// readers are sessions that receive texts from a person. They count the texts that they have read.
+// Sessions with an even number read during their answer; the others end without having read what
+// was written to them.
 type readers struct {
 	mu   sync.Mutex
 	read map[string]int
@@ -50,28 +51,28 @@ func (r *readers) count(prompt string) {
 	}
 }
 
-// insistTelling tells an agent something until it is known to be taken: after a crash a person looks first whether
-// it was.
-func (b *bubble) insistTelling(text string) (when string) {
+// retryTell sends a text to an agent until it is known to be accepted. After a crash, it first checks
+// whether it was.
+func (b *bubble) retryTell(text string) (when string) {
 	b.t.Helper()
 	for range 20 {
-		b.alive()
+		b.restartIfDead()
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), text) }) {
 			return when
 		}
-		told, err := b.engine.TellRunning(b.t.Context(), human, "coder", text)
+		receipt, err := b.engine.TellRunning(b.t.Context(), human, "coder", text)
 		if err == nil {
 			b.settle()
-			return told.When
+			return receipt.When
 		}
 		b.after(time.Second) // no session runs between two
 	}
-	b.t.Errorf("%q was never taken", text)
+	b.t.Errorf("%q was never accepted", text)
 	return ""
 }
 
-// What a person tells an agent that reads during its answer is read once, within the answer or at the start of the
-// next one, whenever the daemon dies (S12, S13).
+// S12, S13: a text for an agent that reads during its answer is read once, within the answer or at
+// the start of the next one, regardless of crashes of the daemon.
 func TestTellCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -82,37 +83,37 @@ func TestTellCrashAtEveryStep(t *testing.T) {
 			r := &readers{read: map[string]int{}}
 			b.conversing(config.ResumeInterrupted, r.life)
 			b.open(c.last, c.undone)
-			first := b.fate
+			first := b.crashPoint
 			b.run()
-			b.insist("coder", "continuous", "work on")
+			b.retryCommand("coder", "continuous", "work on")
 			texts := []string{"text one", "text two", "text three", "text four"}
 			for i, text := range texts {
-				if when := b.insistTelling(text); when != view.ToldAtOnce && !b.fate.isDead() && !b.crashed {
+				if when := b.retryTell(text); when != view.ToldAtOnce && !b.crashPoint.isDead() && !b.crashed {
 					t.Errorf("%s is read %s", text, when)
 				}
 				b.after(time.Duration(i) * 5 * time.Second)
-				b.alive()
+				b.restartIfDead()
 			}
 			b.after(time.Minute)
-			b.alive()
+			b.restartIfDead()
 			b.after(time.Minute)
 			if want := map[string]int{texts[0]: 1, texts[1]: 1, texts[2]: 1, texts[3]: 1}; !maps.Equal(r.read, want) {
-				t.Errorf("it has read %v", r.read)
+				t.Errorf("read texts: %v", r.read)
 			}
 			if left := b.replayed().Agents["coder"].Tells; len(left) > 0 {
-				t.Errorf("it is still to be told %+v", left)
+				t.Errorf("still pending: %+v", left)
 			}
 			if rows := b.rows("session/coder"); !b.crashed && (strings.Count(rows, "S12") != len(texts) || strings.Count(rows, "S13") == 0 || strings.Count(rows, "S13") == len(texts)) {
-				t.Errorf("not both ways were taken: %s", rows)
+				t.Errorf("not both ways of delivery were used: %s", rows)
 			}
-			b.agree()
+			b.checkConsistent()
 			acts = first.count()
 		})
 		return acts
 	}
 	acts := play(t, cut{})
 	if acts < 20 {
-		t.Fatalf("only %d acts: the scenario does nothing", acts)
+		t.Fatalf("only %d acts; the scenario must do more", acts)
 	}
 	t.Logf("%d acts", acts)
 	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
-// The plan of a start names the outcome of sessions for channels and why one starts; the start does
-// the same.
+// TestPlanOfTalks checks that the plan of a start names what happens to sessions for channels and
+// why one starts, and that the start does the same.
 func TestPlanOfTalks(t *testing.T) {
 	t.Parallel()
 	plays := map[string]struct {
@@ -25,15 +25,15 @@ func TestPlanOfTalks(t *testing.T) {
 	for name, play := range plays {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "ada", func(t *testing.T, b *bubble) {
-				b.circle("ada")
-				l := newLedger()
+				b.inOneChannel("ada")
+				l := newPromptLedger()
 				b.host.play = func(s *fakeSession) {
 					text, _, _ := s.next(time.Hour)
 					l.tell("ada", text)
 					<-s.asked
 				}
 				b.start()
-				b.insistSaying("please review", "")
+				b.retrySay("please review", "")
 				b.settle()
 				if err := b.stop(); err != nil {
 					t.Fatal(err)
@@ -41,31 +41,32 @@ func TestPlanOfTalks(t *testing.T) {
 				play.down(b)
 				b.start()
 				if got := b.logged.String(); !strings.Contains(got, play.plan) {
-					t.Errorf("the plan was not %q", play.plan)
+					t.Errorf("the plan lacks %q", play.plan)
 				}
 				if n := b.host.startsOf("ada"); n != play.starts {
-					t.Errorf("ada was started %d times, not %d", n, play.starts)
+					t.Errorf("ada was started %d times, want %d", n, play.starts)
 				}
 			})
 		})
 	}
 }
 
-// A session that was opened and never started receives what is still due.
+// TestPlanOfATalkThatNeverBegan checks that a session that was opened and never started receives
+// its pending prompt.
 func TestPlanOfATalkThatNeverBegan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
-		b.circle("ada")
+		b.inOneChannel("ada")
 		b.host.play = func(s *fakeSession) { <-s.asked }
 		b.start()
 		b.host.starts.set(func(string) error {
-			b.fate.die()
+			b.crashPoint.die()
 			return errors.New("the machine is going")
 		})
 		_, _ = b.engine.Say(t.Context(), human, "reviews", "please review", "")
 		b.settle()
 		b.host.starts.set(nil)
-		b.bury()
+		b.discardEngine()
 		b.start()
 		if got := b.logged.String(); !strings.Contains(got, "start ada-1 (turn): it has turn 1 in #reviews, and is to be told") {
 			t.Error("the plan does not say why ada-1 is started")

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// stopNow stops Fairlead as `down --now` does, and waits until it is gone.
+// stopNow stops Fairlead as `down --now` does, and waits for its end.
 func (b *bubble) stopNow() {
 	b.t.Helper()
 	if err := b.engine.Stop(b.t.Context(), human, true); err != nil {
@@ -20,25 +20,25 @@ func (b *bubble) stopNow() {
 	}
 	b.after(time.Minute)
 	if n := b.host.running(); len(n) > 0 {
-		b.t.Fatalf("%v runs on", n)
+		b.t.Fatalf("%v still runs", n)
 	}
 	if err := b.stop(); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// asked is the life of a session that runs until it is asked to end.
+// asked runs a session until it is asked to end.
 func asked(s *fakeSession) { <-s.asked }
 
-// A session that `down --now` cut off resumes its conversation like one that a crash cut off, and
-// its prompt mentions the interruption. A session that was asked to stop, or that succeeded, does
-// not resume.
+// TestDownNowCutsOff checks that a session that `down --now` interrupted resumes its conversation
+// like one that a crash interrupted, with a prompt that mentions it. A session that was asked to
+// stop, or that succeeded, is not resumed.
 func TestDownNowCutsOff(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		life  func(*fakeSession)
 		first string
-		then  string // desired state written during the session, before Fairlead stops
+		then  string // desired state that is written during the session, before Fairlead stops
 		want  string
 		is    string
 	}{
@@ -74,18 +74,18 @@ func TestDownNowCutsOff(t *testing.T) {
 				b.command("coder", "continuous")
 				b.after(time.Minute)
 				if got := b.resumedBy("coder-2"); got != tt.want {
-					t.Errorf("it went on with %q, not %q", got, tt.want)
+					t.Errorf("resumed %q, want %q", got, tt.want)
 				}
 				if cut := strings.HasPrefix(string(b.host.session("coder-2").in), `{"prompt":"You were interrupted`); cut != (tt.want != "") {
-					t.Errorf("it was told %s", b.host.session("coder-2").in)
+					t.Errorf("the prompt is %s", b.host.session("coder-2").in)
 				}
 			})
 		})
 	}
 }
 
-// talks lists a plan's statements about conversations, in order.
-func talks(plan view.Plan) []view.PlanTalk {
+// planConversations lists a plan's statements about conversations, in order.
+func planConversations(plan view.Plan) []view.PlanTalk {
 	var found []view.PlanTalk
 	for _, line := range plan.Lines {
 		for _, step := range line.Steps {
@@ -97,14 +97,15 @@ func talks(plan view.Plan) []view.PlanTalk {
 	return found
 }
 
-// A plan names the conversation that a session resumes, and the start does what the plan says.
+// TestPlanOfConversations checks that a plan names the conversation that a session resumes, and
+// that the start does the same.
 func TestPlanOfConversations(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		how   config.Resume
 		down  func(b *bubble) // runs while no daemon runs
-		words string          // of the plan
-		want  string          // the conversation of the session that is started
+		words string          // in the plan
+		want  string          // conversation of the session that is started
 	}{
 		"it runs":            {config.ResumeInterrupted, func(*bubble) {}, "adopt coder-1: it outlived the daemon, as process 1007; it resumes conversation talk-coder-1", ""},
 		"lost":               {config.ResumeInterrupted, loses, "it resumes conversation talk-coder-1", "talk-coder-1"},
@@ -136,10 +137,10 @@ func TestPlanOfConversations(t *testing.T) {
 					b.open1(question.Resume)
 				case b.host.startsOf("coder") > 1:
 					if got := b.resumedBy("coder-2"); got != tt.want {
-						t.Errorf("it went on with %q, and the plan says %s", got, line)
+						t.Errorf("resumed %q, but the plan says %s", got, line)
 					}
 				case tt.want != "":
-					t.Errorf("nothing was started, and the plan says %s", line)
+					t.Errorf("no session was started, but the plan says %s", line)
 				}
 			})
 		})
@@ -150,7 +151,7 @@ func loses(b *bubble) {
 	b.each(func(s *fakeSession) { s.finish(seam.Ending{Lost: true, Why: "its shim was killed"}) })
 }
 
-// A person's answer is part of the plan.
+// TestPlanKnowsTheAnswer checks that the plan uses a person's answer.
 func TestPlanKnowsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for option, want := range map[string]view.PlanTalk{
@@ -168,34 +169,35 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 			b.start()
 			b.after(time.Second)
 			q := b.open1(question.Resume)
-			// The daemon dies when the answer is in the journal, before the session receives it.
+			// The daemon crashes when the answer is in the journal and the session has not received
+			// it.
 			b.dieAtNextAct()
 			if _, err := b.engine.AnswerQuestion(b.t.Context(), human, q.ID, view.QuestionAnswer{Option: option}); err == nil {
 				t.Error("the daemon lives")
 			}
 			b.settle()
 			b.die()
-			if got := talks(b.dryRun()); len(got) != 1 || got[0].Do != want.Do || got[0].ID != want.ID || got[0].Why != want.Why {
-				t.Errorf("after %q it plans %v", option, got)
+			if got := planConversations(b.dryRun()); len(got) != 1 || got[0].Do != want.Do || got[0].ID != want.ID || got[0].Why != want.Why {
+				t.Errorf("after %q the plan is %v", option, got)
 			}
 		})
 	}
 }
 
-// A session for channels resumes the conversation that the agent had there.
+// TestPlanOfATalk checks that a session for channels resumes the agent's earlier conversation.
 func TestPlanOfATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		b.circle("ada", "bob")
-		b.conversing(config.ResumeInterrupted, talksOn)
+		b.inOneChannel("ada", "bob")
+		b.conversing(config.ResumeInterrupted, waitsForPrompts)
 		b.start()
-		b.insistSaying("hello", "")
+		b.retrySay("hello", "")
 		b.after(20 * time.Minute) // the sessions have ended
 		release := make(chan struct{})
 		b.driver.check.set(func(string) error { <-release; return nil })
-		b.insistSaying("hello again", "")
+		b.retrySay("hello again", "")
 		b.settle()
-		b.fate.die()
+		b.crashPoint.die()
 		close(release)
 		b.die()
 		found := false
@@ -203,12 +205,12 @@ func TestPlanOfATalk(t *testing.T) {
 			found = found || strings.Contains(line.String(), "start ada-2 (turn)") && strings.Contains(line.String(), "it resumes conversation talk-ada-1")
 		}
 		if !found {
-			t.Errorf("it plans %v", b.dryRun().Lines)
+			t.Errorf("the plan is %v", b.dryRun().Lines)
 		}
 		b.start()
 		b.after(10 * time.Second)
 		if got := b.resumedBy("ada-2"); got != "talk-ada-1" {
-			t.Errorf("it went on with %q", got)
+			t.Errorf("resumed %q", got)
 		}
 	})
 }

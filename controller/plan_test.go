@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// fakeObserver observes the fake world and changes nothing.
+// fakeObserver observes the simulated world and changes nothing.
 type fakeObserver struct{ b *bubble }
 
 func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.Found, int, error) {
@@ -35,7 +35,7 @@ func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if epoch < h.fence {
-		return "", 0, &seam.Fenced{Why: "the epoch is over"}
+		return "", 0, &seam.Fenced{Why: "the epoch was overtaken"}
 	}
 	s := h.sessions[id]
 	switch {
@@ -82,31 +82,31 @@ func (b *bubble) dryRun() view.Plan {
 		b.t.Fatal(err)
 	}
 	if now := world(); now != was {
-		b.t.Errorf("the rehearsal changed something:\n%s\n%s", was, now)
+		b.t.Errorf("the dry run changed the journal:\n%s\n%s", was, now)
 	}
 	return plan
 }
 
-// die ends the daemon like a SIGKILL: nothing that it still does has any effect.
+// die ends the daemon as SIGKILL does: nothing that it still tries has an effect.
 func (b *bubble) die() {
-	b.fate.mu.Lock()
-	if !b.fate.isDead() {
-		close(b.fate.dead)
+	b.crashPoint.mu.Lock()
+	if !b.crashPoint.isDead() {
+		close(b.crashPoint.dead)
 	}
-	b.fate.mu.Unlock()
+	b.crashPoint.mu.Unlock()
 	b.driver.check.set(nil)
-	b.bury()
+	b.discardEngine()
 }
 
 // dieAtNextAct ends the daemon right after its next act, which takes effect.
 func (b *bubble) dieAtNextAct() {
-	b.fate.mu.Lock()
-	defer b.fate.mu.Unlock()
-	b.fate.last = len(b.fate.acts) + 1
+	b.crashPoint.mu.Lock()
+	defer b.crashPoint.mu.Unlock()
+	b.crashPoint.last = len(b.crashPoint.acts) + 1
 }
 
-// fates are the possible outcomes of a session while no daemon ran.
-var fates = map[string]func(b *bubble){
+// sessionEnds are the possible outcomes of a session while no daemon runs.
+var sessionEnds = map[string]func(b *bubble){
 	"running": func(*bubble) {},
 	"exited":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(0) }) },
 	"failed":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(3) }) },
@@ -122,7 +122,7 @@ var fates = map[string]func(b *bubble){
 	"silent": func(b *bubble) {
 		b.host.adopts.set(func(string) error { return fmt.Errorf("no answer") })
 	},
-	"never": func(*bubble) {}, // it is opened, and the daemon dies before the start
+	"never": func(*bubble) {}, // the session is opened, and the daemon crashes before the start
 	"none":  func(*bubble) {}, // no session is open
 }
 
@@ -134,13 +134,13 @@ func (b *bubble) each(do func(s *fakeSession)) {
 	}
 }
 
-// twist is a desired state with further conditions: alive runs while the daemon runs, down while it
-// does not.
-type twist struct {
+// situation is a desired state with further conditions: alive runs while the daemon runs, down
+// while no daemon runs.
+type situation struct {
 	first  string // the first desired state
 	alive  func(b *bubble)
 	down   func(b *bubble)
-	paused bool // a person's pause is in effect: nothing may start
+	paused bool // a person's pause applies: nothing may start
 }
 
 func wishes(word string) func(b *bubble) {
@@ -152,10 +152,10 @@ func wishes(word string) func(b *bubble) {
 }
 
 func writes(word string) func(b *bubble) {
-	return func(b *bubble) { b.disk.wish("coder", word, "by file", time.Now().Add(time.Second)) }
+	return func(b *bubble) { b.disk.writeDesired("coder", word, "by file", time.Now().Add(time.Second)) }
 }
 
-var turns = map[string]twist{
+var turns = map[string]situation{
 	"continuous":        {first: "continuous"},
 	"once":              {first: "run_once"},
 	"cleanup":           {first: "run_cleanup"},
@@ -215,60 +215,60 @@ func uses(b *bubble) {
 	b.after(time.Second)
 }
 
-// The plan is what happens, in every situation that a start can meet.
+// TestPlanIsWhatHappens checks that the plan equals the actions of the start in every situation.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
-	for fate := range fates {
-		for name, twist := range turns {
+	for fate := range sessionEnds {
+		for name, situation := range turns {
 			t.Run(fate+"/"+name, func(t *testing.T) {
-				inBubble(t, "coder", func(t *testing.T, b *bubble) { playPlan(t, b, fate, name, twist) })
+				inBubble(t, "coder", func(t *testing.T, b *bubble) { playPlan(t, b, fate, name, situation) })
 			})
 		}
 	}
 }
 
-func playPlan(t *testing.T, b *bubble, fate, name string, twist twist) {
-	leads(b, fate, twist)
-	fates[fate](b)
-	if twist.down != nil {
-		twist.down(b)
+func playPlan(t *testing.T, b *bubble, fate, name string, situation situation) {
+	playUntilCrash(b, fate, situation)
+	sessionEnds[fate](b)
+	if situation.down != nil {
+		situation.down(b)
 	}
 	head, starts := len(b.history()), len(b.host.order)
 	plan := b.dryRun()
 
-	var told *view.Plan
+	var planned *view.Plan
 	b.open(0, false)
-	b.engine.opts.Planned = func(p view.Plan) { told = &p }
+	b.engine.opts.Planned = func(p view.Plan) { planned = &p }
 	b.run()
 	b.settle()
-	wait.Elapse(100 * time.Millisecond) // reads that are waited for
+	wait.Elapse(100 * time.Millisecond) // for reads that are waited for
 	b.settle()
-	if told == nil {
-		t.Fatal("the start told nobody its plan")
+	if planned == nil {
+		t.Fatal("the start did not report its plan")
 	}
 	for i := range plan.Lines {
-		if diff := cmp.Diff(plan.Lines[i].Steps, told.Lines[i].Steps); diff != "" {
-			t.Errorf("the start plans something else than its rehearsal:\n%s", diff)
+		if diff := cmp.Diff(plan.Lines[i].Steps, planned.Lines[i].Steps); diff != "" {
+			t.Errorf("the plan of the start differs from its dry run:\n%s", diff)
 		}
 	}
-	done := deedsOf(b, head, starts)
-	for _, line := range told.Lines {
+	done := startResultOf(b, head, starts)
+	for _, line := range planned.Lines {
 		t.Log(line)
-		compareDeeds(t, b, fate, line, done)
+		compareResult(t, b, fate, line, done)
 	}
 	if unused := fate == "never" || fate == "none"; strings.HasPrefix(name, "over limit") && unused {
-		return // it never ran, and used nothing
+		return // the session never ran and used nothing
 	}
-	if twist.paused && len(done.started) > 0 {
-		t.Errorf("%v was started, and pause is what stands", done.started)
+	if situation.paused && len(done.started) > 0 {
+		t.Errorf("%v was started although pause applies", done.started)
 	}
-	if twist.paused && strings.Contains(fmt.Sprint(told.Lines), " start ") {
-		t.Errorf("a start is planned, and pause is what stands: %v", told.Lines)
+	if situation.paused && strings.Contains(fmt.Sprint(planned.Lines), " start ") {
+		t.Errorf("a start is planned although pause applies: %v", planned.Lines)
 	}
 }
 
-// leads brings the team to the moment of the crash.
-func leads(b *bubble, fate string, twist twist) {
+// playUntilCrash brings the team to the moment of the crash.
+func playUntilCrash(b *bubble, fate string, situation situation) {
 	b.start()
 	release := make(chan struct{})
 	if fate == "never" {
@@ -276,32 +276,32 @@ func leads(b *bubble, fate string, twist twist) {
 	}
 	if fate == "none" {
 		b.host.play = func(*fakeSession) {}
-		b.hold() // the desired state is set, and nothing has started
+		b.hold() // the desired state is set, and no session has started
 	}
-	wishes(twist.first)(b)
+	wishes(situation.first)(b)
 	b.settle()
-	if twist.alive != nil {
-		twist.alive(b)
+	if situation.alive != nil {
+		situation.alive(b)
 		b.settle()
 	}
 	if fate == "none" {
 		b.host.play = nil
 	}
-	b.fate.mu.Lock()
-	close(b.fate.dead)
-	b.fate.mu.Unlock()
+	b.crashPoint.mu.Lock()
+	close(b.crashPoint.dead)
+	b.crashPoint.mu.Unlock()
 	close(release)
 	b.die()
 }
 
-// deeds are what a start has done, according to the journal and the host.
-type deeds struct {
-	rows    map[string]string // session → rows that it took
+// startResult is what a start has done, according to the journal and the host.
+type startResult struct {
+	rows    map[string]string // session → its rows
 	started []string
 }
 
-func deedsOf(b *bubble, head, starts int) deeds {
-	done := deeds{rows: map[string]string{}}
+func startResultOf(b *bubble, head, starts int) startResult {
+	done := startResult{rows: map[string]string{}}
 	for _, rec := range b.history()[head:] {
 		var body team.Body
 		if rec.Machine != "session" || json.Unmarshal(rec.Data, &body) != nil || body.Session == nil {
@@ -315,8 +315,8 @@ func deedsOf(b *bubble, head, starts int) deeds {
 	return done
 }
 
-// compareDeeds compares a plan with what was done.
-func compareDeeds(t *testing.T, b *bubble, fate string, line view.PlanLine, done deeds) {
+// compareResult compares a plan with what was done.
+func compareResult(t *testing.T, b *bubble, fate string, line view.PlanLine, done startResult) {
 	t.Helper()
 	var wanted []string
 	ends, asked := false, false
@@ -327,33 +327,33 @@ func compareDeeds(t *testing.T, b *bubble, fate string, line view.PlanLine, done
 		rows := done.rows[step.Session]
 		want := map[view.Deed]string{view.DoAdopt: "S2 ", view.DoTakeEnd: "S4 ", view.DoCountLost: "S5 ", view.DoWithdraw: "S6 ", view.DoStart: "S1 "}[step.Do]
 		if !strings.Contains(rows, want) {
-			t.Errorf("%s: %s is planned, and the rows of %s are %q", line.Agent, step.Do, step.Session, rows)
+			t.Errorf("%s: %s is planned, but the rows of %s are %q", line.Agent, step.Do, step.Session, rows)
 		}
 		switch step.Do {
 		case view.DoStart:
 			wanted = append(wanted, step.Session)
 		case view.DoEnd:
 			ends = true
-			if s := b.host.session(step.Session); !asked && (s == nil || !s.told) {
-				t.Errorf("%s was not told to end", step.Session)
+			if s := b.host.session(step.Session); !asked && (s == nil || !s.endAsked) {
+				t.Errorf("%s was not asked to end", step.Session)
 			}
 		case view.DoAsk:
 			asked = true
 			if strings.Trim(rows, "S3 ") != "" {
-				t.Errorf("nobody knows what became of %s, and it has %q", step.Session, rows)
+				t.Errorf("the end of %s is unknown, but it has the rows %q", step.Session, rows)
 			}
 		case view.DoRest, view.DoWait, view.DoLeave:
 			if running := b.host.running(); len(running) > 0 {
-				t.Errorf("%v runs, and %s is planned", running, step.Do)
+				t.Errorf("%v runs, but %s is planned", running, step.Do)
 			}
 		}
 	}
 	if !ends && !slices.Equal(wanted, done.started) {
-		t.Errorf("%v was started, and the plan says %v", done.started, wanted)
+		t.Errorf("%v was started, but the plan says %v", done.started, wanted)
 	}
 }
 
-// A team that was stopped in order has nothing to recover.
+// TestQuietPlan checks that a team that was stopped in order has nothing to recover.
 func TestQuietPlan(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {

@@ -22,10 +22,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// crewHarbour is an engine with eight agents of a lead, of which nothing but its words is seen.
-func crewHarbour(b *testing.B) (*Supervisor, string) {
+// benchCrew returns an engine with eight members of a lead, of which only the lead's output is
+// visible.
+func benchCrew(b *testing.B) (*Supervisor, string) {
 	b.Helper()
-	e, dir, _ := harbour(b, "version: 1\nagents:\n  julian: {driver: exec, command: [\"true\"], workspace: julian}\n",
+	e, dir, _ := benchEngine(b, "version: 1\nagents:\n  julian: {driver: exec, command: [\"true\"], workspace: julian}\n",
 		func(c *config.Config) { c.Team.Lead, c.Team.Size = "julian", 8 })
 	ctx := context.Background()
 	if _, err := e.Hold(ctx, human, true, ""); err != nil {
@@ -50,10 +51,10 @@ func everybodyListed() (all []crew.Listed) {
 	return all
 }
 
-// BenchmarkReport measures from a lead's report of eight agents, which the journal is to have
-// first, to a watcher that has all of it, and to eight files that say so, beside bare syncs.
+// BenchmarkReport measures the time from a lead's report of eight members, which is journaled
+// first, until a watcher and eight files have it, beside bare syncs.
 func BenchmarkReport(b *testing.B) {
-	e, dir := crewHarbour(b)
+	e, dir := benchCrew(b)
 	ctx := context.Background()
 	bare := syncer(b)
 	var durable, seen, filed, bares []time.Duration
@@ -105,7 +106,7 @@ func BenchmarkReport(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// awaitFiles waits until every document's file says what the journal says.
+// awaitFiles waits until every document's file agrees with the journal.
 func awaitFiles(b *testing.B, e *Supervisor, dir string) {
 	b.Helper()
 	want := map[string]file.Sum{}
@@ -131,14 +132,14 @@ func awaitFiles(b *testing.B, e *Supervisor, dir string) {
 	}
 }
 
-// BenchmarkImport measures from eight documents being put into the folder to eight agents that are
-// known and whose files are ours, beside bare syncs.
+// BenchmarkImport measures the time from putting eight documents into the folder until eight
+// members are known and Fairlead has written their files, beside bare syncs.
 func BenchmarkImport(b *testing.B) {
 	bare := syncer(b)
 	var took, bares []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		e, dir, _ := harbour(b, "version: 1\nagents:\n  julian: {driver: exec, command: [\"true\"], workspace: julian}\n",
+		e, dir, _ := benchEngine(b, "version: 1\nagents:\n  julian: {driver: exec, command: [\"true\"], workspace: julian}\n",
 			func(c *config.Config) { c.Team.Lead, c.Team.Size = "julian", 8 })
 		folder := filepath.Join(dir, ".fairlead", "agents")
 		for {
@@ -147,7 +148,7 @@ func BenchmarkImport(b *testing.B) {
 			}
 			wait.Pause(100 * time.Microsecond)
 		}
-		wait.Pause(10 * time.Millisecond) // the watch is on
+		wait.Pause(10 * time.Millisecond) // until the watch runs
 		bares = append(bares, bare())
 		b.StartTimer()
 		began := time.Now()
@@ -179,14 +180,14 @@ func BenchmarkImport(b *testing.B) {
 // BenchmarkTranscript measures pages of 100,000 messages, beside the bare reading of as many
 // changes from the journal.
 func BenchmarkTranscript(b *testing.B) {
-	e, _ := crewHarbour(b)
+	e, _ := benchCrew(b)
 	ctx := context.Background()
 	names := everybodyListed()
 	for n := range 250 {
 		var said []team.Event
 		for i := range 400 {
 			said = append(said, team.Event{Actor: sessions.ByShim, What: crew.Spoke{
-				Session: "julian-1", Text: fmt.Sprintf("[%s]: message %d of a long day, in which the tide came in and went out", names[i%8].Name, 400*n+i),
+				Session: "julian-1", Text: fmt.Sprintf("[%s]: message %d of a long day, in which much was done and little was said", names[i%8].Name, 400*n+i),
 			}})
 		}
 		if _, err := e.Do(ctx, loop.Request{Events: said}); err != nil {
@@ -196,7 +197,7 @@ func BenchmarkTranscript(b *testing.B) {
 	if err := e.MakeTranscript(ctx); err != nil {
 		b.Fatal(err)
 	}
-	// what was said since the start is in the index by itself: make it anew, as after a start
+	// messages since the start are in the index already: build it again, as after a start
 	e.CrewState.Said.Mu.Lock()
 	e.CrewState.Said.Made, e.CrewState.Said.Places, e.CrewState.Said.Newest, e.CrewState.Said.Bytes = false, nil, nil, 0
 	e.CrewState.Said.From = e.Head() + 1

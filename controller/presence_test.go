@@ -23,7 +23,7 @@ func TestCrewIsShown(t *testing.T) {
 	}
 	var refused *machine.Refusal
 	if _, err := w.engine.Summon(ctx, human); !errors.As(err, &refused) {
-		t.Errorf("a lead that hears nothing, and a team that is held: %v", err)
+		t.Errorf("a lead without input, and a held team: %v", err)
 	}
 	w.leads("Lyra", "Twin")
 	w.happens(crew.Imported{Document: crew.Document{Status: crew.Sleeping, Identity: crew.Identity{Name: "Twin", Seat: 7}}})
@@ -47,7 +47,7 @@ func TestCrewIsShown(t *testing.T) {
 		t.Errorf("%+v %v", one, err)
 	}
 	if _, err := w.engine.Document(ctx, "Twin"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "agent-2") || !strings.Contains(err.Error(), "agent-3") {
-		t.Errorf("two of a name: %v", err)
+		t.Errorf("two members with one name: %v", err)
 	}
 	var unknown *team.Unknown
 	if _, err := w.engine.Document(ctx, "Nobody"); !errors.As(err, &unknown) {

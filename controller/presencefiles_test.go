@@ -28,7 +28,7 @@ const crewYAML = "version: 1\nteam: {lead: julian, size: 3}\nagents:\n  julian: 
 
 const leadUUID = "00000000-0000-8000-8000-00000000000a"
 
-// newCrew is a world with a lead of which nothing but its words is seen.
+// newCrew returns a world with a lead of which only the output is visible.
 func newCrew(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, crewYAML, map[string]string{"julian.script": "listen\n"})
@@ -45,7 +45,7 @@ func (w *world) happens(what crew.Input) {
 	}
 }
 
-// leads is a lead session that has registered these.
+// leads makes the lead register these members in a session.
 func (w *world) leads(names ...string) {
 	w.t.Helper()
 	w.happens(crew.LeadBegan{Session: "julian-1", UUID: leadUUID})
@@ -77,7 +77,7 @@ func (w *world) eventually(what string, ok func() (bool, string)) {
 	}
 }
 
-// filed waits until a file says what is true of its agent, and gives it.
+// filed waits until a file agrees with its document, and returns it.
 func (w *world) filed(id string) crew.Document {
 	w.t.Helper()
 	var doc crew.Document
@@ -150,7 +150,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 	}
 	w.happens(crew.Reported{Session: "julian-1"})
 	w.filed("agent-1")
-	w.stop() // as after a crash between journal and file:
+	w.stop() // as after a crash between the append and the write:
 	w.write(".fairlead/agents/agent-1.json", string(old))
 	if err := os.Remove(w.agentFile("agent-2")); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 	<-w.engine.Ready()
 	w.filed("agent-1")
 	if got := w.crew(true).Notices; len(got) != 0 {
-		t.Errorf("what we wrote ourselves is taken for somebody else's: %+v", got)
+		t.Errorf("a file that Fairlead wrote counts as another program's: %+v", got)
 	}
 	if got := w.filed("agent-2"); got.Status != crew.Unknown {
 		t.Errorf("after a start: %+v", got)
@@ -171,7 +171,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 	}
 }
 
-func TestFilesOfOthersAreTakenIn(t *testing.T) {
+func TestFilesOfOthersAreImported(t *testing.T) {
 	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra")
@@ -192,7 +192,7 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 	w.took("presence/mira", "P13")
 	w.took("presence/noor", "P12")
 
-	// Fields that we do not know are taken, all else is the lead's to say.
+	// Unknown fields are imported; the other fields are the lead's to report.
 	text, err := os.ReadFile(w.agentFile("agent-1"))
 	if err != nil {
 		t.Fatal(err)
@@ -207,8 +207,8 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 	}
 	w.noticed("the lead reports which agents are awake")
 
-	// What cannot be used is kept under a name that says why.
-	w.write(folder+"lyra2.json", doc("Other", 0, "")) // her seat
+	// An unusable file is kept under a name that says why.
+	w.write(folder+"lyra2.json", doc("Other", 0, "")) // an occupied seat
 	w.write(folder+"broken.json", `{"type":"agent-identity",`)
 	w.write(folder+"agent-1.json", "")
 	w.noticed("seat 0 is taken")
@@ -220,7 +220,7 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 	})
 	w.filed("agent-1")
 	w.stop()
-	w.start() // nothing of it is news to the next start
+	w.start() // the next start finds no new file
 	<-w.engine.Ready()
 	for _, id := range []string{"agent-1", "agent-2", "mira", "noor"} {
 		w.filed(id)
@@ -230,7 +230,7 @@ func TestFilesOfOthersAreTakenIn(t *testing.T) {
 	}
 }
 
-func TestHostileFilesHurtNobody(t *testing.T) {
+func TestHostileFilesAreHarmless(t *testing.T) {
 	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra")
@@ -258,7 +258,7 @@ func TestHostileFilesHurtNobody(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(link, w.agentFile("agent-1")); err != nil { // at once: a file that is gone is written again
+	if err := os.Rename(link, w.agentFile("agent-1")); err != nil { // at once: a removed file is written again
 		t.Fatal(err)
 	}
 	w.write(folder+"mira.json", doc("Mira", 5, ""))
@@ -274,12 +274,13 @@ func TestHostileFilesHurtNobody(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if text, err := os.ReadFile(filepath.Join(w.dir, "elsewhere.json")); err != nil || !strings.Contains(string(text), "Linked") {
-		t.Errorf("what a link leads to: %s %v", text, err)
+		t.Errorf("the target of the link: %s %v", text, err)
 	}
 }
 
-// A program that writes a document while we do loses no field of its own.
-func TestDocumentsOfTwoPens(t *testing.T) {
+// TestDocumentWhileFairleadWrites checks that another program that writes a document at the same
+// time as Fairlead loses no field of its own.
+func TestDocumentWhileFairleadWrites(t *testing.T) {
 	t.Parallel()
 	w := newCrew(t)
 	w.leads("Lyra")
@@ -295,7 +296,7 @@ func TestDocumentsOfTwoPens(t *testing.T) {
 		}
 		fields["count"] = n
 		text, _ = json.Marshal(fields)
-		// ours goes on while the other one writes, in place, as the seed's programs do
+		// Fairlead writes while the other program writes in place, as the programs of the seed do
 		w.happens(crew.Reported{Session: "julian-1", Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
 		if err := os.WriteFile(w.agentFile("agent-1"), text, 0o644); err != nil {
 			t.Fatal(err)
@@ -340,8 +341,9 @@ func TestImportDocument(t *testing.T) {
 	}
 }
 
-// Files that come together are taken in up to the same most as one after the other.
-func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
+// TestDocumentsThatComeTogetherHaveOneLimit checks that files that arrive together are imported up
+// to the same limit as files that arrive one after the other.
+func TestDocumentsThatComeTogetherHaveOneLimit(t *testing.T) {
 	t.Parallel()
 	if testsize.Race {
 		t.Skip("17 MiB of JSON take half a minute with the race detector, and one hand reads them")
@@ -380,15 +382,16 @@ func TestDocumentsThatComeTogetherHaveOneMost(t *testing.T) {
 	})
 }
 
-// stuckDocuments is a folder in which nothing can be put aside.
+// stuckDocuments is a folder in which no file can be moved aside.
 type stuckDocuments struct{ seam.Documents }
 
 func (stuckDocuments) PutAside(crewfile.FoundDocument, string) (string, error) {
 	return "", errors.New("the file system is read-only")
 }
 
-// What can neither be taken in nor be put aside is found again by every look, and said once.
-func TestWhatCannotBePutAsideIsSaidOnce(t *testing.T) {
+// TestStuckDocumentIsReportedOnce checks that a file that can neither be imported nor moved aside
+// is reported once, although every look finds it again.
+func TestStuckDocumentIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	p := &crewctl.DocumentPen{E: newCrew(t).engine.crewController, Files: stuckDocuments{}, Papers: map[string]*crewctl.DocumentPaper{}}
 	found := crewfile.FoundDocument{Name: "mira.json", Stem: "mira", Sum: "1"}
@@ -403,6 +406,6 @@ func TestWhatCannotBePutAsideIsSaidOnce(t *testing.T) {
 		said++
 	}
 	if said != 2 {
-		t.Errorf("it was said %d times", said)
+		t.Errorf("reported %d times", said)
 	}
 }

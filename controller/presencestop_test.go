@@ -22,7 +22,8 @@ func (d slowDocuments) Write(stem string, content []byte, seen file.Sum, ours fu
 	return d.Documents.Write(stem, content, seen, ours)
 }
 
-// A stop is complete when the documents' files say what is true: people copy them then.
+// TestStopWaitsForTheDocuments checks that a stop completes only when the documents' files are
+// current, because people copy them then.
 func TestStopWaitsForTheDocuments(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
@@ -37,14 +38,14 @@ func TestStopWaitsForTheDocuments(t *testing.T) {
 	if err := w.engine.Stop(context.Background(), human, true); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // the loop goes round, and finds each time that a document is not written
+	for range 3 { // the loop runs some rounds in which a document is not written
 		if _, err := w.engine.Agent(context.Background(), "julian"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	select {
 	case <-w.engine.Stopped():
-		t.Error("the stop is complete, and no file has Lyra")
+		t.Error("the stop has completed, but no file has Lyra")
 	default:
 	}
 	close(let)

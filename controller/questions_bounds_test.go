@@ -14,21 +14,21 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// An agent's own bounds come before patterns, saved answers and people (Q2). A call that cannot be
-// judged goes to a person, and a timeout answers it with no, whatever `otherwise` says (Q4).
+// Q2, Q4: an agent's own bounds have priority over patterns, saved answers and people. A call that
+// cannot be judged goes to a person, and a timeout denies it, regardless of `otherwise`.
 func TestPermissionByBounds(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ call, want, rows, rule string }{
-		"within":               {`Write {"file_path":"src/a.go","content":"x"}`, "yes", "Q2 Q6", "allow Write(**)"},
-		"not listed":           {`Write {"file_path":"a.go","content":"x"}`, "no", "Q2 Q6", "bounds: a.go: can_write does not list it"},
-		"listed as denied":     {`Edit {"file_path":"src/secret/a.go","old_string":"x"}`, "no", "Q2 Q6", "bounds: src/secret/a.go: cannot_write lists src/secret"},
-		"X10 first":            {`Write {"file_path":".git/config","content":"x"}`, "no", "Q2 Q6", "X10"},
-		"a program":            {`Bash {"command":"go vet ./... && npm test"}`, "no", "Q2 Q6", "bounds: can_execute does not list npm"},
-		"a redirect":           {`Bash {"command":"go vet > out.txt"}`, "no", "Q2 Q6", "bounds: out.txt: can_write does not list it"},
-		"a pattern names it":   {`Bash {"command":"go vet"}`, "yes", "Q2 Q6", "allow Bash(go *)"},
-		"no pattern names it":  {`Bash {"command":"gofmt -l ."}`, "yes", "Q1 Q4 Q6", ""},
-		"nobody can tell":      {`Bash {"command":"go vet > $OUT"}`, "no", "Q1 Q4 Q6", ""},
-		"is cut, and not told": {`Bash cut=command {"command":"npm test"}`, "no", "Q2 Q6", "bounds: can_execute does not list npm"},
+		"within":              {`Write {"file_path":"src/a.go","content":"x"}`, "yes", "Q2 Q6", "allow Write(**)"},
+		"not listed":          {`Write {"file_path":"a.go","content":"x"}`, "no", "Q2 Q6", "bounds: a.go: can_write does not list it"},
+		"listed as denied":    {`Edit {"file_path":"src/secret/a.go","old_string":"x"}`, "no", "Q2 Q6", "bounds: src/secret/a.go: cannot_write lists src/secret"},
+		"X10 first":           {`Write {"file_path":".git/config","content":"x"}`, "no", "Q2 Q6", "X10"},
+		"a program":           {`Bash {"command":"go vet ./... && npm test"}`, "no", "Q2 Q6", "bounds: can_execute does not list npm"},
+		"a redirect":          {`Bash {"command":"go vet > out.txt"}`, "no", "Q2 Q6", "bounds: out.txt: can_write does not list it"},
+		"a pattern names it":  {`Bash {"command":"go vet"}`, "yes", "Q2 Q6", "allow Bash(go *)"},
+		"no pattern names it": {`Bash {"command":"gofmt -l ."}`, "yes", "Q1 Q4 Q6", ""},
+		"cannot be judged":    {`Bash {"command":"go vet > $OUT"}`, "no", "Q1 Q4 Q6", ""},
+		"cut, not listed":     {`Bash cut=command {"command":"npm test"}`, "no", "Q2 Q6", "bounds: can_execute does not list npm"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -42,21 +42,22 @@ func TestPermissionByBounds(t *testing.T) {
 				b.start()
 				b.command("coder", "run_once")
 				b.after(11 * time.Minute)
-				b.told(r, "coder-1", tt.want)
+				b.checkReceived(r, "coder-1", tt.want)
 				q := b.replayed().Questions.Questions["q1"]
 				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
-					t.Errorf("it took %s by %+v", got, q)
+					t.Errorf("rows %s, answer %+v", got, q)
 				}
 				if tt.want == "no" && tt.rule == "" && !strings.Contains(q.Why, "only known when it runs") {
-					t.Errorf("a person is told %q", q.Why)
+					t.Errorf("the question says %q", q.Why)
 				}
 			})
 		})
 	}
 }
 
-// What a person allowed for good does not stand against bounds that were drawn afterwards.
-func TestBoundsBeforeStandingAnswers(t *testing.T) {
+// TestBoundsBeforeSavedAnswers checks that newer bounds have priority over an answer that a person
+// saved for always.
+func TestBoundsBeforeSavedAnswers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		r := &replies{}
@@ -66,7 +67,7 @@ func TestBoundsBeforeStandingAnswers(t *testing.T) {
 		b.command("coder", "run_once")
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: string(question.Always)})
-		b.told(r, "coder-1", "yes")
+		b.checkReceived(r, "coder-1", "yes")
 		if err := b.stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -74,11 +75,11 @@ func TestBoundsBeforeStandingAnswers(t *testing.T) {
 		b.start()
 		b.command("coder", "run_once")
 		b.after(time.Minute)
-		b.told(r, "coder-2", "no")
+		b.checkReceived(r, "coder-2", "no")
 	})
 }
 
-// An agent at work in a session keeps to its own bounds, too: the narrower one counts (D9).
+// D9: an agent that works in a dispatch keeps to its own bounds, too; the narrower ones apply.
 func TestBoundsInASession(t *testing.T) {
 	t.Parallel()
 	yaml := strings.Replace(sessionYAML, `engineer: {`, `engineer: {permissions: {cannot_execute: [make], cannot_write: ["*.secret"]}, `, 1)

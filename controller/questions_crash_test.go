@@ -16,11 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// insistAnswering answers what waits, until it is known to be taken.
-func (b *bubble) insistAnswering(call string, a view.QuestionAnswer) {
+// retryAnswer answers an open question until the answer is known to be accepted.
+func (b *bubble) retryAnswer(call string, a view.QuestionAnswer) {
 	b.t.Helper()
 	for range 3 {
-		b.alive()
+		b.restartIfDead()
 		id := ""
 		for _, q := range b.replayed().Questions.Questions {
 			switch {
@@ -28,7 +28,7 @@ func (b *bubble) insistAnswering(call string, a view.QuestionAnswer) {
 			case q.State == question.Open:
 				id = q.ID
 			default:
-				return // it is answered
+				return // answered already
 			}
 		}
 		if id == "" {
@@ -44,23 +44,23 @@ func (b *bubble) insistAnswering(call string, a view.QuestionAnswer) {
 
 const lookCall = `Bash {"command":"git status"}`
 
-// questionScenario is a session that asks, whatever happens to the engine meanwhile: one question is
-// answered by a rule, one by a person, one by time.
+// questionScenario plays a session that asks, independent of crashes. A rule answers one question,
+// a person one, and a timeout one.
 func questionScenario(b *bubble) {
 	pass := func(d time.Duration) {
 		for range 4 {
 			b.after(d / 4)
-			b.alive()
+			b.restartIfDead()
 		}
 	}
-	b.insist("coder", "run_once", "first order")
+	b.retryCommand("coder", "run_once", "first order")
 	pass(8 * time.Second)
-	b.insistAnswering("make", view.QuestionAnswer{Allow: true})
+	b.retryAnswer("make", view.QuestionAnswer{Allow: true})
 	pass(2 * time.Minute)
 }
 
-// A crash of the engine at every single act of it: every question is asked once, stands in the journal
-// with one answer, and its program is told that and nothing else; nothing is denied that was not.
+// TestQuestionCrashAtEveryStep crashes the engine at every act. Every question is asked once and
+// has one answer in the journal, and its program receives exactly that answer.
 func TestQuestionCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -76,12 +76,12 @@ func TestQuestionCrashAtEveryStep(t *testing.T) {
 			})
 			b.agent("coder").Permissions = config.Permissions{Allow: []string{"Bash(git status)"}, Timeout: time.Minute}
 			b.open(c.last, c.undone)
-			first := b.fate
+			first := b.crashPoint
 			b.run()
 			questionScenario(b)
-			b.agree()
+			b.checkConsistent()
 			b.askedOnce()
-			b.told(r, "coder-1", "yes", "yes", "no")
+			b.checkReceived(r, "coder-1", "yes", "yes", "no")
 			if past := b.replayed().Agents["coder"].Past; len(past) == 0 || past[0].Denied != 1 || len(past[0].DeniedWhat) != 1 || past[0].Usage.InputTokens != 10 {
 				t.Errorf("the session is %+v", past)
 			}
@@ -91,14 +91,14 @@ func TestQuestionCrashAtEveryStep(t *testing.T) {
 	}
 	acts := play(t, cut{})
 	if acts < 20 {
-		t.Fatalf("only %d acts: the scenario does nothing", acts)
+		t.Fatalf("only %d acts; the scenario must do more", acts)
 	}
 	t.Logf("%d acts", acts)
 	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })
 }
 
-// askedOnce holds that no question is in the journal twice, that none was answered twice, and that all
-// have come to an end.
+// askedOnce checks that no question is in the journal twice, that none was answered twice, and that
+// all have ended.
 func (b *bubble) askedOnce() {
 	b.t.Helper()
 	rows := map[string]string{}
@@ -111,20 +111,20 @@ func (b *bubble) askedOnce() {
 		switch took {
 		case "Q2 Q6 ", "Q2 Q5 ", "Q1 Q3 Q6 ", "Q1 Q3 Q5 ", "Q1 Q4 Q6 ", "Q1 Q4 Q5 ", "Q1 Q2 Q6 ", "Q1 Q2 Q5 ", "Q1 Q5 ":
 		default:
-			b.t.Errorf("%s took %s", id, took)
+			b.t.Errorf("%s has the rows %s", id, took)
 		}
 	}
 	seen := map[string]string{}
 	for id, q := range b.replayed().Questions.Questions {
 		if before, again := seen[q.Session+" "+q.Ask]; again {
-			b.t.Errorf("%s and %s are one question", before, id)
+			b.t.Errorf("%s and %s are the same question", before, id)
 		}
 		seen[q.Session+" "+q.Ask] = id
 	}
 }
 
-// Random orders over everything that can happen to questions: crashes, answers of people, timeouts,
-// saved answers, changed settings, process conflicts, rate limits.
+// TestQuestionRandomOrders applies random crashes, answers of people, timeouts, saved answers,
+// changed settings, process conflicts and rate limits.
 func TestQuestionRandomOrders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -139,7 +139,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 	b := newBubble(t, dir, "coder", "pm")
 	defer b.end()
 	r := &replies{}
-	fates := make([]int, 256) // chosen here: sessions live in goroutines of their own
+	fates := make([]int, 256) // chosen here, because sessions run in their own goroutines
 	for i := range fates {
 		fates[i] = rnd.IntN(1 << 20)
 	}
@@ -158,7 +158,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 	}
 	b.start()
 	for range 40 {
-		b.alive()
+		b.restartIfDead()
 		agent := []string{"coder", "pm"}[rnd.IntN(2)]
 		switch rnd.IntN(9) {
 		case 0:
@@ -177,8 +177,8 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 				_, _ = b.engine.RevokeStanding(t.Context(), human, standing[rnd.IntN(len(standing))].ID)
 			}
 		case 5:
-			b.fate.die()
-			b.bury()
+			b.crashPoint.die()
+			b.discardEngine()
 			b.agent(agent).Model = fmt.Sprint("m", rnd.IntN(2))
 		case 6:
 			for _, id := range b.host.running() {
@@ -193,13 +193,13 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 		}
 		b.settle()
 	}
-	b.alive()
+	b.restartIfDead()
 	for _, agent := range []string{"coder", "pm"} {
 		_, _ = b.engine.Command(t.Context(), human, agent, "pause", "")
 	}
-	b.after(70 * time.Minute) // everything that waits has had its time
+	b.after(70 * time.Minute) // all timeouts have passed
 	b.noneOpen()
-	b.agree()
+	b.checkConsistent()
 	b.askedOnce()
 	for _, q := range b.replayed().Questions.Questions {
 		if !q.Over() {

@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// replies keeps what sessions were answered, by session, in order.
+// replies records the answers that sessions received, in order.
 type replies struct {
 	mu   sync.Mutex
 	said map[string][]string
@@ -49,7 +49,8 @@ func (r *replies) of(session string) []string {
 	return slices.Clone(r.said[session])
 }
 
-// asksFor is a session that asks for one thing after another, waits for each answer, and ends well.
+// asksFor returns a session that asks for one call after another, waits for each answer, and
+// succeeds.
 func (r *replies) asksFor(calls ...string) func(*fakeSession) {
 	return func(s *fakeSession) {
 		for _, call := range calls {
@@ -57,7 +58,7 @@ func (r *replies) asksFor(calls ...string) func(*fakeSession) {
 				return
 			}
 			s.mu.Lock()
-			own := fmt.Sprintf("answer %d ", len(s.out)) // what is told again is known by its name
+			own := fmt.Sprintf("answer %d ", len(s.out)) // a repeated question has the same name
 			s.mu.Unlock()
 			for {
 				text, cancel, ok := s.next(24 * time.Hour)
@@ -81,7 +82,7 @@ func (b *bubble) open1(kind question.Kind) view.QuestionView {
 	b.t.Helper()
 	open, err := b.engine.Questions(b.t.Context())
 	if err != nil || len(open) != 1 || open[0].Kind != string(kind) {
-		b.t.Fatalf("there wait %+v, %v; it should be one %s", open, err, kind)
+		b.t.Fatalf("open questions: %+v, %v; want one %s", open, err, kind)
 	}
 	return open[0]
 }
@@ -97,21 +98,21 @@ func (b *bubble) answer(id string, a view.QuestionAnswer) {
 func (b *bubble) noneOpen() {
 	b.t.Helper()
 	if open, err := b.engine.Questions(b.t.Context()); err != nil || len(open) != 0 {
-		b.t.Errorf("there wait %+v, %v", open, err)
+		b.t.Errorf("open questions: %+v, %v", open, err)
 	}
 }
 
-func (b *bubble) told(r *replies, session string, want ...string) {
+func (b *bubble) checkReceived(r *replies, session string, want ...string) {
 	b.t.Helper()
 	if got := r.of(session); !slices.Equal(got, want) {
-		b.t.Errorf("%s was answered %q, not %q", session, got, want)
+		b.t.Errorf("%s was answered %q, want %q", session, got, want)
 	}
 }
 
 const makeCall = `Bash {"command":"make"}`
 
-// A question for permission waits in the inbox, says who wants what, and its answer reaches the
-// program; a second answer, and one of an agent, are refused (Q1, Q3, Q6, X10).
+// Q1, Q3, Q6, X10: a permission question is in the inbox with its agent and call, and its answer
+// reaches the program. A second answer, and one of an agent, are refused.
 func TestPermissionByAPerson(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -123,14 +124,14 @@ func TestPermissionByAPerson(t *testing.T) {
 		b.after(time.Second)
 		q := b.open1(question.Permission)
 		if q.Agent != "coder" || q.Tool != "Bash" || q.Call != "make" || q.ExpiresAt == nil || q.Otherwise != "deny" || !q.MayStand || len(q.Options) != 3 {
-			t.Errorf("it is %+v", q)
+			t.Errorf("got %+v", q)
 		}
 		inbox, err := b.engine.Inbox(t.Context())
 		if err != nil || len(inbox) != 1 || inbox[0].Kind != "permission" || inbox[0].Question == nil || inbox[0].Agent != "coder" {
 			t.Errorf("the inbox is %+v, %v", inbox, err)
 		}
-		if told := mail.all(); len(told) != 1 || told[0].Agent != "coder" || told[0].Page != "#/inbox/q1" || strings.Contains(fmt.Sprint(told), "make") {
-			t.Errorf("people were told %+v", told)
+		if mails := mail.all(); len(mails) != 1 || mails[0].Agent != "coder" || mails[0].Page != "#/inbox/q1" || strings.Contains(fmt.Sprint(mails), "make") {
+			t.Errorf("notices: %+v", mails)
 		}
 		if v := b.view("coder"); v.Asks != 1 || v.AsksWhat == "" {
 			t.Errorf("the agent is shown as %+v", v)
@@ -140,30 +141,30 @@ func TestPermissionByAPerson(t *testing.T) {
 		}
 		var refused *machine.Refusal
 		if _, err := b.engine.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, q.ID, view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) || refused.Row != "X10" {
-			t.Errorf("an agent's answer gives %v", err)
+			t.Errorf("an agent's answer returns %v", err)
 		}
 		b.answer(q.ID, view.QuestionAnswer{Allow: true})
-		b.told(r, "coder-1", "yes")
+		b.checkReceived(r, "coder-1", "yes")
 		b.noneOpen()
 		if is, err := b.engine.QuestionByID(t.Context(), q.ID); err != nil || is.State != "told" || is.Allow == nil || !*is.Allow || is.By != "human/tester" {
-			t.Errorf("afterwards it is %+v, %v", is, err)
+			t.Errorf("afterwards the question is %+v, %v", is, err)
 		}
 		if _, err := b.engine.AnswerQuestion(t.Context(), human, q.ID, view.QuestionAnswer{}); !errors.As(err, &refused) {
-			t.Errorf("a second answer gives %v", err)
+			t.Errorf("a second answer returns %v", err)
 		}
 		var unknown *team.Unknown
 		if _, err := b.engine.AnswerQuestion(t.Context(), human, "q99", view.QuestionAnswer{}); !errors.As(err, &unknown) {
-			t.Errorf("an answer to nothing gives %v", err)
+			t.Errorf("an answer to an unknown question returns %v", err)
 		}
 		b.is("coder", "pause", "pause")
 		if got := b.rows("question/q1"); got != "Q1 Q3 Q6" {
-			t.Errorf("the question took %s", got)
+			t.Errorf("the question has the rows %s", got)
 		}
 	})
 }
 
-// Rules answer at once, a denial before an allowance and X10 before both (Q2); what no rule knows is
-// answered by time (Q4). What was denied stands in the session's result.
+// Q2, Q4: rules answer at once; a denial has priority over an allowance, and X10 over both. A call
+// without a rule is answered by the timeout. Denied calls are in the session's result.
 func TestPermissionByRules(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -181,8 +182,8 @@ func TestPermissionByRules(t *testing.T) {
 		"denied, and cut":       {call: `Bash cut=command {"command":"git push"}`, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
 		"a content that is cut": {call: `Write cut=content {"file_path":"a.txt","content":"long"}`, want: "yes", rows: "Q2 Q6", rule: "allow Write(**)"},
 		"a path that is cut":    {call: `Write cut=file_path {"file_path":"a.txt"}`, want: "no", rows: "Q1 Q4 Q6"},
-		"nobody says":           {call: makeCall, want: "no", rows: "Q1 Q4 Q6"},
-		"nobody says, allow":    {call: makeCall, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
+		"no rule":               {call: makeCall, want: "no", rows: "Q1 Q4 Q6"},
+		"no rule, allow":        {call: makeCall, otherwise: config.OtherwiseAllow, want: "yes", rows: "Q1 Q4 Q6"},
 		"no command, allow":     {call: `Bash {"x":1}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q1 Q4 Q6"},
 		"title, allow":          {call: `Bash cut=command {"command":"make it"}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q1 Q4 Q6"},
 		"title, denied":         {call: `Bash cut=command {"command":"git push"}`, otherwise: config.OtherwiseAllow, want: "no", rows: "Q2 Q6", rule: "deny Bash(git push*)"},
@@ -202,13 +203,13 @@ func TestPermissionByRules(t *testing.T) {
 				b.command("coder", "run_once")
 				b.after(9 * time.Minute)
 				if waits := strings.HasPrefix(tt.rows, "Q1"); (b.view("coder").Asks == 1) != waits {
-					t.Errorf("a person is waited for: %v", !waits)
+					t.Errorf("the question waits for a person: %v", !waits)
 				}
 				b.after(2 * time.Minute)
-				b.told(r, "coder-1", tt.want)
+				b.checkReceived(r, "coder-1", tt.want)
 				q := b.replayed().Questions.Questions["q1"]
 				if got := b.rows("question/q1"); got != tt.rows || q == nil || !strings.HasPrefix(q.Rule, tt.rule) {
-					t.Errorf("it took %s by %+v", got, q)
+					t.Errorf("rows %s, answer %+v", got, q)
 				}
 				past := b.replayed().Agents["coder"].Past[0]
 				if denied := tt.want == "no"; strings.Contains(past.Why, "1 call was denied") != denied || (past.Denied == 1) != denied || past.Outcome != control.OK {
@@ -219,9 +220,9 @@ func TestPermissionByRules(t *testing.T) {
 	}
 }
 
-// A saved answer answers the next question like it: in this session, or always, until it is
-// taken back (Q2, Q7).
-func TestStandingAnswers(t *testing.T) {
+// Q2, Q7: a saved answer answers the next similar question, in this session or always, until it is
+// revoked.
+func TestSavedAnswers(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		r := &replies{}
@@ -230,32 +231,32 @@ func TestStandingAnswers(t *testing.T) {
 		b.command("coder", "run_once")
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "session"})
-		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Scope: "always"}) // of make clean: the second was answered
-		b.told(r, "coder-1", "yes", "yes", "no")
+		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Scope: "always"}) // for make clean; the second one was answered by it
+		b.checkReceived(r, "coder-1", "yes", "yes", "no")
 		standing, err := b.engine.Standing(t.Context())
 		if err != nil || len(standing) != 1 || standing[0].Allow || standing[0].Session != "" || standing[0].Call != "make clean" {
-			t.Fatalf("there stands %+v, %v: what was for the session is over with it", standing, err)
+			t.Fatalf("saved answers: %+v, %v; one for a session must end with it", standing, err)
 		}
 		b.command("coder", "run_once")
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "always"})
-		b.told(r, "coder-2", "yes", "yes", "no")
+		b.checkReceived(r, "coder-2", "yes", "yes", "no")
 		if _, err := b.engine.RevokeStanding(t.Context(), human, "s2"); err != nil {
 			t.Fatal(err)
 		}
 		var unknown *team.Unknown
 		if _, err := b.engine.RevokeStanding(t.Context(), human, "s2"); !errors.As(err, &unknown) {
-			t.Errorf("to take it back twice gives %v", err)
+			t.Errorf("a second revocation returns %v", err)
 		}
 		b.command("coder", "run_once")
 		b.settle()
 		if q := b.open1(question.Permission); q.Call != "make clean" {
-			t.Errorf("it asks for %s", q.Call)
+			t.Errorf("the agent asks for %s", q.Call)
 		}
 	})
 }
 
-// A question goes with who asked it: the program takes it back, or its session ends (Q5).
+// Q5: a question ends when its program withdraws it or its session ends.
 func TestQuestionWithdrawn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -286,8 +287,8 @@ func TestQuestionWithdrawn(t *testing.T) {
 	})
 }
 
-// An agent that asks more questions than the limit is answered no at once, because it would wait
-// forever.
+// TestTooManyQuestions checks that a question above the limit is denied at once, because it would
+// wait forever.
 func TestTooManyQuestions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -309,17 +310,17 @@ func TestTooManyQuestions(t *testing.T) {
 		open, err := b.engine.Questions(t.Context())
 		no := r.of("coder-1")
 		if err != nil || len(open) == 0 || len(open)+len(no) != many || slices.Contains(no, "yes") {
-			t.Errorf("%d wait, %d were told no, of %d; %v", len(open), len(no), many, err)
+			t.Errorf("%d are open, %d were denied, of %d; %v", len(open), len(no), many, err)
 		}
 	})
 }
 
-// A question during a turn is T10 and ends with its answer. A question that a rule answers stops no
-// turn.
+// TestQuestionInATurn checks that a question during a turn is T10, which ends with its answer, and
+// that a question that a rule answers does not pause the turn.
 func TestQuestionInATurn(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		b.circle("ada", "bob")
+		b.inOneChannel("ada", "bob")
 		b.agent("ada").Permissions = config.Permissions{Allow: []string{"Read"}}
 		b.host.play = func(s *fakeSession) {
 			asked := false
@@ -337,7 +338,7 @@ func TestQuestionInATurn(t *testing.T) {
 			s.say("stop ok")
 		}
 		b.start()
-		b.insistSaying("please make it", "")
+		b.retrySay("please make it", "")
 		b.after(2 * time.Second)
 		q := b.open1(question.Permission)
 		shown, err := b.engine.Channel(t.Context(), "reviews")
@@ -345,19 +346,20 @@ func TestQuestionInATurn(t *testing.T) {
 			t.Errorf("the channel is %+v, ada is %v, %v", shown, b.view("ada").Turn, err)
 		}
 		if got := strings.Count(b.rows("channel/reviews"), "T10"); got != 1 {
-			t.Errorf("T10 was taken %d times", got)
+			t.Errorf("T10 occurs %d times", got)
 		}
-		b.after(2 * time.Minute) // more than a turn has
+		b.after(2 * time.Minute) // longer than the limit of a turn
 		b.answer(q.ID, view.QuestionAnswer{Allow: true})
 		b.after(5 * time.Second)
 		if rows := b.rows("channel/reviews"); !strings.Contains(rows, "T12") || strings.Contains(rows, "T9") || !strings.Contains(rows, "T7") {
-			t.Errorf("the channel took %s", rows)
+			t.Errorf("the channel has the rows %s", rows)
 		}
 		b.noneOpen()
 	})
 }
 
-// What makes a command another one is part of what an answer stands for, and what is only said of it is not.
+// TestKeyOf checks that the key of a call contains everything that makes it another call, and no
+// description of it.
 func TestKeyOf(t *testing.T) {
 	t.Parallel()
 	same := func(a, b string) bool {
@@ -375,7 +377,7 @@ func TestKeyOf(t *testing.T) {
 		{`Bash {"command":"make"}`, `Bash {"command":"make","workdir":"/etc"}`, false},
 		{`Bash {"command":"make"}`, `Bash {"command":"make","env":{"CC":"x"}}`, false},
 		{`Bash {"command":"make"}`, `Bash {"command":"make "}`, false},
-		{`Bash {"cmd":"make"}`, `Bash {"cmd":"make"}`, false}, // what is run is not known
+		{`Bash {"cmd":"make"}`, `Bash {"cmd":"make"}`, false}, // the command is not known
 		{`Write {"file_path":"a","content":"1"}`, `Write {"content":"2","file_path":"a"}`, true},
 		{`Write {"file_path":"a"}`, `Write {"file_path":"b"}`, false},
 		{`Write {"file_path":"a"}`, `Edit {"file_path":"a"}`, false},
@@ -389,8 +391,8 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// A saved answer applies to the files that were asked about, at their locations then, and to no
-// others. It never applies to a tool with an unknown name.
+// TestKeyOfOtherFiles checks that a saved answer applies only to the files that were asked about,
+// at their locations then, and never to a tool with an unknown name.
 func TestKeyOfOtherFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -399,26 +401,27 @@ func TestKeyOfOtherFiles(t *testing.T) {
 	}
 	alone := key()
 	if two := key(dir+"/a", dir+"/b"); alone == "" || two == alone || two == key(dir+"/a", dir+"/c") || two != key(dir+"/b", dir+"/a") {
-		t.Error("other files make no other call")
+		t.Error("calls with other files have the same key")
 	}
 	if err := os.Symlink("/etc/hosts", filepath.Join(dir, "a")); err != nil {
 		t.Fatal(err)
 	}
 	if key() == alone {
-		t.Error("a link in the place of the file makes no other call")
+		t.Error("a call with a link instead of the file has the same key")
 	}
 	patch := func(paths ...string) string {
 		return listen.KeyOf(policy.Call{Tool: "Edit", Dir: dir, Input: []byte(`{"patchText":"x"}`)}, paths)
 	}
 	if two := patch(dir+"/x", dir+"/y"); patch() != "" || two == "" || two != patch(dir+"/y", dir+"/x") || two == patch(dir+"/x") {
-		t.Error("a patch is not known by its files")
+		t.Error("a patch has a key by its files")
 	}
 	if key := listen.KeyOf(policy.Call{Tool: "other", Dir: dir, Input: []byte(`{"x":1}`)}, nil); key != "" {
-		t.Errorf("a tool that nobody knows is called %s", key)
+		t.Errorf("an unknown tool has the key %s", key)
 	}
 }
 
-// The team's own tools run unasked where they are offered, and no others of that server's name.
+// TestOwnTools checks that the team's own tools are allowed where they are offered, and no other
+// tools of a server with that name.
 func TestOwnTools(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -443,8 +446,9 @@ func TestOwnTools(t *testing.T) {
 	}
 }
 
-// If a program does not ask for a call that its rules deny, the session's result says so. A program
-// that announces a call before it asks for it counts as asking.
+// TestCallsWithoutAsking checks that the session's result reports a call that the program made
+// without asking although its rules deny it. A program that announces a call before it asks counts
+// as asking.
 func TestCallsWithoutAsking(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -468,10 +472,10 @@ func TestCallsWithoutAsking(t *testing.T) {
 		}
 		past := b.replayed().Agents["coder"].Past
 		if len(past) != 2 || strings.Contains(past[0].Why, sessions.NotAsked) || past[0].Denied != 1 {
-			t.Errorf("who asked is %+v", past)
+			t.Errorf("a program that asked: %+v", past)
 		}
 		if why := past[1].Why; !strings.Contains(why, sessions.NotAsked) || !strings.Contains(why, "Bash git push (deny Bash(git push*))") || !strings.Contains(why, "Write .git/config (X10") {
-			t.Errorf("who did not ask: %s", why)
+			t.Errorf("a program that did not ask: %s", why)
 		}
 		if strings.Count(b.logged.String(), "did not ask for what its rules deny") == 0 {
 			t.Error("the log does not say it")
@@ -479,8 +483,8 @@ func TestCallsWithoutAsking(t *testing.T) {
 	})
 }
 
-// Whatever a program says of a call, it is judged without a fault, cut arguments are never allowed by a
-// rule, and a name is the same for the same call.
+// FuzzCall checks arbitrary calls. None causes a panic, a rule never allows cut arguments, and the
+// same call has the same key.
 func FuzzCall(f *testing.F) {
 	f.Add("Bash", `{"args":{"command":"git status"}}`)
 	f.Add("Bash", `{"args":{"command":"git status"},"cut":["command"]}`)
@@ -504,12 +508,12 @@ func FuzzCall(f *testing.F) {
 			t.Errorf("%+v is allowed by no rule", call)
 		}
 		if a, b := listen.KeyOf(call, nil), listen.KeyOf(call, nil); a != b {
-			t.Errorf("%+v is called %s and %s", call, a, b)
+			t.Errorf("%+v has the keys %s and %s", call, a, b)
 		}
 		if names := listen.CutIn(fact); len(names) > 0 && fact.Raw == nil {
-			t.Errorf("nothing was cut in %v", names)
+			t.Errorf("no argument was cut in %v", names)
 		} else if v, _ := rules.Verdict(call, nil, dir); len(names) > 0 && v.Allow {
-			t.Errorf("%v is not known completely, and allowed by %s", names, v.Rule)
+			t.Errorf("%v is not completely known, but allowed by %s", names, v.Rule)
 		}
 		questions.Shown(call.Input)
 	})

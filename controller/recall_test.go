@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A run that was put away comes back as it was, with its folder, and goes on.
+// TestRecallRun checks that an archived run is restored with its folder, and continues.
 func TestRecallRun(t *testing.T) {
 	t.Parallel()
 	y := archive(t)
@@ -25,14 +25,14 @@ func TestRecallRun(t *testing.T) {
 	y.file(".agents/archive/runs/bad/somebody", "else's, under that name")
 	for range 2 {
 		if got := y.prune(0, 0, true, false); got != "bad old-2 old-1" && got != "bad" {
-			t.Fatalf("%q was put away", got)
+			t.Fatalf("archived %q", got)
 		}
 		if err := y.RecallRun(t.Context(), human, "bad"); err != nil {
 			t.Fatal(err)
 		}
 		view, err := y.RunByID(t.Context(), "bad")
 		if err != nil || view.Status != "failed" || view.Steps[0].Attempts != was.Steps[0].Attempts || view.Steps[0].LastError != was.Steps[0].LastError {
-			t.Fatalf("it came back as %+v, %v", view, err)
+			t.Fatalf("restored as %+v, %v", view, err)
 		}
 		y.until("bad", "its file says so", over)
 		if _, err := os.Lstat(filepath.Join(y.dir, ".agents/runs/bad/logs/bad__only__attempt1.log")); err != nil {
@@ -46,24 +46,24 @@ func TestRecallRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if view := y.until("bad", "it is over", over); view.Status != "completed" {
-		t.Errorf("it went on to %s", view.Status)
+		t.Errorf("it continued to %s", view.Status)
 	}
 	var unknown *team.Unknown
 	var no *machine.Refusal
 	if err := y.RecallRun(t.Context(), human, "bad"); !errors.As(err, &unknown) && !errors.As(err, &no) {
-		t.Errorf("what was never put away is recalled: %v", err)
+		t.Errorf("a run that was never archived is restored: %v", err)
 	}
 	if err := y.RecallRun(t.Context(), human, "nobody"); !errors.As(err, &unknown) {
-		t.Errorf("nobody is recalled: %v", err)
+		t.Errorf("an unknown run is restored: %v", err)
 	}
 }
 
-// Back goes the folder that is the run's, and none else.
+// TestFromArchive checks that only the run's own folder is restored.
 func TestFromArchive(t *testing.T) {
 	t.Parallel()
 	y := archive(t)
 	if got := y.prune(0, 0, false, false); got != "old-2 old-1" {
-		t.Fatalf("%q was put away", got)
+		t.Fatalf("archived %q", got)
 	}
 	state, err := runfile.ReadRunState(filepath.Join(y.dir, ".agents/archive/runs/old-1", runfile.RunStateName))
 	if err != nil {
@@ -74,11 +74,11 @@ func TestFromArchive(t *testing.T) {
 		return err == nil
 	}
 	if err := runs.FromArchive(y.dir, "old-1", "2001-01-01T00:00:00.000000Z"); err != nil || there() {
-		t.Errorf("another run's folder came: %v", err)
+		t.Errorf("another run's folder was restored: %v", err)
 	}
 	for range 2 {
 		if err := runs.FromArchive(y.dir, "old-1", state.UpdatedAt); err != nil || !there() {
-			t.Errorf("it did not come: %v", err)
+			t.Errorf("the folder was not restored: %v", err)
 		}
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// BenchmarkRecover measures how long a team takes to be what its journal says, without a
-// snapshot and with one, beside a bare read and decode of the same rows; and what a change of
-// a real team takes on disk. FAIRLEAD_RECOVER=1000000 plays a long life; 100,000 is the rule.
+// BenchmarkRecover measures how long a start takes to rebuild a team from its journal, with and
+// without a snapshot, beside a bare read and decode of the same rows; and the size of a change on
+// disk. FAIRLEAD_RECOVER sets the number of changes; the default is 100,000.
 func BenchmarkRecover(b *testing.B) {
 	changes := 100_000
 	if n, err := strconv.Atoi(os.Getenv("FAIRLEAD_RECOVER")); err == nil {
@@ -66,7 +66,7 @@ func BenchmarkRecover(b *testing.B) {
 	for b.Loop() {
 		open()
 	}
-	if err := j.Close(); err != nil { // which puts the log into the file
+	if err := j.Close(); err != nil { // this moves the log into the file
 		b.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -82,7 +82,7 @@ func BenchmarkRecover(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// decodeAll is the bare thing: every row read, and its JSON decoded.
+// decodeAll is the bare operation: read every row and decode its JSON.
 func decodeAll(b *testing.B, j journal.Journal) time.Duration {
 	began := time.Now()
 	for rec, err := range j.Read(context.Background(), journal.Query{}) {
@@ -96,7 +96,7 @@ func decodeAll(b *testing.B, j journal.Journal) time.Duration {
 	return time.Since(began)
 }
 
-// live lets eight agents work, one-shot after one-shot, until so many changes are kept.
+// live makes eight agents work, one one-shot after another, until the journal has so many changes.
 func live(b *testing.B, j journal.Journal, changes int) {
 	t := team.New(agents.RenderSum)
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// BenchmarkRestart measures from SIGKILL of an agent in continuous to the first byte of its
-// next session, beside a bare parent that kills, waits, and starts the same program again.
-// The back-off between failed sessions is a millisecond here, and in the figure.
+// BenchmarkRestart measures the time from SIGKILL of an agent in continuous to the first byte of
+// its next session, beside a bare parent that kills, waits, and starts the same program again. The
+// back-off between failed sessions is a millisecond, and included.
 func BenchmarkRestart(b *testing.B) {
 	const agent = `echo up; exec sleep 1000`
-	e, _, _ := harbour(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, '"+agent+"'], workspace: coder, failures_max: 1000, backoff: {first: 1ms, max: 1ms}}\n")
+	e, _, _ := benchEngine(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, '"+agent+"'], workspace: coder, failures_max: 1000, backoff: {first: 1ms, max: 1ms}}\n")
 	ctx := context.Background()
 	seq, err := e.Command(ctx, human, "coder", "continuous", "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	changes := make(chan int, 64) // the agent's process, each time one runs
+	changes := make(chan int, 64) // the agent's process, sent for each new one
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -77,7 +77,7 @@ func BenchmarkRestart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// bareRestart is the same, by a parent that keeps nothing.
+// bareRestart measures the same with a parent that stores nothing.
 func bareRestart(b *testing.B, agent string) time.Duration {
 	run := func() *exec.Cmd {
 		cmd := exec.Command("sh", "-c", agent)
@@ -95,7 +95,7 @@ func bareRestart(b *testing.B, agent string) time.Duration {
 	}
 	end := func(cmd *exec.Cmd) {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed, as it says
+		_ = cmd.Wait() // an error, because it was killed
 	}
 	first := run()
 	began := time.Now()

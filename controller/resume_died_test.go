@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A key that the provider refuses is not tried again and again: after one session the agent rests,
-// and the status says how to sign in. A person's next command tries once more.
+// TestKeyRefused checks that a key that the provider refuses is not tried again and again. After
+// one session the agent is paused, and the status says how to sign in. A person's next command
+// tries once more.
 func TestKeyRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -19,7 +20,7 @@ func TestKeyRefused(t *testing.T) {
 			b.after(time.Hour)
 			v := b.is("coder", "pause", "pause")
 			if got := b.host.startsOf("coder"); got != n || !strings.Contains(v.Note, "its provider refuses it: run `opencode auth login`") {
-				t.Errorf("%d sessions were started, and it says %q", got, v.Note)
+				t.Errorf("%d sessions were started; the note is %q", got, v.Note)
 			}
 		}
 	})

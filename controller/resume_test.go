@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// conversing gives the bubble's agents conversations: each session names its own, or resumes the
-// one that it was given.
+// conversing gives the bubble's agents conversations. Each session names its own, or resumes the
+// given one.
 func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
 	b.driver.resumes, b.driver.talks = true, true
 	for i := range b.conf.Agents {
@@ -35,8 +35,8 @@ func (b *bubble) conversing(how config.Resume, life func(s *fakeSession)) {
 	}
 }
 
-// talksOn is the life of a session that ends its turn at each prompt and waits for more.
-func talksOn(s *fakeSession) {
+// waitsForPrompts runs a session that answers each prompt and waits for more.
+func waitsForPrompts(s *fakeSession) {
 	for _, _, ok := s.next(time.Hour); ok; _, _, ok = s.next(time.Hour) {
 		s.say("done TURN_COMPLETE")
 		s.say("listening %d", s.read())
@@ -54,7 +54,7 @@ func well(s *fakeSession) {
 	s.say("stop ok")
 }
 
-// resumedBy is the conversation that a session was started with.
+// resumedBy returns the conversation that a session was started with.
 func (b *bubble) resumedBy(session string) string {
 	b.t.Helper()
 	s := b.host.session(session)
@@ -64,8 +64,8 @@ func (b *bubble) resumedBy(session string) string {
 	return s.resume
 }
 
-// An interrupted session resumes its conversation; one that ended well begins a new one unless
-// `resume: always` is set; with `never` none resumes.
+// TestResume checks that an interrupted session resumes its conversation. One that succeeded begins
+// a new one unless `resume: always` is set; with `never` none resumes.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	died := func(s *fakeSession) {
@@ -77,13 +77,13 @@ func TestResume(t *testing.T) {
 		life func(*fakeSession)
 		want string
 	}{
-		"lost":                       {config.ResumeInterrupted, lost, "talk-coder-1"},
-		"ended well":                 {config.ResumeInterrupted, well, ""},
-		"ended well, always":         {config.ResumeAlways, well, "talk-coder-1"},
-		"lost, never":                {config.ResumeNever, lost, ""},
-		"its program died":           {config.ResumeInterrupted, died, "talk-coder-1"},
-		"it failed and said so":      {config.ResumeInterrupted, func(s *fakeSession) { s.say("stop badly") }, ""},
-		"its provider takes no more": {config.ResumeInterrupted, func(s *fakeSession) { s.say("limited 10 no"); s.say("stop rate_limited") }, "talk-coder-1"},
+		"lost":                  {config.ResumeInterrupted, lost, "talk-coder-1"},
+		"ended well":            {config.ResumeInterrupted, well, ""},
+		"ended well, always":    {config.ResumeAlways, well, "talk-coder-1"},
+		"lost, never":           {config.ResumeNever, lost, ""},
+		"its program died":      {config.ResumeInterrupted, died, "talk-coder-1"},
+		"it reported a failure": {config.ResumeInterrupted, func(s *fakeSession) { s.say("stop badly") }, ""},
+		"rate limited":          {config.ResumeInterrupted, func(s *fakeSession) { s.say("limited 10 no"); s.say("stop rate_limited") }, "talk-coder-1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,21 +99,22 @@ func TestResume(t *testing.T) {
 				b.command("coder", "continuous")
 				b.after(2 * time.Minute)
 				if got := b.resumedBy("coder-2"); got != tt.want {
-					t.Errorf("it went on with %q, not %q", got, tt.want)
+					t.Errorf("resumed %q, want %q", got, tt.want)
 				}
 				if cut := strings.HasPrefix(string(b.host.session("coder-2").in), `{"prompt":"You were interrupted`); cut != (tt.want != "" && tt.how != config.ResumeAlways) {
-					t.Errorf("it was told %s", b.host.session("coder-2").in)
+					t.Errorf("the prompt is %s", b.host.session("coder-2").in)
 				}
 				b.noneOpen()
 				if v := b.view("coder"); v.Conversation == nil || v.Conversation.Resumed != (tt.want != "") || v.Conversation.Program != "fake 1.0" {
-					t.Errorf("it is shown as %+v", v.Conversation)
+					t.Errorf("the view is %+v", v.Conversation)
 				}
 			})
 		})
 	}
 }
 
-// A conversation that fails again when it is resumed is not resumed forever.
+// TestResumeDoesNotSpin checks that a conversation that fails again after a resume is not resumed
+// forever.
 func TestResumeDoesNotSpin(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -123,23 +124,24 @@ func TestResumeDoesNotSpin(t *testing.T) {
 		b.after(time.Minute)
 		for i, want := range []string{"", "talk-coder-1", "", "talk-coder-3"} {
 			if got := b.resumedBy(fmt.Sprintf("coder-%d", i+1)); got != want {
-				t.Errorf("session %d went on with %q, not %q", i+1, got, want)
+				t.Errorf("session %d resumed %q, want %q", i+1, got, want)
 			}
 		}
 	})
 }
 
-// A conversation that would be resumed with other settings waits for a person's answer, across
-// restarts; without an answer a new one begins. The question names the differences.
+// TestResumeThatDiffers checks that a conversation that would resume with other settings waits for
+// a person's answer, also across restarts. Without an answer a new one begins. The question names
+// the differences.
 func TestResumeThatDiffers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		answer string
 		want   string
 	}{
-		"go on":          {view.GoOn, "talk-coder-1"},
-		"begin anew":     {view.Anew, ""},
-		"nobody answers": {"", ""},
+		"go on":           {view.GoOn, "talk-coder-1"},
+		"begin a new one": {view.Anew, ""},
+		"no answer":       {"", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -157,20 +159,20 @@ func TestResumeThatDiffers(t *testing.T) {
 				b.after(time.Minute)
 				q := b.open1(question.Resume)
 				if text := strings.Join(q.Differs, "; "); text != "model: m1 is now m2; mode: (none) is now yolo; argument --yolo was added; argument agent was added" {
-					t.Errorf("it would differ so: %s", text)
+					t.Errorf("differences: %s", text)
 				}
 				if b.host.session("coder-2") != nil {
-					t.Error("it was started before anybody had said so")
+					t.Error("the session was started before the answer")
 				}
 				why, err := b.engine.Why(t.Context(), "coder")
 				if err != nil || !strings.Contains(why.Verdict, "its conversation would be resumed with other settings") {
 					t.Errorf("why says %s, %v", why.Verdict, err)
 				}
-				b.fate.die()
-				b.alive()
+				b.crashPoint.die()
+				b.restartIfDead()
 				b.after(time.Second)
 				if again := b.open1(question.Resume); again.ID != q.ID {
-					t.Errorf("after a crash it asks again, as %s", again.ID)
+					t.Errorf("after a crash there is a second question %s", again.ID)
 				}
 				if tt.answer == "" {
 					b.after(time.Hour)
@@ -179,11 +181,11 @@ func TestResumeThatDiffers(t *testing.T) {
 					b.after(time.Second)
 				}
 				if got := b.resumedBy("coder-2"); got != tt.want {
-					t.Errorf("it went on with %q, not %q", got, tt.want)
+					t.Errorf("resumed %q, want %q", got, tt.want)
 				}
 				b.noneOpen()
 				if got := b.rows("question/q1"); got != "Q1 Q3 Q6" && (tt.answer != "" || got != "Q1 Q4 Q6") {
-					t.Errorf("the question took %s", got)
+					t.Errorf("the question has the rows %s", got)
 				}
 				b.after(2 * time.Minute) // it was interrupted again, and the settings match
 				b.noneOpen()
@@ -192,9 +194,9 @@ func TestResumeThatDiffers(t *testing.T) {
 	}
 }
 
-// The desired state changes while the question is open: nothing starts, and the question is
-// withdrawn.
-func TestResumeNotWantedAnyMore(t *testing.T) {
+// TestResumeNoLongerWanted checks a change of the desired state while the question is open: no
+// session starts, and the question is withdrawn.
+func TestResumeNoLongerWanted(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.conversing(config.ResumeInterrupted, lost)
@@ -218,20 +220,20 @@ func TestResumeNotWantedAnyMore(t *testing.T) {
 	})
 }
 
-// A session for channels resumes the previous conversation; a turn that passes while a question is
-// open causes no second question.
+// TestResumeOfATalk checks that a session for channels resumes the previous conversation, and that
+// a turn that passes while a question is open causes no second question.
 func TestResumeOfATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		b.circle("ada", "bob")
-		b.conversing(config.ResumeInterrupted, talksOn)
+		b.inOneChannel("ada", "bob")
+		b.conversing(config.ResumeInterrupted, waitsForPrompts)
 		b.start()
-		b.insistSaying("hello", "")
+		b.retrySay("hello", "")
 		b.after(20 * time.Minute) // the sessions have ended
-		b.insistSaying("hello again", "")
+		b.retrySay("hello again", "")
 		b.after(10 * time.Second)
 		if got := b.resumedBy("ada-2"); got != "talk-ada-1" {
-			t.Errorf("it went on with %q", got)
+			t.Errorf("resumed %q", got)
 		}
 		b.after(20 * time.Minute)
 		if err := b.stop(); err != nil {
@@ -239,12 +241,12 @@ func TestResumeOfATalk(t *testing.T) {
 		}
 		b.agent("ada").Model = "m2"
 		b.start()
-		b.insistSaying("and again", "")
-		b.after(5 * time.Minute) // its turn is long over
+		b.retrySay("and again", "")
+		b.after(5 * time.Minute) // its turn has ended long ago
 		q := b.open1(question.Resume)
 		b.answer(q.ID, view.QuestionAnswer{Option: view.GoOn})
 		b.after(time.Minute)
-		b.insistSaying("and once more", "")
+		b.retrySay("and once more", "")
 		b.after(time.Minute)
 		b.noneOpen()
 		last := b.host.order[len(b.host.order)-1]
@@ -254,13 +256,13 @@ func TestResumeOfATalk(t *testing.T) {
 			}
 		}
 		if got := b.resumedBy(last); last == "ada-2" || got != "talk-ada-1" {
-			t.Errorf("%s went on with %q; %v", last, got, b.host.order)
+			t.Errorf("%s resumed %q; %v", last, got, b.host.order)
 		}
 	})
 }
 
-// A conversation that another process has open is resumed only if a person says so, or the process
-// closes it.
+// TestResumeElsewhere checks that a conversation that another process has open is resumed only if a
+// person says so, or the process closes it.
 func TestResumeElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{true, false} {
@@ -299,14 +301,15 @@ func TestResumeElsewhere(t *testing.T) {
 				}
 				b.noneOpen()
 				if got := b.resumedBy("coder-2"); got != want {
-					t.Errorf("it went on with %q, not %q", got, want)
+					t.Errorf("resumed %q, want %q", got, want)
 				}
 			})
 		})
 	}
 }
 
-// A program that does not find its conversation begins a new one, and the status says so.
+// TestConversationNotFound checks that a program that does not find its conversation begins a new
+// one, and that the status says so.
 func TestConversationNotFound(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -319,7 +322,7 @@ func TestConversationNotFound(t *testing.T) {
 		b.command("coder", "continuous")
 		b.after(90 * time.Second)
 		if got := b.resumedBy("coder-2"); got != "talk-coder-1" {
-			t.Fatalf("it went on with %q", got)
+			t.Fatalf("resumed %q", got)
 		}
 		why, err := b.engine.Why(t.Context(), "coder")
 		if err != nil || !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool {
@@ -333,8 +336,8 @@ func TestConversationNotFound(t *testing.T) {
 	})
 }
 
-// A rate limit ends a session without counting a failure: the desired state stays, nothing of the
-// agent starts before the reset, and every view shows it (R1, R2).
+// R1, R2: a rate limit ends a session without a failure. The desired state stays, the agent starts
+// no session before the reset, and every view shows the limit.
 func TestRateLimited(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -370,9 +373,9 @@ func TestRateLimited(t *testing.T) {
 		if n := b.host.startsOf("coder"); n != 2 {
 			t.Errorf("%d sessions were started at the time", n)
 		}
-		b.after(110 * time.Second) // the second in a row, without a reset time: two minutes
+		b.after(110 * time.Second) // the second limit in a row, without a reset time: two minutes
 		if n := b.host.startsOf("coder"); n != 2 {
-			t.Errorf("%d sessions: it waits twice as long", n)
+			t.Errorf("%d sessions; the second wait must be twice as long", n)
 		}
 		b.after(15 * time.Second)
 		if n := b.host.startsOf("coder"); n != 3 {
@@ -384,20 +387,21 @@ func TestRateLimited(t *testing.T) {
 	})
 }
 
-// A program that reads no input during an answer receives it after the answer.
+// TestInjectIsKept checks that a program that reads no input during an answer receives it
+// afterwards.
 func TestInjectIsKept(t *testing.T) {
 	t.Parallel()
 	for _, plods := range []bool{true, false} {
 		t.Run(fmt.Sprintf("plods=%v", plods), func(t *testing.T) {
 			inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-				b.circle("ada", "bob")
+				b.inOneChannel("ada", "bob")
 				b.driver.plods = plods
 				var mu sync.Mutex
-				var heard []string
+				var received []string
 				b.host.play = func(s *fakeSession) {
 					for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
 						mu.Lock()
-						heard = append(heard, agentIn(s.id)+" "+text)
+						received = append(received, agentIn(s.id)+" "+text)
 						mu.Unlock()
 						s.say("I look")
 						s.lasts(20 * time.Second)
@@ -406,7 +410,7 @@ func TestInjectIsKept(t *testing.T) {
 					s.say("stop ok")
 				}
 				b.start()
-				b.insistSaying("please review", "")
+				b.retrySay("please review", "")
 				b.after(5 * time.Second)
 				if _, err := b.engine.Say(t.Context(), human, "reviews", "mind the tests", "inject"); err != nil {
 					t.Fatal(err)
@@ -417,23 +421,23 @@ func TestInjectIsKept(t *testing.T) {
 				waiting := strings.Contains(string(s.in), "mind the tests")
 				s.mu.Unlock()
 				if waiting == plods {
-					t.Errorf("in mid-answer it was written: %v", waiting)
+					t.Errorf("it was written during the answer: %v", waiting)
 				}
 				b.after(15 * time.Second)
 				mu.Lock()
 				defer mu.Unlock()
-				if !slices.ContainsFunc(heard, func(text string) bool {
+				if !slices.ContainsFunc(received, func(text string) bool {
 					return strings.HasPrefix(text, "ada") && strings.Contains(text, "mind the tests")
 				}) {
-					t.Errorf("it heard %q", heard)
+					t.Errorf("it received %q", received)
 				}
 			})
 		})
 	}
 }
 
-// A program that no longer knows the conversation and does nothing counts as no failure: the work
-// is done in a new conversation at once, and the lost one is not tried again.
+// TestNotResumed checks a program that no longer knows the conversation and does nothing. This is
+// not a failure: a new conversation begins at once, and the lost one is not tried again.
 func TestNotResumed(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{control.WordContinuous, control.WordRunOnce} {
@@ -460,29 +464,29 @@ func TestNotResumed(t *testing.T) {
 				b.after(20 * time.Second)
 				for id, want := range map[string]string{"coder-2": "talk-1", "coder-3": ""} {
 					if got := b.resumedBy(id); got != want {
-						t.Errorf("%s went on with %q, not %q", id, got, want)
+						t.Errorf("%s resumed %q, want %q", id, got, want)
 					}
 				}
 				if v := b.view("coder"); v.Failures != 0 || v.Conversation == nil || v.Conversation.ID != "talk-3" {
 					t.Errorf("it is %+v, %+v", v, v.Conversation)
 				}
 				if why := b.replayed().Agents["coder"].Past[1].Why; !strings.Contains(why, "no longer knows the conversation talk-1") {
-					t.Errorf("the second ended so: %s", why)
+					t.Errorf("the second session ended with %s", why)
 				}
 			})
 		})
 	}
 }
 
-// The same in a channel: the agent keeps its turn and is told it again in a new conversation. No crash is
-// counted, and no other agent gets the turn before it.
+// TestNotResumedInATalk checks the same in a channel. The agent keeps its turn and receives it
+// again in a new conversation. No crash is counted, and no other agent gets the turn before.
 func TestNotResumedInATalk(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-		b.circle("ada", "bob")
+		b.inOneChannel("ada", "bob")
 		b.driver.resumes = true
 		var mu sync.Mutex
-		heard := map[string]string{}
+		received := map[string]string{}
 		b.host.play = func(s *fakeSession) {
 			if s.id == "ada-2" {
 				s.say("stop not_resumed")
@@ -492,7 +496,7 @@ func TestNotResumedInATalk(t *testing.T) {
 			s.say("conversation talk-%s m1", s.id)
 			for text, _, ok := s.next(time.Hour); ok; text, _, ok = s.next(time.Hour) {
 				mu.Lock()
-				heard[s.id] += text
+				received[s.id] += text
 				mu.Unlock()
 				s.say("done TURN_COMPLETE")
 				s.say("listening %d", s.read())
@@ -500,17 +504,17 @@ func TestNotResumedInATalk(t *testing.T) {
 			s.say("stop ok")
 		}
 		b.start()
-		b.insistSaying("hello", "")
+		b.retrySay("hello", "")
 		b.after(20 * time.Minute)
-		b.insistSaying("are you there", "")
+		b.retrySay("are you there", "")
 		b.after(2 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
-		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(heard["ada-3"], "it is your turn") {
-			t.Errorf("it heard %q in %v", heard, b.host.order)
+		if b.resumedBy("ada-2") != "talk-ada-1" || b.resumedBy("ada-3") != "" || !strings.Contains(received["ada-3"], "it is your turn") {
+			t.Errorf("it received %q in %v", received, b.host.order)
 		}
-		if rows := b.rows("channel/reviews"); !strings.Contains(heard["ada-3"], "are you there") || !strings.Contains(rows, "N6 N9 N6") {
-			t.Errorf("it heard %q, by %s", heard["ada-3"], rows)
+		if rows := b.rows("channel/reviews"); !strings.Contains(received["ada-3"], "are you there") || !strings.Contains(rows, "N6 N9 N6") {
+			t.Errorf("it received %q, by %s", received["ada-3"], rows)
 		}
 		if view := b.view("ada"); view.Turn["reviews"] == "OFFLINE" || strings.Contains(b.rows("channel/reviews"), "T11") {
 			t.Errorf("it is %v, by %s", view.Turn, b.rows("channel/reviews"))
@@ -518,9 +522,9 @@ func TestNotResumedInATalk(t *testing.T) {
 	})
 }
 
-// A program that refuses to resume although it was not asked to has failed, and is not restarted
-// again and again without counting that.
-func TestNotResumedOfNothing(t *testing.T) {
+// TestNotResumedWithoutAResume checks that a program that reports a failed resume without one has
+// failed, and is not restarted endlessly without counting failures.
+func TestNotResumedWithoutAResume(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.driver.resumes = true
@@ -537,9 +541,10 @@ func TestNotResumedOfNothing(t *testing.T) {
 	})
 }
 
-// A conversation that is too long, or open in another process, is resumed at most once; one that
-// kills its program is replaced by a new one, also in a channel.
-func TestConversationsThatDoNotGo(t *testing.T) {
+// TestUnusableConversations checks that a conversation that is too long, or open in another
+// process, is resumed at most once, and that one that ends its program is replaced by a new one,
+// also in a channel.
+func TestUnusableConversations(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		life func(s *fakeSession)
@@ -564,7 +569,7 @@ func TestConversationsThatDoNotGo(t *testing.T) {
 				b.after(10 * time.Minute)
 				for i, want := range tt.want {
 					if got := b.resumedBy(fmt.Sprintf("coder-%d", i+1)); got != want {
-						t.Errorf("session %d went on with %q, not %q", i+1, got, want)
+						t.Errorf("session %d resumed %q, want %q", i+1, got, want)
 					}
 				}
 			})

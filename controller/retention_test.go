@@ -17,11 +17,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// archive is a yard with runs of every kind: old-1 and old-2 are completed, bad is failed, on
-// is at work, each newer than the one before.
-func archive(t *testing.T) *yard {
+// archive returns a world with runs of every kind: old-1 and old-2 are completed, bad has failed,
+// on runs. Each is newer than the one before.
+func archive(t *testing.T) *runWorld {
 	t.Helper()
-	y := newYard(t)
+	y := newRunWorld(t)
 	for _, run := range []struct{ id, script, status string }{
 		{"old-1", report(``), "completed"}, {"old-2", report(``), "completed"}, {"bad", "exit 1", "failed"}, {"on", "sleep 300", "running"},
 	} {
@@ -35,8 +35,8 @@ func archive(t *testing.T) *yard {
 	return y
 }
 
-// prune returns the outcome for each run, and where the run is now.
-func (y *yard) prune(keep int, olderThan time.Duration, all, dry bool) string {
+// prune returns the result for each run, and the present location of each run.
+func (y *runWorld) prune(keep int, olderThan time.Duration, all, dry bool) string {
 	y.t.Helper()
 	said, err := y.PruneRuns(y.t.Context(), human, keep, olderThan, all, dry)
 	if err != nil {
@@ -51,7 +51,7 @@ func (y *yard) prune(keep int, olderThan time.Duration, all, dry bool) string {
 				y.t.Errorf("the file of %s in %q: %v", p.ID, p.To, err)
 			}
 		case p.Why == "":
-			y.t.Errorf("%s is kept, and nobody knows why", p.ID)
+			y.t.Errorf("%s is kept without a reason", p.ID)
 		}
 	}
 	return strings.Join(text, " ")
@@ -72,12 +72,12 @@ func TestPruneRuns(t *testing.T) {
 		{4, 0, true, false, ""},
 		{0, time.Hour, true, false, ""},
 		{0, 0, false, false, "old-2 old-1"},
-		{0, 0, false, false, ""}, // harmless twice
+		{0, 0, false, false, ""}, // a second call has no effect
 		{0, 0, true, false, "bad"},
-		{0, 0, true, false, ""}, // the one at work stays
+		{0, 0, true, false, ""}, // the running one stays
 	} {
 		if got := y.prune(c.keep, c.older, c.all, c.dry); got != c.want {
-			t.Errorf("%+v puts away %q", c, got)
+			t.Errorf("%+v archives %q", c, got)
 		}
 	}
 	views, err := y.Runs(t.Context())
@@ -98,18 +98,18 @@ func TestPruneRuns(t *testing.T) {
 	}
 	var no *machine.Refusal
 	if _, err := y.PruneRuns(t.Context(), human, -1, 0, false, false); !errors.As(err, &no) {
-		t.Errorf("less than nothing is kept: %v", err)
+		t.Errorf("a negative limit: %v", err)
 	}
 	if err := os.Rename(filepath.Join(y.dir, ".agents/archive/runs/old-1"), filepath.Join(y.dir, ".agents/runs/old-1")); err != nil {
 		t.Error(err)
 	}
 	if got := y.prune(0, 0, false, false); got != "old-1" { // the journal says that it is archived
-		t.Errorf("a folder that was left is not put away, but %q", got)
+		t.Errorf("a remaining folder is not archived, but %q", got)
 	}
 }
 
-// A crash after the journal has the change and before the folder was moved; a name that is taken; a
-// folder that another program has created since; a symbolic link.
+// TestPruneRunsAfterACrash checks a crash between the append and the move of the folder, an
+// occupied name, a folder that another program has created since, and a symbolic link.
 func TestPruneRunsAfterACrash(t *testing.T) {
 	t.Parallel()
 	y := archive(t)
@@ -127,13 +127,13 @@ func TestPruneRunsAfterACrash(t *testing.T) {
 	state.UpdatedAt = runfile.FormatRunTime(time.Now().Add(time.Hour))
 	y.file(".agents/runs/old-2/"+runfile.RunStateName, string(state.Render()))
 	if got := y.prune(0, 0, false, false); got != "old-1" {
-		t.Errorf("it puts away %q", got)
+		t.Errorf("archived %q", got)
 	}
 	if _, err := os.Lstat(filepath.Join(y.dir, ".agents/archive/runs/old-1.2", runfile.RunStateName)); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); err != nil {
-		t.Errorf("a run of that name that is not ours was put away: %v", err)
+		t.Errorf("another program's run of that name was archived: %v", err)
 	}
 	if err := os.RemoveAll(filepath.Join(y.dir, ".agents/archive")); err != nil {
 		t.Fatal(err)
@@ -142,6 +142,6 @@ func TestPruneRunsAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	if to, err := runs.ToArchive(y.dir, "bad", false); err == nil {
-		t.Errorf("a link led the folder out of the repository: %s", to)
+		t.Errorf("a link moved the folder out of the repository: %s", to)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Two runs, and two scripted agents that play their steps for real: each agent works on one
-// step at a time, finds the prompt and the contract's variables, and reports in the
-// file. A hold lets nothing begin.
+// TestScriptedAgentsPlayRuns checks two runs and two scripted agents with real steps. Each agent
+// works on one step at a time, finds the prompt and the variables of the contract, and reports in
+// the file. During a hold no step begins.
 func TestScriptedAgentsPlayRuns(t *testing.T) {
 	t.Parallel()
 	const play = `
@@ -36,7 +36,7 @@ steps:
   - {id: four, agent: ada, prompt: work.md, needs: [two, three]}
 `,
 	})
-	y := &yard{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
 	<-y.Ready()
 	four := 4
 	for _, id := range []string{"a", "b"} {
@@ -57,7 +57,7 @@ steps:
 		t.Errorf("played %q", played)
 	}
 	if w := y.count("ada/overlaps"); w > 0 {
-		t.Errorf("%d times an agent did two things at once", w)
+		t.Errorf("%d times an agent worked on two steps at once", w)
 	}
 	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
 		t.Fatal(err)
@@ -75,8 +75,8 @@ steps:
 	}
 }
 
-// An agent whose output is a protocol reports in what it says, word for word as it comes, and
-// not in what its tools print.
+// TestReportThatIsSaid checks that an agent whose output is a protocol can report in its text, but
+// not in the output of its tools.
 func TestReportThatIsSaid(t *testing.T) {
 	t.Parallel()
 	const reportText = `{"schema":"v0","run_id":"said","step_id":"one","agent":"ada","status":"STATUS","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","logs":["WHO said so"]}`
@@ -88,7 +88,7 @@ func TestReportThatIsSaid(t *testing.T) {
 		"say.script.yaml": script, "tool.txt": in("FAILED", "a tool") + "\n", "p.md": "work",
 		"flow.yaml": "name: said\nsteps:\n  - {id: one, agent: ada, prompt: p.md}\n",
 	})
-	y := &yard{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
 	<-y.Ready()
 	one := 1
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "said", MaxAttempts: &one})

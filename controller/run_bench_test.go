@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// BenchmarkRunSteps measures a run of steps that do nothing but report, one after the other or
-// side by side, beside a loop that only starts the same processes and syncs one small record
-// for each of a step's two events.
+// BenchmarkRunSteps measures a run of steps that only report, in sequence or in parallel, beside a
+// loop that only starts the same processes and syncs one small record for each of a step's two
+// events.
 func BenchmarkRunSteps(b *testing.B) {
 	for _, c := range []struct {
 		name  string
@@ -28,7 +28,7 @@ func BenchmarkRunSteps(b *testing.B) {
 }
 
 func benchRun(b *testing.B, steps int, fan bool) {
-	e, dir, cut := harbour(b, "version: 1\nagents: {}\n")
+	e, dir, cut := benchEngine(b, "version: 1\nagents: {}\n")
 	script := filepath.Join(dir, "step.sh")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"+report("")+"\n"), 0o755); err != nil {
 		b.Fatal(err)
@@ -104,13 +104,13 @@ func benchRun(b *testing.B, steps int, fan bool) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkRunWrapper measures a run of twenty steps, one after the other, that a trivial
-// Python wrapper plays. The seed's tool takes 20.2 s for it at its default poll of a second.
+// BenchmarkRunWrapper measures a run of twenty steps in sequence with a trivial Python wrapper. The
+// tool of the seed takes 20.2 s for it at its default poll interval of a second.
 func BenchmarkRunWrapper(b *testing.B) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		b.Skip("needs python3")
 	}
-	e, dir, _ := harbour(b, "version: 1\nagents: {}\n")
+	e, dir, _ := benchEngine(b, "version: 1\nagents: {}\n")
 	wrapper := filepath.Join(dir, "wrapper.py")
 	text := `import argparse, json
 p = argparse.ArgumentParser()
@@ -157,11 +157,11 @@ json.dump({"schema": "run_report@v0", "run_id": a.run_id, "step_id": a.step_id, 
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkRunResume measures from the order to resume a run of 10,000 steps, of which all are
-// done but the last, until that is done too, beside a bare read and decode of its file.
+// BenchmarkRunResume measures the time from the order to resume a run of 10,000 steps, all but the
+// last of which are done, until the last one is done, beside a bare read and decode of its file.
 func BenchmarkRunResume(b *testing.B) {
 	const steps = 10_000
-	e, dir, _ := harbour(b, "version: 1\nagents: {}\n")
+	e, dir, _ := benchEngine(b, "version: 1\nagents: {}\n")
 	var flow strings.Builder
 	flow.WriteString("name: big\nsteps:\n")
 	state := map[string]any{}

@@ -10,9 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A step with continue_conversation goes on in its conversation after a gate has sent the run back, and is told
-// only why; without it, or if the program resumes nothing, a new conversation gets the whole task again. An agent
-// that ends well needs no report if the report is optional.
+// TestStepContinuesItsConversation checks that a step with continue_conversation resumes its
+// conversation after a gate has sent the run back, and receives only the reason. Without it, or if
+// the program cannot resume, a new conversation gets the whole task again. An agent that succeeds
+// needs no report if the report is optional.
 func TestStepContinuesItsConversation(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

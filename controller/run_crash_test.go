@@ -27,17 +27,17 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
-// brink is an engine that can die at any append, on a journal that outlives it; shims and
-// what they run go on, as they do when a daemon is killed.
-type brink struct {
+// crashingEngine is an engine that can crash at any append, on a journal that outlives it. Shims
+// and their processes continue, as they do when a daemon is killed.
+type crashingEngine struct {
 	t     *testing.T
 	dir   string
 	slate *memory.Journal
 }
 
-// life opens an engine. die says before which append, from 1, it loses its journal; 0: never.
-// What is returned beside it gives how often it appended, after it has stopped.
-func (b *brink) life(die int, done bool) (*Supervisor, func() int) {
+// life opens an engine. die is the append, counted from 1, at which it loses its journal; 0: never.
+// The returned function says how often the engine appended, after it has stopped.
+func (b *crashingEngine) life(die int, done bool) (*Supervisor, func() int) {
 	b.t.Helper()
 	conf, err := config.Load(b.dir, os.LookupEnv)
 	if err != nil {
@@ -48,7 +48,7 @@ func (b *brink) life(die int, done bool) (*Supervisor, func() int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	cut := &cutOff{Journal: b.slate, at: die, done: done}
+	cut := &failingJournal{Journal: b.slate, at: die, done: done}
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := Open(ctx, seam.Options{
 		Name: "brink", Config: conf, Journal: cut, Files: files, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
@@ -61,10 +61,10 @@ func (b *brink) life(die int, done bool) (*Supervisor, func() int) {
 	ran := make(chan struct{})
 	go func() {
 		defer close(ran)
-		_ = e.Run(ctx) // it dies of what is done to it
+		_ = e.Run(ctx) // its error is the result of the crash
 	}()
 	return e, func() int {
-		if int(cut.n.Load()) < die || die == 0 { // two steps that end together share an append: there may be fewer than before
+		if int(cut.n.Load()) < die || die == 0 { // two steps that end together share an append, so there may be fewer than before
 			cancel()
 		}
 		<-ran
@@ -74,16 +74,16 @@ func (b *brink) life(die int, done bool) (*Supervisor, func() int) {
 	}
 }
 
-// cutOff is a journal that an engine loses at one append: either nothing of it is stored, or all of
-// it is stored but the engine gets no answer.
-type cutOff struct {
+// failingJournal is a journal that an engine loses at one append: either nothing of the batch is
+// stored, or all of it is stored but the engine gets an error.
+type failingJournal struct {
 	journal.Journal
 	at   int
 	done bool
 	n    atomic.Int64
 }
 
-func (c *cutOff) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+func (c *failingJournal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
 	n := int(c.n.Add(1))
 	if c.at == 0 || n < c.at {
 		return c.Journal.Append(ctx, batch, expect...)
@@ -96,9 +96,10 @@ func (c *cutOff) Append(ctx context.Context, batch []journal.Change, expect ...j
 	return 0, errors.New("the journal is cut off")
 }
 
-// A run of twenty steps in two branches is killed at its appends: at every 16th, with
-// FAIRLEAD_LONG=ci at every fourth, with FAIRLEAD_LONG=1 before and after each of them. The next
-// engine finishes the run: every step is done once, and leaves what it leaves without a crash.
+// TestRunSurvivesEveryAppend kills the engine of a run of twenty steps in two branches at its
+// appends: at every 16th; with FAIRLEAD_LONG=ci at every fourth; with FAIRLEAD_LONG=1 before and
+// after each. The next engine finishes the run: every step runs once and has the same result as
+// without a crash.
 func TestRunSurvivesEveryAppend(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -111,7 +112,7 @@ func TestRunSurvivesEveryAppend(t *testing.T) {
 		if testsize.CI() && !testsize.Race {
 			every = 4
 		}
-		for n := 1 + int(time.Now().Unix()%int64(every)); n <= appends; n += every { // others each second
+		for n := 1 + int(time.Now().Unix()%int64(every)); n <= appends; n += every { // other appends each second
 			surviveRun(t, steps, n, n%(2*every) < every)
 		}
 		return
@@ -125,7 +126,7 @@ func TestRunSurvivesEveryAppend(t *testing.T) {
 
 func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 	t.Helper()
-	b := &brink{t: t, dir: t.TempDir(), slate: memory.New()}
+	b := &crashingEngine{t: t, dir: t.TempDir(), slate: memory.New()}
 	var flow strings.Builder
 	flow.WriteString("name: many\nsteps:\n")
 	for n := range steps {
@@ -155,7 +156,7 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 		<-started
 	}
 	if die > 0 {
-		<-started // whatever it was answered, the journal says whether it began
+		<-started // the journal says whether it began, regardless of the result
 		e, end = b.life(0, false)
 		<-e.Ready()
 		if _, err := e.RunByID(t.Context(), "r"); err != nil { // it had not begun

@@ -7,8 +7,9 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A step that was denied something says so, in its logs if it succeeded, and its report still counts
-// (issue 8, item 4). A question that is not answered in time is denied, too.
+// TestStepThatWasDenied checks that a step with denied calls says so in its logs if it succeeded,
+// and that its report still counts (issue 8, item 4). A question without an answer in time is
+// denied, too.
 func TestStepThatWasDenied(t *testing.T) {
 	t.Parallel()
 	const script = `
@@ -28,7 +29,7 @@ agents:
 		"report.sh": `echo '{"schema":"v0","run_id":"'$RUN_ID'","step_id":"'$STEP_ID'","agent":"ada","status":"ok","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","logs":["built"]}' > "$REPORT_PATH"` + "\n",
 		"flow.yaml": "name: asking\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n",
 	})
-	y := &yard{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
 	<-y.Ready()
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r", Workdir: "ada"})
 	view := y.until("r", "it completes", over)
@@ -37,17 +38,17 @@ agents:
 	}
 	logs := view.Steps[0].Logs
 	if len(logs) != 2 || logs[0] != "built" || logs[1] != "2 calls were denied: Bash rm -rf build; Bash git push" {
-		t.Errorf("its logs are %q", logs)
+		t.Errorf("logs: %q", logs)
 	}
 	if got := view.Steps[0].Denied; got != logs[1] {
-		t.Errorf("the step says %q", got)
+		t.Errorf("the step has %q", got)
 	}
 	if v, err := w.engine.Agent(t.Context(), "ada"); err != nil || v.Asks != 0 {
 		t.Errorf("%d questions are left, %v", v.Asks, err)
 	}
 	table, err := w.engine.Usage(t.Context(), false)
 	if err != nil || len(table.Runs) != 1 || table.Runs[0].Run != "r" || table.Runs[0].Sessions != 1 || len(table.Agents) != 1 {
-		t.Errorf("what was used is %+v, %v", table, err)
+		t.Errorf("usage: %+v, %v", table, err)
 	}
 	usedBefore(t, y, table.Runs[0])
 	if why, err := w.engine.Why(t.Context(), "ada"); err != nil || len(why.Sessions) == 0 || !strings.Contains(why.Sessions[0].Why, "2 calls were denied") {
@@ -56,10 +57,10 @@ agents:
 }
 
 // usedBefore archives the only run and checks that its usage is still shown.
-func usedBefore(t *testing.T, y *yard, was view.UsageRow) {
+func usedBefore(t *testing.T, y *runWorld, was view.UsageRow) {
 	t.Helper()
 	if got := y.prune(0, 0, true, false); got != "r" {
-		t.Fatalf("archived is %q", got)
+		t.Fatalf("archived: %q", got)
 	}
 	table, err := y.Usage(t.Context(), false)
 	if err != nil || len(table.Runs) != 0 || table.Archived != 1 {

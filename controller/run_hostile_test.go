@@ -19,16 +19,16 @@ import (
 const saying = `say() { printf '{"schema":"run_report@v0","run_id":"%s","step_id":"%s","agent":"a","status":"%s","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"%s}' "${3:-$RUN_ID}" "${4:-$STEP_ID}" "$1" "$2"; }
 `
 
-// deed is a step that does something odd, with the expected result.
-type deed struct {
+// oddStep is a step with unusual behavior and its expected result.
+type oddStep struct {
 	id, does string
-	more     string // of its YAML, a line
+	more     string // a line of its YAML
 	status   string
-	says     string // somewhere in its last_error
+	says     string // part of its last_error
 }
 
-// deeds is a workflow of steps that have nothing to do with each other, unless they say so.
-func (y *yard) deeds(list []deed) string {
+// oddWorkflow returns a workflow of independent steps, except where they name needs.
+func (y *runWorld) oddWorkflow(list []oddStep) string {
 	y.t.Helper()
 	var flow strings.Builder
 	flow.WriteString("name: odd\nsteps:\n")
@@ -41,8 +41,8 @@ func (y *yard) deeds(list []deed) string {
 	return y.file("flow.yaml", flow.String())
 }
 
-// came compares what came of the deeds.
-func (y *yard) came(view view.RunView, list []deed) {
+// compareSteps compares the results of the steps.
+func (y *runWorld) compareSteps(view view.RunView, list []oddStep) {
 	y.t.Helper()
 	for i, d := range list {
 		s := view.Steps[i]
@@ -52,16 +52,16 @@ func (y *yard) came(view view.RunView, list []deed) {
 	}
 }
 
-func (y *yard) report(run, step string) string {
+func (y *runWorld) report(run, step string) string {
 	return filepath.Join(y.dir, ".agents", "runs", run, "reports", run+"__"+step+".json")
 }
 
 // SPEC Workflow: which files are reports and which are not. A fault is quoted, and no fault affects
 // another step.
-func TestReportsThatLie(t *testing.T) {
+func TestInvalidReports(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
-	list := []deed{
+	y := newRunWorld(t)
+	list := []oddStep{
 		{id: "half_then_whole", does: `say COMPLETED | head -c 60 > "$REPORT_PATH"; sleep 0.1; say COMPLETED > "$REPORT_PATH"; sleep 0.1`, status: "COMPLETED"},
 		{id: "half", does: `say COMPLETED | head -c 60 > "$REPORT_PATH"`, status: "FAILED", says: "unexpected end of JSON"},
 		{id: "empty", does: `: > "$REPORT_PATH"`, status: "FAILED", says: "report refused"},
@@ -94,24 +94,24 @@ func TestReportsThatLie(t *testing.T) {
 	}
 	y.file(filepath.Join(".agents", "runs", "lies", "reports", "lies__old.json"), `{"schema":"run_report@v0","run_id":"lies","step_id":"old","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`)
 	one := 1
-	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "lies", MaxAttempts: &one})
+	y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "lies", MaxAttempts: &one})
 	view := y.until("lies", "it is over", over)
-	y.came(view, list)
+	y.compareSteps(view, list)
 	if kept, _ := filepath.Glob(y.report("lies", "old") + ".lease*"); len(kept) != 1 {
-		t.Errorf("the report that lay there is kept as %v", kept)
+		t.Errorf("the earlier report is kept as %v", kept)
 	}
 	if text, err := os.ReadFile(y.report("lies", "half")); err != nil || len(text) != 60 {
-		t.Errorf("what could not be read is not kept: %q, %v", text, err)
+		t.Errorf("the unreadable report is not kept: %q, %v", text, err)
 	}
 }
 
-// A report that arrives after its attempt has ended is ignored: it counts neither for the next
-// attempt nor for a failed step.
+// TestReportsThatAreLate checks that a report after the end of its attempt is ignored. It counts
+// neither for the next attempt nor for a failed step.
 func TestReportsThatAreLate(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	const late = `{"schema":"run_report@v0","run_id":"late","step_id":"one","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`
-	flow := y.deeds([]deed{{id: "one", does: `if test -e "$REPORT_PATH"; then say COMPLETED > "$REPORT_PATH"; fi; echo not yet; exit 4`}})
+	flow := y.oddWorkflow([]oddStep{{id: "one", does: `if test -e "$REPORT_PATH"; then say COMPLETED > "$REPORT_PATH"; fi; echo not yet; exit 4`}})
 	y.start(view.RunFlags{Workflow: flow, RunID: "late"})
 	y.until("late", "it waits for its second try", func(v view.RunView) bool { return v.Steps[0].Status == "PENDING" && v.Steps[0].Attempts == 1 })
 	y.file(filepath.Join(".agents", "runs", "late", "reports", "late__one.json"), late)
@@ -128,22 +128,22 @@ func TestReportsThatAreLate(t *testing.T) {
 	}
 	shown = y.until("late", "it has failed again", func(v view.RunView) bool { return over(v) && v.Steps[0].Attempts == 2 })
 	if shown.Status != "failed" {
-		t.Errorf("what came after the end: %+v", shown)
+		t.Errorf("after a report that is too late: %+v", shown)
 	}
 }
 
-// W6 while a step downstream is at work: its process is ended with all that it started, and
-// its report, which is there already, counts for nothing.
+// W6 while a later step runs: its process is ended with all its child processes, and its report,
+// which exists already, does not count.
 func TestLoopBackOverTakesAReport(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
-	list := []deed{
+	y := newRunWorld(t)
+	list := []oddStep{
 		{id: "code", does: `say COMPLETED > "$REPORT_PATH"`},
 		{id: "docs", more: "needs: [code]", does: `echo x >> docs.runs; say COMPLETED ",\"logs\":[\"round $(wc -l < docs.runs | tr -d ' ')\"]" > "$REPORT_PATH"; test $(wc -l < docs.runs) -gt 1 || sleep 1000`},
 		{id: "review", more: "needs: [code]\n    loop_back_to: code", does: `if [ -e reviewed ]; then say COMPLETED; else until [ -s docs.runs ]; do sleep 0.01; done; touch reviewed; sleep 0.05; say COMPLETED ',"gate_failure":"too slow"'; fi > "$REPORT_PATH"`},
 	}
 	three := 3
-	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "back", SideBySide: &three})
+	y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "back", SideBySide: &three})
 	view := y.until("back", "it completes", over)
 	docs := view.Steps[1]
 	if view.Status != "completed" || docs.Iteration != 1 || len(docs.Logs) != 1 || docs.Logs[0] != "round 2" {
@@ -152,37 +152,37 @@ func TestLoopBackOverTakesAReport(t *testing.T) {
 	}
 }
 
-// A timeout ends the whole tree of a step, also one that hears no SIGTERM, and so does a
-// person who cancels.
-func TestStepsThatDoNotGo(t *testing.T) {
+// TestStubbornSteps checks that a timeout and a person's cancel end all processes of a step,
+// also one that ignores SIGTERM.
+func TestStubbornSteps(t *testing.T) {
 	const stubborn = `trap '' TERM; echo $$ >> pids; (trap '' TERM; sh -c 'echo $$ >> pids; sleep 1000') & setsid sh -c 'trap "" TERM; echo $$ >> pids; sleep 1000' & touch "$STEP_ID.there"; while :; do sleep 1; done`
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
-		y := newYard(t)
+		y := newRunWorld(t)
 		y.impatient("slow", "one")
-		list := []deed{{id: "one", more: "timeout: 300ms", does: stubborn, status: "FAILED", says: "timeout: it took longer than 300ms"}}
+		list := []oddStep{{id: "one", more: "timeout: 300ms", does: stubborn, status: "FAILED", says: "timeout: it took longer than 300ms"}}
 		one := 1
-		y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "slow", MaxAttempts: &one})
-		y.came(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
+		y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "slow", MaxAttempts: &one})
+		y.compareSteps(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
 		y.gone("pids", -1) // how many have begun by then depends on the machine
 	})
 	t.Run("cancel", func(t *testing.T) {
 		t.Parallel()
-		y := newYard(t)
+		y := newRunWorld(t)
 		y.impatient("slow", "one")
-		list := []deed{{id: "one", does: stubborn, status: "FAILED", says: "cancelled by"}}
-		y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "slow"})
+		list := []oddStep{{id: "one", does: stubborn, status: "FAILED", says: "cancelled by"}}
+		y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "slow"})
 		y.until("slow", "all three are there", func(view.RunView) bool { return y.count("pids") == 3 })
 		if _, err := y.CancelRun(t.Context(), human, "slow", "", "enough"); err != nil {
 			t.Fatal(err)
 		}
-		y.came(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
+		y.compareSteps(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
 		y.gone("pids", 3)
 	})
 }
 
-// impatient lets a step have less time between SIGTERM and SIGKILL.
-func (y *yard) impatient(run, step string) {
+// impatient shortens the time between SIGTERM and SIGKILL for a step.
+func (y *runWorld) impatient(run, step string) {
 	y.t.Helper()
 	if err := y.View(y.t.Context(), func(*team.Team) {
 		y.PoolSlot(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).Conf.Grace = 200 * time.Millisecond
@@ -191,15 +191,15 @@ func (y *yard) impatient(run, step string) {
 	}
 }
 
-// count is how many lines a file of the repository has; 0 where there is none.
-func (y *yard) count(name string) int {
+// count returns the number of lines of a file in the repository; 0 if it does not exist.
+func (y *runWorld) count(name string) int {
 	text, _ := os.ReadFile(filepath.Join(y.dir, name))
 	return strings.Count(string(text), "\n")
 }
 
-// gone waits for the end of each process whose id is in a file. The file must have as many as wanted;
-// -1 stands for at least one.
-func (y *yard) gone(name string, want int) {
+// gone waits for the end of each process whose id is in a file. The file must have this many ids;
+// -1 means at least one.
+func (y *runWorld) gone(name string, want int) {
 	y.t.Helper()
 	text, err := os.ReadFile(filepath.Join(y.dir, name))
 	if err != nil {
@@ -214,7 +214,7 @@ func (y *yard) gone(name string, want int) {
 	}
 }
 
-// alive says whether a process is there and is no zombie.
+// alive reports whether a process exists and is no zombie.
 func alive(pid string) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	return err == nil && !strings.Contains(string(stat), ") Z ")

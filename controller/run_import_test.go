@@ -14,31 +14,31 @@ import (
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
-// The seed's four examples, as its tool left them: each is taken in with a workflow that fits,
-// and goes on to its end. What was COMPLETED is not touched.
-func TestSeedExamplesGoOn(t *testing.T) {
+// TestSeedExamplesContinue imports the four examples of seed 004 with a workflow that fits. Each
+// continues to its end, and COMPLETED steps are unchanged.
+func TestSeedExamplesContinue(t *testing.T) {
 	const ok = `echo $STEP_ID >> ran; say COMPLETED ",\"artifacts\":[\"$STEP_ID.out\"]" > "$REPORT_PATH"`
 	for n, c := range []struct {
 		id, ran string
-		steps   []deed
-		lay     string // a report that is there when it is taken in: of this step
-		answer  string // a step that waits for people
+		steps   []oddStep
+		lay     string // step whose report exists at the import
+		answer  string // step that waits for people
 	}{
-		{"f8c1a491", "coding code_review", []deed{{id: "planning"}, {id: "coding", more: "needs: [planning]"}, {id: "code_review", more: "needs: [coding]\n    loop_back_to: coding"}}, "", ""},
-		{"a1b2c3d4", "code_review", []deed{{id: "coding"}, {id: "code_review", more: "needs: [coding]\n    loop_back_to: coding"}}, "", ""},
-		{"xyz789", "coding", []deed{{id: "planning"}, {id: "coding", more: "needs: [planning]"}}, "", ""},
-		{"hij456", "manual_approval", []deed{{id: "code_review"}, {id: "manual_approval", more: "needs: [code_review]\n    human_in_the_loop: true\n    ask: before"}}, "", "manual_approval"},
-		{"f8c1a491", "code_review", []deed{{id: "planning"}, {id: "coding", more: "needs: [planning]"}, {id: "code_review", more: "needs: [coding]"}}, "coding", ""},
-		{"a1b2c3d4", "", []deed{{id: "coding"}, {id: "code_review", more: "needs: [coding]"}}, "code_review", ""},
+		{"f8c1a491", "coding code_review", []oddStep{{id: "planning"}, {id: "coding", more: "needs: [planning]"}, {id: "code_review", more: "needs: [coding]\n    loop_back_to: coding"}}, "", ""},
+		{"a1b2c3d4", "code_review", []oddStep{{id: "coding"}, {id: "code_review", more: "needs: [coding]\n    loop_back_to: coding"}}, "", ""},
+		{"xyz789", "coding", []oddStep{{id: "planning"}, {id: "coding", more: "needs: [planning]"}}, "", ""},
+		{"hij456", "manual_approval", []oddStep{{id: "code_review"}, {id: "manual_approval", more: "needs: [code_review]\n    human_in_the_loop: true\n    ask: before"}}, "", "manual_approval"},
+		{"f8c1a491", "code_review", []oddStep{{id: "planning"}, {id: "coding", more: "needs: [planning]"}, {id: "code_review", more: "needs: [coding]"}}, "coding", ""},
+		{"a1b2c3d4", "", []oddStep{{id: "coding"}, {id: "code_review", more: "needs: [coding]"}}, "code_review", ""},
 	} {
 		t.Run(fmt.Sprint(c.id, " ", n), func(t *testing.T) {
 			t.Parallel()
-			y := newYard(t)
+			y := newRunWorld(t)
 			y.settled()
 			for i := range c.steps {
 				c.steps[i].does = ok
 			}
-			flow := y.deeds(c.steps)
+			flow := y.oddWorkflow(c.steps)
 			text, err := os.ReadFile(filepath.Join("..", "runfile", "testdata", fmt.Sprintf("run_state_%d.json", n%4+1)))
 			if err != nil {
 				t.Fatal(err)
@@ -80,18 +80,19 @@ func TestSeedExamplesGoOn(t *testing.T) {
 				_, a, _ := strings.Cut(string(before.Render()), `"steps"`)
 				_, b, _ := strings.Cut(string(after.Render()), `"steps"`)
 				if a != b {
-					t.Errorf("what was done is changed: %s\n%s", a, b)
+					t.Errorf("a completed step was changed: %s\n%s", a, b)
 				}
 			}
 		})
 	}
 }
 
-// A name of a run is no way out of the folder of runs.
+// TestRunNamesThatLeadElsewhere checks that the name of a run cannot lead out of the folder of
+// runs.
 func TestRunNamesThatLeadElsewhere(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
-	flow := y.deeds([]deed{{id: "one", does: "true"}})
+	y := newRunWorld(t)
+	flow := y.oddWorkflow([]oddStep{{id: "one", does: "true"}})
 	for _, id := range []string{"..", ".", "../up", "../../../up", "a/b", "/tmp/x", "a\x00b", "a b", "-x", "ü", strings.Repeat("r", 49)} {
 		var refusal *machine.Refusal
 		if _, err := y.StartRun(t.Context(), human, view.RunFlags{Workflow: flow, RunID: id}); !errors.As(err, &refusal) {
@@ -103,28 +104,28 @@ func TestRunNamesThatLeadElsewhere(t *testing.T) {
 	}
 	for _, name := range []string{"up", ".agents/up", ".agents/runs/a", ".agents/reports", "reports", ".agents/runs/reports"} {
 		if _, err := os.Lstat(filepath.Join(y.dir, name)); err == nil {
-			t.Errorf("%s was made", name)
+			t.Errorf("%s was created", name)
 		}
 	}
 	if made, _ := filepath.Glob(filepath.Join(y.dir, ".agents", "runs", "*")); len(made) > 0 {
-		t.Errorf("made: %q", made)
+		t.Errorf("created: %q", made)
 	}
 }
 
-// --schema applies to every report that is accepted: of an active step, and of one that another
-// program's state file calls RUNNING.
+// TestReportsHaveToFitTheSchema checks that --schema applies to every accepted report: of an active
+// step, and of a step that another program's state file calls RUNNING.
 func TestReportsHaveToFitTheSchema(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	y.file("report.schema.json", `{"type": "object", "required": ["reviewed_by"], "properties": {"reviewed_by": {"type": "string"}}}`)
-	list := []deed{
+	list := []oddStep{
 		{id: "fits", does: `say COMPLETED ',"reviewed_by":"ann"' > "$REPORT_PATH"`, status: "COMPLETED"},
 		{id: "lacks", does: `say COMPLETED > "$REPORT_PATH"`, status: "FAILED", says: "does not fit the schema"},
 		{id: "wrong", does: `say COMPLETED ',"reviewed_by":1' > "$REPORT_PATH"`, status: "FAILED", says: "does not fit the schema"},
 	}
 	one := 1
-	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "s", MaxAttempts: &one, ReportSchema: "report.schema.json"})
-	y.came(y.until("s", "it is over", over), list)
+	y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "s", MaxAttempts: &one, ReportSchema: "report.schema.json"})
+	y.compareSteps(y.until("s", "it is over", over), list)
 
 	text, err := os.ReadFile(filepath.Join("..", "runfile", "testdata", "run_state_1.json"))
 	if err != nil {
@@ -134,12 +135,12 @@ func TestReportsHaveToFitTheSchema(t *testing.T) {
 	y.file(filepath.Join(".agents", "runs", "f8c1a491", "reports", "f8c1a491__coding.json"),
 		`{"schema":"v0","run_id":"f8c1a491","step_id":"coding","agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`)
 	const ok = `echo $STEP_ID >> ran; say COMPLETED ',"reviewed_by":"ann"' > "$REPORT_PATH"`
-	flow := y.deeds([]deed{{id: "planning", does: ok}, {id: "coding", does: ok}, {id: "code_review", does: ok}})
+	flow := y.oddWorkflow([]oddStep{{id: "planning", does: ok}, {id: "coding", does: ok}, {id: "code_review", does: ok}})
 	if _, err := y.ResumeRun(t.Context(), human, "f8c1a491", view.RunFlags{Workflow: flow, ReportSchema: "report.schema.json"}); err != nil {
 		t.Fatal(err)
 	}
 	y.until("f8c1a491", "it completes", func(v view.RunView) bool { return over(v) && v.Status == "completed" })
 	if n := y.count("ran"); n != 2 {
-		t.Errorf("%d steps ran: a report that does not fit the schema was believed", n)
+		t.Errorf("%d steps ran: a report that does not fit the schema was accepted", n)
 	}
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A gate that fails sends the run back, and then lets it through: twice the coder, twice the gate.
+// TestRunLoopsBack checks a gate that fails once and sends the run back: the coder and the gate run
+// twice.
 func TestRunLoopsBack(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf(`name: loop
 steps:
   - id: code
@@ -40,9 +41,9 @@ steps:
 	y.logsEachStep()
 }
 
-// logsEachStep: what moves many steps at once is a line of each in the log of transitions, and
-// a log that was cut between them goes on there (X6).
-func (y *yard) logsEachStep() {
+// logsEachStep checks that a change of many steps is one line for each step in the transition log,
+// and that a log that was cut between the lines is continued there (X6).
+func (y *runWorld) logsEachStep() {
 	y.t.Helper()
 	path := filepath.Join(y.t.TempDir(), "transitions.jsonl")
 	status, err := y.Status(y.t.Context())
@@ -58,18 +59,18 @@ func (y *yard) logsEachStep() {
 		}
 	}
 	if cut == 0 {
-		y.t.Fatalf("no change moved three steps:\n%s", whole)
+		y.t.Fatalf("no change has three steps:\n%s", whole)
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(lines[:cut], "")), 0o600); err != nil {
 		y.t.Fatal(err)
 	}
 	if again := y.logUntil(path, fmt.Sprintf(`"seq":%d`, status.Head)); again != whole {
-		y.t.Errorf("gone on with:\n%s\nwant\n%s", again, whole)
+		y.t.Errorf("continued with:\n%s\nwant\n%s", again, whole)
 	}
 }
 
-// logUntil writes a log of transitions until a text stands in it, at the end of a line.
-func (y *yard) logUntil(path, text string) string {
+// logUntil writes a transition log until it contains a text at the end of a line.
+func (y *runWorld) logUntil(path, text string) string {
 	y.t.Helper()
 	ctx, stop := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
@@ -87,10 +88,11 @@ func (y *yard) logUntil(path, text string) string {
 	return string(got)
 }
 
-// A step that fails is tried again and then fails for good; what needs it never starts.
+// TestRunFails checks that a failing step is tried again and then fails permanently, and that steps
+// that need it never start.
 func TestRunFails(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
 		quoted("echo no; exit 3"), quoted(report(``))))
 	y.start(view.RunFlags{Workflow: flow, RunID: "r3"})
@@ -98,7 +100,7 @@ func TestRunFails(t *testing.T) {
 	if shown.Status != "failed" || shown.Steps[0].Attempts != 2 || !strings.Contains(shown.Steps[0].LastError, "exit code 3") || shown.Steps[1].Status != "PENDING" {
 		t.Errorf("%+v", shown)
 	}
-	// A person fixes the fault, and the run continues from where it failed.
+	// A person fixes the fault, and the run continues at the failed step.
 	y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
 		quoted(report(``)), quoted(report(``))))
 	if _, err := y.ResumeRun(t.Context(), human, "r3", view.RunFlags{}); err != nil {
@@ -109,10 +111,11 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// People are asked after the step has prepared; what they answer decides.
+// TestRunAsksPeople checks that people are asked after a step has prepared, and that their answer
+// decides.
 func TestRunAsksPeople(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: ask\nsteps:\n  - id: draft\n    human_in_the_loop: true\n    command: %s\n  - id: ship\n    needs: [draft]\n    command: %s\n",
 		quoted(report(``)), quoted(report(``))))
 	for n, answer := range []func(id string){
@@ -142,10 +145,11 @@ func TestRunAsksPeople(t *testing.T) {
 	}
 }
 
-// A person cancels: what is at work is ended, and the run says by whom.
+// TestRunIsCancelled checks that a person's cancel ends running steps, and that the run names the
+// person.
 func TestRunIsCancelled(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: long\nsteps:\n  - id: sleep\n    command: %s\n", quoted("sleep 1000")))
 	y.start(view.RunFlags{Workflow: flow, RunID: "r5"})
 	y.until("r5", "it works", func(v view.RunView) bool { return v.Steps[0].Session != "" })
@@ -158,10 +162,11 @@ func TestRunIsCancelled(t *testing.T) {
 	}
 }
 
-// A report between the markers in the output counts as one in the file.
+// TestRunReportsInItsOutput checks that a report between the markers in the output counts like one
+// in the file.
 func TestRunReportsInItsOutput(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: said\nsteps:\n  - id: one\n    command: %s\n",
 		quoted(`echo hello; echo '<<<RUN_REPORT_JSON'; echo '{"schema":"run_report@v0","run_id":"r6","step_id":"one","agent":"a","status":"done","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","artifacts":["a.txt"]}'; echo 'RUN_REPORT_JSON>>>'`)))
 	y.start(view.RunFlags{Workflow: flow, RunID: "r6"})
@@ -171,15 +176,15 @@ func TestRunReportsInItsOutput(t *testing.T) {
 	}
 }
 
-// A run whose folder was removed: a run that has ended counts as archived; an active run gets its
-// folder again.
+// TestRunWithoutItsFolder checks a run whose folder was removed: one that has ended counts as
+// archived; an active run gets its folder again.
 func TestRunWithoutItsFolder(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: gone\nsteps:\n  - id: one\n    command: %s\n", quoted("touch began; until test -e go; do sleep 0.01; done; "+report(``))))
 	y.start(view.RunFlags{Workflow: flow, RunID: "g"})
 	y.until("g", "it works", func(v view.RunView) bool {
-		_, err := os.Stat(filepath.Join(y.dir, "began")) // before that a pause would take it back
+		_, err := os.Stat(filepath.Join(y.dir, "began")) // before that a pause would withdraw it
 		return err == nil && v.Steps[0].Session != "" && !v.FileBehind
 	})
 	dir := filepath.Join(y.dir, ".agents", "runs", "g")
@@ -207,19 +212,19 @@ func TestRunWithoutItsFolder(t *testing.T) {
 		}
 		select {
 		case <-late:
-			t.Fatal("it is not put away")
+			t.Fatal("the run is not archived")
 		default:
 		}
 	}
 }
 
-// clear takes a folder away, also while a file is put into it.
-func (y *yard) clear(dir string) {
+// clear removes a folder, also while a file is being written into it.
+func (y *runWorld) clear(dir string) {
 	y.t.Helper()
 	for range 100 {
 		if err := os.RemoveAll(dir); err == nil {
 			return
 		}
 	}
-	y.t.Fatalf("%s cannot be taken away", dir)
+	y.t.Fatalf("%s cannot be removed", dir)
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
-// Loops over what is given, over what another step made, over a file, over nothing, and until
-// something holds; conditions on what was measured; each with real processes.
+// TestLoopsAndConditions checks loops over given items, the artifacts of another step, a file and
+// an empty list, and until a condition holds; and conditions on metrics. All with real processes.
 func TestLoopsAndConditions(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	const each = `echo "$STEP_ID $LOOP_ITEM $LOOP_INDEX" >> ran; say COMPLETED ",\"artifacts\":[\"$STEP_ID.$LOOP_INDEX\"]" > "$REPORT_PATH"`
 	outside := filepath.Join(t.TempDir(), "list.json")
 	if err := os.WriteFile(outside, []byte(`["secret"]`), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestLoopsAndConditions(t *testing.T) {
 	y.file("large.json", `["`+strings.Repeat("x", runs.ItemsFileMax)+`"]`)
 	y.file("wrapped.json", `{"items": ["a", "b"]}`)
 	y.file("none.json", `[]`)
-	list := []deed{
+	list := []oddStep{
 		{id: "make", does: `echo '["x y", {"n": 1}, 3]' > list.json; say COMPLETED ',"artifacts":["list.json","b.md"],"metrics":{"issues":3,"size":"large"}' > "$REPORT_PATH"`, status: "COMPLETED"},
 		{id: "given", more: `loop: {items: [one, two]}`, does: each, status: "COMPLETED"},
 		{id: "from_step", more: "needs: [make]\n    loop: {items_from_step: make}", does: each, status: "COMPLETED"},
@@ -59,8 +59,8 @@ func TestLoopsAndConditions(t *testing.T) {
 	}
 	y.file("ran", "")
 	one := 1
-	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "loops", MaxAttempts: &one})
-	y.came(y.until("loops", "it is over", over), list)
+	y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "loops", MaxAttempts: &one})
+	y.compareSteps(y.until("loops", "it is over", over), list)
 	text, err := os.ReadFile(filepath.Join(y.dir, "ran"))
 	if err != nil {
 		t.Fatal(err)
@@ -84,16 +84,16 @@ func TestLoopsAndConditions(t *testing.T) {
 	}
 }
 
-// Gates of a file: closed while it is not there, or says so, or cannot be read; opened later.
-// Until then the run waits, and says for what.
+// TestGatesOpenLater checks gates in a file. They are closed while the file is missing, unreadable
+// or says so, and open later. Until then the run waits and names them.
 func TestGatesOpenLater(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
-	list := []deed{
+	y := newRunWorld(t)
+	list := []oddStep{
 		{id: "free", does: `say COMPLETED > "$REPORT_PATH"`, status: "COMPLETED"},
 		{id: "ship", more: "needs: [free]\n    gates: [legal, budget]", does: `say COMPLETED > "$REPORT_PATH"`, status: "COMPLETED"},
 	}
-	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "gates", GateStateFile: "gates.json", PollIntervalMS: 5})
+	y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "gates", GateStateFile: "gates.json", PollIntervalMS: 5})
 	waits := func(what string) func(view.RunView) bool {
 		return func(v view.RunView) bool {
 			return v.Status == "waiting" && v.Steps[1].Status == "PENDING" && strings.Contains(v.Steps[1].WaitsFor, what)
@@ -109,13 +109,14 @@ func TestGatesOpenLater(t *testing.T) {
 	y.until("gates", "it waits as before", waits("budget"))
 	y.file("gates.json", `{"legal": true, "budget": true}`)
 	view := y.until("gates", "it completes", over)
-	y.came(view, list)
+	y.compareSteps(view, list)
 }
 
-// Misspelt names are faults of the file, with line and column, and not false.
+// TestMisspeltConditions checks that misspelt names are reported as faults with line and column,
+// and do not count as false.
 func TestMisspeltConditions(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	for name, c := range map[string]struct{ more, says string }{
 		"field":   {`when: 'steps.make.statsu == "COMPLETED"'`, "statsu"},
 		"step":    {`when: 'steps.maker.status == "COMPLETED"'`, "maker"},
@@ -133,7 +134,7 @@ func TestMisspeltConditions(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if _, err := y.StartRun(t.Context(), human, view.RunFlags{Workflow: flow}); !errors.As(err, &faults) {
-				t.Errorf("it is started: %v", err)
+				t.Errorf("the run started: %v", err)
 			}
 		})
 	}

@@ -25,9 +25,9 @@ import (
 	"github.com/fairlead-dev/fairlead/runfile"
 )
 
-// A step that writes a gigabyte (FAIRLEAD_LONG=1; with FAIRLEAD_LONG=ci 64 MiB, else and with the
-// race detector 8 MiB), in lines and in one line without an end, needs little memory, is kept
-// whole, and completes like any other.
+// TestLogOfAGigabyte checks that a step that writes a gigabyte (FAIRLEAD_LONG=1; with
+// FAIRLEAD_LONG=ci 64 MiB; otherwise, and with the race detector, 8 MiB), in lines and in one
+// endless line, needs little memory, is stored completely, and completes normally.
 func TestLogOfAGigabyte(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes much")
@@ -36,14 +36,14 @@ func TestLogOfAGigabyte(t *testing.T) {
 	if testsize.Race && !testsize.Long() {
 		size = 4 << 20
 	}
-	const heapMax = 64 << 20 // more than the engine takes with all its buffers, and far less than a log
-	y := newYard(t)
-	list := []deed{
+	const heapMax = 64 << 20 // more than the engine needs with all its buffers, and far less than a log
+	y := newRunWorld(t)
+	list := []oddStep{
 		{id: "lines", does: fmt.Sprintf(`yes 0123456789abcde | head -c %d; say COMPLETED > "$REPORT_PATH"`, size), status: "COMPLETED"},
 		{id: "one_line", more: "needs: [lines]", does: fmt.Sprintf(`yes 0123456789abcdef | tr -d '\n' | head -c %d; say COMPLETED > "$REPORT_PATH"`, size), status: "COMPLETED"},
 		{id: "marked", more: "needs: [one_line]", does: fmt.Sprintf(`yes '<<<RUN_REPORT_JSON' | head -c %d; echo; echo '<<<RUN_REPORT_JSON'; say COMPLETED; echo; echo 'RUN_REPORT_JSON>>>'`, size/8), status: "COMPLETED"},
 	}
-	y.start(view.RunFlags{Workflow: y.deeds(list), RunID: "big"})
+	y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "big"})
 	var most uint64
 	looked := time.Now()
 	late := time.After(10 * time.Minute)
@@ -58,13 +58,13 @@ func TestLogOfAGigabyte(t *testing.T) {
 			most, looked = max(most, m.HeapInuse), time.Now()
 		}
 		if over(view) {
-			y.came(view, list)
+			y.compareSteps(view, list)
 			break
 		}
 		select {
 		case <-late:
 			t.Fatalf("it takes too long: %+v", view)
-		case <-wait.After(2 * time.Millisecond): // a pause between two looks at the heap
+		case <-wait.After(2 * time.Millisecond): // a pause between two measurements of the heap
 		}
 	}
 	t.Logf("two logs of %d MiB: %d MiB of memory at most", size>>20, most>>20)
@@ -75,8 +75,8 @@ func TestLogOfAGigabyte(t *testing.T) {
 	y.repeats("one_line", "0123456789abcdef", size)
 }
 
-// repeats checks that a step's log is so many bytes of a text again and again.
-func (y *yard) repeats(step, text string, size int64) {
+// repeats checks that a step's log consists of a repeated text of this size.
+func (y *runWorld) repeats(step, text string, size int64) {
 	y.t.Helper()
 	file, err := os.Open(filepath.Join(y.dir, ".agents", "runs", "big", "logs", "big__"+step+"__attempt1.log"))
 	if err != nil {
@@ -89,7 +89,7 @@ func (y *yard) repeats(step, text string, size int64) {
 	for {
 		n, err := io.ReadFull(file, buf)
 		if !bytes.Equal(buf[:n], want[:n]) {
-			y.t.Fatalf("the log of %s is not what was said, near byte %d", step, read)
+			y.t.Fatalf("the log of %s is wrong near byte %d", step, read)
 		}
 		if read += int64(n); err != nil {
 			break
@@ -100,15 +100,15 @@ func (y *yard) repeats(step, text string, size int64) {
 	}
 }
 
-// While steps end as fast as they can, in a run whose state file is long, every reader finds the
-// file complete and close to the journal.
+// TestStateFileUnderLoad checks that while steps end at full speed, in a run with a long state
+// file, every reader finds the file complete and close to the journal.
 func TestStateFileUnderLoad(t *testing.T) {
 	t.Parallel()
 	quick, idle := 60, 1500
 	if testsize.Race || !testsize.CI() {
 		quick, idle = 20, 300
 	}
-	y := newYard(t)
+	y := newRunWorld(t)
 	script := y.file("step.sh", "#!/bin/sh\n"+saying+`say COMPLETED > "$REPORT_PATH"`)
 	var flow strings.Builder
 	flow.WriteString("name: load\nsteps:\n")
@@ -134,7 +134,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 		asked := time.Now()
 		want := runfile.FormatRunTime(all[0].UpdatedAt)
 		text := y.readWhole(shown.StateFile)
-		for reads++; updated(text) < want; reads++ { // the format's times are in order as texts
+		for reads++; updated(text) < want; reads++ { // the times of the format are ordered as texts
 			if time.Now().After(late) {
 				t.Fatalf("the file says %s, the journal %s", updated(text), want)
 			}
@@ -157,8 +157,8 @@ func TestStateFileUnderLoad(t *testing.T) {
 	}
 }
 
-// readWhole reads a state file that is never torn: it begins and ends as it has to.
-func (y *yard) readWhole(path string) []byte {
+// readWhole reads a state file, which must never be torn, and checks its beginning and end.
+func (y *runWorld) readWhole(path string) []byte {
 	y.t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -170,7 +170,7 @@ func (y *yard) readWhole(path string) []byte {
 	return text
 }
 
-// updated is updated_at of a state file, without reading all of it.
+// updated returns updated_at of a state file without parsing all of it.
 func updated(text []byte) string {
 	_, rest, _ := bytes.Cut(text, []byte(`"updated_at": "`))
 	at, _, _ := bytes.Cut(rest, []byte(`"`))
@@ -182,7 +182,7 @@ func updated(text []byte) string {
 // again, too.
 func TestStateFileEdited(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	for name, edit := range map[string]func(path string, was []byte) (kept string, err error){
 		"edited": func(path string, was []byte) (string, error) {
 			text := strings.Replace(string(was), "RUNNING", "COMPLETED", 1)
@@ -199,13 +199,13 @@ func TestStateFileEdited(t *testing.T) {
 			return text, os.WriteFile(path, []byte(text), 0o600)
 		},
 		"link": func(path string, _ []byte) (string, error) {
-			text := "somebody's own"
+			text := "another program's field"
 			return text, errors.Join(os.WriteFile(path+".own", []byte(text), 0o600), os.Remove(path), os.Symlink(path+".own", path))
 		},
 		"gone": func(path string, _ []byte) (string, error) { return "", os.Remove(path) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			flow := y.deeds([]deed{{id: "one", does: `until [ -e go.$RUN_ID ]; do sleep 0.01; done; say COMPLETED > "$REPORT_PATH"`}})
+			flow := y.oddWorkflow([]oddStep{{id: "one", does: `until [ -e go.$RUN_ID ]; do sleep 0.01; done; say COMPLETED > "$REPORT_PATH"`}})
 			y.start(view.RunFlags{Workflow: flow, RunID: name})
 			view := y.until(name, "it works, and its file says so", func(v view.RunView) bool { return !v.FileBehind && v.Steps[0].Session != "" })
 			was := y.wholeState(view.StateFile, "RUNNING")
@@ -219,7 +219,7 @@ func TestStateFileEdited(t *testing.T) {
 			aside, _ := filepath.Glob(view.StateFile + ".foreign-*")
 			if kept == "" {
 				if len(aside) != 0 {
-					t.Errorf("kept %v, and there was nothing", aside)
+					t.Errorf("kept %v, want nothing", aside)
 				}
 				return
 			}
@@ -230,14 +230,14 @@ func TestStateFileEdited(t *testing.T) {
 				t.Errorf("kept %q, %v", text, err)
 			}
 			if info, err := os.Lstat(view.StateFile); err != nil || !info.Mode().IsRegular() {
-				t.Errorf("ours: %v, %v", info, err)
+				t.Errorf("Fairlead's file: %v, %v", info, err)
 			}
 		})
 	}
 }
 
-// wholeState reads a state file that parses and whose first step is in a state.
-func (y *yard) wholeState(path, status string) []byte {
+// wholeState reads a state file that parses and whose first step has a status.
+func (y *runWorld) wholeState(path, status string) []byte {
 	y.t.Helper()
 	ctx, cancel := context.WithTimeout(y.t.Context(), waitMax)
 	defer cancel()
@@ -258,8 +258,8 @@ func (y *yard) wholeState(path, status string) []byte {
 	}
 }
 
-// What was edited while no engine lived is kept aside by the next one, also where the person
-// left updated_at as it was; what the last engine wrote is not.
+// TestStateFileEditedBetweenLives checks that an edit while no engine ran is kept aside by the next
+// one, also if updated_at is unchanged, and that the file of the last engine is not.
 func TestStateFileEditedBetweenLives(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(was string) string{
@@ -269,10 +269,10 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 		"torn":   func(was string) string { return was[:len(was)/2] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &brink{t: t, dir: t.TempDir(), slate: memory.New()}
-			y := &yard{t: t, dir: b.dir}
+			b := &crashingEngine{t: t, dir: t.TempDir(), slate: memory.New()}
+			y := &runWorld{t: t, dir: b.dir}
 			y.file("fairlead.yaml", "version: 1\nagents: {}\n")
-			y.deeds([]deed{
+			y.oddWorkflow([]oddStep{
 				{id: "one", does: `until [ -e go ]; do sleep 0.01; done; say COMPLETED > "$REPORT_PATH"`},
 			})
 			var end func() int
@@ -284,14 +284,14 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 			end()
 			want := edit(string(was))
 			switch {
-			case want == "": // a write that the last engine had no time for
+			case want == "": // a write that the last engine had not done
 				want = strings.Replace(string(was), "RUNNING", "PENDING", 1)
 				if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				want = ""
 			case want != string(was):
-				minute := time.Now().Add(time.Minute) // a person takes a while
+				minute := time.Now().Add(time.Minute) // a person takes some time
 				if err := errors.Join(os.WriteFile(path, []byte(want), 0o600), os.Chtimes(path, minute, minute)); err != nil {
 					t.Fatal(err)
 				}
@@ -322,16 +322,17 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 	}
 }
 
-// A truncated or invalid file is refused with its line number on resume, and stays as it is.
+// TestStateFileThatIsBroken checks that a truncated or invalid file is refused with its line number
+// on resume, and is not changed.
 func TestStateFileThatIsBroken(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	whole, err := os.ReadFile(filepath.Join("..", "runfile", "testdata", "run_state_3.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(whole)
-	flow := y.deeds([]deed{{id: "planning", does: "true"}, {id: "coding", does: "true"}})
+	flow := y.oddWorkflow([]oddStep{{id: "planning", does: "true"}, {id: "coding", does: "true"}})
 	for name, c := range map[string]struct {
 		text string
 		line int
@@ -357,10 +358,10 @@ func TestStateFileThatIsBroken(t *testing.T) {
 				t.Errorf("it is %q now, %v", now, err)
 			}
 			if aside, _ := filepath.Glob(path + ".*"); len(aside) > 0 {
-				t.Errorf("beside it: %v", aside)
+				t.Errorf("files beside it: %v", aside)
 			}
 			if all, err := y.Runs(t.Context()); err != nil || len(all) > 0 {
-				t.Errorf("it was taken in: %+v, %v", all, err)
+				t.Errorf("the file was imported: %+v, %v", all, err)
 			}
 		})
 	}

@@ -16,34 +16,34 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// yard is an engine on a real disk with real processes, for runs.
-type yard struct {
+// runWorld is an engine on a real disk with real processes, for runs.
+type runWorld struct {
 	*Supervisor
 	t   testing.TB
 	dir string
 }
 
-func newYard(t *testing.T) *yard {
+func newRunWorld(t *testing.T) *runWorld {
 	t.Helper()
-	e, dir, _ := harbour(t, "version: 1\nagents: {}\n")
-	return &yard{Supervisor: e, t: t, dir: dir}
+	e, dir, _ := benchEngine(t, "version: 1\nagents: {}\n")
+	return &runWorld{Supervisor: e, t: t, dir: dir}
 }
 
 // recorded is a log that a test can read.
 type recorded struct {
 	*slog.TextHandler
-	book *logBook
+	log *logBuffer
 }
 
 func newRecorded() recorded {
-	book := &logBook{}
-	return recorded{slog.NewTextHandler(book, nil), book}
+	buffer := &logBuffer{}
+	return recorded{slog.NewTextHandler(buffer, nil), buffer}
 }
 
 // logged returns what the supervisor has logged so far.
-func (y *yard) logged() string { return y.opts.Log.Handler().(recorded).book.String() }
+func (y *runWorld) logged() string { return y.opts.Log.Handler().(recorded).log.String() }
 
-func (y *yard) file(name, text string) string {
+func (y *runWorld) file(name, text string) string {
 	y.t.Helper()
 	path := filepath.Join(y.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -55,18 +55,18 @@ func (y *yard) file(name, text string) string {
 	return path
 }
 
-// report is a shell command that does something and writes a good report.
+// report returns a shell command that runs more and writes a valid report.
 func report(more string) string {
 	return `printf '{"schema":"run_report@v0","run_id":"%s","step_id":"%s","agent":"a","status":"COMPLETED","started_at":"2026-11-21T10:00:00.000000Z","ended_at":"2026-11-21T10:00:01.000000Z"` + more + `}' "$RUN_ID" "$STEP_ID" > "$REPORT_PATH"`
 }
 
-// until waits until a run is as it should be.
-func (y *yard) until(id, what string, is func(view.RunView) bool) view.RunView {
+// until waits for a condition on a run.
+func (y *runWorld) until(id, what string, is func(view.RunView) bool) view.RunView {
 	y.t.Helper()
 	return wait.Value(y.t, what, func() (view.RunView, error) { return y.RunByID(y.t.Context(), id) }, is)
 }
 
-func (y *yard) start(flags view.RunFlags) view.RunView {
+func (y *runWorld) start(flags view.RunFlags) view.RunView {
 	y.t.Helper()
 	view, err := y.StartRun(y.t.Context(), human, flags)
 	if err != nil {
@@ -79,17 +79,17 @@ func over(v view.RunView) bool {
 	return !v.FileBehind && v.Status != "running" && v.Status != "waiting"
 }
 
-// quoted is a command for the YAML.
+// quoted returns a command as YAML.
 func quoted(script string) string {
 	text, _ := json.Marshal([]string{"sh", "-c", script})
 	return string(text)
 }
 
-// Of several orders for one run one is taken, and the others neither remove its folders nor change its
-// environment.
+// TestOneRunOfAName checks that of several orders for one run one is accepted, and that the others
+// neither remove its folders nor change its environment.
 func TestOneRunOfAName(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf("name: one\nsteps:\n  - id: only\n    command: %s\n", quoted(`echo "$WHO" > who; until [ -e go ]; do sleep 0.01; done; `+report(``))))
 	for round := range 5 {
 		id := fmt.Sprint("r", round)
@@ -107,7 +107,7 @@ func TestOneRunOfAName(t *testing.T) {
 		}
 		group.Wait()
 		if len(taken) != 1 || len(refused) != 7 {
-			t.Fatalf("%d orders were taken, %d refused", len(taken), len(refused))
+			t.Fatalf("%d orders were accepted, %d refused", len(taken), len(refused))
 		}
 		for range 7 {
 			var refusal *machine.Refusal
@@ -133,11 +133,10 @@ func TestOneRunOfAName(t *testing.T) {
 	}
 }
 
-// A run of three steps, one after the other, is carried out with real processes, and its file
-// says so.
+// TestRunOfCommands runs three steps in sequence with real processes, and checks the state file.
 func TestRunOfCommands(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", fmt.Sprintf(`name: three
 steps:
   - id: plan

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// startRun begins a run of a workflow text in a bubble, where agents are played.
+// startRun begins a run of a workflow text in a bubble with simulated agents.
 func (b *bubble) startRun(id, flow string, flags view.RunFlags) {
 	b.t.Helper()
 	dir := filepath.Dir(b.conf.Agents[0].Workspace)
@@ -37,14 +37,14 @@ func (b *bubble) runView(id string) view.RunView {
 	return view
 }
 
-// reports says that the step is done for which a session was started.
+// reports writes a report for the step of a session.
 func (s *fakeSession) reports(run, step string) {
 	s.say("<<<RUN_REPORT_JSON")
 	s.say(`{"schema":"v0","run_id":%q,"step_id":%q,"agent":"coder","status":"COMPLETED","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z"}`, run, step)
 	s.say("RUN_REPORT_JSON>>>")
 }
 
-// startTimes are the times at which an agent was started, from the first on.
+// startTimes returns the times at which an agent was started, relative to the first.
 func (h *fakeHost) startTimes(agent string) (at []time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,8 +64,8 @@ func (h *fakeHost) startTimes(agent string) (at []time.Duration) {
 
 const oneStep = "name: one\nsteps:\n  - {id: build, agent: coder, prompt: p.md%s}\n"
 
-// W4: a step that fails is tried again after one second, two, four; also when the engine was
-// away for a part of that, and not before.
+// W4: a failing step is tried again after one, two and four seconds, also if the engine was stopped
+// for a part of that, and not earlier.
 func TestBackoffOfSteps(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -89,8 +89,8 @@ func TestBackoffOfSteps(t *testing.T) {
 	})
 }
 
-// A step's time counts from when it was begun, also over a restart; then it is ended, and
-// tried again.
+// TestTimeoutOfSteps checks that a step's timeout counts from its start, also across a restart, and
+// that the step is then ended and tried again.
 func TestTimeoutOfSteps(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -117,7 +117,7 @@ func TestTimeoutOfSteps(t *testing.T) {
 	})
 }
 
-// A run's cost is that of all its attempts, also of those on another day.
+// TestCostOfRuns checks that a run's cost includes all its attempts, also those of another day.
 func TestCostOfRuns(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -134,8 +134,8 @@ func TestCostOfRuns(t *testing.T) {
 	})
 }
 
-// Two runs want one agent: its steps take turns in its one seat, and who waits says behind
-// whom. A hold lets nothing begin, and what is at work finish.
+// TestRunsShareAnAgent checks two runs with one agent. Their steps take turns in its slot, and a
+// waiting step names the one before it. During a hold no step begins, and running ones finish.
 func TestRunsShareAnAgent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -175,14 +175,14 @@ func TestRunsShareAnAgent(t *testing.T) {
 				t.Errorf("%s: %+v", id, view)
 			}
 		}
-		if n := b.host.startsOf("coder"); n != 4 { // the host itself finds two at one time
+		if n := b.host.startsOf("coder"); n != 4 { // the host would report two at a time
 			t.Errorf("%d starts for 4 steps", n)
 		}
 	})
 }
 
-// X9: an agent that uses up its day fails the step that it is at, with the limit named, and no
-// try is left for it; what needs the step never starts.
+// X9: an agent that uses up its daily limit fails its step with the name of the limit and without a
+// retry. Steps that need it never start.
 func TestLimitFailsAStep(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {

@@ -11,11 +11,11 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A run with a worktree works there and nowhere else. When it is done the checkout is gone,
-// and what was not committed is kept under a ref.
+// TestRunInAWorktree checks that a run with a worktree works only there. At its end the checkout is
+// removed, and uncommitted changes are kept under a ref.
 func TestRunInAWorktree(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
 		cmd.Dir = y.dir

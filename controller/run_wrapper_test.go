@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// tellAll is a wrapper that writes down how it was called, and reports.
+// tellAll is a wrapper that records how it was called, and reports.
 const tellAll = `import json, os, sys
 words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 names = ("RUN_ID", "STEP_ID", "AGENT_ID", "REPO_DIR", "PROMPT_PATH", "REPORT_PATH", "MANUAL_RESULT_PATH", "STEP_ATTEMPT", "ARTIFACTS_DIR", "STEP_MODEL")
@@ -35,14 +35,14 @@ with open(words["--report"], "w") as f:
         "started_at": "2026-11-21T10:00:00Z", "ended_at": "2026-11-21T10:00:01Z", "artifacts": made, "metrics": {}, "logs": []}, f)
 `
 
-// SPEC Workflow, the wrappers' contract: a wrapper that is a .py file without a mode bit is
-// told everything that the seed's tool tells it, word for word.
+// SPEC Workflow, the wrappers' contract: a wrapper that is a .py file without the executable bit
+// receives everything that the tool of the seed passes, unchanged.
 func TestWrapperContract(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")
 	}
-	y := newYard(t)
+	y := newRunWorld(t)
 	y.settled()
 	wrapper := y.file("tools/wrap.py", tellAll)
 	if err := os.Chmod(wrapper, 0o600); err != nil {
@@ -75,13 +75,13 @@ steps:
 	if view.Status != "completed" {
 		t.Errorf("%+v", view)
 	}
-	golden.Check(t, filepath.Join("testdata", "wrapper.golden"), y.told("told.*"))
+	golden.Check(t, filepath.Join("testdata", "wrapper.golden"), y.recordedCalls("told.*"))
 }
 
-// --command-template: a whole command, which no shell reads unless it names one.
+// --command-template: a whole command, which is not run by a shell unless it names one.
 func TestCommandTemplate(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	y.settled()
 	y.file("tell.sh", saying+`{ echo "in $(pwd)"; for w in "$@"; do echo "  <$w>"; done; } > "told.$STEP_ID"; say COMPLETED > "$REPORT_PATH"`)
 	y.file("a b.md", "do it; touch /tmp/never")
@@ -90,11 +90,11 @@ func TestCommandTemplate(t *testing.T) {
 	if view := y.until("t1", "it completes", over); view.Status != "completed" {
 		t.Errorf("%+v", view)
 	}
-	golden.Check(t, filepath.Join("testdata", "template.golden"), y.told("told.*"))
+	golden.Check(t, filepath.Join("testdata", "template.golden"), y.recordedCalls("told.*"))
 }
 
-// settled names the folder as the kernel does, since that is what steps are told.
-func (y *yard) settled() {
+// settled resolves the folder as the kernel does, because steps receive that path.
+func (y *runWorld) settled() {
 	y.t.Helper()
 	dir, err := filepath.EvalSymlinks(y.dir)
 	if err != nil {
@@ -103,8 +103,8 @@ func (y *yard) settled() {
 	y.dir = dir
 }
 
-// told is what the wrappers wrote down, with the repository's own path left out.
-func (y *yard) told(pattern string) string {
+// recordedCalls returns what the wrappers recorded, without the repository's own path.
+func (y *runWorld) recordedCalls(pattern string) string {
 	y.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(y.dir, pattern)) // in order
 	if err != nil {
@@ -121,11 +121,11 @@ func (y *yard) told(pattern string) string {
 	return strings.ReplaceAll(all.String(), y.dir, "REPO")
 }
 
-// SPEC Workflow: prompts resolve within the repository; only an absolute path leads out of it,
-// and no link does, also one that was laid after the workflow was looked at.
+// SPEC Workflow: prompts resolve within the repository. Only an absolute path leads out of it. A
+// link does not, also if it was created after the workflow was checked.
 func TestPromptsOutside(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	y.settled()
 	outside := filepath.Join(t.TempDir(), "secret.md")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
@@ -170,9 +170,9 @@ steps:
 	y.start(two)
 	view := y.until("swap", "it is over", over)
 	if s := view.Steps[1]; view.Steps[0].Status != "COMPLETED" || s.Status != "FAILED" || !strings.Contains(s.LastError, "outside") {
-		t.Errorf("a link that was laid later: %+v", view.Steps)
+		t.Errorf("a link that was created later: %+v", view.Steps)
 	}
 	if _, err := os.Stat(filepath.Join(y.dir, "seen.one")); err == nil {
-		t.Error("the step was given what lies outside")
+		t.Error("the step received a file outside of the repository")
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Malformed session ids match no session and reach no folder.
-func TestSessionIDsThatLie(t *testing.T) {
+// TestMalformedSessionIDs checks that malformed session ids match no session and no folder.
+func TestMalformedSessionIDs(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
@@ -44,7 +44,8 @@ func TestSessionIDsThatLie(t *testing.T) {
 	})
 }
 
-// Output and facts of a session that runs, that has ended, and that the team no longer remembers.
+// TestOutputAndFacts checks the output and facts of a session that runs, of one that has ended, and
+// of one that the team no longer lists.
 func TestOutputAndFacts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -88,7 +89,7 @@ func TestOutputAndFacts(t *testing.T) {
 		if n := len(read("coder-1", 16)); n != all-16 {
 			t.Errorf("%d bytes of a session that runs", n)
 		}
-		for range 25 { // more than the team remembers
+		for range 25 { // more than the team lists
 			for _, id := range b.host.running() {
 				b.host.session(id).exit(0)
 			}
@@ -103,7 +104,7 @@ func TestOutputAndFacts(t *testing.T) {
 			}
 		}
 		if m := b.engine.Slots["coder"]; len(m.Doing) > 4 {
-			t.Errorf("errands of old sessions are kept: %v", m.Doing)
+			t.Errorf("actions of old sessions are kept: %v", m.Doing)
 		}
 	})
 	n := sessions.Newest{Most: sessions.FactsMax}
@@ -115,8 +116,8 @@ func TestOutputAndFacts(t *testing.T) {
 	}
 }
 
-// An agent that is no longer configured finishes, is followed to its end, and starts nothing; so
-// does one whose driver is missing.
+// TestRemovedAgent checks that an agent that is no longer configured finishes its session and
+// starts no other one. The same holds for an agent whose driver is missing.
 func TestRemovedAgent(t *testing.T) {
 	t.Parallel()
 	for _, driverGone := range []bool{false, true} {
@@ -129,7 +130,7 @@ func TestRemovedAgent(t *testing.T) {
 			}
 			b.conf.Agents = b.conf.Agents[1:]
 			if driverGone {
-				b.slateDriver("coder", "vanished")
+				b.recordDriver("coder", "vanished")
 			}
 			b.start()
 			if a := b.view("coder"); a.Session == nil || !a.Removed {
@@ -161,8 +162,8 @@ func TestRemovedAgent(t *testing.T) {
 	}
 }
 
-// slateDriver writes into the journal that another driver ran an agent.
-func (b *bubble) slateDriver(agent, driver string) {
+// recordDriver writes into the journal that another driver ran an agent.
+func (b *bubble) recordDriver(agent, driver string) {
 	b.t.Helper()
 	a := b.replayed().Agents[agent]
 	settings := a.Settings
@@ -179,8 +180,9 @@ func (b *bubble) slateDriver(agent, driver string) {
 	}
 }
 
-// An agent's loop changes between Fairlead and foreign across a restart, in both directions, while
-// something runs: the running session ends or finishes, and nothing runs beside it.
+// TestLoopChangesHands checks that an agent's loop changes between Fairlead and foreign across a
+// restart, in both directions, while a session runs: the running session ends or finishes, and no
+// second one runs meanwhile.
 func TestLoopChangesHands(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -221,14 +223,14 @@ func TestLoopChangesHands(t *testing.T) {
 			b.start()
 			b.after(time.Minute)
 			if s := b.host.session(b.host.running()[0]); s.kind != driver.Work {
-				t.Fatalf("round %d: %s is a %s, and ours is wanted", round, s.id, s.kind)
+				t.Fatalf("round %d: %s is a %s, want one of Fairlead's loop", round, s.id, s.kind)
 			}
-			b.agree()
+			b.checkConsistent()
 		}
 	})
 }
 
-// SPEC C14: a session that does not end keeps a stop waiting until the second stop.
+// SPEC C14: a session that does not end delays a stop until the second stop.
 func TestStopOfASessionWithoutEnd(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -236,7 +238,7 @@ func TestStopOfASessionWithoutEnd(t *testing.T) {
 		b.command("coder", "continuous")
 		b.settle()
 		faults := 0
-		b.host.ends.set(func(string) error { // nor does it accept the request to end at first
+		b.host.ends.set(func(string) error { // it does not accept the request to end at first, either
 			if faults++; faults < 4 {
 				return errors.New("the shim hangs")
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A snapshot and what came after it are the whole story; one that is damaged, of another
-// form or of another history is passed over.
+// TestSnapshots checks that a snapshot and the changes after it give the whole team, and that a
+// snapshot that is damaged, or has another format or history, is ignored.
 func TestSnapshots(t *testing.T) {
 	t.Parallel()
 	spoil := map[string]func(s *journal.Snapshot){
@@ -27,10 +27,10 @@ func TestSnapshots(t *testing.T) {
 			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 				b.host.play = func(s *fakeSession) { s.say("usage 1 2 3"); s.lasts(time.Second) }
 				b.start()
-				b.engine.opts.Files.(*fakeFiles).disk.wish("pm", "continuous", "x", time.Now())
+				b.engine.opts.Files.(*fakeFiles).disk.writeDesired("pm", "continuous", "x", time.Now())
 				b.command("coder", "run_once")
 				b.after(10 * time.Second)
-				if err := b.stop(); err != nil { // keeps one
+				if err := b.stop(); err != nil { // this stores one
 					t.Fatal(err)
 				}
 				snap, ok, err := b.slate.Latest(t.Context())
@@ -50,7 +50,7 @@ func TestSnapshots(t *testing.T) {
 				b.command("coder", "run_once")
 				b.after(5 * time.Second)
 				if name == "whole" && uint64(read) >= snap.Seq {
-					t.Errorf("%d changes were read, and %d were in the snapshot", read, snap.Seq)
+					t.Errorf("%d changes were read, but %d were in the snapshot", read, snap.Seq)
 				}
 				if err := b.engineTeamIsReplayed(); err != nil {
 					t.Error(err)
@@ -60,7 +60,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// The journal says no to a snapshot: the engine goes on.
+// TestSnapshotThatIsRefused checks that the engine continues if the journal refuses a snapshot.
 func TestSnapshotThatIsRefused(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -74,7 +74,7 @@ func TestSnapshotThatIsRefused(t *testing.T) {
 		b.settle()
 		b.is("coder", "run_once", "run_once")
 		if !strings.Contains(b.logged.String(), "snapshot was not kept") {
-			t.Error("nobody was told")
+			t.Error("the refusal was not logged")
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// spent is what this process has used up: unlike durations it hardly depends on what else the
-// machine does.
+// spent is the processor time that this process has used. Unlike durations, it hardly depends on
+// other work of the machine.
 type spent struct {
 	user   time.Duration
 	allocs uint64

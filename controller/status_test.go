@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// SPEC, corrections, "status": a foreign loop that Fairlead did not start is UNKNOWN, with the age, when
-// its file says that it works and has not changed for report_within.
+// SPEC, corrections, "status": a foreign loop that Fairlead did not start is UNKNOWN, with the age
+// of its report, if its file says that it works and has not changed for report_within.
 func TestForeignLoopThatFallsSilentIsUnknown(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
@@ -37,7 +37,7 @@ func TestForeignLoopThatFallsSilentIsUnknown(t *testing.T) {
 			t.Helper()
 			v := b.view("ada")
 			if v.Status != want {
-				t.Errorf("%s it is %s (%s), want %s", when, v.Status, v.StatusWhy, want)
+				t.Errorf("%s: the badge is %s (%s), want %s", when, v.Status, v.StatusWhy, want)
 			}
 			return v
 		}
@@ -64,7 +64,8 @@ func TestForeignLoopThatFallsSilentIsUnknown(t *testing.T) {
 	})
 }
 
-// An agent that failed for good is FAILED and waits in the inbox until a person orders something.
+// TestGaveUpIsFailed checks that an agent that failed permanently is FAILED and in the inbox until
+// a person gives an order.
 func TestGaveUpIsFailed(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {

@@ -29,20 +29,21 @@ func refusedTask(t *testing.T, err error, want string) {
 	}
 }
 
-// An answer is for what the person was shown: if something else is shown by then, it is refused and nothing is lost.
-// Comments wait until a request sends them, once.
+// TestAnswerIsForWhatWasShown checks that an answer applies to what the person was shown. If
+// something else is shown by then, it is refused and nothing is lost. Comments are kept until a
+// request sends them, once.
 func TestAnswerIsForWhatWasShown(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var prompts []string
 	taskBubble(t, answerFlow, func(b *bubble, n int, prompt string, s *fakeSession) {
-		told = append(told, prompt)
+		prompts = append(prompts, prompt)
 		b.write("b.txt", strings.Repeat("b\n", n))
 		if n > 1 {
 			answers, err := filepath.Glob(filepath.Join(b.conf.Dir, ".agents", "runs", "T1", "manual_inputs", "*"))
 			if err != nil || len(answers) != 1 {
 				b.t.Errorf("the answers are %q, %v", answers, err)
 			}
-			for _, name := range answers { // the disk has another clock; there the answer would be newer than the next question
+			for _, name := range answers { // the disk has another clock, by which the answer would be newer than the next question
 				if err := os.Chtimes(name, time.Now(), time.Now()); err != nil {
 					b.t.Error(err)
 				}
@@ -82,7 +83,7 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		_, err = e().RequestTask(ctx, human, "T1", "also the docs", before)
 		refused(err, "it was changed since you looked")
 		if left, err := e().Comments(ctx, "T1"); err != nil || len(left) != 2 {
-			t.Errorf("after a refusal there are %+v, %v", left, err)
+			t.Errorf("after a refusal the comments are %+v, %v", left, err)
 		}
 
 		if _, err := e().RequestTask(ctx, human, "T1", "also the docs", now); err != nil {
@@ -90,10 +91,10 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		}
 		b.after(30 * time.Second)
 		if left, err := e().Comments(ctx, "T1"); err != nil || len(left) > 0 {
-			t.Errorf("after they were sent there are %+v, %v", left, err)
+			t.Errorf("after they were sent the comments are %+v, %v", left, err)
 		}
-		if len(told) != 2 || strings.Count(told[1], "b.txt:2: no: honour the context") != 1 || !strings.Contains(told[1], "also the docs") || !strings.Contains(told[1], "b.txt:2: and why?") {
-			t.Fatalf("the agent was told %q", told)
+		if len(prompts) != 2 || strings.Count(prompts[1], "b.txt:2: no: honour the context") != 1 || !strings.Contains(prompts[1], "also the docs") || !strings.Contains(prompts[1], "b.txt:2: and why?") {
+			t.Fatalf("the agent received %q", prompts)
 		}
 		_, err = e().MergeTask(ctx, human, "T1", now)
 		refused(err, "it does not wait for your answer now")
@@ -111,8 +112,8 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 	})
 }
 
-// Comments are kept with numbers that are not given twice while they are there. Other names than those of the
-// repository are refused, and so is a comment that is gone.
+// TestTaskComments checks that comments have numbers that are not reused while they exist. Names
+// outside of the repository, and a comment that was removed, are refused.
 func TestTaskComments(t *testing.T) {
 	t.Parallel()
 	taskBubble(t, answerFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { s.say("stop ok") }, func(*bubble, int, string) string { return `{"findings": []}` }, func(t *testing.T, b *bubble) {
@@ -141,7 +142,7 @@ func TestTaskComments(t *testing.T) {
 			{ID: 1, File: "b.txt", Line: 2, Text: "no: honour the context"}, {ID: 3, File: "b.txt", Line: 2, Text: "and why?"}, {ID: 4, File: "b.txt", Text: "last"},
 		}
 		if left, err := b.engine.Comments(ctx, "T1"); err != nil || !slices.Equal(left, want) {
-			t.Errorf("there are %+v, %v", left, err)
+			t.Errorf("comments: %+v, %v", left, err)
 		}
 		_, gone := b.engine.ChangeComment(ctx, "T1", 2, "gone")
 		_, twice := b.engine.RemoveComment(ctx, "T1", 2)

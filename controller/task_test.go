@@ -12,15 +12,15 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// taskFlow is a workflow for tasks that agents alone carry out.
+// taskFlow is a workflow for tasks without people.
 const taskFlow = `name: task
 steps:
   - {id: work, agent: "{agent}", prompt: "{prompt}", continue_conversation: true, report_optional: true}
   - {id: review, agent: "{reviewer}", prompt: "{review}", needs: [work], loop_back_to: work}
 `
 
-// taskBubble is a bubble in a repository, in which agent coder works and agent critic reviews. Each gets the number of
-// its session and its prompt; what the critic returns is its answer.
+// taskBubble is a bubble in a repository, in which agent coder works and agent critic reviews. Each
+// receives the number of its session and its prompt. The result of critic is its answer.
 func taskBubble(t *testing.T, flow string, coder func(b *bubble, n int, prompt string, s *fakeSession), critic func(b *bubble, n int, prompt string) string, test func(t *testing.T, b *bubble)) {
 	inBubble(t, "coder critic", func(t *testing.T, b *bubble) {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(b.conf.Agents[0].Workspace))
@@ -87,13 +87,13 @@ func (b *bubble) give(text string) {
 	b.settle()
 }
 
-// Findings send a task back into its conversation until none is open. The reviewer gets the task's text, the
-// difference as a file, and the open findings.
+// TestReviewSendsBack checks that findings send a task back into its conversation until none is
+// open. The reviewer gets the task's text, the difference as a file, and the open findings.
 func TestReviewSendsBack(t *testing.T) {
 	t.Parallel()
-	var told, shown []string
+	var prompts, shown []string
 	taskBubble(t, taskFlow, func(b *bubble, n int, prompt string, s *fakeSession) {
-		told = append(told, prompt)
+		prompts = append(prompts, prompt)
 		b.write("b.txt", strings.Repeat("b\n", n))
 		s.say("stop ok")
 	}, func(b *bubble, n int, prompt string) string {
@@ -112,14 +112,14 @@ func TestReviewSendsBack(t *testing.T) {
 		b.give("Write the file b")
 		b.after(time.Minute)
 		v := b.runView("T1")
-		if v.Status != "completed" || v.Steps[0].Iteration != 1 || len(told) != 2 || len(shown) != 3 {
-			t.Fatalf("%+v\ntold %q\nshown %q", v, told, shown)
+		if v.Status != "completed" || v.Steps[0].Iteration != 1 || len(prompts) != 2 || len(shown) != 3 {
+			t.Fatalf("%+v\nprompts %q\nshown %q", v, prompts, shown)
 		}
 		if got := b.resumedBy("coder-2"); got != "talk-coder-1" {
 			t.Errorf("coder-2 resumed %q", got)
 		}
-		if !strings.Contains(told[1], "sent back by the step review") || !strings.Contains(told[1], "F1 (must) b.txt:1: one is not enough") || strings.Contains(told[1], "An earlier conversation") {
-			t.Errorf("the agent was told %q", told[1])
+		if !strings.Contains(prompts[1], "sent back by the step review") || !strings.Contains(prompts[1], "F1 (must) b.txt:1: one is not enough") || strings.Contains(prompts[1], "An earlier conversation") {
+			t.Errorf("the agent received %q", prompts[1])
 		}
 		for i, wants := range [][]string{
 			{"Write the file b", "branch main", "review.diff", "+b\n", "numbered from F1"},
@@ -127,7 +127,7 @@ func TestReviewSendsBack(t *testing.T) {
 		} {
 			for _, want := range wants {
 				if !strings.Contains(shown[i], want) {
-					t.Errorf("round %d: the reviewer was not told %q:\n%s", i+1, want, shown[i])
+					t.Errorf("round %d: the reviewer did not receive %q:\n%s", i+1, want, shown[i])
 				}
 			}
 		}
@@ -138,7 +138,8 @@ func TestReviewSendsBack(t *testing.T) {
 	})
 }
 
-// A reviewer that makes no progress does not loop: the task goes on, and says so.
+// TestReviewStagnates checks that a review without progress ends, and that the task continues with
+// a note.
 func TestReviewStagnates(t *testing.T) {
 	t.Parallel()
 	rounds := 0
@@ -160,8 +161,8 @@ func TestReviewStagnates(t *testing.T) {
 	})
 }
 
-// What a reviewer changes does not land unnoticed: the review has failed, also when it is tried again. After a
-// person has looked, the run goes on.
+// TestReviewerChangesFiles checks that a review in which the reviewer changed files fails, also in
+// a retry. After a person has looked, the run continues.
 func TestReviewerChangesFiles(t *testing.T) {
 	t.Parallel()
 	taskBubble(t, taskFlow, func(b *bubble, _ int, _ string, s *fakeSession) {
@@ -190,13 +191,14 @@ func TestReviewerChangesFiles(t *testing.T) {
 	})
 }
 
-// A new conversation is told what an earlier one has done, if that cannot be continued.
+// TestHandOver checks that a new conversation receives a summary of an earlier one that cannot be
+// resumed.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", continue_conversation: true, report_optional: true}\n"
-	var told []string
+	var prompts []string
 	taskBubble(t, flow, func(b *bubble, n int, prompt string, s *fakeSession) {
-		told = append(told, prompt)
+		prompts = append(prompts, prompt)
 		if n > 1 {
 			s.say("stop ok")
 			return
@@ -210,32 +212,33 @@ func TestHandOver(t *testing.T) {
 		b.start()
 		b.give("Write the files")
 		b.after(time.Minute)
-		if v := b.runView("T1"); v.Status != "completed" || len(told) != 2 || b.resumedBy("coder-2") != "" {
-			t.Fatalf("%+v %q, coder-2 resumed %q", v, told, b.resumedBy("coder-2"))
+		if v := b.runView("T1"); v.Status != "completed" || len(prompts) != 2 || b.resumedBy("coder-2") != "" {
+			t.Fatalf("%+v %q, coder-2 resumed %q", v, prompts, b.resumedBy("coder-2"))
 		}
-		if strings.Contains(told[0], "earlier conversation") {
-			t.Errorf("the first one was told %q", told[0])
+		if strings.Contains(prompts[0], "earlier conversation") {
+			t.Errorf("the first one received %q", prompts[0])
 		}
 		for _, want := range []string{"Write the files", "An earlier conversation has worked on this task", " half of it\n", "b.txt | 1 +", "c.txt | 1 +", "2 files changed"} {
-			if !strings.Contains(told[1], want) {
-				t.Errorf("the new conversation was not told %q:\n%s", want, told[1])
+			if !strings.Contains(prompts[1], want) {
+				t.Errorf("the new conversation did not receive %q:\n%s", want, prompts[1])
 			}
 		}
 	})
 }
 
-// The folder of a task is kept every few minutes while its agent works, and only then.
+// TestSnapshotsWhileAtWork checks that the folder of a task is saved every few minutes while its
+// agent works, and only then.
 func TestSnapshotsWhileAtWork(t *testing.T) {
 	t.Parallel()
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
 	kept := func(b *bubble) string {
 		all := gitIn(b.t, b.conf.Dir, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/fairlead/tasks/")
-		own, _, _ := strings.Cut(all, "\nT1.head") // the commit that the folder is on; behind it, what keeps the folder's other branches
+		own, _, _ := strings.Cut(all, "\nT1.head") // the commit that the folder is on; the rest keeps the folder's other branches
 		return own
 	}
 	taskBubble(t, flow, func(b *bubble, _ int, _ string, s *fakeSession) {
 		b.write("b.txt", "first\n")
-		s.next(11 * time.Minute) // works on
+		s.next(11 * time.Minute) // it works
 		b.write("b.txt", "second\n")
 		s.next(6 * time.Minute)
 		s.say("stop ok")
@@ -266,7 +269,8 @@ func TestSnapshotsWhileAtWork(t *testing.T) {
 	})
 }
 
-// Beyond tasks.disk no task begins, and the message says what takes the room.
+// TestTaskDisk checks that above tasks.disk no task begins, and that the message says what uses the
+// space.
 func TestTaskDisk(t *testing.T) {
 	t.Parallel()
 	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// circle puts the bubble's agents into one channel.
-func (b *bubble) circle(agents ...string) {
+// inOneChannel puts the bubble's agents into one channel.
+func (b *bubble) inOneChannel(agents ...string) {
 	b.driver.talks = true
 	b.conf.TurnConfig = config.TurnConfig{
 		DefaultTimeoutSeconds: 60, HumanInterruptMode: config.Inject, AnnounceTimeouts: true, AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
@@ -32,29 +32,31 @@ func (b *bubble) circle(agents ...string) {
 	}}
 }
 
-// ledger records what agents received and what they said, by agent, as the agents know it.
-type ledger struct {
-	mu   sync.Mutex
-	told map[string][]string
-	said map[string][]string
+// promptLedger records what agents received and what they said, independent of the journal.
+type promptLedger struct {
+	mu        sync.Mutex
+	delivered map[string][]string
+	said      map[string][]string
 }
 
-func newLedger() *ledger { return &ledger{told: map[string][]string{}, said: map[string][]string{}} }
+func newPromptLedger() *promptLedger {
+	return &promptLedger{delivered: map[string][]string{}, said: map[string][]string{}}
+}
 
-func (l *ledger) tell(agent, prompt string) int {
+func (l *promptLedger) tell(agent, prompt string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.told[agent] = append(l.told[agent], prompt)
-	return len(l.told[agent])
+	l.delivered[agent] = append(l.delivered[agent], prompt)
+	return len(l.delivered[agent])
 }
 
-func (l *ledger) count(agent string) int {
+func (l *promptLedger) count(agent string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.told[agent])
+	return len(l.delivered[agent])
 }
 
-func (l *ledger) say(s *fakeSession, format string, args ...any) {
+func (l *promptLedger) say(s *fakeSession, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,13 +68,13 @@ func (l *ledger) say(s *fakeSession, format string, args ...any) {
 	}
 }
 
-// talks is an agent's life in a session for channels: it answers each prompt, slowly enough for
-// people to interrupt, and waits once.
-func (l *ledger) talks(s *fakeSession) {
+// talks runs an agent in a session for channels. It answers each prompt, slowly enough for people
+// to interrupt, and waits once.
+func (l *promptLedger) talks(s *fakeSession) {
 	agent := agentIn(s.id)
 	text, cancelled, ok := s.next(time.Hour)
 	for ok {
-		if cancelled { // the cancelled work is already over
+		if cancelled { // the cancelled answer has already ended
 			s.say("listening %d", s.read())
 			text, cancelled, ok = s.next(time.Hour)
 			continue
@@ -109,11 +111,11 @@ func (s *fakeSession) read() int64 {
 	return s.input - int64(len(s.in))
 }
 
-// insistSaying makes a person say something until it is known to be accepted.
-func (b *bubble) insistSaying(text, mode string) {
+// retrySay posts a person's message until it is known to be accepted.
+func (b *bubble) retrySay(text, mode string) {
 	b.t.Helper()
 	for range 3 {
-		b.alive()
+		b.restartIfDead()
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), `"text":"`+text) }) {
 			return
 		}
@@ -121,47 +123,47 @@ func (b *bubble) insistSaying(text, mode string) {
 			return
 		}
 	}
-	b.t.Errorf("%q was never taken", text)
+	b.t.Errorf("%q was never accepted", text)
 }
 
-// talkScenario is a conversation that copes with crashes of the supervisor.
-func talkScenario(b *bubble, l *ledger) {
+// talkScenario plays a conversation, independent of crashes of the supervisor.
+func talkScenario(b *bubble, l *promptLedger) {
 	b.host.play = l.talks
 	pass := func(d time.Duration) {
 		for range 4 {
 			b.after(d / 4)
-			b.alive()
+			b.restartIfDead()
 		}
 	}
 	pass(2 * time.Second)
-	b.insistSaying("please review", "")
+	b.retrySay("please review", "")
 	pass(8 * time.Second)
-	b.insistSaying("mind the tests", "inject")
+	b.retrySay("mind the tests", "inject")
 	pass(30 * time.Second)
-	b.insistSaying("what now?", "queue")
+	b.retrySay("what now?", "queue")
 	pass(2 * time.Second)
-	b.insistSaying("stop this", "interrupt")
+	b.retrySay("stop this", "interrupt")
 	pass(60 * time.Second)
-	b.insistSaying("what do all say?", "parallel")
+	b.retrySay("what do all say?", "parallel")
 	pass(3 * time.Minute)
-	b.alive()
+	b.restartIfDead()
 }
 
 var turnTold = regexp.MustCompile(`^Channel reviews, turn (\d+): (it is your turn|your turn goes on|a person said)`)
 
-// once checks that no action was delivered twice, and that the journal has every message once, in
+// once checks that no prompt was delivered twice, and that the journal has every message once, in
 // order.
-func (l *ledger) once(b *bubble) {
+func (l *promptLedger) once(b *bubble) {
 	t := b.t
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agent, prompts := range l.told {
+	for agent, prompts := range l.delivered {
 		seen := map[string]bool{}
 		for _, prompt := range prompts {
 			m := turnNumber.FindString(prompt)
 			if m != "" && seen[m] {
-				t.Errorf("%s was told the same twice: %s", agent, m)
+				t.Errorf("%s received the same prompt twice: %s", agent, m)
 			}
 			seen[m] = true
 		}
@@ -169,7 +171,7 @@ func (l *ledger) once(b *bubble) {
 	kept := b.kept()
 	for agent, said := range l.said {
 		if !slices.Equal(said, kept[agent]) {
-			t.Errorf("%s said %q, and the journal has %q", agent, said, kept[agent])
+			t.Errorf("%s said %q, but the journal has %q", agent, said, kept[agent])
 		}
 	}
 }
@@ -199,13 +201,13 @@ func (b *bubble) kept() map[string][]string {
 	return kept
 }
 
-// check verifies that everything was delivered once and every message is kept once.
-func (l *ledger) check(b *bubble) {
+// check verifies that everything was delivered once and every message is stored once.
+func (l *promptLedger) check(b *bubble) {
 	t := b.t
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for agent, prompts := range l.told {
+	for agent, prompts := range l.delivered {
 		seen := map[string]int{}
 		for i, prompt := range prompts {
 			key := prompt
@@ -213,7 +215,7 @@ func (l *ledger) check(b *bubble) {
 				key = m[0]
 			}
 			if before, again := seen[key]; again {
-				t.Errorf("%s was told the same twice, first as %d and then as %d:\n%s", agent, before, i, prompt)
+				t.Errorf("%s received the same prompt twice, as %d and as %d:\n%s", agent, before, i, prompt)
 			}
 			seen[key] = i
 		}
@@ -223,37 +225,38 @@ func (l *ledger) check(b *bubble) {
 				n += strings.Count(prompt, "> "+text)
 			}
 			if n > 1 {
-				t.Errorf("%s was told %q %d times", agent, text, n)
+				t.Errorf("%s received %q %d times", agent, text, n)
 			}
 		}
 	}
 	kept := b.kept()
 	for agent, said := range l.said {
 		if !slices.Equal(said, kept[agent]) {
-			t.Errorf("%s said %q, and the journal has %q", agent, said, kept[agent])
+			t.Errorf("%s said %q, but the journal has %q", agent, said, kept[agent])
 		}
 	}
 }
 
-// After a crash the channel is as it was: during a turn, a wait, an interruption, with undelivered
-// messages (SPEC, Turn). A late timer from before the crash ends nothing.
-func TestCrashKeepsTheFloor(t *testing.T) {
+// TestCrashKeepsTheTurn checks that a channel is unchanged after a crash: during a turn, a wait, an
+// interruption, or with undelivered messages (SPEC, Turn). A late timer from before the crash has
+// no effect.
+func TestCrashKeepsTheTurn(t *testing.T) {
 	t.Parallel()
-	lives := map[string]func(b *bubble, l *ledger, s *fakeSession){
-		"turn": func(_ *bubble, l *ledger, s *fakeSession) { l.say(s, "I begin") },
-		"wait": func(_ *bubble, l *ledger, s *fakeSession) { l.say(s, "a build TURN_WAIT") },
-		"ask":  func(_ *bubble, _ *ledger, s *fakeSession) { s.say("asks May I push?") },
-		"stop": func(_ *bubble, l *ledger, s *fakeSession) {
+	lives := map[string]func(b *bubble, l *promptLedger, s *fakeSession){
+		"turn": func(_ *bubble, l *promptLedger, s *fakeSession) { l.say(s, "I begin") },
+		"wait": func(_ *bubble, l *promptLedger, s *fakeSession) { l.say(s, "a build TURN_WAIT") },
+		"ask":  func(_ *bubble, _ *promptLedger, s *fakeSession) { s.say("asks May I push?") },
+		"stop": func(_ *bubble, l *promptLedger, s *fakeSession) {
 			l.say(s, "I begin")
-			s.next(time.Hour) // the stop
+			s.next(time.Hour) // the order to stop
 			s.say("listening %d", s.read())
 		},
 	}
 	for name, life := range lives {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "ada bob", func(t *testing.T, b *bubble) {
-				b.circle("ada", "bob")
-				l := newLedger()
+				b.inOneChannel("ada", "bob")
+				l := newPromptLedger()
 				b.host.play = func(s *fakeSession) {
 					text, _, _ := s.next(time.Hour)
 					l.tell(agentIn(s.id), text)
@@ -261,40 +264,40 @@ func TestCrashKeepsTheFloor(t *testing.T) {
 					<-s.asked
 				}
 				b.start()
-				b.insistSaying("please review", "")
+				b.retrySay("please review", "")
 				b.after(3 * time.Second)
 				if name == "stop" {
-					b.insistSaying("stop this", "interrupt")
+					b.retrySay("stop this", "interrupt")
 					b.after(3 * time.Second)
 				}
-				b.insistSaying("mind the tests", "queue")
+				b.retrySay("mind the tests", "queue")
 				b.settle()
 				was, _ := json.Marshal(b.replayed().Channels.ByID)
 				view, err := b.engine.Channel(t.Context(), "reviews")
 				if err != nil || view.Holder != "ada" || view.Deadline == nil {
 					t.Fatalf("the channel is %+v, %v", view, err)
 				}
-				b.fate.die()
-				b.alive()
+				b.crashPoint.die()
+				b.restartIfDead()
 				b.after(time.Second)
 				if is, _ := json.Marshal(b.replayed().Channels.ByID); string(is) != string(was) {
-					t.Errorf("after the crash the floor is\n%s\nand it was\n%s", is, was)
+					t.Errorf("after the crash the channels are\n%s\nbefore it they were\n%s", is, was)
 				}
 				if n := l.count("ada"); n != 1 && name != "stop" {
-					t.Errorf("ada was told %d times", n)
+					t.Errorf("ada received %d prompts", n)
 				}
 				b.after(time.Until(*view.Deadline) + time.Millisecond)
 				if got := b.rows("channel/reviews"); !strings.Contains(got, map[string]string{"turn": " T9 ", "wait": " T13 ", "ask": " T13 ", "stop": " T9 "}[name]) {
-					t.Errorf("at the deadline of before nothing came: %s", got)
+					t.Errorf("the deadline from before the crash had no effect: %s", got)
 				}
 			})
 		})
 	}
 }
 
-// The supervisor crashes at every single act of a conversation, with the act done or not: every
-// turn and message is delivered exactly once, every message is kept exactly once, and the
-// conversation ends.
+// TestTalkCrashAtEveryStep crashes the supervisor at every act of a conversation, with the act done
+// or not. Every turn and message is delivered exactly once, every message is stored exactly once,
+// and the conversation ends.
 func TestTalkCrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -302,10 +305,10 @@ func TestTalkCrashAtEveryStep(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBubble(t, dir, "ada", "bob")
 			defer b.end()
-			b.circle("ada", "bob")
-			l := newLedger()
+			b.inOneChannel("ada", "bob")
+			l := newPromptLedger()
 			b.open(c.last, c.undone)
-			first := b.fate
+			first := b.crashPoint
 			b.run()
 			talkScenario(b, l)
 			l.check(b)
@@ -327,7 +330,7 @@ func TestTalkCrashAtEveryStep(t *testing.T) {
 	}
 	acts := play(t, cut{})
 	if acts < 40 {
-		t.Fatalf("only %d acts: the scenario does nothing", acts)
+		t.Fatalf("only %d acts; the scenario must do more", acts)
 	}
 	t.Logf("%d acts", acts)
 	everyCut(t, acts, func(t *testing.T, c cut) { play(t, c) })

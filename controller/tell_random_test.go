@@ -14,13 +14,14 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// talkSeeds is how many conversations are played: some in every test, many with FAIRLEAD_LONG=1.
+// talkSeeds returns the number of conversations that are played: some in every test, many with
+// FAIRLEAD_LONG=1.
 func talkSeeds() uint64 { return randomSeeds() / 4 }
 
-// Random conversations in two channels, with random requests of people, crashing agents and a
-// supervisor that dies at any act: nothing is delivered twice, every message is kept once, at most
-// one agent has the turn, and nothing hangs in the end. Replay a failing one with -run
-// 'TestRandomTalks/seed=7$'.
+// TestRandomTalks plays random conversations in two channels, with random requests of people,
+// crashing agents, and a supervisor that crashes at random acts. Nothing is delivered twice, every
+// message is stored once, at most one agent has the turn, and nothing hangs in the end. To repeat a
+// run: -run 'TestRandomTalks/seed=7$'.
 func TestRandomTalks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -31,10 +32,11 @@ func TestRandomTalks(t *testing.T) {
 	}
 }
 
-// whims are an agent's answers, chosen in advance: sessions run in goroutines of their own.
+// whims are the random choices of agents, made in advance because sessions run in their own
+// goroutines.
 type whims struct {
-	ledger *ledger
-	of     []int
+	promptLedger *promptLedger
+	of           []int
 }
 
 func (h *whims) talks(s *fakeSession) {
@@ -54,37 +56,37 @@ func (h *whims) talks(s *fakeSession) {
 			s.say("listening %d", s.read())
 			continue
 		}
-		n := h.ledger.tell(agent, text)
+		n := h.promptLedger.tell(agent, text)
 		whim := h.of[(n*7+len(agent))%len(h.of)]
 		s.lasts(time.Duration(whim%5) * 700 * time.Millisecond)
 		switch whim % 11 {
 		case 0:
-			h.ledger.say(s, "%s dies %d", agent, n)
+			h.promptLedger.say(s, "%s dies %d", agent, n)
 			s.exit(3)
 			return
 		case 1:
-			h.ledger.say(s, "%s waits %d TURN_WAIT", agent, n)
+			h.promptLedger.say(s, "%s waits %d TURN_WAIT", agent, n)
 		case 2:
-			h.ledger.say(s, "TURN_PASS")
+			h.promptLedger.say(s, "TURN_PASS")
 		case 3:
-			h.ledger.say(s, "%s forgets %d", agent, n)
+			h.promptLedger.say(s, "%s forgets %d", agent, n)
 		case 4:
 			s.say("asks May I?")
 			s.lasts(3 * time.Second)
 			s.say("deed")
-			h.ledger.say(s, "%s did %d TURN_COMPLETE", agent, n)
+			h.promptLedger.say(s, "%s did %d TURN_COMPLETE", agent, n)
 		case 5:
-			h.ledger.say(s, "%s goes %d TURN_COMPLETE", agent, n)
+			h.promptLedger.say(s, "%s goes %d TURN_COMPLETE", agent, n)
 			s.say("stop ok")
 			return
 		case 6:
-			h.ledger.say(s, "%s begins %d", agent, n)
+			h.promptLedger.say(s, "%s begins %d", agent, n)
 			if more, cancel, some := s.next(20 * time.Second); some && !cancel {
-				h.ledger.tell(agent, more)
+				h.promptLedger.tell(agent, more)
 			}
-			h.ledger.say(s, "%s ends %d TURN_COMPLETE", agent, n)
+			h.promptLedger.say(s, "%s ends %d TURN_COMPLETE", agent, n)
 		default:
-			h.ledger.say(s, "%s says %d TURN_COMPLETE", agent, n)
+			h.promptLedger.say(s, "%s says %d TURN_COMPLETE", agent, n)
 		}
 		s.say("listening %d", s.read())
 	}
@@ -94,20 +96,20 @@ func randomTalk(t *testing.T, dir string, rnd *rand.Rand) {
 	agents := []string{"ada", "bob", "eve"}
 	b := newBubble(t, dir, agents...)
 	defer b.end()
-	b.circle("ada", "bob")
+	b.inOneChannel("ada", "bob")
 	b.conf.Channels[0].Lead = "eve"
 	b.conf.Channels = append(b.conf.Channels, config.Channel{
 		Name: "ops", Agents: []string{"bob", "eve"}, HumanInterruptMode: config.Queue, MaxRounds: 1, WaitTimeout: time.Minute,
 	})
-	h := &whims{ledger: newLedger()}
+	h := &whims{promptLedger: newPromptLedger()}
 	for range 64 {
 		h.of = append(h.of, rnd.IntN(110))
 	}
 	b.host.play = h.talks
 	channels, modes := []string{"reviews", "ops"}, []string{"queue", "inject", "interrupt", "parallel"}
 	for n := range 60 {
-		if b.engine == nil || b.fate.isDead() {
-			b.bury()
+		if b.engine == nil || b.crashPoint.isDead() {
+			b.discardEngine()
 			last := 0
 			if rnd.IntN(2) == 0 {
 				last = 1 + rnd.IntN(50)
@@ -149,26 +151,26 @@ func randomTalk(t *testing.T, dir string, rnd *rand.Rand) {
 		}
 		b.settle()
 	}
-	b.comesToRest(agents, channels)
-	h.ledger.once(b)
+	b.checkBecomesIdle(agents, channels)
+	h.promptLedger.once(b)
 }
 
-// comesToRest lets all continue until everything is answered, whatever happened before.
-func (b *bubble) comesToRest(agents, channels []string) {
+// checkBecomesIdle lets all agents continue until everything is answered.
+func (b *bubble) checkBecomesIdle(agents, channels []string) {
 	t := b.t
 	t.Helper()
-	b.alive()
+	b.restartIfDead()
 	if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
-		b.alive()
+		b.restartIfDead()
 		_, _ = b.engine.Hold(t.Context(), human, false, "")
 	}
-	b.alive()
+	b.restartIfDead()
 	for _, agent := range agents {
 		_, _ = b.engine.Enable(t.Context(), human, agent)
 	}
 	for range 240 { // waits expire after five minutes each
 		b.after(10 * time.Second)
-		b.alive()
+		b.restartIfDead()
 	}
 	if err := b.engine.View(t.Context(), func(tm *team.Team) {
 		for _, id := range channels {
@@ -177,7 +179,7 @@ func (b *bubble) comesToRest(agents, channels []string) {
 				t.Errorf("%s still has the turn in %s: %+v", c.Head.Holder, id, c.Head)
 			}
 			for _, todo := range tm.ChannelActions(id, b.engine.Now()) {
-				t.Errorf("still to be done in %s: %+v", id, todo)
+				t.Errorf("pending in %s: %+v", id, todo)
 			}
 		}
 		for name, a := range tm.Agents {

@@ -19,9 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// A program that truncates and rewrites agent_state.json in place, over and over, beside
-// orders of our own: what it left standing is always heard, ours are all in the journal,
-// and nothing half-written is ever called malformed (SPEC, Control; X3).
+// TestWriterInATightLoop runs a program that truncates and rewrites agent_state.json in place,
+// again and again, together with orders of people. Its last content is always recorded, all orders
+// are in the journal, and no incomplete content is called malformed (SPEC, Control; X3).
 func TestWriterInATightLoop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)
@@ -29,7 +29,7 @@ func TestWriterInATightLoop(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ordered := make(chan int, 1)
-	go func() { // our own writes, all the time
+	go func() { // orders of people, all the time
 		n := 0
 		defer func() { ordered <- n }()
 		for ctx.Err() == nil {
@@ -41,32 +41,32 @@ func TestWriterInATightLoop(t *testing.T) {
 		}
 	}()
 	const bursts, perBurst = 8, 40
-	var slowest time.Duration // that the other program held the file open
+	var slowest time.Duration // the time that the other program held the file open
 	for burst := range bursts {
 		note := ""
 		for i := range perBurst {
 			note = fmt.Sprintf("theirs %d.%d", burst, i)
 			slowest = max(slowest, w.rewrite(note))
 		}
-		w.until("coder", "the last word of a burst is heard: "+note, func(view.AgentView) bool { return w.wished(note) })
+		w.until("coder", "the last desired state of a burst is recorded: "+note, func(view.AgentView) bool { return w.isRecorded(note) })
 	}
 	cancel()
 	ours := <-ordered
 	for n := range ours {
-		if note := fmt.Sprintf("ours %d", n); !w.wished(note) {
+		if note := fmt.Sprintf("ours %d", n); !w.isRecorded(note) {
 			t.Fatalf("order %q was acknowledged and is not in the journal", note)
 		}
 	}
 	for _, line := range w.history("control/coder") {
-		if strings.HasPrefix(line, "C12") && slowest < tornFor { // a stalled machine may make it true
-			t.Errorf("something half-written was called malformed: %s", line)
+		if strings.HasPrefix(line, "C12") && slowest < tornFor { // on a stalled machine it may be true
+			t.Errorf("incomplete content was called malformed: %s", line)
 		}
 	}
-	t.Logf("%d orders of ours beside %d rewrites in place, the slowest in %v", ours, bursts*perBurst, slowest)
+	t.Logf("%d orders beside %d rewrites in place, the slowest in %v", ours, bursts*perBurst, slowest)
 }
 
-// rewrite is the seed's write_state: read, change, truncate, write. It says how long the file was
-// between two contents.
+// rewrite is write_state of seed 000: read, change, truncate, write. It returns how long the file
+// was incomplete.
 func (w *world) rewrite(note string) time.Duration {
 	w.t.Helper()
 	path := w.path("coder/agent_state.json")
@@ -74,7 +74,7 @@ func (w *world) rewrite(note string) time.Duration {
 	for {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it is being exchanged
+			continue // Fairlead is exchanging the file
 		}
 		if state, err = agentfile.Parse(text); err == nil {
 			break
@@ -101,8 +101,8 @@ func (w *world) rewrite(note string) time.Duration {
 	return time.Since(began)
 }
 
-// Reports whether the journal holds a desired state with this note.
-func (w *world) wished(note string) bool {
+// isRecorded reports whether the journal has a desired state with this note.
+func (w *world) isRecorded(note string) bool {
 	w.t.Helper()
 	for ch, err := range w.engine.Journal().Read(context.Background(), journal.Query{Entity: "control/coder"}) {
 		if err != nil {
@@ -119,7 +119,7 @@ func (w *world) wished(note string) bool {
 	return false
 }
 
-// stuck is a disk on which nothing can be written any more.
+// stuck is a disk on which no file can be written.
 type stuck struct{ seam.Files }
 
 func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(file.Sum) bool) error {
@@ -127,8 +127,9 @@ func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(fil
 	return ctx.Err()
 }
 
-// An acknowledged order stays in effect even if the daemon crashed before it could write the file.
-// The file still holds an earlier order of another program, which is in the journal already (X3).
+// TestOrderThatNeverReachedTheFile checks that an acknowledged order applies even if the daemon
+// crashed before it wrote the file. The file still has an earlier order of another program, which
+// is in the journal (X3).
 func TestOrderThatNeverReachedTheFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)

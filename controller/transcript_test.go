@@ -40,7 +40,7 @@ func (w *world) transcript(q crewctl.TranscriptQuery) crewctl.TranscriptPage {
 	return page
 }
 
-// all pages through everything that a query finds, in one direction.
+// all reads all pages of a query in one direction.
 func (w *world) all(q crewctl.TranscriptQuery) (all []crewctl.Message, pages int) {
 	w.t.Helper()
 	for {
@@ -57,12 +57,12 @@ func (w *world) all(q crewctl.TranscriptQuery) (all []crewctl.Message, pages int
 			return all, pages
 		}
 		if page.Next == 0 || pages > 10_000 {
-			w.t.Fatalf("more of %+v, and no way on: %+v", q, page)
+			w.t.Fatalf("more pages of %+v without a position: %+v", q, page)
 		}
 	}
 }
 
-func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
+func TestTranscriptSplitsALeadsText(t *testing.T) {
 	t.Parallel()
 	w := newTalkingCrew(t)
 	w.happens(crew.Spoke{Session: "julian-1", Text: "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good."})
@@ -88,11 +88,12 @@ func TestTranscriptTakesALeadsWordsApart(t *testing.T) {
 		t.Errorf("%+v %d %v", messages, leftOut, err)
 	}
 	if messages, _, err := w.engine.MessagesFor(context.Background(), "elsewhere", "Lyra"); err != nil || len(messages) != 0 {
-		t.Errorf("of another machine: %+v %v", messages, err)
+		t.Errorf("from another machine: %+v %v", messages, err)
 	}
 }
 
-// What a lead says in a channel is one change, and may be of several speakers.
+// TestTranscriptOfALeadsPost checks that a post of a lead in a channel is one change that may have
+// several speakers.
 func TestTranscriptOfALeadsPost(t *testing.T) {
 	t.Parallel()
 	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{
@@ -111,7 +112,7 @@ func TestTranscriptOfALeadsPost(t *testing.T) {
 	if len(got) != 2 || got[0].Kind != crewctl.KindOfLead || got[1].Speaker != "Lyra" || got[1].Kind != crewctl.KindOfAgent || !strings.HasSuffix(got[1].Text, "not born yet") {
 		t.Errorf("%+v", got)
 	}
-	post.Body.Turn.Session = "julian-4" // no lead session: it speaks for itself alone
+	post.Body.Turn.Session = "julian-4" // not a lead session: it has only one speaker
 	said, _ = crewctl.SpokenIn(&post, 8)
 	if got := w.Messages(&said); len(got) != 1 || got[0].Kind != crewctl.KindOfAgent {
 		t.Errorf("%+v", got)
@@ -192,7 +193,7 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 	said.Mu.Unlock()
 	check("with half of it in the journal alone")
 	said.Mu.Lock()
-	for i := range said.Places { // as where there were too many to have numbers
+	for i := range said.Places { // as if there were too many speakers for numbers
 		said.Places[i].Speaker = crewctl.Anybody
 	}
 	for n := range crewctl.TranscriptIDsMax {
@@ -202,21 +203,21 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 	check("with more speakers than have numbers")
 }
 
-// So much was said before anybody asked that its beginning fell out of the book: then the past is
-// not put before the gap, where a search would pass over what is missing.
-func TestTranscriptBookHasNoGap(t *testing.T) {
+// TestTranscriptIndexHasNoGap checks that the index drops its beginning if too much was said. Older
+// messages are then not put before the gap, so that a search does not pass over missing ones.
+func TestTranscriptIndexHasNoGap(t *testing.T) {
 	t.Parallel()
-	book := crewctl.Transcript{Ids: map[string]uint32{}}
+	transcript := crewctl.Transcript{Ids: map[string]uint32{}}
 	const began = 1000
 	for n := range uint64(crewctl.TranscriptMax + 1) {
-		book.Note(crewctl.Spoken{Seq: began + n, Session: "s", By: "julian"})
+		transcript.Note(crewctl.Spoken{Seq: began + n, Session: "s", By: "julian"})
 	}
-	if book.Below <= began {
-		t.Fatalf("nothing fell out: %d", book.Below)
+	if transcript.Below <= began {
+		t.Fatalf("no message was dropped: %d", transcript.Below)
 	}
-	book.Begin([]crewctl.Spoken{{Seq: 1, Session: "s", By: "julian"}})
-	if first := book.Places[0].Seq; first <= book.Below {
-		t.Errorf("the book has %d, and misses what is between it and %d", first, book.Below)
+	transcript.Begin([]crewctl.Spoken{{Seq: 1, Session: "s", By: "julian"}})
+	if first := transcript.Places[0].Seq; first <= transcript.Below {
+		t.Errorf("the index has %d and lacks the messages between it and %d", first, transcript.Below)
 	}
 	whole := crewctl.Transcript{Ids: map[string]uint32{}}
 	whole.Note(crewctl.Spoken{Seq: crewctl.TranscriptMax + 10, Session: "s", By: "julian"})
@@ -225,11 +226,12 @@ func TestTranscriptBookHasNoGap(t *testing.T) {
 		past = append(past, crewctl.Spoken{Seq: 1 + n, Session: "s", By: "julian"})
 	}
 	if whole.Begin(past); len(whole.Places) > crewctl.TranscriptMax || whole.Below != 1 {
-		t.Errorf("the book has %d places, and misses what is up to %d", len(whole.Places), whole.Below)
+		t.Errorf("the index has %d places and lacks the messages up to %d", len(whole.Places), whole.Below)
 	}
 }
 
-// People know a lead's session by the name that stands in every list.
+// TestTranscriptKnowsASessionByBothNames checks that a lead's session can be named by its id in
+// every list.
 func TestTranscriptKnowsASessionByBothNames(t *testing.T) {
 	t.Parallel()
 	tm := team.New(nil)
@@ -239,7 +241,7 @@ func TestTranscriptKnowsASessionByBothNames(t *testing.T) {
 	}
 	for session, want := range map[string]string{"julian-2": "u2", "julian-1": "u1", "julian-0": "julian-0", "u1": "u1", "": ""} {
 		if got := crewctl.InTranscripts(tm, session); got != want {
-			t.Errorf("%q is %q, not %q", session, got, want)
+			t.Errorf("%q is %q, want %q", session, got, want)
 		}
 	}
 }

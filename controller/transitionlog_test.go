@@ -24,7 +24,7 @@ func logged(t *testing.T, path string) []uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { // moved aside: logs of another journal
+	names = slices.DeleteFunc(names, func(name string) bool { // without moved logs of another journal
 		_, err := strconv.Atoi(strings.TrimPrefix(name, path+"."))
 		return err != nil
 	})
@@ -87,7 +87,7 @@ func TestTransitionLog(t *testing.T) {
 				file.Close()
 			}
 		}
-		b.start() // writes what is missing and removes the torn line
+		b.start() // adds what is missing and removes the torn line
 		e, done := b.engine, make(chan error, 1)
 		go func() { done <- e.LogTransitions(t.Context(), path) }()
 		b.settle()
@@ -107,13 +107,13 @@ func TestTransitionLog(t *testing.T) {
 			}
 		}
 		if full, _ := filepath.Glob(path + ".*"); len(full) < 3 {
-			t.Errorf("it never began anew: %v", full)
+			t.Errorf("no new file was begun: %v", full)
 		}
 	})
 }
 
-// A log that another program wrote into is not continued by a guess; a folder that cannot be
-// written is tried again.
+// TestTransitionLogFaults checks that a log that another program wrote into is not continued, and
+// that a folder that cannot be written is tried again.
 func TestTransitionLogFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -149,7 +149,7 @@ func TestTransitionLogFaults(t *testing.T) {
 			t.Errorf("%d lines for %d changes", n, len(b.history()))
 		}
 		if n := strings.Count(b.logged.String(), "log of transitions cannot be written"); n != 1 {
-			t.Errorf("said %d times", n)
+			t.Errorf("reported %d times", n)
 		}
 	})
 }
@@ -164,13 +164,13 @@ func (b *bubble) journalTells(path string) {
 	}
 	for i, ch := range history {
 		if seqs[i] != ch.Seq {
-			b.t.Fatalf("line %d is of change %d, not %d", i+1, seqs[i], ch.Seq)
+			b.t.Fatalf("line %d is of change %d, want %d", i+1, seqs[i], ch.Seq)
 		}
 	}
 }
 
-// SPEC X6: a supervisor that is killed at any moment, also in the middle of a line, leaves nothing
-// out and writes nothing twice.
+// SPEC X6: a supervisor that is killed at any moment, also in the middle of a line, omits nothing
+// and writes nothing twice.
 func TestTransitionLogIsWholeAfterEveryCut(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -224,8 +224,9 @@ func tear(t *testing.T, path string, rnd *rand.Rand) {
 	}
 }
 
-// A log whose last line belongs to a change that this journal does not have belongs to another
-// journal: it is kept, and the log of this journal is complete.
+// TestTransitionLogOfALostJournal checks that a log whose last line belongs to a change that this
+// journal does not have belongs to another journal. It is kept, and the log of this journal is
+// complete.
 func TestTransitionLogOfALostJournal(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "transitions.jsonl")
@@ -257,7 +258,7 @@ func TestTransitionLogOfALostJournal(t *testing.T) {
 	}
 	for _, aside := range []string{"aside-1", "aside-2"} {
 		if len(logged(t, path+"."+aside)) == 0 {
-			t.Errorf("what was told by a lost journal is not kept as %s", aside)
+			t.Errorf("the log of a lost journal is not kept as %s", aside)
 		}
 	}
 }

@@ -31,8 +31,8 @@ const seedExample = `{
   "channel": "reviews"
 }`
 
-// The seed's seven fields equal its example byte for byte; Fairlead's own follow. Both logs have
-// them.
+// TestTurnLogIsTheSeeds checks that the seed's seven fields equal its example byte for byte,
+// followed by Fairlead's own, in both logs.
 func TestTurnLogIsTheSeeds(t *testing.T) {
 	t.Parallel()
 	ch := journal.Change{
@@ -54,7 +54,7 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 			t.Errorf("%s: %s, %v; want\n%s", what, got, err, line)
 		}
 	}
-	// A change without a new state is only in the log of all transitions, under its name.
+	// A change without a new state is only in the log of all transitions, under its own name.
 	for _, still := range []struct{ from, to string }{{"", ""}, {"QUEUED", "QUEUED"}, {"", "OFFLINE"}} {
 		ch := ch
 		ch.From, ch.To, ch.Trigger = still.from, still.to, "told"
@@ -66,13 +66,13 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 			t.Errorf("%+v: %s, %v", still, got, err)
 		}
 	}
-	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // the agent itself is in no channel
+	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // the agent itself, in no channel
 	if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"trigger":"Agent starts","channel":"",`) {
 		t.Errorf("%s, %v", got, err)
 	}
 	ch.Data = json.RawMessage(`{"turn":`)
 	if _, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err == nil {
-		t.Error("half a change is written")
+		t.Error("an incomplete change is written")
 	}
 }
 
@@ -102,10 +102,11 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 	return seqs
 }
 
-// A log of turns has each state change once, whenever its supervisor was killed, and nothing else.
+// TestTurnLogIsWholeAfterEveryCut checks that a log of turns has each state change once and nothing
+// else, regardless of when its supervisor was killed.
 func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 	t.Parallel()
-	told := 0
+	entries := 0
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log", "turns.jsonl")
@@ -137,14 +138,14 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 				}
 				want := b.movedSeqs()
 				if got := logged(t, path); !slices.Equal(got, want) {
-					t.Errorf("told of %v, want %v", got, want)
+					t.Errorf("logged %v, want %v", got, want)
 				}
-				told += len(want)
+				entries += len(want)
 			})
 		})
 	}
-	if told < 100 {
-		t.Errorf("only %d moves: the test shows nothing", told)
+	if entries < 100 {
+		t.Errorf("only %d state changes; the test must cause more", entries)
 	}
 }
 
@@ -152,7 +153,7 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	tell := func(ev team.Event) {
 		ev.Actor = team.Actor(human)
-		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // refusals are answers, and so is the end of the loop
+		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // refusals are valid results, and so is the end of the loop
 	}
 	conf := configured(b.conf, func(config.Agent) bool { return true })
 	conf.Turns = map[string]machineturn.AgentSettings{"coder": {}, "pm": {}}

@@ -9,16 +9,17 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// byEvent is less than every interval at which anything is looked at again; what is known
-// within it was told, and not found by looking. A machine with much other work takes longer,
-// and as much longer for a start, which takes more than an end: byStarts of them are had, too.
+// byEvent is less than every polling interval, so something that is known within it was reported by
+// an event. A machine with much other work takes longer, and a start takes proportionally longer,
+// too; so byStarts times the duration of a start is also accepted.
 const (
 	byEvent  = 900 * time.Millisecond
 	byStarts = 5
 )
 
-// However a session ends, all waiters are notified; none polls for the end.
-func TestEndsAreToldNotFound(t *testing.T) {
+// TestEndsAreReportedByEvents checks that all waiters are notified of the end of a session in every
+// case, without polling.
+func TestEndsAreReportedByEvents(t *testing.T) {
 	t.Parallel()
 	kill := func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 	for name, c := range map[string]struct {
@@ -49,7 +50,8 @@ func TestEndsAreToldNotFound(t *testing.T) {
 	}
 }
 
-// Every piece of evidence has a time and the age that belongs to it, and every witness is heard.
+// TestEvidenceHasItsAge checks that every piece of evidence has a time and a matching age, and that
+// every source is asked.
 func TestEvidenceHasItsAge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
@@ -57,7 +59,7 @@ func TestEvidenceHasItsAge(t *testing.T) {
 	w.until("coder", "it runs, and its shim says so", func(v view.AgentView) bool { return running(v) && v.EvidenceAgeMS != nil })
 	asked := time.Now()
 	why := w.why("coder")
-	for why.Agent.EvidenceAgeMS == nil && time.Since(asked) < waitMax { // its shim was too slow for once
+	for why.Agent.EvidenceAgeMS == nil && time.Since(asked) < waitMax { // the shim was too slow this time
 		asked = time.Now()
 		why = w.why("coder")
 	}
@@ -72,7 +74,7 @@ func TestEvidenceHasItsAge(t *testing.T) {
 	}
 	for _, source := range []string{"journal", "file", "shim", "driver"} {
 		if !sources[source] {
-			t.Errorf("nothing of the %s: %+v", source, why.Evidence)
+			t.Errorf("no evidence from the %s: %+v", source, why.Evidence)
 		}
 	}
 	if why.Agent.EvidenceAgeMS == nil || *why.Agent.EvidenceAgeMS > slack.Milliseconds() {

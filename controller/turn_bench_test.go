@@ -24,20 +24,20 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// round is a harbour with channels in which a person has asked something, and foreign agents answer
-// without end.
-type round struct {
+// benchRound is an engine with channels in which a person has asked something, and foreign agents
+// that answer without end.
+type benchRound struct {
 	b      *testing.B
 	e      *Supervisor
-	rings  [][]string // by channel: who has the turn, then who comes after it
-	turns  []uint64   // by channel: the number of the turn under way
+	rings  [][]string // by channel: the agent that has the turn, then the agents after it
+	turns  []uint64   // by channel: the number of the current turn
 	inEach int
 }
 
 func benchChannel(n int) string { return fmt.Sprintf("c%d", n) }
 
-// newRound has so many channels of so many agents each; all of them are the same hundred at most.
-func newRound(b *testing.B, channels, inEach int) *round {
+// newRound creates channels with a number of agents each, out of at most a hundred agents.
+func newRound(b *testing.B, channels, inEach int) *benchRound {
 	agents := min(100, max(inEach, 3*channels))
 	var yaml strings.Builder
 	yaml.WriteString("version: 1\nturnConfig: {defaultTimeoutSeconds: 600}\nagents:\n")
@@ -45,7 +45,7 @@ func newRound(b *testing.B, channels, inEach int) *round {
 		fmt.Fprintf(&yaml, "  a%d: {driver: exec, loop: foreign, workspace: a%d}\n", n, n)
 	}
 	conf := make([]config.Channel, channels)
-	r := &round{b: b, rings: make([][]string, channels), turns: make([]uint64, channels), inEach: inEach}
+	r := &benchRound{b: b, rings: make([][]string, channels), turns: make([]uint64, channels), inEach: inEach}
 	for c := range channels {
 		var names []string
 		for n := range inEach {
@@ -53,10 +53,10 @@ func newRound(b *testing.B, channels, inEach int) *round {
 		}
 		conf[c] = config.Channel{Name: benchChannel(c), Agents: names, HumanInterruptMode: config.Inject, WaitTimeout: time.Minute}
 	}
-	r.e, _, _ = harbour(b, yaml.String(), func(c *config.Config) { c.Channels = conf })
+	r.e, _, _ = benchEngine(b, yaml.String(), func(c *config.Config) { c.Channels = conf })
 	ctx := context.Background()
 	if err := r.e.View(ctx, func(*team.Team) {
-		for _, m := range r.e.Files { // the files are not what this measures
+		for _, m := range r.e.Files { // the benchmark does not measure the files
 			m.Crowded = true
 		}
 	}); err != nil {
@@ -74,7 +74,7 @@ func newRound(b *testing.B, channels, inEach int) *round {
 		}
 		view, err := r.e.Channel(ctx, benchChannel(c))
 		if err != nil || view.Holder == "" {
-			b.Errorf("nobody has the turn: %+v, %v", view, err)
+			b.Errorf("no agent has the turn: %+v, %v", view, err)
 			return
 		}
 		r.rings[c], r.turns[c] = append([]string{view.Holder}, view.Queue...), view.Turn
@@ -83,8 +83,8 @@ func newRound(b *testing.B, channels, inEach int) *round {
 	return r
 }
 
-// beats keeps everybody there for as long as the benchmark runs.
-func (r *round) beats(agents int) {
+// beats sends heartbeats of all agents for as long as the benchmark runs.
+func (r *benchRound) beats(agents int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var beating sync.WaitGroup
 	beating.Go(func() {
@@ -100,8 +100,8 @@ func (r *round) beats(agents int) {
 	})
 }
 
-// everywhere does something in so many channels at once.
-func (r *round) everywhere(channels int, do func(c int)) {
+// everywhere does something in a number of channels in parallel.
+func (r *benchRound) everywhere(channels int, do func(c int)) {
 	var doing sync.WaitGroup
 	for c := range channels {
 		doing.Go(func() { do(c) })
@@ -109,8 +109,8 @@ func (r *round) everywhere(channels int, do func(c int)) {
 	doing.Wait()
 }
 
-// complete ends the turn under way in a channel; it returns when that is durable.
-func (r *round) complete(c int) {
+// complete ends the current turn in a channel. It returns when that is durable.
+func (r *benchRound) complete(c int) {
 	ring := r.rings[c]
 	if _, err := r.e.AgentSaid(context.Background(), view.Speech{Channel: benchChannel(c), Agent: ring[0], Turn: r.turns[c], Text: "so it is", Complete: true}); err != nil {
 		r.b.Error(err)
@@ -119,8 +119,8 @@ func (r *round) complete(c int) {
 	r.turns[c]++
 }
 
-// handOff is from the last word of one agent to the next one's having its turn in hand.
-func (r *round) handOff(c int) time.Duration {
+// handOff measures the time from the end of one agent's answer until the next agent has the turn.
+func (r *benchRound) handOff(c int) time.Duration {
 	ctx := context.Background()
 	next := r.rings[c][1]
 	has := make(chan time.Time, 1)
@@ -157,7 +157,7 @@ func (r *round) handOff(c int) time.Duration {
 }
 
 // has acknowledges the current turn, so that it is not sent again with the next one.
-func (r *round) has(c int) {
+func (r *benchRound) has(c int) {
 	agent := r.rings[c][0]
 	key := fmt.Sprintf("%s/%s/%s/%d", channel.TellTurn, benchChannel(c), agent, r.turns[c])
 	if _, err := r.e.AgentConfirm(context.Background(), agent, key); err != nil {
@@ -165,8 +165,8 @@ func (r *round) has(c int) {
 	}
 }
 
-// BenchmarkHandOff measures from the last word of one agent to the next one's having its turn in
-// hand, durably, beside bare synced writes that are made in turns with it.
+// BenchmarkHandOff measures the time from the end of one agent's answer until the next agent has
+// the turn, durably, beside bare synced writes that are made alternately.
 func BenchmarkHandOff(b *testing.B) {
 	for _, channels := range []int{1, 1000} {
 		for _, agents := range []int{3, 100} {
@@ -174,28 +174,28 @@ func BenchmarkHandOff(b *testing.B) {
 				r := newRound(b, channels, agents)
 				bare := syncer(b)
 				r.handOff(0)
-				var hands, bares []time.Duration
+				var toolCaller, bares []time.Duration
 				was := spentSoFar(b)
 				for n := 0; b.Loop(); n++ {
 					bares = append(bares, bare())
-					hands = append(hands, r.handOff(n*7%channels))
+					toolCaller = append(toolCaller, r.handOff(n*7%channels))
 				}
-				was.report(b, len(hands), "hand-off")
+				was.report(b, len(toolCaller), "hand-off")
 				sync := median(bares)
-				slices.Sort(hands)
-				b.ReportMetric(float64(median(hands).Microseconds()), "µs/hand-off")
-				b.ReportMetric(float64(hands[len(hands)*99/100].Microseconds()), "µs/hand-off-p99")
+				slices.Sort(toolCaller)
+				b.ReportMetric(float64(median(toolCaller).Microseconds()), "µs/hand-off")
+				b.ReportMetric(float64(toolCaller[len(toolCaller)*99/100].Microseconds()), "µs/hand-off-p99")
 				b.ReportMetric(float64(sync.Microseconds()), "µs/bare-sync")
-				b.ReportMetric(median(hands).Seconds()/sync.Seconds(), "hand-off/bare-sync")
-				b.ReportMetric(hands[len(hands)*99/100].Seconds()/sync.Seconds(), "p99/bare-sync")
+				b.ReportMetric(median(toolCaller).Seconds()/sync.Seconds(), "hand-off/bare-sync")
+				b.ReportMetric(toolCaller[len(toolCaller)*99/100].Seconds()/sync.Seconds(), "p99/bare-sync")
 				b.ReportMetric(0, "ns/op")
 			})
 		}
 	}
 }
 
-// BenchmarkTurnsAtOnce measures how many hand-offs all channels together make, each as quickly as
-// its own is durable, beside one channel alone in the same run.
+// BenchmarkTurnsAtOnce measures how many hand-offs all channels make in parallel, each as soon as
+// its own is durable, beside a single channel in the same run.
 func BenchmarkTurnsAtOnce(b *testing.B) {
 	const channels, each = 256, 4
 	r := newRound(b, channels, 3)
@@ -230,7 +230,7 @@ func BenchmarkTurnsAtOnce(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkSay measures people's messages, in so many channels at once.
+// BenchmarkSay measures people's messages in a number of channels in parallel.
 func BenchmarkSay(b *testing.B) {
 	const channels, each = 64, 4
 	r := newRound(b, channels, 3)
@@ -251,15 +251,15 @@ func BenchmarkSay(b *testing.B) {
 			}
 		})
 		rates = append(rates, channels*each/time.Since(began).Seconds())
-		r.everywhere(channels, r.complete) // else too many wait for an answer
+		r.everywhere(channels, r.complete) // otherwise too many messages would wait for an answer
 	}
 	b.ReportMetric(median(rates), "messages/s")
 	b.ReportMetric(median(rates)*median(bares).Seconds(), "messages/bare-sync")
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkPage measures the newest page of a channel in which 100,000 things were said, and what
-// the first question after a start costs.
+// BenchmarkPage measures the newest page of a channel with 100,000 messages, and the cost of the
+// first question after a start.
 func BenchmarkPage(b *testing.B) {
 	const said = 100_000
 	dir := b.TempDir()

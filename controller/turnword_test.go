@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// moves are the ends of turns in a channel, and what was recorded as late.
+// endsAndLate lists the ends of turns in a channel, and the late messages.
 func (b *bubble) endsAndLate() string {
 	b.t.Helper()
 	page, err := b.engine.ChannelEntries(b.t.Context(), "reviews", view.EntryQuery{Limit: 500, Moves: true})
@@ -30,8 +30,8 @@ func (b *bubble) endsAndLate() string {
 	return strings.Join(words, ", ")
 }
 
-// SPEC, corrections, "turn words": from a command, TURN_COMPLETE counts if its line is the last, no code
-// fence is open, and nothing more comes for 500 ms, or the process ends.
+// SPEC, corrections, "turn words": TURN_COMPLETE from a command counts if its line is the last one,
+// no code fence is open, and nothing follows for 500 ms or the process ends.
 func TestTurnWordOfACommand(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -70,11 +70,11 @@ func TestTurnWordOfACommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, "ada", func(t *testing.T, b *bubble) {
-				b.circle("ada")
+				b.inOneChannel("ada")
 				b.driver.talks = false
 				b.host.play = func(s *fakeSession) { c.play(s); s.exit(0) }
 				b.start()
-				b.insistSaying("please review", "")
+				b.retrySay("please review", "")
 				b.after(30 * time.Second)
 				if got := b.endsAndLate(); got != c.want {
 					t.Errorf("%s, want %s", got, c.want)
@@ -84,11 +84,12 @@ func TestTurnWordOfACommand(t *testing.T) {
 	}
 }
 
-// The same, from a program that reports the end of each answer: nothing before that end counts.
+// TestTurnWordWithinAnAnswer checks the same for a program that reports the end of each answer: the
+// word does not count before that end.
 func TestTurnWordWithinAnAnswer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
-		b.circle("ada")
+		b.inOneChannel("ada")
 		b.host.play = func(s *fakeSession) {
 			s.say("I begin.")
 			s.say("TURN_COMPLETE")
@@ -102,7 +103,7 @@ func TestTurnWordWithinAnAnswer(t *testing.T) {
 			s.exit(0)
 		}
 		b.start()
-		b.insistSaying("please review", "")
+		b.retrySay("please review", "")
 		b.after(12 * time.Second)
 		if got := b.endsAndLate(); strings.Contains(got, "T8") {
 			t.Errorf("before the end of the answer: %s", got)
@@ -114,11 +115,12 @@ func TestTurnWordWithinAnAnswer(t *testing.T) {
 	})
 }
 
-// A word that is held until the answer ends is not lost if the daemon dies in between.
+// TestHeldTurnWordSurvivesTheDaemon checks that a word that is held until the answer ends is not
+// lost if the daemon crashes in between.
 func TestHeldTurnWordSurvivesTheDaemon(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
-		b.circle("ada")
+		b.inOneChannel("ada")
 		b.host.play = func(s *fakeSession) {
 			s.say("I have read it.")
 			s.say("TURN_COMPLETE")
@@ -128,10 +130,10 @@ func TestHeldTurnWordSurvivesTheDaemon(t *testing.T) {
 			s.exit(0)
 		}
 		b.start()
-		b.insistSaying("please review", "")
+		b.retrySay("please review", "")
 		b.after(10 * time.Second)
-		b.fate.die()
-		b.alive()
+		b.crashPoint.die()
+		b.restartIfDead()
 		b.after(15 * time.Second)
 		if got, want := b.endsAndLate(), "I have read it., T8 ada"; got != want {
 			t.Errorf("%s, want %s", got, want)

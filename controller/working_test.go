@@ -8,10 +8,11 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// What runs is listed with the last line of its output, and a step without an agent too.
+// TestWorkingHasTheLastLine checks that running sessions and steps without an agent are listed with
+// the last line of their output.
 func TestWorkingHasTheLastLine(t *testing.T) {
 	t.Parallel()
-	y := newYard(t)
+	y := newRunWorld(t)
 	flow := y.file("flow.yaml", "name: long\nsteps:\n  - id: build\n    command: [sh, -c, 'head -c 100000 /dev/zero | tr \"\\0\" x; echo; echo compiling main.go; echo; until [ -e go ]; do sleep 0.01; done']\n")
 	y.start(view.RunFlags{Workflow: flow, RunID: "r1"})
 	work := wait.Value(t, "its last line is shown", func() ([]view.WorkView, error) { return y.Working(t.Context()) }, func(all []view.WorkView) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// One daemon works on a folder; the second is told who has it.
+// TestWorkspaceIsTaken checks that a second daemon on a folder gets an error that names the first.
 func TestWorkspaceIsTaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func TestWorkspaceIsTaken(t *testing.T) {
 	}
 }
 
-// Whose folder was cleaned away, or replaced, knows it.
+// TestWorkspaceIsLost checks that a daemon notices when its folder was removed or replaced.
 func TestWorkspaceIsLost(t *testing.T) {
 	t.Parallel()
 	for _, replaced := range []bool{false, true} {
@@ -49,7 +49,7 @@ func TestWorkspaceIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := first.Lost(); err != nil {
-			t.Errorf("all is well: %v", err)
+			t.Errorf("before: %v", err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, ".fairlead")); err != nil {
 			t.Fatal(err)
@@ -71,12 +71,13 @@ func TestWorkspaceIsLost(t *testing.T) {
 			t.Error(err)
 		}
 		if daemon, err := workspace.FindDaemon(dir); replaced && (err != nil || daemon.PID != 4711) {
-			t.Errorf("the word of the second is gone with the first: %v, %v", daemon, err)
+			t.Errorf("the second daemon's file was removed with the first: %v, %v", daemon, err)
 		}
 	}
 }
 
-// A repository that brings a .fairlead of its own leads nothing elsewhere.
+// TestWorkspaceFollowsNoLink checks that links in a .fairlead folder of a repository are not
+// followed.
 func TestWorkspaceFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	elsewhere := t.TempDir()
@@ -101,11 +102,12 @@ func TestWorkspaceFollowsNoLink(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
-		t.Errorf("something was written elsewhere: %v, %v", left, err)
+		t.Errorf("a file was written outside: %v, %v", left, err)
 	}
 }
 
-// A named pipe in place of one of Fairlead's files blocks no reader.
+// TestPlantedPipes checks that a named pipe in the place of one of Fairlead's files blocks no
+// reader.
 func TestPlantedPipes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"lock", "daemon.json", "daemon.json.part", "journal.db"} {

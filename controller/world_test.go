@@ -36,12 +36,12 @@ type world struct {
 	t         *testing.T
 	dir       string
 	engine    *Supervisor
-	stop      func()                              // stops the supervisor; agents stay
+	stop      func()                              // stops the supervisor; agents continue
 	files     func(seam.Files) seam.Files         // wraps the real files, if a test needs it
 	documents func(seam.Documents) seam.Documents // the same for the crew's documents
 }
 
-const waitMax = 2 * time.Minute // far more than anything here takes
+const waitMax = 2 * time.Minute // far more than any test needs
 
 var human = seam.Actor{Kind: "human", ID: "tester"}
 
@@ -61,7 +61,7 @@ func newWorld(t *testing.T, yaml string, files map[string]string) *world {
 			select {
 			case <-w.engine.Stopped():
 			case <-ctx.Done():
-				t.Error("the engine did not come to rest")
+				t.Error("the engine did not stop")
 			}
 			w.stop()
 		}
@@ -191,13 +191,13 @@ func (w *world) history(entity string) []string {
 	return lines
 }
 
-// took fails if a row was never taken.
+// took fails if a row never occurred.
 func (w *world) took(entity string, rows ...string) {
 	w.t.Helper()
 	history := w.history(entity)
 	for _, row := range rows {
 		if !slices.ContainsFunc(history, func(line string) bool { return strings.HasPrefix(line, row+" ") }) {
-			w.t.Errorf("row %s was not taken by %s:\n%s", row, entity, strings.Join(history, "\n"))
+			w.t.Errorf("row %s does not occur for %s:\n%s", row, entity, strings.Join(history, "\n"))
 		}
 	}
 }

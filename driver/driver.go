@@ -154,7 +154,7 @@ type Conversed struct {
 type Ask struct {
 	ID      string   `json:"id"`
 	Options []Option `json:"options,omitempty"`
-	Paths   []string `json:"paths,omitempty"` // the files it concerns, as far as the program names them; absolute
+	Paths   []string `json:"paths,omitempty"` // the files that it concerns, if the program names them; absolute
 }
 
 // Option is one possible answer. Several options may have the same kind: choose by ID.

@@ -65,7 +65,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// However long a line is, little of it is held in memory.
+// TestLinesMemory checks that reading a line needs little memory, regardless of its length.
 func TestLinesMemory(t *testing.T) {
 	const longLine = 64 << 20
 	w := &endless{left: longLine}
@@ -81,7 +81,7 @@ func TestLinesMemory(t *testing.T) {
 	}
 }
 
-// endless is one long line.
+// endless is output that consists of one long line.
 type endless struct {
 	drivertest.Recording
 	left int
@@ -106,7 +106,7 @@ func TestLinesFail(t *testing.T) {
 		var last error
 		for l, err := range driver.ReadLines(t.Context(), w, 0) {
 			if last = err; err == nil && string(l.Bytes) != "a" {
-				t.Errorf("a line %q of output that could not be read", l.Bytes)
+				t.Errorf("the line %q was read from output with a read error", l.Bytes)
 			}
 		}
 		if !errors.Is(last, broken) {
@@ -170,7 +170,7 @@ func TestEnvironment(t *testing.T) {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
 		if names[name] || name == "" || name == "FAIRLEAD_TOKEN" || name == "NOTIFY_SOCKET" || name == "SECRET_API_KEY" || name == "PATHS" {
-			t.Errorf("%q stands there twice, or should not", name)
+			t.Errorf("%q is there twice, or should not be there", name)
 		}
 		names[name] = true
 	}

@@ -26,8 +26,8 @@ var inherited = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "NIX_SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
 }
 
-// Needing is a Driver whose programs get further variables of Fairlead's own environment: names, or prefixes that
-// end with *. It decides by the agent's command and its configured variables.
+// Needing is a Driver whose programs get further variables of Fairlead's own environment: names, or
+// prefixes that end with *. The agent's command and its configured variables determine them.
 type Needing interface{ Needs(a Agent) []string }
 
 // Needs returns the further variables that an agent's driver asks for.
@@ -57,20 +57,20 @@ func matches(list []string, name string) bool {
 	})
 }
 
-// Environment returns the complete environment of an agent's process: the variables of this process's own
-// environment that every agent gets and that needs names, then what the agent's configuration adds, then the
-// variables below. Later values win.
+// Environment returns the complete environment of an agent's process: the variables of this
+// process's own environment that every agent gets and that needs names, then the variables of the
+// agent's configuration, then the variables below. Later values win.
 //
 //	FAIRLEAD_AGENT         its name
-//	FAIRLEAD_SESSION       the session's id, as in coder-17
+//	FAIRLEAD_SESSION       the session's id, such as coder-17
 //	FAIRLEAD_SESSION_KIND  session, cleanup, foreign, turn or lead
-//	FAIRLEAD_ATTEMPT       which try this is, from 1
-//	FAIRLEAD_MODEL         the model the agent should use, where one is configured
+//	FAIRLEAD_ATTEMPT       the number of the attempt, from 1
+//	FAIRLEAD_MODEL         the model that the agent should use, if one is configured
 //	FAIRLEAD_CHANNEL       of a turn: the channel
-//	FAIRLEAD_TURN          of a turn: its number; missing where the answer needs no turn
-//	FAIRLEAD_MCP_URL       where its team's tools are, where it is offered them
-//	FAIRLEAD_MCP_TOKEN     what it shows there: a secret of this session
-//	FAIRLEAD_MCP_STDIO     the same tools for programs that start theirs: a command, a JSON list
+//	FAIRLEAD_TURN          of a turn: its number; missing if the answer needs no turn
+//	FAIRLEAD_MCP_URL       the address of the team's tools, if they are offered
+//	FAIRLEAD_MCP_TOKEN     the token for them: a secret of this session
+//	FAIRLEAD_MCP_STDIO     the same tools for programs that start their own server: a command as a JSON list
 //
 // A process that receives several turns sees only the first of them here.
 func Environment(a Agent, s Session, needs ...string) []string {
@@ -105,7 +105,7 @@ func Environment(a Agent, s Session, needs ...string) []string {
 	if len(a.MCP.Stdio) > 0 {
 		command, err := json.Marshal(a.MCP.Stdio)
 		if err != nil {
-			panic("driver: texts that are no JSON: " + err.Error())
+			panic("driver: encode texts: " + err.Error())
 		}
 		vars[VariableMCPStdio] = string(command)
 	}

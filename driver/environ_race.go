@@ -2,5 +2,5 @@
 
 package driver
 
-// Adapters are this program, too, so the options of the race detector are for them as well.
+// Adapters run in this program's binary, so they need the options of the race detector, too.
 func init() { inherited = append(inherited, "GORACE") }

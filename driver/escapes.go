@@ -2,8 +2,8 @@ package driver
 
 import "strings"
 
-// WithoutEscapes returns a text without the escape sequences of terminals (ECMA-48), which programs write into messages.
-// A sequence that is not complete loses only its beginning, so that no text disappears with it.
+// WithoutEscapes removes the escape sequences of terminals (ECMA-48), which programs write into
+// messages. An incomplete sequence loses only its beginning, so that no text is lost with it.
 func WithoutEscapes(text string) string {
 	if !strings.ContainsRune(text, '\x1b') {
 		return text
@@ -20,7 +20,7 @@ func WithoutEscapes(text string) string {
 	return b.String()
 }
 
-// afterEscape is the place after the escape sequence whose second byte is at i.
+// afterEscape returns the index after the escape sequence whose second byte is at i.
 func afterEscape(text string, i int) int {
 	if i >= len(text) {
 		return i

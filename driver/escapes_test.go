@@ -13,12 +13,12 @@ func TestWithoutEscapes(t *testing.T) {
 		"\x1b]0;no end": "0;no end", "\x1bPq#0\x1b[1mafter": "after", "ä\x1b[1mö": "äö", "\x1bä": "ä", "\x1b[1\nline": "1\nline",
 	} {
 		if got := WithoutEscapes(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
+			t.Errorf("WithoutEscapes(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-// Nothing but escape sequences is lost, and none is left.
+// FuzzWithoutEscapes checks that only escape sequences are removed, and that none is left.
 func FuzzWithoutEscapes(f *testing.F) {
 	f.Add("\x1b[31mred\x1b[0m")
 	f.Add("\x1b]0;title\atext\x1b")

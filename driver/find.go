@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// FindProgram looks up an agent's program like a shell in its workspace, with the PATH of the given
-// environment. The result is absolute, so it does not depend on where the process is started. The
-// error says how to fix it.
+// FindProgram looks up an agent's program as a shell in its workspace does, with the PATH of the
+// given environment. The result is absolute, so it does not depend on where the process is started.
+// The error says how to fix it.
 func FindProgram(a Agent, env []string) (string, error) {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return "", fmt.Errorf("agent %s has no command; name its program, as in `command: [opencode, acp]`", a.Name)
@@ -49,9 +49,10 @@ func FindProgram(a Agent, env []string) (string, error) {
 	return "", fmt.Errorf("agent %s: command %s is not in the PATH; install it, or give its whole path", a.Name, program)
 }
 
-// CheckScript returns an error if the command names a file that is not in the workspace, but in a folder above it, as
-// `python3 agent.py` does where agent.py is beside the workspace. Only the first word that looks like a file counts. What is
-// nowhere may be a file that the program makes; the program itself says what it does not find.
+// CheckScript returns an error if the command names a file that exists only in a folder above the
+// workspace, as `python3 agent.py` does if agent.py is beside the workspace. Only the first
+// argument that looks like a file counts. A file that exists nowhere may be created by the program;
+// if not, the program reports it.
 func CheckScript(a Agent) error {
 	for _, word := range a.Command[min(1, len(a.Command)):] {
 		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, "= \n") || !strings.ContainsAny(word, "./") {

@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// A program is looked up like a shell in the workspace would, and errors say what is wrong.
+// TestFindProgram checks that a program is looked up as a shell in the workspace does, and that
+// errors say what is wrong.
 func TestFindProgram(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"agent": 0o755, "bin/agent": 0o755, "plain": 0o644} {
@@ -46,7 +47,7 @@ func TestFindProgram(t *testing.T) {
 	}
 }
 
-// An interpreter without its script cannot work, which is known before the start.
+// TestCheckScript checks that a missing script of an interpreter is reported before the start.
 func TestCheckScript(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "agents", "coder")
@@ -70,9 +71,9 @@ func TestCheckScript(t *testing.T) {
 	}
 }
 
-// Only an agent that is offered tools receives their address in its environment.
+// TestEnvironmentOfTools checks that only an agent with tools receives their address.
 func TestEnvironmentOfTools(t *testing.T) {
-	t.Setenv("FAIRLEAD_MCP_TOKEN", "of somebody else")
+	t.Setenv("FAIRLEAD_MCP_TOKEN", "of another program")
 	told := func(m driver.MCP) (all []string) {
 		for _, kv := range driver.Environment(driver.Agent{Name: "coder", MCP: m}, driver.Session{}) {
 			if strings.HasPrefix(kv, "FAIRLEAD_MCP_") {
@@ -82,10 +83,10 @@ func TestEnvironmentOfTools(t *testing.T) {
 		return all
 	}
 	if got := told(driver.MCP{}); got != nil {
-		t.Errorf("nobody offers anything, and it is told %q", got)
+		t.Errorf("an agent without tools receives %q", got)
 	}
 	want := []string{`FAIRLEAD_MCP_STDIO=["/bin/fairlead","mcp"]`, "FAIRLEAD_MCP_TOKEN=t", "FAIRLEAD_MCP_URL=u"}
 	if got := told(driver.MCP{URL: "u", Token: "t", Stdio: []string{"/bin/fairlead", "mcp"}}); !slices.Equal(got, want) {
-		t.Errorf("told %q", got)
+		t.Errorf("the environment has %q", got)
 	}
 }

@@ -17,11 +17,12 @@ const (
 	ImageSideMax  = 8000 // pixels
 )
 
-// ErrNotImage is returned for content that is none of the types of ImageType.
+// ErrNotImage is returned for content that has none of the types of ImageType.
 var ErrNotImage = errors.New("not a PNG, JPEG, GIF or WebP image")
 
-// ImageType returns the media type of an image by its content: image/png, image/jpeg, image/gif or image/webp. Names
-// do not count. SVG is a document that can contain programs, so it is none.
+// ImageType returns the media type of an image from its content: image/png, image/jpeg, image/gif
+// or image/webp. It ignores the name. SVG is not accepted, because an SVG document can contain
+// programs.
 func ImageType(data []byte) (string, error) {
 	if len(data) > ImageBytesMax {
 		return "", fmt.Errorf("an image of more than %d MiB", ImageBytesMax>>20)

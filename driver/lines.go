@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// LineBytesMax is how much of one line is held in memory. Agents were seen to write lines over 1 MB,
-	// and one agent must not use up the memory of all.
+	// LineBytesMax is how much of one line is held in memory. Agents were seen to write lines over
+	// 1 MB, and one agent must not use up the memory of all.
 	LineBytesMax = 1 << 20
 
 	// cutShownBytes is how much of a longer line is shown, since it is data and not speech. The
@@ -145,7 +145,7 @@ func cutAt(b []byte, n int) int {
 			return n - back
 		}
 	}
-	return n // not UTF-8: any place will do
+	return n // not UTF-8: any position is fine
 }
 
 // LastWords returns the line of a program's last output that explains its end best: the last one that looks like an

@@ -38,4 +38,4 @@ func Unambiguous(options []Option) []Option {
 	return slices.DeleteFunc(all, func(o Option) bool { return o.Kind == bothKinds })
 }
 
-const bothKinds = "\x00" // no program's word
+const bothKinds = "\x00" // different from every kind that a program can send

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// An ID that stands for two options means the stricter of them, or cannot be chosen.
+// TestUnambiguous checks that an ID of two options means the stricter one, or cannot be chosen.
 func TestUnambiguous(t *testing.T) {
 	for given, want := range map[string]string{
 		"":                             "",

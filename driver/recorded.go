@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// Recorded is a wire to output that was read already. It takes no input.
+// Recorded is a Wire to output that was read before. It takes no input.
 type Recorded struct {
 	Text []byte
 	From int64 // the offset of the first byte of Text in the output

@@ -31,7 +31,7 @@ func TestKeyRefused(t *testing.T) {
 	}
 	for status, want := range map[int]bool{401: true, 403: true, 429: false, 500: false, 0: false} {
 		if KeyRefused(status, "it failed") != want {
-			t.Errorf("status %d is taken for the opposite", status)
+			t.Errorf("the result for status %d is wrong", status)
 		}
 	}
 }

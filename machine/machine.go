@@ -1,11 +1,11 @@
 // Package machine is the kernel of all state machines of Fairlead.
 //
 // A machine is a table of rules: in a state, an event leads by a rule to a state. The table is a
-// nested map literal, so the compiler rejects two rules for one pair, and a missing pair is refused.
-// The same table produces the matrix that tests compare, the diagrams, and the text of refusals. The
-// package uses no clock, file or lock.
+// nested map literal, so the compiler rejects two rules for one pair. A pair without a rule is
+// refused. The same table produces the matrix that tests compare, the diagrams, and the text of
+// refusals. The package uses no clock, file or lock.
 //
-// The promise: what is not a row of the table does not happen.
+// The one promise: a transition that is not a row of the table does not happen.
 package machine
 
 import (

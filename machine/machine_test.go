@@ -16,8 +16,8 @@ type (
 	act   string
 )
 
-// door is the smallest machine that has everything: a loop, two ways between two states,
-// a state that only is a target, acts, reasons, and ids that letters alone would misorder.
+// door is a small machine with every feature: a row that keeps its state, two rows between the same
+// states, a state that is only a target, acts, reasons, and ids whose alphabetical order is wrong.
 var door = Table[state, event, act]{
 	"open": {
 		"pushed": {ID: "D2", To: "shut", Do: Do[act]("squeak", "latch")},
@@ -80,7 +80,7 @@ func TestRowsComeInTheOrderOfTheirNumbers(t *testing.T) {
 	for _, row := range door.Rows() {
 		ids = append(ids, row.ID)
 		if row.Do == nil {
-			t.Errorf("%s: its acts are null in JSON, not []", row.ID)
+			t.Errorf("%s: the acts are null in JSON, not []", row.ID)
 		}
 	}
 	if want := []string{"D1", "D2", "D3", "D10", "E1"}; !slices.Equal(ids, want) {
@@ -114,20 +114,20 @@ razed
 	}
 }
 
-// An arrow of a Mermaid state diagram, as its grammar has it.
+// An arrow of a Mermaid state diagram.
 var mermaidArrow = regexp.MustCompile(`^    (\w+) --> (\w+): (\w+ \w+)(<br/>\w+ \w+)*$`)
 
 func TestMermaidHasEveryRowOnce(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(door.Mermaid(), "\n"), "\n")
 	if lines[0] != "stateDiagram-v2" {
-		t.Errorf("it begins %q", lines[0])
+		t.Errorf("the diagram begins with %q", lines[0])
 	}
 	rows := 0
 	arrows := map[string]bool{}
 	for _, line := range lines[1:] {
 		m := mermaidArrow.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("no arrow: %q", line)
+			t.Errorf("not an arrow: %q", line)
 			continue
 		}
 		if arrow := m[1] + " " + m[2]; arrows[arrow] {
@@ -138,22 +138,23 @@ func TestMermaidHasEveryRowOnce(t *testing.T) {
 		rows += strings.Count(line, "<br/>") + 1
 	}
 	if want := len(door.Rows()); rows != want {
-		t.Errorf("%d rows are drawn, and there are %d", rows, want)
+		t.Errorf("the diagram has %d rows, want %d", rows, want)
 	}
 }
 
-// The same table prints the same text: golden files and documents are compared with it.
+// The same table always produces the same text, because golden files and documents are compared
+// with it.
 func TestPrintsTheSameEveryTime(t *testing.T) {
 	matrix, mermaid, rows := door.Matrix(), door.Mermaid(), door.Rows()
 	for range 20 {
 		if door.Matrix() != matrix || door.Mermaid() != mermaid || !cmp.Equal(door.Rows(), rows) {
-			t.Fatal("two prints differ")
+			t.Fatal("two calls return different text")
 		}
 	}
 }
 
-// FuzzTable builds a table from bytes: Look takes exactly the rows that Rows lists, and
-// nothing that is not one; Matrix and Mermaid agree with it.
+// FuzzTable builds a table from bytes. Look must accept exactly the rows that Rows lists, and
+// Matrix and Mermaid must agree with it.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 1, 1, 0, 2, 0, 1})
 	f.Add([]byte{})
@@ -171,7 +172,7 @@ func FuzzTable(f *testing.F) {
 		rows := table.Rows()
 		for _, row := range rows {
 			if rule, err := table.Look("it", state(row.From), event(row.On)); err != nil || string(rule.To) != row.To {
-				t.Errorf("%+v is listed and not taken: %v", row, err)
+				t.Errorf("%+v is listed but refused: %v", row, err)
 			}
 		}
 		taken := 0
@@ -180,12 +181,12 @@ func FuzzTable(f *testing.F) {
 				if _, err := table.Look("it", state(from), event(on)); err == nil {
 					taken++
 				} else if len(err.Error()) == 0 {
-					t.Error("a refusal without words")
+					t.Error("a refusal without text")
 				}
 			}
 		}
 		if taken != len(rows) {
-			t.Errorf("%d pairs are taken, %d rows are listed", taken, len(rows))
+			t.Errorf("%d pairs are accepted, but %d rows are listed", taken, len(rows))
 		}
 		if got := strings.Count(table.Matrix(), "->"); got != len(rows) {
 			t.Errorf("the matrix shows %d rows of %d", got, len(rows))

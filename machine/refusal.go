@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Refusal is an answer, not a failure: what was asked cannot be had in this state.
-// It changes nothing, and says what was asked, what the state is, which row forbids
-// it where one does, and what would be taken (SPEC X4).
+// Refusal says that a request is not possible in the current state, and why. It is an answer and
+// not a failure, and it changes nothing. It names the request, the state, the row that forbids it,
+// if one does, and what is allowed (SPEC X4).
 type Refusal struct {
-	Subject string   `json:"subject"`          // who: an agent, or agent in #channel
-	Event   string   `json:"event"`            // what was asked
-	State   string   `json:"state"`            // what the state is
-	Row     string   `json:"row,omitempty"`    // the row that forbids it; empty where no row takes it
-	Reason  string   `json:"reason,omitempty"` // in words, where a row forbids it
-	Takes   []string `json:"takes,omitempty"`  // what would be allowed now
+	Subject string   `json:"subject"`          // an agent, or an agent in a #channel
+	Event   string   `json:"event"`            // the request
+	State   string   `json:"state"`            // the current state
+	Row     string   `json:"row,omitempty"`    // the row that forbids it; empty if no row accepts it
+	Reason  string   `json:"reason,omitempty"` // the text for Row
+	Takes   []string `json:"takes,omitempty"`  // what is allowed now
 }
 
 func (r *Refusal) Error() string {

@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// A run waits for other runs: no step of it starts, or asks for a slot, before all of them have completed.
+// TestRunWaitsForOthers checks that no step of a run starts or requests a slot before all runs that
+// it waits for have completed.
 func TestRunWaitsForOthers(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("first", RunSettings{}, "one ada")
@@ -25,7 +26,7 @@ func TestRunWaitsForOthers(t *testing.T) {
 	c.does("first", "one", good, control.OK)
 	c.steps("both", "one:PENDING two:PENDING")
 
-	// One that was cancelled blocks, until it is resumed and has completed. It is not archived meanwhile.
+	// A cancelled run blocks until it is resumed and has completed. It is not archived meanwhile.
 	c.stepStarts("second", "one")
 	c.ofRun("second", workflow.CancelAsked{By: "ann"})
 	c.does("second", "one", nil, control.Failed)

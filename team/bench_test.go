@@ -10,9 +10,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// BenchmarkSteps measures the team's cost of a step, without a disk: W2 with its session, the
-// started process, its end with a report, and what follows, for runs one after the other, all side
-// by side in the worker pool, and all side by side in one agent's queue.
+// BenchmarkSteps measures the cost of a step for the team, without a disk: W2 with its session, the
+// started process, its end with a report, and what follows. Runs are in sequence, in parallel in
+// the worker pool, or in parallel in one agent's queue.
 func BenchmarkSteps(b *testing.B) {
 	for _, shape := range []string{"chain", "fan", "line"} {
 		for _, n := range []int{100, 1000, 10_000} {

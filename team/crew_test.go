@@ -20,13 +20,13 @@ func note(ch Change) {
 	}
 }
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	rows := slices.Concat([]string{"X8", "C14", "E1", "E2", "E3", "J1", "X5", "X9"}, machinetest.Numbered("W", 15), machinetest.Numbered("D", 11))
 	coverage.Main(m, rows, machinetest.Table{Rows: session.Table().Rows()})
 }
 
-// crewWorld is a team for stories that are told step by step.
+// crewWorld is a team for tests that proceed step by step.
 type crewWorld struct {
 	*Team
 	t       *testing.T
@@ -34,7 +34,7 @@ type crewWorld struct {
 	journal []Change
 }
 
-// quiet is an agent that says nothing of itself.
+// quiet is an agent without settings of its own.
 var quiet = Settings{Driver: "script", Policy: control.Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}}
 
 func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crewWorld {
@@ -48,7 +48,7 @@ func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crewWorld
 	return c
 }
 
-// try decides and applies, a second later, and what follows from it too.
+// try decides and applies an event a second later, and what follows from it.
 func (c *crewWorld) try(agent string, what any) ([]Change, error) {
 	return c.event(Event{Agent: agent, What: what})
 }
@@ -65,11 +65,11 @@ func (c *crewWorld) event(ev Event) ([]Change, error) {
 		}
 		changes, refused := c.apply(next, &touched)
 		if refused != nil || len(changes) == 0 {
-			c.t.Fatalf("what follows is refused, or is so already: %T: %v", next.What, refused)
+			c.t.Fatalf("a following event is refused or has no effect: %T: %v", next.What, refused)
 		}
 		all = append(all, changes...)
 	}
-	c.t.Fatal("something follows for ever")
+	c.t.Fatal("the following events do not end")
 	return all, err
 }
 
@@ -118,11 +118,11 @@ func (c *crewWorld) ends(agent string, how control.Outcome) []Change {
 	return c.must(agent, SessionEnded{Session: c.session(agent), Outcome: how, Why: "so"})
 }
 
-// says compares where an agent is with what is expected of it.
+// says compares an agent's state with the expected one.
 func (c *crewWorld) says(agent string, state control.State, desired string) {
 	c.t.Helper()
 	if got := c.Agents[agent].Control; got.State != state || c.File(c.Agents[agent]).Desired != desired {
-		c.t.Errorf("%s is %s and wants %s; want %s and %s", agent, got.State, c.File(c.Agents[agent]).Desired, state, desired)
+		c.t.Errorf("%s is %s, desired %s; want %s, desired %s", agent, got.State, c.File(c.Agents[agent]).Desired, state, desired)
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// Older versions kept what was denied only among the last lines of a step's logs. A log line of today
-// with the same words, which an agent can write, is not taken for one.
+// TestDeniedOfAnOlderVersion checks that denied calls are read from the last lines of a step's logs
+// in journals of older versions, which stored them only there. A log line of a present version with
+// the same text, which an agent can write, does not count.
 func TestDeniedOfAnOlderVersion(t *testing.T) {
 	for _, tt := range []struct {
 		name         string

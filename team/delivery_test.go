@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// reviews is a team whose two agents talk in one channel.
+// reviews returns a team with two agents in one channel.
 func reviews(t *testing.T, limits Limits) *crewWorld {
 	c := newCrew(t, limits, two())
 	c.must("", circleOf("ada", "bob"))
@@ -29,7 +29,7 @@ func circleOf(agents ...string) Configured {
 	}
 }
 
-// speaks has a participant or a person say something in the channel, and returns its text.
+// speaks makes a participant or a person post a message in the channel, and returns its text.
 func (c *crewWorld) speaks(in channel.Input, text string) []Change {
 	c.t.Helper()
 	changes, err := c.event(Event{What: in, Text: text})
@@ -50,19 +50,19 @@ func (c *crewWorld) said(agent, text string, complete bool) []Change {
 	return c.speaks(channel.Said{Token: s.Delivery.Token, Re: s.Delivery.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
 }
 
-// over reports that a session has answered what it was told.
+// over reports that a session has answered its prompt.
 func (c *crewWorld) over(agent string) []Change {
 	c.t.Helper()
 	s := c.Agents[agent].Session
 	return c.must(agent, SessionReported{Session: s.ID, Offset: s.Offset + 10, Over: true})
 }
 
-// hears writes the agent's next action into its session.
-func (c *crewWorld) hears(agent string) []Change {
+// writeAction writes the agent's next action into its session.
+func (c *crewWorld) writeAction(agent string) []Change {
 	c.t.Helper()
 	actions := c.AgentChannelActions(agent, c.at)
 	if len(actions) == 0 {
-		c.t.Fatalf("%s has nothing to be told", agent)
+		c.t.Fatalf("%s has no pending action", agent)
 	}
 	return c.must(agent, Delivered{Session: c.session(agent), Action: actions[0], Input: c.Agents[agent].Session.Delivery.Input + 100})
 }
@@ -74,13 +74,13 @@ func (c *crewWorld) stands(want string) {
 		is = append(is, name+" "+string(c.Channels.StateOf(channel.AgentID(name), "reviews")))
 	}
 	if got := strings.Join(is, ", "); got != want {
-		c.t.Errorf("in the channel are %s; want %s", got, want)
+		c.t.Errorf("the channel has %s; want %s", got, want)
 	}
 }
 
-// SPEC T4, T7, J1: a turn is told in a session of its own, which stays for the next one; the end
-// of one turn and the beginning of the next are one append.
-func TestTurnsAreToldInSessions(t *testing.T) {
+// SPEC T4, T7, J1: a turn is delivered in a session that stays for the next turn. The end of one
+// turn and the beginning of the next are one append.
+func TestTurnsAreDeliveredInSessions(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.stands("ada QUEUED, bob QUEUED")
 	c.human("is it good?", "")
@@ -91,35 +91,35 @@ func TestTurnsAreToldInSessions(t *testing.T) {
 	}
 	c.must("ada", SessionStarted{Session: s.ID, PID: 1, Input: 50})
 	if lease := c.Channels.ByID["reviews"].Head.Lease; !lease.Told || c.Agents["ada"].Session.Delivery.Input != 50 {
-		t.Errorf("the process runs, and ada was told %v, %+v", lease.Told, c.Agents["ada"].Session.Delivery)
+		t.Errorf("after the start of the process, delivered is %v, %+v", lease.Told, c.Agents["ada"].Session.Delivery)
 	}
 	changes := c.said("ada", "it is", true)
 	if rows := rowsOf(changes); !slices.Equal(rows[:3], []string{"T7", "T4", "J1"}) {
 		t.Errorf("the hand-off is %v", rows)
 	}
 	if text := changes[0].Body.Turn.Text; text != "it is" || changes[1].Body.Turn.Text != "" {
-		t.Errorf("what ada said is kept as %q", text)
+		t.Errorf("ada's message is stored as %q", text)
 	}
 	c.over("ada")
 	if s := c.Agents["ada"].Session; s == nil || s.Ending != "" {
-		t.Errorf("ada's session, which has answered, is %+v", s)
+		t.Errorf("after its answer ada's session is %+v", s)
 	}
 	c.starts("bob")
 	c.said("bob", "I agree", true)
 	c.stands("ada ACTIVE, bob QUEUED")
 	if ada := c.session("ada"); ada != "ada-1" {
-		t.Errorf("ada has %s, a second session", ada)
+		t.Errorf("ada has a second session %s", ada)
 	}
-	rows := rowsOf(c.hears("ada"))
+	rows := rowsOf(c.writeAction("ada"))
 	if !slices.Equal(rows, []string{"S8", "N6"}) {
-		t.Errorf("told in the session that runs: %v", rows)
+		t.Errorf("delivered in the running session: %v", rows)
 	}
 	c.must("ada", SessionReported{Session: "ada-1", Offset: 15, Over: true, Heard: 149})
 	if s := c.Agents["ada"].Session; !s.AnswerPending() {
-		t.Error("it listens, had not heard the last thing yet, and counts as having answered it")
+		t.Error("it listens without having read the last prompt, but counts as having answered it")
 	}
 	if again := c.must("ada", Delivered{Session: "ada-1", Action: channel.Action{Token: channel.Token{Channel: "reviews", Agent: "ada", Turn: 3}, Do: channel.TellTurn}, Input: 150}); len(again) != 0 {
-		t.Errorf("told twice: %+v", again)
+		t.Errorf("delivered twice: %+v", again)
 	}
 }
 
@@ -130,34 +130,33 @@ func rowsOf(changes []Change) (rows []string) {
 	return rows
 }
 
-// SPEC J1: an agent with a message to receive queues behind the session that has the slot. A session
-// that has answered ends when another request wants the slot, or when nothing more has to be told to
-// it.
-func TestTalkStandsInLine(t *testing.T) {
+// SPEC J1: an agent with a prompt to receive queues behind the session that has the slot. A session
+// that has answered ends when another request wants the slot, or when it has no further prompt.
+func TestTalkQueues(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.wants("ada", "run_once")
 	c.starts("ada")
 	c.human("is it good?", "")
 	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForChannels {
-		t.Fatalf("in line for ada's seat are %+v", queue)
+		t.Fatalf("the queue of ada's slot is %+v", queue)
 	}
 	c.ends("ada", control.OK)
 	if s := c.Agents["ada"].Session; !s.ServesChannels() {
-		t.Fatalf("ada's seat has %+v", s)
+		t.Fatalf("ada's slot has %+v", s)
 	}
 	c.starts("ada")
 	c.wants("ada", "run_once")
 	c.said("ada", "it is", true)
 	if s := c.Agents["ada"].Session; s.Ending != "" {
-		t.Errorf("ada speaks, and its session is to go: %q", s.Ending)
+		t.Errorf("ada has the turn, but its session is ending: %q", s.Ending)
 	}
 	c.over("ada")
 	if s := c.Agents["ada"].Session; s.Ending != channelIdleWords {
-		t.Errorf("another request is in the queue, and ada's session is to go because %q", s.Ending)
+		t.Errorf("another request is queued; ada's session is ending because %q", s.Ending)
 	}
 	c.ends("ada", control.OK)
 	if s := c.Agents["ada"].Session; s.For != ForControl {
-		t.Errorf("ada's seat went to %+v", s)
+		t.Errorf("ada's slot now has %+v", s)
 	}
 	c.stands("ada QUEUED, bob ACTIVE")
 
@@ -166,7 +165,7 @@ func TestTalkStandsInLine(t *testing.T) {
 	c.over("bob")
 	at := c.Deadline(c.Agents["bob"])
 	if want := c.at.Add(channelIdleMax); !at.Equal(want) {
-		t.Fatalf("bob's session goes at %s, want %s", at, want)
+		t.Fatalf("bob's session ends at %s, want %s", at, want)
 	}
 	c.at = at.Add(-time.Second)
 	c.must("bob", TimerFired{})
@@ -175,7 +174,8 @@ func TestTalkStandsInLine(t *testing.T) {
 	}
 }
 
-// A claim goes with what it was for; a session is not started for what is over.
+// TestTalkWithdrawn checks that a request leaves the queue when its action is no longer pending,
+// and that a session for it is not started.
 func TestTalkWithdrawn(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.wants("ada", "run_once")
@@ -183,7 +183,7 @@ func TestTalkWithdrawn(t *testing.T) {
 	c.human("is it good?", "")
 	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "ada"})
 	if queue := c.Agents["ada"].Queue; len(queue) != 0 {
-		t.Errorf("ada is in no channel, and in line are %+v", queue)
+		t.Errorf("ada is in no channel, but the queue is %+v", queue)
 	}
 	if s := c.Agents["bob"].Session; !s.ServesChannels() {
 		t.Fatalf("bob's session is %+v", s)
@@ -193,7 +193,7 @@ func TestTalkWithdrawn(t *testing.T) {
 	}
 	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "bob"})
 	if ok, why := c.MayStart("bob", "bob-1", c.at); ok || why == "" {
-		t.Errorf("bob may start for a turn that is over: %q", why)
+		t.Errorf("bob may start for a turn that has ended: %q", why)
 	}
 	c.ends("bob", control.Withdrawn)
 	if s := c.Agents["bob"].Session; s != nil {
@@ -201,8 +201,8 @@ func TestTalkWithdrawn(t *testing.T) {
 	}
 }
 
-// SPEC T11, T18: a session that fails in mid-answer is an agent that crashed; one that was
-// stopped is not, and one that had answered is not either.
+// SPEC T11, T18: a session that fails during an answer is a crash of its agent. A session that was
+// stopped, or that had answered, is not.
 func TestTalkCrashes(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.human("is it good?", "")
@@ -219,20 +219,20 @@ func TestTalkCrashes(t *testing.T) {
 	c.must("", channel.SkipAsked{Channel: "reviews"})
 	actions := c.AgentChannelActions("bob", c.at)
 	if len(actions) == 0 || actions[0].Do != channel.StopWork {
-		t.Fatalf("bob is to be stopped, and its errands are %+v", actions)
+		t.Fatalf("bob must be stopped, but its actions are %+v", actions)
 	}
 	c.ends("bob", control.Failed)
 	c.must("", channel.Told{Token: actions[0].Token, Do: channel.StopWork, N: actions[0].N})
 	if is := c.Channels.Agents["bob"]; !is.Connected {
-		t.Error("bob was stopped, and counts as crashed")
+		t.Error("bob was stopped but counts as crashed")
 	}
 	if s := c.Agents["bob"].Session; s != nil && s.Delivery.Token.Turn == 2 {
 		t.Errorf("bob has %+v", s)
 	}
 }
 
-// SPEC edge case 4: an answer that ends without TURN_COMPLETE is warned of, and the turn goes on
-// until its time is over.
+// SPEC edge case 4: an answer that ends without TURN_COMPLETE causes a warning, and the turn
+// continues until its timeout.
 func TestTalkEndsUnfinished(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.human("is it good?", "")
@@ -240,7 +240,7 @@ func TestTalkEndsUnfinished(t *testing.T) {
 	changes := c.ends("ada", control.OK)
 	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "N7" })
 	if at < 0 || changes[at].Body.Turn.Body.Warn == "" {
-		t.Errorf("nobody is warned: %v", rowsOf(changes))
+		t.Errorf("no warning: %v", rowsOf(changes))
 	}
 	c.stands("ada ACTIVE, bob QUEUED")
 	about := c.Channels.Deadline("reviews")
@@ -249,7 +249,7 @@ func TestTalkEndsUnfinished(t *testing.T) {
 	c.stands("ada QUEUED, bob ACTIVE")
 }
 
-// SPEC X8: under a hold no turn begins and no agent is started. A session between turns keeps its
+// SPEC X8: during a hold no turn begins and no agent is started. A session between turns keeps its
 // conversation, and the release lets the channel continue.
 func TestTalkHeld(t *testing.T) {
 	c := reviews(t, Limits{})
@@ -269,12 +269,12 @@ func TestTalkHeld(t *testing.T) {
 	c.stands("ada QUEUED, bob ACTIVE")
 	c.must("", StopAsked{})
 	if s := c.Agents["ada"].Session; s.Ending == "" {
-		t.Error("fairlead stops, and ada's session, which rests, stays")
+		t.Error("fairlead stops, but ada's idle session does not end")
 	}
 }
 
-// SPEC X9: a limit of the day ends the turn with its name, and keeps the agent from others until
-// the day is over; one of a session's time counts each answer.
+// SPEC X9: a daily limit ends the turn with its name, and the agent gets no turn until the next
+// day. The limit of a session's duration applies to each answer.
 func TestTalkLimits(t *testing.T) {
 	c := reviews(t, Limits{})
 	conf := circleOf("ada", "bob")
@@ -287,7 +287,7 @@ func TestTalkLimits(t *testing.T) {
 	changes := c.must("ada", SessionReported{Session: id, Offset: 5, Usage: Usage{OutputTokens: 100}})
 	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "X9" && ch.From == "ACTIVE" })
 	if at < 0 || !strings.Contains(changes[at].Body.Turn.Body.Why, "tokens_per_day 100") {
-		t.Fatalf("the turn goes on: %v", rowsOf(changes))
+		t.Fatalf("the turn continues: %v", rowsOf(changes))
 	}
 	c.stands("ada QUEUED, bob ACTIVE")
 	c.ends("ada", control.OK)
@@ -298,7 +298,7 @@ func TestTalkLimits(t *testing.T) {
 	c.at = midnight
 	c.must("ada", TimerFired{})
 	if is := c.Channels.Agents["ada"]; is.Limit != "" {
-		t.Errorf("the day is over, and ada is limited by %q", is.Limit)
+		t.Errorf("the day has ended, but ada is limited by %q", is.Limit)
 	}
 
 	c.must("", channel.GrantAsked{Channel: "reviews", Agent: "ada", Now: true})
@@ -309,7 +309,7 @@ func TestTalkLimits(t *testing.T) {
 	c.at = c.at.Add(time.Minute)
 	c.must("ada", TimerFired{})
 	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "session 1m0s") {
-		t.Errorf("ada has spoken for a minute, and its session is %+v", s)
+		t.Errorf("after an answer of a minute ada's session is %+v", s)
 	}
 	if got := c.Channels.StateOf("ada", "reviews"); got != channel.Queued || c.Channels.Agents["ada"].Limit != "" {
 		t.Errorf("ada is %s, limited by %q", got, c.Channels.Agents["ada"].Limit)
@@ -317,12 +317,13 @@ func TestTalkLimits(t *testing.T) {
 	c.says("ada", control.Resting, "pause")
 }
 
-// An agent that a person removed stays removed at the next start. An agent that is new in
-// fairlead.yaml joins. A channel that was deleted from it keeps its messages and refuses new ones.
-func TestCirclesAreConfigured(t *testing.T) {
+// TestChannelsAreConfigured checks that an agent that a person removed stays removed at the next
+// start, that a new agent in fairlead.yaml joins, and that a channel that was deleted there keeps
+// its messages and refuses new ones.
+func TestChannelsAreConfigured(t *testing.T) {
 	c := reviews(t, Limits{})
 	if changes := c.must("", circleOf("ada", "bob")); len(changes) != 0 {
-		t.Errorf("configured as it is, it says %v", rowsOf(changes))
+		t.Errorf("an unchanged configuration causes %v", rowsOf(changes))
 	}
 	c.must("", channel.RemoveAsked{Channel: "reviews", Agent: "ada"})
 	c.must("", circleOf("ada", "bob"))
@@ -338,7 +339,7 @@ func TestCirclesAreConfigured(t *testing.T) {
 	_, err := c.event(Event{What: channel.HumanSpoke{Channel: "reviews", By: "julian", Bytes: 1}, Text: "x"})
 	var refused *machine.Refusal
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "no longer in fairlead.yaml") {
-		t.Errorf("a word in a channel that is gone: %v", err)
+		t.Errorf("a message in a deleted channel: %v", err)
 	}
 	if got := c.ChannelIDs(); !slices.Equal(got, []string{"other", "reviews"}) {
 		t.Errorf("there are %v", got)
@@ -346,18 +347,18 @@ func TestCirclesAreConfigured(t *testing.T) {
 	_, err = c.event(Event{What: channel.AssignAsked{Channel: "reviewz", Agent: "ada"}})
 	var unknown *Unknown
 	if !errors.As(err, &unknown) || unknown.What != "channel" {
-		t.Errorf("a channel that nobody has: %v", err)
+		t.Errorf("an unknown channel: %v", err)
 	}
 	delete(conf.Agents, "bob")
 	delete(conf.Turns, "bob")
 	c.must("", conf)
 	if is := c.Channels.Agents["bob"]; is.Connected {
-		t.Error("bob is gone from fairlead.yaml, and connected")
+		t.Error("bob is no longer in fairlead.yaml but is connected")
 	}
 }
 
-// SPEC T17: a lead that is no participant of the channel answers a person who interrupts, in a
-// session of its own. The participant that has the turn is stopped first, and continues afterwards.
+// SPEC T17: a lead that does not participate in the channel answers a person who interrupts, in its
+// own session. The participant that has the turn is stopped first, and continues afterwards.
 func TestLeadAnswersAside(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
 	conf := circleOf("ada", "bob")
@@ -379,7 +380,7 @@ func TestLeadAnswersAside(t *testing.T) {
 	}
 	stop := c.AgentChannelActions("ada", c.at)
 	if len(stop) != 1 || stop[0].Do != channel.StopWork {
-		t.Fatalf("ada's errands are %+v", stop)
+		t.Fatalf("ada's actions are %+v", stop)
 	}
 	c.over("ada")
 	c.must("", channel.Told{Token: stop[0].Token, Do: channel.StopWork, N: stop[0].N})
@@ -387,18 +388,18 @@ func TestLeadAnswersAside(t *testing.T) {
 	c.said("lena", "a review", true)
 	c.stands("ada ACTIVE, bob QUEUED, lena IDLE")
 	if actions := c.AgentChannelActions("ada", c.at); len(actions) != 1 || actions[0].Do != channel.TellGoOn {
-		t.Errorf("ada's errands are %+v", actions)
+		t.Errorf("ada's actions are %+v", actions)
 	}
-	c.hears("ada")
+	c.writeAction("ada")
 	if talk := c.Agents["ada"].Session.Delivery; talk.Do != channel.TellGoOn || !talk.Over.IsZero() {
-		t.Errorf("ada was told %+v", talk)
+		t.Errorf("ada received %+v", talk)
 	}
 	if got := c.ChannelsOf("lena"); len(got) != 0 {
-		t.Errorf("lena has to do with %v", got)
+		t.Errorf("lena is in the channels %v", got)
 	}
 }
 
-// SPEC T20, T21, J2: who is disabled is in no circle, and has no session for anybody.
+// SPEC T20, T21, J2: a disabled agent is in no rotation and has no session.
 func TestDisabled(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.must("", channel.DisableAsked{Agent: "ada"})
@@ -409,9 +410,9 @@ func TestDisabled(t *testing.T) {
 	c.stands("ada IDLE, bob ACTIVE")
 }
 
-// A session that was over before anybody saw it run has been told nothing, so it has answered
-// nothing: what it was opened for is told in the next one.
-func TestTalkNeverTold(t *testing.T) {
+// TestTalkNeverDelivered checks a session that ended before it was seen running. It has received
+// and answered nothing, so its action is delivered in the next session.
+func TestTalkNeverDelivered(t *testing.T) {
 	c := reviews(t, Limits{})
 	c.human("go", "")
 	c.must("", channel.SkipAsked{Channel: "reviews"})
@@ -424,6 +425,6 @@ func TestTalkNeverTold(t *testing.T) {
 	}
 	c.ends("bob", control.Lost)
 	if lease := c.Channels.ByID["reviews"].Head.Lease; lease.Told {
-		t.Errorf("bob was never seen to run, and counts as told: %+v", lease)
+		t.Errorf("bob was never seen running, but its action counts as delivered: %+v", lease)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// A person ends one session: first with a grace period, at the second request without. An agent that
-// should rest rests.
+// TestEndAsked checks that a person can end one session: with a grace period at the first request
+// and without one at the second. An agent whose desired state is pause stays paused.
 func TestEndAsked(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet})
 	refused := func(agent, words string) {
@@ -40,7 +40,8 @@ func TestEndAsked(t *testing.T) {
 		t.Errorf("after its end: %+v", a)
 	}
 
-	// Who is wanted continuously is started again: the order is about one session.
+	// An agent whose desired state is continuous is started again, because the order is for one
+	// session.
 	c.wants("bob", "continuous")
 	first := c.starts("bob")
 	c.must("bob", EndAsked{})
@@ -50,7 +51,7 @@ func TestEndAsked(t *testing.T) {
 	}
 }
 
-// A step's session belongs to its run; only a command on the run decides how the run continues.
+// TestEndAskedOfStep checks that a step's session can only be ended by a command on its run.
 func TestEndAskedOfStep(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet})
 	c.runs("r1", RunSettings{}, "build ada")

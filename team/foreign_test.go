@@ -6,13 +6,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// The half of the world that is a foreign loop: the seed's own program, with the seed's
-// own carelessness. It reads the file, does something, and writes its half back over
-// whatever stands there by then.
+// The foreign loops of the world: the program of seed 000, with its carelessness. It reads its
+// file, works, and writes its half back over the content of that time.
 
-// writeFile writes Fairlead's command into a foreign agent's file. What another program wrote
-// meanwhile is taken in first, as agentfile does. The files of all other agents are projections of
-// the team's state, which the ledger checks.
+// writeFile writes Fairlead's command into a foreign agent's file. Content that another program
+// wrote meanwhile is recorded first, as agentfile does. The files of all other agents are
+// projections of the team's state, which the ledger checks.
 func (w *world) writeFile(name string) {
 	d, a := w.disks[name], w.team.Agents[name]
 	if d == nil || a.Control.State != control.Foreign || a.Control.Desired.N == 0 || a.Removed {
@@ -31,7 +30,7 @@ func (w *world) writeFile(name string) {
 		delete(w.doing, key)
 		if d := w.disks[name]; d != nil && d.file != d.seen {
 			w.look(name)
-			return // decided anew
+			return // decided again
 		}
 		d, a := w.disks[name], w.team.Agents[name]
 		if d == nil || a.Control.State != control.Foreign || a.Removed {
@@ -44,7 +43,7 @@ func (w *world) writeFile(name string) {
 	})
 }
 
-// look shows the team a foreign agent's file, if it says something new.
+// look delivers a foreign agent's file to the team if it has changed.
 func (w *world) look(name string) {
 	d := w.disks[name]
 	if d == nil || d.file == d.seen || w.team.Agents[name].Removed {
@@ -54,8 +53,8 @@ func (w *world) look(name string) {
 	w.say(name, d.file)
 }
 
-// loop lets a foreign agent's program take one turn. Careless: it had read the file before
-// our last write, and writes all of it back.
+// loop lets a foreign agent's program take one step. careless: it had read the file before
+// Fairlead's last write, and writes all of it back.
 func (w *world) loop(name string, careless bool) {
 	d, a := w.disks[name], w.team.Agents[name]
 	if d == nil || a.Control.State != control.Foreign || (a.Settings.Policy.Program && !a.Control.Running) {

@@ -16,7 +16,7 @@ import (
 
 var ownFolder = RunSettings{OwnFolder: true}
 
-// threeAdas is a team whose agent ada has three instances.
+// threeAdas returns a team whose agent ada has three instances.
 func threeAdas(t *testing.T, limits Limits) *crewWorld {
 	t.Helper()
 	many := quiet
@@ -24,7 +24,7 @@ func threeAdas(t *testing.T, limits Limits) *crewWorld {
 	return newCrew(t, Limits{}, map[string]Settings{"ada": many, "bob": quiet})
 }
 
-// slots shows which work is in each slot of ada, the lowest first.
+// slots checks the work in each slot of ada, the lowest first.
 func (c *crewWorld) slots(want ...string) {
 	c.t.Helper()
 	var got []string
@@ -36,8 +36,8 @@ func (c *crewWorld) slots(want ...string) {
 	}
 }
 
-// SPEC J1, instances: one session for each slot. Control uses slot 0, steps of runs with a folder of their own
-// use any, and who waits is told behind whom.
+// SPEC J1, instances: one session for each slot. Control uses slot 0. Steps of runs with their own
+// folder use any slot. A waiting request names those before it.
 func TestInstances(t *testing.T) {
 	c := threeAdas(t, Limits{})
 	changes := c.runs("T1", ownFolder, "work ada")
@@ -56,7 +56,7 @@ func TestInstances(t *testing.T) {
 	c.does("T2", "work", good, control.OK)
 	c.slots("control (ada-2) in 0", "run/T1/work (ada-1) in 1", "run/T3/work (ada-4) in 2")
 	c.runs("T4", ownFolder, "work ada")
-	c.ends("ada", control.OK) // control wants to go on, and T4 was first
+	c.ends("ada", control.OK) // control has another session to run, but T4 was first
 	c.slots("run/T4/work (ada-5) in 0", "run/T1/work (ada-1) in 1", "run/T3/work (ada-4) in 2")
 	c.runs("T5", ownFolder, "work ada")
 	c.stepStarts("T1", "work")
@@ -67,11 +67,12 @@ func TestInstances(t *testing.T) {
 	c.does("T4", "work", good, control.OK)
 	c.slots("control (ada-7) in 0", "run/T5/work (ada-6) in 1", "run/T3/work (ada-4) in 2")
 	if n := len(c.Agents["ada"].Past); n != 4 || c.Agents["ada"].Opened != 7 {
-		t.Errorf("%d sessions are over", n)
+		t.Errorf("%d sessions have ended", n)
 	}
 }
 
-// An agent without instances has one slot, whatever a run says.
+// TestOneInstance checks that an agent without instances has one slot, also for runs with their own
+// folder.
 func TestOneInstance(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("T1", ownFolder, "work ada")
@@ -82,8 +83,8 @@ func TestOneInstance(t *testing.T) {
 	}
 }
 
-// Two sessions never work in the same folder: a run in the agent's workspace uses slot 0, and a run has one
-// session of the agent at a time.
+// TestInstancesDoNotShareAFolder checks that two sessions never work in the same folder: a run in
+// the agent's workspace uses slot 0, and a run has one session of the agent at a time.
 func TestInstancesDoNotShareAFolder(t *testing.T) {
 	c := threeAdas(t, Limits{})
 	c.runs("r", RunSettings{}, "one ada", "two ada")
@@ -104,7 +105,8 @@ func TestInstancesDoNotShareAFolder(t *testing.T) {
 	c.slots("run/r/two (ada-3) in 0", "run/T1/two (ada-4) in 1")
 }
 
-// After a person has lowered the number, sessions finish and no new ones begin.
+// TestFewerInstances checks that sessions finish and no new ones begin after a person has lowered
+// the number.
 func TestFewerInstances(t *testing.T) {
 	c := threeAdas(t, Limits{})
 	for _, id := range []string{"T1", "T2", "T3", "T4"} {
@@ -134,7 +136,7 @@ func TestFewerInstances(t *testing.T) {
 	c.slots("control (ada-5) in 0")
 }
 
-// Everything that belongs to the agent counts for all of its sessions.
+// TestInstancesShareUsage checks that the data of an agent counts for all of its sessions.
 func TestInstancesShareUsage(t *testing.T) {
 	c := threeAdas(t, Limits{CostPerDayUSD: 10})
 	c.wants("ada", "continuous")
@@ -162,22 +164,23 @@ func TestInstancesShareUsage(t *testing.T) {
 	c.must("ada", SessionReported{Session: extra, Offset: 5, Usage: Usage{CostUSD: 6}})
 	c.must("ada", SessionReported{Session: control0, Offset: 5, Usage: Usage{CostUSD: 3}})
 	if a := c.Agents["ada"]; a.Usage.CostUSD != 9 || a.Days[0].Sessions != 3 || c.Notes["T2"].Usage.CostUSD != 6 {
-		t.Errorf("used are %+v, %+v", a.Usage, c.Notes["T2"])
+		t.Errorf("usage: %+v, %+v", a.Usage, c.Notes["T2"])
 	}
 	c.runs("T3", ownFolder, "work ada")
-	c.must("ada", SessionReported{Session: extra, Offset: 9, Usage: Usage{CostUSD: 2}}) // X9: of all its sessions together
+	c.must("ada", SessionReported{Session: extra, Offset: 9, Usage: Usage{CostUSD: 2}}) // X9: the limit applies to all its sessions together
 	c.steps("T1", "work:FAILED")
 	c.steps("T2", "work:FAILED")
 	for _, s := range c.Agents["ada"].Sessions() {
 		if s.Ending == "" {
-			t.Errorf("%s goes on over the limit", s.ID)
+			t.Errorf("%s continues over the limit", s.ID)
 		}
 	}
 	c.ends("ada", control.OK)
 	c.says("ada", control.Resting, "pause")
 }
 
-// R1: while the provider's limit lasts no slot begins, and an instance that ends well says nothing about it.
+// R1: no slot begins a session during the provider's limit, and an instance that succeeds does not
+// lift it.
 func TestInstancesWaitForTheProvider(t *testing.T) {
 	c := threeAdas(t, Limits{})
 	for _, id := range []string{"T1", "T2", "T3", "T4"} {
@@ -193,7 +196,7 @@ func TestInstancesWaitForTheProvider(t *testing.T) {
 	}
 	limited("T2", until)
 	c.slots("run/T3/work (ada-3) in 0", "run/T1/work (ada-1) in 1")
-	limited("T3", time.Time{}) // an estimate does not shorten what the provider said
+	limited("T3", time.Time{}) // an estimate does not shorten the provider's time
 	if l := c.Agents["ada"].Limited; !l.Until.Equal(until) || l.Times != 1 || !l.Stated {
 		t.Errorf("it waits %+v", l)
 	}
@@ -212,7 +215,8 @@ func TestInstancesWaitForTheProvider(t *testing.T) {
 	}
 }
 
-// The hold, a disabled agent, a time limit and a stop reach every slot.
+// TestInstancesStop checks that the hold, a disabled agent, a time limit and a stop apply to every
+// slot.
 func TestInstancesStop(t *testing.T) {
 	c := threeAdas(t, Limits{Session: time.Hour})
 	c.must("", Configured{
@@ -240,15 +244,15 @@ func TestInstancesStop(t *testing.T) {
 	c.stepStarts("T1", "work")
 	c.stepStarts("T2", "work")
 	if at := c.Deadline(c.Agents["ada"]); !at.Equal(c.sit("T1", "work").StartedAt.Add(time.Hour)) {
-		t.Errorf("looked at again %s", at)
+		t.Errorf("next deadline %s", at)
 	}
 	c.at = c.at.Add(time.Hour)
 	c.must("ada", TimerFired{})
 	if s := c.sit("T1", "work"); s.Ending == "" {
-		t.Errorf("its time is up, and it goes on: %+v", s)
+		t.Errorf("its time limit has passed, but it continues: %+v", s)
 	}
 	if _, err := c.try("ada", EndAsked{}); err == nil || !strings.Contains(err.Error(), "its sessions do step work of run T1, step work of run T2; cancel one") {
-		t.Errorf("asked to end, it says %v", err)
+		t.Errorf("the order to end returns %v", err)
 	}
 	c.must("", StopAsked{})
 	c.must("", StopAsked{Now: true})
@@ -262,7 +266,8 @@ func TestInstancesStop(t *testing.T) {
 	}
 }
 
-// A restart finds the sessions of all slots, and a snapshot keeps them.
+// TestInstancesAreAdopted checks that a restart finds the sessions of all slots, and that a
+// snapshot has them.
 func TestInstancesAreAdopted(t *testing.T) {
 	c := threeAdas(t, Limits{})
 	c.wants("ada", "run_once")

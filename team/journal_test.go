@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// line is a change as the journal holds it.
+// line is a change as the journal stores it.
 type line struct {
 	Machine, Entity, Row, From, To, Trigger string
 	Time                                    time.Time
@@ -37,14 +37,14 @@ func (l *line) change(t *testing.T) Change {
 	return ch
 }
 
-// A journal and a snapshot of the time when a team was its agents alone (X1): they are not
-// renewed with the code, but read by it. What they say is said today in the same bytes.
+// X1: a journal and a snapshot from the time when a team had only agents. They are not renewed with
+// the code, which must read them and write the same bytes.
 func TestOldJournal(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "old.changes.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := New(identity)
+	replayed := New(identity)
 	var touched Touched
 	for dec := json.NewDecoder(bytes.NewReader(text)); dec.More(); {
 		var l line
@@ -53,10 +53,10 @@ func TestOldJournal(t *testing.T) {
 		}
 		ch := l.change(t)
 		if again, _ := json.Marshal(ch.Body); string(again) != string(l.Data) {
-			t.Errorf("it is written otherwise today:\n%s\n%s", l.Data, again)
+			t.Errorf("it is written differently now:\n%s\n%s", l.Data, again)
 		}
 		touched.Note(ch)
-		told.Apply(ch)
+		replayed.Apply(ch)
 	}
 	snapshot, err := os.ReadFile(filepath.Join("testdata", "old.snapshot.json"))
 	if err != nil {
@@ -66,25 +66,25 @@ func TestOldJournal(t *testing.T) {
 	if err := json.Unmarshal(snapshot, kept); err != nil {
 		t.Fatal(err)
 	}
-	told.Render, kept.Render = nil, nil
-	for _, a := range told.Agents {
-		a.Days = nil // they are counted from the snapshot on where there is one, and are no ground for a decision
+	replayed.Render, kept.Render = nil, nil
+	for _, a := range replayed.Agents {
+		a.Days = nil // they are counted from the snapshot on, and no decision depends on them
 	}
-	if !reflect.DeepEqual(told, kept) {
-		t.Errorf("the journal and the snapshot tell two stories:\n%s", cmp.Diff(kept, told, cmpopts.IgnoreUnexported(Agent{})))
+	if !reflect.DeepEqual(replayed, kept) {
+		t.Errorf("the journal and the snapshot give different teams:\n%s", cmp.Diff(kept, replayed, cmpopts.IgnoreUnexported(Agent{})))
 	}
-	var want, got any // the order of fields may differ, and nothing else
-	now, _ := json.Marshal(told)
+	var want, got any // only the order of fields may differ
+	now, _ := json.Marshal(replayed)
 	if json.Unmarshal(snapshot, &want) != nil || json.Unmarshal(now, &got) != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("the snapshot says something else today:\n%s", cmp.Diff(want, got))
+		t.Errorf("the snapshot differs now:\n%s", cmp.Diff(want, got))
 	}
-	if ev, ok := told.Next(&touched, machinetest.Noon); ok {
+	if ev, ok := replayed.Next(&touched, machinetest.Noon); ok {
 		t.Errorf("from a team without runs follows %+v", ev)
 	}
 }
 
-// Old bodies know no runs, and new ones do not change what was there: each is one field of its
-// own, spelled as it is for good.
+// TestBodiesAreSpelledOut checks that each kind of change has its own field with a permanent name,
+// so that new kinds do not affect old ones.
 func TestBodiesAreSpelledOut(t *testing.T) {
 	for want, body := range map[string]Body{
 		`{"run":{"step":{"value":{"state":"PENDING"}}}}`: {Run: &workflow.Body{Step: &workflow.StepSet{Value: workflow.Value{State: workflow.Pending}}}},
@@ -102,21 +102,21 @@ func TestBodiesAreSpelledOut(t *testing.T) {
 	}
 }
 
-// Changes to a copy do not affect the original.
+// TestCopy checks that changes to a copy do not affect the original.
 func TestCopy(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two !", "three ada")
 	before, _ := json.Marshal(c.Team)
 	other := &crewWorld{Team: c.Copy(), t: t, at: c.at}
 	if again, _ := json.Marshal(other.Team); string(again) != string(before) {
-		t.Error("a copy is another team")
+		t.Error("a copy differs from the team")
 	}
 	other.does("r", "one", good, control.OK)
 	other.does("r", "two", good, control.OK)
 	other.must("", HoldAsked{})
 	other.steps("r", "one:COMPLETED two:COMPLETED three:RUNNING")
 	if after, _ := json.Marshal(c.Team); string(after) != string(before) {
-		t.Error("what was tried on a copy is so")
+		t.Error("a change of a copy affects the team")
 	}
 }
 
@@ -150,7 +150,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What fairlead.yaml says of a channel moves no agent, whatever the channel is called.
+// TestLinesOfAChannelNameNoAgent checks that the configuration of a channel causes no line of an
+// agent, also if the channel has an agent's name.
 func TestLinesOfAChannelNameNoAgent(t *testing.T) {
 	if l := Transitions(Change{Entity: "channel/reviews", Machine: "team", From: "none", To: "configured"}, nil); len(l) != 1 || l[0].Agent != "" {
 		t.Errorf("the lines are %+v", l)
@@ -160,6 +161,6 @@ func TestLinesOfAChannelNameNoAgent(t *testing.T) {
 		t.Errorf("a change of the lead is %+v", l)
 	}
 	if l := Transitions(Change{Entity: "presence/words", Machine: "presence", Body: Body{Presence: &crew.Body{Words: &crew.Words{}}}}, nil); len(l) != 0 {
-		t.Errorf("words are no transition, but %+v", l)
+		t.Errorf("text must cause no line, but %+v", l)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// led is a team of ada and bob, whom ada leads; both are in the channel reviews.
+// led returns a team of ada and bob. ada leads; both are in the channel reviews.
 func led(t *testing.T, limits Limits, of func(*Configured)) *crewWorld {
 	c := newCrew(t, limits, two())
 	c.must("", ledBy("ada", limits, of))
@@ -34,7 +34,7 @@ func ledBy(lead string, limits Limits, of func(*Configured)) Configured {
 	return conf
 }
 
-// summoned is one whose two agents are awake, in a lead session that has nothing to answer.
+// summoned returns such a team with two awake members, in a lead session without a pending prompt.
 func summoned(t *testing.T) *crewWorld {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
@@ -51,7 +51,7 @@ func (c *crewWorld) registers(name string, seat int) []Change {
 	return c.must("", crew.Registered{Session: c.Crew.Lead.Session, Identity: crew.Identity{Name: name, Seat: seat, Soul: "I am " + name}})
 }
 
-// reports is the lead's list of who is alive, by seat.
+// reports is the lead's list of alive members, by seat.
 func (c *crewWorld) reports(seats ...int) []Change {
 	c.t.Helper()
 	in := crew.Reported{Session: c.Crew.Lead.Session}
@@ -72,7 +72,7 @@ func (c *crewWorld) present(want string) {
 		}
 	}
 	if got := strings.Join(is, ", "); got != want {
-		c.t.Errorf("there are %s; want %s", got, want)
+		c.t.Errorf("members: %s; want %s", got, want)
 	}
 }
 
@@ -85,7 +85,7 @@ func refusedBy(t *testing.T, c *crewWorld, agent string, what any, row, words st
 	}
 }
 
-// P1, P2, P4: a summon opens a session of the lead's for it, which stays.
+// P1, P2, P4: a summon opens a session of the lead, which stays.
 func TestSummonOpensTheLeadsSession(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
@@ -95,50 +95,51 @@ func TestSummonOpensTheLeadsSession(t *testing.T) {
 	}
 	c.present("hatching, hatching")
 	if c.Crew.Lead.Session != "" {
-		t.Error("nobody has seen its process, and it leads")
+		t.Error("it leads before its process was seen")
 	}
 	c.starts("ada")
 	if l := c.Crew.Lead; l.Session != s.ID || l.UUID != s.UUID || len(l.Actions) != 0 || l.Ends.IsZero() {
-		t.Errorf("the process runs, and was told; the crew has %+v", l)
+		t.Errorf("after the start of the process, the crew has %+v", l)
 	}
 	c.registers("Lyra", 0)
 	c.registers("Kael", 1)
 	c.reports(0, 1)
 	c.present("Lyra alive, Kael alive")
 	if doc := c.Crew.Docs["agent-1"]; doc.LastSession != s.UUID {
-		t.Errorf("Lyra was last alive in %q, and not in %s", doc.LastSession, s.UUID)
+		t.Errorf("Lyra was last alive in %q, want %s", doc.LastSession, s.UUID)
 	}
 	c.over("ada")
 	if s := c.Agents["ada"].Session; s == nil || s.Ending != "" {
-		t.Errorf("it has answered, and its session is %+v", s)
+		t.Errorf("after its answer the session is %+v", s)
 	}
 	c.at = c.at.Add(time.Hour)
 	c.must("ada", TimerFired{})
 	if s := c.Agents["ada"].Session; s == nil || s.Ending != "" {
-		t.Errorf("it rests for an hour, and its session is %+v", s)
+		t.Errorf("after an idle hour the session is %+v", s)
 	}
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
 }
 
-// J1: the lead queues for its slot behind the session that has it, and others queue behind the lead.
-func TestLeadWaitsInLine(t *testing.T) {
+// J1: the lead queues for its slot behind the session that has it, and others queue behind the
+// lead.
+func TestLeadWaitsInTheQueue(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.wants("ada", "run_once")
 	c.starts("ada")
 	c.must("", crew.SummonAsked{})
 	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForLead || queue[0].Kind != control.Lead {
-		t.Fatalf("in line are %+v", queue)
+		t.Fatalf("the queue is %+v", queue)
 	}
 	if why := c.LeadWaits(c.at); why != "it waits in the queue behind control (ada-1)" {
 		t.Errorf("the lead waits: %q", why)
 	}
 	c.ends("ada", control.OK)
 	if s := c.Agents["ada"].Session; !s.IsLead() || len(c.Agents["ada"].Queue) != 0 {
-		t.Fatalf("the seat is free, and has %+v", s)
+		t.Fatalf("the slot has %+v", s)
 	}
 	if why := c.LeadWaits(c.at); why != "" {
-		t.Errorf("it has its session, and waits: %q", why)
+		t.Errorf("the lead has its session, but waits: %q", why)
 	}
 	c.starts("ada")
 	c.wants("ada", "run_once")
@@ -148,51 +149,51 @@ func TestLeadWaitsInLine(t *testing.T) {
 	c.reports()
 	c.over("ada")
 	if s := c.Agents["ada"].Session; !s.IsLead() || s.Ending != "" {
-		t.Errorf("somebody waits behind it, and the lead's session is %+v", s)
+		t.Errorf("a request is queued, but the lead's session is %+v", s)
 	}
 	c.must("", SleepAsked{})
 	c.ends("ada", control.OK)
 	if s := c.Agents["ada"].Session; s == nil || s.For != ForControl {
-		t.Errorf("the lead is gone, and the seat has %+v", s)
+		t.Errorf("the lead's session has ended, but the slot has %+v", s)
 	}
 }
 
-// What the lead is to be told in its channels it is told in the same session, between what it is
-// to do for the team: what stops it first, then the team, then people, then its turns.
+// TestLeadSessionServesChannels checks that the lead receives the prompts of its channels in the
+// same session, in this order: orders to stop, then the crew, then people, then its turns.
 func TestLeadSessionServesChannels(t *testing.T) {
 	c := summoned(t)
 	id := c.session("ada")
 	c.human("is it good?", "")
 	actions := c.AgentChannelActions("ada", c.at)
 	if len(actions) != 1 || actions[0].Do != channel.TellTurn || IsLeadToken(actions[0].Token) {
-		t.Fatalf("ada is to be told %+v", actions)
+		t.Fatalf("ada's pending actions are %+v", actions)
 	}
 	c.reports(0)
 	c.must("", crew.WakeAsked{})
 	actions = c.AgentChannelActions("ada", c.at)
 	if len(actions) != 2 || actions[0].Key != "tell_wake//ada/2" || !IsLeadToken(actions[0].Token) || actions[1].Do != channel.TellTurn {
-		t.Fatalf("ada is to be told %+v", actions)
+		t.Fatalf("ada's pending actions are %+v", actions)
 	}
 	ask, ok := c.LeadAction(actions[0])
 	if !ok || ask.Do != crew.TellWake || !slices.Equal(ask.Docs, []crew.DocID{"agent-2"}) {
-		t.Errorf("that is to say %+v, %v", ask, ok)
+		t.Errorf("the action is %+v, %v", ask, ok)
 	}
 	if _, ok := c.LeadAction(actions[1]); ok {
-		t.Error("a turn is something for the team")
+		t.Error("a turn counts as an action of the crew")
 	}
 	if back, ok := ActionOf(actions[0].Key); !ok || !reflect.DeepEqual(back, actions[0]) {
-		t.Errorf("its key gives %+v back", back)
+		t.Errorf("its key is parsed as %+v", back)
 	}
-	c.hears("ada")
+	c.writeAction("ada")
 	if talk := c.Agents["ada"].Session.Delivery; talk.Key != actions[0].Key || !talk.Told || c.Crew.Lead.Ends.IsZero() {
-		t.Errorf("it was told, and has %+v; %+v", talk, c.Crew.Lead)
+		t.Errorf("after the delivery it has %+v; %+v", talk, c.Crew.Lead)
 	}
 	if _, ok := c.LeadAction(actions[0]); ok {
-		t.Error("it was told, and is yet to be told")
+		t.Error("the action was delivered but is still pending")
 	}
 	c.reports(0, 1)
 	c.over("ada")
-	c.hears("ada")
+	c.writeAction("ada")
 	c.said("ada", "it is", true)
 	c.over("ada")
 	c.stands("ada QUEUED, bob ACTIVE")
@@ -200,30 +201,31 @@ func TestLeadSessionServesChannels(t *testing.T) {
 		t.Errorf("ada has another session: %+v", c.Agents["ada"].Session)
 	}
 	if actions := c.AgentChannelActions("bob", c.at); len(actions) != 1 || IsLeadToken(actions[0].Token) {
-		t.Errorf("bob, who does not lead, is to be told %+v", actions)
+		t.Errorf("bob does not lead, but has the action %+v", actions)
 	}
 	c.must("", crew.Reported{Session: id})
 	c.must("", crew.WakeAsked{})
 	c.human("stop", channel.Interrupt)
 	if actions := c.AgentChannelActions("ada", c.at); len(actions) == 0 || !IsLeadToken(actions[0].Token) {
-		t.Errorf("people come before the team: %+v", actions)
+		t.Errorf("a person's action is before one of the crew: %+v", actions)
 	}
 	c.ends("ada", control.Failed)
 	c.present("Lyra unknown, Kael unknown")
 	if n := c.Crew.Notices[len(c.Crew.Notices)-1]; n.Kind != crew.NoticeLead {
-		t.Errorf("it ended in the middle of a wake, and people see %+v", n)
+		t.Errorf("its session ended during a wake; the notices are %+v", n)
 	}
 }
 
-// What is told while the lead is at something else in a channel is told in a session of its own: one
-// for channels is told nothing of the crew. Its markers count until it ends (SPEC, corrections, "presence").
+// TestSessionForChannelsDoesNotLead checks that an action of the crew that arrives while the lead
+// works in a session for channels gets its own session. The markers of the session for channels
+// count until it ends (SPEC, corrections, "presence").
 func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.human("is it good?", "")
 	c.starts("ada")
 	c.must("", crew.SummonAsked{})
 	if s := c.Agents["ada"].Session; s.IsLead() || len(c.AgentChannelActions("ada", c.at)) != 0 {
-		t.Fatalf("ada is to be told %+v in %+v", c.AgentChannelActions("ada", c.at), s)
+		t.Fatalf("ada has the action %+v in %+v", c.AgentChannelActions("ada", c.at), s)
 	}
 	if why := c.LeadWaits(c.at); !strings.Contains(why, "channels (ada-1)") {
 		t.Errorf("the lead waits: %q", why)
@@ -232,12 +234,12 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	c.must("", crew.Registered{Session: "ada-1", Identity: crew.Identity{Name: "Lyra", Seat: 0}})
 	c.present("Lyra alive, hatching")
 	if lead := c.Crew.Lead; lead.Session != "ada-1" || len(c.Crew.Notices) != 1 || c.Crew.Notices[0].Kind != crew.NoticeIgnored {
-		t.Errorf("the lead is heard in %q, with %+v", lead.Session, c.Crew.Notices)
+		t.Errorf("markers count in %q, with %+v", lead.Session, c.Crew.Notices)
 	}
 	c.said("ada", "it is", true)
 	c.over("ada")
 	if s := c.Agents["ada"].Session; s.Ending == "" {
-		t.Fatalf("it has answered, the lead waits, and it stays: %+v", s)
+		t.Fatalf("it has answered and the lead waits, but it does not end: %+v", s)
 	}
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, hatching")
@@ -246,7 +248,7 @@ func TestSessionForChannelsDoesNotLead(t *testing.T) {
 	}
 }
 
-// P3: a person puts the team to sleep, whatever its lead is at.
+// P3: a person puts the crew to sleep, regardless of what its lead does.
 func TestSleep(t *testing.T) {
 	c := summoned(t)
 	c.must("", SleepAsked{})
@@ -255,36 +257,36 @@ func TestSleep(t *testing.T) {
 	}
 	c.present("Lyra alive, Kael alive")
 	if changes := c.must("", SleepAsked{}); len(changes) != 0 {
-		t.Errorf("asked twice, it says %+v", changes)
+		t.Errorf("a second order returns %+v", changes)
 	}
 	refusedBy(t, c, "", crew.WakeAsked{}, "P8", "try again when it has ended") // it would be lost with the session
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
 	if c.Agents["ada"].Session != nil {
-		t.Errorf("it sleeps, and has %+v", c.Agents["ada"].Session)
+		t.Errorf("the crew sleeps, but the slot has %+v", c.Agents["ada"].Session)
 	}
 
 	c.must("", crew.WakeAsked{}) // opened, and not started yet
 	c.must("", SleepAsked{})
 	if l := c.Crew.Lead; l.InProgress() || len(l.Actions) != 0 {
-		t.Errorf("it is to sleep, and to be told %+v", l.Actions)
+		t.Errorf("the crew was put to sleep, but pending is %+v", l.Actions)
 	}
 	c.ends("ada", control.Withdrawn)
 	if c.Agents["ada"].Session != nil {
-		t.Errorf("it sleeps, and has %+v", c.Agents["ada"].Session)
+		t.Errorf("the crew sleeps, but the slot has %+v", c.Agents["ada"].Session)
 	}
 
-	c.wants("ada", "run_once") // in line
+	c.wants("ada", "run_once") // queued
 	c.starts("ada")
 	c.must("", crew.WakeAsked{})
 	c.must("", SleepAsked{})
 	if a := c.Agents["ada"]; len(a.Queue) != 0 || a.Session.Ending != "" || c.Crew.Lead.InProgress() {
-		t.Errorf("it is to sleep, in line are %+v, and the seat has %+v", a.Queue, a.Session)
+		t.Errorf("the crew was put to sleep, but the queue is %+v and the slot has %+v", a.Queue, a.Session)
 	}
 	refusedBy(t, newCrew(t, Limits{}, two()), "", SleepAsked{}, "P3", "the team has no lead")
 }
 
-// P6: a lead that survived a daemon is asked for its status at once, and no member counts as awake
+// P6: a lead that outlived a daemon is asked for its status at once, and no member counts as awake
 // before.
 func TestLeadOutlivesTheDaemon(t *testing.T) {
 	c := summoned(t)
@@ -295,24 +297,24 @@ func TestLeadOutlivesTheDaemon(t *testing.T) {
 	c.must("ada", SessionAdopted{Session: s.ID, PID: 1, Input: s.Delivery.Input})
 	actions := c.AgentChannelActions("ada", c.at)
 	if len(actions) != 1 || actions[0].Do != channel.ActionKind(crew.TellStatus) {
-		t.Fatalf("ada is to be told %+v", actions)
+		t.Fatalf("ada's pending actions are %+v", actions)
 	}
-	c.hears("ada")
+	c.writeAction("ada")
 	c.reports(0, 1)
 	c.present("Lyra alive, Kael alive")
 	if is := c.Agents["ada"].Session; is.UUID != s.UUID || c.Crew.Docs["agent-1"].LastSession != s.UUID {
-		t.Errorf("it was %s, and is %s", s.UUID, is.UUID)
+		t.Errorf("it was %s and is now %s", s.UUID, is.UUID)
 	}
 	c.must("", DaemonStarted{BootID: "boot"})
 	c.must("ada", SessionEnded{Session: s.ID, Outcome: control.Lost, Why: "nothing is left of it", AtStart: true})
 	c.present("Lyra unknown, Kael unknown")
 	if c.Crew.Lead.Session != "" {
-		t.Errorf("its session is lost, and the crew has %q", c.Crew.Lead.Session)
+		t.Errorf("its session is lost, but the crew has %q", c.Crew.Lead.Session)
 	}
 }
 
-// X8, X9, and a lead that is not what it should be.
-func TestWhoCannotLead(t *testing.T) {
+// X8, X9, and agents that cannot lead.
+func TestAgentsThatCannotLead(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", HoldAsked{})
 	refusedBy(t, c, "", crew.SummonAsked{}, "X8", "held")
@@ -339,14 +341,15 @@ func TestWhoCannotLead(t *testing.T) {
 	s := c.Agents["ada"].Session
 	c.must("ada", SessionReported{Session: s.ID, Offset: s.Offset + 10, Usage: Usage{CostUSD: 2}})
 	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "limit reached") {
-		t.Errorf("the day is used up, and the lead's session is %+v", s)
+		t.Errorf("the daily limit is used up, but the lead's session is %+v", s)
 	}
 	c.ends("ada", control.OK)
 	c.present("Lyra sleeping, Kael sleeping")
 	refusedBy(t, c, "", crew.WakeAsked{}, "X9", "limit reached")
 }
 
-// A hold lets what is under way finish, and keeps the lead's place in the line.
+// TestHoldKeepsTheLeadsPlace checks that a hold lets the current session finish and keeps the
+// lead's place in the queue.
 func TestHoldKeepsTheLeadsPlace(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.wants("ada", "run_once")
@@ -355,42 +358,44 @@ func TestHoldKeepsTheLeadsPlace(t *testing.T) {
 	c.must("", HoldAsked{})
 	c.ends("ada", control.OK)
 	if a := c.Agents["ada"]; a.Session != nil || len(a.Queue) != 1 {
-		t.Fatalf("the team is held; the seat has %+v, and in line are %+v", a.Session, a.Queue)
+		t.Fatalf("during the hold the slot has %+v and the queue is %+v", a.Session, a.Queue)
 	}
 	if why := c.LeadWaits(c.at); !strings.Contains(why, "held") {
 		t.Errorf("the lead waits: %q", why)
 	}
 	c.must("", ReleaseAsked{})
 	if s := c.Agents["ada"].Session; !s.IsLead() {
-		t.Errorf("it is released, and the seat has %+v", s)
+		t.Errorf("after the release the slot has %+v", s)
 	}
 
-	c.must("", HoldAsked{}) // opened, and not started: it is withdrawn, and begins after the hold
+	c.must("", HoldAsked{}) // opened and not started: it is withdrawn, and begins after the hold
 	c.ends("ada", control.Withdrawn)
 	if l := c.Crew.Lead; !l.InProgress() || len(l.Actions) != 1 {
-		t.Errorf("it was withdrawn, and the summon is %+v", l)
+		t.Errorf("after the withdrawal the summon is %+v", l)
 	}
 	c.must("", ReleaseAsked{})
 	c.starts("ada")
 	if l := c.Crew.Lead; l.Session == "" || len(l.Actions) != 0 {
-		t.Errorf("it began, and the summon is %+v", l)
+		t.Errorf("after the start the summon is %+v", l)
 	}
 }
 
-// A lead that cannot be started is reported, and the start is not repeated endlessly.
+// TestLeadCannotStart checks that a lead that cannot be started is reported, and that the start is
+// not repeated endlessly.
 func TestLeadCannotStart(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
 	c.must("ada", SessionEnded{Session: c.session("ada"), Outcome: control.CannotStart, Why: "no such program"})
 	if l := c.Crew.Lead; l.InProgress() || len(l.Actions) != 0 || c.Agents["ada"].Session != nil {
-		t.Errorf("it cannot be started, and is to be told %+v", l)
+		t.Errorf("it cannot be started, but has the action %+v", l)
 	}
 	if n := c.Crew.Notices[0]; n.Kind != crew.NoticeLead || !strings.Contains(n.Text, "ada did not start") || !strings.Contains(n.Text, "no such program") {
-		t.Errorf("people see %+v", n)
+		t.Errorf("the notices are %+v", n)
 	}
 }
 
-// A lead that was replaced is asked to end, and its reports do not count.
+// TestAnotherLeads checks that a lead that was replaced is asked to end, and that its reports do
+// not count.
 func TestAnotherLeads(t *testing.T) {
 	c := summoned(t)
 	id := c.session("ada")
@@ -398,7 +403,7 @@ func TestAnotherLeads(t *testing.T) {
 	c.must("", ledBy("bob", Limits{}, nil))
 	c.must("ada", SessionAdopted{Session: id, PID: 1})
 	if s := c.Agents["ada"].Session; s.Ending == "" {
-		t.Errorf("bob leads, and ada's session is %+v", s)
+		t.Errorf("bob leads, but ada's session is %+v", s)
 	}
 	c.present("Lyra unknown, Kael unknown")
 	c.must("", crew.Reported{Session: id, Agents: []crew.Listed{{Name: "Lyra", Status: "alive", Seat: 0}}})
@@ -413,9 +418,10 @@ func TestAnotherLeads(t *testing.T) {
 	c.present("Lyra alive, Kael unknown")
 }
 
-// A lead session is called so nowhere else: another boot, another start, another session of the same
-// number has another name; and the journal gives the same back.
-func TestLeadSessionsAreCalledLikeNoOther(t *testing.T) {
+// TestLeadSessionIDsAreUnique checks that the id of a lead session in documents differs for another
+// boot, another start, and another session of the same number, and that the journal gives the same
+// id.
+func TestLeadSessionIDsAreUnique(t *testing.T) {
 	names := map[string]bool{}
 	for _, boot := range []string{"boot", "another"} {
 		for range 2 {
@@ -435,11 +441,11 @@ func TestLeadSessionsAreCalledLikeNoOther(t *testing.T) {
 		}
 	}
 	if len(names) != 4 {
-		t.Errorf("four sessions, each twice, are called %v", names)
+		t.Errorf("four sessions, each twice, have the ids %v", names)
 	}
 }
 
-// replays: the crew rebuilt from the journal equals the live one.
+// replays checks that the crew rebuilt from the journal equals the live one.
 func (c *crewWorld) replays() {
 	c.t.Helper()
 	again := New(identity)
@@ -455,14 +461,15 @@ func (c *crewWorld) replays() {
 		again.Apply(back)
 	}
 	live, _ := json.Marshal(c.Crew)
-	told, _ := json.Marshal(again.Crew)
-	if string(live) != string(told) {
-		c.t.Errorf("the journal tells another story:\n%s\n%s", live, told)
+	replayed, _ := json.Marshal(again.Crew)
+	if string(live) != string(replayed) {
+		c.t.Errorf("the replayed crew differs:\n%s\n%s", live, replayed)
 	}
 }
 
-// Files may be called whatever they are: also like what else is kept beside documents.
-func TestDocumentsCalledLikeOthers(t *testing.T) {
+// TestDocumentsWithReservedNames checks that files may have any name, also that of another entity
+// beside the documents.
+func TestDocumentsWithReservedNames(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	for i, id := range []crew.DocID{"agent-1", "lead", "words", "a.b"} {
 		c.must("", crew.Imported{ID: id, Document: crew.Document{Status: crew.Sleeping, Identity: crew.Identity{Name: string(id), Seat: i}}})
@@ -476,7 +483,7 @@ func TestDocumentsCalledLikeOthers(t *testing.T) {
 	c.replays()
 }
 
-// People name whom they mean by an id or by a name.
+// TestMemberOf checks that people can name a member by its id or its name.
 func TestMemberOf(t *testing.T) {
 	c := summoned(t)
 	c.registers("Lyra", 2)
@@ -486,11 +493,11 @@ func TestMemberOf(t *testing.T) {
 		}
 	}
 	if _, err := c.FindDocument("Lyra"); err == nil || !strings.Contains(err.Error(), "agent-1") || !strings.Contains(err.Error(), "agent-3") {
-		t.Errorf("there are two called Lyra, and one who asks is told: %v", err)
+		t.Errorf("the refusal of an ambiguous name: %v", err)
 	}
 	_, err := c.FindDocument("Nadir")
 	var unknown *Unknown
 	if !errors.As(err, &unknown) || unknown.What != "agent of the team" || !slices.Contains(unknown.Known, "Kael") {
-		t.Errorf("nobody is called Nadir, and one who asks is told: %v", err)
+		t.Errorf("the refusal of an unknown name: %v", err)
 	}
 }

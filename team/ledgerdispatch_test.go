@@ -12,29 +12,29 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// folderBook is the ledger's own of who works for a session folder.
-type folderBook struct {
-	disks map[string]*folderDisk
-	begun map[string]string // work, with its folder's beginning → the session whose process began for it
-	told  map[string]bool   // works whose end a folder took
+// folderRecord records the sessions that work for a dispatch folder.
+type folderRecord struct {
+	disks     map[string]*folderDisk
+	begun     map[string]string // work, with the start of its folder → the session whose process began for it
+	delivered map[string]bool   // works whose result a folder received
 }
 
-func newFolderBook() *folderBook {
-	return &folderBook{disks: map[string]*folderDisk{}, begun: map[string]string{}, told: map[string]bool{}}
+func newFolderBook() *folderRecord {
+	return &folderRecord{disks: map[string]*folderDisk{}, begun: map[string]string{}, delivered: map[string]bool{}}
 }
 
-// workID tells works of one name apart, where their folder was replaced by another one.
+// workID distinguishes works of one name whose folder was replaced by another one.
 func (w *world) workID(forWhom Purpose) string {
 	folder, _, _ := DispatchActionOf(forWhom)
 	return fmt.Sprint(forWhom, " since ", w.team.Dispatches[folder].State.Began.UnixNano())
 }
 
-// started is a process that begins for a folder: the last moment to be wrong.
-func (b *folderBook) started(w *world, action Action) {
+// started checks a process when it starts for a folder.
+func (b *folderRecord) started(w *world, action Action) {
 	s, a := action.Session, w.team.Agents[action.Agent]
 	folder, work, _ := DispatchActionOf(s.For)
 	if other := b.begun[w.workID(s.For)]; other != "" {
-		w.t.Fatalf("%s begins for %s, as %s did before", s.ID, s.For, other)
+		w.t.Fatalf("%s begins for %s, for which %s began before", s.ID, s.For, other)
 	}
 	b.begun[w.workID(s.For)] = s.ID
 	over := w.ledger.over(w, a.Name)
@@ -43,8 +43,8 @@ func (b *folderBook) started(w *world, action Action) {
 	}
 }
 
-// check is what must hold after every event.
-func (b *folderBook) check(w *world) {
+// check checks the invariants after every event.
+func (b *folderRecord) check(w *world) {
 	if b == nil {
 		return
 	}
@@ -52,20 +52,20 @@ func (b *folderBook) check(w *world) {
 		d := b.disks[name]
 		at := slices.IndexFunc(d.lines, func(l DispatchEntry) bool { return l.End == f.Read })
 		if !f.State.Began.Equal(d.is.Began) {
-			continue // it was replaced, and not read since
+			continue // it was replaced and not read since
 		}
 		if at < 0 || string(w.encode(d.lines[at].Change.Body.Now)) != string(w.encode(f.State.Now)) || f.Path != d.path {
-			w.t.Fatalf("%s was read to byte %d, and the team has %s of %s", name, f.Read, w.encode(f.State.Now), f.Path)
+			w.t.Fatalf("%s was read to byte %d, but the team has %s of %s", name, f.Read, w.encode(f.State.Now), f.Path)
 		}
 		for key, end := range f.Ends {
 			if work, ok := dispatch.ActionOf(key); !ok || !f.State.Wanted(work) || end.Outcome == control.Withdrawn {
-				w.t.Fatalf("%s is to be told of %s, which it does not wait for: %+v", name, key, end)
+				w.t.Fatalf("a result of %[2]s is pending for %[1]s, which does not wait for it: %+[3]v", name, key, end)
 			}
 		}
 		keys := map[string]bool{}
 		for _, action := range w.team.DispatchActions(name, w.at) {
 			if keys[action.Key] || f.Gone || f.State.Host != dispatch.Fairlead || action.Folder != name {
-				w.t.Fatalf("an errand of a folder: %+v, gone %v", action, f.Gone)
+				w.t.Fatalf("an action of a folder: %+v, removed %v", action, f.Gone)
 			}
 			keys[action.Key] = true
 		}
@@ -73,23 +73,23 @@ func (b *folderBook) check(w *world) {
 			b.waits(w, f, work)
 		}
 	}
-	b.seats(w)
+	b.slots(w)
 }
 
-// waits: work that is due is done, is a pending action, or has a stated reason for waiting.
-func (b *folderBook) waits(w *world, f *Dispatch, work dispatch.Action) {
+// waits checks that due work is done, is a pending action, or has a stated reason to wait.
+func (b *folderRecord) waits(w *world, f *Dispatch, work dispatch.Action) {
 	forWhom := ForDispatch(f.Name, work.Key())
 	_, ended := f.Ends[work.Key()]
 	a := w.team.Agents[work.Agent]
 	if f.Gone || ended || w.starting || w.team.hasSessionFor(work.Agent, forWhom) || a != nil && isIn(a.Queue, forWhom) || w.team.cannotServe(work.Agent, w.at) != "" {
 		return
 	}
-	w.t.Fatalf("%s is due in %s, and %s neither has it nor waits in the queue: %+v", work.Key(), f.Name, work.Agent, a)
+	w.t.Fatalf("%s is due in %s, but %s neither works on it nor is queued: %+v", work.Key(), f.Name, work.Agent, a)
 }
 
-// seats: an agent that works for a folder is wanted there, or its session was asked to end; and no
-// request is queued for work that has ended.
-func (b *folderBook) seats(w *world) {
+// slots checks that a session that works for a folder is wanted there or was asked to end, and that
+// no request is queued for work that has ended.
+func (b *folderRecord) slots(w *world) {
 	if w.starting {
 		return
 	}
@@ -97,7 +97,7 @@ func (b *folderBook) seats(w *world) {
 		a := w.team.Agents[name]
 		if s := a.Session; s.servesDispatch() && s.Phase == session.Running && s.Ending == "" {
 			if !w.team.wanted(s) {
-				w.t.Fatalf("%s works on %s, which nobody waits for", s.ID, s.For)
+				w.t.Fatalf("%s works on %s, which is no longer wanted", s.ID, s.For)
 			}
 		}
 		for _, c := range a.Queue {
@@ -106,23 +106,24 @@ func (b *folderBook) seats(w *world) {
 					w.t.Fatalf("%s waits in the queue for %s: %s", name, c.For, why)
 				}
 				if folder, work, _ := DispatchActionOf(c.For); w.team.DispatchWaits(folder, work.Key(), w.at) == "" {
-					w.t.Fatalf("nobody says what %s waits for", c.For)
+					w.t.Fatalf("%s waits without a reason", c.For)
 				}
 			}
 		}
 	}
 }
 
-// sameFolders compares what folders are to be told with what they are when they were read back.
+// sameFolders compares the pending results for folders with those of the replayed team.
 func (w *world) sameFolders(live, again *Team) {
 	for name := range live.Dispatches {
 		if a, b := live.DispatchActions(name, w.at), again.DispatchActions(name, w.at); !reflect.DeepEqual(a, b) {
-			w.t.Fatalf("%s is to be told other things, read back:\n%+v\n%+v", name, a, b)
+			w.t.Fatalf("%s has other pending results in the replayed team:\n%+v\n%+v", name, a, b)
 		}
 	}
 }
 
-// What random orders hold is worth something where they get everywhere.
+// TestFoldersGetSomewhere checks that the random tests reach all these cases, because their
+// invariants prove nothing otherwise.
 func TestFoldersGetSomewhere(t *testing.T) {
 	sum := map[string]int{}
 	for seed := range uint64(40) {
@@ -145,7 +146,7 @@ func TestFoldersGetSomewhere(t *testing.T) {
 				sum[ch.Row+" "+ch.Trigger]++
 			}
 		}
-		for key := range w.folders.told {
+		for key := range w.folders.delivered {
 			if key != "" {
 				sum["told"]++
 			}
@@ -158,7 +159,7 @@ func TestFoldersGetSomewhere(t *testing.T) {
 		"ended ok", "ended failed", "ended lost", "ended cancelled", "ended cannot_start", "anew true, gone false", "anew false, gone true", "told",
 	} {
 		if sum[what] == 0 {
-			t.Errorf("in forty worlds nobody ever came to %q", what)
+			t.Errorf("none of forty worlds reached %q", what)
 		}
 	}
 	t.Logf("%v", sum)

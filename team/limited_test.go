@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 )
 
-// R1, R2: a rate limit is not a failure. The agent waits as long as the provider says; if it names
-// no time, longer each time. A session that succeeds ends the series.
+// R1, R2: a rate limit is not a failure. The agent waits until the provider's reset time or,
+// without one, longer each time. A session that succeeds ends the series.
 func TestProviderWaits(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -25,16 +25,16 @@ func TestProviderWaits(t *testing.T) {
 		t.Helper()
 		a := c.Agents["ada"]
 		if !a.Waits() || a.Limited.Until.Sub(a.Limited.Since) != want || a.Limited.Stated != stated {
-			t.Fatalf("it waits %v: %+v, want %v", a.Limited.Until.Sub(a.Limited.Since), a.Limited, want)
+			t.Fatalf("waits %v: %+v, want %v", a.Limited.Until.Sub(a.Limited.Since), a.Limited, want)
 		}
 		if a.Session != nil || a.Control.Failures != 0 || a.Control.State != control.Continuous {
 			t.Fatalf("it is %s after %d failures, with %+v", a.Control.State, a.Control.Failures, a.Session)
 		}
 		if why := c.ControlWaits("ada"); !strings.HasPrefix(why, "it waits in the queue behind its provider: rate limited until 2026-11-2") {
-			t.Fatalf("it waits since %q", why)
+			t.Fatalf("it waits: %q", why)
 		}
 		if at := c.Deadline(a); !at.Equal(a.Limited.Until) {
-			t.Fatalf("looked at again %v, and it waits until %v", at, a.Limited.Until)
+			t.Fatalf("the next deadline is %v, but it waits until %v", at, a.Limited.Until)
 		}
 	}
 	lifts := func() {
@@ -42,7 +42,7 @@ func TestProviderWaits(t *testing.T) {
 		c.at = c.Agents["ada"].Limited.Until
 		c.must("ada", TimerFired{})
 		if a := c.Agents["ada"]; a.Waits() || a.Session == nil {
-			t.Fatalf("the time has come, and it is %+v with %+v", a.Limited, a.Session)
+			t.Fatalf("after the wait it is %+v with %+v", a.Limited, a.Session)
 		}
 	}
 	limited(time.Time{})
@@ -50,7 +50,7 @@ func TestProviderWaits(t *testing.T) {
 	lifts()
 	limited(time.Time{})
 	waits(2*time.Minute, false)
-	c.must("ada", LimitLifted{}) // a person knows better
+	c.must("ada", LimitLifted{}) // a person lifts the limit
 	for range 6 {
 		limited(time.Time{})
 		lifts()
@@ -66,23 +66,24 @@ func TestProviderWaits(t *testing.T) {
 	limited(c.at.Add(-time.Hour)) // a time that has passed
 	waits(time.Second, true)
 	lifts()
-	limited(c.at.Add(1000 * time.Hour)) // an absurd time
+	limited(c.at.Add(1000 * time.Hour)) // an implausible time
 	waits(7*24*time.Hour, true)
 	lifts()
 	c.ends("ada", control.OK)
 	if a := c.Agents["ada"]; a.Limited.Times != 0 {
-		t.Fatalf("a session went well: %+v", a.Limited)
+		t.Fatalf("after a successful session: %+v", a.Limited)
 	}
 	id := c.starts("ada")
-	heard := c.at.Add(10 * time.Minute)
-	c.must("ada", SessionReported{Session: id, Offset: 5, RateLimit: &RateLimit{Until: heard, Why: "five hours are used up"}})
-	c.must("ada", SessionEnded{Session: id, Outcome: control.RateLimited, Why: "429"}) // said before a crash, and the end seen after it
-	if a := c.Agents["ada"]; !a.Limited.Until.Equal(heard) || a.Limited.Times != 1 {
-		t.Fatalf("%+v, want %v", a.Limited, heard)
+	until := c.at.Add(10 * time.Minute)
+	c.must("ada", SessionReported{Session: id, Offset: 5, RateLimit: &RateLimit{Until: until, Why: "five hours are used up"}})
+	c.must("ada", SessionEnded{Session: id, Outcome: control.RateLimited, Why: "429"}) // reported before a crash, and its end was seen after it
+	if a := c.Agents["ada"]; !a.Limited.Until.Equal(until) || a.Limited.Times != 1 {
+		t.Fatalf("%+v, want %v", a.Limited, until)
 	}
 }
 
-// A conversation is known by the program's own name, also where that changes, with how it was begun.
+// TestConversations checks that a conversation is known by the program's own id, also if that
+// changes, and with the conditions of its start.
 func TestConversations(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -97,15 +98,15 @@ func TestConversations(t *testing.T) {
 	}
 	c.ends("ada", control.OK)
 	if past := c.Agents["ada"].Past[0]; past.Launch != nil {
-		t.Error("a past session keeps a record that its conversation has")
+		t.Error("a past session duplicates the record of its conversation")
 	}
 	now := &LaunchRecord{Driver: "acp", Argv: []string{"opencode", "acp", "--yolo"}, Env: []string{"OTHER"}, Dir: "/work/repo", Model: "m2", Resume: "ses_2"}
 	want := []string{"model: m1 is now m2", "argument --yolo was added", "variable KEY is gone", "variable OTHER was added"}
 	if got := is.Launch.Differs(now); !slices.Equal(got, want) {
-		t.Errorf("it differs in %q", got)
+		t.Errorf("the differences are %q", got)
 	}
 	if got := is.Launch.Differs(&LaunchRecord{Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}); !slices.Equal(got, []string{"arguments are in a different order"}) {
-		t.Errorf("it differs in %q", got)
+		t.Errorf("the differences are %q", got)
 	}
 	for i := range 40 {
 		c.Agents["ada"].converses(Conversation{For: Purpose{Kind: PurposeStep, Run: "r", Step: strings.Repeat("x", i)}, At: machinetest.Noon.Add(time.Duration(i) * time.Second)})
@@ -115,8 +116,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// X10: what waits for a person no agent answers, not even its own question.
-func TestNobodyAnswersHimself(t *testing.T) {
+// X10: an agent cannot answer what waits for a person, not even its own question.
+func TestNoAgentAnswersItself(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	id := c.starts("ada")
@@ -142,6 +143,6 @@ func TestNobodyAnswersHimself(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	if past := c.Agents["ada"].Past[0]; past.Denied != 1 {
-		t.Errorf("what was denied is forgotten: %+v", past)
+		t.Errorf("the denied call was lost: %+v", past)
 	}
 }

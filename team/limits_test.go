@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team/models"
 )
 
-// SPEC X9: the team's sum stops everybody, also who had a limit of his own reached before.
+// SPEC X9: the team's limit stops all agents, also one that had reached its own limit before.
 func TestLimitOfTheTeam(t *testing.T) {
 	tired := quiet
 	tired.Limits.TokensPerDay = 10
@@ -24,7 +24,7 @@ func TestLimitOfTheTeam(t *testing.T) {
 	}
 	c.must("ada", SessionReported{Session: "ada-1", Offset: 10, Usage: Usage{OutputTokens: 10}})
 	if s := c.Agents["ada"].Session; s.Ending != "limit reached: tokens_per_day 10 (10 used) of ada" {
-		t.Errorf("ada goes on: %+v", s)
+		t.Errorf("ada continues: %+v", s)
 	}
 	if c.Agents["bob"].Session.Ending != "" {
 		t.Error("bob is ended for ada's limit")
@@ -32,7 +32,7 @@ func TestLimitOfTheTeam(t *testing.T) {
 	c.must("ada", SessionReported{Session: "ada-1", Offset: 20, Usage: Usage{CostUSD: 5.5}})
 	for _, name := range []string{"bob", "cleo"} {
 		if s := c.Agents[name].Session; s.Ending != "limit reached: cost_per_day_usd 5 (5.50 used) of the team" {
-			t.Errorf("%s goes on: %+v", name, s)
+			t.Errorf("%s continues: %+v", name, s)
 		}
 		c.ends(name, control.Failed)
 		c.says(name, control.Resting, "pause")
@@ -40,7 +40,7 @@ func TestLimitOfTheTeam(t *testing.T) {
 			t.Errorf("its file says %+v", f)
 		}
 		if past := c.Agents[name].Past[0]; past.Outcome != control.Cancelled {
-			t.Errorf("what ended by order is called %+v", past)
+			t.Errorf("a session that was ended by order has %+v", past)
 		}
 	}
 	c.at = c.at.Add(24 * time.Hour)
@@ -48,9 +48,9 @@ func TestLimitOfTheTeam(t *testing.T) {
 	c.says("bob", control.RunOnce, "run_once")
 }
 
-// SPEC X9: a limit that was lowered while Fairlead was down applies at the last check. A session
-// that was opened and not started is withdrawn, and the desired state becomes spent with the limit's
-// name.
+// SPEC X9: a limit that was lowered while Fairlead was stopped applies at the last check. A session
+// that was opened and not started is withdrawn, and the desired state becomes spent with the
+// limit's name.
 func TestLimitLoweredWhileDown(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -73,14 +73,14 @@ func TestLimitLoweredWhileDown(t *testing.T) {
 	}
 }
 
-// SPEC X9: the wall-clock of a session, the shorter of the agent's and the team's.
+// SPEC X9: the limit of a session's duration: the shorter of the agent's and the team's.
 func TestLimitOfTheSession(t *testing.T) {
 	slow := quiet
 	slow.Limits.Session = time.Hour
 	c := newCrew(t, Limits{Session: 10 * time.Minute}, map[string]Settings{"ada": slow, "bob": quiet})
 	c.wants("ada", "continuous")
 	if at := c.Deadline(c.Agents["ada"]); !at.IsZero() {
-		t.Errorf("the clock of a session runs before its process does: %s", at)
+		t.Errorf("the time limit runs before the process was started: %s", at)
 	}
 	c.starts("ada")
 	deadline := c.Deadline(c.Agents["ada"])
@@ -88,12 +88,12 @@ func TestLimitOfTheSession(t *testing.T) {
 		t.Fatalf("the deadline is %s, want %s", deadline, want)
 	}
 	if changes := c.must("ada", TimerFired{}); len(changes) != 0 {
-		t.Errorf("an early timer says %+v", changes)
+		t.Errorf("an early timer causes %+v", changes)
 	}
 	c.at = deadline
 	c.must("ada", TimerFired{})
 	if s := c.Agents["ada"].Session; s.Ending != "limit reached: session 10m0s" || s.Now {
-		t.Errorf("it goes on: %+v", s)
+		t.Errorf("it continues: %+v", s)
 	}
 	want := []Action{{Key: "end/ada-1/false", Do: EndSession, Agent: "ada", Session: *c.Agents["ada"].Session}}
 	if diff := cmp.Diff(want, slices.Collect(c.Actions(c.Agents["ada"]))[:1]); diff != "" {
@@ -103,7 +103,7 @@ func TestLimitOfTheSession(t *testing.T) {
 	c.says("ada", control.Resting, "pause")
 }
 
-// Reports are counted once (X9), and what no agent can have used is not counted at all.
+// X9: reports are counted once, and an impossible amount is not counted.
 func TestUsageIsCountedOnce(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -122,7 +122,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	if c.Agents["ada"].Usage != want || c.Usage != want {
 		t.Errorf("counted are %+v and %+v, want %+v", c.Agents["ada"].Usage, c.Usage, want)
 	}
-	wantModels := []models.Use{{Day: "2026-11-20", Model: "opus", InputTokens: 5, CostUSD: 0.5}} // no more than the report itself
+	wantModels := []models.Use{{Day: "2026-11-20", Model: "opus", InputTokens: 5, CostUSD: 0.5}} // not more than the report itself
 	if a := c.Agents["ada"]; !slices.Equal(a.Models, wantModels) || a.Session.Context != 40 {
 		t.Errorf("by model %+v, context %d", a.Models, a.Session.Context)
 	}
@@ -130,15 +130,15 @@ func TestUsageIsCountedOnce(t *testing.T) {
 		c.must("ada", SessionReported{Session: id, Offset: 20 + offset, Usage: Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}})
 	}
 	if u := c.Usage; u.InputTokens < 0 || math.IsInf(u.CostUSD, 0) {
-		t.Errorf("the sum ran over: %+v", u)
+		t.Errorf("the sum overflowed: %+v", u)
 	}
 	if _, err := json.Marshal(c.Team); err != nil {
 		t.Error(err)
 	}
 }
 
-// After a daily limit, a foreign loop's program stays down until the next day, without a timer that
-// fires repeatedly.
+// TestProgramWaitsForTheNextDay checks that after a daily limit the program of a foreign loop stays
+// stopped until the next day, without a timer that fires repeatedly.
 func TestProgramWaitsForTheNextDay(t *testing.T) {
 	program := quiet
 	program.Policy.Foreign, program.Policy.Program = true, true

@@ -13,8 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/team/models"
 )
 
-// A thousand teams of four, two hundred things that happen to each, and after every one of
-// them what must hold (X1, X8, X9, J1). To see one again: -run 'RandomOrders/seed=7$'
+// TestRandomOrders applies two hundred random events to each of a thousand teams of four agents,
+// and checks the invariants after each one (X1, X8, X9, J1). To repeat a run: -run
+// 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](200, 400, 4000)
 	switch {
@@ -25,7 +26,7 @@ func TestRandomOrders(t *testing.T) {
 	}
 	for seed := range seeds + 1 {
 		if seed == seeds {
-			seed = 507805 // a channel under a hold moved at a timer that was not due
+			seed = 507805 // this seed found a timer that was not due and changed a held channel
 		}
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			w := newWorld(t, seed)
@@ -35,14 +36,15 @@ func TestRandomOrders(t *testing.T) {
 					w.keepSnapshot()
 				}
 			}
-			w.snapshot = nil // the whole journal has to tell the same story
+			w.snapshot = nil // the whole journal must give the same team
 			w.crash()
 			w.settle()
 		})
 	}
 }
 
-// FuzzOrders finds orders that no seed has: a byte says what happens, the next one how.
+// FuzzOrders applies events that the fuzzer chooses: one byte for the kind, the next for its
+// details.
 func FuzzOrders(f *testing.F) {
 	f.Add([]byte("\x00\x01\x0b\x02\x0c\x00\x0d\x03\x10\x00"))
 	f.Add([]byte("\x07\x00\x00\x05\x08\x00\x0b\x01\x11\x02\x12\x00"))
@@ -68,7 +70,7 @@ var (
 	anyEnd    = []control.Outcome{control.OK, control.OK, control.OK, control.Failed, control.Failed, control.Lost, control.RateLimited}
 )
 
-// happen lets one thing happen.
+// happen applies one random event.
 func (w *world) happen(what byte, how uint64) {
 	w.at = w.at.Add(time.Duration(how>>32%4000) * time.Millisecond)
 	name := from(everybody, how)
@@ -122,7 +124,7 @@ func (w *world) happen(what byte, how uint64) {
 	}
 }
 
-// edit writes an agent's file as another Mission Control, or a careless tool, would.
+// edit writes an agent's file as another Mission Control, or a careless tool, does.
 func (w *world) edit(name string, how uint64) {
 	a := w.team.Agents[name]
 	if a.Removed {
@@ -147,14 +149,13 @@ func (w *world) edit(name string, how uint64) {
 		w.later("look at "+name, func() { w.look(name) })
 		return
 	}
-	if how>>20%8 == 0 { // found in a file that a write of Fairlead had replaced
+	if how>>20%8 == 0 { // found in a file that a write of Fairlead replaced
 		in.Swapped, in.Stamp = true, w.at.Add(-time.Duration(how>>24%5000)*time.Millisecond)
 	}
 	w.say(name, in)
 }
 
-// report is an agent that reports its usage; sometimes it reports twice, and sometimes an impossible
-// amount (X9).
+// report reports an agent's usage, sometimes twice, and sometimes an impossible amount (X9).
 func (w *world) report(how uint64) {
 	ids := w.alive()
 	if len(ids) == 0 {
@@ -185,7 +186,7 @@ func (w *world) report(how uint64) {
 	w.of(p.agent, p.run, what)
 }
 
-// stray is news about a session that is over, or never was: it must move nothing.
+// stray applies input of a session that has ended or never existed. It must have no effect.
 func (w *world) stray(name string, how uint64) {
 	a := w.team.Agents[name]
 	id := sessionID(name, a.Opened+1)
@@ -201,15 +202,15 @@ func (w *world) stray(name string, how uint64) {
 		SessionEnded{Session: id, Outcome: control.OK},
 	} {
 		if err := w.tell(name, what); err == nil {
-			w.t.Fatalf("%T about %s was taken, and it is over", what, id)
+			w.t.Fatalf("%T of %s was accepted although it has ended", what, id)
 		}
 	}
 	if len(w.journal) != lines {
-		w.t.Fatalf("news about %s, which is over, moved something", id)
+		w.t.Fatalf("input of %s, which has ended, had an effect", id)
 	}
 }
 
-// timer lets the clock reach an agent's deadline, or fires one that is not due.
+// timer advances the clock to an agent's deadline, or fires one that is not due.
 func (w *world) timer(name string, due bool) {
 	a := w.team.Agents[name]
 	at := w.team.Deadline(a)
@@ -219,19 +220,19 @@ func (w *world) timer(name string, due bool) {
 	lines := len(w.journal)
 	w.say(name, TimerFired{})
 	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
-		w.t.Fatalf("a timer of %s that is not due (%s) moved something", name, at)
+		w.t.Fatalf("a timer of %s that is not due (%s) had an effect", name, at)
 	}
 	past := func() (time.Time, bool) {
 		next := w.team.Deadline(w.team.Agents[name])
 		return next, !next.IsZero() && !next.After(w.at)
 	}
-	for range 1 + len(a.Extra) { // the time of a step was up: what else is due is due at the next timer
+	for range 1 + len(a.Extra) { // a step may have timed out: other deadlines follow with the next timer
 		if _, more := past(); more {
 			w.say(name, TimerFired{})
 		}
 	}
 	if next, still := past(); still {
-		w.t.Fatalf("%s: the deadline %s stays in the past for ever", name, next)
+		w.t.Fatalf("%s: the deadline %s in the past does not end", name, next)
 	}
 }
 
@@ -262,10 +263,10 @@ func (w *world) reconfigure(how uint64) {
 	inChannels(&w.conf)
 }
 
-// settle removes all obstacles and lets the world come to rest: nothing may stay undone, and every
-// desired state must be answered. There are no dead ends.
+// settle removes all obstacles and lets the world become idle. All work must be done, and every
+// desired state must be reached.
 func (w *world) settle() {
-	w.at = w.at.Add(48 * time.Hour) // the limits of the day are those of another day
+	w.at = w.at.Add(48 * time.Hour) // on another day the daily limits are unused
 	w.rnd = rand.New(rand.NewPCG(1, 1))
 	w.crash()
 	w.say("", ReleaseAsked{})
@@ -292,21 +293,21 @@ func (w *world) settle() {
 			return
 		}
 	}
-	w.t.Fatalf("it does not come to rest: %s", w.settled())
+	w.t.Fatalf("the team does not become idle: %s", w.settled())
 }
 
-// workOff does everything that is pending, and whatever follows. If that never ends, two rules
-// trigger each other.
+// workOff does all pending actions and what follows. If that never ends, two rules trigger each
+// other.
 func (w *world) workOff() {
 	for range 2000 {
 		if !w.work() {
 			return
 		}
 	}
-	w.t.Fatalf("there is always something to be done: %s", w.flight[0].name)
+	w.t.Fatalf("the actions do not end: %s", w.flight[0].name)
 }
 
-// settled says what is not as it is wanted, with nothing in the way.
+// settled returns what is not as desired although nothing prevents it.
 func (w *world) settled() string {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
@@ -314,25 +315,25 @@ func (w *world) settled() string {
 		switch {
 		case a.Removed:
 			if open := a.Sessions(); len(open) > 0 {
-				return fmt.Sprintf("%s is removed, and %s is open", name, open[0].ID)
+				return fmt.Sprintf("%s is removed, but %s is open", name, open[0].ID)
 			}
 		case c.State == control.Foreign:
 			if d := w.disks[name]; c.Desired.N > 0 && (d.file.Desired != w.team.File(a).Desired || (c.Current() != d.file.Current)) {
-				return fmt.Sprintf("%s: the file says %s, %s, and the team %s, %s", name, d.file.Desired, d.file.Current, c.Desired.State, c.Current())
+				return fmt.Sprintf("%s: the file says %s, %s, but the team %s, %s", name, d.file.Desired, d.file.Current, c.Desired.State, c.Current())
 			}
 			if a.Settings.Policy.Program && !c.Running {
 				return name + ": its program does not run"
 			}
 		case a.Settings.Policy.Foreign:
-			return name + " is not foreign, and configured to be"
+			return name + " is not foreign although configured so"
 		case c.Desired.State == control.WordContinuous:
 			if c.State != control.Continuous && c.State != control.BackingOff {
-				return fmt.Sprintf("%s is %s, and continuous is wanted", name, c.State)
+				return fmt.Sprintf("%s is %s, but the desired state is continuous", name, c.State)
 			}
 		case c.State != control.Resting:
-			return fmt.Sprintf("%s is %s, and wanted is %s", name, c.State, c.Desired.State)
+			return fmt.Sprintf("%s is %s, but the desired state is %s", name, c.State, c.Desired.State)
 		case c.Desired.State == control.WordRunOnce || c.Desired.State == control.WordRunCleanup:
-			return fmt.Sprintf("%s rests, and %s is still owed", name, c.Desired.State)
+			return fmt.Sprintf("%s is idle, but %s is still due", name, c.Desired.State)
 		}
 	}
 	if channels := w.channelsSettled(); channels != "" {
@@ -344,7 +345,7 @@ func (w *world) settled() string {
 	return w.runsSettled()
 }
 
-// lostInstead turns half of the rate limits into lost conversations; the other draws stay as they are.
+// lostInstead turns half of the rate limits into lost conversations, without another random number.
 func lostInstead(outcome control.Outcome, how uint64) control.Outcome {
 	if outcome == control.RateLimited && how%2 == 0 {
 		return control.Anew

@@ -13,15 +13,15 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// uses has the session of a step report what it cost.
+// uses makes the session of a step report its cost.
 func (c *crewWorld) uses(run, step string, usd float64) {
 	c.t.Helper()
 	s := c.sit(run, step)
 	c.tells(run, step, SessionReported{Session: s.ID, Offset: s.Offset + 1, Usage: Usage{CostUSD: usd}})
 }
 
-// SPEC X9: a limit of an agent or of the team fails the steps at work, with its name, and the
-// next ones before their process begins; control's session is none of theirs.
+// SPEC X9: a limit of an agent or of the team fails the running steps with its name, and the next
+// ones before their process begins. Control's session is not affected.
 func TestLimitsFailSteps(t *testing.T) {
 	c := newCrew(t, Limits{CostPerDayUSD: 5}, two())
 	c.runs("r", RunSettings{}, "one ada", "two !", "three ada needs one")
@@ -40,7 +40,7 @@ func TestLimitsFailSteps(t *testing.T) {
 		c.does("r", step, nil, control.Failed)
 	}
 	if s := c.Agents["bob"].Session; s.Ending != limit {
-		t.Errorf("bob goes on: %+v", s)
+		t.Errorf("bob continues: %+v", s)
 	}
 	c.runs("q", RunSettings{}, "one ada")
 	c.steps("q", "one:FAILED")
@@ -55,8 +55,8 @@ func TestLimitsFailSteps(t *testing.T) {
 	}
 }
 
-// SPEC, corrections: the limit counts all runs of the repository on that local day, archived ones too. With fail,
-// a step at work finishes and stays finished, and those after it fail.
+// SPEC, corrections: the limit counts all runs of the repository on that local day, also archived
+// ones. With fail, a running step finishes and keeps its result, and the steps after it fail.
 func TestLimitOfAllRuns(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.Zone = time.FixedZone("", 14*60*60)
@@ -78,14 +78,14 @@ func TestLimitOfAllRuns(t *testing.T) {
 	if why, want := c.Runs["r"].Steps[1].LastError, "limit reached: cost_per_day_usd 4 (4.00 used) of run r, by all runs of the repository"; why != want {
 		t.Errorf("two failed: %q", why)
 	}
-	c.at = time.Date(c.at.Year(), c.at.Month(), c.at.Day()+1, 9, 59, 0, 0, time.UTC) // before midnight there
+	c.at = time.Date(c.at.Year(), c.at.Month(), c.at.Day()+1, 9, 59, 0, 0, time.UTC) // before midnight in that time zone
 	if c.RunOver("r", c.at) == "" || c.RunOver("r", c.at.Add(time.Minute)) != "" {
-		t.Error("the day of the limit is not the local one")
+		t.Error("the limit does not use the local day")
 	}
 }
 
-// SPEC --cost-limit-action pause: what is at work finishes, nothing more begins until the next
-// day; a person may let it go on before that, for today.
+// SPEC --cost-limit-action pause: running steps finish, and no step begins until the next day. A
+// person may continue the run earlier, for that day.
 func TestLimitsPauseRuns(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	settings := RunSettings{CostPerDayUSD: 2, AtLimit: LimitPauses}
@@ -100,15 +100,15 @@ func TestLimitsPauseRuns(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:PENDING three:PENDING")
 	midnight := machinetest.Noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	if at := c.DeadlineRun("r"); !at.Equal(midnight) {
-		t.Errorf("it wakes at %s", at)
+		t.Errorf("the next deadline is %s", at)
 	}
 	if changes := c.ofRun("r", TimerFired{}); len(changes) != 0 {
-		t.Errorf("an early timer says %s", rows(changes))
+		t.Errorf("an early timer causes %s", rows(changes))
 	}
 	c.ofRun("r", workflow.ReleaseAsked{By: "ann"})
 	c.steps("r", "one:COMPLETED two:RUNNING three:PENDING")
 	if c.RunOver("r", c.at) != "" || c.RunOver("r", midnight) != "" {
-		t.Error("what was waived counts")
+		t.Error("the waived cost counts")
 	}
 	c.at = midnight
 	c.stepStarts("r", "two")
@@ -125,8 +125,8 @@ func TestLimitsPauseRuns(t *testing.T) {
 	}
 }
 
-// A run that is paused for a limit that is used up on the next day too is looked at again on
-// the day after, and not without end.
+// TestLimitOfTheNextDay checks that a run that is paused for a limit that is used up on the next
+// day, too, is checked again on the day after, and not repeatedly before.
 func TestLimitOfTheNextDay(t *testing.T) {
 	c := newCrew(t, Limits{CostPerDayUSD: 2}, two())
 	c.runs("r", RunSettings{AtLimit: LimitPauses}, "one !", "two bob needs one")
@@ -134,7 +134,7 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	c.uses("r", "one", 3)
 	c.does("r", "one", good, control.OK)
 	c.runs("q", RunSettings{AtLimit: LimitWarns}, "one !")
-	c.steps("q", "one:FAILED") // a warning is for the run's own limit alone
+	c.steps("q", "one:FAILED") // a warning applies only to the run's own limit
 	c.does("q", "one", nil, control.Withdrawn)
 	tomorrow := machinetest.Noon.Truncate(24 * time.Hour).Add(24 * time.Hour)
 	c.at = tomorrow.Add(-2 * time.Second)
@@ -144,12 +144,12 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	s := c.starts("bob")
 	c.must("bob", SessionReported{Session: s, Offset: 1, Usage: Usage{CostUSD: 3}})
 	if changes := c.ofRun("r", TimerFired{}); len(changes) != 1 || changes[0].Trigger != "still_limited" {
-		t.Errorf("over the limit again, it says %s", rows(changes))
+		t.Errorf("over the limit again: %s", rows(changes))
 	}
 	if at := c.DeadlineRun("r"); !at.Equal(tomorrow.Add(24 * time.Hour)) {
-		t.Errorf("it wakes at %s", at)
+		t.Errorf("the next deadline is %s", at)
 	}
-	c.must("", Configured{Agents: two()}) // and where the limit is raised, at once
+	c.must("", Configured{Agents: two()}) // at once if the limit is raised
 	if c.Runs["r"].Stage != workflow.Driven {
 		t.Errorf("it is %s", c.Runs["r"].Stage)
 	}
@@ -157,9 +157,10 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING")
 }
 
-// If control reaches a limit while it is queued, the limit applies to control only: its desired
-// state becomes spent. The step that has the slot finishes, and its run only pauses.
-func TestLimitInLine(t *testing.T) {
+// TestLimitInTheQueue checks that a limit that control reaches while it is queued applies to
+// control only: its desired state becomes spent. The step that has the slot finishes, and its run
+// only pauses.
+func TestLimitInTheQueue(t *testing.T) {
 	tired := quiet
 	tired.Limits.CostPerDayUSD = 2
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": tired, "bob": quiet})
@@ -169,13 +170,13 @@ func TestLimitInLine(t *testing.T) {
 	c.uses("r", "one", 3)
 	c.says("ada", control.Resting, "pause")
 	if s := c.sit("r", "one"); s.Ending != "" || len(c.Agents["ada"].Queue) != 0 || c.Runs["r"].Stage != workflow.Paused {
-		t.Errorf("the step is %+v, the line %+v, the run %s", s, c.Agents["ada"].Queue, c.Runs["r"].Stage)
+		t.Errorf("the step is %+v, the queue %+v, the run %s", s, c.Agents["ada"].Queue, c.Runs["r"].Stage)
 	}
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:PENDING")
 }
 
-// A warning goes on; its text is for the log.
+// TestLimitWarns checks that the action warn continues and logs its text.
 func TestLimitWarns(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{CostPerDayUSD: 2, AtLimit: LimitWarns}, "one ada", "two ada needs one")
@@ -184,11 +185,11 @@ func TestLimitWarns(t *testing.T) {
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:RUNNING")
 	if over := c.RunOver("r", c.at); over != "cost_per_day_usd 2 (3.00 used) of run r, by all runs of the repository" {
-		t.Errorf("it warns of %q", over)
+		t.Errorf("the warning is %q", over)
 	}
 }
 
-// SPEC X5: a run that is over leaves the value, keeps its name, and comes back as it was.
+// SPEC X5: a run that has ended can be archived, keeps its name, and can be restored unchanged.
 func TestArchive(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	settings := RunSettings{AtLimit: LimitPauses, CostPerDayUSD: 9}
@@ -224,11 +225,11 @@ func TestArchive(t *testing.T) {
 	refused(RunRecalled{Run: before}, "X5", "not archived")
 	c.ofRun("r", workflow.ResumeAsked{By: "ann"})
 	if s := c.sit("r", "one"); s.Lease != 2 {
-		t.Errorf("its leases begin anew: %+v", s)
+		t.Errorf("its leases restart: %+v", s)
 	}
 }
 
-// SPEC X4 for runs: who is not known, and what cannot be.
+// SPEC X4: the refusals of runs.
 func TestRunRefusals(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	_, err := c.event(Event{Run: "r", What: workflow.CancelAsked{}})
@@ -257,7 +258,7 @@ func TestRunRefusals(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%T is no bug", what)
+					t.Errorf("%T does not count as a bug", what)
 				}
 			}()
 			_, _ = c.Decide(Event{Run: "r", What: what})

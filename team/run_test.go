@@ -11,7 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// plan makes a plan of lines: "build ada", "test ada needs build", "pack ! needs test" (a command).
+// plan creates a plan from lines: "build ada", "test ada needs build", "pack ! needs test" (a
+// command).
 func plan(lines ...string) workflow.Plan {
 	p := workflow.Plan{Name: "story"}
 	for _, line := range lines {
@@ -54,7 +55,7 @@ func (c *crewWorld) ofRun(id string, what any) []Change {
 	return changes
 }
 
-// sit gives the session of a step, which must have one.
+// sit returns the session of a step, which must have one.
 func (c *crewWorld) sit(run, step string) Session {
 	c.t.Helper()
 	_, s, ok := c.SessionOf(run, step)
@@ -64,7 +65,7 @@ func (c *crewWorld) sit(run, step string) Session {
 	return s
 }
 
-// tells says what happened to a step's session, on the way that it has.
+// tells applies what happened to a step's session.
 func (c *crewWorld) tells(run, step string, what any) []Change {
 	c.t.Helper()
 	agent, _, _ := c.SessionOf(run, step)
@@ -116,9 +117,9 @@ func rows(changes []Change) string {
 
 var good = &workflow.Report{}
 
-// SPEC W2 and J1 are one batch, and so are the end of one step and the beginning of the next: a step
-// costs two appends, whichever agent works.
-func TestStepsTakeSeats(t *testing.T) {
+// SPEC W2, J1: the end of one step and the start of the next with its session are one batch. A step
+// costs two appends, also if the agent changes.
+func TestStepsTakeSlots(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "build ada", "test bob needs build", "pack ! needs test")
 	if s := c.sit("r", "build"); s.ID != "ada-1" || s.For != ForStep("r", "build") || s.Lease != 1 || s.Kind != control.Work {
@@ -139,18 +140,18 @@ session/bob J1 none>opened`
 		t.Errorf("the session of a command is %+v", s)
 	}
 	if actions := c.RunActions("r", c.at); len(actions) != 1 || actions[0].Key != "start/pack@r-1" || actions[0].Do != StartSession {
-		t.Errorf("the errands are %+v", actions)
+		t.Errorf("the actions are %+v", actions)
 	}
 	if ok, why := c.MayStartRun("r", "pack@r-1", c.at); !ok {
 		t.Errorf("it may not start: %s", why)
 	}
 	if c.Idle() {
-		t.Error("idle, with a session on the bench")
+		t.Error("idle, with a session in the worker pool")
 	}
 	c.stepStarts("r", "pack")
 	c.tells("r", "pack", SessionReported{Session: "pack@r-1", Offset: 7, Usage: Usage{CostUSD: 2}})
 	if c.Usage.CostUSD != 2 || c.Notes["r"].Usage.CostUSD != 2 || c.Pool.Sessions["r/pack"].Offset != 7 {
-		t.Errorf("what it used is %+v and %+v", c.Usage, c.Notes)
+		t.Errorf("its usage is %+v and %+v", c.Usage, c.Notes)
 	}
 	c.does("r", "pack", good, control.OK)
 	if c.Runs["r"].Status() != workflow.IsCompleted || !c.Idle() || c.Pool.Sessions != nil {
@@ -161,8 +162,8 @@ session/bob J1 none>opened`
 	}
 }
 
-// SPEC J1: control and steps take turns on one seat, in the order in which they came.
-func TestTheLine(t *testing.T) {
+// SPEC J1: control and steps take turns in one slot, in the order of their requests.
+func TestTheQueue(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	c.starts("ada")
@@ -173,23 +174,23 @@ func TestTheLine(t *testing.T) {
 	}
 	c.ends("ada", control.OK)
 	c.steps("r", "one:RUNNING two:PENDING")
-	c.says("ada", control.Continuous, "continuous") // obeyed, and in line again
+	c.says("ada", control.Continuous, "continuous") // done, and queued again
 	if got, want := c.ControlWaits("ada"), "it waits in the queue behind run/r/one (ada-2), run/r/two"; got != want {
 		t.Errorf("control waits: %q, want %q", got, want)
 	}
 	if c.ControlWaits("bob") != "" || c.StepWaits("r", "one") != "" {
-		t.Error("who does not stand in line waits for somebody")
+		t.Error("a step that is not queued waits for another one")
 	}
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED two:RUNNING")
 	c.does("r", "two", good, control.OK)
 	if s := c.Agents["ada"].Session; s == nil || s.For != ForControl || s.ID != "ada-4" || c.Agents["ada"].Queue != nil {
-		t.Errorf("then the seat is %+v", s)
+		t.Errorf("then the slot has %+v", s)
 	}
 }
 
-// SPEC J2: a pause reaches control alone, in its session and in the line; a step runs on, and
-// another one begins.
+// SPEC J2: a pause applies to control only, in its session and in the queue. A running step
+// continues, and another one begins.
 func TestPauseLeavesSteps(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two ada needs one")
@@ -210,8 +211,8 @@ func TestPauseLeavesSteps(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING")
 }
 
-// SPEC X8: nothing begins while the team is held, neither a step nor a queued request, and
-// a claim keeps its place; the release gives the seats.
+// SPEC X8: during a hold neither a step nor a queued request begins, and a request keeps its place.
+// The release assigns the slots.
 func TestHoldAndSteps(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two ada", "three bob needs one")
@@ -219,7 +220,7 @@ func TestHoldAndSteps(t *testing.T) {
 	c.must("", HoldAsked{})
 	c.says("ada", control.Resting, "run_once")
 	if queue := c.Agents["ada"].Queue; len(queue) != 1 || queue[0].For != ForStep("r", "two") {
-		t.Errorf("the line is %+v", queue)
+		t.Errorf("the queue is %+v", queue)
 	}
 	if ok, why := c.MayStart("ada", "ada-1", c.at); ok || why != "the team is held" {
 		t.Errorf("a step may start: %v %q", ok, why)
@@ -230,7 +231,7 @@ func TestHoldAndSteps(t *testing.T) {
 		t.Errorf("one waits: %q, want %q", got, want)
 	}
 	if p := c.Runs["r"].Steps[0]; p.Attempts != 0 {
-		t.Errorf("what never began cost an attempt: %+v", p.Value)
+		t.Errorf("a step that never began lost an attempt: %+v", p.Value)
 	}
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})
 	if queue := c.Agents["ada"].Queue; len(queue) != 0 {
@@ -245,7 +246,8 @@ func TestHoldAndSteps(t *testing.T) {
 	c.steps("r", "one:RUNNING two:PENDING three:PENDING")
 }
 
-// A step that is sent back while it works is ended, and begins again only when it has gone (W6).
+// W6: a step that is sent back while it runs is ended, and begins again only when its process has
+// ended.
 func TestSentBack(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "build ada", "docs ! needs build", "check bob needs build back build")
@@ -254,10 +256,10 @@ func TestSentBack(t *testing.T) {
 	changes := c.does("r", "check", &workflow.Report{GateFailed: true, Why: "red"}, control.OK)
 	c.steps("r", "build:RUNNING docs:PENDING check:PENDING")
 	if s := c.sit("r", "docs"); s.Ending != "sent back: check failed its gate" || s.Now {
-		t.Errorf("docs goes on: %+v", s)
+		t.Errorf("docs continues: %+v", s)
 	}
 	if actions := c.RunActions("r", c.at); len(actions) != 1 || actions[0].Do != EndSession || actions[0].Key != "end/docs@r-1/false" {
-		t.Errorf("the errands are %+v", actions)
+		t.Errorf("the actions are %+v", actions)
 	}
 	var lines []Transition
 	for _, ch := range changes {
@@ -282,8 +284,8 @@ func TestSentBack(t *testing.T) {
 	}
 }
 
-// SPEC W13: a lost process costs no attempt, a report that is there is read first; and an end
-// that was not ordered is a failure that says why.
+// SPEC W13: a lost process costs no attempt. An existing report is read first. An unexpected end is
+// a failure with a reason.
 func TestHowAStepEnds(t *testing.T) {
 	for _, end := range []struct {
 		how    control.Outcome
@@ -300,7 +302,7 @@ func TestHowAStepEnds(t *testing.T) {
 		{control.Failed, nil, `no "status"`, workflow.Running, 2, `report refused: no "status"; the process ended: so`},
 		{control.CannotStart, nil, "", workflow.Running, 2, "it cannot start: so"},
 		{control.OK, &workflow.Report{Failed: true, Why: "red"}, "", workflow.Running, 2, "red"},
-		{control.Withdrawn, nil, "", workflow.Running, 1, ""}, // nothing is in the way: it begins again
+		{control.Withdrawn, nil, "", workflow.Running, 1, ""}, // nothing prevents it, so it begins again
 	} {
 		for _, who := range []string{"ada", "!"} {
 			c := newCrew(t, Limits{}, two())
@@ -320,8 +322,8 @@ func TestHowAStepEnds(t *testing.T) {
 	}
 }
 
-// A report that is read while the process lives ends the step, and then the process; that is
-// no cancelled session.
+// TestReportWhileItRuns checks that a report that is read while the process runs ends the step and
+// then the process, and that the session does not count as cancelled.
 func TestReportWhileItRuns(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two ada needs one")
@@ -329,7 +331,7 @@ func TestReportWhileItRuns(t *testing.T) {
 	c.ofRun("r", workflow.ReportRead{Lease: workflow.Lease{Step: "one", N: 1}})
 	c.steps("r", "one:COMPLETED two:PENDING")
 	if s := c.sit("r", "one"); s.Ending != "its report was read" || s.Now {
-		t.Errorf("its process goes on: %+v", s)
+		t.Errorf("its process continues: %+v", s)
 	}
 	if got, want := c.StepWaits("r", "two"), "it waits in the queue behind run/r/one (ada-1)"; got != want {
 		t.Errorf("two waits: %q, want %q", got, want)
@@ -337,18 +339,18 @@ func TestReportWhileItRuns(t *testing.T) {
 	c.does("r", "one", nil, control.Failed)
 	c.steps("r", "one:COMPLETED two:RUNNING")
 	if past := c.Agents["ada"].Past[0]; past.Outcome != control.OK || past.Why != "its report was read" {
-		t.Errorf("in the past it is %+v", past)
+		t.Errorf("among the past sessions it is %+v", past)
 	}
 }
 
-// SPEC W9: who works with what people have answered begins in the batch of the answer where
-// there is a place, and else in line.
-func TestAnswersTakeSeats(t *testing.T) {
+// SPEC W9: a step that works with people's answer begins in the batch of the answer if a place is
+// free; otherwise it is queued.
+func TestAnswersTakeSlots(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada ask before", "two ada ask before", "three bob ask after")
 	c.steps("r", "one:WAITING_ON_HUMAN two:WAITING_ON_HUMAN three:RUNNING")
 	if actions := c.RunActions("r", c.at); len(actions) != 2 || actions[0].Do != AskThem {
-		t.Errorf("the errands are %+v", actions)
+		t.Errorf("the actions are %+v", actions)
 	}
 	changes := c.ofRun("r", workflow.AnswerRead{Lease: workflow.Lease{Step: "one", N: 1}, By: "ann"})
 	if len(changes) != 2 || changes[1].Entity != "session/ada" {
@@ -364,8 +366,9 @@ func TestAnswersTakeSeats(t *testing.T) {
 	c.steps("r", "one:COMPLETED two:RUNNING three:COMPLETED")
 }
 
-// The worker pool has a fixed number of places for all runs together, first come, first served.
-func TestTheBench(t *testing.T) {
+// TestWorkerPool checks that the worker pool has a fixed number of places for all runs together, in
+// the order of the requests.
+func TestWorkerPool(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.must("", Configured{Agents: two(), Places: 4})
 	c.runs("r", RunSettings{Wrapped: true}, "one ada", "two ada", "three bob", "four bob")
@@ -378,15 +381,16 @@ func TestTheBench(t *testing.T) {
 	c.does("r", "two", nil, control.Failed)
 	c.steps("q", "one:RUNNING")
 	if len(c.Pool.Queue) != 0 {
-		t.Errorf("the line is %+v", c.Pool.Queue)
+		t.Errorf("the queue is %+v", c.Pool.Queue)
 	}
 	if p := c.Runs["r"].Steps[1]; p.State != workflow.Failed || p.LastError != "cancelled by ann" || p.Proc != 0 {
-		t.Errorf("what was cancelled is %+v", p.Value)
+		t.Errorf("the cancelled step is %+v", p.Value)
 	}
 }
 
-// Of steps in the worker pool with one name in OneAtATime one has a place at a time, in the order in which they asked. The
-// others take no place while they wait, so steps with another name or without one go on.
+// TestOneAtATime checks that of the steps in the worker pool with one name in OneAtATime only one
+// has a place, in the order of their requests. The others use no place while they wait, so steps
+// with another name or without one continue.
 func TestOneAtATime(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.must("", Configured{Agents: two(), Places: 4})
@@ -422,7 +426,7 @@ func TestMorePlacesForARunThatAsks(t *testing.T) {
 	c.steps("r", "one:RUNNING two:RUNNING three:RUNNING four:RUNNING five:PENDING")
 }
 
-// SPEC C14: a daemon that stops now ends what steps have begun; that is no failure of theirs.
+// SPEC C14: a daemon that stops at once ends the running steps. That is not a failure of theirs.
 func TestStopAndSteps(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada", "two !", "three ada")
@@ -430,7 +434,7 @@ func TestStopAndSteps(t *testing.T) {
 	c.stepStarts("r", "two")
 	c.must("", StopAsked{})
 	if c.sit("r", "one").Ending != "" || c.sit("r", "two").Ending != "" {
-		t.Error("what is under way does not finish")
+		t.Error("running steps do not finish")
 	}
 	c.must("", StopAsked{Now: true})
 	for _, step := range []string{"one", "two"} {
@@ -441,21 +445,21 @@ func TestStopAndSteps(t *testing.T) {
 	}
 	c.steps("r", "one:PENDING two:PENDING three:PENDING")
 	if p := c.Runs["r"].Steps[0]; p.Attempts != 0 || p.LastError != "the runner died: fairlead was asked to stop" {
-		t.Errorf("it cost an attempt: %+v", p.Value)
+		t.Errorf("it lost an attempt: %+v", p.Value)
 	}
 	if !c.Idle() {
 		t.Error("not idle")
 	}
 	c.must("", DaemonStarted{})
-	c.steps("r", "one:PENDING two:RUNNING three:RUNNING") // who stood in line comes first
+	c.steps("r", "one:PENDING two:RUNNING three:RUNNING") // the queued request comes first
 }
 
-// Timers: a step's own timeout, a retry, and the time that the team gives a session (X9).
+// X9: the timers of a step's own timeout, of a retry, and of the team's limit for a session.
 func TestRunTimers(t *testing.T) {
 	c := newCrew(t, Limits{Session: time.Minute}, two())
 	c.runs("r", RunSettings{}, "one ada", "two !")
 	if at := c.DeadlineRun("r"); !at.IsZero() {
-		t.Errorf("the clock runs before the process does: %s", at)
+		t.Errorf("the time limit runs before the process was started: %s", at)
 	}
 	c.stepStarts("r", "one")
 	c.stepStarts("r", "two")

@@ -7,8 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// SPEC X8: the hold stops everything from starting, survives a restart, and lets what is
-// under way finish; what was opened and not started is withdrawn.
+// SPEC X8: the hold prevents all starts, survives a restart, and lets running sessions finish. A
+// session that was opened and not started is withdrawn.
 func TestHold(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -22,7 +22,7 @@ func TestHold(t *testing.T) {
 	c.says("bob", control.Resting, "run_once")
 	c.says("ada", control.Continuous, "continuous")
 	if changes := c.must("", HoldAsked{}); len(changes) != 0 {
-		t.Errorf("held twice, it says %+v", changes)
+		t.Errorf("a second hold causes %+v", changes)
 	}
 	c.must("", DaemonStarted{BootID: "boot"})
 	if h := c.Hold; !h.On || h.Note != "lunch" || h.By != "test" {
@@ -37,17 +37,17 @@ func TestHold(t *testing.T) {
 	c.says("ada", control.Continuous, "continuous")
 	c.says("bob", control.RunOnce, "run_once")
 	if changes := c.must("", ReleaseAsked{}); len(changes) != 0 {
-		t.Errorf("released twice, it says %+v", changes)
+		t.Errorf("a second release causes %+v", changes)
 	}
 }
 
-// SPEC J1: one session at a time. While one is open no other is opened, and the action that starts
-// it stays the same action however often it is derived.
+// SPEC J1: one session at a time. While one is open no other one is opened, and its start is the
+// same action each time the actions are derived.
 func TestOneSessionAtATime(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	if !slices.ContainsFunc(slices.Collect(c.Actions(c.Agents["ada"])), func(action Action) bool { return action.Key == "start/ada-1" }) {
-		t.Errorf("its session is not to be started: %+v", slices.Collect(c.Actions(c.Agents["ada"])))
+		t.Errorf("its session has no start action: %+v", slices.Collect(c.Actions(c.Agents["ada"])))
 	}
 	for _, desired := range []string{"run_once", "run_cleanup", "continuous"} {
 		for _, ch := range c.wants("ada", desired) {
@@ -63,15 +63,15 @@ func TestOneSessionAtATime(t *testing.T) {
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a second session at one time is no bug")
+			t.Error("a second session does not count as a bug")
 		}
 	}()
 	a := *c.Agents["ada"]
 	_ = (&draft{team: c.Team}).openSession(&a, Session{Kind: control.Work, For: ForControl})
 }
 
-// SPEC J2, with only one machine that requests sessions: pause ends no session and lets no further
-// one begin; hold and limits stop every requester.
+// SPEC J2, with only control requesting sessions: a pause ends no session and lets no further one
+// begin. Hold and limits stop every requester.
 func TestPauseStopsControlSessions(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -79,7 +79,7 @@ func TestPauseStopsControlSessions(t *testing.T) {
 	if ok, why := c.MayStart("ada", "ada-1", c.at); ok || why != "desired_state is pause now" {
 		t.Errorf("a paused agent may start: %v, %q", ok, why)
 	}
-	// Every machine may request the slot; control cannot pause a session of another machine.
+	// Every machine may request the slot. Control cannot pause a session of another machine.
 	turn := *c.Agents["ada"].Session
 	turn.For = Purpose{Kind: "turn"}
 	c.Agents["ada"].Session = &turn
@@ -92,7 +92,7 @@ func TestPauseStopsControlSessions(t *testing.T) {
 	}
 }
 
-// SPEC J5: the badge follows from current_state alone, whatever else is the case.
+// SPEC J5: the badge depends only on current_state.
 func TestBadgeFollowsTheFile(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	badge := func() string { return control.Badge(c.File(c.Agents["ada"]).Current) }
@@ -109,7 +109,7 @@ func TestBadgeFollowsTheFile(t *testing.T) {
 	}
 }
 
-// What ends is what was begun: C14 with a second signal, for sessions and programs.
+// C14 with a second signal: sessions and programs that were begun are ended.
 func TestStop(t *testing.T) {
 	program := quiet
 	program.Policy.Foreign, program.Policy.Program = true, true
@@ -130,7 +130,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("a second signal ends nothing: %+v", s)
 	}
 	if changes := c.must("", StopAsked{Now: true}); len(changes) != 0 {
-		t.Errorf("a third signal says %+v", changes)
+		t.Errorf("a third signal causes %+v", changes)
 	}
 	if c.Idle() {
 		t.Error("idle, with sessions open")
@@ -139,7 +139,7 @@ func TestStop(t *testing.T) {
 	c.ends("bob", control.Withdrawn)
 	c.ends("dora", control.OK)
 	if !c.Idle() {
-		t.Error("not idle, and nothing is open")
+		t.Error("not idle although no session is open")
 	}
 	c.says("ada", control.Resting, "pause")
 	c.says("bob", control.Resting, "run_once")
@@ -152,8 +152,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A program that is configured no more is ended, and then the loop is ours.
-func TestProgramConfiguredNoMore(t *testing.T) {
+// TestProgramNoLongerConfigured checks that a program that is no longer configured is ended, and
+// that Fairlead's loop then runs the agent.
+func TestProgramNoLongerConfigured(t *testing.T) {
 	program := quiet
 	program.Policy.Foreign, program.Policy.Program = true, true
 	c := newCrew(t, Limits{}, map[string]Settings{"dora": program})
@@ -161,11 +162,11 @@ func TestProgramConfiguredNoMore(t *testing.T) {
 	c.wants("dora", "continuous")
 	c.must("", Configured{Agents: map[string]Settings{"dora": quiet}})
 	if s := c.Agents["dora"].Session; s.Ending != "its program is no longer configured" {
-		t.Errorf("it runs on: %+v", s)
+		t.Errorf("it still runs: %+v", s)
 	}
 	c.ends("dora", control.OK)
 	c.says("dora", control.Continuous, "continuous")
 	if s := c.Agents["dora"].Session; s.Kind != control.Work {
-		t.Errorf("open is %+v", s)
+		t.Errorf("the open session is %+v", s)
 	}
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// Stories of agents and runs, line by line: an input, and below it every change that it caused.
-// UPDATE=1 go test ./team writes the results again.
+// TestStories plays the scripts of agents and runs: each line is an event, followed by every change
+// that it caused. UPDATE=1 go test ./team writes the results again.
 func TestStories(t *testing.T) { golden.Stories(t, filepath.Join("stories", "*.txt"), tellStory) }
 
-// tellStory gives a story back with what comes of each of its lines today. Indented lines are
-// what came before, lines with # and empty ones are for readers.
+// tellStory returns a script with its actual results. It replaces the indented lines; empty lines
+// and those with # are for readers.
 func tellStory(t *testing.T, text string) string {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet})
 	var out strings.Builder
@@ -51,7 +51,7 @@ func tellStory(t *testing.T, text string) string {
 	return out.String()
 }
 
-// lineOf parses the event of one line of a story.
+// lineOf parses the event of one line.
 func (c *crewWorld) lineOf(t *testing.T, line string) Event {
 	words := strings.Fields(line)
 	word := func(i int) string {
@@ -93,7 +93,7 @@ func (c *crewWorld) lineOf(t *testing.T, line string) Event {
 		c.at = c.DeadlineRun(words[1])
 		return Event{Run: words[1], What: TimerFired{}}
 	}
-	t.Fatalf("no such line of a story: %s", line)
+	t.Fatalf("unknown line: %s", line)
 	return Event{}
 }
 

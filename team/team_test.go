@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// SPEC X1: deciding changes nothing, and the same changes give the same team, through JSON too.
+// SPEC X1: deciding changes nothing, and the same changes give the same team, also after encoding.
 func TestDecideThenApply(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	before, _ := json.Marshal(c.Team)
@@ -29,11 +29,12 @@ func TestDecideThenApply(t *testing.T) {
 		t.Error("deciding changed the team")
 	}
 	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("asked twice, it says two things:\n%s", diff)
+		t.Errorf("two decisions differ:\n%s", diff)
 	}
 }
 
-// The clock that asks may be local and monotonic; the journal's is neither.
+// TestTimesAreTheJournals checks that times of a local, monotonic clock become times as the journal
+// stores them.
 func TestTimesAreTheJournals(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	here := time.FixedZone("here", 3600)
@@ -48,12 +49,12 @@ func TestTimesAreTheJournals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ch != read && !cmp.Equal(ch, read, cmp.Comparer(func(a, b time.Time) bool { return a == b })) { //nolint:revive // to the last bit: a journal is read by other programs
-			t.Errorf("read back, it is another change:\n%s", cmp.Diff(ch, read))
+			t.Errorf("the decoded change differs:\n%s", cmp.Diff(ch, read))
 		}
 	}
 }
 
-// SPEC X4: refusals say what was asked, what the state is, why, and what would be taken.
+// SPEC X4: a refusal names the request, the state, the reason, and what is allowed.
 func TestRefusals(t *testing.T) {
 	tired := quiet
 	tired.Limits.TokensPerDay = 10
@@ -78,11 +79,11 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, refusal.want)
 		}
 		if after, _ := json.Marshal(c.Team); string(before) != string(after) {
-			t.Errorf("%s was refused, and changed something", refusal.want)
+			t.Errorf("%s was refused but had an effect", refusal.want)
 		}
 	}
 	if _, err := New(nil).Decide(Event{Agent: "ada", What: TimerFired{}}); err == nil || !strings.HasSuffix(err.Error(), "there are none; add it to fairlead.yaml, then run `fairlead reload`") {
-		t.Errorf("an empty team says %v", err)
+		t.Errorf("an empty team answers %v", err)
 	}
 	c.must("ada", SessionEnded{Session: id, Outcome: control.OK})
 	c.wants("bob", "run_once")
@@ -92,7 +93,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // SPEC X5: nothing is deleted. An agent that was removed from the configuration stays known, keeps
-// its desired state, starts nothing, and says so; configured again it continues.
+// its desired state, and starts no session. If it is configured again, it continues.
 func TestRemovedAgents(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -115,7 +116,8 @@ func TestRemovedAgents(t *testing.T) {
 	}
 }
 
-// An agent that waits for its next try and is removed comes to rest, also in its file.
+// TestRemovedWhileBackingOff checks that an agent that waits for a retry and is removed becomes
+// idle, also in its file.
 func TestRemovedWhileBackingOff(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -125,15 +127,16 @@ func TestRemovedWhileBackingOff(t *testing.T) {
 	c.must("", Configured{Agents: map[string]Settings{"bob": quiet}})
 	c.says("ada", control.Resting, "continuous")
 	if at := c.Deadline(c.Agents["ada"]); !at.IsZero() {
-		t.Errorf("it waits still, until %s", at)
+		t.Errorf("it still waits until %s", at)
 	}
 }
 
-// A limit of the team that changes is noted (E2), and so is an agent's setting (E3).
-func TestConfiguredAnew(t *testing.T) {
+// TestConfiguredAgain checks that a changed limit of the team (E2) and a changed setting of an
+// agent (E3) are recorded.
+func TestConfiguredAgain(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	if changes := c.must("", Configured{Agents: two()}); len(changes) != 0 {
-		t.Errorf("nothing is new, and it says %+v", changes)
+		t.Errorf("an unchanged configuration causes %+v", changes)
 	}
 	c.must("", Configured{Limits: Limits{TokensPerDay: 5}, Agents: two()})
 	if c.Limits.TokensPerDay != 5 {
@@ -147,8 +150,8 @@ func TestConfiguredAnew(t *testing.T) {
 	}
 }
 
-// What agents and systems say is cut to a line, and to what JSON can hold.
-func TestWordsOfOthersAreCut(t *testing.T) {
+// TestForeignTextIsCut checks that text of agents and systems is cut to one line of valid UTF-8.
+func TestForeignTextIsCut(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "run_once")
 	c.starts("ada")
@@ -162,8 +165,9 @@ func TestWordsOfOthersAreCut(t *testing.T) {
 	}
 }
 
-// Events that only team may make are bugs from outside, and are called so.
-func TestInsideEventsAreNotTakenFromOutside(t *testing.T) {
+// TestInternalEventsAreBugs checks that events that only package team may create count as bugs if a
+// caller sends them.
+func TestInternalEventsAreBugs(t *testing.T) {
 	for _, what := range []any{control.Ended{}, control.Held{}, control.LimitHit{}, control.Elapsed{}, control.Adopted{}, nil, "x"} {
 		func() {
 			c := newCrew(t, Limits{}, two())

@@ -8,8 +8,9 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// What a person tells the agent of a step during its answer is not lost: the step goes on with it, and then ends (S12).
-func TestStepGoesOnWithWhatItWasTold(t *testing.T) {
+// S12: what a person writes to the agent of a step during its answer is not lost. The step continues
+// with it, and then ends.
+func TestStepContinuesWithTexts(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada")
 	c.stepStarts("r", "one")
@@ -37,7 +38,7 @@ func TestStepGoesOnWithWhatItWasTold(t *testing.T) {
 	c.replays()
 }
 
-// With several sessions at a time, each takes away only what it was told itself (S13).
+// S13: with several sessions at a time, each removes only the texts that it received.
 func TestTellInstances(t *testing.T) {
 	c := threeAdas(t, Limits{})
 	for _, run := range []string{"T1", "T2"} {
@@ -47,7 +48,7 @@ func TestTellInstances(t *testing.T) {
 	first, second := c.Agents["ada"].Sessions()[0].ID, c.Agents["ada"].Sessions()[1].ID
 	c.must("ada", PersonTold{Session: first, Text: "use v2"})
 	if changes := c.must("ada", TellGiven{Session: second, N: 1}); len(changes) != 0 || len(c.Agents["ada"].Tells) != 1 {
-		t.Errorf("another session took it away: %+v", changes)
+		t.Errorf("another session removed the text: %+v", changes)
 	}
 	if changes := c.must("ada", TellGiven{Session: first, N: 1}); len(changes) != 1 || len(c.Agents["ada"].Tells) != 0 {
 		t.Errorf("%+v; left: %+v", changes, c.Agents["ada"].Tells)
@@ -55,7 +56,8 @@ func TestTellInstances(t *testing.T) {
 	c.replays()
 }
 
-// A control session's text is for the next one; one that was written during the answer is not told again (S13).
+// S13: a text for a control session is for the next one. A text that was delivered during the
+// answer is not delivered again.
 func TestTellControl(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", control.WordContinuous)

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 )
 
-// A session knows the hashes of its tokens, the newest ones, until it is over.
+// TestTokenHashes checks that a session knows the hashes of its newest tokens until it ends.
 func TestTokenHashes(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
@@ -17,11 +17,11 @@ func TestTokenHashes(t *testing.T) {
 		c.must("ada", TokenGiven{Session: id, Hash: fmt.Sprint("h", n)})
 	}
 	if got := c.Agents["ada"].Session.TokenHashes; !slices.Equal(got, []string{"h2", "h3", "h4", "h5"}) {
-		t.Errorf("its tokens are %v", got)
+		t.Errorf("the tokens are %v", got)
 	}
 	c.starts("ada")
 	if _, err := c.try("ada", TokenGiven{Session: id, Hash: "late"}); err == nil {
-		t.Error("a process that runs already got a token")
+		t.Error("a running process got a token")
 	}
 	c.ends("ada", control.OK)
 	if past := c.Agents["ada"].Past[0]; past.ID != id || past.TokenHashes != nil {

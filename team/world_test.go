@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// world simulates everything around a team: it does the actions that the team requires, late, twice
+// world simulates everything around a team. It does the actions that the team requires, late, twice
 // or not at all. Processes run and end by themselves, foreign loops read and write their file, and
 // sometimes Fairlead is killed and starts again.
 type world struct {
@@ -31,41 +31,41 @@ type world struct {
 	conf Configured
 	team *Team
 
-	procs  map[string]*proc // every process there ever was, by session: they outlive Fairlead
-	flight []job            // what is under way in Fairlead, and dies with it
+	procs  map[string]*proc // every process so far, by session: they outlive Fairlead
+	flight []job            // work in progress in Fairlead, which is lost in a crash
 	doing  map[string]bool  // keys of actions that have begun
-	disks  map[string]*disk // foreign agents' files
+	disks  map[string]*disk // files of foreign agents
 	ledger *ledger
-	words  *words
-	crew   *crewBook // nil: the crew has no lead
+	words  *messageRecord
+	crew   *crewRecord // nil: the crew has no lead
 
-	folders *folderBook // of sessions of dispatch; nil: there are none
+	folders *folderRecord // for dispatch sessions; nil: there are none
 
 	touched  Touched
-	runs     int      // so many there were
-	starting bool     // a start: nothing follows until everybody was looked after
-	journal  [][]byte // every change there ever was, as the journal holds it
-	changes  []Change // and as it was decided
+	runs     int      // number of runs so far
+	starting bool     // during a start nothing follows until all sessions were checked
+	journal  [][]byte // every change so far, as the journal stores it
+	changes  []Change // the same as it was decided
 	snapshot []byte
-	taken    int // changes that the snapshot holds
+	taken    int // number of changes in the snapshot
 }
 
 // proc is one session's process.
 type proc struct {
-	id     string // of its session
-	agent  string // empty: of a step in the worker pool
+	id     string // its session
+	agent  string // empty: a step in the worker pool
 	run    string
 	what   Purpose
 	lease  uint64
 	kind   control.Kind
 	alive  bool
-	how    control.Outcome // of its end
+	how    control.Outcome // how it ended
 	offset int64           // of its last report
-	input  int64           // bytes typed into it
-	label  string          // the label of the last one that reached the shim
+	input  int64           // bytes written to it
+	label  string          // label of the last input that reached the shim
 }
 
-// job is something under way in Fairlead: it is done at some time, unless Fairlead dies.
+// job is work in progress in Fairlead. It is done some time later, unless Fairlead crashes.
 type job struct {
 	name string
 	do   func()
@@ -73,11 +73,11 @@ type job struct {
 
 // disk is a foreign agent's file, with its loop.
 type disk struct {
-	file, seen, before control.FileRead // as it is, as the team last saw it, as it was before we wrote last
-	busy               string           // what the loop is at: a word of the seed, or nothing
+	file, seen, before control.FileRead // the current content; as the team last saw it; before Fairlead's last write
+	busy               string           // the loop's current work: a word of the seed, or empty
 }
 
-// identity stands for the hash of a projection's bytes.
+// identity replaces the hash of a projection's bytes.
 func identity(f control.File) string { return fmt.Sprintf("%+v", f) }
 
 func newWorld(t testing.TB, seed uint64) *world {
@@ -112,12 +112,12 @@ func newWorldOf(t testing.TB, seed uint64, lead crew.LeadConfigured) *world {
 	return w
 }
 
-// tell has the team decide and apply one event, and checks all resulting changes.
+// tell makes the team decide and apply one event, and checks all resulting changes.
 func (w *world) tell(agent string, what any) error {
 	return w.event(Event{Agent: agent, What: what})
 }
 
-// event is one of the world, with all that follows from it: the batch of one append.
+// event returns the changes of one event with all that follows: the batch of one append.
 func (w *world) event(ev Event) error {
 	ev.At, ev.Actor = w.at, Actor{Kind: "human", ID: "test"}
 	err := w.decide(ev)
@@ -128,14 +128,14 @@ func (w *world) event(ev Event) error {
 		}
 		lines := len(w.journal)
 		if refused := w.decide(next); refused != nil || len(w.journal) == lines || n > 1000 {
-			w.t.Fatalf("what follows from the team (%T of %q%q) is refused, changes nothing, or never ends: %v", next.What, next.Agent, next.Run, refused)
+			w.t.Fatalf("an event that follows (%T of %q%q) is refused, has no effect, or never ends: %v", next.What, next.Agent, next.Run, refused)
 		}
 	}
 	w.ledger.check(w)
 	w.words.check(w)
 	w.crew.check(w)
 	w.folders.check(w)
-	w.errands()
+	w.actions()
 	return err
 }
 
@@ -149,7 +149,7 @@ func (w *world) decide(ev Event) error {
 		w.t.Fatalf("deciding %T changed the team", ev.What)
 	}
 	if err != nil && len(changes) > 0 {
-		w.t.Fatalf("%T was refused, and changed something: %v", ev.What, err)
+		w.t.Fatalf("%T was refused but had an effect: %v", ev.What, err)
 	}
 	for _, ch := range changes {
 		w.journal = append(w.journal, w.encode(ch))
@@ -161,7 +161,7 @@ func (w *world) decide(ev Event) error {
 	}
 	if command, ok := ev.What.(control.Commanded); ok && err == nil {
 		if desired := w.team.Agents[ev.Agent].Control.Desired; desired.State != command.Desired || desired.By != command.By {
-			w.t.Fatalf("%s was commanded %+v, and wants %+v", ev.Agent, command, desired)
+			w.t.Fatalf("%s was commanded %+v, but its desired state is %+v", ev.Agent, command, desired)
 		}
 	}
 	return err
@@ -170,13 +170,13 @@ func (w *world) decide(ev Event) error {
 func (w *world) encode(v any) []byte {
 	line, err := json.Marshal(v)
 	if err != nil {
-		w.t.Fatalf("the journal cannot hold it: %v", err)
+		w.t.Fatalf("cannot encode the change: %v", err)
 	}
 	return line
 }
 
-// Begins the required actions that have not begun yet.
-func (w *world) errands() {
+// actions begins the pending actions that have not begun.
+func (w *world) actions() {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
 		if len(a.Sessions()) == 0 {
@@ -196,9 +196,9 @@ func (w *world) errands() {
 			}
 		}
 	}
-	w.errandsOfRuns()
-	w.errandsOfChannels()
-	w.errandsOfFolders()
+	w.runActions()
+	w.channelActions()
+	w.folderActions()
 }
 
 func (w *world) owner(key string) string {
@@ -210,7 +210,7 @@ func (w *world) owner(key string) string {
 	return key
 }
 
-// later lays a job on the table; now and then it is done twice.
+// later adds a job; sometimes it is done twice.
 func (w *world) later(name string, do func()) {
 	w.flight = append(w.flight, job{name, do})
 	if w.rnd.IntN(10) == 0 {
@@ -218,7 +218,7 @@ func (w *world) later(name string, do func()) {
 	}
 }
 
-// work does one job that is under way, in any order.
+// work does one random job that is in progress.
 func (w *world) work() bool {
 	if len(w.flight) == 0 {
 		return false
@@ -250,7 +250,7 @@ func (w *world) startSession(action Action) {
 	w.ledger.started(w, action)
 	w.procs[id] = &proc{id: id, agent: action.Agent, run: action.Run, what: action.Session.For, lease: action.Session.Lease, kind: action.Session.Kind, alive: true}
 	if talk := action.Session.Delivery; talk != nil {
-		w.words.heard(w, talk.Key, id)
+		w.words.delivered(w, talk.Key, id)
 		w.procs[id].input = 50
 	}
 	w.later("started "+id, func() {
@@ -258,7 +258,7 @@ func (w *world) startSession(action Action) {
 	})
 }
 
-// of reports what happened to a session, of an agent or in the worker pool.
+// of reports what happened to a session of an agent or in the worker pool.
 func (w *world) of(agent, run string, what any) {
 	if agent != "" {
 		run = ""
@@ -266,7 +266,7 @@ func (w *world) of(agent, run string, what any) {
 	_ = w.event(Event{Agent: agent, Run: run, What: what})
 }
 
-// say tells what happened to a session; that it is over already is an answer.
+// say reports what happened to a session. A refusal because it has ended is a valid result.
 func (w *world) say(agent string, what any) { _ = w.tell(agent, what) }
 
 func (w *world) endSession(action Action) {
@@ -275,7 +275,7 @@ func (w *world) endSession(action Action) {
 	}
 }
 
-// ends is a process's end, and the news of it on its way.
+// ends ends a process, and queues the report of it.
 func (w *world) ends(id string, how control.Outcome) {
 	p := w.procs[id]
 	p.alive, p.how = false, how
@@ -288,7 +288,7 @@ func (w *world) ends(id string, how control.Outcome) {
 	})
 }
 
-// sessionOf is the session that sits where a process has its seat.
+// sessionOf returns the session in the slot of a process.
 func (w *world) sessionOf(p *proc) *Session {
 	if p.agent == "" {
 		return w.team.Pool.Sessions[p.what.Run+"/"+p.what.Step]
@@ -376,7 +376,7 @@ func (w *world) adopt(name, run string, s Session) {
 	}
 }
 
-// crash kills Fairlead: what was under way is forgotten, and the team is what the journal says.
+// crash kills Fairlead: work in progress is lost, and the team is rebuilt from the journal.
 func (w *world) crash() {
 	for _, id := range w.alive() {
 		if w.rnd.IntN(3) == 0 {
@@ -398,19 +398,19 @@ func (w *world) crash() {
 	w.start()
 }
 
-// read gives a change back as the journal has it, and it has to be the one that was decided.
+// read decodes a change of the journal, which must be the one that was decided.
 func (w *world) read(i int) Change {
 	var ch Change
 	if err := json.Unmarshal(w.journal[i], &ch); err != nil {
 		w.t.Fatal(err)
 	}
 	if !reflect.DeepEqual(ch, w.changes[i]) {
-		w.t.Fatalf("the journal gives another change back:\n%s", cmp.Diff(w.changes[i], ch))
+		w.t.Fatalf("the decoded change differs:\n%s", cmp.Diff(w.changes[i], ch))
 	}
 	return ch
 }
 
-// same compares the live team with one that was read back, including their pending actions.
+// same compares the live team with a replayed one, including their pending actions.
 func (w *world) same(again *Team) {
 	w.t.Helper()
 	live := *w.team
@@ -419,20 +419,20 @@ func (w *world) same(again *Team) {
 	w.sameRuns(&live, again)
 	runs, floor := again.Runs, again.Channels
 	if a, b := w.encode(live.Channels), w.encode(again.Channels); string(a) != string(b) {
-		w.t.Fatalf("the journal does not tell the same of the floor:\n%s", cmp.Diff(string(a), string(b)))
+		w.t.Fatalf("the replayed channels differ:\n%s", cmp.Diff(string(a), string(b)))
 	}
-	live.Runs, again.Runs = nil, nil // what is derived of a run is compared by what it leads to
+	live.Runs, again.Runs = nil, nil // the derived data of a run is compared by its results
 	live.Channels, again.Channels = channel.Channels{}, channel.Channels{}
 	if !reflect.DeepEqual(&live, again) {
-		w.t.Fatalf("the journal does not tell the same story:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{}, Team{})))
+		w.t.Fatalf("the replayed team differs:\n%s", cmp.Diff(&live, again, cmpopts.IgnoreUnexported(Agent{}, Team{})))
 	}
 	live.Runs, again.Runs = w.team.Runs, runs
 	live.Channels, again.Channels = w.team.Channels, floor
-	w.sameFloor(&live, again)
+	w.sameChannels(&live, again)
 	w.sameFolders(&live, again)
 	for _, name := range live.Names() {
 		if a, b := slices.Collect(live.Actions(live.Agents[name])), slices.Collect(again.Actions(again.Agents[name])); !reflect.DeepEqual(a, b) {
-			w.t.Fatalf("another team asks for other errands:\n%s", cmp.Diff(a, b))
+			w.t.Fatalf("the replayed team has other actions:\n%s", cmp.Diff(a, b))
 		}
 	}
 	again.Render = identity

@@ -12,10 +12,10 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// The part of the world that are channels: people who speak and meddle, agents that answer in
-// their sessions, foreign ones that come and go.
+// The channels of the world: people who post and intervene, agents that answer in their sessions,
+// and foreign agents that come and go.
 
-// inChannels puts everybody who is configured into two channels.
+// inChannels assigns all configured agents to two channels.
 func inChannels(conf *Configured) {
 	conf.Turns = map[string]channel.AgentSettings{}
 	for name := range conf.Agents {
@@ -34,19 +34,19 @@ func inChannels(conf *Configured) {
 	}
 }
 
-// words are the ledger's own book of what was said.
-type words struct {
-	texts  map[string][]string                        // channel → texts by number, from 1
-	people map[string]map[uint64]channel.MessageState // channel → number → how far a person's message is
-	told   map[string]string                          // action → session whose input has it
+// messageRecord records independently what was said.
+type messageRecord struct {
+	texts   map[string][]string                        // channel → texts of its messages; message 1 is the first
+	people  map[string]map[uint64]channel.MessageState // channel → number → state of a person's message
+	inputOf map[string]string                          // action → session whose input has it
 }
 
-func newWords() *words {
-	return &words{texts: map[string][]string{}, people: map[string]map[uint64]channel.MessageState{}, told: map[string]string{}}
+func newWords() *messageRecord {
+	return &messageRecord{texts: map[string][]string{}, people: map[string]map[uint64]channel.MessageState{}, inputOf: map[string]string{}}
 }
 
-// judge looks at a change of the floor: each thing said has its own number, and its text.
-func (b *words) judge(w *world, ch Change, ev Event) {
+// judge checks a change of a channel: each message has its own number, and its text.
+func (b *messageRecord) judge(w *world, ch Change, ev Event) {
 	channelName, is := strings.CutPrefix(ch.Entity, channelPrefix)
 	set := ch.Body.Turn
 	if !is {
@@ -69,8 +69,9 @@ func (b *words) judge(w *world, ch Change, ev Event) {
 	}
 }
 
-// check is what must hold after every event: one holder at most, and no message forgotten.
-func (b *words) check(w *world) {
+// check checks the invariants after every event: at most one agent has the turn, and no message is
+// lost.
+func (b *messageRecord) check(w *world) {
 	for _, channelName := range w.team.ChannelIDs() {
 		c := w.team.Channels.ByID[channel.ChannelID(channelName)]
 		var hold []string
@@ -80,12 +81,12 @@ func (b *words) check(w *world) {
 			}
 		}
 		if len(hold) > 1 || len(hold) == 1 && hold[0] != string(c.Head.Holder) {
-			w.t.Fatalf("in #%s %v have the turn, and its holder is %q", channelName, hold, c.Head.Holder)
+			w.t.Fatalf("in #%s %v have the turn, but the head names %q", channelName, hold, c.Head.Holder)
 		}
 		b.holderWorks(w, channelName, hold)
 		for n, state := range b.people[channelName] {
 			if is, open := c.MessageState(n); state != channel.Answered && state != channel.Lapsed && (!open || is != state) {
-				w.t.Fatalf("message %d in #%s is %s, and the channel says %q", n, channelName, state, is)
+				w.t.Fatalf("message %d in #%s is %s, but the channel says %q", n, channelName, state, is)
 			}
 		}
 	}
@@ -97,9 +98,9 @@ func (b *words) check(w *world) {
 	}
 }
 
-// holderWorks checks an agent that has the turn and is ACTIVE: its session has the turn, or an action is left, or the agent was told and
-// a timer ends the turn. Foreign agents have no session here.
-func (b *words) holderWorks(w *world, channelName string, hold []string) {
+// holderWorks checks an agent that is ACTIVE: its session has the turn, or an action is pending, or
+// the prompt was delivered and a timer ends the turn. Foreign agents have no session here.
+func (b *messageRecord) holderWorks(w *world, channelName string, hold []string) {
 	for _, name := range hold {
 		a := w.team.Agents[name]
 		if w.team.Channels.StateOf(channel.AgentID(name), channel.ChannelID(channelName)) != channel.Active || a == nil || a.Settings.Policy.Foreign {
@@ -109,25 +110,25 @@ func (b *words) holderWorks(w *world, channelName string, hold []string) {
 			continue
 		}
 		if head := w.team.Channels.ByID[channel.ChannelID(channelName)].Head; (head.Lease.Told || head.Aside.Told) && !head.Lease.Ends.IsZero() {
-			continue // it ended without its word, and its turn ends with the limit (seed 003, edge case 4)
+			continue // its answer ended without TURN_COMPLETE, so its turn ends by the timeout (seed 003, edge case 4)
 		}
 		if len(w.team.AgentChannelActions(name, w.at)) == 0 {
-			w.t.Fatalf("in #%s %s is active, has session %+v, no limit, and there is nothing to tell it", channelName, name, a.Session)
+			w.t.Fatalf("in #%s %s is active with the session %+v, without a time limit and without a pending action", channelName, name, a.Session)
 		}
 	}
 }
 
-// heard records that an action reached a session's input: once, and the input of another session
-// only if the first has ended.
-func (b *words) heard(w *world, key, session string) {
-	if before, some := b.told[key]; some && (before == session || w.procs[before].alive) {
-		w.t.Fatalf("%s is told to %s, and was told to %s", key, session, before)
+// delivered records that an action reached a session's input. It must be the only one, unless the
+// earlier session has ended.
+func (b *messageRecord) delivered(w *world, key, session string) {
+	if before, some := b.inputOf[key]; some && (before == session || w.procs[before].alive) {
+		w.t.Fatalf("%s was delivered to %s, and to %s before", key, session, before)
 	}
-	b.told[key] = session
+	b.inputOf[key] = session
 }
 
-// errandsOfChannels begins what agents are to be told and were not.
-func (w *world) errandsOfChannels() {
+// channelActions begins the pending actions of channels that have not begun.
+func (w *world) channelActions() {
 	w.leavesOutNothing()
 	for _, name := range w.team.Names() {
 		is := w.team.Channels.Agents[channel.AgentID(name)]
@@ -153,7 +154,8 @@ func (w *world) errandsOfChannels() {
 	}
 }
 
-// leavesOutNothing looks through all channels: what any of them asks of an agent is among what it is to be told.
+// leavesOutNothing checks that every action that a channel requires of an agent is among the
+// agent's actions.
 func (w *world) leavesOutNothing() {
 	asked := map[string][]string{}
 	for _, id := range w.team.ChannelIDs() {
@@ -162,22 +164,22 @@ func (w *world) leavesOutNothing() {
 		}
 	}
 	for name := range w.team.Channels.Agents {
-		var told []string
+		var begun []string
 		for _, action := range w.team.AgentChannelActions(string(name), w.at) {
 			if action.Token.Channel != "" {
-				told = append(told, action.Key)
+				begun = append(begun, action.Key)
 			}
 		}
 		want := asked[string(name)]
-		slices.Sort(told)
+		slices.Sort(begun)
 		slices.Sort(want)
-		if !slices.Equal(told, want) {
-			w.t.Fatalf("%s is to be told %q, and its channels ask %q of it", name, told, want)
+		if !slices.Equal(begun, want) {
+			w.t.Fatalf("the actions of %s are %q, but its channels require %q", name, begun, want)
 		}
 	}
 }
 
-// once lays a job on the table that is not there; it may come again when it was done.
+// once adds a job unless it is in progress. It may be added again after it was done.
 func (w *world) once(key string, do func()) {
 	if w.doing[" "+key] {
 		return
@@ -210,12 +212,12 @@ func (w *world) write(name string, action channel.Action) {
 	}
 	p.input += 100
 	p.label = action.Key
-	w.words.heard(w, action.Key, s.ID)
-	w.errands()
+	w.words.delivered(w, action.Key, s.ID)
+	w.actions()
 }
 
-// unacknowledged is the process in whose input something is that the team does not know of: it was
-// written just now, or just before a crash.
+// unacknowledged returns the process whose input has something that the team does not know: it was
+// written just now, or before a crash.
 func (w *world) unacknowledged(name string) *proc {
 	s := w.team.Agents[name].Session
 	if !s.ServesChannels() || s.Phase != session.Running {
@@ -241,7 +243,7 @@ func (w *world) acknowledge(name string) {
 	w.say(name, Delivered{Session: w.team.Agents[name].Session.ID, Action: errand, Input: p.input})
 }
 
-// stopWork stops what an agent says: in its session, or by ending it.
+// stopWork stops an agent's answer: in its session, or by ending it.
 func (w *world) stopWork(name string, action channel.Action) {
 	s := w.team.Agents[name].Session
 	acknowledge := func() { w.say("", channel.Told{Token: action.Token, Do: action.Do, N: action.N}) }
@@ -270,7 +272,7 @@ func (w *world) stopWork(name string, action channel.Action) {
 	wait()
 }
 
-// channelHappens lets one thing happen in a channel.
+// channelHappens applies one random event of a channel.
 func (w *world) channelHappens(how uint64) {
 	channelName := channel.ChannelID(from([]string{"reviews", "reviews", "ops"}, how))
 	name := channel.AgentID(from(everybody, how>>4))
@@ -314,7 +316,7 @@ func (w *world) channelHappens(how uint64) {
 
 func (w *world) tells(in channel.Input, text string) { _ = w.event(Event{What: in, Text: text}) }
 
-// channelTimer lets the clock reach a channel's deadline, or fires one that is not due.
+// channelTimer advances the clock to a channel's deadline, or fires one that is not due.
 func (w *world) channelTimer(id string, due bool) {
 	about := w.team.Channels.Deadline(channel.ChannelID(id))
 	if about.At.IsZero() {
@@ -326,14 +328,14 @@ func (w *world) channelTimer(id string, due bool) {
 	lines := len(w.journal)
 	w.say("", channel.TimerFired{About: about})
 	if about.At.After(w.at) && len(w.journal) != lines {
-		w.t.Fatalf("a timer of #%s that is not due moved something", id)
+		w.t.Fatalf("a timer of #%s that is not due had an effect", id)
 	}
 	if next := w.team.Channels.Deadline(channel.ChannelID(id)); next == about && !about.At.After(w.at) {
-		w.t.Fatalf("#%s: the deadline %+v stays in the past for ever", id, about)
+		w.t.Fatalf("#%s: the deadline %+v in the past does not end", id, about)
 	}
 }
 
-// agentSpeaks is one of our own that says something in its session, about what it was told last.
+// agentSpeaks makes an agent say something in its session in answer to its last prompt.
 func (w *world) agentSpeaks(how uint64) {
 	var ids []string
 	for _, id := range w.alive() {
@@ -377,7 +379,7 @@ func (w *world) agentSpeaks(how uint64) {
 	}
 }
 
-// foreignTurn is an agent without a Fairlead session that speaks for it.
+// foreignTurn makes an agent without a session answer.
 func (w *world) foreignTurn(name string, how uint64) {
 	a := w.team.Agents[name]
 	if is := w.team.Channels.Agents[channel.AgentID(name)]; is == nil || !a.Settings.Policy.Foreign {
@@ -398,22 +400,22 @@ func (w *world) foreignTurn(name string, how uint64) {
 	}
 }
 
-// sameFloor compares what channels ask for with what they ask for when they were read back.
-func (w *world) sameFloor(live, again *Team) {
+// sameChannels compares the pending actions of channels with those of the replayed team.
+func (w *world) sameChannels(live, again *Team) {
 	for _, name := range live.Names() {
 		a, b := live.AgentChannelActions(name, w.at), again.AgentChannelActions(name, w.at)
 		if fmt.Sprint(a) != fmt.Sprint(b) {
-			w.t.Fatalf("%s is to be told other things, read back:\n%v\n%v", name, a, b)
+			w.t.Fatalf("%s has other actions in the replayed team:\n%v\n%v", name, a, b)
 		}
 	}
 	for _, id := range live.ChannelIDs() {
 		if a, b := live.Channels.Deadline(channel.ChannelID(id)), again.Channels.Deadline(channel.ChannelID(id)); a != b {
-			w.t.Fatalf("#%s wakes at %+v, read back at %+v", id, a, b)
+			w.t.Fatalf("#%s has the deadline %+v, replayed %+v", id, a, b)
 		}
 	}
 }
 
-// settleChannels brings everybody back, and lets every turn run out.
+// settleChannels connects all agents, and lets every turn end.
 func (w *world) settleChannels() {
 	for _, name := range slices.Sorted(maps.Keys(w.team.Channels.Agents)) {
 		w.say("", channel.EnableAsked{Agent: name})
@@ -423,12 +425,12 @@ func (w *world) settleChannels() {
 	}
 }
 
-// channelsSettled says what is not as it has to be, with nothing in the way.
+// channelsSettled returns what is not as expected although nothing prevents it.
 func (w *world) channelsSettled() string {
 	for _, id := range w.team.ChannelIDs() {
 		c := w.team.Channels.ByID[channel.ChannelID(id)]
 		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
-			return fmt.Sprintf("#%s has a turn under way: %+v", id, c.Head)
+			return fmt.Sprintf("#%s has an open turn: %+v", id, c.Head)
 		}
 	}
 	for _, name := range w.team.Names() {

@@ -13,12 +13,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// The crew's part of the world: people who summon, wake and put to sleep, a lead that reports in its
-// session, other agents that report in theirs, documents from elsewhere.
+// The crew of the world: people who summon, wake and put to sleep, a lead that reports in its
+// session, other agents that report in theirs, and documents from elsewhere.
 
-// Teams with a lead, and all that happens to teams besides: its seat is wanted by control, by steps
-// and by its channels; it is held, limited, killed, reconfigured; and Fairlead is killed with it.
-// To see one again: -run 'RandomCrews/seed=7$'
+// TestRandomCrews plays teams with a lead together with all other events: control, steps and
+// channels request its slot; it is held, limited, killed and reconfigured; and Fairlead is killed
+// with it. To repeat a run: -run 'RandomCrews/seed=7$'
 func TestRandomCrews(t *testing.T) {
 	seeds := uint64(60)
 	switch {
@@ -40,7 +40,7 @@ func TestRandomCrews(t *testing.T) {
 					w.keepSnapshot()
 				}
 			}
-			w.snapshot = nil // the whole journal has to tell the same story
+			w.snapshot = nil // the whole journal must give the same team
 			w.crash()
 			w.settle()
 			w.crewRests()
@@ -48,7 +48,7 @@ func TestRandomCrews(t *testing.T) {
 	}
 }
 
-// FuzzCrews finds orders that no seed has.
+// FuzzCrews applies events that the fuzzer chooses.
 func FuzzCrews(f *testing.F) {
 	f.Add([]byte("\x00\x0c\x0c\x0c\x01\x0d\x0e\x0f"))
 	f.Add([]byte("\x04\x01\x0c\x0c\x0a\x0c\x03\x05\x0c\x0c"))
@@ -66,20 +66,20 @@ func FuzzCrews(f *testing.F) {
 	})
 }
 
-// crewBook is an independent record of what the lead's session says.
-type crewBook struct {
-	named map[crew.DocID]bool   // alive by the last word of the session that is open, to this daemon
+// crewRecord records independently what the lead's session says.
+type crewRecord struct {
+	named map[crew.DocID]bool   // alive by the last report of the open session, to this daemon
 	was   map[crew.DocID]string // the identity of each member, once it is known
 	dead  map[crew.DocID]string
-	uuids map[string]string // of lead sessions → session
+	uuids map[string]string // id of a lead session in documents → session
 }
 
-func newCrewBook() *crewBook {
-	return &crewBook{named: map[crew.DocID]bool{}, was: map[crew.DocID]string{}, dead: map[crew.DocID]string{}, uuids: map[string]string{}}
+func newCrewBook() *crewRecord {
+	return &crewRecord{named: map[crew.DocID]bool{}, was: map[crew.DocID]string{}, dead: map[crew.DocID]string{}, uuids: map[string]string{}}
 }
 
-// forget: what was said to one daemon was not said to the next.
-func (b *crewBook) forget() {
+// forget drops the reports to the daemon before.
+func (b *crewRecord) forget() {
 	if b != nil {
 		clear(b.named)
 	}
@@ -87,8 +87,8 @@ func (b *crewBook) forget() {
 
 var uuidOf = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// judge looks at a change before it is applied.
-func (b *crewBook) judge(w *world, ch Change) {
+// judge checks a change before it is applied.
+func (b *crewRecord) judge(w *world, ch Change) {
 	if b == nil {
 		return
 	}
@@ -98,11 +98,11 @@ func (b *crewBook) judge(w *world, ch Change) {
 			b.forget()
 		}
 		if other := b.uuids[s.UUID]; !uuidOf.MatchString(s.UUID) || other != "" && other != s.ID {
-			w.t.Fatalf("%s is called %q, and so is %q", s.ID, s.UUID, other)
+			w.t.Fatalf("%s has the id %q, and so has %q", s.ID, s.UUID, other)
 		}
 		b.uuids[s.UUID] = s.ID
 		if ch.Trigger == "opened" && (a.Settings.Policy.Foreign || w.team.Crew.Lead.Agent != a.Name || len(w.team.Crew.Lead.Actions) == 0) {
-			w.t.Fatalf("%s is opened, and nobody has anything to tell it as a lead", s.ID)
+			w.t.Fatalf("%s is opened as a lead without an action", s.ID)
 		}
 	}
 	body := ch.Body.Presence
@@ -115,8 +115,8 @@ func (b *crewBook) judge(w *world, ch Change) {
 	}
 }
 
-// check is what must hold after every event.
-func (b *crewBook) check(w *world) {
+// check checks the invariants after every event.
+func (b *crewRecord) check(w *world) {
 	if b == nil {
 		return
 	}
@@ -128,23 +128,23 @@ func (b *crewBook) check(w *world) {
 	}
 	switch {
 	case lead.Session != "" && (s == nil || s.ID != lead.Session || s.IsLead() && s.UUID != lead.UUID):
-		w.t.Fatalf("the crew takes %s for the lead's session, and %s has %+v", lead.Session, lead.Agent, s)
+		w.t.Fatalf("the crew's lead session is %s, but %s has %+v", lead.Session, lead.Agent, s)
 	case s.IsLead() && s.Phase == session.Running && lead.Session != s.ID && !w.starting:
-		w.t.Fatalf("%s leads, and the crew knows of %q", s.ID, lead.Session)
+		w.t.Fatalf("%s leads, but the crew has %q", s.ID, lead.Session)
 	case len(lead.Actions) > 0 && !w.starting && !s.IsLead() && !w.team.Hold.On && !isIn(a.Queue, ForLead):
-		w.t.Fatalf("the lead is to be told %+v, and nobody opens a session for that", lead.Actions)
+		w.t.Fatalf("the lead has the action %+v, but no session is requested for it", lead.Actions)
 	case len(lead.Actions) > 0 && !w.starting && !s.IsLead() && w.team.LeadWaits(w.at) == "":
-		w.t.Fatalf("the lead is to be told %+v, and nobody says why it is not", lead.Actions)
+		w.t.Fatalf("the lead has the action %+v, which waits without a reason", lead.Actions)
 	case w.team.Stopping && lead.InProgress() && !s.IsLead():
-		w.t.Fatalf("Fairlead stops, and somebody is yet to be told to %s", lead.Stage)
+		w.t.Fatalf("Fairlead stops, but the action %s is pending", lead.Stage)
 	}
 	b.documents(w, s)
 	if at := w.team.Crew.Deadline(); lead.InProgress() && at.IsZero() {
-		w.t.Fatalf("%s is under way, and nothing ends it", lead.Stage)
+		w.t.Fatalf("%s is in progress without a deadline", lead.Stage)
 	}
 }
 
-func (b *crewBook) documents(w *world, s *Session) {
+func (b *crewRecord) documents(w *world, s *Session) {
 	on := map[int]crew.DocID{}
 	for id := range b.was {
 		if w.team.Crew.Docs[id] == nil {
@@ -155,13 +155,13 @@ func (b *crewBook) documents(w *world, s *Session) {
 		who, is := fmt.Sprintf("%+v", doc.Identity), fmt.Sprintf("%s %+v", doc.Status, doc.Identity)
 		switch {
 		case doc.Status == crew.Alive && (s == nil || s.Phase != session.Running || w.team.Crew.Lead.UUID != doc.LastSession || !b.named[id]):
-			w.t.Fatalf("%s is alive in %s by nobody's word (named: %v); open is %+v", id, doc.LastSession, b.named[id], s)
+			w.t.Fatalf("%s is alive in %s without a report (named: %v); open is %+v", id, doc.LastSession, b.named[id], s)
 		case doc.Visible() && on[doc.Seat] != "" || doc.Seat == crew.LeadSeat || doc.Seat < 0 || doc.Seat > crew.SeatMax:
-			w.t.Fatalf("%s and %q sit on seat %d", id, on[doc.Seat], doc.Seat)
+			w.t.Fatalf("%s and %q have the seat %d", id, on[doc.Seat], doc.Seat)
 		case b.was[id] != "" && b.was[id] != who:
-			w.t.Fatalf("%s was %s, and is %s", id, b.was[id], who)
+			w.t.Fatalf("%s changed from %s to %s", id, b.was[id], who)
 		case b.dead[id] != "" && b.dead[id] != is:
-			w.t.Fatalf("%s expired as %s, and is %s", id, b.dead[id], is)
+			w.t.Fatalf("%s expired as %s and is now %s", id, b.dead[id], is)
 		}
 		if doc.Visible() {
 			on[doc.Seat] = id
@@ -175,7 +175,7 @@ func (b *crewBook) documents(w *world, s *Session) {
 	}
 }
 
-// crewHappens lets one thing happen to a crew.
+// crewHappens applies one random event of a crew.
 func (w *world) crewHappens(how uint64) {
 	lead := &w.team.Crew.Lead
 	switch how % 24 {
@@ -192,7 +192,7 @@ func (w *world) crewHappens(how uint64) {
 	case 5, 6:
 		w.crewTimer(how>>8%2 == 0)
 	case 7:
-		w.strangers(how >> 8)
+		w.otherSessions(how >> 8)
 	case 8:
 		if p := w.procs[lead.Session]; p != nil && p.alive && how>>8%4 == 0 {
 			w.ends(lead.Session, from(anyEnd, how>>16))
@@ -223,7 +223,7 @@ func (w *world) crewHappens(how uint64) {
 	}
 }
 
-// leadSpeaks is a lead that says something in its session, to what it was told last.
+// leadSpeaks makes a lead say something in its session in answer to its last prompt.
 func (w *world) leadSpeaks(p *proc, s *Session, how uint64) {
 	members := &w.team.Crew
 	if members.Lead.Session == s.ID {
@@ -252,7 +252,7 @@ func (w *world) leadSpeaks(p *proc, s *Session, how uint64) {
 func (w *world) registers(session string, who crew.Identity) {
 	for id, doc := range w.team.Crew.Docs {
 		if doc.Visible() && doc.Seat == who.Seat {
-			w.crew.named[id] = true // where it is, or becomes, this one: else it is not alive by that
+			w.crew.named[id] = true // if it is this one, or becomes it; otherwise this does not make it alive
 		}
 	}
 	next := crew.DocID(fmt.Sprint("agent-", w.team.Crew.Made+1))
@@ -268,7 +268,7 @@ func (w *world) registers(session string, who crew.Identity) {
 	}
 }
 
-// lists is a report of some of those whom the lead has.
+// lists reports some of the members.
 func (w *world) lists(session string, how uint64) {
 	in, named := crew.Reported{Session: session}, map[crew.DocID]bool{}
 	for _, doc := range w.team.Crew.InOrder() {
@@ -281,8 +281,8 @@ func (w *world) lists(session string, how uint64) {
 	w.say("", in)
 }
 
-// Sends reports that must not count: from other sessions, and from none.
-func (w *world) strangers(how uint64) {
+// otherSessions sends reports that must not count: from other sessions, and from none.
+func (w *world) otherSessions(how uint64) {
 	before := w.encode(w.team.Crew.Docs)
 	session := from([]string{"", "bob-1", "ada-0"}, how)
 	if session == w.team.Crew.Lead.Session {
@@ -296,7 +296,7 @@ func (w *world) strangers(how uint64) {
 	}, how>>8)
 	w.say("", in)
 	if string(before) != string(w.encode(w.team.Crew.Docs)) {
-		w.t.Fatalf("%+v, whose word does not count, changed somebody", in)
+		w.t.Fatalf("%+v, which does not count, changed a member", in)
 	}
 }
 
@@ -311,7 +311,7 @@ func (w *world) imported(how uint64) {
 	w.say("", crew.Imported{ID: from([]crew.DocID{"lyra", "agent-2", "lead", "words", "agent-9", ""}, how>>24), Document: doc, From: "a file"})
 }
 
-// crewTimer lets the clock reach the crew's deadline, or fires one that is not due.
+// crewTimer advances the clock to the crew's deadline, or fires one that is not due.
 func (w *world) crewTimer(due bool) {
 	at := w.team.Crew.Deadline()
 	if due && !at.IsZero() && at.After(w.at) {
@@ -320,14 +320,14 @@ func (w *world) crewTimer(due bool) {
 	lines := len(w.journal)
 	w.say("", crew.TimerFired{})
 	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
-		w.t.Fatalf("a timer of the crew that is not due (%s) moved something", at)
+		w.t.Fatalf("a timer of the crew that is not due (%s) had an effect", at)
 	}
 	if next := w.team.Crew.Deadline(); !next.IsZero() && !next.After(w.at) {
-		w.t.Fatalf("the deadline %s of the crew stays in the past for ever", next)
+		w.t.Fatalf("the deadline %s of the crew in the past does not end", next)
 	}
 }
 
-// crewRests: without further inputs, every summon and every wake has ended.
+// crewRests checks that without further inputs every summon and every wake ends.
 func (w *world) crewRests() {
 	for range 20 {
 		w.workOff()
@@ -338,15 +338,15 @@ func (w *world) crewRests() {
 	}
 	hatches := func(doc *crew.Document) bool { return doc.Status == crew.Hatching }
 	if lead := &w.team.Crew.Lead; lead.InProgress() || slices.ContainsFunc(w.team.Crew.InOrder(), hatches) {
-		w.t.Fatalf("the crew does not come to rest: %s", w.encode(w.team.Crew))
+		w.t.Fatalf("the crew does not become idle: %s", w.encode(w.team.Crew))
 	}
 	if a := w.team.Agents[w.team.Crew.Lead.Agent]; a != nil && a.Session.IsLead() && !w.procs[a.Session.ID].alive {
-		w.t.Fatalf("%s leads, and its process is gone", a.Session.ID)
+		w.t.Fatalf("%s leads, but its process has ended", a.Session.ID)
 	}
 }
 
-// What random orders hold is worth something where they get everywhere: through every row that only a
-// lead in its session takes.
+// TestCrewsGetSomewhere checks that the random tests reach every row that only a lead in its
+// session uses, because their invariants prove nothing otherwise.
 func TestCrewsGetSomewhere(t *testing.T) {
 	sum := map[string]int{}
 	for seed := range uint64(20) {
@@ -370,7 +370,7 @@ func TestCrewsGetSomewhere(t *testing.T) {
 		"lead opened", "lead started", "lead adopted", "lead end_asked", "lead ended", "lead lost",
 	} {
 		if sum[what] == 0 {
-			t.Errorf("in twenty worlds nobody ever came to %q", what)
+			t.Errorf("none of twenty worlds reached %q", what)
 		}
 	}
 	t.Logf("%v", sum)

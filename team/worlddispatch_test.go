@@ -14,12 +14,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// The dispatch folders' part of the world: people who write to them with or without a running
-// Fairlead, agents that get work for them and delegate in their sessions, and a reader that copies
-// their lines into the journal late, in pieces, and sometimes twice.
+// The dispatch folders of the world: people who write to them with or without a running Fairlead,
+// agents that work for them and delegate in their sessions, and a reader that copies their lines
+// into the journal late, in pieces, and sometimes twice.
 
-// Teams with session folders, and all that happens to teams besides: who works for a folder is wanted by
-// control, steps, channels and a lead, too. To see one again: -run 'RandomFolders/seed=7$'
+// TestRandomFolders plays teams with dispatch folders together with all other events: control,
+// steps, channels and a lead request the same slots. To repeat a run: -run 'RandomFolders/seed=7$'
 func TestRandomFolders(t *testing.T) {
 	seeds := uint64(60)
 	switch {
@@ -41,7 +41,7 @@ func TestRandomFolders(t *testing.T) {
 					w.keepSnapshot()
 				}
 			}
-			w.snapshot = nil // the whole journal has to tell the same story
+			w.snapshot = nil // the whole journal must give the same team
 			w.crash()
 			w.settle()
 			w.foldersRest()
@@ -49,7 +49,7 @@ func TestRandomFolders(t *testing.T) {
 	}
 }
 
-// FuzzFolders finds orders that no seed has.
+// FuzzFolders applies events that the fuzzer chooses.
 func FuzzFolders(f *testing.F) {
 	f.Add([]byte("\x00\x01\x0e\x0e\x10\x11\x12\x0e\x01\x02\x0e"))
 	f.Add([]byte("\x00\x00\x01\x01\x0e\x10\x0b\x0e\x10\x05\x0e"))
@@ -78,13 +78,13 @@ func newWorldOfFolders(t testing.TB, seed uint64) *world {
 	return w
 }
 
-// folderDisk is a dispatch folder on disk: the truth, whatever the team knows of it.
+// folderDisk is a dispatch folder on disk. It is the truth, independent of what the team knows.
 type folderDisk struct {
 	name, path string
 	is         dispatch.Dispatch
 	lines      []DispatchEntry
 	gone       bool
-	back       bool // it was gone: the return is noticed only at the next write to it
+	back       bool // it was removed: the return is noticed only at the next write to it
 }
 
 func (d *folderDisk) end() int64 {
@@ -94,7 +94,7 @@ func (d *folderDisk) end() int64 {
 	return d.lines[len(d.lines)-1].End
 }
 
-// foldersHappen lets one thing happen to session folders.
+// foldersHappen applies one random event of dispatch folders.
 func (w *world) foldersHappen(how uint64) {
 	w.at = w.at.Add(time.Duration(how>>48%3000) * time.Millisecond)
 	d := w.anyDisk(how >> 8)
@@ -112,24 +112,24 @@ func (w *world) foldersHappen(how uint64) {
 		w.beginFolder(how >> 8)
 	case 1, 2, 3:
 		if d.is.Mode == dispatch.Response {
-			w.toldFolder(d, dispatch.Message{Name: fmt.Sprint("m", how>>32%50), Text: "do it", Match: match})
+			w.writeInput(d, dispatch.Message{Name: fmt.Sprint("m", how>>32%50), Text: "do it", Match: match})
 			return
 		}
-		w.toldFolder(d, dispatch.UserInput{Text: "do it", Match: match, Over: how>>32%6 == 0})
+		w.writeInput(d, dispatch.UserInput{Text: "do it", Match: match, Over: how>>32%6 == 0})
 	case 4:
-		w.toldFolder(d, from([]dispatch.Input{dispatch.Respond{Text: "so", Over: true}, dispatch.Interrupt{Why: "enough"}, dispatch.Deny{Tool: "Write", Reason: "no"}, dispatch.Wrote{File: dispatch.File{Path: "f"}}}, how>>32))
+		w.writeInput(d, from([]dispatch.Input{dispatch.Respond{Text: "so", Over: true}, dispatch.Interrupt{Why: "enough"}, dispatch.Deny{Tool: "Write", Reason: "no"}, dispatch.Wrote{File: dispatch.File{Path: "f"}}}, how>>32))
 	case 5:
-		w.toldFolder(d, dispatch.Delegate{Agent: agent, Text: "by a person"})
+		w.writeInput(d, dispatch.Delegate{Agent: agent, Text: "by a person"})
 	case 6:
 		if how>>32%8 == 0 {
-			w.toldFolder(d, dispatch.End{Why: "enough"})
+			w.writeInput(d, dispatch.End{Why: "enough"})
 		}
 	case 7:
 		if how>>32%4 == 0 {
 			d.gone, d.back = !d.gone, d.gone
 		}
 	case 8:
-		if how>>32%6 == 0 { // another one lies in its place
+		if how>>32%6 == 0 { // another folder is in its place
 			d.is, d.lines, d.gone = dispatch.Dispatch{}, nil, false
 			w.setUp(d, how>>36)
 		}
@@ -140,7 +140,7 @@ func (w *world) foldersHappen(how uint64) {
 	case 10:
 		w.say("", from([]any{HoldAsked{}, ReleaseAsked{}, ReleaseAsked{}, ReleaseAsked{}}, how>>32))
 	case 11:
-		w.penAgain(d, how>>32)
+		w.readAgain(d, how>>32)
 	case 12, 13:
 		w.say(agent, control.Commanded{Desired: from(anyWord, how>>32), By: "human"})
 	default:
@@ -149,7 +149,7 @@ func (w *world) foldersHappen(how uint64) {
 		}
 		w.workersAct(how >> 32)
 	}
-	w.errands()
+	w.actions()
 }
 
 func (w *world) anyDisk(how uint64) *folderDisk {
@@ -180,12 +180,11 @@ func (w *world) setUp(d *folderDisk, how uint64) {
 	for _, name := range []string{"ada", "bob", "cleo", "ghost"} {
 		setup.Agents = append(setup.Agents, dispatch.Description{Name: name, Text: "does what " + name + " does"})
 	}
-	w.toldFolder(d, dispatch.Start{Setup: setup})
+	w.writeInput(d, dispatch.Start{Setup: setup})
 }
 
-// toldFolder is anybody who takes the folder's lock, and says something there. That it is refused is an
-// answer.
-func (w *world) toldFolder(d *folderDisk, in dispatch.Input) bool {
+// writeInput makes a writer take the folder's lock and write an input. A refusal is a valid result.
+func (w *world) writeInput(d *folderDisk, in dispatch.Input) bool {
 	if d.gone {
 		return false
 	}
@@ -201,8 +200,8 @@ func (w *world) toldFolder(d *folderDisk, in dispatch.Input) bool {
 	return true
 }
 
-// errandsOfFolders has the reader copy new lines, and reports the results that folders must receive.
-func (w *world) errandsOfFolders() {
+// folderActions makes the reader copy new lines, and reports the results that folders must receive.
+func (w *world) folderActions() {
 	if w.folders == nil || w.starting {
 		return
 	}
@@ -211,11 +210,11 @@ func (w *world) errandsOfFolders() {
 		anew := f != nil && !f.State.Began.Equal(d.is.Began)
 		switch {
 		case d.gone && f != nil && !f.Gone, !d.gone && (f == nil || anew || f.Read < d.end()):
-			w.once("read "+name, func() { w.pen(d) })
+			w.once("read "+name, func() { w.readFolder(d) })
 		}
 		for _, action := range w.team.DispatchActions(name, w.at) {
 			w.once(action.Key, func() {
-				if f.State.Began.Equal(d.is.Began) { // else it is about a folder that is no more
+				if f.State.Began.Equal(d.is.Began) { // otherwise it concerns a folder that was replaced
 					w.tellFolder(d, action)
 				}
 			})
@@ -223,13 +222,13 @@ func (w *world) errandsOfFolders() {
 	}
 }
 
-// Continues to read where the journal ends, some lines at a time.
-func (w *world) pen(d *folderDisk) {
+// readFolder continues to read where the journal ends, some lines at a time.
+func (w *world) readFolder(d *folderDisk) {
 	f := w.team.Dispatches[d.name]
 	if d.gone {
 		if f != nil {
 			w.must(Event{What: DispatchGone{Name: d.name}})
-			for id := range w.folders.begun { // who works for it is stopped; where it comes back, that is done anew
+			for id := range w.folders.begun { // sessions that work for it are stopped; if it returns, that work is done again
 				if strings.HasPrefix(id, folderPrefix+d.name+"/") {
 					delete(w.folders.begun, id)
 				}
@@ -252,17 +251,17 @@ func (w *world) pen(d *folderDisk) {
 		}
 	}
 	w.must(Event{What: what})
-	if w.rnd.IntN(6) == 0 && !what.Anew && len(what.Lines) > 0 { // it died before it knew that this was in the journal
+	if w.rnd.IntN(6) == 0 && !what.Anew && len(what.Lines) > 0 { // it crashed before it knew that this was in the journal
 		lines := len(w.journal)
 		w.must(Event{What: what})
 		if len(w.journal) != lines {
-			w.t.Fatalf("what %s says from byte %d was taken in twice", d.name, what.From)
+			w.t.Fatalf("the lines of %s from byte %d were recorded twice", d.name, what.From)
 		}
 	}
 }
 
-// penAgain is a reader that lost its position: repeated lines must have no effect.
-func (w *world) penAgain(d *folderDisk, how uint64) {
+// readAgain is a reader that lost its position: repeated lines must have no effect.
+func (w *world) readAgain(d *folderDisk, how uint64) {
 	f := w.team.Dispatches[d.name]
 	if f == nil || len(d.lines) == 0 {
 		return
@@ -278,7 +277,7 @@ func (w *world) penAgain(d *folderDisk, how uint64) {
 	lines := len(w.journal)
 	w.must(Event{What: what})
 	if len(w.journal) != lines {
-		w.t.Fatalf("%s was read to byte %d, and lines from %d were taken in", d.name, f.Read, what.From)
+		w.t.Fatalf("%s was read to byte %d, but lines from %d were recorded", d.name, f.Read, what.From)
 	}
 }
 
@@ -288,46 +287,46 @@ func (w *world) must(ev Event) {
 	}
 }
 
-// tellFolder does an action as it was when it began, however late.
+// tellFolder reports a result as it was when the action began, regardless of the delay.
 func (w *world) tellFolder(d *folderDisk, action Action) {
 	if action.Do == AnswerFolder {
 		if answer, ok := d.is.Answer(); ok {
-			w.toldFolder(d, answer)
-			w.errands()
+			w.writeInput(d, answer)
+			w.actions()
 		}
 		return
 	}
-	defer w.errands()
+	defer w.actions()
 	work, _ := dispatch.ActionOf(action.Work)
 	id := fmt.Sprint(ForDispatch(action.Folder, action.Work), " since ", d.is.Began.UnixNano())
 	wanted := d.is.Wanted(work)
-	if wanted && w.folders.told[id] {
-		w.t.Fatalf("%s was told of %s, and waits for it all the same", action.Folder, action.Work)
+	if wanted && w.folders.delivered[id] {
+		w.t.Fatalf("%s received the result of %s but still waits for it", action.Folder, action.Work)
 	}
 	before := len(d.lines)
 	ok, text := action.End.Outcome == control.OK, "it went "+string(action.End.Outcome)
 	switch {
 	case action.End.Outcome == control.Lost:
 		if wanted {
-			w.toldFolder(d, dispatch.Interrupt{Conversation: work.Conversation, Why: text})
+			w.writeInput(d, dispatch.Interrupt{Conversation: work.Conversation, Why: text})
 		}
 	case work.Task == 0:
-		w.toldFolder(d, dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: ok, Result: text})
+		w.writeInput(d, dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: ok, Result: text})
 	default:
-		w.toldFolder(d, dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: ok, Result: text})
+		w.writeInput(d, dispatch.TaskEnded{Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: ok, Result: text})
 	}
 	switch {
 	case d.gone:
 	case wanted && d.is.Wanted(work):
-		w.t.Fatalf("%s was told of %s, and waits for it still", action.Folder, action.Work)
+		w.t.Fatalf("%s received the result of %s but still waits for it", action.Folder, action.Work)
 	case !wanted && len(d.lines) != before:
-		w.t.Fatalf("%s did not wait for %s, and was moved by it", action.Folder, action.Work)
+		w.t.Fatalf("%s did not wait for %s, but its result had an effect", action.Folder, action.Work)
 	case wanted:
-		w.folders.told[id] = true
+		w.folders.delivered[id] = true
 	}
 }
 
-// workersAct are agents in their sessions for folders: they delegate, and they end.
+// workersAct makes agents act in their sessions for folders: they delegate, and they end.
 func (w *world) workersAct(how uint64) {
 	for _, id := range w.alive() {
 		p := w.procs[id]
@@ -338,7 +337,7 @@ func (w *world) workersAct(how uint64) {
 		switch how % 4 {
 		case 0:
 			d := w.folders.disks[folder]
-			w.toldFolder(d, dispatch.Delegate{
+			w.writeInput(d, dispatch.Delegate{
 				Conversation: work.Conversation, By: work.Task, Agent: from([]string{"ada", "bob", "cleo", "ghost"}, how>>8), Text: "help",
 				Call: fmt.Sprint(id, "@", how>>16%4),
 			})
@@ -346,14 +345,14 @@ func (w *world) workersAct(how uint64) {
 			w.ends(id, from(anyEnd, how>>8))
 		default:
 			if how>>8%4 == 0 {
-				w.timer(p.agent, true) // the time of its session is up, where it has one
+				w.timer(p.agent, true) // its session may have reached its time limit
 			}
 		}
 		how >>= 3
 	}
 }
 
-// foldersSettled says which input that we host has no answer yet.
+// foldersSettled returns an input of Fairlead's folders that has no answer.
 func (w *world) foldersSettled() string {
 	if w.folders == nil {
 		return ""
@@ -373,13 +372,14 @@ func (w *world) foldersSettled() string {
 	return ""
 }
 
-// foldersRest: every input is answered, and whatever was gone goes on where it stopped.
+// foldersRest checks that every input is answered, and that a folder that was removed continues
+// after its return.
 func (w *world) foldersRest() {
 	for _, d := range w.folders.disks {
 		d.gone = false
-		w.toldFolder(d, dispatch.Deny{Tool: "Write", Reason: "somebody is here again"})
+		w.writeInput(d, dispatch.Deny{Tool: "Write", Reason: "a person is back"})
 	}
-	w.errands()
+	w.actions()
 	for range 60 {
 		w.workOff()
 		if w.foldersSettled() == "" {
@@ -397,5 +397,5 @@ func (w *world) foldersRest() {
 			}
 		}
 	}
-	w.t.Fatalf("session folders do not come to rest: %s", w.foldersSettled())
+	w.t.Fatalf("the dispatch folders do not become idle: %s", w.foldersSettled())
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// questionHappens has an agent ask, or a person answer, or neither; and an agent report its status.
+// questionHappens makes an agent ask, or a person answer, or neither, and an agent report its
+// status.
 func (w *world) questionHappens(how uint64) {
 	var sessions []*Session
 	for _, name := range w.team.Names() {
@@ -24,7 +25,7 @@ func (w *world) questionHappens(how uint64) {
 	if len(sessions) > 0 && kind < 6 {
 		s := from(sessions, how)
 		w.ofSession(s, kind, how>>4)
-		w.noneOfTheDead()
+		w.endedSessions()
 		return
 	}
 	var all []*question.Question
@@ -36,7 +37,7 @@ func (w *world) questionHappens(how uint64) {
 	switch kind {
 	case 6, 7:
 		if err := w.tell("", question.Answer{ID: q.ID, Allow: how>>8%2 == 0, Text: "so", Scope: from([]question.Scope{question.Once, question.Session, question.Always}, how>>16)}); err == nil && q.State != question.Open {
-			w.t.Fatalf("%s is %s, and was answered once more", q.ID, q.State)
+			w.t.Fatalf("%s is %s, but was answered again", q.ID, q.State)
 		}
 	case 8:
 		w.say("", question.Hand{ID: q.ID})
@@ -51,10 +52,10 @@ func (w *world) questionHappens(how uint64) {
 	default:
 		w.say("", question.TakeBack{Session: q.Session, Ask: q.Ask, Why: "it does not care"})
 	}
-	w.noneOfTheDead()
+	w.endedSessions()
 }
 
-// ofSession is something that comes from one session.
+// ofSession applies input of one session.
 func (w *world) ofSession(s *Session, kind, how uint64) {
 	agent := ""
 	for _, name := range w.team.Names() {
@@ -77,7 +78,7 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 		is := w.team.Questions.Of(s.ID, ask.Question.Ask)
 		now := w.team.Agents[agent].Open(s.ID)
 		if more := now.Denied - denied; was != nil && more != 0 || was == nil && is.State == question.Answered && !is.Allow && more != 1 {
-			w.t.Fatalf("%s was denied %d times more by %+v", s.ID, more, is)
+			w.t.Fatalf("%s was denied %d more times by %+v", s.ID, more, is)
 		}
 	case 3:
 		w.say(agent, ConversationNamed{Session: s.ID, Conversed: Conversed{ID: fmt.Sprint("c", how%3), Model: "m1"}})
@@ -91,8 +92,8 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 	}
 }
 
-// noneOfTheDead: a session that is over asks nothing any more, and nothing stands for it.
-func (w *world) noneOfTheDead() {
+// endedSessions checks that a session that has ended has no open question and no saved answer.
+func (w *world) endedSessions() {
 	open := map[string]bool{}
 	for _, name := range w.team.Names() {
 		for _, s := range w.team.Agents[name].Sessions() {
@@ -101,12 +102,12 @@ func (w *world) noneOfTheDead() {
 	}
 	for _, q := range slices.Concat(w.team.Questions.Open(""), w.team.Questions.Untold("")) {
 		if !open[q.Session] {
-			w.t.Fatalf("%s of %s, which is over, is %s", q.ID, q.Session, q.State)
+			w.t.Fatalf("%s of %s, which has ended, is %s", q.ID, q.Session, q.State)
 		}
 	}
 	for _, s := range w.team.Questions.List() {
 		if s.Session != "" && !open[s.Session] {
-			w.t.Fatalf("%s stands for %s, which is over", s.ID, s.Session)
+			w.t.Fatalf("%s is saved for %s, which has ended", s.ID, s.Session)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
 
-// The half of the world that are runs: people who start, cancel and resume them, reports that
-// come or do not, gates, and answers.
+// The runs of the world: people who start, cancel and resume them, reports that arrive or not,
+// gates, and answers.
 
 // beginRun starts a run of a random plan.
 func (w *world) beginRun(how uint64) {
@@ -38,7 +38,7 @@ func (w *world) beginRun(how uint64) {
 	}
 }
 
-// anyPlan is a plan of up to seven steps. A step needs only those before it.
+// anyPlan returns a plan of up to seven steps. A step needs only earlier ones.
 func (w *world) anyPlan() workflow.Plan {
 	p := workflow.Plan{Name: "any"}
 	chance := func(n int) bool { return w.rnd.IntN(n) == 0 }
@@ -72,10 +72,10 @@ func (w *world) anyPlan() workflow.Plan {
 	return p
 }
 
-// ofRun tells something of a run; a refusal is an answer.
+// ofRun applies input of a run. A refusal is a valid result.
 func (w *world) ofRun(id string, what any) { _ = w.event(Event{Run: id, What: what}) }
 
-// runHappens lets one thing happen to a run.
+// runHappens applies one random event of a run.
 func (w *world) runHappens(how uint64) {
 	ids := w.team.RunIDs()
 	if len(ids) == 0 || how%8 == 0 {
@@ -99,7 +99,7 @@ func (w *world) runHappens(how uint64) {
 	case 4:
 		w.ofRun(id, workflow.ResumeAsked{By: "test", From: from([]workflow.StepID{"", step}, how>>24)})
 	case 5:
-		w.resumeAnew(id, r, step, how)
+		w.resumeEdited(id, r, step, how)
 	case 6:
 		w.archive(id, r, how)
 	case 7:
@@ -111,8 +111,8 @@ func (w *world) runHappens(how uint64) {
 	}
 }
 
-// resumeAnew resumes a run whose workflow was edited meanwhile: a step has another agent.
-func (w *world) resumeAnew(id string, r *workflow.Run, step workflow.StepID, how uint64) {
+// resumeEdited resumes a run whose workflow was edited meanwhile: a step has another agent.
+func (w *world) resumeEdited(id string, r *workflow.Run, step workflow.StepID, how uint64) {
 	p := r.Plan
 	p.Steps = slices.Clone(p.Steps)
 	for i := range p.Steps {
@@ -123,7 +123,7 @@ func (w *world) resumeAnew(id string, r *workflow.Run, step workflow.StepID, how
 	w.ofRun(id, RunBegun{Asked: workflow.ResumeAsked{By: "test", Plan: &p}, Settings: RunSettings{AtLimit: LimitFails}})
 }
 
-// archive takes a run out that is over; now and then it is called back.
+// archive archives a run that has ended; sometimes it is restored.
 func (w *world) archive(id string, r *workflow.Run, how uint64) {
 	kept, settings := copyRun(r), w.team.Notes[id].Settings
 	w.ofRun(id, RunArchived{})
@@ -131,17 +131,17 @@ func (w *world) archive(id string, r *workflow.Run, how uint64) {
 		return
 	}
 	if err := w.event(Event{Run: id, What: workflow.RunAsked{ID: workflow.RunID(id)}}); err == nil {
-		w.t.Fatalf("the name of %s, which was archived, is given again", id)
+		w.t.Fatalf("the name of the archived run %s is used again", id)
 	}
 	if how>>24%2 == 0 {
 		w.ofRun(id, RunRecalled{Run: kept, Settings: settings})
 		if pausedByLimit(kept) {
-			return // which it may not be any more
+			return // it may no longer be possible
 		}
 		again := copyRun(w.team.Runs[id])
 		kept.UpdatedAt = again.UpdatedAt
 		if diff := cmp.Diff(w.encode(kept), w.encode(again)); diff != "" {
-			w.t.Fatalf("%s comes back as another one:\n%s", id, diff)
+			w.t.Fatalf("the restored run %s differs:\n%s", id, diff)
 		}
 	}
 }
@@ -154,14 +154,14 @@ func (w *world) runTimer(id string, due bool) {
 	lines := len(w.journal)
 	w.ofRun(id, TimerFired{})
 	if (at.IsZero() || at.After(w.at)) && len(w.journal) != lines {
-		w.t.Fatalf("a timer of %s that is not due (%s) moved something", id, at)
+		w.t.Fatalf("a timer of %s that is not due (%s) had an effect", id, at)
 	}
 	if len(w.journal) == lines && !at.IsZero() && !at.After(w.at) {
-		w.t.Fatalf("%s: the deadline %s stays in the past for ever", id, at)
+		w.t.Fatalf("%s: the deadline %s in the past does not end", id, at)
 	}
 }
 
-// strayRun reports sessions in the worker pool that have ended, or never existed.
+// strayRun applies input of sessions in the worker pool that have ended or never existed.
 func (w *world) strayRun(id string) {
 	lines := len(w.journal)
 	for _, what := range []any{
@@ -173,12 +173,12 @@ func (w *world) strayRun(id string) {
 		workflow.ProcessEnded{Lease: workflow.Lease{Step: "a", N: 999}},
 	} {
 		if err := w.event(Event{Run: id, What: what}); err == nil || len(w.journal) != lines {
-			w.t.Fatalf("%T about what is over was taken: %v", what, err)
+			w.t.Fatalf("%T of an ended session was accepted: %v", what, err)
 		}
 	}
 }
 
-// reportOf is the report that a step's process leaves, or none.
+// reportOf returns the report that a step's process leaves, or none.
 func (w *world) reportOf(p *proc) *StepReport {
 	if _, _, isStep := StepOf(p.what); !isStep || w.rnd.IntN(4) == 0 {
 		return nil
@@ -193,7 +193,7 @@ func (w *world) reportOf(p *proc) *StepReport {
 	return report
 }
 
-// reportLive is a report that is read while its process still runs.
+// reportLive reads a report while its process still runs.
 func (w *world) reportLive(how uint64) {
 	var ids []string
 	for _, id := range w.alive() {
@@ -211,8 +211,8 @@ func (w *world) reportLive(how uint64) {
 	}
 }
 
-// errandsOfRuns begins what the runs ask for and was not begun.
-func (w *world) errandsOfRuns() {
+// runActions begins the pending actions of runs that have not begun.
+func (w *world) runActions() {
 	for _, id := range w.team.RunIDs() {
 		for _, action := range w.team.RunActions(id, w.at) {
 			key := id + " " + action.Key
@@ -242,14 +242,14 @@ func (w *world) errandsOfRuns() {
 					w.ofRun(id, answer)
 				})
 			default:
-				w.t.Fatalf("an errand that no plan here can ask for: %+v", action)
+				w.t.Fatalf("an action that no plan here can require: %+v", action)
 			}
 		}
 	}
 }
 
-// runsSettled says which run has not come to its end, with nothing in the way; a step may stand
-// behind a foreign loop's program, which never ends.
+// runsSettled returns a run that has not ended although nothing prevents it. A step may wait behind
+// the program of a foreign loop, which never ends.
 func (w *world) runsSettled() string {
 	for _, id := range w.team.RunIDs() {
 		r := w.team.Runs[id]
@@ -265,24 +265,24 @@ func (w *world) runsSettled() string {
 	return ""
 }
 
-// sameRuns compares runs by what is kept of them, and by what they lead to.
+// sameRuns compares runs by their stored data and by their results.
 func (w *world) sameRuns(live, again *Team) {
 	if len(live.Runs) != len(again.Runs) {
-		w.t.Fatalf("%d runs, read back %d", len(live.Runs), len(again.Runs))
+		w.t.Fatalf("%d runs, replayed %d", len(live.Runs), len(again.Runs))
 	}
 	for id, r := range live.Runs {
 		back := again.Runs[id]
 		if back == nil || string(w.encode(r)) != string(w.encode(back)) {
-			w.t.Fatalf("run %s is another one, read back:\n%s", id, cmp.Diff(w.encode(r), w.encode(back)))
+			w.t.Fatalf("the replayed run %s differs:\n%s", id, cmp.Diff(w.encode(r), w.encode(back)))
 		}
 		for _, held := range []bool{true, false} {
 			now := workflow.Now{At: w.at, Held: held}
 			if a, b := listed(r.Actions(now)), listed(back.Actions(now)); !reflect.DeepEqual(a, b) {
-				w.t.Fatalf("run %s asks for other errands, read back:\n%s", id, cmp.Diff(a, b))
+				w.t.Fatalf("the replayed run %s has other actions:\n%s", id, cmp.Diff(a, b))
 			}
 		}
 		if a, b := live.DeadlineRun(id), again.DeadlineRun(id); !a.Equal(b) {
-			w.t.Fatalf("run %s wakes at %s, read back at %s", id, a, b)
+			w.t.Fatalf("run %s has the deadline %s, replayed %s", id, a, b)
 		}
 	}
 }
@@ -313,24 +313,24 @@ func (l *ledger) judgeRun(w *world, ch Change) {
 	}
 	for _, line := range Transitions(ch, w.team.StepAgent) {
 		if line.From == "" || line.To == "" || line.From == "several" {
-			w.t.Fatalf("a line that does not say everything: %+v of %+v", line, ch)
+			w.t.Fatalf("an incomplete line: %+v of %+v", line, ch)
 		}
 	}
 }
 
-// sits looks at a session that is opened: under no hold, and for a step only where all that it
-// needs is done and its run wants it.
+// sits checks a session that is opened: not during a hold, and for a step only if its needs are
+// done and its run wants it.
 func (l *ledger) sits(w *world, s *Session) {
 	id, step, isStep := StepOf(s.For)
 	if w.team.Hold.On || w.team.Stopping {
-		w.t.Fatalf("%s is opened under a hold, or while Fairlead stops", s.ID)
+		w.t.Fatalf("%s is opened during a hold, or while Fairlead stops", s.ID)
 	}
 	if !isStep {
 		return
 	}
 	r := w.team.Runs[id]
 	if r.Stage != workflow.Driven {
-		w.t.Fatalf("%s is opened, and the run is %s", s.ID, r.Stage)
+		w.t.Fatalf("%s is opened, but the run is %s", s.ID, r.Stage)
 	}
 	l.needsDone(w, id, step)
 }
@@ -340,12 +340,12 @@ func (l *ledger) needsDone(w *world, id, step string) {
 	plan, _, _ := r.Find(workflow.StepID(step))
 	for _, need := range plan.Needs {
 		if _, p, _ := r.Find(need); p.State != workflow.Completed && p.State != workflow.Skipped {
-			w.t.Fatalf("step %s of %s begins, and %s, which it needs, is %s", step, id, need, p.State)
+			w.t.Fatalf("step %s of %s begins, but %s, which it needs, is %s", step, id, need, p.State)
 		}
 	}
 }
 
-// stepStarted is a step's process that begins: the last moment to be wrong.
+// stepStarted checks a step's process when it starts.
 func (l *ledger) stepStarted(w *world, action Action) {
 	id, step, _ := StepOf(action.Session.For)
 	r := w.team.Runs[id]
@@ -359,7 +359,7 @@ func (l *ledger) stepStarted(w *world, action Action) {
 	l.needsDone(w, id, step)
 	for other, q := range w.procs {
 		if q.alive && q.what == action.Session.For {
-			w.t.Fatalf("%s is started beside %s", action.Session.ID, other)
+			w.t.Fatalf("%s is started while %s runs", action.Session.ID, other)
 		}
 	}
 }
@@ -374,7 +374,7 @@ func (l *ledger) checkRuns(w *world) {
 			l.checkLine(w, a.Queue, s)
 			if s.For != ForControl && !s.ServesChannels() && !s.servesDispatch() {
 				if sessions[s.For] != nil {
-					w.t.Fatalf("%s and %s do the same step", s.ID, sessions[s.For].ID)
+					w.t.Fatalf("%s and %s run the same step", s.ID, sessions[s.For].ID)
 				}
 				sessions[s.For] = s
 			}
@@ -383,7 +383,7 @@ func (l *ledger) checkRuns(w *world) {
 	for _, key := range slices.Sorted(maps.Keys(w.team.Pool.Sessions)) {
 		s := w.team.Pool.Sessions[key]
 		if s.For.String() != runPrefix+key || l.open[runPrefix+key] != s.ID || sessions[s.For] != nil {
-			w.t.Fatalf("on the bench %s has %+v, and open are %q and %+v", key, s, l.open[runPrefix+key], sessions[s.For])
+			w.t.Fatalf("in the worker pool %s has %+v, but open are %q and %+v", key, s, l.open[runPrefix+key], sessions[s.For])
 		}
 		sessions[s.For] = s
 	}
@@ -393,7 +393,7 @@ func (l *ledger) checkRuns(w *world) {
 		places = max(places, r.Options.SideBySide)
 	}
 	if places > 0 && len(w.team.Pool.Sessions) > places+1 {
-		w.t.Fatalf("%d sit on a bench of %d places", len(w.team.Pool.Sessions), places)
+		w.t.Fatalf("%d sessions in a worker pool of %d places", len(w.team.Pool.Sessions), places)
 	}
 	for _, id := range w.team.RunIDs() {
 		r := w.team.Runs[id]
@@ -403,17 +403,17 @@ func (l *ledger) checkRuns(w *world) {
 			delete(sessions, ForStep(id, step))
 			switch {
 			case (p.Proc != 0) != (s != nil) || s != nil && s.Lease != p.Proc:
-				w.t.Fatalf("step %s of %s has lease %d, and its session is %+v", step, id, p.Proc, s)
+				w.t.Fatalf("step %s of %s has the lease %d, but its session is %+v", step, id, p.Proc, s)
 			case p.State == workflow.Running && s == nil:
-				w.t.Fatalf("step %s of %s is RUNNING, and has no session", step, id)
+				w.t.Fatalf("step %s of %s is RUNNING without a session", step, id)
 			case s != nil && p.Ending != "" && s.Ending == "" && !w.starting:
-				w.t.Fatalf("step %s of %s is to end (%s), and its session is not", step, id, p.Ending)
+				w.t.Fatalf("step %s of %s is ending (%s), but its session is not", step, id, p.Ending)
 			}
 			w.team.StepWaits(id, string(step))
 		}
 	}
 	for owner := range sessions {
-		w.t.Fatalf("a session for %s, which nobody knows", owner)
+		w.t.Fatalf("a session for the unknown %s", owner)
 	}
 }
 

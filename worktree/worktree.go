@@ -12,36 +12,35 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// The git worktree of a run. A run that asks for one works in a checkout of its own, on a
-// branch of its own, while its folder (.agents/runs/ID) stays in the repository. When the run
-// is done the checkout is taken away and the branch stays.
+// The git worktree of a run. A run that asks for one works in its own checkout and on its own
+// branch, while its folder (.agents/runs/ID) stays in the repository. When the run is done, the
+// checkout is removed and the branch stays.
 //
-// Nothing that was not committed goes with it. Before anything is removed, every file that the
-// checkout holds beyond its commit is kept in a commit under refs/fairlead/runs/ID: changed,
-// staged, untracked and ignored ones alike, with their bytes as they are on disk. To see it:
-// git show --stat refs/fairlead/runs/ID. To have it back: git worktree add --detach PATH REF.
-// An ignored file does not belong in the history, but may still be needed. If something cannot be
-// kept completely (a submodule, a repository inside, a merge half done, more
-// than a gigabyte) the checkout stays where it is, with a message. Not kept are empty folders and
-// permissions beyond "executable", and what the agent itself took back (commits that it amended
-// away live in the reflog of the checkout, which goes with it).
+// No uncommitted work is lost. Before anything is removed, every file of the checkout that its
+// commit does not have is kept in a commit under refs/fairlead/runs/ID: changed, staged, untracked
+// and ignored files, with their bytes on disk. To see it: git show --stat refs/fairlead/runs/ID. To
+// restore it: git worktree add --detach PATH REF. An ignored file does not belong in the history,
+// but may still be needed. If something cannot be kept completely (a submodule, a repository
+// inside, an unfinished merge, more than a gigabyte), the checkout stays, with a message. Not kept
+// are empty folders, permissions other than "executable", and commits that the agent amended away,
+// which are only in the reflog of the checkout.
 
 const (
-	KeptRefs       = "refs/fairlead/runs/" // hidden: no branch, not pushed, and never collected as garbage
+	KeptRefs       = "refs/fairlead/runs/" // hidden: not a branch, not pushed, and never garbage-collected
 	branchPrefix   = "fairlead/"
 	WorktreesDir   = "worktrees"
-	refBytesMax    = 256      // of a name that is given; longer ones are no names
-	LeavingSuffix  = ".leave" // its checkout was moved aside, and may have to come back
-	GoneSuffix     = ".gone"  // everything of it is kept; only to be deleted
-	MakingSuffix   = ".make"  // it is coming back, and not whole yet; nothing in it is of itself
+	refBytesMax    = 256      // of a given name; a longer one is invalid
+	LeavingSuffix  = ".leave" // its checkout was moved aside and may have to be restored
+	GoneSuffix     = ".gone"  // everything of it is kept; it only has to be deleted
+	MakingSuffix   = ".make"  // it is being restored and not complete; it has no changes of its own
 	WorktreeIgnore = "# checkouts of fairlead's runs: nothing here belongs into the repository\n*\n"
 )
 
 // RefuseWorktree is the refusal of a run's worktree, with its reason.
 func RefuseWorktree(id, reason string) error { return RefuseRun(id, "--git-worktree: "+reason) }
 
-// namesFor checks the names that were given, before anything is made: the commit that the
-// checkout is made from, and its branch.
+// NamesFor checks the given names before anything is created: the commit of the checkout, and its
+// branch.
 func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlags) (from, branch string, err error) {
 	no := func(format string, args ...any) error { return RefuseWorktree(id, fmt.Sprintf(format, args...)) }
 	ref := cmp.Or(flags.WorktreeRef, "HEAD")
@@ -80,14 +79,13 @@ func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlag
 	return from, branch, nil
 }
 
-// aside is the name beside a checkout that it has while it is being removed. No run's name
-// begins with a dot.
+// Aside returns the name of a checkout while it is being removed. No run's name begins with a dot.
 func Aside(path, suffix string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+suffix)
 }
 
-// CheckoutsTaken are the checkouts that are being made or removed, by path, in this process. A run
-// that resumes takes its checkout until that is journaled, so that it is not removed meanwhile.
+// CheckoutsTaken are the checkouts that this process is creating or removing, by path. A run that
+// resumes takes its checkout until that is journaled, so that it is not removed meanwhile.
 var CheckoutsTaken = struct {
 	sync.Mutex
 	By map[string]chan struct{} // closed when it is free again
@@ -122,8 +120,8 @@ func TakeCheckout(ctx context.Context, path string) (release func(), err error) 
 	}
 }
 
-// WhereItWas returns the commit and branch of a checkout that is gone, and the ref with its files.
-// If another program removed the checkout, only its branch is left.
+// WhereItWas returns the commit and branch of a removed checkout, and the ref with its files. If
+// another program removed the checkout, only its branch is left.
 func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, err error) {
 	text, err := w.Repo.Ask(ctx, "log", "-1", "--format=%B", w.Ref(), "--")
 	if err == nil {
@@ -144,8 +142,8 @@ func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, e
 	return head, branch, head, err
 }
 
-// AddAgain makes a checkout, without its files yet. It is on its branch if the branch has not moved
-// and no other checkout uses it.
+// AddAgain creates a checkout again, without its files. It is on its branch if the branch has not
+// moved and no other checkout uses it.
 func (g Git) AddAgain(ctx context.Context, path, branch, head string) (onBranch bool, err error) {
 	now, err := g.Ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+branch)
 	if err != nil && !GitHasNone(err) {
@@ -157,7 +155,7 @@ func (g Git) AddAgain(ctx context.Context, path, branch, head string) (onBranch 
 	return false, g.Worktree(ctx, "add", "--quiet", "--no-checkout", "--detach", "--", path, head)
 }
 
-// trailer finds what a line of a commit's text says.
+// trailer returns the value of a trailer line in a commit message.
 func trailer(text, name string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, name+": "); ok {

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	gitAskMax    = 30 * time.Second // a question to git, however large the repository
+	gitAskMax    = 30 * time.Second // a query, also in a large repository
 	GitWorkMax   = 10 * time.Minute // a checkout, or keeping a gigabyte, on a slow disk
-	gitOutputMax = 64 << 20         // the list of a million files; more is no list that we asked for
-	gitErrorMax  = 2 << 10          // of what git complains, quoted in errors
-	gitGoMax     = 2 * time.Second  // for git's own children to go, once it was told to
+	gitOutputMax = 64 << 20         // the list of a million files; a longer one was not requested
+	gitErrorMax  = 2 << 10          // git's error output, quoted in errors
+	gitGoMax     = 2 * time.Second  // for git's own children to end after it was stopped
 )
 
-// Git runs the program git in one folder, without prompts, hooks or the caller's environment, and
+// Git runs the git program in one folder, without prompts, hooks or the caller's environment, and
 // with a time limit.
 type Git struct{ Dir string }
 
-// gitFault is what git said no with.
+// gitFault is an error that git reported.
 type gitFault struct {
 	What string // the command, without its values
-	Said string // git's own words
+	Said string // git's own message
 	Code int    // its exit code
 }
 
@@ -39,13 +39,13 @@ func (f *gitFault) Error() string {
 	return fmt.Sprintf("git %s: %s", f.What, f.Said)
 }
 
-// gitEnvKept are the only words of git's environment that we pass on: where people have their
-// settings. GIT_DIR and its like would turn a command to another repository, as they do in a
-// daemon that was started by a hook.
+// gitEnvKept are the only variables of the environment that are passed to git: those that locate
+// people's settings. GIT_DIR and similar variables would redirect a command to another repository,
+// for example in a daemon that a hook started.
 var gitEnvKept = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
 
-// gitSettings hold for every command: what a repository's own settings could put in the way,
-// and that what git has written is on the disk before anything else is deleted.
+// gitSettings apply to every command. They override settings of a repository that could interfere,
+// and make git sync what it writes before anything else is deleted.
 var gitSettings = []string{
 	"-c", "core.fsync=all",
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "gc.auto=0",
@@ -61,24 +61,24 @@ func gitEnv(dir string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "PWD="+dir)
 }
 
-// inside is git in a worktree: should that not be one any more, then git is not to climb up
-// and find the repository around it.
+// Inside returns settings for git in a worktree: if the folder is no worktree any longer, git must
+// not search for a repository in its parents.
 func (g Git) Inside() []string {
 	return []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.Dir)}
 }
 
-// ask runs a command that is quick, and gives what it prints.
+// Ask runs a quick command and returns its output.
 func (g Git) Ask(ctx context.Context, args ...string) (string, error) {
 	return g.Run(ctx, gitAskMax, nil, nil, args...)
 }
 
-// askIn is ask in a worktree, with more words in the environment.
+// AskIn is Ask in a worktree, with further environment variables.
 func (g Git) AskIn(ctx context.Context, env []string, args ...string) (string, error) {
 	return g.Run(ctx, gitAskMax, append(g.Inside(), env...), nil, args...)
 }
 
-// worktree runs a command that changes which worktrees there are. They go one at a time: git
-// looks at all of them then, and fails over one that is half made.
+// Worktree runs a command that changes the list of worktrees. Such commands run one at a time,
+// because git reads all worktrees then and fails at an incomplete one.
 func (g Git) Worktree(ctx context.Context, args ...string) error {
 	release, err := TakeCheckout(ctx, "git worktree")
 	if err != nil {
@@ -89,7 +89,7 @@ func (g Git) Worktree(ctx context.Context, args ...string) error {
 	return err
 }
 
-// run runs git. The error is a *gitFault where it ran and said no. feed writes what git reads.
+// Run runs git. The error is a *gitFault if git ran and reported an error. feed writes git's input.
 func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed func(io.Writer) error, args ...string) (string, error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -106,7 +106,7 @@ func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed fun
 	fed, err := g.start(cmd, feed)
 	if err == nil {
 		if ferr := <-fed; ferr != nil {
-			_ = cmd.Cancel() // what it was told is not whole
+			_ = cmd.Cancel() // its input is incomplete
 			err = ferr
 		}
 		err = first(err, cmd.Wait())
@@ -114,7 +114,7 @@ func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed fun
 	return said.String(), g.fault(ctx, err, said.Cut, &complained, args)
 }
 
-// first is the fault that the other one follows from: a broken pipe is git's end, seen from here.
+// first returns the error that caused the other one: a broken pipe is a consequence of git's end.
 func first(fed, waited error) error {
 	if fed != nil && !errors.Is(fed, syscall.EPIPE) {
 		return fed
@@ -171,20 +171,19 @@ func (g Git) fault(ctx context.Context, err error, cut bool, complained *file.Ca
 	}
 }
 
-// gitSaidNo says whether git ran to its end, and its answer was no.
+// GitSaidNo reports whether git ran to its end with an error.
 func GitSaidNo(err error) bool {
 	var fault *gitFault
-	return errors.As(err, &fault) && fault.Code > 0 // below: it was killed
+	return errors.As(err, &fault) && fault.Code > 0 // otherwise it was killed
 }
 
-// GitHasNone says whether git was asked quietly for something, and there is none: not that it
-// could not look.
+// GitHasNone reports whether git answered a quiet query with "not found", and not with an error.
 func GitHasNone(err error) bool {
 	var fault *gitFault
 	return errors.As(err, &fault) && fault.Code == 1
 }
 
-// Zeroed takes a list apart that git printed with -z.
+// Zeroed splits a list that git printed with -z.
 func Zeroed(text string) []string {
 	if text == "" {
 		return nil

@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	keptBytesMax   = 1 << 30   // beyond its commit; more belongs into no repository
+	keptBytesMax   = 1 << 30   // content that its commit does not have; more does not belong into a repository
 	keptFilesMax   = 200_000   // two large folders of downloaded packages
-	treeEntriesMax = 2_000_000 // files and folders of a checkout that is looked through
+	treeEntriesMax = 2_000_000 // files and folders of a checkout that is searched
 	keptBy         = "Fairlead <fairlead@localhost>"
 )
 
-// checkout is a run's worktree while it is taken away.
+// Checkout is a run's worktree while it is removed.
 //
-// In order: look at every file; keep what its commit does not have under the ref; move the
-// folder aside; look once more, that nothing was written meanwhile; only then is it certain
-// (the second name says so) and deleted. A crash before that puts the folder back, and begins
-// again; a crash after it goes on deleting. Neither needs to remember anything.
+// In this order: list every file; keep what its commit does not have under the ref; move the folder
+// aside; check again that nothing was written meanwhile; then rename it as final and delete it. A
+// crash before the final name restores the folder, and the removal starts over. A crash after it
+// continues to delete. Neither needs stored state.
 type Checkout struct {
 	Id   string
 	Repo Git
 	Git  Git // in the checkout
 }
 
-// stays says in words why a checkout cannot go.
+// Stays is the reason why a checkout cannot be removed.
 type Stays string
 
 func (s Stays) Error() string { return string(s) }
@@ -46,7 +46,7 @@ func (s Stays) Error() string { return string(s) }
 // Ref is the hidden ref under which the worktree's content is kept.
 func (w *Checkout) Ref() string { return KeptRefs + w.Id }
 
-// settle finishes what a crash has interrupted, and says whether that was all.
+// Settle finishes what a crash has interrupted, and reports whether that was all.
 func (w *Checkout) Settle(ctx context.Context) (finished bool, err error) {
 	if _, err := os.Lstat(Aside(w.Git.Dir, GoneSuffix)); err == nil {
 		if err := w.delete(ctx); err != nil {
@@ -66,7 +66,7 @@ func (w *Checkout) Settle(ctx context.Context) (finished bool, err error) {
 	return false, os.Rename(leaving, w.Git.Dir)
 }
 
-// Remove removes the worktree after its content was kept. ref names where; why says what prevented it.
+// Remove removes the worktree after its content was kept. ref is where; why is what prevented it.
 func (w *Checkout) Remove(ctx context.Context) (ref, why string, err error) {
 	var stay Stays
 	defer func() {
@@ -97,20 +97,20 @@ func (w *Checkout) Remove(ctx context.Context) (ref, why string, err error) {
 	}
 	if err != nil {
 		if back := os.Rename(leaving, w.Git.Dir); back != nil {
-			return w.Ref(), "", back // the next call puts it back
+			return w.Ref(), "", back // the next call restores it
 		}
 		return w.Ref(), "", err
 	}
 	return w.Ref(), "", w.delete(ctx)
 }
 
-// delete is for a checkout of which everything is kept.
+// delete deletes a checkout of which everything is kept.
 func (w *Checkout) delete(ctx context.Context) error {
 	gone := Aside(w.Git.Dir, GoneSuffix)
-	if _, err := os.Lstat(w.Git.Dir); errors.Is(err, fs.ErrNotExist) { // git forgets a worktree that is not there
+	if _, err := os.Lstat(w.Git.Dir); errors.Is(err, fs.ErrNotExist) { // git forgets a worktree that does not exist
 		if err := w.Repo.Worktree(ctx, "remove", "--force", "--", w.Git.Dir); err != nil && !GitSaidNo(err) {
 			return err
-		} // that it does not know it is well: it forgot it before
+		} // git does not know it any longer, which is fine
 	}
 	if os.RemoveAll(gone) == nil {
 		return nil
@@ -127,8 +127,8 @@ func (w *Checkout) delete(ctx context.Context) error {
 	return nil
 }
 
-// isOurs makes sure that the folder is a worktree of this repository, at rest, and that no part
-// of it is beyond what a commit can hold.
+// isOurs checks that the folder is an idle worktree of this repository, and that a commit can hold
+// all of it.
 func (w *Checkout) isOurs(ctx context.Context) error {
 	if info, err := os.Lstat(filepath.Join(w.Git.Dir, ".git")); err != nil || !info.Mode().IsRegular() {
 		return Stays("it is no worktree any more: its .git is not the file that git puts there")
@@ -177,8 +177,8 @@ type fileSeen struct {
 	inode uint64
 }
 
-// walkTree looks at everything in a checkout but its own .git. Folders are in it too, links
-// are not followed.
+// WalkTree lists everything in a checkout except its own .git. Folders are included, and links are
+// not followed.
 func WalkTree(ctx context.Context, root string) (map[string]fileSeen, error) {
 	seen := map[string]fileSeen{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -212,9 +212,9 @@ func WalkTree(ctx context.Context, root string) (map[string]fileSeen, error) {
 	return seen, err
 }
 
-// keep makes the commit: its first parent is the checkout's own, then what was staged, where
-// that is something else, then what was kept before. Bytes are taken as they are on disk, past
-// all filters; git writes one pack, syncs it, and moves the ref at the end or not at all.
+// Keep creates the commit. Its first parent is the checkout's own commit, then the staged content
+// if it differs, then what was kept before. Bytes are taken from disk without filters. git writes
+// one pack, syncs it, and moves the ref at the end or not at all.
 func (w *Checkout) Keep(ctx context.Context, files map[string]fileSeen) error {
 	head, err := w.Git.AskIn(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil && !GitHasNone(err) {
@@ -255,11 +255,10 @@ func (w *Checkout) Keep(ctx context.Context, files map[string]fileSeen) error {
 		return err
 	}
 	_, err = w.Repo.Ask(ctx, "rev-parse", "--verify", "--quiet", w.Ref()+"^{commit}")
-	return err // it is there, or nothing is removed
+	return err // the ref must exist before anything is removed
 }
 
-// beyond lists what a checkout's commit does not have: files that are gone, and files that are
-// there otherwise or for the first time.
+// beyond lists what a checkout's commit does not have: deleted files, changed ones and new ones.
 func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]fileSeen) (gone, there []string, err error) {
 	listed, err := w.Git.AskIn(ctx, nil, "ls-files", "-z", "-s", "-v")
 	if err != nil {
@@ -284,7 +283,7 @@ func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]f
 		}
 		tracked[path] = true
 		if _, is := files[path]; is && words[0] != "H" {
-			asked[path] = true // git was told not to look at it
+			asked[path] = true // git was configured to ignore changes of it
 		}
 	}
 	for _, path := range Zeroed(differ) {
@@ -313,7 +312,7 @@ func (w *Checkout) beyond(ctx context.Context, commit string, files map[string]f
 	return gone, there, nil
 }
 
-// holdsSome says whether there is something in a folder.
+// holdsSome reports whether a folder has any file.
 func holdsSome(files map[string]fileSeen, dir string) bool {
 	for path := range files {
 		if strings.HasPrefix(path, dir+"/") {
@@ -323,11 +322,10 @@ func holdsSome(files map[string]fileSeen, dir string) bool {
 	return false
 }
 
-// staged makes a commit of the index, where that is not what the commit has; the index itself
-// is only copied.
+// staged creates a commit of the index if it differs from the commit. The index is only copied.
 func (w *Checkout) staged(ctx context.Context, head, against string) (string, error) {
 	_, err := w.Git.AskIn(ctx, nil, "diff-index", "--cached", "--quiet", "--no-renames", "--ignore-submodules=none", against, "--")
-	if !GitHasNone(err) { // it says so with 1 where they differ
+	if !GitHasNone(err) { // git reports a difference with exit code 1
 		return "", err
 	}
 	index, err := w.Git.AskIn(ctx, nil, "rev-parse", "--path-format=absolute", "--git-path", "index")
@@ -362,7 +360,7 @@ func (w *Checkout) staged(ctx context.Context, head, against string) (string, er
 	return strings.TrimSpace(commit), err
 }
 
-// keptCommit is a commit as git fast-import reads it.
+// keptCommit is a commit in the format of git fast-import.
 type keptCommit struct {
 	ref, head, text, root string
 	merge, gone, there    []string
@@ -370,7 +368,7 @@ type keptCommit struct {
 }
 
 func (c *keptCommit) write(to io.Writer) error {
-	root, err := os.OpenRoot(c.root) // a link that is put there meanwhile leads nowhere
+	root, err := os.OpenRoot(c.root) // a link that is created meanwhile must not be followed
 	if err != nil {
 		return err
 	}
@@ -387,9 +385,9 @@ func (c *keptCommit) write(to io.Writer) error {
 		fmt.Fprintf(out, "merge %s\n", parent)
 	}
 	if c.head == "" {
-		fmt.Fprint(out, "deleteall\n") // all that is there follows
+		fmt.Fprint(out, "deleteall\n") // all current files follow
 	}
-	for _, path := range c.gone { // first: a file may have become a folder
+	for _, path := range c.gone { // first, because a file may have become a folder
 		fmt.Fprintf(out, "D %s\n", GitPath(path))
 	}
 	for _, path := range c.there {
@@ -431,7 +429,7 @@ func (c *keptCommit) file(out *bufio.Writer, root *os.Root, path string) error {
 	return out.WriteByte('\n')
 }
 
-// gitPath is a path as git reads it, whatever it is made of.
+// GitPath formats any path as git reads it.
 func GitPath(path string) string {
 	var s strings.Builder
 	s.WriteByte('"')

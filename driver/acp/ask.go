@@ -65,7 +65,7 @@ func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject")
 // yet, and then the question.
 func (p *play) asked(m message) {
 	of := objectOf(m.params)
-	options := readOptions(of.list("options"), p.talk.modes)
+	options := readOptions(of.list("options"), p.conversation.modes)
 	given := len(options)
 	if options = driver.Unambiguous(options); len(options) < given {
 		p.fault("a permission question has several options with one id; an id that says both yes and no cannot be chosen", m.raw)
@@ -74,7 +74,7 @@ func (p *play) asked(m message) {
 		}
 	}
 	c := readToolCall(of.object("toolCall"))
-	if p.leaving != "" { // the session is ending: no answer will come
+	if p.leaving != "" { // the session is ending, so no answer will come
 		p.send(reply{"2.0", m.id, outcome("")})
 		return
 	}
@@ -84,7 +84,7 @@ func (p *play) asked(m message) {
 		return
 	}
 	t := p.track(c, true)
-	if t.told { // the arguments in the question may differ from those already reported
+	if t.reported { // the arguments in the question may differ from those already reported
 		c = t.call.with(c)
 	} else {
 		t.call = t.call.with(c)
@@ -99,7 +99,7 @@ func (p *play) asked(m message) {
 	p.lastAsk++
 	a := &ask{id: fmt.Sprintf("ask-%d", p.lastAsk), rpc: m.id, options: options, what: what}
 	p.asks = append(p.asks, a)
-	args, cut := c.told(tool, p.part.Dir, p.known.titled)
+	args, cut := c.eventArguments(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.PermissionAsked, ID: a.id, Tool: tool, Text: a.what, Options: options,
 		Args: args, Cut: cut, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,
@@ -117,7 +117,7 @@ func namedBy(options []driver.Option) string {
 	return ""
 }
 
-// verbFor returns the first words of the line that describes a question.
+// verbFor returns the beginning of the line that describes a question.
 func verbFor(tool string) string {
 	switch tool {
 	case "Bash":

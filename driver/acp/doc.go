@@ -7,8 +7,8 @@
 // its raw text. The package never answers a question by itself: a question stays open until a person
 // or a rule answers it, or until the session ends.
 //
-//	program ──▶ decode ──▶ hear ──▶ speech.Writer     updates, questions, answers
-//	program ◀── outbox ◀── talk ◀── orders            prompt, answer, cancel
+//	program ──▶ decode ──▶ receive ──▶ speech.Writer     updates, questions, answers
+//	program ◀── outbox ◀── conversation ◀── orders            prompt, answer, cancel
 //
 // A session consists of initialize, session/new (or session/resume, or session/load), the mode and
 // the model if they are configured, and then one session/prompt after the other. Fairlead offers

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 )
 
-// Recorded conversations with real programs: the protocol sends the same messages and produces the
-// same events.
+// TestDialogues plays recorded conversations with real programs. The protocol must send the same
+// messages and produce the same events.
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -42,7 +42,7 @@ func recordedCommand(t *testing.T, file string) []string {
 			return e.Argv
 		}
 	}
-	t.Fatalf("%s starts nothing", file)
+	t.Fatalf("%s starts no program", file)
 	return nil
 }
 
@@ -57,7 +57,7 @@ func recordedConversation(t *testing.T, file string) string {
 			return of.object("params").text("sessionId")
 		}
 	}
-	t.Fatalf("%s goes on with nothing", file)
+	t.Fatalf("%s resumes no conversation", file)
 	return ""
 }
 
@@ -75,8 +75,8 @@ func readLines(t *testing.T, file string) [][]byte {
 	})
 }
 
-// The driver passes the conformance suite. It starts this test binary as an agent that uses an
-// independent ACP library.
+// TestDriver runs the conformance suite. The agent is this test binary, which uses an independent
+// ACP library.
 func TestDriver(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -115,7 +115,7 @@ func TestDriver(t *testing.T) {
 	)
 }
 
-// A probe reports what a program is and leaves nothing behind.
+// TestProbe checks that a probe reports the properties of a program and leaves no process behind.
 func TestProbe(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -129,7 +129,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("found %+v", found)
 	}
 	if len(found.Warnings) == 0 {
-		t.Error("no warning, of a program of which nothing is known")
+		t.Error("no warning for an unknown program")
 	}
 	for name, a := range map[string]driver.Agent{
 		"no program":  {Name: "coder", Command: []string{"/nowhere/at/all"}, Workspace: t.TempDir()},

@@ -30,13 +30,12 @@ func TestMain(m *testing.M) {
 	os.Exit(leaktest.Main(m))
 }
 
-// fake is a program in memory: its input and output go through pipes, and it ends when its script
-// ends.
+// fake is a program in memory. Its input and output are pipes, and it ends when its script ends.
 type fake struct {
-	in      *bufio.Reader
-	out     io.Writer
-	session string            // of its updates; empty: s1
-	heard   func(line []byte) // called with each message from us; may be nil
+	in        *bufio.Reader
+	out       io.Writer
+	session   string            // of its updates; empty: s1
+	onMessage func(line []byte) // called with each message of the driver; may be nil
 
 	stdin          *io.PipeWriter
 	stdout, stderr *io.PipeReader
@@ -109,8 +108,8 @@ func (f *fake) next() received {
 	if err != nil {
 		panic(stopped{})
 	}
-	if f.heard != nil {
-		f.heard(line)
+	if f.onMessage != nil {
+		f.onMessage(line)
 	}
 	var r received
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -168,14 +167,14 @@ func (f *fake) asks(id, call string) {
 		`"options":[{"optionId":"yes","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"Reject","kind":"reject_once"}]}}`, id, call)
 }
 
-// scene is one play and its events.
+// scene is one session and its events.
 type scene struct {
-	t      *testing.T
-	part   adapter.Part
-	env    []string
-	driver Driver
-	stop   chan struct{}
-	told   func(s *scene, e speech.Event) // called with each event, in the goroutine that reports it
+	t       *testing.T
+	part    adapter.Part
+	env     []string
+	driver  Driver
+	stop    chan struct{}
+	onEvent func(s *scene, e speech.Event) // called with each event, in the goroutine that reports it
 
 	orders chan speech.Order
 	mu     sync.Mutex
@@ -205,11 +204,11 @@ func (s *scene) Write(b []byte) (int, error) {
 	s.raw.Write(b)
 	var e speech.Event
 	if err := json.Unmarshal(b, &e); err != nil {
-		s.t.Errorf("an event that is none: %v: %s", err, b)
+		s.t.Errorf("invalid event: %v: %s", err, b)
 	}
 	s.events = append(s.events, e)
-	if s.told != nil {
-		s.told(s, e)
+	if s.onEvent != nil {
+		s.onEvent(s, e)
 	}
 	return len(b), nil
 }

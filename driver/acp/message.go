@@ -16,7 +16,7 @@ const (
 	broken       messageKind = iota // not a valid message
 	request                         // the program expects a response
 	notification                    // the program expects no response
-	response                        // to one of our requests
+	response                        // to one of the driver's requests
 )
 
 const (
@@ -114,8 +114,8 @@ func (e *rpcError) words() string {
 	return clip(text, wordsBytesMax)
 }
 
-// number returns the ID of a response. Our IDs are whole numbers; some programs send them back as
-// strings.
+// number returns the ID of a response. The driver's IDs are whole numbers; some programs send them
+// back as strings.
 func (m message) number() (uint64, bool) {
 	text := strings.Trim(string(m.id), `"`)
 	n, err := strconv.ParseUint(text, 10, 64)

@@ -52,8 +52,8 @@ func readAbilities(result json.RawMessage) abilities {
 	return a
 }
 
-// talk is the state of the conversation with the program.
-type talk struct {
+// conversation is the state of the conversation with the program.
+type conversation struct {
 	abilities
 	opened
 	asks bool // it was started with the settings that make it ask for permission
@@ -84,7 +84,7 @@ func (p *play) open(ctx context.Context) *driver.Stop {
 
 func (p *play) start() *driver.Stop {
 	env, ours := p.known.environment(p.stage.Env)
-	p.talk.asks = ours
+	p.conversation.asks = ours
 	argv := slices.Clone(p.part.Command)
 	if len(p.servers()) > 0 {
 		argv = append(argv, p.known.tools...)
@@ -117,12 +117,12 @@ func (p *play) greet(ctx context.Context) *driver.Stop {
 			"; does it speak ACP? Many programs need an argument for it, as in command: [opencode, acp]")
 		return &stop
 	}
-	p.talk.abilities = readAbilities(m.result)
-	if p.talk.program == "" {
-		p.talk.program = filepath.Base(p.part.Command[0])
+	p.conversation.abilities = readAbilities(m.result)
+	if p.conversation.program == "" {
+		p.conversation.program = filepath.Base(p.part.Command[0])
 	}
-	if v := p.talk.version; v != sdk.ProtocolVersionNumber {
-		stop = failed(fmt.Sprintf("%s speaks version %d of the protocol, Fairlead speaks %d; use a version of the program that speaks %d", p.talk.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
+	if v := p.conversation.version; v != sdk.ProtocolVersionNumber {
+		stop = failed(fmt.Sprintf("%s speaks version %d of the protocol, Fairlead speaks %d; use a version of the program that speaks %d", p.conversation.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
 		return &stop
 	}
 	return nil
@@ -142,7 +142,7 @@ type greeting struct {
 	ClientInfo sdk.Implementation `json:"clientInfo"`
 }
 
-// clientVersion is our version in initialize. No program was seen to depend on it.
+// clientVersion is Fairlead's version in initialize. No program was seen to depend on it.
 const clientVersion = "1"
 
 // enter opens a new conversation, or resumes the configured one.
@@ -155,15 +155,15 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 		return end
 	}
 	if m.err == nil {
-		p.talk.opened = readOpened(m.result)
-		if p.talk.session != "" {
+		p.conversation.opened = readOpened(m.result)
+		if p.conversation.session != "" {
 			return nil
 		}
 		m.err = &rpcError{Message: "it returned no conversation id"}
 	}
 	words := "the program opened no conversation: " + oneLine(m.err.words())
-	if len(p.talk.signIns) > 0 && signIn().MatchString(words) {
-		words += "; sign in first: " + strings.Join(p.talk.signIns, "; or: ")
+	if len(p.conversation.signIns) > 0 && signIn().MatchString(words) {
+		words += "; sign in first: " + strings.Join(p.conversation.signIns, "; or: ")
 	}
 	stop := failed(words)
 	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn().MatchString(words) {
@@ -186,10 +186,10 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 		method string
 		params any
 	}
-	why := p.talk.program + " cannot resume a conversation"
+	why := p.conversation.program + " cannot resume a conversation"
 	for _, w := range []way{
-		{p.talk.resume, sdk.AgentMethodSessionResume, sdk.ResumeSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
-		{p.talk.load, sdk.AgentMethodSessionLoad, sdk.LoadSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
+		{p.conversation.resume, sdk.AgentMethodSessionResume, sdk.ResumeSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
+		{p.conversation.load, sdk.AgentMethodSessionLoad, sdk.LoadSessionRequest{SessionId: id, Cwd: p.part.Dir, McpServers: servers}},
 	} {
 		if !w.can {
 			continue
@@ -201,8 +201,8 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 			return end
 		}
 		if m.err == nil {
-			p.talk.opened, p.resumed = readOpened(m.result), true
-			p.talk.session = cmp.Or(p.talk.session, p.part.Resume)
+			p.conversation.opened, p.resumed = readOpened(m.result), true
+			p.conversation.session = cmp.Or(p.conversation.session, p.part.Resume)
 			return nil
 		}
 		why = w.method + ": " + oneLine(m.err.words())
@@ -215,7 +215,7 @@ func (p *play) reenter(ctx context.Context) *driver.Stop {
 func (p *play) servers() []sdk.McpServer {
 	m := p.part.MCP
 	switch {
-	case m.URL != "" && p.talk.http:
+	case m.URL != "" && p.conversation.http:
 		return []sdk.McpServer{{Http: &sdk.McpServerHttpInline{
 			Type: "http", Name: serverName, Url: m.URL,
 			Headers: []sdk.HttpHeader{{Name: "Authorization", Value: "Bearer " + m.Token}},
@@ -235,27 +235,27 @@ func (p *play) setModel(ctx context.Context) *driver.Stop {
 	if want == "" {
 		return nil
 	}
-	if o := p.talk.option("model"); o != nil {
+	if o := p.conversation.option("model"); o != nil {
 		return p.setOption(ctx, o, "model", want)
 	}
-	if len(p.talk.models) == 0 {
+	if len(p.conversation.models) == 0 {
 		p.fault("the program offers no choice of models; it uses its own", nil)
 		return nil
 	}
-	id := choose(p.talk.models, want)
+	id := choose(p.conversation.models, want)
 	if id == "" {
-		return unknown(p.talk.program, "model", want, p.talk.models)
+		return unknown(p.conversation.program, "model", want, p.conversation.models)
 	}
-	if id == p.talk.model {
+	if id == p.conversation.model {
 		return nil
 	}
-	m, end := p.ask(ctx, sdk.AgentMethodSessionSetModel, sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(p.talk.session), ModelId: sdk.UnstableModelId(id)}, p.limits.opening)
+	m, end := p.ask(ctx, sdk.AgentMethodSessionSetModel, sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(p.conversation.session), ModelId: sdk.UnstableModelId(id)}, p.limits.opening)
 	if end == nil && m.err != nil {
-		stop := failed(fmt.Sprintf("%s does not accept the model %s: %s", p.talk.program, id, oneLine(m.err.words())))
+		stop := failed(fmt.Sprintf("%s does not accept the model %s: %s", p.conversation.program, id, oneLine(m.err.words())))
 		end = &stop
 	}
 	if end == nil {
-		p.talk.model = id
+		p.conversation.model = id
 	}
 	return end
 }
@@ -265,32 +265,32 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 	want := p.part.Mode
 	if want == "" {
 		want = p.known.asking
-		if want == "" || len(p.talk.modes) == 0 && p.talk.option("mode") == nil {
+		if want == "" || len(p.conversation.modes) == 0 && p.conversation.option("mode") == nil {
 			return nil
 		}
 	}
-	if len(p.talk.modes) == 0 {
-		if o := p.talk.option("mode"); o != nil {
+	if len(p.conversation.modes) == 0 {
+		if o := p.conversation.option("mode"); o != nil {
 			return p.setOption(ctx, o, "mode", want)
 		}
-		stop := failed(fmt.Sprintf("%s has no modes; remove `mode: %s` from the agent's configuration", p.talk.program, clip(want, 100)))
+		stop := failed(fmt.Sprintf("%s has no modes; remove `mode: %s` from the agent's configuration", p.conversation.program, clip(want, 100)))
 		return &stop
 	}
-	id := choose(p.talk.modes, want)
+	id := choose(p.conversation.modes, want)
 	if id == "" {
-		return unknown(p.talk.program, "mode", want, p.talk.modes)
+		return unknown(p.conversation.program, "mode", want, p.conversation.modes)
 	}
-	if id != p.talk.mode {
-		m, end := p.ask(ctx, sdk.AgentMethodSessionSetMode, sdk.SetSessionModeRequest{SessionId: sdk.SessionId(p.talk.session), ModeId: sdk.SessionModeId(id)}, p.limits.opening)
+	if id != p.conversation.mode {
+		m, end := p.ask(ctx, sdk.AgentMethodSessionSetMode, sdk.SetSessionModeRequest{SessionId: sdk.SessionId(p.conversation.session), ModeId: sdk.SessionModeId(id)}, p.limits.opening)
 		if end != nil {
 			return end
 		}
 		if m.err != nil {
-			stop := failed(fmt.Sprintf("%s does not accept the mode %s: %s", p.talk.program, id, oneLine(m.err.words())))
+			stop := failed(fmt.Sprintf("%s does not accept the mode %s: %s", p.conversation.program, id, oneLine(m.err.words())))
 			return &stop
 		}
 	}
-	p.talk.mode, p.wantMode = id, id
+	p.conversation.mode, p.wantMode = id, id
 	return nil
 }
 
@@ -298,11 +298,11 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 func (p *play) setOption(ctx context.Context, o *configOption, what, want string) *driver.Stop {
 	id := choose(o.values, want)
 	if id == "" {
-		return unknown(p.talk.program, what, want, o.values)
+		return unknown(p.conversation.program, what, want, o.values)
 	}
 	if id != o.current {
 		m, end := p.ask(ctx, sdk.AgentMethodSessionSetConfigOption, sdk.SetSessionConfigOptionRequest{ValueId: &sdk.SetSessionConfigOptionValueId{
-			SessionId: sdk.SessionId(p.talk.session), ConfigId: sdk.SessionConfigId(o.id), Value: sdk.SessionConfigValueId(id),
+			SessionId: sdk.SessionId(p.conversation.session), ConfigId: sdk.SessionConfigId(o.id), Value: sdk.SessionConfigValueId(id),
 		}}, p.limits.opening)
 		if end != nil {
 			return end
@@ -313,8 +313,8 @@ func (p *play) setOption(ctx context.Context, o *configOption, what, want string
 		} else {
 			p.configure(readConfig(objectOf(m.result).list("configOptions")))
 		}
-		if now := p.talk.option(what); m.err != nil || now == nil || now.current != id {
-			stop := failed(fmt.Sprintf("%s does not accept the %s %s: %s", p.talk.program, what, id, why))
+		if now := p.conversation.option(what); m.err != nil || now == nil || now.current != id {
+			stop := failed(fmt.Sprintf("%s does not accept the %s %s: %s", p.conversation.program, what, id, why))
 			return &stop
 		}
 	}
@@ -331,10 +331,10 @@ func unknown(program, what, want string, there []choice) *driver.Stop {
 
 // moded handles a change of the program's mode.
 func (p *play) moded(mode string) {
-	if mode == "" || mode == p.talk.mode {
+	if mode == "" || mode == p.conversation.mode {
 		return
 	}
-	p.talk.mode = mode
+	p.conversation.mode = mode
 	p.named()
 }
 
@@ -349,7 +349,7 @@ func (p *play) configured(options []configOption) {
 
 func (p *play) configure(options []configOption) {
 	if len(options) > 0 {
-		p.talk.options = options
+		p.conversation.options = options
 	}
 }
 
@@ -368,12 +368,12 @@ func (p *play) name() {
 
 func (p *play) conversed() driver.Conversed {
 	return driver.Conversed{
-		ID: p.talk.session, Model: p.talk.currentModel(), Mode: p.talk.currentMode(),
-		Program: p.talk.program, Resumed: p.resumed, Enforced: p.enforced(),
+		ID: p.conversation.session, Model: p.conversation.currentModel(), Mode: p.conversation.currentMode(),
+		Program: p.conversation.program, Resumed: p.resumed, Enforced: p.enforced(),
 	}
 }
 
-func (t *talk) currentMode() string {
+func (t *conversation) currentMode() string {
 	if o := t.option("mode"); t.mode == "" && o != nil {
 		return o.current
 	}
@@ -381,7 +381,7 @@ func (t *talk) currentMode() string {
 }
 
 // modeWords returns the program's description of a mode.
-func (t *talk) modeWords(mode string) string {
+func (t *conversation) modeWords(mode string) string {
 	all := t.modes
 	if o := t.option("mode"); len(all) == 0 && o != nil {
 		all = o.values
@@ -394,7 +394,7 @@ func (t *talk) modeWords(mode string) string {
 	return ""
 }
 
-func (t *talk) currentModel() string {
+func (t *conversation) currentModel() string {
 	if o := t.option("model"); t.model == "" && o != nil {
 		return o.current
 	}
@@ -403,17 +403,17 @@ func (t *talk) currentModel() string {
 
 // enforced describes what restricts the program. It claims only what is known.
 func (p *play) enforced() string {
-	mode := p.talk.currentMode()
+	mode := p.conversation.currentMode()
 	switch {
 	case p.wantMode != "" && mode != "" && mode != p.wantMode:
 		return fmt.Sprintf("it changed its mode by itself, from %s to %s", p.wantMode, mode)
 	case p.part.Mode != "" && p.part.Mode != p.known.asking:
 		text := fmt.Sprintf("mode %s, as the agent's configuration says; what that mode asks is up to the program", cmp.Or(mode, p.part.Mode))
-		if words := p.talk.modeWords(mode); words != "" {
+		if words := p.conversation.modeWords(mode); words != "" {
 			text += ", which describes it as: " + words
 		}
 		return text
-	case len(p.known.env) > 0 && !p.talk.asks:
+	case len(p.known.env) > 0 && !p.conversation.asks:
 		return p.known.variables() + " of the agent's own environment decides what it asks"
 	case p.known.asking != "" && mode == p.known.asking:
 		return p.known.asks

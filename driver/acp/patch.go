@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A patch is one call that concerns several files. Programs name the files in a list, in the patch's
-// text, or in both. In addition, some send one comma-separated text that is not a file name.
+// A patch is one call that concerns several files. Programs name the files in a list, in the
+// patch's text, or in both. Some also send one comma-separated text that is not a file name.
 
 // patchTexts are arguments that hold a patch as text.
 var patchTexts = []string{"patchText", "patch_text", "patch", "input", "diff", "unified_diff"}

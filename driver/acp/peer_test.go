@@ -32,8 +32,8 @@ func servePeer(out io.Writer, in io.Reader) {
 	<-p.conn.Done()
 }
 
-// gated is input that is readable after its gate was opened: the library begins to read before it is
-// ready.
+// gated is input that becomes readable when its gate is opened, because the library begins to read
+// before it is ready.
 type gated struct {
 	io.Reader
 	open chan struct{}
@@ -44,8 +44,8 @@ func (g gated) Read(b []byte) (int, error) {
 	return g.Reader.Read(b)
 }
 
-// peer is an agent built with an independent library, which checks our messages. The prompt says
-// what it does.
+// peer is an agent built with an independent library, which checks the driver's messages. The
+// prompt says what it does.
 type peer struct {
 	conn *sdk.AgentSideConnection
 	mode string
@@ -55,7 +55,7 @@ var _ sdk.Agent = (*peer)(nil)
 
 func (p *peer) Initialize(_ context.Context, r sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	if r.ClientCapabilities.Fs.ReadTextFile || r.ClientCapabilities.Fs.WriteTextFile || r.ClientCapabilities.Terminal {
-		return sdk.InitializeResponse{}, fmt.Errorf("more is offered than is there: %+v", r.ClientCapabilities)
+		return sdk.InitializeResponse{}, fmt.Errorf("unsupported capabilities are offered: %+v", r.ClientCapabilities)
 	}
 	return sdk.InitializeResponse{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
@@ -149,7 +149,7 @@ func (p *peer) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptio
 	return sdk.SetSessionConfigOptionResponse{}, fmt.Errorf("there are none")
 }
 
-// An independent library accepts our messages.
+// TestPeer checks that an independent library accepts the driver's messages.
 func TestPeer(t *testing.T) {
 	serve := func(f *fake) { servePeer(f.out, f.in) }
 	for name, c := range map[string]struct {
@@ -170,7 +170,7 @@ func TestPeer(t *testing.T) {
 			s := newScene(t, driver.Work, c.prompt)
 			s.part.Resume, s.part.Mode = c.resume, "ask"
 			s.part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "a.b.c", Stdio: []string{"/bin/x"}}
-			s.told = func(s *scene, e speech.Event) {
+			s.onEvent = func(s *scene, e speech.Event) {
 				switch {
 				case e.Type == driver.PermissionAsked:
 					s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "allow"})

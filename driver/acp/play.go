@@ -40,43 +40,43 @@ type play struct {
 	part   adapter.Part
 	stage  *adapter.Stage
 	child  *adapter.Child
-	known  program // what we know about this program
+	known  program // what is known about this program
 	host   Host
 	limits limits
 
-	told   adapter.Told
+	queue  adapter.PromptQueue
 	orders <-chan speech.Order // nil after they have ended
 	stop   <-chan struct{}     // nil after it was handled
 
 	lastCall uint64
-	waiting  uint64   // ID of our open request; 0: none
+	waiting  uint64   // ID of the pending request; 0: none
 	reply    *message // its response
 	gone     bool     // the program's output has ended
 	broken   error    // why the program accepts no more input
 	leaving  string   // why the session is ending: cancelled, terminated; empty: it is not
 	deadline time.Time
 
-	talk      talk
-	opened    bool // prompts can be sent
-	resumed   bool
-	replaying bool
+	conversation conversation
+	opened       bool // prompts can be sent
+	resumed      bool
+	replaying    bool
 
-	answers int // number of answers begun
-	calls   map[string]*trackedCall
-	untold  []*trackedCall // in order
-	asks    []*ask         // in order
-	lastAsk int
-	message string // ID of the message whose chunks are arriving
-	words   string // beginning of the latest message
-	plan    string
-	faults  map[string]int
+	answers    int // number of answers begun
+	calls      map[string]*trackedCall
+	unreported []*trackedCall // in order
+	asks       []*ask         // in order
+	lastAsk    int
+	message    string // ID of the message whose chunks are arriving
+	words      string // beginning of the latest message
+	plan       string
+	faults     map[string]int
 
 	context int     // how full the model's context is, in percent; 0: unknown
 	here    usage   // tokens of the current answer so far
 	paid    float64 // cost of the conversation so far
 	priced  bool
 
-	wantMode string // the mode that we set; empty: none
+	wantMode string // the mode that was set; empty: none
 
 	denied  []string
 	denials int
@@ -106,7 +106,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 		if end := p.over(ctx); end != nil {
 			return *end
 		}
-		text, ok := p.told.Next()
+		text, ok := p.queue.Next()
 		switch {
 		case ok && strings.TrimSpace(text) == "" && !p.part.Talks():
 			return failed("there is nothing to do; give the agent a session_prompt")
@@ -116,13 +116,13 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 				return *end
 			}
 			first, listening = false, false
-		case first && !p.part.Talks() && p.told.Over():
+		case first && !p.part.Talks() && p.queue.Over():
 			return failed("there was no prompt; give the agent a session_prompt")
-		case !first && !p.part.Talks(), p.told.Over():
+		case !first && !p.part.Talks(), p.queue.Over():
 			return p.completed()
 		default:
 			if p.part.Talks() && !listening {
-				p.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: p.told.Answered()})
+				p.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: p.queue.Answered()})
 				listening = true
 			}
 			p.step(ctx)
@@ -154,12 +154,12 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	p.answers++
 	p.before, p.here, p.message, p.words = p.denials, usage{}, "", ""
 	blocks := []sdk.ContentBlock{sdk.TextBlock(text)}
-	if p.talk.images {
-		for _, one := range adapter.ReadImages(p.stage.Out, p.told.Images()) {
+	if p.conversation.images {
+		for _, one := range adapter.ReadImages(p.stage.Out, p.queue.Images()) {
 			blocks = append(blocks, sdk.ImageBlock(base64.StdEncoding.EncodeToString(one.Data), one.Type))
 		}
 	}
-	m, end := p.ask(ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(p.talk.session), Prompt: blocks}, 0)
+	m, end := p.ask(ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(p.conversation.session), Prompt: blocks}, 0)
 	p.tellCalls()
 	p.stage.Out.Hush()
 	p.withdraw(nil)
@@ -309,7 +309,7 @@ func (p *play) stepUntil(ctx context.Context, late time.Time) {
 		timer = t.C
 	}
 	orders := p.orders
-	if p.told.Full() {
+	if p.queue.Full() {
 		orders = nil
 	}
 	var lines <-chan adapter.Line
@@ -324,7 +324,7 @@ func (p *play) stepUntil(ctx context.Context, late time.Time) {
 		if !ok {
 			p.gone = true
 		} else if raw := p.child.Heard(l); raw != nil {
-			p.hear(raw)
+			p.receive(raw)
 		}
 	case <-p.stop:
 		p.stop = nil
@@ -336,7 +336,7 @@ func (p *play) stepUntil(ctx context.Context, late time.Time) {
 
 // order handles one order.
 func (p *play) order(o speech.Order, ok bool) {
-	p.told.Take(o, ok)
+	p.queue.Take(o, ok)
 	switch {
 	case !ok:
 		p.orders = nil
@@ -354,8 +354,8 @@ func (p *play) leave(why string) {
 		return
 	}
 	p.leaving, p.deadline = why, time.Now().Add(p.limits.cancel)
-	if p.talk.session != "" && p.waiting != 0 {
-		p.send(notice{"2.0", sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(p.talk.session)}})
+	if p.conversation.session != "" && p.waiting != 0 {
+		p.send(notice{"2.0", sdk.AgentMethodSessionCancel, sdk.CancelNotification{SessionId: sdk.SessionId(p.conversation.session)}})
 	} else {
 		p.waiting = 0 // there is no answer that could end normally
 	}
@@ -364,19 +364,19 @@ func (p *play) leave(why string) {
 
 // patienceEnds is when the oldest incomplete call is reported without its missing parts.
 func (p *play) patienceEnds() time.Time {
-	if len(p.untold) == 0 {
+	if len(p.unreported) == 0 {
 		return time.Time{}
 	}
-	return p.untold[0].since.Add(p.limits.patience)
+	return p.unreported[0].since.Add(p.limits.patience)
 }
 
 func (p *play) tellLate() {
-	for len(p.untold) > 0 && !time.Now().Before(p.patienceEnds()) {
-		p.tellCall(p.untold[0], nil)
+	for len(p.unreported) > 0 && !time.Now().Before(p.patienceEnds()) {
+		p.tellCall(p.unreported[0], nil)
 	}
 }
 
-// Messages that we send.
+// Messages that the driver sends.
 type (
 	call struct {
 		JSONRPC string `json:"jsonrpc"`

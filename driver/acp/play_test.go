@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// A work session is one prompt and its answer.
+// TestWork plays a work session: one prompt and its answer.
 func TestWork(t *testing.T) {
 	s := newScene(t, driver.Work, "write a file").play(func(f *fake) {
 		f.greeted()
@@ -31,7 +31,7 @@ func TestWork(t *testing.T) {
 	})
 	s.ended(true, "completed", "")
 	if got, want := s.kinds(), "conversation_named thought thought said said said said usage_reported stopped"; got != want {
-		t.Errorf("told %s\nwant %s", got, want)
+		t.Errorf("events: %s\nwant:   %s", got, want)
 	}
 	if got, want := s.text(driver.Said), "I write.\nDone\n"; got != want {
 		t.Errorf("said %q, want %q", got, want)
@@ -45,7 +45,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// A program gets the images of its prompt if it says that it takes images.
+// TestImages checks that a program gets the images of its prompt if it reports that it takes
+// images.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "a.png"), filepath.Join(dir, "b.png")
@@ -75,10 +76,10 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A session with turns continues until the orders are closed.
-func TestTalk(t *testing.T) {
+// TestTurnsSession checks that a session with turns continues until the orders are closed.
+func TestTurnsSession(t *testing.T) {
 	s := newScene(t, driver.Turn, "first")
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		switch n := len(s.of(driver.Listening)); {
 		case e.Type != driver.Listening:
 		case n == 1:
@@ -99,16 +100,17 @@ func TestTalk(t *testing.T) {
 	if said := s.text(driver.Said); !strings.Contains(said, "first") || !strings.Contains(said, "second") {
 		t.Errorf("said %q", said)
 	}
-	if heard := s.of(driver.Listening); len(heard) != 2 || heard[0].Input == 0 {
-		t.Errorf("listened %+v", heard)
+	if listened := s.of(driver.Listening); len(listened) != 2 || listened[0].Input == 0 {
+		t.Errorf("listened %+v", listened)
 	}
 }
 
-// A permission question goes to the program's answerer after its call was reported.
+// TestPermission checks that a permission question goes to the person or rule that answers it,
+// after its call was reported.
 func TestPermission(t *testing.T) {
 	for option, want := range map[string]string{"yes": `{"outcome":{"optionId":"yes","outcome":"selected"}}`, "no": `"no"`, "": `"cancelled"`, "cancelled": `"cancelled"`} {
 		s := newScene(t, driver.Work, "go")
-		s.told = func(s *scene, e speech.Event) {
+		s.onEvent = func(s *scene, e speech.Event) {
 			if e.Type == driver.PermissionAsked {
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: "nobody's", Option: "yes"})
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "never offered"})
@@ -134,7 +136,7 @@ func TestPermission(t *testing.T) {
 		}
 		s.ended(true, "completed", detail)
 		if got, want := s.kinds(), "conversation_named tool_called permission_asked faulted permission_answered stopped"; got != want {
-			t.Errorf("%q: told %s\nwant %s", option, got, want)
+			t.Errorf("%q: events: %s\nwant: %s", option, got, want)
 		}
 		q := s.of(driver.PermissionAsked)[0]
 		if q.Tool != "Write" || q.Text != "write a.txt" || fmt.Sprint(q.Paths) != "[/work/repo/a.txt]" || string(q.Args) != `{"file_path":"/work/repo/a.txt"}` {
@@ -143,11 +145,11 @@ func TestPermission(t *testing.T) {
 	}
 }
 
-// An ID that says both yes and no is not offered: the question can be rejected, and the program is
-// told "cancelled".
+// TestOptionsWithOneID checks that an ID that says both yes and no is not offered. The question can
+// be rejected, and the program gets the outcome "cancelled".
 func TestOptionsWithOneID(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		if e.Type == driver.PermissionAsked {
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "x"}) // not offered
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: e.Options[0].ID})
@@ -173,7 +175,8 @@ func TestOptionsWithOneID(t *testing.T) {
 	}
 }
 
-// A program withdraws a question, or ends its answer with the question still open.
+// TestWithdrawn checks a program that withdraws a question, or ends its answer while the question
+// is open.
 func TestWithdrawn(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -187,14 +190,15 @@ func TestWithdrawn(t *testing.T) {
 	})
 	s.ended(true, "completed", "")
 	if got, want := s.kinds(), "conversation_named tool_called permission_asked tool_called permission_asked permission_withdrawn permission_withdrawn stopped"; got != want {
-		t.Errorf("told %s\nwant %s", got, want)
+		t.Errorf("events: %s\nwant:   %s", got, want)
 	}
 	if q := s.of(driver.PermissionAsked)[0]; q.Tool != "Bash" || q.Text != "run: ls -l" || len(q.Paths) != 0 {
 		t.Errorf("asked %+v", q)
 	}
 }
 
-// A question without a tool name gets the name from its options' labels, for display only.
+// TestNamelessQuestion checks that a question without a tool name gets a name from its options'
+// labels, for display only.
 func TestNamelessQuestion(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -210,10 +214,10 @@ func TestNamelessQuestion(t *testing.T) {
 	}
 }
 
-// Two questions with the same ID are separate questions.
+// TestSameID checks that two questions with the same ID are separate questions.
 func TestSameID(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		if e.Type == driver.PermissionAsked {
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: map[string]string{"ask-1": "yes", "ask-2": "no"}[e.ID]})
 		}
@@ -235,13 +239,14 @@ func TestSameID(t *testing.T) {
 	}
 }
 
-// Cancel ends the answer and the session, whether or not the program cooperates.
+// TestCancel checks that an order to cancel ends the answer and the session, also if the program
+// does not cooperate.
 func TestCancel(t *testing.T) {
 	for name, polite := range map[string]bool{"polite": true, "stubborn": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t, driver.Work, "go")
-				s.told = func(s *scene, e speech.Event) {
+				s.onEvent = func(s *scene, e speech.Event) {
 					if e.Type == driver.PermissionAsked {
 						s.order(speech.Order{Type: speech.OrderCancel})
 					}
@@ -263,17 +268,18 @@ func TestCancel(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				if got, want := s.kinds(), "conversation_named tool_called permission_asked permission_withdrawn stopped"; got != want {
-					t.Errorf("told %s\nwant %s", got, want)
+					t.Errorf("events: %s\nwant:   %s", got, want)
 				}
 			})
 		})
 	}
 }
 
-// SIGTERM acts like a cancel with another reason; a session that only listens ends immediately.
+// TestStop checks that SIGTERM acts like a cancel with another reason, and that a session that only
+// listens ends at once.
 func TestStop(t *testing.T) {
 	s := newScene(t, driver.Lead, "")
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		if e.Type == driver.Listening {
 			close(s.stop)
 		}
@@ -285,7 +291,7 @@ func TestStop(t *testing.T) {
 	s.ended(false, "terminated", "")
 }
 
-// A failing program produces an error with instructions.
+// TestFailures checks that a failing program leads to an error with instructions.
 func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		script         func(*fake)
@@ -370,10 +376,11 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A denial after which the program reports "cancelled" is not a cancel by an order.
+// TestDeniedAndEnded checks that a "cancelled" of the program after a denial does not count as an
+// order to cancel.
 func TestDeniedAndEnded(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		if e.Type == driver.PermissionAsked {
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "no"})
 		}
@@ -389,10 +396,11 @@ func TestDeniedAndEnded(t *testing.T) {
 	s.ended(false, "denied", "run: rm -rf x")
 }
 
-// A call that was denied earlier is not why a session was cancelled.
+// TestCancelAfterADenial checks that an earlier denied call is not reported as the reason of a
+// cancelled session.
 func TestCancelAfterADenial(t *testing.T) {
 	s, denied := newScene(t, driver.Work, "go"), false
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		switch {
 		case e.Type != driver.PermissionAsked:
 		case !denied:
@@ -415,94 +423,12 @@ func TestCancelAfterADenial(t *testing.T) {
 	})
 	s.ended(false, "cancelled", "")
 	if d := s.end.Detail; d != "" {
-		t.Errorf("it says %q", d)
+		t.Errorf("detail %q", d)
 	}
 }
 
-// The configured mode and model are set, or the session does not begin.
-func TestModeAndModel(t *testing.T) {
-	const modes = `"modes":{"currentModeId":"yolo","availableModes":[{"id":"default","name":"Default"},{"id":"yolo","name":"YOLO"}]}`
-	const options = `"configOptions":[{"id":"model","category":"model","type":"select","currentValue":"a/m1","options":[{"value":"a/m1","name":"M1"},{"value":"a/m2","name":"M2"}]},` +
-		`{"id":"mode","category":"mode","type":"select","currentValue":"build","options":[{"value":"build"},{"value":"plan"}]}]`
-	for name, c := range map[string]struct {
-		command, mode, model, opened string
-		calls                        string
-		named                        string
-		failed                       string
-	}{
-		"mode":                 {mode: "default", opened: modes, calls: `session/set_mode "default"`, named: "default"},
-		"mode by its name":     {mode: "Default", opened: modes, calls: `session/set_mode "default"`, named: "default"},
-		"mode is there":        {mode: "yolo", opened: modes, named: "yolo"},
-		"no such mode":         {mode: "plan", opened: modes, failed: "it has default, yolo"},
-		"no modes":             {mode: "plan", failed: "has no modes"},
-		"the one that asks":    {command: "/usr/bin/qwen", opened: modes, calls: `session/set_mode "default"`, named: "default"},
-		"unknown program":      {opened: modes, named: "yolo"},
-		"mode by option":       {mode: "plan", opened: options, calls: `session/set_config_option "plan"`, named: "plan", model: "m1"},
-		"model by option":      {model: "m2", opened: options, calls: `session/set_config_option "a/m2"`, named: "build"},
-		"no such model":        {model: "m9", opened: options, failed: "it has a/m1, a/m2"},
-		"model without choice": {model: "m9", named: ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t, driver.Work, "go")
-			s.part.Mode, s.part.Model = c.mode, c.model
-			if c.command != "" {
-				s.part.Command = []string{c.command}
-			}
-			var calls []string
-			s.play(func(f *fake) {
-				f.result(f.expect("initialize"), `{"protocolVersion":1}`)
-				f.result(f.expect("session/new"), strings.ReplaceAll(`{"sessionId":"s1",`+c.opened+`}`, ",}", "}"))
-				for {
-					r := f.next()
-					of := objectOf(r.Params)
-					switch r.Method {
-					case "session/set_mode":
-						calls = append(calls, r.Method+" "+string(of["modeId"]))
-						f.result(r, `{}`)
-					case "session/set_config_option":
-						calls = append(calls, r.Method+" "+string(of["value"]))
-						f.result(r, `{`+strings.Replace(options, `"currentValue":"`+map[string]string{"mode": "build", "model": "a/m1"}[of.text("configId")]+`"`, `"currentValue":`+string(of["value"]), 1)+`}`)
-					default:
-						f.result(r, `{"stopReason":"end_turn"}`)
-					}
-				}
-			})
-			if c.failed != "" {
-				s.ended(false, "failed", c.failed)
-				return
-			}
-			s.ended(true, "completed", "")
-			if got := strings.Join(calls, "; "); got != c.calls {
-				t.Errorf("called %s, want %s", got, c.calls)
-			}
-			all := s.of(driver.ConversationNamed)
-			if got := all[len(all)-1].Conversation; got.Mode != c.named {
-				t.Errorf("conversation %+v, want mode %q", got, c.named)
-			}
-		})
-	}
-}
-
-// A mode change by the program itself is reported.
-func TestModeChanges(t *testing.T) {
-	s := newScene(t, driver.Work, "go")
-	s.part.Mode = "default"
-	s.play(func(f *fake) {
-		f.result(f.expect("initialize"), `{"protocolVersion":1}`)
-		f.result(f.expect("session/new"), `{"sessionId":"s1","modes":{"currentModeId":"default","availableModes":[{"id":"default"},{"id":"yolo"}]}}`)
-		p := f.expect("session/prompt")
-		f.update(`{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}`)
-		f.result(p, `{"stopReason":"end_turn"}`)
-		f.next()
-	})
-	all := s.of(driver.ConversationNamed)
-	if c := all[len(all)-1].Conversation; c.Mode != "yolo" || !strings.Contains(c.Enforced, "by itself") {
-		t.Errorf("conversation %+v", c)
-	}
-}
-
-// A conversation is resumed by the method that the program implements; replayed messages are not
-// reported.
+// TestResume checks that a conversation is resumed by the method that the program implements, and
+// that replayed messages are not reported.
 func TestResume(t *testing.T) {
 	for name, c := range map[string]struct {
 		can    string
@@ -561,13 +487,14 @@ func TestResume(t *testing.T) {
 				t.Errorf("conversation %+v", n)
 			}
 			if u := s.of(driver.UsageReported); len(u) != 1 || u[0].CostUSD != 0.5 {
-				t.Errorf("usage %+v: what the old life cost was counted then", u)
+				t.Errorf("usage %+v includes the cost of the earlier session", u)
 			}
 		})
 	}
 }
 
-// The program receives the address of the team's tools; it appears nowhere else.
+// TestTools checks that the program receives the address of the team's tools, and that no output
+// contains it.
 func TestTools(t *testing.T) {
 	const token = "coder.coder-1.5e0c2f"
 	for name, c := range map[string]struct{ can, want string }{
@@ -592,7 +519,7 @@ func TestTools(t *testing.T) {
 			})
 			s.ended(true, "completed", "")
 			if strings.Contains(s.raw.String(), token) {
-				t.Errorf("the token was told:\n%s", s.raw.String())
+				t.Errorf("the token is in the output:\n%s", s.raw.String())
 			}
 		})
 	}

@@ -31,10 +31,10 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 		return driver.Probed{}, fmt.Errorf("agent %s: %s", a.Name, end.Detail)
 	}
 	found := driver.Probed{
-		Program: p.talk.program, Path: path, Speaks: fmt.Sprintf("acp %d", p.talk.version),
-		Resumes: p.talk.resume || p.talk.load, MCP: []string{"stdio"},
+		Program: p.conversation.program, Path: path, Speaks: fmt.Sprintf("acp %d", p.conversation.version),
+		Resumes: p.conversation.resume || p.conversation.load, MCP: []string{"stdio"},
 	}
-	if p.talk.http {
+	if p.conversation.http {
 		found.MCP = []string{"http", "stdio"}
 	}
 	if why := p.known.toolsIgnored(part.Dir, part.Command, env); why != "" && a.Workspace != "" {
@@ -45,7 +45,7 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 	switch {
 	case p.part.Mode != "":
 		found.Enforced = "mode " + p.part.Mode + ", as the agent's configuration says"
-	case p.known.asks != "" && (len(p.known.env) == 0 || p.talk.asks):
+	case p.known.asks != "" && (len(p.known.env) == 0 || p.conversation.asks):
 		found.Enforced = p.known.asks
 	default:
 		found.Enforced = p.enforced()

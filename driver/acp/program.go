@@ -31,7 +31,7 @@ const (
 	opencodeRules = `{"*":"ask","edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask","external_directory":"ask","task":"ask",` +
 		`"read":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"},"glob":"allow","grep":"allow","list":"allow",` +
 		`"todowrite":"allow","todoread":"allow","fairlead_*":"allow"}`
-	// After a denial, the model is told and continues. Otherwise the answer ends there, with the rest
+	// After a denial, the model is notified and continues. Otherwise the answer ends there, with the rest
 	// undone.
 	opencodeConfig = `{"agent":{"build":{"permission":` + opencodeRules + `}},"experimental":{"continue_loop_on_deny":true}}`
 )

@@ -22,8 +22,8 @@ import (
 )
 
 // This variable enables recording: the test runs every conversation of recordings with the real
-// programs (see package livetest for how to get them) and rewrites testdata/dialogues. Then
-// `UPDATE=1 go test ./driver/acp` renews the golden events.
+// programs (package livetest says how to get them) and rewrites testdata/dialogues. Then `UPDATE=1
+// go test ./driver/acp` renews the golden events.
 const recordVariable = "FAIRLEAD_RECORD"
 
 // recordings are conversations with real programs and a scripted model that does what the prompt
@@ -53,7 +53,7 @@ var searching = map[string]string{"qwen": "do: tool tool_search {\"query\":\"sel
 
 func TestRecord(t *testing.T) {
 	if os.Getenv(recordVariable) == "" {
-		t.Skip("set " + recordVariable + "=1 to record real programs anew; it takes a minute or two")
+		t.Skip("set " + recordVariable + "=1 to record real programs again; it takes a minute or two")
 	}
 	all := []string{"allow", "deny", "cancel", "error", "talk", "resume", "outside", "tools"}
 	for name, r := range map[string]struct {

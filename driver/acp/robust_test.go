@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// Five thousand updates at full speed are all handled; a well-known ACP library drops the connection
-// here.
+// TestManyUpdates checks that five thousand updates at full speed are all handled. A well-known ACP
+// library drops the connection in this case.
 func TestManyUpdates(t *testing.T) {
 	const n = 5000
 	var want strings.Builder
@@ -36,8 +36,9 @@ func TestManyUpdates(t *testing.T) {
 	}
 }
 
-// A message of 11 MiB, the longest that was observed from a real program, is handled, and so is the one after it. Under
-// the race detector it is smaller, to save memory.
+// TestLongLine checks that a message of 11 MiB, the longest that was observed from a real program,
+// and the message after it are handled. With the race detector the message is smaller, to save
+// memory.
 func TestLongLine(t *testing.T) {
 	longLineBytes := 11 << 20
 	if testsize.Race {
@@ -62,7 +63,7 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// Invalid and unknown messages are reported and have no other effect.
+// TestNoise checks that invalid and unknown messages are reported and have no other effect.
 func TestNoise(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.print("Welcome to the program!")
@@ -98,12 +99,12 @@ func TestNoise(t *testing.T) {
 	}
 	for _, e := range s.of(driver.Said) {
 		if e.Tool != "stdout" {
-			t.Errorf("said %+v: those are not the agent's words", e)
+			t.Errorf("said %+v, which is not text of the agent", e)
 		}
 	}
 }
 
-// A program that repeats a fault does not fill the log.
+// TestRepeatedFault checks that a program that repeats a fault does not fill the log.
 func TestRepeatedFault(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -120,10 +121,10 @@ func TestRepeatedFault(t *testing.T) {
 	}
 }
 
-// A program that writes much before it reads is read meanwhile: there is no deadlock.
-func TestBothTalk(t *testing.T) {
+// TestBothWrite checks that a program that writes a lot before it reads causes no deadlock.
+func TestBothWrite(t *testing.T) {
 	s := newScene(t, driver.Turn, strings.Repeat("prompt ", 20_000))
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		if e.Type == driver.Listening {
 			close(s.orders)
 		}
@@ -143,7 +144,8 @@ func TestBothTalk(t *testing.T) {
 	s.ended(true, "completed", "")
 }
 
-// Chunks of two messages are two lines; text of another session is not the agent's.
+// TestMessages checks that chunks of two messages become two lines, and that text of another
+// session is not reported as the agent's.
 func TestMessages(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -176,7 +178,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Usage is reported once: what was reported during an answer is not added again at its end.
+// TestUsage checks that usage that was reported during an answer is not added again at its end.
 func TestUsage(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -198,12 +200,13 @@ func TestUsage(t *testing.T) {
 		t.Errorf("used %+v, want %+v", sum, want)
 	}
 	if s.end.ContextPercent != 75 {
-		t.Errorf("its context is %d %% full", s.end.ContextPercent)
+		t.Errorf("context %d %% full", s.end.ContextPercent)
 	}
 }
 
-// The result of a call is reported once, at its end, with images and terminals by name. What a call
-// begins with is not its result, and what was only read is not shown.
+// TestResults checks that the result of a call is reported once, at its end, with images and
+// terminals by name. The first content of a call is not its result, and the output of a read is not
+// shown.
 func TestResults(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -233,7 +236,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// Gemini CLI gives the tokens of an answer in _meta.
+// TestQuota checks the tokens of an answer in _meta, as Gemini CLI sends them.
 func TestQuota(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -245,7 +248,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// What Gemini CLI says of each model is told by model, and no more than the whole.
+// TestQuotaByModel checks that the usage of each model, as Gemini CLI sends it, is reported by
+// model, and not more than the total.
 func TestQuotaByModel(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -263,7 +267,8 @@ func TestQuotaByModel(t *testing.T) {
 	}
 }
 
-// Updates of a session that is not this conversation's count nothing and change nothing. They are faults.
+// TestUpdatesOfAnotherSession checks that updates of another session are faults and have no other
+// effect.
 func TestUpdatesOfAnotherSession(t *testing.T) {
 	s := newScene(t, driver.Work, "go").play(func(f *fake) {
 		f.greeted()
@@ -295,9 +300,9 @@ func TestUpdatesOfAnotherSession(t *testing.T) {
 	}
 }
 
-// A call is reported when it is complete, when a question about it comes, when it ends, or when
-// nothing more comes.
-func TestCallsAreToldOnce(t *testing.T) {
+// TestCallsAreReportedOnce checks that a call is reported once: when it is complete, when a question
+// about it comes, when it ends, or when nothing follows.
+func TestCallsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, driver.Work, "go")
 		s.play(func(f *fake) {
@@ -314,20 +319,21 @@ func TestCallsAreToldOnce(t *testing.T) {
 			f.result(p, `{"stopReason":"end_turn"}`)
 			f.next()
 		})
-		var told []string
+		var allowed []string
 		for _, e := range s.of(driver.ToolCalled) {
-			told = append(told, e.Tool+" "+e.Text)
+			allowed = append(allowed, e.Tool+" "+e.Text)
 		}
-		if got, want := strings.Join(told, "; "), "Bash ls; Write Write; Bash bash; think think hard"; got != want {
-			t.Errorf("told %s\nwant %s", got, want)
+		if got, want := strings.Join(allowed, "; "), "Bash ls; Write Write; Bash bash; think think hard"; got != want {
+			t.Errorf("tool calls %s\nwant %s", got, want)
 		}
 	})
 }
 
-// A program may number its calls anew with each answer, or not at all: each is told.
+// TestCallsWithOneID checks that calls are reported separately if a program restarts its numbering
+// with each answer, or sends no number.
 func TestCallsWithOneID(t *testing.T) {
 	s := newScene(t, driver.Turn, "one")
-	s.told = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e speech.Event) {
 		switch n := len(s.of(driver.Listening)); {
 		case e.Type == driver.PermissionAsked:
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "yes"})
@@ -353,16 +359,16 @@ func TestCallsWithOneID(t *testing.T) {
 		f.next()
 	})
 	s.ended(true, "completed", "")
-	var told []string
+	var allowed []string
 	for _, e := range s.of(driver.ToolCalled) {
-		told = append(told, e.Text)
+		allowed = append(allowed, e.Text)
 	}
-	if got, want := strings.Join(told, " "), "a0 b0 c0 d0 a1 b1 c1 d1"; got != want {
-		t.Errorf("told %s\nwant %s", got, want)
+	if got, want := strings.Join(allowed, " "), "a0 b0 c0 d0 a1 b1 c1 d1"; got != want {
+		t.Errorf("tool calls %s\nwant %s", got, want)
 	}
 }
 
-// Empty and unusual prompts.
+// TestPrompts checks empty and unusual prompts.
 func TestPrompts(t *testing.T) {
 	s := newScene(t, driver.Work, " \n").play(func(f *fake) { f.greeted(); f.next() })
 	s.ended(false, "failed", "session_prompt")
@@ -372,7 +378,7 @@ func TestPrompts(t *testing.T) {
 	s.ended(true, "completed", "")
 }
 
-// The decoder accepts any input.
+// FuzzHear checks that the decoder accepts any input.
 func FuzzHear(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`,
@@ -393,7 +399,7 @@ func FuzzHear(f *testing.F) {
 			t.Skip() // the adapter passes only complete objects
 		}
 		s := newScene(t, driver.Work, "go")
-		s.told = func(s *scene, e speech.Event) {
+		s.onEvent = func(s *scene, e speech.Event) {
 			if e.Type == driver.PermissionAsked {
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: ""})
 			}

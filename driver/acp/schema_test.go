@@ -22,15 +22,15 @@ const (
 	schemaSum  = "0d0b1ca83c4872e5473f68926a894c7a8203b59b118e2a79bfe43dd76fbcbc1a"
 )
 
-// All messages sent to real programs in recordings, and all that a play sends, match the protocol's
-// schema.
+// TestSchema checks that all messages to real programs in recordings, and all messages of a
+// session, match the protocol's schema.
 func TestSchema(t *testing.T) {
 	raw, err := os.ReadFile(schemaFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("%x", sha256.Sum256(raw)); got != schemaSum {
-		t.Errorf("%s has the sum %s; note where it is from, and the sum", schemaFile, got)
+		t.Errorf("%s has the checksum %s; record its source and the checksum", schemaFile, got)
 	}
 	check := schemas(t, raw)
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
@@ -61,7 +61,7 @@ func TestSchema(t *testing.T) {
 		s.part.Resume, s.part.Mode = "s1", "default"
 		s.part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "x", Stdio: []string{"/bin/fairlead", "mcp"}}
 		s.play(func(f *fake) {
-			f.heard = func(line []byte) { check("a play", decode(line), "") }
+			f.onMessage = func(line []byte) { check("a session", decode(line), "") }
 			f.result(f.next(), `{"protocolVersion":1,"agentCapabilities":{`+can+`}}`)
 			f.result(f.next(), `{"modes":{"currentModeId":"yolo","availableModes":[{"id":"default","name":"D"}]},`+
 				`"configOptions":[{"id":"m","name":"M","category":"model","type":"select","currentValue":"a","options":[{"value":"a","name":"A"}]}]}`)
@@ -80,7 +80,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// schemas returns a validator for our messages. of is the method that a response answers.
+// schemas returns a validator for the driver's messages. of is the method that a response answers.
 func schemas(t *testing.T, raw []byte) func(where string, m message, of string) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -120,7 +120,7 @@ func schemas(t *testing.T, raw []byte) func(where string, m message, of string) 
 			schema, body = responses[of], m.result
 		}
 		if schema == nil {
-			t.Errorf("%s: the schema knows no %s%s: %s", where, m.method, of, m.raw)
+			t.Errorf("%s: the schema has no %s%s: %s", where, m.method, of, m.raw)
 			return
 		}
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
@@ -128,7 +128,7 @@ func schemas(t *testing.T, raw []byte) func(where string, m message, of string) 
 			t.Fatal(err)
 		}
 		if err := schema.Validate(value); err != nil {
-			t.Errorf("%s: %s is not what the schema says: %v", where, body, err)
+			t.Errorf("%s: %s does not match the schema: %v", where, body, err)
 		}
 	}
 }

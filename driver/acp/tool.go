@@ -113,7 +113,7 @@ func (c toolCall) tool(server string) string {
 	}
 	byKind, title := kindWords[c.kind], c.titleName()
 	named := ours(title, server)
-	if c.name != "" { // it has a name that is unknown to us; a title adds nothing
+	if c.name != "" { // it has an unknown name; a title adds nothing
 		title, named = "", ""
 	}
 	if byKind == "Edit" && (named == "Write" || len(c.diffs) == 1 && !c.diffs[0].existed && c.diffs[0].complete && c.kind == "edit") {
@@ -276,11 +276,11 @@ func commandIn(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// told returns the arguments for an event, and the names of those that policies must not judge. A
-// title is taken as the command if there is no other: it may be shortened, and half a command is a
-// different command, so only patterns that deny are compared with it. titled says that the program is
-// known to give the whole command as the title.
-func (c toolCall) told(tool, dir string, titled bool) (args json.RawMessage, cut []string) {
+// eventArguments returns the arguments for an event, and the names of those that policies must not
+// judge. A title is taken as the command if there is no other. It may be shortened, and half a
+// command is a different command, so only patterns that deny are compared with it. titled says that
+// the program is known to give the whole command as the title.
+func (c toolCall) eventArguments(tool, dir string, titled bool) (args json.RawMessage, cut []string) {
 	of, cut := c.arguments(tool)
 	if tool == "Bash" && of["command"] == nil && c.title != "" {
 		if of["command"] = quoted(strings.Trim(strings.TrimSpace(c.title), "`")); !titled || !c.explainsFolder(dir) {
@@ -314,7 +314,7 @@ func (f fields) encoded() json.RawMessage {
 	}
 	b, err := json.Marshal(f)
 	if err != nil {
-		panic("acp: arguments that are no JSON: " + err.Error())
+		panic("acp: encode arguments: " + err.Error())
 	}
 	return b
 }
@@ -444,7 +444,7 @@ var plainWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 func quoted(s string) json.RawMessage {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic("acp: a text that is no JSON: " + err.Error())
+		panic("acp: encode a text: " + err.Error())
 	}
 	return b
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// How programs describe calls (observed or documented), and the events made of them.
+// toolWordsTests are descriptions of calls as programs send them (observed or documented), and the
+// events made from them.
 var toolWordsTests = map[string]struct {
 	pieces []string // tool_call, updates, the call of a question
 	tool   string
@@ -43,7 +44,7 @@ var toolWordsTests = map[string]struct {
 		pieces: []string{`{"toolCallId":"c","title":"fairlead_turn_complete","kind":"other","rawInput":{"text":"x"}}`},
 		tool:   "mcp__fairlead__turn_complete", args: `{"text":"x"}`, paths: "[]", what: "fairlead_turn_complete",
 	},
-	"somebody who is called like us": {
+	"another server with Fairlead's name": {
 		pieces: []string{`{"toolCallId":"c","title":"fairlead_evil_say","kind":"other","rawInput":{"text":"x"}}`},
 		tool:   "fairlead_evil_say", args: `{"text":"x"}`, paths: "[]", what: "fairlead_evil_say",
 	},
@@ -71,7 +72,7 @@ var toolWordsTests = map[string]struct {
 		pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["rm","-rf","a b"]}}`},
 		tool:   "Bash", args: `{"command":"rm -rf 'a b'"}`, paths: "[]", what: "rm -rf 'a b'",
 	},
-	"command by way of a shell": {
+	"command in a shell": {
 		pieces: []string{`{"toolCallId":"c","title":"run","kind":"execute","rawInput":{"command":["/bin/bash","-lc","ls | wc"]}}`},
 		tool:   "Bash", args: `{"command":"ls | wc"}`, paths: "[]", what: "ls | wc",
 	},
@@ -167,18 +168,18 @@ var toolWordsTests = map[string]struct {
 		pieces: []string{`{"toolCallId":"c","kind":"edit","rawInput":{"changes":{"a":{"type":"update","move_path":"../x"}}}}`},
 		tool:   "Edit", args: `{"changes":{"a":{"type":"update","move_path":"../x"}}}`, paths: "[/work/x /work/repo/a]", what: "/work/x, a",
 	},
-	"a title that is called like a tool of ours": {
+	"a title that equals a tool's name": {
 		pieces: []string{`{"toolCallId":"c","title":"mcp__fairlead__say","kind":"think","rawInput":{"prompt":"x"}}`},
 		tool:   "think", args: `{"prompt":"x"}`, paths: "[]", what: "mcp__fairlead__say", unsure: "[tool]",
 	},
-	"a command that was first described by a name of ours": {
+	"a command whose first title equals a tool's name": {
 		pieces: []string{
 			`{"toolCallId":"c","title":"mcp__fairlead__say","kind":"execute"}`,
 			`{"toolCallId":"c","title":"rm a","kind":"execute","rawInput":{"command":"rm a"}}`,
 		},
 		tool: "Bash", args: `{"command":"rm a"}`, paths: "[]", what: "rm a",
 	},
-	"a file that is called like a tool of ours": {
+	"a file named like a tool of Fairlead": {
 		pieces: []string{`{"toolCallId":"c","title":"fairlead_say","kind":"read","locations":[{"path":"fairlead_say"}]}`},
 		tool:   "Read", args: `{"file_path":"fairlead_say"}`, paths: "[/work/repo/fairlead_say]", what: "fairlead_say",
 	},
@@ -194,11 +195,11 @@ var toolWordsTests = map[string]struct {
 		pieces: []string{`{"toolCallId":"c","title":"Delete a","kind":"delete","locations":[{"path":"a"}]}`},
 		tool:   "Edit", args: `{"file_path":"a"}`, paths: "[/work/repo/a]", what: "a",
 	},
-	"a title that lies": {
+	"a wrong title": {
 		pieces: []string{`{"toolCallId":"c","title":"read","kind":"execute","rawInput":{"command":"rm a"}}`},
 		tool:   "Bash", args: `{"command":"rm a"}`, paths: "[]", what: "rm a",
 	},
-	"a file that is called like a tool": {
+	"a file named like a tool": {
 		pieces: []string{`{"toolCallId":"c","title":"glob","kind":"edit","locations":[{"path":"glob"}]}`},
 		tool:   "Edit", args: `{"file_path":"glob"}`, paths: "[/work/repo/glob]", what: "glob",
 	},
@@ -230,7 +231,7 @@ func TestToolWords(t *testing.T) {
 			if got := call.what(tool, "/work/repo"); got != c.what {
 				t.Errorf("what: %q, want %q", got, c.what)
 			}
-			_, unsure := call.told(tool, "/work/repo", strings.HasPrefix(name, "gemini"))
+			_, unsure := call.eventArguments(tool, "/work/repo", strings.HasPrefix(name, "gemini"))
 			if c.unsure == "" {
 				c.unsure = "[]"
 			}
@@ -241,7 +242,7 @@ func TestToolWords(t *testing.T) {
 	}
 }
 
-// A command that runs in another folder is not judged by its words.
+// TestElsewhere checks that a command in another folder is not judged by its arguments.
 func TestElsewhere(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"command":"rm x","cwd":"/work/repo"}`:   "[]",
@@ -253,13 +254,14 @@ func TestElsewhere(t *testing.T) {
 		`{"file_path":"x","directory":"sub"}`:     "[command]",
 	} {
 		c := readToolCall(objectOf(json.RawMessage(`{"kind":"execute","rawInput":` + input + `}`)))
-		if _, cut := c.told("Bash", "/work/repo", false); fmt.Sprint(cut) != want {
+		if _, cut := c.eventArguments("Bash", "/work/repo", false); fmt.Sprint(cut) != want {
 			t.Errorf("%s: %v, want %s", input, cut, want)
 		}
 	}
 }
 
-// Options keep the program's order and labels; one that also switches the mode is not a plain yes.
+// TestOptions checks that options keep the program's order and labels, and that one that also
+// switches the mode is not a plain yes.
 func TestOptions(t *testing.T) {
 	modes := []choice{{id: "default"}, {id: "acceptEdits"}, {id: "plan"}}
 	for list, want := range map[string]string{

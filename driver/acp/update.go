@@ -146,7 +146,7 @@ type modelUsage struct {
 	model string
 }
 
-const modelsMax = 64 // more models of one answer are not told apart
+const modelsMax = 64 // more models of one answer are not counted separately
 
 // quotaUsage reads the tokens of a quota, or of one model in it.
 func quotaUsage(of fields) *usage {

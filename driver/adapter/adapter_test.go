@@ -63,14 +63,14 @@ func TestAdapter(t *testing.T) {
 	)
 }
 
-// talk sends each word as soon as the agent listens, and then closes its input.
+// talk sends each text as soon as the agent listens, and then closes its input.
 func talk(words ...string) func(*testing.T, *drivertest.Process, driver.Conversation, driver.Fact) {
 	return func(t *testing.T, p *drivertest.Process, c driver.Conversation, f driver.Fact) {
 		if f.Kind != driver.Listening {
 			return
 		}
 		if f.Input != p.Sent() {
-			t.Errorf("it listens behind %d of %d bytes", f.Input, p.Sent())
+			t.Errorf("it listens after %d of %d bytes", f.Input, p.Sent())
 		}
 		if len(words) == 0 {
 			_ = p.CloseInput(t.Context())
@@ -83,7 +83,7 @@ func talk(words ...string) func(*testing.T, *drivertest.Process, driver.Conversa
 	}
 }
 
-// Observed ways in which programs end and misbehave.
+// TestBadPrograms checks observed ways in which programs end and misbehave.
 func TestBadPrograms(t *testing.T) {
 	cancel := when("wait", func(_ *drivertest.Process, c driver.Conversation) { _ = c.Cancel(t.Context()) })
 	terminate := when("wait", func(p *drivertest.Process, _ driver.Conversation) { _ = syscall.Kill(p.PID(), syscall.SIGTERM) })
@@ -154,8 +154,8 @@ func TestBadPrograms(t *testing.T) {
 	}
 }
 
-// equalBut compares in order, except for lines with the prefix: they come from another stream and
-// may be anywhere.
+// equalBut compares in order, except for lines with the prefix: they come from another stream, so
+// their position is arbitrary.
 func equalBut(got, want []string, prefix string) bool {
 	split := func(all []string) (main, other []string) {
 		for _, s := range all {
@@ -201,7 +201,7 @@ func run(t *testing.T, a driver.Agent, s driver.Session, tell func(*testing.T, *
 	return facts, plain{}.Outcome(s, p.Wait(t), stop)
 }
 
-// 5,000 updates at once arrive completely and in order.
+// TestFast checks that 5,000 updates at once arrive completely and in order.
 func TestFast(t *testing.T) {
 	a := agent("fast")
 	a.Workspace = t.TempDir()
@@ -216,7 +216,7 @@ func TestFast(t *testing.T) {
 	}
 }
 
-// A line of 11 MiB (2 MiB under the race detector) arrives completely.
+// TestLongLine checks that a line of 11 MiB (2 MiB with the race detector) arrives completely.
 func TestLongLine(t *testing.T) {
 	a := agent("long")
 	a.Workspace = t.TempDir()

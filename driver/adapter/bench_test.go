@@ -39,7 +39,7 @@ func BenchmarkHop(b *testing.B) {
 			}
 		}
 		if _ = cmd.Wait(); n != updates {
-			b.Fatalf("%d updates of %d", n, updates)
+			b.Fatalf("%d updates, want %d", n, updates)
 		}
 		return time.Since(began)
 	}
@@ -60,7 +60,7 @@ var benchEvent = speech.Event{
 	Args: speech.Args(map[string]string{"file_path": "/w/a.txt", "content": "hello\n"}), Raw: []byte(`{"jsonrpc":"2.0","method":"x"}`),
 }
 
-// eventLine is the event as the adapter writes it.
+// eventLine returns the event as the adapter writes it.
 func eventLine() driver.Line {
 	var out bytes.Buffer
 	speech.NewWriter(&out).Tell(benchEvent)
@@ -85,7 +85,8 @@ func BenchmarkSpeech(b *testing.B) {
 	})
 }
 
-// What an update of a program costs on its way through its adapter: to write it as an event, and to read that.
+// TestCountsOfUpdate counts the allocations for one update of a program: to write it as an event,
+// and to read that event.
 func TestCountsOfUpdate(t *testing.T) { //nolint:paralleltest // other tests would allocate meanwhile
 	if testsize.Race {
 		t.Skip("the race detector changes what is allocated")

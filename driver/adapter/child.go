@@ -84,7 +84,7 @@ func newChild(s *Stage, p Process) *Child {
 func (c *Child) Send(message any) error {
 	b, err := json.Marshal(message)
 	if err != nil {
-		panic(fmt.Sprintf("adapter: a message that is no JSON: %v", err))
+		panic(fmt.Sprintf("adapter: encode a message: %v", err))
 	}
 	return c.Write(append(b, '\n'))
 }
@@ -99,7 +99,7 @@ func (c *Child) CloseInput() { c.feed.close() }
 // received. The channel is closed at the end of the output.
 func (c *Child) Lines() <-chan Line { return c.lines }
 
-// Heard returns the message in a line: one JSON object. For any other line, it reports the text and
+// Heard returns the message in a line: one JSON object. It reports any other line as text and
 // returns nil.
 func (c *Child) Heard(l Line) json.RawMessage {
 	switch {

@@ -61,7 +61,8 @@ func (o *stubbornOutput) Read([]byte) (int, error) {
 
 func (o *stubbornOutput) Close() error { return nil }
 
-// A program gets its full time to end, or less if the session must end quickly, and no more.
+// TestEnd checks that a program gets its full time to end, and less if the session must end
+// quickly.
 func TestEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		by   syscall.Signal
@@ -91,7 +92,7 @@ func TestEnd(t *testing.T) {
 				began := time.Now()
 				child.End()
 				if took := time.Since(began); took != c.want || strings.Join(program.got, " ") != c.got {
-					t.Errorf("it took %v and %q", took, program.got)
+					t.Errorf("took %v with %q", took, program.got)
 				}
 				child.End() // the second call has no effect
 			})
@@ -111,8 +112,9 @@ func startReal(t *testing.T, script string) *Child {
 	return child
 }
 
-// Output that a program wrote before its end is read, however late.
-func TestHeardLate(t *testing.T) {
+// TestLateOutput checks that output that a program wrote before its end is read, regardless of the
+// delay.
+func TestLateOutput(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `i=0; while [ $i -lt 2000 ]; do echo "{\"n\":$i}"; i=$((i+1)); done; sleep 3 & exit 0`)
 	<-child.exited
@@ -126,7 +128,8 @@ func TestHeardLate(t *testing.T) {
 	}
 }
 
-// Output of a process that was left behind is not awaited forever.
+// TestOutputHeldByOthers checks that a session does not wait for output of processes that were left
+// behind.
 func TestOutputHeldByOthers(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `(while :; do echo '{}'; sleep 0.2; done) & exit 0`)
@@ -138,13 +141,13 @@ func TestOutputHeldByOthers(t *testing.T) {
 				return
 			}
 		case <-late:
-			t.Fatal("it listens and listens")
+			t.Fatal("reading does not end")
 		}
 	}
 }
 
-// A program can be ended while another process holds its input open and while writes to it are
-// pending.
+// TestInputHeldByOthers checks that a program can be ended while another process holds its input
+// open and while writes to it are pending.
 func TestInputHeldByOthers(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `exec 3<&0; sleep 100 <&3 >/dev/null 2>&1 & exit 0`)
@@ -154,12 +157,13 @@ func TestInputHeldByOthers(t *testing.T) {
 	began := time.Now()
 	child.End()
 	if took := time.Since(began); took > 50*time.Second {
-		t.Errorf("its end took %v", took)
+		t.Errorf("the end took %v", took)
 	}
 }
 
-// A program that writes without end can be ended while its output is not read.
-func TestEndOfOneWhoTalks(t *testing.T) {
+// TestEndWhileWriting checks that a program that writes without end can be ended while its output
+// is not read.
+func TestEndWhileWriting(t *testing.T) {
 	t.Parallel()
 	child := startReal(t, `trap 'echo {}; exit 0' TERM; while :; do echo '{"say":"and another thing"}'; done`)
 	<-child.Lines()
@@ -168,11 +172,11 @@ func TestEndOfOneWhoTalks(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		t.Fatal("it talks and talks")
+		t.Fatal("the output does not end")
 	}
 }
 
-// A stage forgets children that have ended.
+// TestStageForgets checks that a stage keeps no children that have ended.
 func TestStageForgets(t *testing.T) {
 	t.Parallel()
 	s := NewStage(speech.NewWriter(io.Discard), t.TempDir(), nil)
@@ -187,6 +191,6 @@ func TestStageForgets(t *testing.T) {
 		t.Errorf("%d children are kept", len(s.children))
 	}
 	if _, err := s.Start(Command{Argv: []string{"/nonexistent/program"}}); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
-		t.Errorf("it says %v", err)
+		t.Errorf("got the error %v", err)
 	}
 }

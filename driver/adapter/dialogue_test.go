@@ -22,7 +22,7 @@ func TestDialogues(t *testing.T) {
 	}
 }
 
-// A recorded conversation produces the same events when it is played.
+// TestRecord checks that a recorded conversation produces the same events when it is played.
 func TestRecord(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "echo.jsonl")

@@ -1,4 +1,4 @@
-// Package adapter runs an agent program in a process beside it, which translates the program's
+// Package adapter runs an agent program in a separate process, which translates the program's
 // protocol into package speech. The program's protocol may require initialization messages and
 // answers to questions; the adapter takes care of both. The adapter is a child of the shim, not of
 // the daemon. If the daemon ends, the adapter and the program continue, and the daemon reads the
@@ -15,15 +15,15 @@
 //
 // # What the program may do
 //
-// It may write lines of up to LineBytesMax; a longer one is skipped and reported. It may print lines
-// that are not JSON: they are reported as printed by "stdout", and its error output as printed by
-// "stderr"; neither counts as the agent's words. It may write faster than the adapter reads: it
-// blocks then, because the next line is read after the last one was handled. It may read nothing:
-// our messages are queued up to a limit, and further ones are refused. It may exit with code 0
-// without a result: only the terminal event counts. It may die and leave processes that hold its
-// output open: the adapter does not wait for them. It may ignore the end of its input and SIGTERM:
-// it is killed. Processes that it leaves behind end with the shim's process tree.
+// It may write lines of up to LineBytesMax; a longer one is skipped and reported. It may print
+// lines that are not JSON: they are reported as printed by "stdout", and its error output as
+// printed by "stderr"; neither counts as text of the agent. It may write faster than the adapter
+// reads: it blocks then, because the next line is read after the last one was handled. It may read
+// nothing: messages to it are queued up to a limit, and further ones are refused. It may exit with
+// code 0 without a result: only the terminal event counts. It may die and leave processes that hold
+// its output open: the adapter does not wait for them. It may ignore the end of its input and
+// SIGTERM: it is killed. Processes that it leaves behind end with the shim's process tree.
 //
-// The promise: a session that was started has exactly one terminal event, unless the adapter itself is
-// killed. It does not matter whether the program ends the session, dies, or is stopped.
+// The one promise: a session that was started has exactly one terminal event, unless the adapter
+// itself is killed. It does not matter whether the program ends the session, dies, or is stopped.
 package adapter

@@ -43,7 +43,8 @@ func TestLineReader(t *testing.T) {
 	}
 }
 
-// However a program's output is split, its lines are the same, and every byte belongs to a line.
+// FuzzLines checks that the lines of a program's output do not depend on how it is split, and that
+// every byte belongs to a line.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\n\n{\"x\":1}\nhalf"), 3, 4)
 	f.Add([]byte("\n\r\n"+strings.Repeat("x", 100)), 1, 16)
@@ -92,7 +93,8 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A line beyond the limit is skipped and reported, and so is everything that is not a message.
+// TestHeard checks that a line beyond the limit is skipped and reported, and that everything that
+// is not a message is reported.
 func TestHeard(t *testing.T) {
 	var out bytes.Buffer
 	c := &Child{stage: NewStage(speech.NewWriter(&out), "", nil)}
@@ -107,16 +109,16 @@ func TestHeard(t *testing.T) {
 		out.Reset()
 		message := c.Heard(Line{Bytes: []byte(line)})
 		if (message != nil) != (line == `{"a":1}`) || strings.TrimSpace(out.String()) != want {
-			t.Errorf("%q: %s, told %s", line, message, out.String())
+			t.Errorf("%q: %s, events: %s", line, message, out.String())
 		}
 	}
 	out.Reset()
 	if c.Heard(Line{Bytes: []byte(`{"a":`), Skipped: 70 << 20}) != nil || !strings.Contains(out.String(), "a line of 73400320 bytes was not read, the limit is 67108864") {
-		t.Errorf("told %s", out.String())
+		t.Errorf("events: %s", out.String())
 	}
 }
 
-// Endless output is shown up to a limit, with one note about the rest.
+// TestPrintedLimit checks that endless output is shown up to a limit, with one note about the rest.
 func TestPrintedLimit(t *testing.T) {
 	var out bytes.Buffer
 	s := NewStage(speech.NewWriter(&out), "", nil)
@@ -124,11 +126,11 @@ func TestPrintedLimit(t *testing.T) {
 		s.print("stderr", strings.Repeat("x", 999))
 	}
 	if out.Len() > printedBytesMax*11/10 || strings.Count(out.String(), "the rest is not shown") != 1 {
-		t.Errorf("%d bytes told", out.Len())
+		t.Errorf("%d bytes reported", out.Len())
 	}
 }
 
-// The last error message is found above its stack trace.
+// TestLastWords checks that the last error message is found above its stack trace.
 func TestLastWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                "",
@@ -146,8 +148,8 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-func TestTold(t *testing.T) {
-	var told Told
+func TestPromptQueue(t *testing.T) {
+	var told PromptQueue
 	order := func(kind speech.OrderType, text string, end int64) {
 		told.Take(speech.Order{Type: kind, Text: text, End: end}, true)
 	}
@@ -163,14 +165,15 @@ func TestTold(t *testing.T) {
 	}
 	told.Take(speech.Order{}, false)
 	if told.Over() || !told.Closed() {
-		t.Error("two is forgotten")
+		t.Error("the second prompt is lost")
 	}
 	if text, ok := told.Next(); !ok || text != "two" || told.Answered() != 40 || !told.Over() {
 		t.Errorf("%q, %d answered", text, told.Answered())
 	}
 }
 
-// Input for a program that does not read is queued up to a limit, and then refused without blocking.
+// TestFeed checks that input for a program that does not read is queued up to a limit, and then
+// refused without blocking.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
@@ -181,7 +184,7 @@ func TestFeed(t *testing.T) {
 		var err error
 		for n := 0; err == nil; n++ {
 			if err = f.add(big); n > fedBytesMax>>20+1 {
-				t.Fatal("it takes more and more")
+				t.Fatal("the queue has no limit")
 			}
 		}
 		if !strings.Contains(err.Error(), "does not read its input") {
@@ -189,11 +192,11 @@ func TestFeed(t *testing.T) {
 		}
 		f.close()
 		if err := f.add(big); err == nil {
-			t.Error("it takes what comes after its end")
+			t.Error("the feed accepts input after its end")
 		}
 		got, err := io.ReadAll(r)
 		if err != nil || len(got) != fedBytesMax {
-			t.Errorf("%d bytes came, %v", len(got), err)
+			t.Errorf("%d bytes arrived, %v", len(got), err)
 		}
 		running.Wait()
 
@@ -215,7 +218,8 @@ func (played) Name() string { return "played" }
 
 func (p played) Play(ctx context.Context, _ Part, s *Stage) driver.Stop { return p(ctx, s) }
 
-// Whatever Play does, there is exactly one terminal event, in time.
+// TestPerform checks that there is exactly one terminal event, in time, regardless of what Play
+// does.
 func TestPerform(t *testing.T) {
 	for name, c := range map[string]struct {
 		play  played
@@ -226,14 +230,14 @@ func TestPerform(t *testing.T) {
 		"done":     {play: func(context.Context, *Stage) driver.Stop { return driver.Stop{OK: true} }, want: driver.Stop{OK: true, Reason: "completed"}},
 		"no words": {play: func(context.Context, *Stage) driver.Stop { return driver.Stop{} }, want: driver.Stop{Reason: "failed"}},
 		"panics": {
-			play: func(context.Context, *Stage) driver.Stop { panic("nobody knows") },
-			want: driver.Stop{Reason: "failed", Detail: "the adapter broke: nobody knows; this is a bug in Fairlead"},
+			play: func(context.Context, *Stage) driver.Stop { panic("no reason") },
+			want: driver.Stop{Reason: "failed", Detail: "the adapter broke: no reason; this is a bug in Fairlead"},
 		},
 		"leaves": {
 			play: func(context.Context, *Stage) driver.Stop { runtime.Goexit(); return driver.Stop{} },
 			want: driver.Stop{Reason: "failed", Detail: "the adapter did not end; this is a bug in Fairlead"},
 		},
-		"hears stop": {
+		"obeys stop": {
 			stop: true, after: time.Second, want: driver.Stop{Reason: "terminated"},
 			play: func(_ context.Context, s *Stage) driver.Stop {
 				<-s.Stop
@@ -247,11 +251,11 @@ func TestPerform(t *testing.T) {
 				return driver.Stop{Reason: "failed", Detail: "the program was ended by SIGTERM"}
 			},
 		},
-		"hears no stop": {
+		"ignores stop": {
 			stop: true, after: stopGrace, want: driver.Stop{Reason: "gone"},
 			play: func(ctx context.Context, _ *Stage) driver.Stop { <-ctx.Done(); return driver.Stop{Reason: "gone"} },
 		},
-		"hears nothing": {
+		"ignores everything": {
 			stop: true, after: stopGrace + leaveGrace,
 			want: driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation is unchanged"},
 			play: func(context.Context, *Stage) driver.Stop { wait.Elapse(time.Hour); return driver.Stop{} },
@@ -269,17 +273,17 @@ func TestPerform(t *testing.T) {
 				began := time.Now()
 				got := Perform(t.Context(), c.play, Part{}, s)
 				if got != c.want || time.Since(began) != c.after || strings.Count(out.String(), `"type":"stopped"`) != 1 {
-					t.Errorf("stopped %+v after %v, told %s", got, time.Since(began), out.String())
+					t.Errorf("stopped %+v after %v, events: %s", got, time.Since(began), out.String())
 				}
-				if name == "hears nothing" {
-					wait.Elapse(time.Hour) // it is still there
+				if name == "ignores everything" {
+					wait.Elapse(time.Hour) // Play still runs
 				}
 			})
 		})
 	}
 }
 
-// Arguments pass through the command line unchanged.
+// TestArguments checks that arguments pass through the command line unchanged.
 func TestArguments(t *testing.T) {
 	a := driver.Agent{Name: "--name", Command: []string{os.Args[0], "--", "-x", "--resume=1", ""}, Workspace: t.TempDir(), Model: "--mode", Mode: "a b=c"}
 	l, err := Launch("plain", a, driver.Session{ID: "coder-1", Kind: driver.Lead, Resume: "--"})
@@ -296,12 +300,13 @@ func TestArguments(t *testing.T) {
 	}
 	for _, args := range [][]string{{}, {"acp"}, {"acp", "--", "relative"}, {"acp", "--unknown", "--", "/bin/true"}} {
 		if _, err := parseArgs(args); err == nil {
-			t.Errorf("%q is taken", args)
+			t.Errorf("%q is accepted", args)
 		}
 	}
 }
 
-// A work session needs a prompt; a session for turns may begin without one.
+// TestLaunchRefuses checks that a work session needs a prompt, and that a session for turns may
+// begin without one.
 func TestLaunchRefuses(t *testing.T) {
 	a := driver.Agent{Name: "coder", Command: []string{os.Args[0]}, Workspace: t.TempDir()}
 	for kind, word := range map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt", driver.Foreign: "loop: fairlead", driver.Turn: "", driver.Lead: ""} {
@@ -312,11 +317,12 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	a.Command = []string{"no-such-program-anywhere"}
 	if _, err := Launch("plain", a, driver.Session{Kind: driver.Turn}); err == nil || Check(a) == nil {
-		t.Error("a program that is not there is started")
+		t.Error("a missing program is started")
 	}
 }
 
-// The address of the team's tools comes from the environment and is not passed on automatically.
+// TestMCPVariables checks that the address of the team's tools comes from the environment and is
+// not passed on automatically.
 func TestMCPVariables(t *testing.T) {
 	a := driver.Agent{Name: "coder", MCP: driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "secret-4711", Stdio: []string{"/bin/x y", "mcp"}}}
 	env := driver.Environment(a, driver.Session{})

@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// plain is the smallest protocol there is, and a driver for programs that speak it:
+// plain is a minimal protocol, and a driver for programs that speak it:
 //
-//	we    {"id":"1","method":"prompt","text":"…"}   {"method":"cancel"}   {"id":"q1","result":"allow"}
-//	it    {"say":"…"}  {"ask":"q1","text":"may I?"}  {"id":"1","result":"done"}
+//	adapter   {"id":"1","method":"prompt","text":"…"}   {"method":"cancel"}   {"id":"q1","result":"allow"}
+//	program   {"say":"…"}  {"ask":"q1","text":"may I?"}  {"id":"1","result":"done"}
 type plain struct{ adapter.Behind }
 
 func (plain) Name() string               { return "plain" }
@@ -23,7 +23,7 @@ func (plain) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 	return adapter.Launch("plain", a, s)
 }
 
-// Capabilities lack Probe: nothing can examine a plain program.
+// Capabilities lacks Probes: a plain program cannot be examined.
 func (p plain) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
 	c := p.Behind.Capabilities(a, kind)
 	c.Probes = false
@@ -56,7 +56,7 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 	if err != nil {
 		return driver.Stop{Reason: "failed", Detail: err.Error()}
 	}
-	var told adapter.Told
+	var told adapter.PromptQueue
 	var late <-chan time.Time
 	orders, open := s.Orders, ""
 	for n := 1; ; {

@@ -16,7 +16,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// A program does not outlive an adapter that was killed, even if it ignores the end of its input.
+// TestDiesWithItsAdapter checks that a program does not outlive a killed adapter, even if it
+// ignores the end of its input.
 func TestDiesWithItsAdapter(t *testing.T) {
 	cmd := exec.Command(os.Args[0], adapter.Verb, "plain", "--name", "coder", "--session", "coder-1", "--", os.Args[0], programVerb, "pid")
 	cmd.Stdin = strings.NewReader(string(speech.Order{Type: speech.OrderStart, Text: "who are you?"}.Encode()))
@@ -46,6 +47,6 @@ func TestDiesWithItsAdapter(t *testing.T) {
 		if pid, err := strconv.Atoi(said.Text); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		t.Fatalf("the program %s is still there: %s", said.Text, stat)
+		t.Fatalf("the program %s still runs: %s", said.Text, stat)
 	}
 }

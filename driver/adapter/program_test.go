@@ -41,7 +41,7 @@ func read() (m plainMessage) {
 
 func answer(m plainMessage) { out(`{"id":%q,"result":"done"}`, m.ID) }
 
-// program is an agent program; most of its behavior was observed in real ones.
+// program runs an agent program. Most of its behavior was observed in real programs.
 func program(mode string) {
 	switch mode {
 	case "echo": // repeats its prompt
@@ -93,7 +93,7 @@ func program(mode string) {
 	os.Exit(0)
 }
 
-// dying are programs that end abnormally.
+// dying runs programs that end abnormally.
 func dying(mode string) {
 	switch mode {
 	case "half": // ends in the middle of a line

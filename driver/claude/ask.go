@@ -65,7 +65,7 @@ type question struct {
 	subagent string // ID of the subagent that asks; empty: the agent itself
 	what     string // the call, in one line
 	asks     string // the call as the program sent it
-	told     speech.Event
+	event    speech.Event
 	answers  map[string]answer // by option ID
 }
 
@@ -82,7 +82,7 @@ type answer struct {
 func ask(id string, r request, dir string, raw json.RawMessage) question {
 	c := ourCall(r.Tool, r.Input)
 	q := question{request: id, subagent: r.Agent, what: strings.TrimSpace(adapter.OneLine(c.Tool) + " " + c.what()), answers: make(map[string]answer)}
-	q.told = speech.Event{
+	q.event = speech.Event{
 		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args, Cut: c.Cut,
 		Text: askedWords(c, r), Paths: c.paths(dir, r.BlockedPath), Raw: raw,
 	}
@@ -101,7 +101,7 @@ func ask(id string, r request, dir string, raw json.RawMessage) question {
 }
 
 func (q *question) option(id, kind, label string, a answer) {
-	q.told.Options = append(q.told.Options, driver.Option{ID: id, Kind: kind, Label: label})
+	q.event.Options = append(q.event.Options, driver.Option{ID: id, Kind: kind, Label: label})
 	q.answers[id] = a
 }
 
@@ -148,7 +148,7 @@ func forSession(raw json.RawMessage) json.RawMessage {
 	fields["destination"] = json.RawMessage(`"session"`)
 	b, err := json.Marshal(fields)
 	if err != nil {
-		panic("claude: a suggestion that is no JSON: " + err.Error())
+		panic("claude: encode a suggestion: " + err.Error())
 	}
 	return b
 }
@@ -167,7 +167,7 @@ func (q *question) choices(input json.RawMessage) bool {
 	if only.Multi || only.Question == "" || len(only.Options) == 0 || len(only.Options) > choicesMax {
 		return false
 	}
-	q.told.Text = clip.Text(adapter.OneLine(only.Question), essentialBytesMax)
+	q.event.Text = clip.Text(adapter.OneLine(only.Question), essentialBytesMax)
 	for i, o := range only.Options {
 		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, clip.Text(adapter.OneLine(o.Label), essentialBytesMax),
 			answer{Behavior: "allow", Input: answered(input, only.Question, o.Label)})
@@ -176,8 +176,8 @@ func (q *question) choices(input json.RawMessage) bool {
 	return true
 }
 
-// put is one question that a model asks a person.
-type put struct {
+// personQuestion is one question that a model asks a person.
+type personQuestion struct {
 	Question string `json:"question"`
 	Multi    bool   `json:"multiSelect"`
 	Options  []struct {
@@ -186,7 +186,7 @@ type put struct {
 }
 
 // asks decodes the questions in a call's arguments; none if their shape is unknown.
-func asks(questions json.RawMessage) (all []put) {
+func asks(questions json.RawMessage) (all []personQuestion) {
 	if json.Unmarshal(questions, &all) != nil {
 		return nil
 	}
@@ -201,12 +201,12 @@ func answered(input json.RawMessage, question, label string) json.RawMessage {
 	}
 	b, err := json.Marshal(map[string]string{question: label})
 	if err != nil {
-		panic("claude: texts that are no JSON: " + err.Error())
+		panic("claude: encode texts: " + err.Error())
 	}
 	fields["answers"] = b
 	b, err = json.Marshal(fields)
 	if err != nil {
-		panic("claude: an answer that is no JSON: " + err.Error())
+		panic("claude: encode an answer: " + err.Error())
 	}
 	return b
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// FuzzHear feeds arbitrary lines and answers every second question: the events are always
+// FuzzHear feeds arbitrary lines and answers every second question. The events must always be
 // well-formed, and each question is closed at most once.
 func FuzzHear(f *testing.F) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
@@ -45,21 +45,21 @@ func FuzzHear(f *testing.F) {
 			if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 				continue
 			}
-			heard := h.line(line, "mine")
-			for _, message := range heard.send {
+			lineResult := h.line(line, "mine")
+			for _, message := range lineResult.send {
 				if _, err := json.Marshal(message); err != nil {
-					t.Errorf("an answer that is no JSON: %v", err)
+					t.Errorf("encode an answer: %v", err)
 				}
 			}
-			if heard.ended && heard.stop.Reason == "" {
-				t.Error("an answer is over and does not say how")
+			if lineResult.ended && lineResult.stop.Reason == "" {
+				t.Error("an answer ended without a reason")
 			}
 			for id, q := range h.open {
-				if len(id)%2 == 0 && len(q.told.Options) > 0 {
-					if response := h.answer(speech.Order{ID: q.told.ID, Option: q.told.Options[0].ID}); response == nil {
-						t.Errorf("the question %q does not take its own option", id)
+				if len(id)%2 == 0 && len(q.event.Options) > 0 {
+					if response := h.answer(speech.Order{ID: q.event.ID, Option: q.event.Options[0].ID}); response == nil {
+						t.Errorf("the question %q refuses its own option", id)
 					} else if _, err := json.Marshal(response); err != nil {
-						t.Errorf("an answer that is no JSON: %v", err)
+						t.Errorf("encode an answer: %v", err)
 					}
 				}
 			}
@@ -71,7 +71,7 @@ func FuzzHear(f *testing.F) {
 func wellFormed(t *testing.T, events []byte) {
 	for line := range bytes.Lines(events) {
 		if fact := speech.Fact(driver.Line{Bytes: bytes.TrimSuffix(line, []byte{'\n'})}); fact.Kind == driver.Faulted && !bytes.Contains(line, []byte(`"faulted"`)) {
-			t.Errorf("an event is none (%s): %s", fact.Text, line)
+			t.Errorf("invalid event (%s): %s", fact.Text, line)
 		}
 	}
 }
@@ -82,8 +82,8 @@ func FuzzWords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, input, tool string) {
 		resetIn(text, time.Unix(0, 0).UTC())
 		q := ask("id", request{Tool: tool, Input: json.RawMessage(input)}, "/work/repo", nil)
-		if len(q.told.Options) < 2 || len(q.told.Options) != len(q.answers) {
-			t.Errorf("options %v, answers %v", q.told.Options, q.answers)
+		if len(q.event.Options) < 2 || len(q.event.Options) != len(q.answers) {
+			t.Errorf("options %v, answers %v", q.event.Options, q.answers)
 		}
 	})
 }

@@ -39,7 +39,7 @@ type scene struct {
 
 	full   int // percent of the model's context that is said to be filled at the end
 	reason string
-	says   []string // the agent's own words
+	says   []string // text of the agent
 	wrote  []string // files
 	not    []string // files that must not exist
 }
@@ -85,7 +85,7 @@ func TestLive(t *testing.T) {
 		})
 	}
 	if tried := program.Way.Tried(); len(tried) > 0 {
-		t.Errorf("it tried to get out: %q", tried)
+		t.Errorf("a connection outside was attempted: %q", tried)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestLiveClaude(t *testing.T) {
 			last = s.play(t, program, repo, filepath.Join(t.TempDir(), s.name+".jsonl"), last)
 		})
 	}
-	readAt := func(text, answer string) bool { // the model was asked with the text, and answered so
+	readAt := func(text, answer string) bool { // the model was asked with the text and gave this answer
 		return slices.ContainsFunc(model.Requests(), func(r scriptmodel.Request) bool {
 			return strings.Contains(r.Answer, answer) && slices.ContainsFunc(r.Turns, func(turn scriptmodel.Turn) bool { return strings.Contains(turn.Text, text) })
 		})
@@ -133,7 +133,7 @@ func TestLiveClaude(t *testing.T) {
 		t.Error("the model did not get the text that came too late for the answer")
 	}
 	if tried := program.Way.Tried(); len(tried) > 0 {
-		t.Errorf("it tried to get out: %q", tried)
+		t.Errorf("a connection outside was attempted: %q", tried)
 	}
 }
 
@@ -194,17 +194,17 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 		program.Command[0], "/usr/bin/qwen", me, "/usr/bin/fairlead", tools, "mcp", program.Home, "/home/user",
 	)
 	if steers != "" && !slices.Equal(read, []string{"7 " + steers}) {
-		t.Errorf("it has read %q", read)
+		t.Errorf("the texts %q were read", read)
 	}
 	if s.full > 0 && stop.ContextPercent != s.full {
-		t.Errorf("its context is %d %% full, want %d", stop.ContextPercent, s.full)
+		t.Errorf("context %d %% full, want %d", stop.ContextPercent, s.full)
 	}
 	if stop.Reason != s.reason {
-		t.Errorf("it ended with %+v, want %s", stop, s.reason)
+		t.Errorf("ended with %+v, want %s", stop, s.reason)
 	}
 	for _, words := range s.says {
 		if !strings.Contains(strings.Join(said, ""), words) {
-			t.Errorf("it said %q, not %q", said, words)
+			t.Errorf("it said %q, want %q", said, words)
 		}
 	}
 	for _, name := range s.wrote {
@@ -214,7 +214,7 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	}
 	for _, name := range s.not {
 		if _, err := os.Stat(filepath.Join(repo, name)); err == nil {
-			t.Errorf("%s was written, and nobody allowed it", name)
+			t.Errorf("%s was written without permission", name)
 		}
 	}
 	if s.resume == "last" {
@@ -234,7 +234,7 @@ func rename(t *testing.T, file, from, to string) {
 	}
 }
 
-// serve is a server with one tool.
+// serve runs a server with one tool.
 func serve() {
 	in := json.NewDecoder(os.Stdin)
 	out := json.NewEncoder(os.Stdout)

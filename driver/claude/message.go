@@ -35,11 +35,11 @@ type message struct {
 	RetryDelay number `json:"retry_delay_ms"`
 
 	Command loose `json:"command_uuid"` // command_lifecycle: the ID of a message to the program
-	State   loose `json:"state"`        // and what has become of it: queued, started, completed
+	State   loose `json:"state"`        // its state: queued, started, completed
 
-	Error  loose `json:"error"` // assistant, api_retry: an error code such as rate_limit
-	Event  *beat `json:"event"` // stream_event
-	Limits *rate `json:"rate_limit_info"`
+	Error  loose        `json:"error"` // assistant, api_retry: an error code such as rate_limit
+	Event  *streamEvent `json:"event"` // stream_event
+	Limits *rate        `json:"rate_limit_info"`
 
 	result
 
@@ -71,7 +71,7 @@ type task struct {
 	Type string `json:"task_type"`
 }
 
-// turn is the message inside of an assistant message.
+// turn is the message of the API inside of an assistant message.
 type turn struct {
 	ID      string  `json:"id"`
 	Model   string  `json:"model"`
@@ -92,8 +92,8 @@ type block struct {
 	IsError bool            `json:"is_error"`
 }
 
-// beat is one event in the stream of a message.
-type beat struct {
+// streamEvent is one event in the stream of a message.
+type streamEvent struct {
 	Type  string `json:"type"` // message_start, content_block_start, content_block_delta, content_block_stop, message_delta, message_stop
 	Block *block `json:"content_block"`
 	Delta *struct {
@@ -149,7 +149,7 @@ type request struct {
 	NoAlways    bool            `json:"suppress_always_allow_rule"`
 }
 
-// reply is the program's response to one of our requests.
+// reply is the program's response to one of Fairlead's requests.
 type reply struct {
 	Subtype   string          `json:"subtype"` // success, error
 	RequestID string          `json:"request_id"`
@@ -200,7 +200,7 @@ func read(raw json.RawMessage) (message, error) {
 	return m, err
 }
 
-// turn decodes the message that an assistant message contains.
+// turn decodes the message in an assistant message.
 func (m message) turn() (turn, error) {
 	var t turn
 	if len(m.Message.Raw) == 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// A program gets the keys of its own provider, those of a cloud only if it is to use that cloud, and no others.
+// TestNeeds checks that a program gets the keys of its own provider, those of a cloud only if it is
+// configured to use that cloud, and no others.
 func TestNeeds(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GOOGLE_API_KEY"} {
 		t.Setenv(name, "x")
@@ -41,7 +42,7 @@ func TestNeeds(t *testing.T) {
 			want := strings.Fields(c.want)
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
-				t.Errorf("it gets %v, want %v", got, want)
+				t.Errorf("needs %v, want %v", got, want)
 			}
 		})
 	}

@@ -34,24 +34,24 @@ const (
 	afterwordPatience = 30 * time.Second
 )
 
-// game is a running session.
-type game struct {
+// runningSession is a running session.
+type runningSession struct {
 	part  adapter.Part
 	stage *adapter.Stage
 	child *adapter.Child
-	told  adapter.Told
-	*hearing
+	queue adapter.PromptQueue
+	*translator
 	steering
 
-	prompts   int // prompts sent so far
-	ready     bool
-	mine      string // ID of the prompt that is being answered; empty: none
-	listened  int64  // value of the last listening event; -1: none since the last answer
-	cancelled bool
-	lingers   bool         // everything is answered; waiting for background subagents
-	last      *driver.Stop // end of the last answer
-	refused   []string     // calls denied in earlier answers
-	timer     *time.Timer  // for the current wait
+	prompts           int // prompts sent so far
+	ready             bool
+	mine              string // ID of the prompt that is being answered; empty: none
+	listened          int64  // value of the last listening event; -1: none since the last answer
+	cancelled         bool
+	waitsForSubagents bool         // everything is answered; waiting for background subagents
+	last              *driver.Stop // end of the last answer
+	refused           []string     // calls denied in earlier answers
+	timer             *time.Timer  // for the current wait
 }
 
 // Play runs a session with a program.
@@ -61,16 +61,16 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 	if err != nil {
 		return driver.Stop{Reason: reasonFailed, Detail: err.Error()}
 	}
-	g := &game{
+	g := &runningSession{
 		part: part, stage: stage, child: child, listened: -1,
-		hearing: newHearing(stage.Out, program, part),
-		timer:   time.NewTimer(greetingPatience),
+		translator: newHearing(stage.Out, program, part),
+		timer:      time.NewTimer(greetingPatience),
 	}
 	defer g.timer.Stop()
 	g.send(map[string]any{"type": "control_request", "request_id": greetingID, "request": map[string]any{"subtype": "initialize"}})
 	for {
 		orders := stage.Orders
-		if g.told.Full() || g.told.Closed() {
+		if g.queue.Full() || g.queue.Closed() {
 			orders = nil
 		}
 		var stop *driver.Stop
@@ -81,7 +81,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 			if !ok {
 				return g.died()
 			}
-			stop = g.heard(l)
+			stop = g.handleLine(l)
 		case <-g.timer.C:
 			stop = g.late()
 		case <-stage.Stop:
@@ -99,11 +99,11 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 }
 
 // send sends a message. Errors are ignored here: the program has died or is about to.
-func (g *game) send(message any) { _ = g.child.Send(message) }
+func (g *runningSession) send(message any) { _ = g.child.Send(message) }
 
 // order handles one order.
-func (g *game) order(o speech.Order, ok bool) *driver.Stop {
-	g.told.Take(o, ok)
+func (g *runningSession) order(o speech.Order, ok bool) *driver.Stop {
+	g.queue.Take(o, ok)
 	switch {
 	case !ok:
 		g.refuseAll()
@@ -122,12 +122,12 @@ func (g *game) order(o speech.Order, ok bool) *driver.Stop {
 	return nil
 }
 
-func (g *game) interrupt() {
+func (g *runningSession) interrupt() {
 	g.send(map[string]any{"type": "control_request", "request_id": interruptID, "request": map[string]any{"subtype": "interrupt"}})
 }
 
 // answered sends the answer to an open question.
-func (g *game) answered(o speech.Order) {
+func (g *runningSession) answered(o speech.Order) {
 	if response := g.answer(o); response != nil {
 		g.send(response)
 		g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: o.ID, Text: o.Option})
@@ -135,14 +135,14 @@ func (g *game) answered(o speech.Order) {
 }
 
 // refuseAll refuses all open questions, because no answers will come.
-func (g *game) refuseAll() {
+func (g *runningSession) refuseAll() {
 	for _, id := range slices.Sorted(maps.Keys(g.open)) {
-		g.answered(speech.Order{ID: g.open[id].told.ID, Option: optionDeny})
+		g.answered(speech.Order{ID: g.open[id].event.ID, Option: optionDeny})
 	}
 }
 
-// heard handles one line and its consequences.
-func (g *game) heard(l adapter.Line) *driver.Stop {
+// handleLine handles one line and its consequences.
+func (g *runningSession) handleLine(l adapter.Line) *driver.Stop {
 	raw := g.child.Heard(l)
 	if raw == nil {
 		return nil
@@ -163,11 +163,11 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 	if h.began && g.cancelled {
 		g.interrupt() // an interrupt before the answer has begun was seen to be lost
 	}
-	if g.told.Closed() {
+	if g.queue.Closed() {
 		g.refuseAll()
 	}
-	if g.lingers && g.background == 0 {
-		g.lingers = !h.after
+	if g.waitsForSubagents && g.background == 0 {
+		g.waitsForSubagents = !h.after
 		g.timer.Reset(afterwordPatience)
 	}
 	if !h.ended {
@@ -186,7 +186,7 @@ func (g *game) heard(l adapter.Line) *driver.Stop {
 }
 
 // ended handles the end of an answer. It returns nil if the session continues.
-func (g *game) ended(stop driver.Stop) *driver.Stop {
+func (g *runningSession) ended(stop driver.Stop) *driver.Stop {
 	switch {
 	case g.cancelled:
 		return &driver.Stop{Reason: reasonCancelled, Detail: stop.Detail}
@@ -201,54 +201,54 @@ func (g *game) ended(stop driver.Stop) *driver.Stop {
 		return &stop
 	}
 	g.last = &stop
-	if g.lingers = !g.part.Talks() && g.background > 0; g.lingers {
+	if g.waitsForSubagents = !g.part.Talks() && g.background > 0; g.waitsForSubagents {
 		g.timer.Reset(backgroundPatience)
 	}
 	return nil
 }
 
 // next sends the next prompt, or reports that the session waits for one, or ends the session.
-func (g *game) next() *driver.Stop {
+func (g *runningSession) next() *driver.Stop {
 	if !g.ready || g.mine != "" || g.cancelled {
 		return nil
 	}
-	if text, ok := g.told.Next(); ok {
-		g.prompts, g.prompted, g.lingers = g.prompts+1, true, false
+	if text, ok := g.queue.Next(); ok {
+		g.prompts, g.prompted, g.waitsForSubagents = g.prompts+1, true, false
 		g.mine, g.listened, g.last = g.messageID(strconv.Itoa(g.prompts)), -1, nil
-		g.send(prompt(text, adapter.ReadImages(g.stage.Out, g.told.Images()), g.mine))
+		g.send(prompt(text, adapter.ReadImages(g.stage.Out, g.queue.Images()), g.mine))
 		return nil
 	}
 	switch {
 	case g.last != nil && !g.part.Talks():
-		if g.lingers {
+		if g.waitsForSubagents {
 			return nil
 		}
 		return g.completed()
-	case g.told.Over():
+	case g.queue.Over():
 		return g.completed()
-	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may still be on its way
-		g.listened = g.told.Answered()
+	case g.listened != g.queue.Answered() && g.queue.Answered() > 0: // the first order may still be on its way
+		g.listened = g.queue.Answered()
 		g.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}
 	return nil
 }
 
-func (g *game) completed() *driver.Stop {
+func (g *runningSession) completed() *driver.Stop {
 	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused), ContextPercent: g.context}
 }
 
 // late handles a timeout.
-func (g *game) late() *driver.Stop {
+func (g *runningSession) late() *driver.Stop {
 	switch {
 	case g.cancelled:
 		return &driver.Stop{Reason: reasonCancelled, Detail: "the program did not end its answer in time; it was stopped"}
 	case !g.ready:
 		g.ready = true
 		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not answer initialize within %s; prompts are sent anyway", greetingPatience)})
-	case g.leftOver: // the daemon tells the texts to the next session
-		g.mine, g.leftOver, g.sent = "", false, nil
-	case g.lingers:
-		g.lingers = false
+	case g.unreadTexts: // the daemon gives the texts to the next session
+		g.mine, g.unreadTexts, g.sent = "", false, nil
+	case g.waitsForSubagents:
+		g.waitsForSubagents = false
 		if g.background > 0 {
 			g.notice(fmt.Sprintf("subagents still running after %s are ended with the session", backgroundPatience))
 		}
@@ -257,14 +257,14 @@ func (g *game) late() *driver.Stop {
 }
 
 // died handles the end of the program's output. An incomplete answer does not count.
-func (g *game) died() driver.Stop {
+func (g *runningSession) died() driver.Stop {
 	ended := g.child.End()
 	switch {
 	case g.cancelled:
 		return driver.Stop{Reason: reasonCancelled}
-	case g.last != nil && (g.mine == "" || g.leftOver) && !g.part.Talks():
+	case g.last != nil && (g.mine == "" || g.unreadTexts) && !g.part.Talks():
 		return *g.completed()
-	case g.told.Over() && g.mine == "" && g.ready:
+	case g.queue.Over() && g.mine == "" && g.ready:
 		return *g.completed()
 	}
 	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not report the end of its answer: " + ended.String()}
@@ -292,7 +292,7 @@ func prompt(text string, images []adapter.Image, id string) any {
 
 // endReason is the reason for the end of a program that died: its conversation can be resumed if it
 // has one.
-func (g *game) endReason() string {
+func (g *runningSession) endReason() string {
 	if g.named.ID != "" {
 		return session.ReasonDied
 	}

@@ -18,7 +18,7 @@ type program struct {
 	asks   string            // the mode that asks for permission; the default
 	modes  map[string]string // restrictions of each mode, in words for people
 	env    []string          // K=V
-	steers bool              // it shows its model a message that is sent during an answer before the next request, and says so
+	steers bool              // it shows its model a message that is sent during an answer before the next request, and reports that
 	trusts bool              // the token count at an answer's end is correct
 	fills  bool              // it replaces ${NAME} in the configuration of a tool server from its environment
 }
@@ -151,7 +151,7 @@ func (p program) tools(m driver.MCP) (config string, vars []string) {
 	}
 	b, err := json.Marshal(map[string]map[string]server{"mcpServers": {serverName: s}})
 	if err != nil {
-		panic("claude: a configuration that is no JSON: " + err.Error())
+		panic("claude: encode a configuration: " + err.Error())
 	}
 	return string(b), []string{adapter.VariableMCPURL + "=" + m.URL, adapter.VariableMCPToken + "=" + m.Token}
 }

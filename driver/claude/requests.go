@@ -11,45 +11,45 @@ import (
 )
 
 // request handles a request of the program.
-func (h *hearing) request(m message, raw json.RawMessage) heard {
+func (h *translator) request(m message, raw json.RawMessage) lineResult {
 	if m.Request == nil || m.RequestID == "" {
 		h.fault("a request that cannot be answered", raw)
-		return heard{}
+		return lineResult{}
 	}
 	switch m.Request.Subtype {
 	case "can_use_tool":
 		return h.asked(m.RequestID, *m.Request, raw)
 	case "elicitation":
 		h.notice("a tool server requests input, which is not supported; the request is declined")
-		return heard{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
+		return lineResult{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
 	}
 	h.fault("a request of an unknown kind: "+clip.Text(adapter.OneLine(m.Request.Subtype), 80), raw)
-	return heard{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
+	return lineResult{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
 }
 
-func (h *hearing) asked(id string, r request, raw json.RawMessage) heard {
+func (h *translator) asked(id string, r request, raw json.RawMessage) lineResult {
 	if q, again := h.open[id]; again && q.asks == r.Tool+" "+string(r.Input) {
-		return heard{} // a repetition after a gap; the answer is on its way
+		return lineResult{} // a repetition after a gap; the answer is on its way
 	} else if again { // it would be unclear which of the two an answer belongs to
 		h.fault("two permission questions with the same id; both are denied", raw)
 		h.withdraw(id)
-		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
+		return lineResult{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	h.call(r.ToolUse, r.Tool, r.Input, raw)
 	if r.Tool == "" || len(h.open) >= asksMax {
 		h.fault("a permission question that cannot be answered; it is denied", raw)
-		return heard{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
+		return lineResult{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	q := ask(id, r, h.dir, speech.CutRaw(raw))
-	q.told.ID, q.asks = h.ownName(id), r.Tool+" "+string(r.Input)
+	q.event.ID, q.asks = h.ownName(id), r.Tool+" "+string(r.Input)
 	h.open[id] = q
-	h.out.Tell(q.told)
-	return heard{}
+	h.out.Tell(q.event)
+	return lineResult{}
 }
 
 // answer returns the message for the answer to a question. It returns nil if the question is not
 // open, or has no such option: the question then stays open.
-func (h *hearing) answer(o speech.Order) any {
+func (h *translator) answer(o speech.Order) any {
 	q, open := h.openAs(o.ID)
 	if !open {
 		return nil // answered or withdrawn meanwhile
@@ -63,22 +63,22 @@ func (h *hearing) answer(o speech.Order) any {
 		return nil
 	}
 	delete(h.open, q.request)
-	if q.answers[o.Option].Behavior == "deny" && q.told.Tool != askTool && len(h.denied) < deniedMax {
+	if q.answers[o.Option].Behavior == "deny" && q.event.Tool != askTool && len(h.denied) < deniedMax {
 		h.denied = append(h.denied, q.what)
 	}
 	return response
 }
 
-func (h *hearing) withdraw(id string) {
+func (h *translator) withdraw(id string) {
 	if q, open := h.open[id]; open {
 		delete(h.open, id)
-		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: q.told.ID})
+		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: q.event.ID})
 	}
 }
 
 // ownName returns a name for a question whose own ID may have been used before. A reused name that
 // was already answered would never be shown again.
-func (h *hearing) ownName(id string) string {
+func (h *translator) ownName(id string) string {
 	h.asks++
 	if _, before := h.askNames[id]; before || len(h.askNames) >= callsMax {
 		return fmt.Sprintf("%s#%d", id, h.asks)
@@ -88,9 +88,9 @@ func (h *hearing) ownName(id string) string {
 }
 
 // openAs finds an open question by its reported name.
-func (h *hearing) openAs(told string) (question, bool) {
+func (h *translator) openAs(told string) (question, bool) {
 	for _, q := range h.open {
-		if q.told.ID == told {
+		if q.event.ID == told {
 			return q, true
 		}
 	}
@@ -98,16 +98,16 @@ func (h *hearing) openAs(told string) (question, bool) {
 }
 
 // response handles the program's response to one of our requests.
-func (h *hearing) response(m message, raw json.RawMessage) heard {
+func (h *translator) response(m message, raw json.RawMessage) lineResult {
 	if m.Response == nil {
 		h.fault("an empty response to one of Fairlead's requests", raw)
-		return heard{}
+		return lineResult{}
 	}
 	if m.Response.Subtype == "error" {
 		h.fault("the program rejects one of Fairlead's requests: "+clip.Text(adapter.OneLine(m.Response.Error.Text), shownBytesMax), raw)
 	}
 	if m.Response.RequestID != greetingID {
-		return heard{}
+		return lineResult{}
 	}
 	var says struct {
 		SessionID string `json:"session_id"`
@@ -115,5 +115,5 @@ func (h *hearing) response(m message, raw json.RawMessage) heard {
 	if json.Unmarshal(m.Response.Response, &says) == nil && says.SessionID != "" {
 		h.name(driver.Conversed{ID: says.SessionID})
 	}
-	return heard{ready: true}
+	return lineResult{ready: true}
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// If a program reuses a question's ID, the two questions get different names: an answer to one does
-// not answer the other, and each answer goes back with the program's ID.
+// TestSameRequestID checks a program that reuses a question's ID. The two questions get different
+// names. An answer to one does not answer the other, and each answer goes back with the program's
+// ID.
 func TestSameRequestID(t *testing.T) {
 	var out bytes.Buffer
 	h := newHearing(speech.NewWriter(&out), programs[0], adapter.Part{Dir: "/work/repo"})
@@ -30,14 +31,14 @@ func TestSameRequestID(t *testing.T) {
 	}
 	first := wants("ls")
 	if again := wants("ls"); first != "r1" || again != "" {
-		t.Fatalf("asked %q, and %q while that is open", first, again)
+		t.Fatalf("asked %q, then %q while the first is open", first, again)
 	}
 	if got := fmt.Sprint(h.answer(speech.Order{ID: first, Option: optionDeny})); !strings.Contains(got, "request_id:r1") {
 		t.Errorf("answered %s", got)
 	}
 	second := wants("rm x")
 	if second == "" || second == first {
-		t.Fatalf("the second is called %q", second)
+		t.Fatalf("the second has the name %q", second)
 	}
 	if got := h.answer(speech.Order{ID: first, Option: optionAllow}); got != nil {
 		t.Errorf("an answer to the first answers the second: %v", got)
@@ -52,6 +53,6 @@ func TestSameRequestID(t *testing.T) {
 		t.Errorf("another question under the name of an open one: %v, %s", sent, out.String())
 	}
 	if got := h.answer(speech.Order{ID: third, Option: optionAllow}); got != nil {
-		t.Errorf("it is answered all the same: %v", got)
+		t.Errorf("it was answered: %v", got)
 	}
 }

@@ -20,8 +20,8 @@ const (
 	flooding    = 3 * time.Minute
 )
 
-// flood writes without regard for the reader: noise, text in thousands of pieces, a line of 11 MiB,
-// and then a call, a question about it and text without a pause.
+// flood writes without waiting for the reader: noise, text in thousands of pieces, a line of 11
+// MiB, and then a call, a question about it and text without a pause.
 func flood() {
 	out := &strings.Builder{}
 	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
@@ -37,7 +37,7 @@ func flood() {
 	_, _ = os.Stdout.WriteString(out.String())
 }
 
-// TestFlood expects all events in order, whatever the program writes and however fast.
+// TestFlood expects all events in order, regardless of the amount and speed of the output.
 func TestFlood(t *testing.T) {
 	me, err := os.Executable()
 	if err != nil {
@@ -76,13 +76,13 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	if words != floodPieces {
-		t.Errorf("%d of %d pieces were told, in order", words, floodPieces)
+		t.Errorf("%d of %d pieces were reported in order", words, floodPieces)
 	}
 	if got, want := strings.Join(order, " "), "faulted tool_called permission_asked"; got != want {
-		t.Errorf("it was told %s, want %s", got, want)
+		t.Errorf("events: %s, want %s", got, want)
 	}
 	if !stop.OK {
-		t.Errorf("it ended with %+v", stop)
+		t.Errorf("ended with %+v", stop)
 	}
 	p.Wait(t)
 }

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	steersMax = 64 // texts that the program has not read; the daemon lets at most 16 wait
+	steersMax = 64 // texts that the program has not read; the daemon queues at most 16
 
-	// steerPatience is how long the program may take to begin with a text that was left over at the end of an
-	// answer. It begins at once; without a limit, one that forgot the text would keep the session open.
+	// steerPatience is how long the program may take to begin with a text that it did not read
+	// during the answer. A program begins at once. Without a limit, a program that lost the text
+	// would keep the session open.
 	steerPatience = 10 * time.Second
 )
 
-// steering holds the texts that the program is to read during an answer. They are only sent to a program that has
-// confirmed a prompt, because it could otherwise not be known whether a text was read.
+// steering holds the texts that the program should read during an answer. They are only sent to a
+// program that has confirmed a prompt. Otherwise it would be unknown whether a text was read.
 type steering struct {
-	confirms bool   // the program reports when it takes a message
-	waiting  []text // not sent yet
-	sent     []text // sent, not confirmed
-	leftOver bool   // the answer is over, and the program is to begin with the first text of sent
+	confirms    bool   // the program reports when it takes a message
+	waiting     []text // not sent yet
+	sent        []text // sent, not confirmed
+	unreadTexts bool   // the answer is over, and the program is to begin with the first text of sent
 }
 
 // text is one of these texts.
@@ -35,7 +36,7 @@ type text struct {
 }
 
 // steer takes a text. It is read before the program's next request to its model.
-func (g *game) steer(o speech.Order) {
+func (g *runningSession) steer(o speech.Order) {
 	switch {
 	case o.ID == "" || g.part.Talks():
 		return // without an ID nothing waits for its confirmation; see Capabilities
@@ -48,7 +49,7 @@ func (g *game) steer(o speech.Order) {
 }
 
 // pass sends the waiting texts if an answer is in progress.
-func (g *game) pass() {
+func (g *runningSession) pass() {
 	if !g.confirms || g.mine == "" || g.cancelled {
 		return
 	}
@@ -59,7 +60,7 @@ func (g *game) pass() {
 }
 
 // taken handles the program's confirmation that it has taken a message.
-func (g *game) taken(message string) {
+func (g *runningSession) taken(message string) {
 	if message == g.mine {
 		g.confirms = true
 	}
@@ -68,8 +69,8 @@ func (g *game) taken(message string) {
 		one := g.sent[i]
 		g.sent = slices.Delete(g.sent, i, i+1)
 		g.stage.Out.Tell(speech.Event{Type: driver.TextRead, ID: one.id, Text: one.text})
-		if g.leftOver {
-			g.leftOver = false
+		if g.unreadTexts {
+			g.unreadTexts = false
 			g.timer.Stop()
 		}
 	}
@@ -77,17 +78,17 @@ func (g *game) taken(message string) {
 }
 
 // goOn continues after an answer if the program has not read all texts: it begins a new answer with them itself.
-func (g *game) goOn() {
+func (g *runningSession) goOn() {
 	if len(g.sent) == 0 {
 		return
 	}
-	g.mine, g.leftOver, g.lingers = g.sent[0].message, true, false
+	g.mine, g.unreadTexts, g.waitsForSubagents = g.sent[0].message, true, false
 	g.timer.Reset(steerPatience)
 }
 
 // messageID returns the ID for a message, a UUID like the program's own. The same message of the same session
 // always gets the same ID.
-func (g *game) messageID(message string) string {
+func (g *runningSession) messageID(message string) string {
 	b := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%s", g.part.Name, g.part.Session, g.part.Attempt, message))
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:16])

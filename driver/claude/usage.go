@@ -24,7 +24,7 @@ type meter struct {
 	trusts bool // the total at an answer's end is correct; otherwise only the messages' values are (programs.go)
 
 	seen  map[string]driver.Usage // by request, for this answer
-	told  driver.Usage            // tokens reported since the process started
+	event driver.Usage            // tokens reported since the process started
 	known driver.Usage            // tokens according to the ends of answers
 	total driver.Usage            // the last running total of all models
 	base  driver.Usage            // sum of earlier running totals that were reset
@@ -34,9 +34,9 @@ type meter struct {
 }
 
 // metered is the same for one model. The sums decide how much is reported, these only whose it is.
-type metered struct{ told, total, base driver.Usage }
+type metered struct{ event, total, base driver.Usage }
 
-const modelsMax = 64 // more models of one process are not told apart
+const modelsMax = 64 // more models of one process are not counted separately
 
 func (u usage) sum() driver.Usage {
 	return driver.Usage{
@@ -59,9 +59,9 @@ func (m *meter) message(id, model string, u *usage) driver.Usage {
 		OutputTokens: max(now.OutputTokens-before.OutputTokens, 0),
 	}
 	m.seen[id] = add(before, fresh)
-	m.told = add(m.told, fresh)
+	m.event = add(m.event, fresh)
 	if of := m.of(model); of != nil && !fresh.Empty() {
-		of.told = add(of.told, fresh)
+		of.event = add(of.event, fresh)
 		fresh.Model = model
 	}
 	return fresh
@@ -95,14 +95,14 @@ func (m *meter) end(r result) []driver.Usage {
 		of.total = total
 		part := driver.Usage{
 			Model:        name,
-			InputTokens:  min(max(of.base.InputTokens+total.InputTokens-of.told.InputTokens, 0), rest.InputTokens),
-			OutputTokens: min(max(of.base.OutputTokens+total.OutputTokens-of.told.OutputTokens, 0), rest.OutputTokens),
-			CostUSD:      min(max(round(of.base.CostUSD+total.CostUSD-of.told.CostUSD), 0), rest.CostUSD),
+			InputTokens:  min(max(of.base.InputTokens+total.InputTokens-of.event.InputTokens, 0), rest.InputTokens),
+			OutputTokens: min(max(of.base.OutputTokens+total.OutputTokens-of.event.OutputTokens, 0), rest.OutputTokens),
+			CostUSD:      min(max(round(of.base.CostUSD+total.CostUSD-of.event.CostUSD), 0), rest.CostUSD),
 		}
 		if part.Empty() {
 			continue
 		}
-		of.told = add(of.told, part)
+		of.event = add(of.event, part)
 		rest.InputTokens -= part.InputTokens
 		rest.OutputTokens -= part.OutputTokens
 		rest.CostUSD = round(rest.CostUSD - part.CostUSD)
@@ -147,10 +147,10 @@ func (m *meter) rest(r result) driver.Usage {
 		m.known = add(m.known, counted)
 	}
 	rest := driver.Usage{
-		InputTokens:  max(m.known.InputTokens-m.told.InputTokens, 0),
-		OutputTokens: max(m.known.OutputTokens-m.told.OutputTokens, 0),
+		InputTokens:  max(m.known.InputTokens-m.event.InputTokens, 0),
+		OutputTokens: max(m.known.OutputTokens-m.event.OutputTokens, 0),
 	}
-	m.told = add(m.told, rest)
+	m.event = add(m.event, rest)
 	if cost := float64(r.Cost); cost > 0 {
 		if cost < m.cost {
 			m.cost = 0 // the total was reset

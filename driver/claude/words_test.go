@@ -113,7 +113,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("the second, with a total of all: %+v, want %+v", got, want)
 	}
 	if got, want := end(&m, result{ModelUsage: model(10, 5), Cost: 0.1}), (driver.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.1}); got != want {
-		t.Errorf("totals that have begun anew: %+v, want %+v", got, want)
+		t.Errorf("totals that restarted: %+v, want %+v", got, want)
 	}
 	m = meter{}
 	got = sum(m.message("a", "m", use(100, 20)), end(&m, result{Usage: use(300, 60)}))

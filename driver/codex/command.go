@@ -19,8 +19,8 @@ const (
 	toolSeconds = 1800
 )
 
-// modes are the sandboxes with a description of their restrictions. Denied actions do not appear in
-// codex's output, so the description says that, too.
+// modes are the sandboxes with a description of their restrictions. codex does not report denied
+// actions in its output, and the description says so.
 var modes = map[string]string{
 	"read-only":          "asks no questions: its commands can only read, without network; it does not always report what its sandbox denies",
 	usualMode:            "asks no questions: its commands can only write in the workspace (not in .git) and in temporary folders, without network; it does not always report what its sandbox denies",
@@ -102,7 +102,7 @@ func set(key string, value any) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(value); err != nil {
-		panic(fmt.Sprintf("codex: a configuration that is no JSON: %v", err))
+		panic(fmt.Sprintf("codex: encode a configuration value: %v", err))
 	}
 	return key + "=" + strings.TrimSpace(b.String())
 }

@@ -1,4 +1,4 @@
-// Package codex drives `codex exec --json`, a program that is started anew for every prompt. The
+// Package codex drives `codex exec --json`, a program that is started again for every prompt. The
 // thread ID connects the processes: each further process resumes the thread, so that the session
 // appears as one conversation.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// FuzzHear feeds arbitrary lines: the events are always well-formed.
+// FuzzHear feeds arbitrary lines. The events must always be well-formed.
 func FuzzHear(f *testing.F) {
 	files, err := filepath.Glob("testdata/dialogues/*.jsonl")
 	if err != nil {
@@ -49,7 +49,7 @@ func FuzzHear(f *testing.F) {
 		}
 		wellFormed(t, out.Bytes())
 		if h.finished && h.stop.Reason == "" {
-			t.Error("an answer is over and does not say how")
+			t.Error("an answer ended without a reason")
 		}
 	})
 }
@@ -57,7 +57,7 @@ func FuzzHear(f *testing.F) {
 func wellFormed(t *testing.T, events []byte) {
 	for line := range bytes.Lines(events) {
 		if fact := speech.Fact(driver.Line{Bytes: bytes.TrimSuffix(line, []byte{'\n'})}); fact.Kind == driver.Faulted && !bytes.Contains(line, []byte(`"faulted"`)) {
-			t.Errorf("an event is none (%s): %s", fact.Text, line)
+			t.Errorf("invalid event (%s): %s", fact.Text, line)
 		}
 	}
 }

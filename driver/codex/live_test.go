@@ -35,7 +35,7 @@ type scene struct {
 	long   bool // only in the long form, and for recording
 
 	reason string
-	says   []string // the agent's own words
+	says   []string // text of the agent
 	used   int64    // input tokens
 	wrote  []string // files
 	not    []string // files that must not exist
@@ -85,7 +85,7 @@ func TestLive(t *testing.T) {
 		})
 	}
 	if tried := program.Way.Tried(); len(tried) > 0 {
-		t.Logf("it tried to get out: %q", tried)
+		t.Logf("a connection outside was attempted: %q", tried)
 	}
 }
 
@@ -135,14 +135,14 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 		program.Command[0], "/usr/bin/codex", program.Home, "/home/user", team, "http://127.0.0.1:7466",
 	)
 	if stop.Reason != s.reason {
-		t.Errorf("it ended with %+v, want %s", stop, s.reason)
+		t.Errorf("ended with %+v, want %s", stop, s.reason)
 	}
 	if used != s.used {
-		t.Errorf("%d tokens of input were told, want %d", used, s.used)
+		t.Errorf("%d input tokens were reported, want %d", used, s.used)
 	}
 	for _, words := range s.says {
 		if !strings.Contains(strings.Join(said, "\n"), words) {
-			t.Errorf("it said %q, not %q", said, words)
+			t.Errorf("it said %q, want %q", said, words)
 		}
 	}
 	for _, name := range s.wrote {
@@ -155,7 +155,7 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 			name = filepath.Join(repo, name)
 		}
 		if _, err := os.Stat(name); err == nil {
-			t.Errorf("%s was written, and its sandbox should not allow it", name)
+			t.Errorf("%s was written although the sandbox should deny it", name)
 		}
 	}
 	tidy(t, file, s.resume == "last", last)
@@ -196,9 +196,9 @@ func serve(t *testing.T) (url string) {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		case r.Header.Get("Authorization") != "Bearer "+token:
-			t.Errorf("the token of our tools is %q", r.Header.Get("Authorization"))
+			t.Errorf("the request has the token %q", r.Header.Get("Authorization"))
 		case json.NewDecoder(r.Body).Decode(&m) != nil:
-			t.Error("a request for our tools is no JSON")
+			t.Error("a request to the tools is not JSON")
 		}
 		if m.ID == nil {
 			w.WriteHeader(http.StatusAccepted)

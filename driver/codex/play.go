@@ -31,12 +31,12 @@ const (
 	answer                 // answers a prompt
 )
 
-// game is a running session.
-type game struct {
+// runningSession is a running session.
+type runningSession struct {
 	stage *adapter.Stage
 	child *adapter.Child
-	told  adapter.Told
-	*hearing
+	queue adapter.PromptQueue
+	*translator
 
 	does     purpose
 	listened int64        // value of the last listening event; -1: none since the last answer
@@ -46,7 +46,7 @@ type game struct {
 
 // Play runs a session with codex: one process for its version, and one for each prompt.
 func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage) driver.Stop {
-	g := &game{stage: stage, hearing: newHearing(stage.Out, part), listened: -1, timer: time.NewTimer(versionPatience)}
+	g := &runningSession{stage: stage, translator: newHearing(stage.Out, part), listened: -1, timer: time.NewTimer(versionPatience)}
 	defer g.timer.Stop()
 	g.model = func(thread string) string { return modelOf(stage.Env, thread) }
 	if part.Resume != "" {
@@ -57,7 +57,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 	}
 	for {
 		orders, lines := stage.Orders, (<-chan adapter.Line)(nil)
-		if g.told.Full() || g.told.Closed() {
+		if g.queue.Full() || g.queue.Closed() {
 			orders = nil
 		}
 		if g.child != nil {
@@ -65,7 +65,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 		}
 		select {
 		case o, ok := <-orders:
-			g.told.Take(o, ok)
+			g.queue.Take(o, ok)
 			if ok && o.Type == speech.OrderCancel {
 				return g.cancel()
 			}
@@ -89,7 +89,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 }
 
 // start starts a process and writes its whole input.
-func (g *game) start(does purpose, c adapter.Command, input string) error {
+func (g *runningSession) start(does purpose, c adapter.Command, input string) error {
 	child, err := g.stage.Start(c)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (g *game) start(does purpose, c adapter.Command, input string) error {
 }
 
 // cancel ends the current answer. codex can only be stopped by a signal.
-func (g *game) cancel() driver.Stop {
+func (g *runningSession) cancel() driver.Stop {
 	if g.child != nil {
 		g.child.End()
 	}
@@ -111,7 +111,7 @@ func (g *game) cancel() driver.Stop {
 	return driver.Stop{Reason: reasonCancelled}
 }
 
-func (g *game) hear(l adapter.Line) {
+func (g *runningSession) hear(l adapter.Line) {
 	switch g.does {
 	case version:
 		if number := adapter.VersionIn(string(l.Bytes)); number != "" && g.named.Program == "" {
@@ -129,7 +129,7 @@ func (g *game) hear(l adapter.Line) {
 }
 
 // ended handles the end of a process, or ends it, and evaluates its result.
-func (g *game) ended() {
+func (g *runningSession) ended() {
 	if g.child == nil {
 		return
 	}
@@ -149,10 +149,10 @@ func (g *game) ended() {
 
 // unfinished handles a process that ended without reporting the end of its answer. Its error output
 // is mostly noise; only the message for an unknown thread is looked for.
-func (g *game) unfinished(how adapter.Ended) {
+func (g *runningSession) unfinished(how adapter.Ended) {
 	switch {
-	case g.trouble != "":
-		g.failed(g.trouble)
+	case g.lastError != "":
+		g.failed(g.lastError)
 	case resumeWords().MatchString(how.LastWords):
 		g.stop = driver.Stop{Reason: session.ReasonNotResumed, Detail: how.String()}
 	default:
@@ -162,26 +162,26 @@ func (g *game) unfinished(how adapter.Ended) {
 
 // next starts a process for the next prompt, or reports that the session waits for one, or ends the
 // session.
-func (g *game) next() *driver.Stop {
+func (g *runningSession) next() *driver.Stop {
 	if g.child != nil {
 		return nil
 	}
 	if g.last != nil && !g.last.OK {
 		return g.last
 	}
-	if text, ok := g.told.Next(); ok {
+	if text, ok := g.queue.Next(); ok {
 		g.begin()
 		g.listened, g.last = -1, nil
-		if err := g.start(answer, command(g.part, cmp.Or(g.named.ID, g.part.Resume), g.told.Images()), text); err != nil {
+		if err := g.start(answer, command(g.part, cmp.Or(g.named.ID, g.part.Resume), g.queue.Images()), text); err != nil {
 			return &driver.Stop{Reason: reasonFailed, Detail: err.Error()}
 		}
 		return nil
 	}
 	switch {
-	case g.last != nil && !g.part.Talks(), g.told.Over():
+	case g.last != nil && !g.part.Talks(), g.queue.Over():
 		return &driver.Stop{OK: true, Reason: reasonCompleted}
-	case g.listened != g.told.Answered() && g.told.Answered() > 0: // the first order may still be on its way
-		g.listened = g.told.Answered()
+	case g.listened != g.queue.Answered() && g.queue.Answered() > 0: // the first order may still be on its way
+		g.listened = g.queue.Answered()
 		g.out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}
 	return nil

@@ -154,7 +154,7 @@ func unquoted(s string) (string, bool) {
 	return b.String(), true
 }
 
-// doubleQuoted reads up to the closing quote and gives what follows it.
+// doubleQuoted reads up to the closing quote and returns what follows it.
 func doubleQuoted(b *strings.Builder, s string) (rest string, ok bool) {
 	for len(s) > 0 {
 		switch c := s[0]; {

@@ -90,10 +90,10 @@ func TestCommand(t *testing.T) {
 		t.Error(got)
 	}
 	if got := strings.Join(command(part, "01a1", images).Argv, " "); strings.Contains(got, "--image") {
-		t.Errorf("a conversation that has the images gets them again: %s", got)
+		t.Errorf("a resumed conversation gets its images again: %s", got)
 	}
 	if strings.Contains(strings.Join(first.Argv, " "), token) || !strings.Contains(strings.Join(first.Env, " "), "FAIRLEAD_MCP_TOKEN="+token) {
-		t.Error("the token is not in the environment alone")
+		t.Error("the token is not only in the environment")
 	}
 	part.MCP.URL = "unix:/run/fairlead.sock"
 	if got := strings.Join(command(part, "", nil).Argv, " "); !strings.Contains(got, `mcp_servers.fairlead.command="/usr/bin/fairlead" -c mcp_servers.fairlead.args=["mcp"]`) {
@@ -101,7 +101,7 @@ func TestCommand(t *testing.T) {
 	}
 	part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp"}
 	if c := command(part, "", nil); strings.Contains(strings.Join(c.Argv, " "), "mcp") || len(c.Env) > 0 {
-		t.Error("without a token there are no tools")
+		t.Error("tools are configured without a token")
 	}
 }
 
@@ -123,12 +123,12 @@ func TestLastTotal(t *testing.T) {
 	}
 }
 
-// The model of the last answer is in codex's record.
+// TestModelOfRecord checks that the model of the last answer is read from codex's record.
 func TestModelOfRecord(t *testing.T) {
 	home, thread := t.TempDir(), "019a-thread-1"
 	env := []string{"CODEX_HOME=" + home}
 	if got := modelOf(env, thread); got != "" {
-		t.Errorf("%q without a record", got)
+		t.Errorf("model %q without a record", got)
 	}
 	dir := filepath.Join(home, "sessions", "2026", "11", "25")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -188,6 +188,6 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%v, %d warnings: %q", err, len(got.Warnings), got.Warnings)
 	}
 	if _, err = (Driver{}).Probe(t.Context(), driver.Agent{Name: "coder", Command: []string{dead}, Workspace: dir}); err == nil || !strings.Contains(err.Error(), "no binary for this machine") {
-		t.Errorf("a program that does not start: %v", err)
+		t.Errorf("the error for a program that does not start: %v", err)
 	}
 }

@@ -98,7 +98,7 @@ type dialogue struct {
 	t       testing.TB
 	sizes   []int
 	events  bytes.Buffer
-	ids     map[string]json.RawMessage // IDs of our requests: recorded ID to current ID
+	ids     map[string]json.RawMessage // IDs of the adapter's requests: recorded ID to current ID
 	started chan *recorded
 	program *recorded
 	said    []Entry // what happened, to update the recording
@@ -150,7 +150,7 @@ func (d *dialogue) play(p adapter.Protocol, part adapter.Part, entries []Entry) 
 	select {
 	case <-done:
 	case <-time.After(dialoguePatience):
-		d.t.Fatalf("the recording is at its end, and the protocol is not; events:\n%s", d.events.String())
+		d.t.Fatalf("the protocol does not end with the recording; events:\n%s", d.events.String())
 	}
 	for _, line := range d.program.unread() {
 		d.said = append(d.said, Entry{Dir: "send", Msg: message(line)})
@@ -170,7 +170,7 @@ func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan stru
 		select {
 		case orders <- o:
 		case <-time.After(dialoguePatience):
-			d.t.Fatalf("line %d: the protocol does not take the order; events:\n%s", i+1, d.events.String())
+			d.t.Fatalf("line %d: the protocol does not read the order; events:\n%s", i+1, d.events.String())
 		}
 	case "start":
 		select {
@@ -199,7 +199,7 @@ func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan stru
 	case "exit":
 		d.program.end(driver.Exit{Code: e.Code, Signal: e.Signal})
 	default:
-		d.t.Fatalf("line %d: %q is nothing that can happen", i+1, e.Dir)
+		d.t.Fatalf("line %d: unknown entry %q", i+1, e.Dir)
 	}
 	if e.Msg != nil || e.Dir != "send" {
 		d.said = append(d.said, e)
@@ -210,14 +210,14 @@ func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan stru
 func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 	line, ok := d.program.line()
 	if !ok {
-		d.complain("line %d: the protocol writes nothing more, and wrote %s", i+1, shorten(string(recorded)))
+		d.complain("line %d: the protocol writes nothing, want %s", i+1, shorten(string(recorded)))
 		return nil
 	}
 	now := message(line)
 	want, got := object(recorded), object(line)
 	if want == nil || got == nil { // plain text
 		if !bytes.Equal(compacted(recorded), now) {
-			d.complain("line %d: the protocol writes %s, and wrote %s", i+1, shorten(string(now)), shorten(string(recorded)))
+			d.complain("line %d: the protocol writes %s, want %s", i+1, shorten(string(now)), shorten(string(recorded)))
 		}
 		return now
 	}
@@ -228,7 +228,7 @@ func (d *dialogue) sent(i int, recorded json.RawMessage) json.RawMessage {
 		}
 	}
 	if !reflect.DeepEqual(plain(want), plain(got)) {
-		d.complain("line %d: the protocol writes\n %s\nand wrote\n %s", i+1, shorten(string(line)), shorten(string(recorded)))
+		d.complain("line %d: the protocol writes\n %s\nwant\n %s", i+1, shorten(string(line)), shorten(string(recorded)))
 	}
 	return now
 }
@@ -241,7 +241,7 @@ func message(line []byte) json.RawMessage {
 	return encoded(strings.ToValidUTF8(string(line), "\uFFFD"))
 }
 
-// compacted formats a recorded text the way our code writes it.
+// compacted formats a recorded text as the adapter writes it.
 func compacted(recorded json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(recorded, &text) != nil {
@@ -250,7 +250,7 @@ func compacted(recorded json.RawMessage) json.RawMessage {
 	return encoded(text)
 }
 
-// answered replaces the ID in a recorded response by the current ID of our request.
+// answered replaces the ID in a recorded response by the current ID of the adapter's request.
 func (d *dialogue) answered(msg json.RawMessage) json.RawMessage {
 	m := object(msg)
 	switch id := m["id"]; {
@@ -271,7 +271,8 @@ func (d *dialogue) answered(msg json.RawMessage) json.RawMessage {
 	return msg
 }
 
-// asks reports whether one of our messages expects a response, so that its ID is ours.
+// asks reports whether a message of the adapter expects a response, so that its ID is the adapter's
+// own.
 func asks(m map[string]json.RawMessage) bool {
 	return m["method"] != nil || string(m["type"]) == `"control_request"`
 }
@@ -344,7 +345,7 @@ func writeEntries(t *testing.T, file string, all []Entry) {
 	must(t, os.WriteFile(file, b.Bytes(), 0o666))
 }
 
-// The mutex guards what a recorded program and its reader share.
+// guarded is the state that a recorded program and its reader share. The mutex guards it.
 type guarded struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change

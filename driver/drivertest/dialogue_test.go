@@ -65,12 +65,13 @@ func (p parrot) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) d
 	}
 }
 
-// asking is a request as our protocols send it, with an ID.
+// asking returns a request with an ID, as protocols send it.
 func asking(n int, text string) any {
 	return map[string]any{"id": 100 + n, "method": "say", "text": text}
 }
 
-// A dialogue reports a faulty protocol, and nothing for a correct one.
+// TestDialogueFinds checks that a dialogue reports a faulty protocol, and nothing for a correct
+// one.
 func TestDialogueFinds(t *testing.T) {
 	const recording = `{"dir":"order","msg":{"type":"start","text":"one"}}
 {"dir":"start","argv":["/usr/bin/program"],"env":["MODE"]}
@@ -84,16 +85,16 @@ func TestDialogueFinds(t *testing.T) {
 		recording string // empty: the one above
 		finding   string // expected failure; empty: none
 	}{
-		"as it was":        {parrot: parrot{says: asking}},
+		"unchanged":        {parrot: parrot{says: asking}},
 		"another text":     {parrot: parrot{says: func(n int, _ string) any { return asking(n, "boo") }}, finding: "line 3: the protocol writes"},
-		"nothing":          {parrot: parrot{says: func(int, string) any { return nil }}, finding: "line 3: the protocol writes nothing more"},
+		"nothing":          {parrot: parrot{says: func(int, string) any { return nil }}, finding: "line 3: the protocol writes nothing"},
 		"too much":         {parrot: parrot{says: asking}, recording: firstLines(recording, 5), finding: "after the end of the recording"},
 		"words":            {parrot: parrot{says: func(int, string) any { return "words" }}, finding: "line 3: the protocol writes"},
 		"other arguments":  {parrot: parrot{says: asking}, recording: strings.Replace(recording, `"env":["MODE"]`, `"env":["MOOD"]`, 1), finding: "line 2: the protocol starts"},
-		"stays":            {parrot: parrot{says: asking, stays: true}, finding: "the recording is at its end"},
-		"takes no orders":  {parrot: parrot{deaf: true}, finding: "line 1: the protocol does not take the order"},
+		"stays":            {parrot: parrot{says: asking, stays: true}, finding: "the protocol does not end"},
+		"reads no orders":  {parrot: parrot{deaf: true}, finding: "line 1: the protocol does not read the order"},
 		"starts nothing":   {parrot: parrot{idle: true}, recording: `{"dir":"start"}`, finding: "starts no program"},
-		"no such thing":    {parrot: parrot{says: asking}, recording: `{"dir":"dance"}`, finding: "nothing that can happen"},
+		"an unknown entry": {parrot: parrot{says: asking}, recording: `{"dir":"dance"}`, finding: "unknown entry"},
 		"the program dies": {parrot: parrot{says: asking}, recording: `{"dir":"exit","code":3}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +125,8 @@ func TestDialogueFinds(t *testing.T) {
 			if (c.finding == "") != (found == "") || !strings.Contains(found, c.finding) {
 				t.Errorf("found %q, want %q; events:\n%s", found, c.finding, events)
 			}
-			if name == "as it was" && !strings.Contains(events, `{\"id\":101,\"result\":\"done\"}`) {
-				t.Errorf("the answer has not the id of the question; events:\n%s", events)
+			if name == "unchanged" && !strings.Contains(events, `{\"id\":101,\"result\":\"done\"}`) {
+				t.Errorf("the answer does not have the id of the question; events:\n%s", events)
 			}
 			if name == "the program dies" && !strings.Contains(events, "exit code 3") {
 				t.Errorf("events:\n%s", events)

@@ -1,17 +1,18 @@
 // Package drivertest is the conformance suite for drivers.
 //
-// It checks that a driver produces the same facts however its input is split, resumes at every fact,
-// keeps secrets, tolerates hostile output, and stops when asked. To test a driver, call Run with
-// some agents that it can really start, and put recorded output into testdata/transcripts.
+// It checks that a driver produces the same facts regardless of how its input is split, resumes at
+// every fact, keeps secrets, tolerates hostile output, and stops when asked. To test a driver, call
+// Run with some agents that it can really start, and put recorded output into testdata/transcripts.
 //
 //	testdata/transcripts/NAME.raw     bytes, as an agent wrote them
-//	testdata/transcripts/NAME.facts   what the driver made of them, a fact a line; renewed by UPDATE=1
-//	testdata/dialogues/NAME.jsonl     who said what to whom, as Record wrote it down
+//	testdata/transcripts/NAME.facts   the driver's facts, one for each line; renewed by UPDATE=1
+//	testdata/dialogues/NAME.jsonl     a recorded conversation, as Record writes it
 //
 // A driver whose agents run behind an adapter is also a protocol: Dialogue feeds it a program's
 // recorded output, compares its messages with the recording, and writes its events to NAME.raw.
 //
-// The promise: a driver that passes neither loses nor repeats a fact when its reading is interrupted.
+// The one promise: a driver that passes neither loses nor repeats a fact when its reading is
+// interrupted.
 package drivertest
 
 import (
@@ -51,13 +52,13 @@ func Run(t *testing.T, d driver.Driver, cases ...Case) {
 	}
 	t.Run("Nothing", func(t *testing.T) {
 		if d.Check(driver.Agent{Name: "empty", Workspace: t.TempDir()}) == nil {
-			t.Error("Check finds nothing wrong with an agent that has neither command nor script")
+			t.Error("Check accepts an agent without command and script")
 		}
 		if d.Outcome(driver.Session{}, driver.Exit{Code: 1}, nil).OK {
-			t.Error("exit code 1 without a terminal event is taken for success")
+			t.Error("exit code 1 without a terminal event counts as success")
 		}
 		if d.Outcome(driver.Session{}, driver.Exit{Code: -1, Signal: "SIGKILL"}, nil).OK {
-			t.Error("SIGKILL without a terminal event is taken for success")
+			t.Error("SIGKILL without a terminal event counts as success")
 		}
 	})
 	t.Run("Transcripts", func(t *testing.T) { transcripts(t, d, filepath.Join("testdata", "transcripts")) })
@@ -87,28 +88,28 @@ func launch(t *testing.T, d driver.Driver, c Case) {
 		t.Errorf("starts in %s, not in the workspace", l.Dir)
 	}
 	if !slices.Contains(l.Env, "FAIRLEAD_TEST_SECRET="+secret) {
-		t.Error("the environment lacks what the configuration gives")
+		t.Error("the environment lacks the configured variables")
 	}
 	if !slices.ContainsFunc(l.Env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
-		t.Error("the environment has no PATH; it must be the whole one")
+		t.Error("the environment has no PATH; it must be complete")
 	}
 	if strings.Contains(strings.Join(l.Argv, " ")+string(l.Input), secret) {
-		t.Error("a value of the environment is in the arguments or in the input, where others read it")
+		t.Error("a value of the environment is in the arguments or in the input, where other users can read it")
 	}
 	if p := c.Session.Prompt; len(p) > 8 && strings.Contains(strings.Join(l.Argv, " "), p) {
-		t.Error("the prompt is in the arguments, where every user of the machine reads it")
+		t.Error("the prompt is in the arguments, where every user of the machine can read it")
 	}
 	again, err := d.Launch(c.Agent, c.Session)
 	must(t, err)
 	if !slices.Equal(l.Argv, again.Argv) || !slices.Equal(l.Env, again.Env) || !bytes.Equal(l.Input, again.Input) {
-		t.Error("asked twice, Launch says two things")
+		t.Error("two calls of Launch return different launches")
 	}
 	tidy := c.Session
 	tidy.Kind = driver.Cleanup
 	other, err := d.Launch(c.Agent, tidy)
 	must(t, err)
 	if c.Session.Kind != driver.Cleanup && slices.Equal(l.Argv, other.Argv) && bytes.Equal(l.Input, other.Input) {
-		t.Error("a cleanup session is started like any other (SPEC C4)")
+		t.Error("a cleanup session is started like an ordinary one (SPEC C4)")
 	}
 	launchTurn(t, d, c)
 	launchLead(t, d, c)
@@ -126,18 +127,18 @@ func launchTurn(t *testing.T, d driver.Driver, c Case) {
 		}
 	}
 	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
-		t.Error("a turn's prompt is in the arguments, where every user of the machine reads it")
+		t.Error("a turn's prompt is in the arguments, where every user of the machine can read it")
 	}
 	takesInput := d.Capabilities(c.Agent, driver.Turn).Input
 	switch told := bytes.Contains(l.Input, []byte(prompt)); {
 	case !takesInput && (!told || l.KeepStdin):
-		t.Error("an agent that takes no input later is not given its turn's prompt at the start, or its input is not ended")
+		t.Error("an agent that takes no further input must receive its turn's prompt and the end of input at the start")
 	case takesInput && !l.KeepStdin:
-		t.Error("the driver takes input while the agent runs, and lets it be closed at the start")
+		t.Error("the driver takes input while the agent runs, but closes the input at the start")
 	}
 	if s.Prompt = strings.Repeat("x", driver.PromptBytesMax+1); len(l.Input) > 0 {
 		if _, err := d.Launch(c.Agent, s); err == nil {
-			t.Errorf("a prompt of more than %d bytes is taken", driver.PromptBytesMax)
+			t.Errorf("a prompt of more than %d bytes is accepted", driver.PromptBytesMax)
 		}
 	}
 }
@@ -153,13 +154,13 @@ func launchLead(t *testing.T, d driver.Driver, c Case) {
 		t.Error("the environment of a lead lacks FAIRLEAD_SESSION_KIND=lead")
 	}
 	if slices.ContainsFunc(l.Env, func(kv string) bool { return strings.HasPrefix(kv, "FAIRLEAD_CHANNEL=") }) {
-		t.Error("the environment of a lead names a channel; it is in none")
+		t.Error("the environment of a lead names a channel")
 	}
 	if strings.Contains(strings.Join(l.Argv, " "), prompt) {
 		t.Error("the prompt of a lead is in the arguments, which every user of the machine can read")
 	}
 	if d.Capabilities(c.Agent, driver.Lead).Input && !l.KeepStdin {
-		t.Error("the driver takes input while the agent runs, and lets that of a lead be closed at the start")
+		t.Error("the driver takes input while the agent runs, but closes that of a lead at the start")
 	}
 }
 
@@ -222,13 +223,13 @@ func resumes(t *testing.T, d driver.Driver, a driver.Agent, s driver.Session, de
 	told := fmt.Sprintf("%q %q %q", again.Argv, again.Env, again.Input)
 	switch same := fmt.Sprintf("%q %q %q", fresh.Argv, fresh.Env, fresh.Input) == told; {
 	case declares && !strings.Contains(told, id):
-		t.Errorf("%s: the driver declares that it resumes, and the launch does not name the conversation", s.Kind)
+		t.Errorf("%s: the driver declares that it resumes, but the launch does not name the conversation", s.Kind)
 	case !declares && !same:
-		t.Errorf("%s: the driver does not declare that it resumes, and its launch depends on the conversation to resume", s.Kind)
+		t.Errorf("%s: the driver does not declare that it resumes, but its launch depends on the conversation to resume", s.Kind)
 	}
 }
 
-// play really runs a case.
+// play starts the agent of a case and runs its session.
 func play(t *testing.T, d driver.Driver, c Case) {
 	l, err := d.Launch(c.Agent, c.Session)
 	must(t, err)
@@ -245,7 +246,7 @@ func play(t *testing.T, d driver.Driver, c Case) {
 			stop = &f.Stop
 		}
 		if f.Input > p.Sent() {
-			t.Errorf("it has taken %d bytes of input, and was given %d", f.Input, p.Sent())
+			t.Errorf("it has read %d of %d bytes of input", f.Input, p.Sent())
 		}
 		if c.Tell != nil {
 			c.Tell(t, p, talk, f)
@@ -256,7 +257,7 @@ func play(t *testing.T, d driver.Driver, c Case) {
 		t.Errorf("outcome %+v, want OK %t; the agent wrote:\n%s", outcome, c.OK, shorten(string(p.Spool(t))))
 	}
 	if !outcome.OK && outcome.Why == "" {
-		t.Error("a failure without a word about why")
+		t.Error("a failure without a reason")
 	}
 	if c.Facts != nil {
 		var got []string
@@ -268,20 +269,20 @@ func play(t *testing.T, d driver.Driver, c Case) {
 		}
 	}
 	asksIfDeclared(t, d, c.Agent, c.Session.Kind, live)
-	same(t, "as it was written", Facts(t, d, &Recording{Bytes: p.Spool(t)}, 0), live)
+	same(t, "unchanged", Facts(t, d, &Recording{Bytes: p.Spool(t)}, 0), live)
 	resume(t, d, p.Spool(t), live)
 }
 
-// asksIfDeclared refuses questions of an agent that is declared never to ask, since nothing would answer them.
+// asksIfDeclared fails if an agent asks that is declared not to, because nothing would answer.
 func asksIfDeclared(t *testing.T, d driver.Driver, a driver.Agent, kind driver.Kind, facts []driver.Fact) {
 	t.Helper()
 	asks := func(f driver.Fact) bool { return f.Kind == driver.PermissionAsked }
 	if !d.Capabilities(a, kind).Asks && slices.ContainsFunc(facts, asks) {
-		t.Error("the agent asks for permission, and its driver declares that it does not")
+		t.Error("the agent asks for permission, but its driver declares that it does not")
 	}
 }
 
-// transcripts compares recorded output with its golden facts, however it is cut.
+// transcripts compares recorded output with its golden facts, split in various ways.
 func transcripts(t *testing.T, d driver.Driver, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.raw"))
 	must(t, err)
@@ -330,7 +331,7 @@ func splits(n int) [][]int {
 	return ways
 }
 
-// hostile feeds output that no agent should write and that some have written.
+// hostile feeds output that no agent should write, but that some have written.
 func hostile(t *testing.T, d driver.Driver) {
 	long := strings.Repeat("ä", driver.LineBytesMax) // 2 MiB, and cut in the middle of a character
 	for name, output := range map[string]string{
@@ -381,7 +382,7 @@ func waiting(t *testing.T, d driver.Driver) {
 	select {
 	case err := <-ended:
 		if err == nil {
-			t.Error("the facts ended without an error, as if the output had")
+			t.Error("the facts ended without an error before the output ended")
 		}
 	case <-time.After(deadline):
 		t.Fatal("the facts did not end with their context")

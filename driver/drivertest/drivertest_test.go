@@ -77,8 +77,8 @@ func said(l driver.Line) driver.Fact {
 	return driver.Fact{Kind: driver.Said, Offset: l.End, Text: l.Text()}
 }
 
-// Check accepts correct drivers and finds each fault.
-func TestExaminer(t *testing.T) {
+// TestCheckFindsFaults checks that Check accepts correct drivers and finds each fault.
+func TestCheckFindsFaults(t *testing.T) {
 	const output = "one two\n{\"three\":4}\nfive\xff\nsix"
 	for name, c := range map[string]struct {
 		patient patient
@@ -92,13 +92,13 @@ func TestExaminer(t *testing.T) {
 		}), ""},
 		"several facts with the line's end": {lineFacts(func(l driver.Line) []driver.Fact {
 			return []driver.Fact{said(l), {Kind: driver.Thought, Offset: l.End}}
-		}), "is another"},
+		}), "differs"},
 		"offset before the line's end": {lineFacts(func(l driver.Line) []driver.Fact {
 			f := said(l)
 			f.Offset = max(l.End-1, 0)
 			return []driver.Fact{f}
-		}), "is another"},
-		"the line's beginning for its end": {lineFacts(func(l driver.Line) []driver.Fact {
+		}), "differs"},
+		"the offset of the line's beginning instead of its end": {lineFacts(func(l driver.Line) []driver.Fact {
 			f := said(l)
 			f.Offset = l.Start
 			return []driver.Fact{f}
@@ -113,18 +113,18 @@ func TestExaminer(t *testing.T) {
 			f.Offset = l.Start
 			return []driver.Fact{said(l), f}
 		}), "after"},
-		"bytes as they are": {lineFacts(func(l driver.Line) []driver.Fact {
+		"bytes that are not UTF-8": {lineFacts(func(l driver.Line) []driver.Fact {
 			return []driver.Fact{{Kind: driver.Said, Offset: l.End, Text: string(l.Bytes)}}
-		}), "no UTF-8"},
-		"raw that is no JSON": {lineFacts(func(l driver.Line) []driver.Fact {
+		}), "not UTF-8"},
+		"raw that is not JSON": {lineFacts(func(l driver.Line) []driver.Fact {
 			return []driver.Fact{{Kind: driver.Said, Offset: l.End, Raw: json.RawMessage(strings.ToValidUTF8(string(l.Bytes), ""))}}
-		}), "no JSON"},
-		"a kind of its own": {lineFacts(func(l driver.Line) []driver.Fact {
+		}), "not JSON"},
+		"an unknown kind": {lineFacts(func(l driver.Line) []driver.Fact {
 			return []driver.Fact{{Kind: "shouted", Offset: l.End}}
 		}), "unknown kind"},
-		"a moment told as speech": {lineFacts(func(l driver.Line) []driver.Fact {
+		"a point in time with text": {lineFacts(func(l driver.Line) []driver.Fact {
 			return []driver.Fact{{Kind: driver.Listening, Offset: l.End, Part: true}}
-		}), "as if it were speech"},
+		}), "must not have speech"},
 		"pieces for lines": {patient{func(ctx context.Context, w driver.Wire, from int64, yield func(driver.Fact, error) bool) {
 			r, err := w.Output(ctx, from)
 			if err != nil {
@@ -140,13 +140,13 @@ func TestExaminer(t *testing.T) {
 				from += int64(n)
 				yield(driver.Fact{Kind: driver.Thought, Offset: from, Text: strings.ToValidUTF8(string(b[:n]), "")}, nil)
 			}
-		}}, "is another"},
+		}}, "differs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := examine(t, c.patient, output)
 			switch {
 			case c.finding == "" && found != "":
-				t.Errorf("the healthy one failed: %s", found)
+				t.Errorf("the correct driver failed: %s", found)
 			case c.finding != "" && !strings.Contains(found, c.finding):
 				t.Errorf("found %q, want %q in it", found, c.finding)
 			}

@@ -44,35 +44,35 @@ var kinds = []driver.FactKind{
 	driver.PermissionAnswered, driver.PermissionWithdrawn, driver.ConversationNamed, driver.RateLimited, driver.TextRead,
 }
 
-// wrong says which rule of package driver a fact breaks; empty: none.
+// wrong returns the rule of package driver that a fact breaks; empty: none.
 func wrong(f driver.Fact) string {
 	switch {
 	case !slices.Contains(kinds, f.Kind):
 		return "unknown kind"
 	case !utf8.ValidString(f.Text + f.Tool + f.Stop.Reason + f.Stop.Detail + f.Ask.ID + f.ID):
-		return "text that is no UTF-8"
+		return "text that is not UTF-8"
 	case len(f.Text) > factTextMax:
 		return fmt.Sprintf("%d bytes of text", len(f.Text))
 	case strings.Contains(f.Text, "\n") && f.Kind == driver.Said && f.Raw == nil:
-		return "a line's end in a line"
+		return "a line ending within a line"
 	case f.Raw != nil && (!json.Valid(f.Raw) || !utf8.Valid(f.Raw)):
-		return "Raw is no JSON"
+		return "Raw is not JSON"
 	case f.Usage.InputTokens < 0 || f.Usage.OutputTokens < 0 || f.Usage.CostUSD < 0:
 		return "negative usage"
 	case f.Kind == driver.PermissionAsked && f.Ask.ID == "":
 		return "a question without an id"
 	case (f.Kind == driver.PermissionAnswered || f.Kind == driver.PermissionWithdrawn) && f.Ask.ID == "":
-		return "the end of a question that is not named"
+		return "the end of a question without an id"
 	case (f.Kind == driver.TextRead) != (f.ID != ""):
-		return "a text that was read and is not named, or the name of one where none was read"
+		return "an id of a text that is missing, or is set although none was read"
 	case (f.Kind == driver.ConversationNamed) != (f.Conversation.ID != ""):
-		return "a conversation without a name, or the name of one where none is named"
+		return "a conversation id that is missing, or is set in another kind of fact"
 	case !f.Until.IsZero() && f.Kind != driver.RateLimited:
-		return "a moment to wait for where nothing is limited"
+		return "an end of a rate limit in another kind of fact"
 	case f.Kind == driver.Listening && (f.Part || f.Tool != ""):
-		return "a moment that is told as if it were speech"
+		return "an event without duration must not have speech"
 	case f.Input < 0 || f.Input > 0 && f.Kind != driver.Listening:
-		return "an amount of input that means nothing here"
+		return "an amount of input in another kind of fact"
 	}
 	return ""
 }
@@ -122,7 +122,7 @@ func same(t testing.TB, how string, want, got []driver.Fact) {
 			g = Render(got[i])
 		}
 		if w != g {
-			t.Fatalf("read %s, fact %d is another:\n got %s\nwant %s", how, i, shorten(g), shorten(w))
+			t.Fatalf("read %s, fact %d differs:\n got %s\nwant %s", how, i, shorten(g), shorten(w))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestDriver(t *testing.T) {
 			Facts:   []string{"said turn reviews 7", "said it is your turn", "said to speak", "said TURN_COMPLETE"},
 		},
 		drivertest.Case{
-			Name: "Told", Agent: sh(`cat`), OK: true, // the work of a conversation's folder
+			Name: "Told", Agent: sh(`cat`), OK: true, // the task of a dispatch
 			Session: driver.Session{ID: "coder-21", Kind: driver.Work, Prompt: "write it", Attempt: 1, Told: true},
 			Facts:   []string{"said write it"},
 		},
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A program is looked up in the PATH of the agent's configuration.
+// TestAgentsOwnPath checks that a program is looked up in the PATH of the agent's configuration.
 func TestAgentsOwnPath(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "my-agent"), []byte("#!/bin/sh\n"), 0o755); err != nil {
@@ -111,7 +111,7 @@ func TestNoInput(t *testing.T) {
 	w := &drivertest.Recording{}
 	c := exec.Driver{}.Converse(driver.Agent{}, driver.Session{}, w)
 	if !errors.Is(c.Prompt(t.Context(), "hello"), driver.ErrNoInput) || !errors.Is(c.Cancel(t.Context()), driver.ErrNoInput) || len(w.Sent) > 0 {
-		t.Errorf("a command was told something: %q", w.Sent)
+		t.Errorf("a command received input: %q", w.Sent)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Only SIGKILL ends an agent that is stubborn and deaf. Its own runtime does not end it either when its
 // input is closed.
-func TestDeaf(t *testing.T) {
+func TestIgnoresSIGTERM(t *testing.T) {
 	for name, source := range map[string]string{
 		"deaf":     "steps: [{hang: here, deaf: true}]",
 		"stubborn": "stubborn: true\nsteps: [{hang: here}]",
@@ -37,7 +37,7 @@ func TestDeaf(t *testing.T) {
 				p.Signal(syscall.SIGTERM)
 				break
 			}
-			wait.Until(t, "the process has taken SIGTERM and sleeps again", func() bool { return gone(p) || tookAll(t, p.PID()) })
+			wait.Until(t, "the process has handled SIGTERM and sleeps again", func() bool { return gone(p) || tookAll(t, p.PID()) })
 			if gone(p) {
 				t.Fatalf("it ended: %s", p.Spool(t))
 			}
@@ -61,8 +61,8 @@ func gone(p *drivertest.Process) bool {
 // anySignal matches a set of pending signals that is not empty, as /proc shows it.
 var anySignal = regexp.MustCompile(`(?m)^(SigPnd|ShdPnd):\s*0*[1-9a-f]`)
 
-// tookAll reports whether a process has no pending signal and every thread of it sleeps: it has done
-// everything that its signals made it do.
+// tookAll reports whether a process has no pending signal and all its threads sleep: it has handled
+// all its signals.
 func tookAll(t *testing.T, pid int) bool {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// Driver starts this same program again, as a script agent. Its zero value is
-// ready where main calls Intercept.
+// Driver starts this same program again, as a script agent. Its zero value is ready if main calls
+// Intercept.
 type Driver struct {
 	// Exe is the program to start; empty: this one.
 	Exe string
@@ -100,7 +100,7 @@ func (Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities
 	return driver.Capabilities{Input: true, Prompts: readsPrompts(a, kind), Steers: true, Asks: true, Answers: true}
 }
 
-// Probe is refused: a script is no program.
+// Probe is refused: a script is not a program.
 func (Driver) Probe(context.Context, driver.Agent) (driver.Probed, error) {
 	return driver.Probed{}, driver.ErrNoProbe
 }

@@ -118,7 +118,7 @@ steps:
 	)
 }
 
-// A session for turns handles one prompt after the other.
+// TestDriverTalks checks that a session for turns handles one prompt after the other.
 func TestDriverTalks(t *testing.T) {
 	drivertest.Run(t, script.Driver{},
 		drivertest.Case{
@@ -134,7 +134,7 @@ turn:
 					return
 				}
 				if f.Input != p.Sent() {
-					t.Errorf("it listens behind %d of %d bytes", f.Input, p.Sent())
+					t.Errorf("it listens after %d of %d bytes", f.Input, p.Sent())
 				}
 				for _, text := range []string{"and again", "and meanwhile"} {
 					if err := c.Prompt(t.Context(), text); err != nil {
@@ -151,7 +151,7 @@ turn:
 	)
 }
 
-// The driver's reaction to signals, and to processes left behind.
+// TestDriverAndSignals checks the driver's reaction to signals, and to processes left behind.
 func TestDriverAndSignals(t *testing.T) {
 	drivertest.Run(t, script.Driver{},
 		drivertest.Case{
@@ -183,7 +183,8 @@ func TestDriverAndSignals(t *testing.T) {
 	)
 }
 
-// A script that became faulty after Check reports the fault instead of playing.
+// TestFaultyAtStart checks that a script that became faulty after Check reports the fault instead
+// of running.
 func TestFaultyAtStart(t *testing.T) {
 	a := agent(t, "steps: [{say: a}]\nsed: 3")
 	if err := (script.Driver{}).Check(a); err == nil || !strings.Contains(err.Error(), "coder.script.yaml:2:1") {
@@ -206,23 +207,23 @@ func TestFaultyAtStart(t *testing.T) {
 func TestLaunchRefuses(t *testing.T) {
 	a := agent(t, "steps: [{say: a}]")
 	if _, err := (script.Driver{}).Launch(a, driver.Session{ID: "coder-1", Kind: driver.Foreign}); err == nil {
-		t.Error("a script was to run the loop itself")
+		t.Error("a script is accepted with its own loop")
 	}
 	long := session
 	long.Prompt = strings.Repeat("x", driver.PromptBytesMax+1)
 	if _, err := (script.Driver{}).Launch(a, long); err == nil {
-		t.Error("a prompt beyond the limit was taken")
+		t.Error("a prompt beyond the limit was accepted")
 	}
 	if err := (script.Driver{}).Converse(a, session, &drivertest.Recording{}).Prompt(t.Context(), long.Prompt); err == nil {
 		t.Error("a prompt beyond the limit was sent")
 	}
 	if err := (script.Driver{}).Check(driver.Agent{Name: "coder", Script: a.Script, Workspace: a.Script}); err == nil {
-		t.Error("a file was taken for a workspace")
+		t.Error("a file is accepted as a workspace")
 	}
 }
 
-// Files stay in the workspace and out of the folders that contain rules, whatever the script or a
-// symbolic link says.
+// TestConfinement checks that files stay in the workspace and out of the folders that contain
+// rules, regardless of the script and of symbolic links.
 func TestConfinement(t *testing.T) {
 	for name, steps := range map[string]string{
 		"link to a folder": `{run: "ln -s .. up"}, {write: up/escaped.txt, content: x}`,
@@ -260,7 +261,7 @@ func TestConfinement(t *testing.T) {
 	}
 }
 
-// When an agent is killed, every line in its ledger was printed.
+// TestLedger checks that every line in the ledger of a killed agent was printed.
 func TestLedger(t *testing.T) {
 	a := agent(t, "steps: [{count: 1000000, ledger: said.txt}]")
 	l, err := script.Driver{}.Launch(a, session)
@@ -304,12 +305,12 @@ func FuzzFacts(f *testing.F) {
 	})
 }
 
-// A script with one expect_prompt consumes its first prompt; only a script with more hears prompts
-// during a session for turns.
-func TestHears(t *testing.T) {
+// TestReadsPrompts checks that only a script with more than one expect_prompt reads further prompts during
+// a session for turns.
+func TestReadsPrompts(t *testing.T) {
 	dir := t.TempDir()
 	reads := func(a driver.Agent, kind driver.Kind) bool { return script.Driver{}.Capabilities(a, kind).Prompts }
-	for source, hears := range map[string]bool{ // the steps of lead do not matter
+	for source, readsPrompts := range map[string]bool{ // the steps of lead do not matter
 		"steps: [{say: hello}]":                                                                                          false,
 		"steps: [expect_prompt, {say: '{prompt}'}]":                                                                      false,
 		"steps: [expect_prompt, {say: a}, expect_prompt]":                                                                true,
@@ -318,35 +319,35 @@ func TestHears(t *testing.T) {
 		"steps: [{say: a}]\nturn: [{repeat: {times: 9, steps: [{one_of: [[expect_prompt], [{say: b}]]}]}}]":              true,
 		"steps: [{repeat: {times: 9, steps: [expect_prompt]}}]\nturn: [{ask: may I, denied: [expect_prompt, {say: c}]}]": false,
 	} {
-		path := filepath.Join(dir, "hears.yaml")
+		path := filepath.Join(dir, "prompts.yaml")
 		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Turn); got != hears {
-			t.Errorf("%s: it hears: %v, want %v", source, got, hears)
+		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Turn); got != readsPrompts {
+			t.Errorf("%s: reads prompts: %v, want %v", source, got, readsPrompts)
 		}
-		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Lead); got != hears {
-			t.Errorf("%s: without lead it hears as one: %v, want what it does in a talk: %v", source, got, hears)
+		if got := reads(driver.Agent{Name: "a", Script: path}, driver.Lead); got != readsPrompts {
+			t.Errorf("%s: without lead it reads prompts as lead: %v, want as in a session for turns: %v", source, got, readsPrompts)
 		}
 		lead := source + "\nlead: [{repeat: {times: 9, steps: [{on: {prompt: {a: [expect_prompt]}, else: [{say: d}]}}]}}]\n"
 		if err := os.WriteFile(path, []byte(lead), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		a := driver.Agent{Name: "a", Script: path}
-		if got := reads(a, driver.Turn); got != hears {
-			t.Errorf("%s: with lead it hears in a talk: %v, want %v", source, got, hears)
+		if got := reads(a, driver.Turn); got != readsPrompts {
+			t.Errorf("%s: with lead it reads prompts in a session for turns: %v, want %v", source, got, readsPrompts)
 		}
 		if !reads(a, driver.Lead) {
-			t.Errorf("%s: it does not hear as lead", source)
+			t.Errorf("%s: it reads no prompts as lead", source)
 		}
 	}
 	if reads(driver.Agent{Name: "a", Script: filepath.Join(dir, "none.yaml")}, driver.Turn) {
-		t.Error("a script that is not there hears")
+		t.Error("a missing script reads prompts")
 	}
 }
 
-// A lead handles a summons, a question and a wake-up in one session, and reports as alive only
-// members that it has started. A new session has started none.
+// TestDriverLeads checks that a lead handles a summon, a question and a wake in one session, and
+// reports as alive only members that it has started. A new session has started none.
 func TestDriverLeads(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("testdata", "lead.yaml"))
 	if err != nil {
@@ -363,8 +364,8 @@ func TestDriverLeads(t *testing.T) {
 			`,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am ` + name + `."}` + "\n"
 	}
 	var cases []drivertest.Case
-	told := map[string]*strings.Builder{}
-	talks := []struct{ name, first, then, told string }{
+	gotEvents := map[string]*strings.Builder{}
+	dialogues := []struct{ name, first, then, events string }{
 		{
 			"Summons", "[SUMMON AGENTS]\nFree seats: 0, 1, 2\n", "Who of your team is alive?",
 			"said I write to them.\n" + born("Lyra", "0") + "said [Lyra]: So this is where I am.\n" + born("Kael", "1") + "said [Kael]: So this is where I am.\n" +
@@ -375,15 +376,15 @@ func TestDriverLeads(t *testing.T) {
 			status + "]}\nlistening \nsaid I wake them.\nsaid [Kael]: I am Kael. I was asleep, I think.\n" + status + kael + "]}\nlistening \n",
 		},
 	}
-	for _, c := range talks {
-		told[c.name] = &strings.Builder{}
+	for _, c := range dialogues {
+		gotEvents[c.name] = &strings.Builder{}
 		listened := 0
 		cases = append(cases, drivertest.Case{
 			Name: c.name, OK: true, Agent: driver.Agent{Name: "julian", Script: file, Workspace: t.TempDir()},
 			Session: driver.Session{ID: "julian-1", Kind: driver.Lead, Prompt: c.first, Attempt: 1},
 			Tell: func(t *testing.T, p *drivertest.Process, talk driver.Conversation, f driver.Fact) {
 				if f.Kind == driver.Said || f.Kind == driver.Listening {
-					told[c.name].WriteString(string(f.Kind) + " " + f.Text + "\n")
+					gotEvents[c.name].WriteString(string(f.Kind) + " " + f.Text + "\n")
 				}
 				if f.Kind != driver.Listening {
 					return
@@ -399,9 +400,9 @@ func TestDriverLeads(t *testing.T) {
 		})
 	}
 	drivertest.Run(t, script.Driver{}, cases...)
-	for _, c := range talks {
-		if got := told[c.name].String(); got != c.told {
-			t.Errorf("%s: told\n%s\nwant\n%s", c.name, got, c.told)
+	for _, c := range dialogues {
+		if got := gotEvents[c.name].String(); got != c.events {
+			t.Errorf("%s: events:\n%s\nwant\n%s", c.name, got, c.events)
 		}
 	}
 }

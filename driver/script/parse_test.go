@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
-// Each testdata/faults/NAME.yaml has its expected faults in NAME.txt.
+// TestFaults checks each testdata/faults/NAME.yaml; its expected faults are in NAME.txt.
 func TestFaults(t *testing.T) {
 	files, err := filepath.Glob("testdata/faults/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The example in the package's documentation is tested.
+// TestExample checks the example in the package's documentation.
 func TestExample(t *testing.T) {
 	example, err := os.ReadFile("testdata/example.yaml")
 	if err != nil {
@@ -98,8 +98,8 @@ steps:
 	}
 }
 
-// A small file that expands to a large one costs neither memory nor time.
-func TestBombs(t *testing.T) {
+// TestAliasExpansion checks that a small file that expands to a large one costs neither memory nor time.
+func TestAliasExpansion(t *testing.T) {
 	many := strings.Repeat("x,", 30_000)
 	for name, source := range map[string]string{
 		"emit":    "steps:\n- {emit: {text: &a \"" + strings.Repeat("x", 900_000) + "\"}}\n" + strings.Repeat("- {emit: {text: *a}}\n", 5_000),
@@ -140,7 +140,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Any file yields either faults with positions or a program.
+// FuzzParse checks that any file yields either faults with positions or a program.
 func FuzzParse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*/*.yaml")
 	for _, file := range append(files, "testdata/example.yaml") {
@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 		p, err := Parse("fuzz.yaml", source)
 		if err == nil {
 			if len(p.Sessions) == 0 || len(p.Sessions[0].Steps) == 0 {
-				t.Fatal("a program that plays nothing")
+				t.Fatal("a program without steps")
 			}
 			return
 		}

@@ -58,9 +58,9 @@ const (
 	cleanupIdle = "nothing to tidy"
 )
 
-// Play plays one session of a script. It returns when the session is over, when an order or Stop
-// ended it, or when ctx is done. The last case is like SIGKILL: there is no terminal event. No
-// goroutine outlives it.
+// Play plays one session of a script. It returns when the session has ended, when an order or Stop
+// ended it, or when ctx is done. The last case is like SIGKILL: there is no terminal event. All its
+// goroutines end before it returns.
 func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 	n := number(part.Session)
 	p := &player{
@@ -91,12 +91,12 @@ type player struct {
 	draw    *rand.Rand
 	n       int
 
-	prompts []prompt          // not read yet
-	taken   int64             // bytes of input that were read
-	answers map[string]string // by question
-	asked   int
-	hurried bool // Stop was seen
-	letGo   bool // the orders were closed
+	prompts       []prompt          // not read yet
+	taken         int64             // bytes of input that were read
+	answers       map[string]string // by question
+	asked         int
+	stopping      bool // Stop was seen
+	noMorePrompts bool // the orders were closed
 }
 
 // prompt is a prompt that a step can read. steer is the ID of its text_read event, if it needs one.
@@ -104,10 +104,10 @@ type prompt struct{ text, steer string }
 
 // What ends a play before its last step. They come up through every step.
 var (
-	errGone       = errors.New("killed")
-	errCancelled  = errors.New("cancelled")
-	errTerminated = errors.New("asked to stop")
-	errLetGo      = errors.New("let go") // it waits for a prompt and none will come: it has done everything asked
+	errGone          = errors.New("killed")
+	errCancelled     = errors.New("cancelled")
+	errTerminated    = errors.New("asked to stop")
+	errNoMorePrompts = errors.New("no more prompts will come") // it waits for a prompt that will not come: it has done everything asked
 )
 
 // failed is the error of the step fail; crashed is that of the step crash if the world survives it.
@@ -155,11 +155,11 @@ func (p *player) end(err error) End {
 		return End{Code: -1, Signal: "SIGKILL"}
 	case errors.As(err, &c):
 		return End{Code: -1, Signal: c.signal}
-	case errors.Is(err, errLetGo):
+	case errors.Is(err, errNoMorePrompts):
 		stop = driver.Stop{OK: true, Reason: "completed", Detail: "no more prompts"}
 	case err == nil:
 		stop = driver.Stop{OK: true, Reason: "completed"}
-		if len(p.prompts) > 0 && p.heardMore() {
+		if len(p.prompts) > 0 && p.hasUnreadPrompt() {
 			stop.Detail = fmt.Sprintf("%d prompts were not read; the script has no expect_prompt for them", len(p.prompts))
 		}
 	case errors.Is(err, errCancelled):
@@ -178,8 +178,8 @@ func (p *player) end(err error) End {
 	return End{Stop: &stop, Code: code}
 }
 
-// heardMore reports whether an unread prompt came after the first one, which is in {prompt} anyway.
-func (p *player) heardMore() bool {
+// hasUnreadPrompt reports whether an unread prompt came after the first one, which is in {prompt} anyway.
+func (p *player) hasUnreadPrompt() bool {
 	if p.prompts[0].text == p.part.Prompt {
 		p.prompts = p.prompts[1:]
 	}
@@ -247,7 +247,7 @@ func (p *player) lookUp() error {
 				return err
 			}
 		case <-p.stage.Stop:
-			p.hurried = true
+			p.stopping = true
 			return errTerminated
 		default:
 			return nil
@@ -255,7 +255,7 @@ func (p *player) lookUp() error {
 	}
 }
 
-// rest waits for a duration; an order or Stop may end the wait.
+// rest waits for a duration. An order or Stop may end the wait.
 func (p *player) rest(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -284,7 +284,7 @@ func (p *player) await(ready func() bool, done <-chan struct{}, timer <-chan tim
 				return err
 			}
 		case <-p.stage.Stop:
-			p.hurried = true
+			p.stopping = true
 			return errTerminated
 		}
 	}
@@ -293,7 +293,7 @@ func (p *player) await(ready func() bool, done <-chan struct{}, timer <-chan tim
 // take handles one order.
 func (p *player) take(o Order, ok bool) error {
 	if !ok {
-		p.stage.Orders, p.letGo = nil, true // no more orders: a step that waits for an answer now waits for Stop
+		p.stage.Orders, p.noMorePrompts = nil, true // no more orders: a step that waits for an answer now waits for Stop
 		return nil
 	}
 	p.taken = max(p.taken, o.End)

@@ -18,18 +18,18 @@ import (
 )
 
 // heard collects a play's events with their times.
-type heard struct {
+type eventLog struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (h *heard) Write(b []byte) (int, error) {
+func (h *eventLog) Write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.b.Write(b)
 }
 
-func (h *heard) lines(t *testing.T) []string {
+func (h *eventLog) lines(t *testing.T) []string {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ var work = Part{Name: "coder", Session: "coder-17", Kind: driver.Work, Attempt: 
 // play plays a script in virtual time.
 func play(t *testing.T, source string, part Part, stage Stage) (End, []string, time.Duration) {
 	t.Helper()
-	h := &heard{}
+	h := &eventLog{}
 	stage.Out = h
 	if stage.World == nil {
 		stage.World = &Memory{}
@@ -67,14 +67,14 @@ func play(t *testing.T, source string, part Part, stage Stage) (End, []string, t
 func expect(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("told:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := &Memory{}
-		end, told, took := play(t, `
+		end, got, took := play(t, `
 pace: 1s
 steps:
   - say: "{name} {session} {n} {kind} {attempt} {prompt} {time} {no} ${n}"
@@ -93,7 +93,7 @@ steps:
   - spawn: sleep 1000
   - {count: 2, rate: 10, ledger: said.txt}
 `, work, Stage{World: world})
-		expect(t, told,
+		expect(t, got,
 			"said coder coder-17 17 session 1 build it 2000-01-01T00:00:00Z {no} ${n}",
 			"said one ", "said two", "said abc", "said d", "said two", "said lines",
 			"tool_called src/17.txt", "tool_called src/17.txt", "tool_called src/17.txt",
@@ -160,28 +160,30 @@ func TestCleanup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tidy := work
 		tidy.Kind = driver.Cleanup
-		_, told, _ := play(t, "steps: [{say: work}]\ncleanup: [{say: '{kind}'}]", tidy, Stage{})
-		expect(t, told, "said cleanup", "stopped completed")
-		_, told, _ = play(t, "steps: [{say: work}]", tidy, Stage{})
-		expect(t, told, "said nothing to tidy", "stopped completed")
+		_, got, _ := play(t, "steps: [{say: work}]\ncleanup: [{say: '{kind}'}]", tidy, Stage{})
+		expect(t, got, "said cleanup", "stopped completed")
+		_, got, _ = play(t, "steps: [{say: work}]", tidy, Stage{})
+		expect(t, got, "said nothing to tidy", "stopped completed")
 	})
 }
 
-// A session for turns plays the steps of turn or, without them, those of any other session.
+// TestTurn checks that a session for turns runs the steps of turn or, without them, those of any
+// other session.
 func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		talk := work
 		talk.Kind = driver.Turn
-		_, told, _ := play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", talk, Stage{})
-		expect(t, told, "said turn", "stopped completed")
-		_, told, _ = play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", work, Stage{})
-		expect(t, told, "said work", "stopped completed")
-		_, told, _ = play(t, "steps: [{say: work}]", talk, Stage{})
-		expect(t, told, "said work", "stopped completed")
+		_, got, _ := play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", talk, Stage{})
+		expect(t, got, "said turn", "stopped completed")
+		_, got, _ = play(t, "steps: [{say: work}]\nturn: [{say: '{kind}'}]", work, Stage{})
+		expect(t, got, "said work", "stopped completed")
+		_, got, _ = play(t, "steps: [{say: work}]", talk, Stage{})
+		expect(t, got, "said work", "stopped completed")
 	})
 }
 
-// An agent reports listening once for each wait, but not if a prompt is already queued.
+// TestListening checks that an agent reports listening once for each wait, but not if a prompt is
+// already queued.
 func TestListening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
@@ -189,21 +191,21 @@ func TestListening(t *testing.T) {
 			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderAnswer, ID: "ask-1", Option: "allow"} // not a prompt: it still waits
 			orders <- Order{Type: OrderPrompt, Text: "two"}
-			wait.Elapse(time.Minute) // it rests
+			wait.Elapse(time.Minute) // it is idle
 			orders <- Order{Type: OrderPrompt, Text: "three"}
 			wait.Elapse(time.Hour)
 			orders <- Order{Type: OrderPrompt, Text: "four"}
 		}()
-		end, told, _ := play(t, "steps: [{repeat: {times: 4, steps: [expect_prompt, {say: '{prompt}'}, {sleep: 2m}]}}]", work, Stage{Orders: orders})
-		expect(t, told, "said build it", "listening ", "said two", "said three", "listening ", "said four", "stopped completed")
+		end, got, _ := play(t, "steps: [{repeat: {times: 4, steps: [expect_prompt, {say: '{prompt}'}, {sleep: 2m}]}}]", work, Stage{Orders: orders})
+		expect(t, got, "said build it", "listening ", "said two", "said three", "listening ", "said four", "stopped completed")
 		if end.Code != 0 {
 			t.Errorf("ended %+v", end)
 		}
 	})
 }
 
-// An agent that waits for a prompt completes when no more prompts can come.
-func TestLetGo(t *testing.T) {
+// TestNoMorePrompts checks that an agent that waits for a prompt completes when no more prompts can come.
+func TestNoMorePrompts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orders := make(chan Order)
 		go func() {
@@ -211,15 +213,15 @@ func TestLetGo(t *testing.T) {
 			orders <- Order{Type: OrderPrompt, Text: "two"}
 			close(orders)
 		}()
-		end, told, took := play(t, "steps: [{repeat: {times: 9, steps: [expect_prompt, {say: '{prompt}'}]}}, {say: never}]", work, Stage{Orders: orders})
-		expect(t, told, "said build it", "listening ", "said two", "listening ", "stopped completed: no more prompts")
+		end, got, took := play(t, "steps: [{repeat: {times: 9, steps: [expect_prompt, {say: '{prompt}'}]}}, {say: never}]", work, Stage{Orders: orders})
+		expect(t, got, "said build it", "listening ", "said two", "listening ", "stopped completed: no more prompts")
 		if end.Code != 0 || end.Stop == nil || !end.Stop.OK || took != time.Hour {
 			t.Errorf("ended %+v after %v", end, took)
 		}
 	})
 }
 
-// A lead plays the steps of lead, else those of turn, else a session.
+// TestLead checks that a lead runs the steps of lead, else those of turn, else those of a session.
 func TestLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lead := work
@@ -229,16 +231,16 @@ func TestLead(t *testing.T) {
 			"turn: [{say: a talk}]\nsteps: [{say: work}]":                          "said a talk",
 			"steps: [{say: work}]": "said work",
 		} {
-			_, told, _ := play(t, source, lead, Stage{})
-			expect(t, told, want, "stopped completed")
+			_, got, _ := play(t, source, lead, Stage{})
+			expect(t, got, want, "stopped completed")
 		}
-		_, told, _ := play(t, "lead: [{say: no}]\nsteps: [{say: work}]", work, Stage{})
-		expect(t, told, "said work", "stopped completed")
+		_, got, _ := play(t, "lead: [{say: no}]\nsteps: [{say: work}]", work, Stage{})
+		expect(t, got, "said work", "stopped completed")
 	})
 }
 
-// The steps of on depend on the prompt: the first case that it contains, in the order of the file,
-// else the steps of else, else none.
+// TestOn checks that the steps of on depend on the prompt: the first case that it contains, in the
+// order of the file, else the steps of else, else none.
 func TestOn(t *testing.T) {
 	const source = `
 lead:
@@ -266,26 +268,26 @@ steps: [{say: work}]
 			orders <- Order{Type: OrderPrompt, Text: text}
 		}
 		close(orders)
-		_, told, _ := play(t, source, lead, Stage{Orders: orders})
-		expect(t, told, "said start: build it", "said wakes", "said summons", "said else: who?", "said it is me", "said wakes", "said Lyra, too", "stopped completed")
+		_, got, _ := play(t, source, lead, Stage{Orders: orders})
+		expect(t, got, "said start: build it", "said wakes", "said summons", "said else: who?", "said it is me", "said wakes", "said Lyra, too", "stopped completed")
 	})
 }
 
-// Sessions are chosen in turn by the number in the session's ID.
+// TestTurns checks that sessions are chosen in turn by the number in the session's ID.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all []string
 		for n := range 5 {
 			part := work
 			part.Session = fmt.Sprintf("coder-%d", n+1)
-			_, told, _ := play(t, "sessions: [{steps: [{say: a}]}, {steps: [{say: b}]}, {steps: [{say: c}]}]", part, Stage{})
-			all = append(all, told[0])
+			_, got, _ := play(t, "sessions: [{steps: [{say: a}]}, {steps: [{say: b}]}, {steps: [{say: c}]}]", part, Stage{})
+			all = append(all, got[0])
 		}
 		expect(t, all, "said a", "said b", "said c", "said a", "said b")
 	})
 }
 
-// A command's output is tool output; with says, it is the agent's own words.
+// TestRunSays checks that a command's output is tool output and, with says, text of the agent.
 func TestRunSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := &Memory{Command: func(_ context.Context, command string, _ []string, out io.Writer) (int, error) {
@@ -296,30 +298,30 @@ func TestRunSays(t *testing.T) {
 		Play(t.Context(), parse(t, "steps: [{run: tool, says: false}, {run: TURN_COMPLETE, says: true}]"), work, Stage{World: world, Out: &out})
 		for _, want := range []string{`{"type":"said","text":"tool","tool":"run"}`, `{"type":"said","text":"TURN_COMPLETE"}`} {
 			if !strings.Contains(out.String(), want+"\n") {
-				t.Errorf("told:\n%s\nwithout %s", out.String(), want)
+				t.Errorf("the events lack %[2]s:\n%[1]s", out.String(), want)
 			}
 		}
 	})
 }
 
-// The same session makes the same random choices; other sessions make others.
-func TestLots(t *testing.T) {
+// TestRandomChoices checks that the same session makes the same random choices, and that others make others.
+func TestRandomChoices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := "seed: 3\norder: random\nsessions: [{steps: &s [{repeat: 40, steps: [{say: x, chance: 0.5}, {one_of: [[{say: a}], [{say: b}]]}]}, {sleep: 1s..2s}]}, {steps: *s}]"
 		drawn := make(map[string]bool)
 		for n := range 5 {
 			part := work
 			part.Session = fmt.Sprintf("coder-%d", n)
-			_, told, took := play(t, source, part, Stage{})
+			_, got, took := play(t, source, part, Stage{})
 			_, again, tookAgain := play(t, source, part, Stage{})
-			expect(t, again, told...)
+			expect(t, again, got...)
 			if took != tookAgain {
 				t.Errorf("took %v, then %v", took, tookAgain)
 			}
-			drawn[strings.Join(told, " ")] = true
+			drawn[strings.Join(got, " ")] = true
 		}
 		if len(drawn) < 4 {
-			t.Errorf("five sessions drew %d different lots", len(drawn))
+			t.Errorf("five sessions made %d different random choices", len(drawn))
 		}
 	})
 }
@@ -337,7 +339,7 @@ func TestOrders(t *testing.T) {
 			orders <- Order{Type: OrderPrompt, Text: "unread"}
 			close(orders)
 		}()
-		end, told, _ := play(t, `
+		end, got, _ := play(t, `
 steps:
   - {ask: one, allowed: [{say: yes}], denied: [{say: no}]}
   - {ask: two, allowed: [{say: yes}], denied: [{say: no}]}
@@ -347,7 +349,7 @@ steps:
   - say: "{prompt}"
   - sleep: 1s
 `, work, Stage{Orders: orders})
-		expect(t, told, "permission_asked one", "permission_answered allow", "said yes",
+		expect(t, got, "permission_asked one", "permission_answered allow", "said yes",
 			"permission_asked two", "permission_answered deny", "said no", "permission_asked three",
 			`faulted ask-3 was answered with "allow everything", which was not offered`, "said not offered",
 			"listening ", "said and faster", "stopped completed: 1 prompts were not read; the script has no expect_prompt for them")
@@ -357,12 +359,12 @@ steps:
 	})
 }
 
-// A cancel order or SIGTERM ends an agent in any step, and so does the end of its context, without a
-// terminal event.
+// TestInterrupts checks that a cancel order or SIGTERM ends an agent in any step. The end of its
+// context does so without a terminal event.
 func TestInterrupts(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps string
-		stops time.Duration // how long after SIGTERM it may go on
+		stops time.Duration // how long it may continue after SIGTERM
 	}{
 		"sleep":         {"{sleep: 10h}", 0},
 		"hang":          {"{hang: why}", 0},
@@ -398,17 +400,17 @@ func TestInterrupts(t *testing.T) {
 				}
 
 				go func() { wait.Elapse(time.Minute); close(stop) }()
-				end, told, took := play(t, source, work, Stage{World: world, Stop: stop})
+				end, got, took := play(t, source, work, Stage{World: world, Stop: stop})
 				if end.Code != CodeTerminated || end.Stop == nil || end.Stop.Reason != "terminated" || took != time.Minute+c.stops {
 					t.Errorf("stop: %+v after %v", end, took)
 				}
-				if strings.Contains(strings.Join(told, "\n"), "never") {
+				if strings.Contains(strings.Join(got, "\n"), "never") {
 					t.Error("stop: the next step was played")
 				}
 
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				h := &heard{}
+				h := &eventLog{}
 				end = Play(ctx, parse(t, source), work, Stage{Out: h, World: world})
 				if end.Stop != nil || end.Signal != "SIGKILL" || strings.Contains(h.b.String(), "stopped") {
 					t.Errorf("gone: %+v", end)
@@ -418,12 +420,12 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// An agent whose output cannot be written stops.
-func TestUnheard(t *testing.T) {
+// TestOutputBroken checks that an agent stops if its output cannot be written.
+func TestOutputBroken(t *testing.T) {
 	world := &Memory{}
 	end := Play(t.Context(), parse(t, "steps: [{say: a}, {write: b, content: c}]"), work, Stage{Out: brokenPipe{}, World: world})
 	if _, err := world.ReadFile("b"); err == nil || end.Stop != nil {
-		t.Errorf("it went on: %+v", end)
+		t.Errorf("it continued: %+v", end)
 	}
 }
 
@@ -431,40 +433,40 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// In a conversation's session, files go to its output folder, wherever that is, and nowhere else. A
-// question's arguments are reported so that it can be judged.
+// TestOutputs checks that files of a dispatch go to its output folder and nowhere else, and that a
+// question's arguments are reported.
 func TestOutputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world, outputs := &Memory{}, &Memory{}
-		end, told, _ := play(t, `
+		end, got, _ := play(t, `
 steps:
   - write: {file: "{outputs}/hello_{n}.py", content: "print('hello')\n"}
   - edit: {file: "{outputs}/hello_{n}.py", replace: hello, with: hullo}
   - say: "it lies in {outputs}"
 `, work, Stage{World: world, Outputs: outputs, Folder: "/s/conv_001/outputs"})
-		expect(t, told, "tool_called /s/conv_001/outputs/hello_17.py", "tool_called /s/conv_001/outputs/hello_17.py",
+		expect(t, got, "tool_called /s/conv_001/outputs/hello_17.py", "tool_called /s/conv_001/outputs/hello_17.py",
 			"said it lies in /s/conv_001/outputs", "stopped completed")
 		if b, err := outputs.ReadFile("hello_17.py"); end.Code != 0 || string(b) != "print('hullo')\n" {
 			t.Errorf("%+v: %q, %v", end, b, err)
 		}
 		if b, err := world.ReadFile("hello_17.py"); err == nil {
-			t.Errorf("it lies in the workspace, too: %q", b)
+			t.Errorf("it is in the workspace, too: %q", b)
 		}
 		end, _, _ = play(t, `steps: [{write: {file: "{outputs}/a", content: b}}]`, work, Stage{World: world})
 		if end.Code == 0 || !strings.Contains(end.Stop.Detail, OutputsVariable) {
-			t.Errorf("there are no outputs: %+v", end)
+			t.Errorf("a session without an output folder: %+v", end)
 		}
 	})
 	if _, err := Parse("a.yaml", []byte(`steps: [{write: {file: "{outputs}/../state.jsonl", content: b}}]`)); err == nil {
-		t.Error("a file beside the outputs is refused before anything is played")
+		t.Error("a file beside the outputs must be refused before any step runs")
 	}
-	h := &heard{}
+	h := &eventLog{}
 	stage := Stage{Out: h, World: &Memory{}}
 	Play(t.Context(), parse(t, `steps: [{ask: "May I?", tool: Bash, args: {command: "rm -r {name}"}, timeout: 1ms}, {write: {file: a, content: b}}, {run: echo hello}]`), work, stage)
 	raw := h.b.String()
 	for _, want := range []string{`"tool":"Bash","id":"ask-1"`, `"args":{"command":"rm -r coder"}`, `"args":{"file_path":"a"}`, `"args":{"command":"echo hello"}`} {
 		if !strings.Contains(raw, want) {
-			t.Errorf("%s is not told:\n%s", want, raw)
+			t.Errorf("%s is not reported:\n%s", want, raw)
 		}
 	}
 }

@@ -143,8 +143,8 @@ func (p *player) run(s *Step) error {
 		if err != nil {
 			return err
 		}
-		if p.hurried {
-			return nil // the result does not matter: the command may have been stopped by us
+		if p.stopping {
+			return nil // the result does not matter: the command may have been stopped with the session
 		}
 		if code == 0 {
 			return nil
@@ -289,7 +289,7 @@ func (p *player) ask(s *Step) error {
 		answer = "no answer"
 		p.voice.Tell(event{Type: driver.PermissionWithdrawn, ID: id})
 		p.voice.Say(driver.Thought, "", fmt.Sprintf("no answer came within %v", s.Limit))
-	case !known: // strict: an answer that was not offered is no permission
+	case !known: // strict: an answer that was not offered does not allow
 		p.voice.Tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
 		answer = "not offered"
 	default:
@@ -325,11 +325,11 @@ func (p *player) expectPrompt(s *Step) error {
 		defer t.Stop()
 		timer = t.C
 	}
-	if err := p.await(func() bool { return len(p.prompts) > 0 || p.letGo }, nil, timer); err != nil {
+	if err := p.await(func() bool { return len(p.prompts) > 0 || p.noMorePrompts }, nil, timer); err != nil {
 		return err
 	}
-	if len(p.prompts) == 0 && p.letGo {
-		return errLetGo
+	if len(p.prompts) == 0 && p.noMorePrompts {
+		return errNoMorePrompts
 	}
 	if len(p.prompts) == 0 {
 		return fmt.Errorf("no prompt came within %v", s.Limit)

@@ -32,7 +32,7 @@ const (
 	cutWords       = " … [cut: %d bytes]"
 )
 
-// What Event.Cut names if some are missing completely.
+// What Event.Cut names if some of them are missing completely.
 const (
 	cutArguments = "args"
 	cutPaths     = "paths"
@@ -59,7 +59,7 @@ func CutRaw(raw []byte) json.RawMessage {
 	}
 	b, err := json.Marshal(cutTo(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax+1)]), string(utf8.RuneError)), rawBytesMax/2))
 	if err != nil {
-		panic("speech: a text that is no JSON: " + err.Error())
+		panic("speech: encode a text: " + err.Error())
 	}
 	return b
 }
@@ -98,7 +98,7 @@ func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 	}
 	b, err := json.Marshal(all)
 	if err != nil {
-		panic("speech: arguments that are no JSON: " + err.Error())
+		panic("speech: encode arguments: " + err.Error())
 	}
 	return b, cut
 }
@@ -116,7 +116,7 @@ func beginning(value json.RawMessage, most int) json.RawMessage {
 func quoted(s string) json.RawMessage {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic("speech: a text that is no JSON: " + err.Error())
+		panic("speech: encode a text: " + err.Error())
 	}
 	return b
 }
@@ -127,7 +127,8 @@ func fewer(options []driver.Option) []driver.Option {
 	}
 	few := slices.Clone(options[:min(len(options), optionsMax)])
 	for i := range few {
-		// A shortened ID is useless, so IDs stay as they are, and options with overlong IDs are dropped.
+		// A shortened ID is useless, so IDs are not shortened, and options with overlong IDs are
+		// dropped.
 		few[i].Kind, few[i].Label = cutTo(few[i].Kind, optionBytesMax), cutTo(few[i].Label, optionBytesMax)
 	}
 	return slices.DeleteFunc(few, func(o driver.Option) bool { return len(o.ID) > optionBytesMax })

@@ -53,7 +53,7 @@ func Args(of map[string]string) json.RawMessage {
 	}
 	b, err := json.Marshal(of)
 	if err != nil {
-		panic("speech: texts that are no JSON: " + err.Error())
+		panic("speech: encode texts: " + err.Error())
 	}
 	return b
 }

@@ -69,7 +69,7 @@ func (e *Event) fill(f *driver.Fact) {
 // percent keeps a number within the range of a percentage.
 func percent(n int) int { return min(max(n, 0), 100) }
 
-// fault says why an event is invalid; empty if it is valid.
+// fault returns why an event is invalid; empty if it is valid.
 func (e *Event) fault() string {
 	switch e.Type {
 	case driver.Said, driver.Thought, driver.Faulted, driver.RateLimited:

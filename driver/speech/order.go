@@ -47,7 +47,7 @@ const (
 func (o Order) Encode() []byte {
 	b, err := json.Marshal(o)
 	if err != nil {
-		panic(fmt.Sprintf("speech: an order that is no JSON: %v", err))
+		panic(fmt.Sprintf("speech: encode an order: %v", err))
 	}
 	return append(b, '\n')
 }

@@ -42,7 +42,7 @@ func FuzzOrder(f *testing.F) {
 			return
 		}
 		if again, err := speech.ParseOrder(bytes.TrimSpace(o.Encode())); err != nil || !bytes.Equal(again.Encode(), o.Encode()) {
-			t.Fatalf("%+v came back as %+v, %v", o, again, err)
+			t.Fatalf("%+v was decoded as %+v, %v", o, again, err)
 		}
 	})
 }

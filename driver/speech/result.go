@@ -9,15 +9,15 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 )
 
-// A result is shown to people while the agent works. The program has all of it.
+// A result is shown to people while the agent works. The program has the whole result.
 const (
 	resultLinesMax = 40      // fits on a screen
 	resultBytesMax = 4 << 10 // 40 lines of about 100 characters
 )
 
-// Result writes what a call of a tool has printed or changed. It is not the agent's words. Control
-// characters are shown as text, and what is beyond the limits is left out, with a note. What a tool
-// has only read is not written: the call names it.
+// Result reports what a tool call has printed or changed. It does not count as text of the agent.
+// Control characters are shown as visible characters. Text above the limits is omitted, with a
+// note. Output of a tool that only reads is not reported, because the call names what it read.
 func (w *Writer) Result(tool, text string) {
 	if slices.Contains(readers, tool) {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// A result is one event of limited size that is not the agent's words; what is missing is said.
+// TestResult checks that a result is one event of limited size, that it does not count as text of
+// the agent, and that omitted text is mentioned.
 func TestResult(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"nothing":    {" \n\n", ""},

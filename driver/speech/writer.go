@@ -48,7 +48,7 @@ func (w *Writer) Hide(secret string) {
 
 // Tell writes one event. Overlong parts are cut, with a note. An event ends the current message,
 // except for events outside of the conversation: usage, faults, and output of other programs. Those
-// are held back until the message has ended, because markers are searched in the agent's words,
+// are held back until the message has ended, because markers are searched in the agent's text,
 // which must not be interrupted by other text.
 func (w *Writer) Tell(e Event) {
 	w.mu.Lock()
@@ -64,7 +64,7 @@ func (w *Writer) Tell(e Event) {
 	w.tell(e)
 }
 
-// Say writes a text of one or several lines, one fact per line.
+// Say writes a text of one or several lines, one fact for each line.
 func (w *Writer) Say(kind driver.FactKind, tool, text string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		w.Tell(Event{Type: kind, Tool: tool, Text: line})
@@ -84,7 +84,7 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 		w.open = kind
 	}
 	for piece != "" {
-		// An agent's words are never cut: a line that is too long for one event is split.
+		// An agent's text is never cut: a line that is too long for one event is split.
 		head, ended := piece[:min(len(piece), TextBytesMax)], false
 		if end := strings.IndexByte(head, '\n'); end >= 0 {
 			head, ended, piece = strings.TrimSuffix(head[:end], "\r"), true, piece[end+1:]
@@ -171,7 +171,7 @@ func line(e Event) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // keep it readable
 	if err := enc.Encode(e); err != nil {
-		panic(fmt.Sprintf("speech: an event that is no JSON: %v", err))
+		panic(fmt.Sprintf("speech: encode an event: %v", err))
 	}
 	return b.Bytes()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
-// heard returns the facts in what was written.
-func heard(t *testing.T, b []byte) (facts []driver.Fact) {
+// heard parses the facts in what was written.
+func parseFacts(t *testing.T, b []byte) (facts []driver.Fact) {
 	t.Helper()
 	c := speech.Conversation{Wire: &drivertest.Recording{Bytes: b}}
 	for f, err := range c.Facts(t.Context(), 0) {
@@ -30,13 +30,13 @@ func heard(t *testing.T, b []byte) (facts []driver.Fact) {
 	return facts
 }
 
-// told renders a writer's events, one fact per line.
-func told(t *testing.T, do func(w *speech.Writer)) string {
+// told returns a writer's events, one fact for each line.
+func factLines(t *testing.T, do func(w *speech.Writer)) string {
 	t.Helper()
 	var out bytes.Buffer
 	do(speech.NewWriter(&out))
 	var b strings.Builder
-	for _, f := range heard(t, out.Bytes()) {
+	for _, f := range parseFacts(t, out.Bytes()) {
 		fmt.Fprintf(&b, "%s", f.Kind)
 		if f.Tool != "" {
 			fmt.Fprintf(&b, "[%s]", f.Tool)
@@ -50,9 +50,10 @@ func told(t *testing.T, do func(w *speech.Writer)) string {
 	return b.String()
 }
 
-// Text that arrives in pieces is read as lines, and nothing comes between them.
+// TestSpeak checks that text that arrives in pieces is read as lines, and that nothing comes
+// between the pieces.
 func TestSpeak(t *testing.T) {
-	got := told(t, func(w *speech.Writer) {
+	got := factLines(t, func(w *speech.Writer) {
 		w.Hush()
 		w.Speak(driver.Thought, "hm")
 		w.Speak(driver.Said, "")
@@ -85,34 +86,36 @@ thought
 stopped completed
 `
 	if got != want {
-		t.Errorf("told:\n%s\nwant:\n%s", got, want)
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
 
-// A message that never ends does not hold back other events forever.
+// TestAsideHasALimit checks that a message that never ends does not hold back other events forever.
 func TestAsideHasALimit(t *testing.T) {
-	got := told(t, func(w *speech.Writer) {
+	got := factLines(t, func(w *speech.Writer) {
 		w.Speak(driver.Said, "once upon")
 		for i := range 1000 {
 			w.Tell(speech.Event{Type: driver.Said, Tool: "stderr", Text: fmt.Sprint(i)})
 		}
 	})
 	if n := strings.Count(got, "[stderr]"); n < 700 || !strings.HasPrefix(got, "said once upon…\nsaid \nsaid[stderr] 0\n") {
-		t.Errorf("%d lines told, beginning with %.80q", n, got)
+		t.Errorf("%d lines, beginning with %.80q", n, got)
 	}
 }
 
-// An agent's text is never cut, however long its lines are and wherever they are split.
+// TestSpeakLong checks that an agent's text is never cut, regardless of the length of its lines and
+// of where they are split.
 func TestSpeakLong(t *testing.T) {
 	long := strings.Repeat("ä€𝄞x", 30_000)
-	got := told(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
+	got := factLines(t, func(w *speech.Writer) { w.Speak(driver.Said, "a\n"+long+"\nb\n") })
 	text := strings.ReplaceAll(strings.ReplaceAll(got, "…\nsaid ", ""), "said ", "")
 	if text != "a\n"+long+"\nb\n" {
 		t.Errorf("%d bytes of %d", len(text), len(long)+5)
 	}
 }
 
-// Every event is one line within the length limit, and says what is missing.
+// TestEventsHaveLimits checks that every event is one line within the length limit, and that it
+// names what was omitted.
 func TestEventsHaveLimits(t *testing.T) {
 	nul, wide := strings.Repeat("\x00", 100_000), strings.Repeat("\xff", 100_000)
 	object := func(v any) json.RawMessage {
@@ -147,7 +150,7 @@ func TestEventsHaveLimits(t *testing.T) {
 			if out.Len() > driver.LineBytesMax || bytes.Count(out.Bytes(), []byte("\n")) != 1 {
 				t.Fatalf("%d bytes", out.Len())
 			}
-			facts := heard(t, out.Bytes())
+			facts := parseFacts(t, out.Bytes())
 			if len(facts) != 1 || facts[0].Kind != e.Type {
 				t.Errorf("read as %.300v", facts)
 			}
@@ -156,7 +159,7 @@ func TestEventsHaveLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(e.Args) > 0 && len(read.Cut) == 0 {
-				t.Errorf("no word of what was cut: %.300s", out.Bytes())
+				t.Errorf("the event does not name what was cut: %.300s", out.Bytes())
 			}
 		})
 	}
@@ -170,8 +173,8 @@ func many(n int) map[string]string {
 	return all
 }
 
-// Arguments that fit are unchanged; of long ones, the short stay complete, and the cut ones are
-// named.
+// TestCutArguments checks that arguments within the limit are unchanged, that short arguments stay
+// complete beside long ones, and that the cut ones are named.
 func TestCutArguments(t *testing.T) {
 	var out bytes.Buffer
 	speech.NewWriter(&out).Tell(speech.Event{Type: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
@@ -189,7 +192,7 @@ func TestCutArguments(t *testing.T) {
 	var last bytes.Buffer
 	speech.NewWriter(&last).Tell(speech.Event{Type: driver.ToolCalled, Tool: "x", Args: speech.Args(many)})
 	if !strings.Contains(last.String(), `"zz_path":"/w/b.txt"`) {
-		t.Error("what is short went with what is long")
+		t.Error("a short argument was cut because of a long one")
 	}
 	if !slices.Equal(e.Cut, []string{"content"}) || args["file_path"] != "/w/a.txt" || !strings.HasSuffix(args["content"], "[cut: 1048576 bytes]") {
 		t.Errorf("cut %q, %.100q", e.Cut, args)
@@ -227,7 +230,7 @@ func TestHide(t *testing.T) {
 	w.Hide("coder.coder-17.4f2a")
 	w.Tell(speech.Event{Type: driver.Faulted, Text: "x coder.coder-17.4f2a", Raw: json.RawMessage(`{"authorization":"Bearer coder.coder-17.4f2a"}`)})
 	if strings.Contains(out.String(), "4f2a") || strings.Count(out.String(), "***") != 2 {
-		t.Errorf("told %s", out.String())
+		t.Errorf("got %s", out.String())
 	}
 }
 
@@ -243,7 +246,7 @@ func TestFacts(t *testing.T) {
 	w.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &named})
 	w.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: "until three"})
 	w.Tell(speech.Event{Type: driver.RateLimited})
-	facts := heard(t, out.Bytes())
+	facts := parseFacts(t, out.Bytes())
 	if len(facts) != 6 {
 		t.Fatalf("%+v", facts)
 	}
@@ -257,7 +260,7 @@ func TestFacts(t *testing.T) {
 		`{"type":"permission_answered"}`, `{"type":"permission_withdrawn","text":"q"}`, `{"type":"conversation_named"}`,
 		`{"type":"conversation_named","conversation":{"model":"m"}}`, `{"type":"rate_limited","until":"soon"}`,
 	} {
-		if f := heard(t, []byte(bad))[0]; f.Kind != driver.Faulted {
+		if f := parseFacts(t, []byte(bad))[0]; f.Kind != driver.Faulted {
 			t.Errorf("%s is taken for %s", bad, f.Kind)
 		}
 	}
@@ -340,7 +343,7 @@ func FuzzTell(f *testing.F) {
 		}
 		for line := range bytes.Lines(out.Bytes()) {
 			if !json.Valid(line) || len(line) > driver.LineBytesMax {
-				t.Fatalf("told %q", line)
+				t.Fatalf("got %q", line)
 			}
 		}
 		drivertest.Check(t, speaker{}, out.Bytes(), 7)

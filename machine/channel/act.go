@@ -14,7 +14,7 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 		p.Place, p.JoinOnConnect = h.Place, false
 		c.stopResting(p)
 	case LeaveQueue:
-		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead, p.Late = 0, false, nil, nil, 0 // messages it received ahead of its turn died with it
+		p.Place, p.JoinOnConnect, p.Parallel, p.Ahead, p.Late = 0, false, nil, nil, 0 // the received messages are forgotten with the agent's program
 		if a := c.agentNow(p.Agent); a == nil || !a.Connected {
 			p.Stop = 0 // there is no work left to stop
 		}
@@ -67,7 +67,7 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 	case NoteContext:
 		c.next.Why = cut(why)
 	default:
-		panic("turn: no such act: " + string(act))
+		panic("channel: unknown act: " + string(act))
 	}
 }
 
@@ -116,8 +116,8 @@ func (c *channelDraft) takeTurn(p *Participant) {
 	h := &c.head
 	h.Turn++
 	h.Holder, h.Parked = p.Agent, ""
-	h.Lease = Lease{Upto: h.Seq, Since: c.now.At, ByHand: c.hand}
-	c.hand = false
+	h.Lease = Lease{Upto: h.Seq, Since: c.now.At, ByHand: c.byHand}
+	c.byHand = false
 	p.Place = 0
 	if p.TookFor != h.Human {
 		p.Took, p.TookFor = 0, h.Human
@@ -136,7 +136,7 @@ func (c *channelDraft) endTurn(p *Participant, event Event) {
 		c.hear(p, p.Heard)
 	}
 	switch {
-	case event == LimitReached: // when the limit is lifted, it is asked for the same again
+	case event == LimitReached: // after the limit is lifted, the agent is asked again for an answer to the same messages
 	case l.Told:
 		p.Rest = max(p.Rest, l.Upto)
 	case !c.othersWait(p.Agent):
@@ -163,11 +163,11 @@ func retryUnanswered(c *channelDraft, p *Participant, event Event) {
 		p.Late++
 	}
 	if p.Late >= lateMax {
-		p.Late = 0 // the next message has as many
+		p.Late = 0 // the next message may time out as often
 		return
 	}
 	heard := min(p.Heard, oldest.N-1)
-	var ahead []uint64 // what it keeps: messages to all, and one that interrupted
+	var ahead []uint64 // messages that it keeps: those to all agents, and one that interrupted
 	for i := range c.open {
 		if m := &c.open[i]; m.N > heard && has(m) && !isUnanswered(c, m) {
 			ahead = append(ahead, m.N)
@@ -207,8 +207,8 @@ func (c *channelDraft) hear(p *Participant, upto uint64) {
 	}
 }
 
-// loseMessages reopens the messages that only this agent had received when it leaves: no other agent
-// could answer them. Without a name it reopens those that no agent has.
+// loseMessages reopens the messages that only this agent had received when it leaves, because no
+// other agent could answer them. Without a name it reopens those that no agent has received.
 func (c *channelDraft) loseMessages(name AgentID) {
 	var lost []uint64
 	for _, m := range c.open {
@@ -228,7 +228,8 @@ func (c *channelDraft) freeTurn(agent AgentID) {
 	}
 }
 
-// closeMessages marks the messages as answered that the agent with the turn has when its turn ends.
+// closeMessages marks messages as answered when a turn ends: those that the agent with the turn has
+// received.
 func (c *channelDraft) closeMessages(p *Participant) {
 	l := &c.head.Lease
 	var closed []uint64

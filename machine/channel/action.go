@@ -14,7 +14,7 @@ const (
 	TellAside   ActionKind = "tell_aside"   // a person interrupted: the agent answers without a turn
 	TellTurn    ActionKind = "tell_turn"    // it has the turn; with the messages since its last one
 	TellGoOn    ActionKind = "tell_go_on"   // its turn continues
-	TellMessage ActionKind = "tell_message" // a person's message during its turn, or one to all agents
+	TellMessage ActionKind = "tell_message" // a person's message during its turn, or a message to all agents
 )
 
 // Action is one action. The same state always produces the same key, also after a crash: the
@@ -66,7 +66,7 @@ func (cs *Channels) ActionsOf(id ChannelID, agent AgentID, now Now) []Action {
 	}
 }
 
-// Concerns appends the agents for which Actions may return anything.
+// Concerns appends the agents for which Actions may return an action.
 func (c *Channel) Concerns(names []AgentID) []AgentID {
 	for _, name := range [...]AgentID{c.Head.Holder, c.Head.Aside.Agent} {
 		if name != "" && !c.busy[name] && !slices.Contains(names, name) {
@@ -132,7 +132,7 @@ func (c *Channel) holderActions(cs *Channels, id ChannelID) []Action {
 		actions = append(actions, tell(TellGoOn, token, h.Lease.GoOn))
 	}
 	if cs.Agents[h.Holder].NoInputMidAnswer {
-		return actions // at the end of its turn instead
+		return actions // the message is delivered at the end of its turn instead
 	}
 	for i := range c.Open {
 		if m := &c.Open[i]; c.intoTurn(p, m) && len(actions)+len(h.Lease.Ahead) < aheadMax {
@@ -164,7 +164,7 @@ func (c *Channel) given(p *Participant) Given {
 	}
 	g.But = slices.Concat(p.Ahead, c.Head.Lease.Ahead)
 	for _, a := range p.Parallel {
-		if !a.Told { // it is delivered by its own action
+		if !a.Told { // its own action delivers it
 			g.But = append(g.But, a.N)
 		}
 	}

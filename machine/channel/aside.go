@@ -69,7 +69,7 @@ func (c *channelDraft) tellAside() {
 		turn = c.head.Turn
 		c.ahead(a.Message)
 	} else if p := c.look(a.Agent); c.inRotation(a.Agent) && a.Message > p.Heard && len(p.Ahead) < aheadMax {
-		p = c.participant(a.Agent) // a lead in the rotation does not receive the message again with its turn
+		p = c.participant(a.Agent) // a lead in the rotation does not receive the message a second time with its turn
 		p.Ahead = append(slices.Clip(p.Ahead), a.Message)
 		slices.Sort(p.Ahead)
 	}
@@ -142,8 +142,8 @@ func (c *channelDraft) asideOver(by AgentID) {
 	}
 }
 
-// leadLost ends an interruption whose lead is gone or did not answer. The paused agent answers
-// itself; without one, the message goes to the next turn.
+// leadLost ends an interruption whose lead was removed or did not answer. The paused agent answers
+// instead; without a paused agent, the message goes to the next turn.
 func (c *channelDraft) leadLost(name AgentID) {
 	h := &c.head
 	if h.Aside.Message == 0 || h.Aside.Agent != name {

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// busy is a channel with so many agents that has seen so many turns.
+// busy returns a channel with this number of agents after this number of turns.
 func busy(b testing.TB, agents, turns int) *Channels {
 	cs := crowd(b, agents, "c")
 	for range turns {
@@ -18,8 +18,8 @@ func busy(b testing.TB, agents, turns int) *Channels {
 	return cs
 }
 
-// crowd returns this number of agents, all of which take part in every channel; in each channel one
-// agent has the turn.
+// crowd returns this number of agents. All of them participate in every channel, and in each
+// channel one agent has the turn.
 func crowd(b testing.TB, agents int, channels ...ChannelID) *Channels {
 	cs := &Channels{}
 	apply := func(in Input) {
@@ -48,8 +48,7 @@ func crowd(b testing.TB, agents int, channels ...ChannelID) *Channels {
 	return cs
 }
 
-// handOff ends the turn under way with an answer, begins the next, and acknowledges that it was
-// told.
+// handOff ends the current turn with an answer, begins the next one, and acknowledges its prompt.
 func handOff(b testing.TB, cs *Channels, id ChannelID) {
 	h := &cs.ByID[id].Head
 	step := func(in Input) {
@@ -66,8 +65,9 @@ func handOff(b testing.TB, cs *Channels, id ChannelID) {
 	step(Told{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
 }
 
-// A hand-off, decided and applied: complete, next agent granted, and told. The old channel has
-// had a hundred thousand messages; ratios in one run say what age and size cost.
+// BenchmarkHandOff decides and applies one hand-off: complete a turn, grant the next one,
+// acknowledge its prompt. The old channel has had a hundred thousand messages. The ratios within
+// one run show the cost of age and of size.
 func BenchmarkHandOff(b *testing.B) {
 	for _, c := range []struct{ agents, age int }{{3, 0}, {3, 100_000}, {8, 0}, {100, 0}} {
 		b.Run(fmt.Sprintf("agents=%d/age=%d", c.agents, c.age), func(b *testing.B) {
@@ -80,8 +80,8 @@ func BenchmarkHandOff(b *testing.B) {
 	}
 }
 
-// A hand-off of one channel, and of one among a thousand in which the same eight agents are, in
-// turns: the ratio is what the others cost.
+// BenchmarkHandOffAmongChannels compares a hand-off in a single channel with one among a thousand
+// channels of the same eight agents. The ratio is the cost of the other channels.
 func BenchmarkHandOffAmongChannels(b *testing.B) {
 	all := make([]ChannelID, 1000)
 	for i := range all {
@@ -104,7 +104,8 @@ func BenchmarkHandOffAmongChannels(b *testing.B) {
 	b.ReportMetric(float64(times[1])/float64(times[0]), "ratio")
 }
 
-// What a hand-off writes is small, however many agents there are and however old the channel is.
+// TestHandOffIsSmall checks that a hand-off writes little, regardless of the number of agents and
+// the age of the channel.
 func TestHandOffIsSmall(t *testing.T) {
 	for _, c := range []struct{ agents, age int }{{3, 10}, {100, 10}, {3, 20_000}} {
 		cs := busy(t, c.agents, c.age)
@@ -131,7 +132,8 @@ func TestHandOffIsSmall(t *testing.T) {
 	}
 }
 
-// Limits say so, and interruptions do not wait behind messages.
+// TestFullChannel checks that a full channel refuses a message with its limit, and that an
+// interruption does not wait behind messages.
 func TestFullChannel(t *testing.T) {
 	cs := busy(t, 2, 0)
 	say := func(mode Mode) error {
@@ -147,7 +149,7 @@ func TestFullChannel(t *testing.T) {
 		}
 	}
 	if err := say(ByQueue); err == nil || err.Error() != "#c: cannot take spoken while unsaid: 256 messages wait for an answer, which is the limit; wait, or skip the current turn [M1]" {
-		t.Errorf("a full channel says %v", err)
+		t.Errorf("the refusal of a full channel: %v", err)
 	}
 	for range openInterruptsMax {
 		if err := say(Interrupt); err != nil {
@@ -158,7 +160,7 @@ func TestFullChannel(t *testing.T) {
 		t.Error("interruptions have no limit")
 	}
 	if actions := cs.Actions("c", Now{At: machinetest.Noon}); actions[0].Do != StopWork || actions[1].Do != TellAside {
-		t.Errorf("what stops somebody is not first: %+v", actions[:2])
+		t.Errorf("the cancellation is not the first action: %+v", actions[:2])
 	}
 }
 
@@ -177,7 +179,7 @@ func TestGivenIsBounded(t *testing.T) {
 	}
 	ask(HumanSpoke{Channel: "c", By: "ada", Mode: ByQueue, Bytes: 1})
 	asked := cs.ByID["c"].Head.Seq
-	for range 300 { // everybody talks past it, and never ends his turn well
+	for range 300 { // all other agents speak during its turn, and its turns always time out
 		h := &cs.ByID["c"].Head
 		ask(Said{Token: Token{"c", h.Holder, h.Turn}, Bytes: 1})
 	}
@@ -189,6 +191,6 @@ func TestGivenIsBounded(t *testing.T) {
 	g := actions[len(actions)-1].Given
 	want := Given{From: asked + 101, To: asked + 300, Also: []uint64{asked}, LeftOut: asked + 100 - 1}
 	if g.From != want.From || g.To != want.To || len(g.Also) != 1 || g.Also[0] != asked || g.LeftOut != want.LeftOut || len(g.But) != 0 {
-		t.Errorf("it is given %+v, want %+v", g, want)
+		t.Errorf("given: %+v, want %+v", g, want)
 	}
 }

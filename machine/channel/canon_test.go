@@ -9,26 +9,28 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// The walk treats two states as equal when no sequence of inputs can distinguish them. What is
-// left out of a state, and why that loses nothing:
+// form computes the canonical form of a state. The walk treats two states as equal if no sequence
+// of inputs can distinguish them. A canonical form omits the following:
 //
-//   - Numbers. Messages, places, turns and actions are only compared, never counted with;
-//     so they are numbered anew from 1, in the same order. Of what a seat has heard and answered
-//     only matters which of the things still standing it covers, so it is moved down to those:
-//     messages that an agent may still answer, and the last message that asks an agent for a turn.
-//   - Times. A deadline is armed or it is not, and one that is armed may pass at any moment:
-//     that is more than can happen, so whatever holds here holds.
-//   - Names. Agents that are configured alike are one another's equal, and so are channels: they
-//     stand in the order of what they are like.
-//   - Words and figures for people: texts, what a turn waits for, since when, whether a person
-//     gave it, in which turn a message was first had, that an agent's last end was a crash, how
-//     many passed (a parked channel says so, and does the same as a quiet one).
-//   - What has no effect any more: messages ahead that are settled, turns taken since an earlier
-//     message of a person, rounds beyond the limit, what an agent outside the rotation has
-//     answered, the last speaker if every participant has answered.
+//   - Numbers. Messages, places, turns and actions are only compared, so they are
+//     renumbered from 1 in the same order. The received and answered messages of a
+//     participant only matter for messages that can still have an effect, so they are
+//     mapped to those: messages that an agent may still answer, and the last message
+//     that asks an agent for a turn.
+//   - Times. A deadline is set or not. A set deadline may pass at any moment. That
+//     allows more sequences than are possible, so every invariant found still holds.
+//   - Names. Agents with the same configuration are interchangeable, and so are
+//     channels. They are sorted by their state.
+//   - Text and data for people: messages, reasons of a wait, start times, whether a
+//     person granted the turn, the turn in which a message was first delivered,
+//     whether the last disconnection was a crash, the number of passes (a parked
+//     channel shows it, but behaves like a quiet one).
+//   - Data without a further effect: settled messages received ahead, turns before the
+//     last message of a person, rounds beyond the limit, answers of an agent outside
+//     of the rotation, the last speaker if every participant has answered.
 //
-// The claim is tested (TestCanonicalLosesNothing): from a state with all of its past and from
-// its canonical form the same steps lead to the same canonical states.
+// TestCanonicalFormIsEquivalent checks this: the same steps lead from a state and from its canonical
+// form to the same canonical states.
 type form struct {
 	agents   []AgentID
 	channels []ChannelID
@@ -36,10 +38,10 @@ type form struct {
 	own      AgentSettings
 
 	head  []byte
-	parts [][]byte // of each agent
+	parts [][]byte // one part for each agent
 }
 
-// armed is when every deadline of a canonical state passes.
+// armed is the time at which every deadline of a canonical state passes.
 var armed = machinetest.Noon.Add(time.Minute)
 
 func newForm(agents, channels int, set Settings, own AgentSettings) *form {
@@ -53,7 +55,7 @@ func newForm(agents, channels int, set Settings, own AgentSettings) *form {
 	return o
 }
 
-// key is the canonical form of a floor.
+// key returns the canonical form of a state.
 func (o *form) key(cs *Channels) string {
 	views := make([]view, len(o.channels))
 	for i, id := range o.channels {
@@ -80,7 +82,7 @@ func (o *form) write(cs *Channels, views []view) string {
 			part = views[v].seat(part, name)
 		}
 		if o.parts[i] = part; name == o.settings.Lead {
-			first = 1 // it comes first in the order, and has no equal
+			first = 1 // it comes first and is interchangeable with no other agent
 		}
 	}
 	slices.SortFunc(o.parts[first:], bytes.Compare)
@@ -90,13 +92,13 @@ func (o *form) write(cs *Channels, views []view) string {
 	return string(o.head)
 }
 
-// view is a channel with what its numbers are compared with.
+// view is a channel with the message numbers that matter.
 type view struct {
 	c     *Channel
 	queue []AgentID
-	fixed []uint64 // in order
+	fixed []uint64 // sorted
 	last  bool     // the last message still asks an agent for a turn
-	other bool     // and the ones before them
+	other bool     // an earlier message does, too
 }
 
 func newView(c *Channel) view {
@@ -129,8 +131,8 @@ func newView(c *Channel) view {
 	return v
 }
 
-// asks reports whether a message may still ask an agent for a turn: a participant that has not
-// answered it, or a future one, which starts before the oldest open message.
+// asks reports whether a message may still ask an agent for a turn: an agent that has not answered
+// it, or one that joins later, which starts before the oldest open message.
 func (v *view) asks(n uint64, whom func(*Participant) bool) bool {
 	if n == 0 {
 		return false
@@ -139,16 +141,16 @@ func (v *view) asks(n uint64, whom func(*Participant) bool) bool {
 		return true
 	}
 	for _, p := range v.c.Participants {
-		if v.circle(p) && p.Rest < n && whom(p) {
+		if v.canGetTurn(p) && p.Rest < n && whom(p) {
 			return true
 		}
 	}
 	return false
 }
 
-func (v *view) circle(p *Participant) bool { return p.State != "" || v.c.Head.Rests == p.Agent }
+func (v *view) canGetTurn(p *Participant) bool { return p.State != "" || v.c.Head.Rests == p.Agent }
 
-// at is how many of the fixed numbers a number covers: of a fixed one that is its place.
+// at returns how many of the fixed numbers are not larger than n.
 func (v *view) at(n uint64) byte {
 	i, found := slices.BinarySearch(v.fixed, n)
 	if found {
@@ -179,7 +181,7 @@ var (
 func place[T comparable](list []T, of T) byte {
 	i := slices.Index(list, of)
 	if i < 0 {
-		panic(fmt.Sprintf("%v has no place among %v", of, list))
+		panic(fmt.Sprintf("%v is not in %v", of, list))
 	}
 	return byte(i)
 }
@@ -222,8 +224,8 @@ func (v *view) seat(to []byte, name AgentID) []byte {
 		took = uint64(min(p.Took, v.c.Settings.RoundsMax))
 	}
 	rest := p.Rest
-	if !v.circle(p) {
-		rest = 0 // it is settled anew when it comes back
+	if !v.canGetTurn(p) {
+		rest = 0 // it is computed again when the agent returns
 	}
 	to = append(to, roles, place(states, p.State), byte(slices.Index(v.queue, name)+1), bits(p.JoinOnConnect, p.Stop != 0, p.Gone),
 		v.at(rest), v.at(p.Heard), byte(took), byte(p.Late), byte(len(p.Parallel)))
@@ -243,7 +245,7 @@ func bits(all ...bool) byte {
 	return b
 }
 
-// reader takes a canonical form apart.
+// reader decodes a canonical form.
 type reader struct{ key string }
 
 func (r *reader) next() byte {
@@ -283,8 +285,8 @@ func one(set bool) uint64 {
 	return 0
 }
 
-// floor is the state that a canonical form stands for.
-func (o *form) floor(key string) *Channels {
+// channels returns a state with this canonical form.
+func (o *form) decode(key string) *Channels {
 	r := &reader{key}
 	cs := &Channels{Agents: make(map[AgentID]*Agent, len(o.agents)), ByID: make(map[ChannelID]*Channel, len(o.channels))}
 	for _, id := range o.channels {

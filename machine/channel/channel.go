@@ -1,7 +1,7 @@
 // Package channel decides which agent may speak in a channel.
 //
 // The agents of a channel take turns in a rotation. One of them has the turn. A turn is a lease with
-// a number. It ends when the agent completes it, when its time runs out, or when the agent is gone.
+// a number. It ends when the agent completes it, when its time runs out, or when the agent leaves.
 // Then the next agent with something to answer gets the turn. If there is none, or the channel waits
 // for a person, the channel is parked. Text without the turn, or under the number of an earlier turn,
 // is recorded as late and changes nothing. A person can speak at any time. The mode of the message
@@ -39,7 +39,7 @@ type Channels struct {
 // Agent is the state of one agent apart from its channels. It is replaced as a whole.
 type Agent struct {
 	AgentSettings
-	Connected bool        `json:"connected,omitempty"` // T1; for agents that Fairlead runs J3
+	Connected bool        `json:"connected,omitempty"` // T1; J3 for agents that Fairlead runs
 	Disabled  bool        `json:"disabled,omitempty"`  // T20
 	Crashed   bool        `json:"crashed,omitempty"`   // it crashed when it was last disconnected (T18)
 	Limit     string      `json:"limit,omitempty"`     // the limit that it has reached, so that it gets no turn (X9)
@@ -117,7 +117,7 @@ type Head struct {
 
 // Lease is one turn.
 type Lease struct {
-	Upto       uint64        `json:"upto,omitempty"`        // it includes the messages up to here
+	Upto       uint64        `json:"upto,omitempty"`        // it includes the messages up to this number
 	Told       bool          `json:"told,omitempty"`        // the agent has received them
 	Ends       time.Time     `json:"ends,omitzero"`         // time limit; zero: the timer is paused
 	Left       time.Duration `json:"left,omitempty"`        // remaining time while the turn is paused
@@ -159,9 +159,9 @@ type Participant struct {
 	Agent         AgentID           `json:"agent"`
 	State         State             `json:"state,omitempty"` // empty: the agent's own state, OFFLINE or IDLE
 	Place         uint64            `json:"place,omitempty"` // position in the rotation; the lowest is next
-	JoinOnConnect bool              `json:"owed,omitempty"`  // assigned while offline: queued when it connects
+	JoinOnConnect bool              `json:"owed,omitempty"`  // assigned while offline: it is queued when it connects
 	Heard         uint64            `json:"heard,omitempty"` // it has received all messages up to here
-	Rest          uint64            `json:"rest,omitempty"`  // and no message up to here requires a turn
+	Rest          uint64            `json:"rest,omitempty"`  // no message up to here requires a turn
 	Took          int               `json:"took,omitempty"`  // turns taken
 	TookFor       uint64            `json:"since,omitempty"` // since this message of a person
 	Late          int               `json:"late,omitempty"`  // consecutive turns that timed out on unanswered messages and that no limit of rounds counts
@@ -245,7 +245,7 @@ func (c *Channel) Queue() []AgentID {
 	return names
 }
 
-// StateOf returns an agent's state in a channel, whether or not it is a member.
+// StateOf returns an agent's state in a channel, also if it is not a participant.
 func (cs *Channels) StateOf(agent AgentID, channel ChannelID) State {
 	if c := cs.ByID[channel]; c != nil && c.Participants[agent] != nil && c.Participants[agent].State != "" {
 		return c.Participants[agent].State

@@ -16,13 +16,13 @@ import (
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-// decide is the only way in which the tests of this package ask, the benchmarks apart: it
-// counts what was emitted. A refusal is an answer.
+// decide calls Decide and counts the rows of its changes. All tests of this package use it, except
+// the benchmarks. A refusal is a normal result.
 func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 	t.Helper()
 	changes, err := cs.Decide(in, now)
 	if err != nil && len(changes) > 0 {
-		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+		t.Fatalf("a refusal came with changes: %v, %+v", err, changes)
 	}
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
@@ -39,7 +39,7 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 	return changes, err
 }
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	rows := slices.Concat(machinetest.Numbered("T", 23), machinetest.IDs(machinetest.Table{Rows: MessageTable().Rows()}),
 		[]string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowTold, rowUntold, rowUnfinished})
@@ -50,8 +50,8 @@ func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix()+"\n"+MessageTable().Matrix())
 }
 
-// What every state must be able to take, whatever else it does.
-func TestTableIsTotalWhereItMustBe(t *testing.T) {
+// TestEveryStateTakesTheseEvents checks the events that every state must accept.
+func TestEveryStateTakesTheseEvents(t *testing.T) {
 	for _, state := range []State{Idle, Queued, Active, Waiting} {
 		for _, event := range []Event{Disconnected, Crashed, BeatsMissed, Disabled, Removed} {
 			if _, ok := Table()[state][event]; !ok {
@@ -68,7 +68,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 	}
 }
 
-// Every act that has a name is used, and does something.
+// TestEveryActIsUsed checks that the table uses every act and no unnamed one.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, row := range Table().Rows() {
@@ -82,12 +82,12 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	for _, act := range acts {
 		if !used[string(act)] {
-			t.Errorf("no row does %s", act)
+			t.Errorf("no row uses %s", act)
 		}
 		delete(used, string(act))
 	}
 	if len(used) > 0 {
-		t.Errorf("the table does what has no name: %v", slices.Collect(maps.Keys(used)))
+		t.Errorf("the table uses unnamed acts: %v", slices.Collect(maps.Keys(used)))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// journaled is a change as the journal gives it back.
+// journaled returns a change after encoding and decoding it as the journal does.
 func journaled(t testing.TB, ch Change) Change {
 	t.Helper()
 	b, err := json.Marshal(ch.Body)
@@ -121,13 +121,13 @@ func journaled(t testing.TB, ch Change) Change {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(ch.Body, body); diff != "" {
-		t.Fatalf("the journal gives something else back of %s:\n%s", ch.Trigger, diff)
+		t.Fatalf("%s differs after decoding:\n%s", ch.Trigger, diff)
 	}
 	ch.Body = body
 	return ch
 }
 
-// snapshot is the floor as a snapshot gives it back.
+// snapshot returns the state after encoding and decoding it as a snapshot.
 func snapshot(t testing.TB, cs *Channels) *Channels {
 	t.Helper()
 	b, err := json.Marshal(cs)

@@ -11,7 +11,7 @@ import (
 
 // Limits. At a limit, the input is refused with the number.
 const (
-	agentsPerChannelMax = 128  // in a longer rotation, an agent's turn would never come
+	agentsPerChannelMax = 128  // in a longer rotation the wait for a turn would be too long
 	agentsMax           = 4096 // of one team
 	channelsMax         = 4096
 	openMax             = 256       // unanswered messages of people in one channel
@@ -68,7 +68,7 @@ type draft struct {
 	is  Agent   // its new state
 	set bool    // it is part of the next change
 
-	circles []*channelDraft // channels that the input has affected so far, usually one
+	drafts []*channelDraft // channels that the input has affected so far, usually one
 }
 
 // inChannel handles an input that concerns one channel.
@@ -112,7 +112,7 @@ func (d *draft) inChannel(in Input) error {
 		}
 		err = c.timer(in.About)
 	default:
-		panic(fmt.Sprintf("turn: no such input: %T", in))
+		panic(fmt.Sprintf("channel: unknown input: %T", in))
 	}
 	if err == nil {
 		c.advance()
@@ -152,7 +152,7 @@ func about(in Input) (id ChannelID, event Event) {
 	case TimerFired:
 		return in.About.Channel, TimedOut
 	default:
-		panic(fmt.Sprintf("turn: no such input: %T", in))
+		panic(fmt.Sprintf("channel: unknown input: %T", in))
 	}
 }
 
@@ -163,35 +163,35 @@ func refusal(subject string, event Event, state, row, reason string, takes ...st
 // channelDraft is one channel with the changes so far applied.
 type channelDraft struct {
 	*draft
-	id    ChannelID
-	base  *Channel
-	rules Settings
-	head  Head
-	seats seats // those that changed
-	gone  map[AgentID]bool
-	open  []Message
-	mine  bool // open was copied
+	id           ChannelID
+	base         *Channel
+	rules        Settings
+	head         Head
+	participants participantList // those that changed
+	gone         map[AgentID]bool
+	open         []Message
+	mine         bool // open was copied
 
-	next Body      // content of the next change
-	hand bool      // a person grants the next turn
-	moot []AgentID // participants in the next change
+	next    Body      // content of the next change
+	byHand  bool      // a person grants the next turn
+	changed []AgentID // participants in the next change
 }
 
 func (d *draft) channel(id ChannelID) *channelDraft {
-	if i := slices.IndexFunc(d.circles, func(c *channelDraft) bool { return c.id == id }); i >= 0 {
-		return d.circles[i]
+	if i := slices.IndexFunc(d.drafts, func(c *channelDraft) bool { return c.id == id }); i >= 0 {
+		return d.drafts[i]
 	}
 	base := d.channels.ByID[id]
 	c := &channelDraft{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
-	d.circles = append(d.circles, c)
+	d.drafts = append(d.drafts, c)
 	return c
 }
 
-// seats are participants that changed.
-type seats []*Participant
+// participantList are the participants that changed: few, so a list is faster than a map.
+type participantList []*Participant
 
 // of returns that of an agent; nil: it did not change.
-func (s seats) of(agent AgentID) *Participant {
+func (s participantList) of(agent AgentID) *Participant {
 	if i := slices.IndexFunc(s, func(p *Participant) bool { return p.Agent == agent }); i >= 0 {
 		return s[i]
 	}
@@ -200,7 +200,7 @@ func (s seats) of(agent AgentID) *Participant {
 
 // look returns a participant for reading; nil: none.
 func (c *channelDraft) look(agent AgentID) *Participant {
-	if p := c.seats.of(agent); p != nil {
+	if p := c.participants.of(agent); p != nil {
 		return p
 	}
 	if c.gone[agent] {
@@ -211,30 +211,30 @@ func (c *channelDraft) look(agent AgentID) *Participant {
 
 // participant returns a participant for writing and adds it to the next change.
 func (c *channelDraft) participant(agent AgentID) *Participant {
-	p := c.seats.of(agent)
+	p := c.participants.of(agent)
 	if p == nil {
 		p = &Participant{Agent: agent}
 		if was := c.look(agent); was != nil {
 			*p = *was
 		}
-		c.seats = append(c.seats, p)
+		c.participants = append(c.participants, p)
 		delete(c.gone, agent)
 	}
-	if !slices.Contains(c.moot, agent) {
-		c.moot = append(c.moot, agent)
+	if !slices.Contains(c.changed, agent) {
+		c.changed = append(c.changed, agent)
 	}
 	return p
 }
 
 // leave removes a participant with the next change.
 func (c *channelDraft) leave(agent AgentID) {
-	c.seats = slices.DeleteFunc(c.seats, func(p *Participant) bool { return p.Agent == agent })
+	c.participants = slices.DeleteFunc(c.participants, func(p *Participant) bool { return p.Agent == agent })
 	if c.gone == nil {
 		c.gone = map[AgentID]bool{}
 	}
 	c.gone[agent] = true
 	c.next.Left = append(c.next.Left, agent)
-	c.moot = slices.DeleteFunc(c.moot, func(a AgentID) bool { return a == agent })
+	c.changed = slices.DeleteFunc(c.changed, func(a AgentID) bool { return a == agent })
 }
 
 func (c *channelDraft) isParticipant(agent AgentID) bool {
@@ -298,7 +298,7 @@ func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why stri
 // must is like take, for states that were checked before.
 func (c *channelDraft) must(agent AgentID, event Event) {
 	if err := c.take(agent, event, ""); err != nil {
-		panic("turn: " + err.Error())
+		panic("channel: " + err.Error())
 	}
 }
 
@@ -306,13 +306,13 @@ func (c *channelDraft) must(agent AgentID, event Event) {
 func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Event) {
 	head := c.head
 	c.next.Head = &head
-	if len(c.moot) > 0 {
-		c.next.Participants = make([]Participant, 0, len(c.moot))
+	if len(c.changed) > 0 {
+		c.next.Participants = make([]Participant, 0, len(c.changed))
 	}
-	for _, name := range c.moot {
-		c.next.Participants = append(c.next.Participants, *c.seats.of(name))
+	for _, name := range c.changed {
+		c.next.Participants = append(c.next.Participants, *c.participants.of(name))
 	}
-	c.moot = c.moot[:0]
+	c.changed = c.changed[:0]
 	c.add(Change{Row: row, Channel: c.id, Agent: agent, From: from, To: to, Trigger: event, Body: c.next})
 	c.next = Body{}
 }
@@ -321,7 +321,7 @@ func (d *draft) add(ch Change) {
 	ch.At = d.now.At
 	if d.set {
 		if ch.Agent != d.who {
-			panic("turn: what is set of " + string(d.who) + " would go with a change of " + string(ch.Agent))
+			panic("channel: the new value of " + string(d.who) + " would be stored with a change of " + string(ch.Agent))
 		}
 		is := d.is
 		ch.Body.Agent, d.set = &is, false
@@ -341,7 +341,7 @@ func (c *channelDraft) progress(n uint64, event MessageEvent, edit func(*Message
 	}
 	rule, err := MessageTable().Look(fmt.Sprintf("message %d in #%s", n, c.id), m.State, event)
 	if err != nil {
-		panic("turn: " + err.Error())
+		panic("channel: " + err.Error())
 	}
 	m.State = rule.To
 	if edit != nil {
@@ -378,5 +378,5 @@ func sorted[K ~string, V any](m map[K]V) []K {
 	return keys
 }
 
-// cut shortens the words of others to what the journal keeps.
+// cut limits a text from an agent or a person to the size that the journal keeps.
 func cut(s string) string { return clip.Text(s, whyBytesMax) }

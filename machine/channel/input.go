@@ -126,7 +126,7 @@ type (
 		N  uint64 // as in the action
 	}
 	// Untold reports that an agent's program no longer knows the conversation in which this action was
-	// told, and did nothing. The action is told again, in a new conversation.
+	// delivered, and did nothing. The action is delivered again, in a new conversation.
 	Untold Told
 	// TimerFired is a deadline that has passed. It names its subject, so that a late timer cannot end
 	// another agent's turn.

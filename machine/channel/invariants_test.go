@@ -16,11 +16,11 @@ func snapshotText(t testing.TB, cs *Channels) string {
 	return string(b)
 }
 
-// past is the state of a channel before an input, for comparison with its state afterwards.
+// past is the state of a channel before an input. Checks compare it with the state afterwards.
 type past struct {
-	head   Head
-	queue  []AgentID
-	circle []AgentID // who the turn comes to: it has a place, has the turn, or rests alone after it
+	head     Head
+	queue    []AgentID
+	rotation []AgentID // the agents that can get the turn: they are queued, have the turn, or rest alone after it
 }
 
 func before(cs *Channels) map[ChannelID]past {
@@ -28,8 +28,8 @@ func before(cs *Channels) map[ChannelID]past {
 	for id, c := range cs.ByID {
 		p := past{head: c.Head, queue: c.Queue()}
 		for name := range c.Participants {
-			if inside(c, name) {
-				p.circle = append(p.circle, name)
+			if canGetTurn(c, name) {
+				p.rotation = append(p.rotation, name)
 			}
 		}
 		all[id] = p
@@ -37,33 +37,33 @@ func before(cs *Channels) map[ChannelID]past {
 	return all
 }
 
-func inside(c *Channel, name AgentID) bool {
+func canGetTurn(c *Channel, name AgentID) bool {
 	p := c.Participants[name]
 	return p != nil && (p.State == Queued || p.State == Active || p.State == Waiting || c.Head.Rests == name)
 }
 
-// check is what must hold after every input. It is written by hand, from the specification,
-// and asks neither the table nor the machine's own judgement.
+// check checks the invariants after every input. They follow the specification and use neither the
+// table nor decisions of the machine.
 func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
 	w.t.Helper()
-	for id, c := range w.floor.ByID {
-		if err := sound(w.floor, id, c, w.now); err != nil {
+	for id, c := range w.state.ByID {
+		if err := sound(w.state, id, c, w.now); err != nil {
 			w.t.Fatalf("after %T %+v: #%s: %v", in, in, id, err)
 		}
 	}
-	if err := step(was, w.floor, in, changes); err != nil {
+	if err := step(was, w.state, in, changes); err != nil {
 		w.t.Fatalf("%T %+v: %v", in, in, err)
 	}
-	w.words()
+	w.checkCalls()
 	w.fair(changes)
 }
 
-// words: two numbers of a channel are enough to know which agents another agent's message asks for a
-// turn, however many agents spoke.
-func (w *world) words() {
-	for id, c := range w.floor.ByID {
+// calls checks that the two numbers in Head.Said determine, for every agent, whether another agent
+// has spoken since its last turn.
+func (w *world) checkCalls() {
+	for id, c := range w.state.ByID {
 		for name, p := range c.Participants {
-			if !inside(c, name) {
+			if !canGetTurn(c, name) {
 				continue
 			}
 			newest := uint64(0)
@@ -73,13 +73,13 @@ func (w *world) words() {
 				}
 			}
 			if asks := newest > p.Rest; asks != (call(c, name) > p.Rest) {
-				w.t.Fatalf("#%s: the others' last words are message %d, and %s has answered %d: %+v", id, newest, name, p.Rest, c.Head.Said)
+				w.t.Fatalf("#%s: the last message of another agent is %d, and %s has answered %d: %+v", id, newest, name, p.Rest, c.Head.Said)
 			}
 		}
 	}
 }
 
-// call is what another agent said last.
+// call returns the last message of another agent.
 func call(c *Channel, name AgentID) uint64 {
 	if c.Head.Said.By == name {
 		return c.Head.Said.Else
@@ -87,7 +87,7 @@ func call(c *Channel, name AgentID) uint64 {
 	return c.Head.Said.Last
 }
 
-// sound is what every channel is like at every moment.
+// sound checks the invariants of a single channel.
 func sound(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	var speaking []AgentID
 	for name, p := range c.Participants {
@@ -95,40 +95,40 @@ func sound(cs *Channels, id ChannelID, c *Channel, now Now) error {
 			speaking = append(speaking, name)
 		}
 		if p.State != "" && !cs.Agents[name].Online() {
-			return fmt.Errorf("%s is %s and not online", name, p.State)
+			return fmt.Errorf("%s is %s but not online", name, p.State)
 		}
 		if p.State == Queued && !slices.Contains(c.Queue(), name) {
-			return fmt.Errorf("%s is queued and not in the queue", name)
+			return fmt.Errorf("%s is queued but not in the queue", name)
 		}
 		if p.Gone && p.Stop == 0 {
-			return fmt.Errorf("%s is gone and its seat is not", name)
+			return fmt.Errorf("%s was removed but still has a state", name)
 		}
 		if !p.Gone && !slices.Contains(cs.Agents[name].Channels, id) {
-			return fmt.Errorf("%s does not know that it is a member", name)
+			return fmt.Errorf("%s is not a participant of its own channel", name)
 		}
 	}
 	switch {
 	case len(speaking) > 1:
-		return fmt.Errorf("%d agents hold the turn: %v", len(speaking), speaking)
+		return fmt.Errorf("%d agents have the turn: %v", len(speaking), speaking)
 	case len(speaking) == 1 && speaking[0] != c.Head.Holder, len(speaking) == 0 && c.Head.Holder != "":
-		return fmt.Errorf("%q holds the turn, and %v speak", c.Head.Holder, speaking)
+		return fmt.Errorf("%q has the turn, but %v are ACTIVE or WAITING", c.Head.Holder, speaking)
 	case len(c.Open) > openMax+openInterruptsMax:
 		return fmt.Errorf("%d messages are open", len(c.Open))
 	}
 	for _, s := range c.Queue() {
 		if c.Participants[s] == nil || c.Participants[s].State != Queued {
-			return fmt.Errorf("%s is in the queue and not queued", s)
+			return fmt.Errorf("%s is in the queue but not queued", s)
 		}
 	}
 	for i := range c.Open {
 		if !had(c, &c.Open[i]) {
-			return fmt.Errorf("message %d is delivered, and nobody has it: %+v", c.Open[i].N, c.Open[i])
+			return fmt.Errorf("message %d is delivered, but no agent has it: %+v", c.Open[i].N, c.Open[i])
 		}
 	}
-	return goesOn(cs, id, c, now)
+	return progresses(cs, id, c, now)
 }
 
-// had: every message that counts as delivered was received by an agent that can answer it.
+// had checks that an agent which can answer has received each delivered message.
 func had(c *Channel, m *Message) bool {
 	h := &c.Head
 	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Told {
@@ -144,54 +144,54 @@ func had(c *Channel, m *Message) bool {
 	return false
 }
 
-// goesOn: whatever is under way has a next event; nothing waits without a reason.
-func goesOn(cs *Channels, id ChannelID, c *Channel, now Now) error {
+// progresses checks that every turn and interruption has an event that can end it, and that nothing
+// waits without a reason.
+func progresses(cs *Channels, id ChannelID, c *Channel, now Now) error {
 	h := &c.Head
 	if h.Holder != "" || h.Aside.Message != 0 {
 		if len(cs.Actions(id, now)) == 0 && cs.Deadline(id).At.IsZero() {
-			return fmt.Errorf("a turn or an aside is under way, and nothing can end it: %+v", *h)
+			return fmt.Errorf("no event can end the turn or the interruption: %+v", *h)
 		}
-		return runs(cs, c)
+		return timersRun(cs, c)
 	}
 	if h.Parked == "" {
-		return fmt.Errorf("nobody has the turn, and nobody says why")
+		return fmt.Errorf("no agent has the turn, without a reason")
 	}
 	if now.Held {
 		return nil
 	}
 	for name := range c.Participants {
-		if !inside(c, name) {
+		if !canGetTurn(c, name) {
 			continue
 		}
 		if n := asked(cs, c, name); n != 0 {
-			return fmt.Errorf("message %d waits, %s is free, and the channel is parked (%s)", n, name, h.Parked)
+			return fmt.Errorf("message %d waits and %s is free, but the channel is parked (%s)", n, name, h.Parked)
 		}
 	}
 	return nil
 }
 
-// runs: an agent that has the turn has a deadline, and so has an agent that answers a person. It is
-// the deadline of the turn while the agent speaks, of the wait while it waits, and of the answer
-// where it was interrupted.
-func runs(cs *Channels, c *Channel) error {
+// timersRun checks that each agent that has the turn or answers an interruption has a deadline:
+// that of the turn while it speaks, that of the wait while it waits, that of the interruption while
+// it answers.
+func timersRun(cs *Channels, c *Channel) error {
 	h := &c.Head
 	limited := func(name AgentID) bool { return cs.Agents[name].Timeout > 0 || c.Settings.DefaultTimeout > 0 }
 	switch p := c.Participants[h.Holder]; {
 	case p == nil:
 	case p.State == Active && h.Lease.Ends.IsZero() && limited(h.Holder):
-		return fmt.Errorf("%s is ACTIVE, and no timer runs: %+v", h.Holder, *h)
+		return fmt.Errorf("%s is ACTIVE without a timer: %+v", h.Holder, *h)
 	case p.State == Waiting && h.Lease.WaitTo.IsZero() && (!h.Lease.Stopped || h.Aside.Message == 0):
-		return fmt.Errorf("%s is WAITING, and no timer runs: %+v", h.Holder, *h)
+		return fmt.Errorf("%s is WAITING without a timer: %+v", h.Holder, *h)
 	}
 	if h.Aside.Message != 0 && h.Aside.Agent != h.Holder && h.Aside.Ends.IsZero() && limited(h.Aside.Agent) {
-		return fmt.Errorf("%s answers a person, and no timer runs: %+v", h.Aside.Agent, *h)
+		return fmt.Errorf("%s answers a person without a timer: %+v", h.Aside.Agent, *h)
 	}
 	return nil
 }
 
-// asked is a message that a participant must answer and may answer: a person's message that no agent
-// has received, or the last message of another agent, if the participant had no turn for it. 0:
-// there is none.
+// asked returns a message that a participant must answer and may answer: a person's message that no
+// agent has received, or the last message of another agent since its turn. 0 means none.
 func asked(cs *Channels, c *Channel, name AgentID) uint64 {
 	p := c.Participants[name]
 	if cs.Agents[name].Limit != "" || c.Settings.RoundsMax > 0 && p.TookFor == c.Head.Human && p.Took >= c.Settings.RoundsMax {
@@ -208,7 +208,7 @@ func asked(cs *Channels, c *Channel, name AgentID) uint64 {
 	return 0
 }
 
-// step is what one input may do.
+// step checks what a single input may change.
 func step(was map[ChannelID]past, is *Channels, in Input, changes []Change) error {
 	for id, c := range is.ByID {
 		old, known := was[id]
@@ -216,7 +216,7 @@ func step(was map[ChannelID]past, is *Channels, in Input, changes []Change) erro
 			continue
 		}
 		if c.Head.Turn < old.head.Turn || c.Head.Seq < old.head.Seq {
-			return fmt.Errorf("#%s: a number went back", id)
+			return fmt.Errorf("#%s: a number decreased", id)
 		}
 		for _, err := range []error{moved(old.head, c, id, in, changes), kept(old, c, id, in), apart(id, in, changes), lined(old.queue, c)} {
 			if err != nil {
@@ -227,7 +227,7 @@ func step(was map[ChannelID]past, is *Channels, in Input, changes []Change) erro
 	return nil
 }
 
-// moved: a timer and an agent's word move only the turn whose number they name.
+// moved checks that a timer or an agent changes only the turn whose number it names.
 func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error {
 	var token Token
 	switch in := in.(type) {
@@ -254,20 +254,20 @@ func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error
 		return nil
 	}
 	if old.Turn != c.Head.Turn || old.Holder != c.Head.Holder {
-		return fmt.Errorf("turn %d of %s moves turn %d of %s", token.Turn, token.Agent, old.Turn, old.Holder)
+		return fmt.Errorf("input for turn %d of %s changes turn %d of %s", token.Turn, token.Agent, old.Turn, old.Holder)
 	}
 	for _, ch := range changes {
 		if ch.From != "" && ch.Channel == id {
-			return fmt.Errorf("%s %s -> %s, by what is late", ch.Agent, ch.From, ch.To)
+			return fmt.Errorf("late input changes %s from %s to %s", ch.Agent, ch.From, ch.To)
 		}
 	}
 	return nil
 }
 
-// kept: a participant stays in the rotation unless it was removed or left.
+// kept checks that a participant leaves the rotation only if it was removed or disconnected.
 func kept(was past, c *Channel, id ChannelID, in Input) error {
-	for _, name := range was.circle {
-		if inside(c, name) {
+	for _, name := range was.rotation {
+		if canGetTurn(c, name) {
 			continue
 		}
 		switch in := in.(type) {
@@ -288,12 +288,12 @@ func kept(was past, c *Channel, id ChannelID, in Input) error {
 				continue
 			}
 		}
-		return fmt.Errorf("%s was in the circle, and nobody took it out", name)
+		return fmt.Errorf("%s left the rotation without a reason", name)
 	}
 	return nil
 }
 
-// apart: what happens in one channel changes nothing in another one.
+// apart checks that input for one channel changes no other channel.
 func apart(id ChannelID, in Input, changes []Change) error {
 	if everywhere(in) {
 		return nil
@@ -308,13 +308,13 @@ func apart(id ChannelID, in Input, changes []Change) error {
 	}
 	for _, ch := range changes {
 		if ch.Channel != where {
-			return fmt.Errorf("what happens in #%s changes #%s", where, ch.Channel)
+			return fmt.Errorf("input for #%s changes #%s", where, ch.Channel)
 		}
 	}
 	return nil
 }
 
-// everywhere says whether an input is about all channels.
+// everywhere reports whether an input concerns all channels.
 func everywhere(in Input) bool {
 	switch in.(type) {
 	case AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted, Released:
@@ -323,7 +323,7 @@ func everywhere(in Input) bool {
 	return false
 }
 
-// lined: queued participants stay before new ones, and behind those that were queued earlier.
+// lined checks that queued participants keep their order and stay before new ones.
 func lined(was []AgentID, c *Channel) error {
 	at := 0
 	is := c.Queue()
@@ -332,7 +332,7 @@ func lined(was []AgentID, c *Channel) error {
 		switch {
 		case i < 0:
 		case i != at:
-			return fmt.Errorf("the queue was %v, and is %v", was, is)
+			return fmt.Errorf("the queue changed from %v to %v", was, is)
 		default:
 			at++
 		}
@@ -340,9 +340,9 @@ func lined(was []AgentID, c *Channel) error {
 	return nil
 }
 
-// inOrder: no participant is overtaken. The turn skips only participants that have nothing to
-// answer. Since places are kept (lined), a queued participant with something to answer gets the turn
-// after at most as many turns as there are participants before it.
+// inOrder checks that the turn skips only participants without a message to answer. Because the
+// queue keeps its order (lined), a queued participant with a message to answer gets the turn after
+// at most as many turns as there are participants before it.
 func inOrder(was *Channels, changes []Change) error {
 	if !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Trigger == Granted }) {
 		return nil
@@ -356,7 +356,7 @@ func inOrder(was *Channels, changes []Change) error {
 					break
 				}
 				if n := asked(cs, c, name); n != 0 {
-					return fmt.Errorf("%s is given the turn in #%s, %s was before it and has message %d to answer", ch.Agent, ch.Channel, name, n)
+					return fmt.Errorf("%s gets the turn in #%s, but %s is before it and has message %d to answer", ch.Agent, ch.Channel, name, n)
 				}
 			}
 		}
@@ -365,28 +365,28 @@ func inOrder(was *Channels, changes []Change) error {
 	return nil
 }
 
-// fair: who has something to answer gets the turn after those before him at the latest. What
-// people grant does not count.
+// fair checks that an agent with a message to answer gets the turn after the agents before it.
+// Turns that people grant do not count.
 func (w *world) fair(changes []Change) {
 	for _, ch := range changes {
 		if ch.Trigger != Granted || ch.Body.Head.Lease.ByHand {
 			continue
 		}
-		for _, name := range w.floor.ByID[ch.Channel].Queue() {
+		for _, name := range w.state.ByID[ch.Channel].Queue() {
 			key := string(ch.Channel) + "/" + string(name)
 			if before, waits := w.before[key]; waits && name != ch.Agent {
-				if w.before[key] = before - 1; before == 0 && asked(w.floor, w.floor.ByID[ch.Channel], name) != 0 {
-					w.t.Fatalf("%s in #%s is next, and %s has the turn", name, ch.Channel, ch.Agent)
+				if w.before[key] = before - 1; before == 0 && asked(w.state, w.state.ByID[ch.Channel], name) != 0 {
+					w.t.Fatalf("%s is next in #%s, but %s has the turn", name, ch.Channel, ch.Agent)
 				}
 			}
 		}
 	}
-	for id, c := range w.floor.ByID {
+	for id, c := range w.state.ByID {
 		queue := c.Queue()
 		for _, name := range w.agents {
 			key := string(id) + "/" + string(name)
 			at := slices.Index(queue, name)
-			if at < 0 || asked(w.floor, c, name) == 0 {
+			if at < 0 || asked(w.state, c, name) == 0 {
 				delete(w.before, key)
 			} else if _, waits := w.before[key]; !waits {
 				w.before[key] = at

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// agent decides what is about an agent as such, in all its channels.
+// agent decides inputs that concern an agent in all its channels.
 func (d *draft) agent(in Input) error {
 	switch in := in.(type) {
 	case AgentConfigured:
@@ -27,7 +27,7 @@ func (d *draft) agent(in Input) error {
 		return d.connect(in.Agent)
 	case AgentGone:
 		if in.How != Disconnected && in.How != Crashed {
-			panic("turn: an agent is gone by " + string(in.How))
+			panic("channel: unknown cause of a disconnection: " + string(in.How))
 		}
 		return d.disconnect(in.Agent, in.How, in.Why)
 	case AgentBeatsMissed:
@@ -44,7 +44,7 @@ func (d *draft) agent(in Input) error {
 	case LimitLifted:
 		return d.limit(in.Agent, "")
 	default:
-		panic(fmt.Sprintf("turn: no such input: %T", in))
+		panic(fmt.Sprintf("channel: unknown input: %T", in))
 	}
 }
 
@@ -255,7 +255,7 @@ func (c *channelDraft) assign(name AgentID) error {
 	case c.isParticipant(name) && state == Offline && c.look(name).JoinOnConnect:
 		return nil
 	case c.isParticipant(name) && c.head.Rests == name:
-		return nil // its next message queues it
+		return nil // its next message puts it into the queue
 	case !c.isParticipant(name) && len(c.base.Participants) >= agentsPerChannelMax:
 		return c.refuse(name, Assigned, "T2", fmt.Sprintf("%d agents are in this channel, which is the limit", agentsPerChannelMax))
 	}
@@ -266,8 +266,8 @@ func (c *channelDraft) assign(name AgentID) error {
 	return c.take(name, Assigned, "")
 }
 
-// second queues the only agent, which rests, before another one is assigned: otherwise it would be
-// forgotten when the other one rests.
+// second queues a resting single agent before another one is assigned. Otherwise it would be lost
+// when the other one rests.
 func (c *channelDraft) second(name AgentID) {
 	if rests := c.head.Rests; rests != "" && rests != name {
 		c.must(rests, SecondCame)

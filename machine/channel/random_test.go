@@ -13,29 +13,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is what the random orders know beside the floor: what was said, and who was given what.
-// It derives nothing from the table.
+// world records what happens besides the machine: what was said and what each agent received. It
+// uses no table.
 type world struct {
 	t        testing.TB
-	floor    *Channels
-	replayed *Channels // what the journal tells
+	state    *Channels
+	replayed *Channels // the state decoded from the journal
 	now      Now
 	agents   []AgentID
 	channels []ChannelID
 
-	life   map[AgentID]int               // how often it went away
-	given  map[string]int                // channel/agent/life/message → how often
-	author map[ChannelID]map[uint64]bool // messages that people said
+	life   map[AgentID]int               // number of times that it went offline
+	given  map[string]int                // channel/agent/life/message → how often it was received
+	author map[ChannelID]map[uint64]bool // messages of people
 	done   map[ChannelID]map[uint64]MessageState
-	spoke  map[string]uint64 // channel/agent → what it last said in a turn
-	before map[string]int    // channel/agent with something to answer → turns of others until its own, at most
-	late   []Deadline        // deadlines that were overtaken
+	spoke  map[string]uint64 // channel/agent → its last message in a turn
+	before map[string]int    // channel/agent with a message to answer → at most this many turns of other agents before its own
+	late   []Deadline        // deadlines that no longer apply
 	inputs int
 }
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{
-		t: t, floor: &Channels{}, replayed: &Channels{}, now: Now{At: machinetest.Noon}, life: map[AgentID]int{}, given: map[string]int{},
+		t: t, state: &Channels{}, replayed: &Channels{}, now: Now{At: machinetest.Noon}, life: map[AgentID]int{}, given: map[string]int{},
 		author: map[ChannelID]map[uint64]bool{}, done: map[ChannelID]map[uint64]MessageState{}, before: map[string]int{},
 		spoke: map[string]uint64{},
 	}
@@ -66,8 +66,8 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	return w
 }
 
-// A thousand teams, two hundred things that happen to each, and after every one of them what
-// must hold. To see one again: -run 'RandomOrders/seed=7$'
+// TestRandomOrders applies random inputs to a thousand teams and checks the invariants after each
+// one. To repeat a run: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](60, 400, 4000)
 	if testsize.Race {
@@ -85,7 +85,7 @@ func TestRandomOrders(t *testing.T) {
 	}
 }
 
-// FuzzOrders finds orders that no seed has.
+// FuzzOrders applies inputs that the fuzzer chooses.
 func FuzzOrders(f *testing.F) {
 	f.Add([]byte{0, 4, 0, 0, 5, 1, 12, 0, 13, 0, 14, 0})
 	f.Add([]byte{1, 4, 3, 0, 1, 0, 3, 7, 12, 9, 14, 2, 15, 3, 16, 4})
@@ -105,12 +105,12 @@ func FuzzOrders(f *testing.F) {
 
 func from[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
 
-// happen lets one thing happen; the low byte says what, the rest says how.
+// happen applies one random input. The low byte chooses its kind, the rest its details.
 func (w *world) happen(n uint64) {
 	w.now.At = w.now.At.Add(time.Duration(n>>8%3000) * time.Millisecond)
 	how := n >> 8
 	id, name := from(w.channels, how), from(w.agents, how>>4)
-	c := w.floor.ByID[id]
+	c := w.state.ByID[id]
 	token := Token{Channel: id, Agent: c.Head.Holder, Turn: c.Head.Turn}
 	if how>>20%5 == 0 {
 		token = Token{Channel: id, Agent: name, Turn: c.Head.Turn - how>>24%3}
@@ -120,7 +120,7 @@ func (w *world) happen(n uint64) {
 	case 0, 1, 2, 3:
 		w.decide(HumanSpoke{Channel: id, By: "ada", Mode: from(modes, how>>8), Bytes: 5})
 	case 4, 5, 6, 7, 8, 9, 10, 11:
-		w.errand(id, how>>8)
+		w.doAction(id, how>>8)
 	case 12, 13, 14, 15:
 		w.decide(Said{Token: token, Bytes: int(how >> 8 % 2), Complete: true, Ended: true})
 	case 16, 17:
@@ -163,9 +163,10 @@ func (w *world) say(c *Channel, token Token, how uint64) {
 	w.decide(in)
 }
 
-// Does the first action of a channel, or any other, or reports one that was never required.
-func (w *world) errand(id ChannelID, how uint64) {
-	actions := w.floor.Actions(id, w.now)
+// action does the first action of a channel, or any other one, or acknowledges an action that was
+// never pending.
+func (w *world) doAction(id ChannelID, how uint64) {
+	actions := w.state.Actions(id, w.now)
 	if len(actions) == 0 || how%16 == 0 {
 		w.decide(Told{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]ActionKind{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
 		return
@@ -177,8 +178,8 @@ func (w *world) errand(id ChannelID, how uint64) {
 	}
 }
 
-// loses is an agent whose program no longer knows the conversation in which an action was told: it is told
-// again.
+// loses makes an agent lose the conversation in which it received an action. The action must become
+// pending again.
 func (w *world) loses(t Action) {
 	if len(w.decide(Untold{Token: t.Token, Do: t.Do, N: t.N})) == 0 {
 		return
@@ -187,22 +188,22 @@ func (w *world) loses(t Action) {
 	if t.Token.Turn != 0 {
 		w.again(t.Token.Channel, t.Token.Agent)
 	}
-	if !slices.ContainsFunc(w.floor.Actions(t.Token.Channel, w.now), func(a Action) bool { return a.Token == t.Token }) && !w.now.Held {
-		w.t.Fatalf("%s was told in a conversation that is lost, and is not asked for again", t.Key)
+	if !slices.ContainsFunc(w.state.Actions(t.Token.Channel, w.now), func(a Action) bool { return a.Token == t.Token }) && !w.now.Held {
+		w.t.Fatalf("%s was delivered in a lost conversation, but is not pending again", t.Key)
 	}
 }
 
-// again forgets that an agent was given the messages that it does not have any more.
+// again forgets which messages an agent received, after it lost them.
 func (w *world) again(channel ChannelID, agent AgentID) {
-	p := w.floor.ByID[channel].Participants[agent]
-	for n := p.Heard + 1; n <= w.floor.ByID[channel].Head.Seq; n++ {
+	p := w.state.ByID[channel].Participants[agent]
+	for n := p.Heard + 1; n <= w.state.ByID[channel].Head.Seq; n++ {
 		if !slices.Contains(p.Ahead, n) {
 			delete(w.given, fmt.Sprintf("%s/%s/%d/%d", channel, agent, w.life[agent], n))
 		}
 	}
 }
 
-// do gives an agent the text of an action, and acknowledges it: here a message could be delivered
+// do delivers the text of an action and acknowledges it. It checks that no message is delivered
 // twice.
 func (w *world) do(t Action) {
 	var what []uint64
@@ -227,15 +228,15 @@ func (w *world) do(t Action) {
 		}
 		key := fmt.Sprintf("%s/%s/%d/%d", t.Token.Channel, t.Token.Agent, w.life[t.Token.Agent], n)
 		if w.given[key]++; w.given[key] > 1 {
-			w.t.Fatalf("%s is given message %d twice", t.Token.Agent, n)
+			w.t.Fatalf("%s receives message %d twice", t.Token.Agent, n)
 		}
 	}
 	if changes := w.decide(Told{Token: t.Token, Do: t.Do, N: t.N}); len(changes) == 0 {
-		w.t.Fatalf("the errand %s was done, and it is still asked for", t.Key)
+		w.t.Fatalf("the action %s was done but is still pending", t.Key)
 	}
-	for _, again := range w.floor.Actions(t.Token.Channel, w.now) {
+	for _, again := range w.state.Actions(t.Token.Channel, w.now) {
 		if again.Key == t.Key {
-			w.t.Fatalf("%s was done, and is asked for again", t.Key)
+			w.t.Fatalf("%s was done but is pending again", t.Key)
 		}
 	}
 }
@@ -247,14 +248,14 @@ func (w *world) timer(id ChannelID, how uint64) {
 		w.decide(TimerFired{About: d})
 		return
 	}
-	d := w.floor.Deadline(id)
+	d := w.state.Deadline(id)
 	if d.At.IsZero() {
 		return
 	}
 	w.late = append(w.late, d)
 	w.now.At = later(w.now.At, d.At)
 	if changes := w.decide(TimerFired{About: d}); len(changes) == 0 {
-		w.t.Fatalf("%+v has passed, and nothing came of it", d)
+		w.t.Fatalf("%+v has passed without an effect", d)
 	}
 }
 
@@ -265,11 +266,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// restart is a crash of Fairlead: all that is left is a snapshot.
+// restart simulates a crash of Fairlead: only a snapshot is left.
 func (w *world) restart() {
-	back := snapshot(w.t, w.floor)
-	same(w.t, "the snapshot", w.floor, back)
-	w.floor = back
+	back := snapshot(w.t, w.state)
+	same(w.t, "the snapshot", w.state, back)
+	w.state = back
 }
 
 func same(t testing.TB, what string, a, b *Channels) {
@@ -279,18 +280,18 @@ func same(t testing.TB, what string, a, b *Channels) {
 			slices.EqualFunc(a.Open, b.Open, func(a, b Message) bool { return a == b }) &&
 			slices.Equal(a.Queue(), b.Queue()) && cmp.Equal(a.busy, b.busy)
 	})); diff != "" {
-		t.Fatalf("%s tells another story:\n%s", what, diff)
+		t.Fatalf("%s differs:\n%s", what, diff)
 	}
 }
 
 func (w *world) decide(in Input) []Change {
 	seen := ""
-	if w.inputs++; w.inputs%8 == 0 { // it takes more time than all the rest
-		seen = snapshotText(w.t, w.floor)
+	if w.inputs++; w.inputs%8 == 0 { // not after each input, because it takes most of the time
+		seen = snapshotText(w.t, w.state)
 	}
-	changes, err := decide(w.t, w.floor, in, w.now)
-	if seen != "" && seen != snapshotText(w.t, w.floor) {
-		w.t.Fatalf("Decide of %T changed the floor", in)
+	changes, err := decide(w.t, w.state, in, w.now)
+	if seen != "" && seen != snapshotText(w.t, w.state) {
+		w.t.Fatalf("Decide of %T changed the state", in)
 	}
 	if err != nil {
 		return nil
@@ -301,10 +302,10 @@ func (w *world) decide(in Input) []Change {
 			fmt.Printf("      %s %s %s->%s %s %s %+v\n", ch.Channel, ch.Agent, ch.From, ch.To, ch.Row, ch.Trigger, ch.Body.Messages)
 		}
 	}
-	was := before(w.floor)
+	was := before(w.state)
 	for _, ch := range changes {
 		w.replayed.Apply(journaled(w.t, ch))
-		w.floor.Apply(ch)
+		w.state.Apply(ch)
 		w.note(&ch)
 	}
 	if gone, ok := in.(AgentGone); ok {
@@ -320,7 +321,7 @@ func (w *world) decide(in Input) []Change {
 		if ch.Trigger == Assigned || ch.Trigger == Removed {
 			w.life[ch.Agent]++
 		}
-		if ch.Trigger == TimedOut { // and so does one that is to try them again
+		if ch.Trigger == TimedOut { // an agent whose turn timed out receives them again, too
 			w.again(ch.Channel, ch.Agent)
 		}
 	}
@@ -328,7 +329,7 @@ func (w *world) decide(in Input) []Change {
 	return changes
 }
 
-// note records the outcome of people's messages.
+// note records what happened to people's messages.
 func (w *world) note(ch *Change) {
 	if p := ch.Body.Post; p != nil && p.Kind == OfHuman {
 		w.author[ch.Channel][p.N] = true
@@ -338,20 +339,20 @@ func (w *world) note(ch *Change) {
 	for _, m := range ch.Body.Messages {
 		switch was := w.done[ch.Channel][m.N]; {
 		case was == Answered && m.State != Answered, was == Lapsed:
-			w.t.Fatalf("message %d was %s, and now it is %s", m.N, was, m.State)
+			w.t.Fatalf("message %d was %s and is now %s", m.N, was, m.State)
 		case was == "" && m.State != Kept:
 			w.t.Fatalf("message %d begins as %s", m.N, m.State)
 		case m.State == Answered && was != Delivered && was != Answered:
-			w.t.Fatalf("message %d is answered, and nobody had it", m.N)
+			w.t.Fatalf("message %d is answered, but no agent received it", m.N)
 		}
 		w.done[ch.Channel][m.N] = m.State
 	}
 }
 
-// settle ends every story well: all are there, all do what they are asked, a person speaks once
-// more; and nothing that anybody ever said to them is left unanswered.
+// settle ends a run: all agents are online and do what they are asked, and a person speaks once
+// more. No message may stay unanswered.
 func (w *world) settle() {
-	same(w.t, "the journal", w.floor, w.replayed)
+	same(w.t, "the journal", w.state, w.replayed)
 	w.now.Held = false
 	w.decide(Released{})
 	for _, name := range w.agents {
@@ -371,9 +372,9 @@ func (w *world) settle() {
 				break
 			}
 		}
-		c := w.floor.ByID[id]
+		c := w.state.ByID[id]
 		if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
-			w.t.Fatalf("#%s does not come to rest: %+v", id, c.Head)
+			w.t.Fatalf("#%s does not become idle: %+v", id, c.Head)
 		}
 		for n := range w.author[id] {
 			if state := w.done[id][n]; state != Answered && state != Lapsed {
@@ -383,11 +384,11 @@ func (w *world) settle() {
 	}
 }
 
-// well does the next thing that is to be done in a channel; false: nothing is.
+// well does the next pending action of a channel; it returns false if there is none.
 func (w *world) well(id ChannelID, talk bool) bool {
-	c := w.floor.ByID[id]
+	c := w.state.ByID[id]
 	h := &c.Head
-	actions := w.floor.Actions(id, w.now)
+	actions := w.state.Actions(id, w.now)
 	switch {
 	case len(actions) > 0:
 		w.do(actions[0])
@@ -401,8 +402,8 @@ func (w *world) well(id ChannelID, talk bool) bool {
 			in.Bytes = int(h.Turn % 2)
 		}
 		w.decide(in)
-	case !w.floor.Deadline(id).At.IsZero():
-		d := w.floor.Deadline(id)
+	case !w.state.Deadline(id).At.IsZero():
+		d := w.state.Deadline(id)
 		w.now.At = later(w.now.At, d.At)
 		w.decide(TimerFired{About: d})
 	default:

@@ -91,14 +91,14 @@ func (c *channelDraft) pick() (AgentID, Reason) {
 // may have kept its place, so it is merged by place.
 func (c *channelDraft) queued(yield func(*Participant) bool) {
 	var came []*Participant
-	for _, p := range c.seats {
+	for _, p := range c.participants {
 		if p.State == Queued {
 			came = append(came, p)
 		}
 	}
 	slices.SortFunc(came, byPlace)
 	for _, p := range c.base.queue {
-		if c.seats.of(p.Agent) != nil || c.gone[p.Agent] {
+		if c.participants.of(p.Agent) != nil || c.gone[p.Agent] {
 			continue
 		}
 		for len(came) > 0 && byPlace(came[0], p) < 0 {
@@ -298,7 +298,7 @@ func (c *channelDraft) grant(in GrantAsked) error {
 		c.welcome(in.Agent)
 		c.must(in.Agent, Assigned)
 	}
-	h.Passes, c.hand = 0, true
+	h.Passes, c.byHand = 0, true
 	return c.take(in.Agent, Granted, "")
 }
 

@@ -12,19 +12,19 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, input lines, a line of dashes, and the expected result.
-// An empty line ends a block; the channel lives on into the next one, until `channel` makes a
-// new one. A line may begin with the time of day; else it happens a second after the one before.
+// A script contains comments, input lines, a line of dashes, and the expected result. An empty line
+// ends a block. The next block continues with the same channel, until `channel` creates a new one.
+// A line may begin with a time of day; otherwise it happens a second after the line before.
 //
-//	channel NAME [mode=M] [rounds=N] [lead=A] [silence=D] [quiet]   a new floor with this channel
-//	also NAME […]                                                    one more channel
-//	agents A B …            known, and connected        agent A [timeout=D] [deaf]   known
+//	channel NAME [mode=M] [rounds=N] [lead=A] [silence=D] [quiet]    creates new channels with this one
+//	also NAME […]                                                    adds a channel
+//	agents A B …            known and connected         agent A [timeout=D] [deaf]   known
 //	A connects | stops | crashes ["why"] | misses beats | is disabled | is enabled | hits "limit" | is under its limit
 //	A joins [NAME]          A leaves [NAME]             assigned, removed
 //	person says [MODE] [BYTES] [in NAME]                person grants A [now]       person skips
 //	person sends it on | back                           hold | release
-//	A is told               every action of it, done and acknowledged, in order
-//	A loses its conversation  in which the last of these was told
+//	A is told               each pending action of A is done and acknowledged, in order
+//	A loses its conversation  the one in which the last of these actions was delivered
 //	A says [done] [ended] [turn=N] [re=N] [nothing]     done is TURN_COMPLETE
 //	A passes | waits "why" | is ready   [turn=N]
 //	time                    the next deadline passes
@@ -34,14 +34,14 @@ func TestScripts(t *testing.T) {
 }
 
 type stage struct {
-	t     *testing.T
-	floor *Channels
-	now   Now
-	here  ChannelID
-	last  Deadline
-	told  Told // the last action that was told
-	shown map[ChannelID]string
-	out   strings.Builder
+	t        *testing.T
+	channels *Channels
+	now      Now
+	here     ChannelID
+	last     Deadline
+	told     Told // the last action that was delivered
+	shown    map[ChannelID]string
+	out      strings.Builder
 }
 
 // play runs a script and returns it with its actual results.
@@ -54,7 +54,7 @@ func (s *stage) line(line string) {
 	s.now.At, words = machinetest.Next(s.now.At, words)
 	switch words[0] {
 	case "channel":
-		s.floor, s.now, s.shown = &Channels{}, Now{At: machinetest.Noon}, map[ChannelID]string{}
+		s.channels, s.now, s.shown = &Channels{}, Now{At: machinetest.Noon}, map[ChannelID]string{}
 		s.here = ChannelID(words[1])
 		s.configure(words[1:])
 	case "also":
@@ -74,7 +74,7 @@ func (s *stage) line(line string) {
 		s.now.Held = false
 		s.decide(Released{})
 	case "time":
-		s.last = s.floor.Deadline(s.here)
+		s.last = s.channels.Deadline(s.here)
 		if s.last.At.IsZero() {
 			s.t.Fatal("no deadline stands")
 		}
@@ -130,7 +130,7 @@ func (s *stage) configure(words []string) {
 }
 
 func (s *stage) channelOf(words []string) ChannelID {
-	if last := len(words) - 1; last >= 0 && s.floor.ByID[ChannelID(words[last])] != nil {
+	if last := len(words) - 1; last >= 0 && s.channels.ByID[ChannelID(words[last])] != nil {
 		return ChannelID(words[last])
 	}
 	return s.here
@@ -162,7 +162,7 @@ func (s *stage) person(words []string) {
 
 func (s *stage) agent(name AgentID, words []string) {
 	id := s.channelOf(words)
-	token := Token{Channel: id, Agent: name, Turn: number(words, "turn=", s.floor.ByID[id].Head.Turn)}
+	token := Token{Channel: id, Agent: name, Turn: number(words, "turn=", s.channels.ByID[id].Head.Turn)}
 	switch strings.Join(words[:min(len(words), 2)], " ") {
 	case "connects":
 		s.decide(AgentConnected{name})
@@ -217,10 +217,10 @@ func (s *stage) agentActs(name AgentID, id ChannelID, token Token, words []strin
 	}
 }
 
-// tell does an agent's actions until none is left.
+// tell does an agent's actions until none is pending.
 func (s *stage) tell(name AgentID) {
 	for range 100 {
-		actions := s.floor.Actions(s.here, s.now)
+		actions := s.channels.Actions(s.here, s.now)
 		i := slices.IndexFunc(actions, func(t Action) bool { return t.Token.Agent == name })
 		if i < 0 {
 			return
@@ -236,21 +236,21 @@ func (s *stage) tell(name AgentID) {
 		s.told = Told{Token: actions[i].Token, Do: actions[i].Do, N: actions[i].N}
 		s.decide(s.told)
 	}
-	s.t.Fatal("a hundred errands, and no end")
+	s.t.Fatal("a hundred actions without an end")
 }
 
 func (s *stage) quietly(in Input) {
-	changes, err := decide(s.t, s.floor, in, s.now)
+	changes, err := decide(s.t, s.channels, in, s.now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, ch := range changes {
-		s.floor.Apply(journaled(s.t, ch))
+		s.channels.Apply(journaled(s.t, ch))
 	}
 }
 
 func (s *stage) decide(in Input) {
-	changes, err := decide(s.t, s.floor, in, s.now)
+	changes, err := decide(s.t, s.channels, in, s.now)
 	switch {
 	case err != nil:
 		fmt.Fprintf(&s.out, "refused: %v\n", err)
@@ -258,7 +258,7 @@ func (s *stage) decide(in Input) {
 		s.out.WriteString("nothing\n")
 	}
 	for _, ch := range changes {
-		s.floor.Apply(journaled(s.t, ch))
+		s.channels.Apply(journaled(s.t, ch))
 		s.tellChange(&ch)
 	}
 }
@@ -286,14 +286,14 @@ func (s *stage) tellChange(ch *Change) {
 	}
 }
 
-// show prints how the channels stand, where that changed.
+// show prints the state of each channel that changed.
 func (s *stage) show() {
-	for _, id := range sorted(s.floor.ByID) {
-		c := s.floor.ByID[id]
+	for _, id := range sorted(s.channels.ByID) {
+		c := s.channels.ByID[id]
 		h := &c.Head
 		text := fmt.Sprintf("#%s:", id)
 		if h.Holder != "" {
-			text += fmt.Sprintf(" %s %s turn=%d", h.Holder, s.floor.StateOf(h.Holder, id), h.Turn)
+			text += fmt.Sprintf(" %s %s turn=%d", h.Holder, s.channels.StateOf(h.Holder, id), h.Turn)
 		} else if h.Parked != "" {
 			text += " parked (" + string(h.Parked) + ")"
 		}
@@ -306,7 +306,7 @@ func (s *stage) show() {
 		for _, name := range c.Queue() {
 			text += " | " + string(name)
 		}
-		if d := s.floor.Deadline(id); !d.At.IsZero() {
+		if d := s.channels.Deadline(id); !d.At.IsZero() {
 			text += fmt.Sprintf("; %s until %s", d.What, d.At.Format("15:04:05"))
 		}
 		if text != s.shown[id] {

@@ -19,14 +19,13 @@ import (
 
 type rules = machine.Table[State, Event, Act]
 
-// The second check of the table is by another program: spin walks a model of one channel. The
-// table is exported to it; what an act does, what may happen and what is promised are written
-// by hand (testdata/promela/channel.pml).
+// TestPromela checks the table with the model checker spin. The table is exported to Promela. The
+// acts, the possible events and the promises are written by hand in testdata/promela/channel.pml.
 func TestPromela(t *testing.T) {
 	golden.Check(t, "testdata/promela/table.pml", promela(Table()))
 }
 
-// promela writes a table as spin reads it: what a rule makes of a state, and which acts it does.
+// promela renders a table in Promela: the next state and the acts of each rule.
 func promela(table rules) string {
 	var b strings.Builder
 	b.WriteString("/* The table of turns, written from turn.Table: UPDATE=1 go test ./machine/channel */\n\n")
@@ -67,7 +66,7 @@ func promela(table rules) string {
 	return b.String()
 }
 
-// actsInOrder are all acts, so that whichever two of them stand in a rule stand in this order.
+// actsInOrder returns all acts in the order that every rule keeps.
 func actsInOrder() []Act {
 	before := map[Act]map[Act]bool{}
 	for _, of := range Table() {
@@ -92,7 +91,7 @@ func actsInOrder() []Act {
 			}
 		}
 		if free == "" {
-			panic(fmt.Sprintf("turn: the rules do these in more than one order: %v", before))
+			panic(fmt.Sprintf("channel: the rules do these in more than one order: %v", before))
 		}
 		order = append(order, free)
 		delete(before, free)
@@ -103,13 +102,13 @@ func actsInOrder() []Act {
 	return order
 }
 
-// spun is a model as spin has compiled it.
+// spun is a model that spin has compiled.
 type spun struct {
 	t   *testing.T
 	dir string
 }
 
-// spin makes a program of the model with a table, or skips the test in words.
+// spin compiles the model with a table, or skips the test with a reason.
 func spin(t *testing.T, table rules, optimized string, defines ...string) *spun {
 	t.Helper()
 	for _, program := range []string{"spin", "cc"} {
@@ -117,7 +116,7 @@ func spin(t *testing.T, table rules, optimized string, defines ...string) *spun 
 			if os.Getenv("CI") != "" {
 				t.Fatalf("%s is missing: install the Debian packages spin and gcc", program)
 			}
-			t.Skipf("%s is not here: install the Debian packages spin and gcc, and this asks spin", program)
+			t.Skipf("%s is missing: install the Debian packages spin and gcc to run this test", program)
 		}
 	}
 	s := &spun{t: t, dir: t.TempDir()}
@@ -148,14 +147,14 @@ func (s *spun) run(name string, args ...string) string {
 
 var figures = regexp.MustCompile(`(?s)depth reached (\d+), errors: (\d+).*?(\d+) states, stored`)
 
-// holds says whether a promise holds in every order of things.
+// holds reports whether a promise holds in every order of events.
 func (s *spun) holds(promise string) bool {
 	s.t.Helper()
 	began := time.Now()
 	out := s.run("./pan", "-a", "-N", promise, "-m1000000", "-w22")
 	found := figures.FindStringSubmatch(out)
 	if found == nil || strings.Contains(out, "max search depth too small") || strings.Contains(out, "out of memory") {
-		s.t.Fatalf("spin did not come to an end with %s:\n%s", promise, out)
+		s.t.Fatalf("spin did not finish with %s:\n%s", promise, out)
 	}
 	s.t.Logf("%s: %s states, %.1f s, errors: %s", promise, found[3], time.Since(began).Seconds(), found[2])
 	return found[2] == "0"
@@ -164,22 +163,23 @@ func (s *spun) holds(promise string) bool {
 func (s *spun) must(promise string) {
 	s.t.Helper()
 	if !s.holds(promise) {
-		s.t.Errorf("%s does not hold; how it came to that:\n%s", promise, tail(s.run("./pan", "-r", "-N", promise), 4000))
+		s.t.Errorf("%s does not hold; the counterexample:\n%s", promise, tail(s.run("./pan", "-r", "-N", promise), 4000))
 	}
 }
 
 func tail(text string, size int) string { return text[max(0, len(text)-size):] }
 
-// whole says whether spin is asked, which takes half a minute on two cores.
+// whole reports whether to run spin, which takes half a minute on two cores.
 func whole() bool { return os.Getenv("FAIRLEAD_SPIN") != "" }
 
-// The promises hold in the model of the table: with two agents and with three, with a lead and with rounds.
+// TestSpin checks the promises in the model: with two and three agents, with a lead, and with a
+// limit of rounds.
 func TestSpin(t *testing.T) {
 	if testsize.Race {
-		t.Skip("spin knows no race detector: ask it without (.ci/run spin)")
+		t.Skip("the race detector has no effect on spin; run without it (.ci/run spin)")
 	}
 	if !whole() {
-		t.Skip("FAIRLEAD_SPIN=1 asks spin (.ci/run spin)")
+		t.Skip("set FAIRLEAD_SPIN=1 to run spin (.ci/run spin)")
 	}
 	for _, c := range []struct {
 		agents   int
@@ -202,35 +202,35 @@ func TestSpin(t *testing.T) {
 	}
 }
 
-// A check that cannot fail proves nothing: rows are broken, one at a time, and spin finds it.
+// TestSpinFindsBrokenRows breaks rows one at a time and checks that spin finds each fault.
 func TestSpinFindsBrokenRows(t *testing.T) {
 	if testsize.Race {
-		t.Skip("spin knows no race detector: ask it without (.ci/run spin)")
+		t.Skip("the race detector has no effect on spin; run without it (.ci/run spin)")
 	}
 	if !whole() {
-		t.Skip("FAIRLEAD_SPIN=1 breaks rows and asks spin")
+		t.Skip("set FAIRLEAD_SPIN=1 to run spin with broken rows")
 	}
 	for _, m := range []struct {
 		what    string
 		state   State
 		event   Event
-		to      State // instead of the row's
+		to      State // replaces the row's next state
 		without Act
 		defines string
 		breaks  string
 	}{
 		{what: "a slow agent keeps the turn", state: Active, event: TimedOut, without: EndTurn, breaks: "one_holder"},
 		{what: "a slow agent loses its place", state: Active, event: TimedOut, without: JoinQueue, breaks: "turn_comes"},
-		{what: "who is displaced goes on", state: Active, event: Displaced, to: Active, without: EndTurn, breaks: "one_holder"},
-		{what: "who is done speaks on", state: Active, event: Completed, to: Active, breaks: "one_holder"},
+		{what: "a displaced agent keeps the turn", state: Active, event: Displaced, to: Active, without: EndTurn, breaks: "one_holder"},
+		{what: "an agent speaks after its turn", state: Active, event: Completed, to: Active, breaks: "one_holder"},
 		{what: "a dead agent keeps the turn", state: Active, event: Crashed, without: LoseTurn, breaks: "one_holder"},
 		{what: "a dead agent stays in the queue", state: Queued, event: Crashed, without: LeaveQueue, breaks: "goes_on"},
-		{what: "a turn has no time", state: Queued, event: Granted, without: StartTurnTimer, breaks: "turn_comes"},
-		{what: "a wait has no time", state: Active, event: WaitAsked, without: StartWaitTimer, breaks: "wait_ends"},
-		{what: "the time of a wait is over, and it waits on", state: Waiting, event: WaitTimedOut, to: Waiting, without: EndTurn, breaks: "wait_ends"},
-		{what: "the person has an answer, and the turn stands", state: Waiting, event: AsideAnswered, to: Waiting, defines: "-DLEAD=1", breaks: "wait_ends"},
-		{what: "who rests does not hear the next message", state: Idle, event: Roused, to: Idle, without: JoinQueue, breaks: "goes_on"},
-		{what: "a number that is over counts", defines: "-DNO_FENCE", breaks: "fenced"},
+		{what: "a turn has no time limit", state: Queued, event: Granted, without: StartTurnTimer, breaks: "turn_comes"},
+		{what: "a wait has no time limit", state: Active, event: WaitAsked, without: StartWaitTimer, breaks: "wait_ends"},
+		{what: "a wait continues after its time limit", state: Waiting, event: WaitTimedOut, to: Waiting, without: EndTurn, breaks: "wait_ends"},
+		{what: "the turn stays paused after the answer to the person", state: Waiting, event: AsideAnswered, to: Waiting, defines: "-DLEAD=1", breaks: "wait_ends"},
+		{what: "a resting agent does not notice the next message", state: Idle, event: Roused, to: Idle, without: JoinQueue, breaks: "goes_on"},
+		{what: "the number of an ended turn is accepted", defines: "-DNO_FENCE", breaks: "fenced"},
 	} {
 		t.Run(m.what, func(t *testing.T) {
 			t.Parallel()
@@ -241,7 +241,7 @@ func TestSpinFindsBrokenRows(t *testing.T) {
 			if m.event != "" {
 				rule := table[m.state][m.event]
 				if rule.ID == "" {
-					t.Fatalf("%s takes no %s", m.state, m.event)
+					t.Fatalf("%s does not accept %s", m.state, m.event)
 				}
 				rule.Do = slices.DeleteFunc(slices.Clone(rule.Do), func(act Act) bool { return act == m.without })
 				if m.to != "" {
@@ -254,7 +254,7 @@ func TestSpinFindsBrokenRows(t *testing.T) {
 				defines = append(defines, m.defines)
 			}
 			if spin(t, table, "-O0", defines...).holds(m.breaks) {
-				t.Errorf("%s, and spin finds nothing wrong with %s", m.what, m.breaks)
+				t.Errorf("%s, but spin finds no violation of %s", m.what, m.breaks)
 			}
 		})
 	}

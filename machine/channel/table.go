@@ -223,6 +223,6 @@ const (
 	rowTold       = "N6" // an action was done
 	rowUnfinished = "N7" // an answer without TURN_COMPLETE
 	rowEnding     = "N8" // the turn ends with the current answer
-	rowUntold     = "N9" // the conversation in which an action was told is lost: the action is told again
+	rowUntold     = "N9" // the conversation in which an action was delivered is lost: the action is delivered again
 	rowLimited    = "X9"
 )

@@ -15,61 +15,62 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// can is the set of additional inputs of a walk: agents connect and disconnect, are assigned, speak,
-// finish, and time out; people speak; and agents' messages, actions and deadlines arrive too late.
+// can is the set of additional inputs of a walk. Always possible are: agents connect and
+// disconnect, are assigned, speak, complete and time out; people speak; messages, acknowledgements
+// and timers arrive too late.
 type can int
 
 const (
-	slow     can = 1 << iota // an action takes a while; else it is done at once
-	waits                    // agents wait, and people end that
-	passes                   // agents pass
-	skips                    // people skip a turn
-	removes                  // people remove agents
-	grants                   // people grant turns
-	disables                 // people disable agents and enable them
-	limits                   // agents are limited, and not any more
-	holds                    // the team is held and released
-	crashes                  // agents crash, which no row tells from going away
-	quietly                  // agents finish without a word, or end an answer without finishing
-	chats                    // agents speak before they finish
-	all      can = 1<<iota - 1
+	slow        can = 1 << iota // an action takes time; otherwise it is done at once
+	waits                       // agents wait, and people end their waits
+	passes                      // agents pass
+	skips                       // people skip a turn
+	removes                     // people remove agents
+	grants                      // people grant turns
+	disables                    // people disable agents and enable them
+	limits                      // agents reach a limit, which is lifted later
+	holds                       // the team is held and released
+	crashes                     // agents crash; no row distinguishes that from a regular disconnection
+	quietly                     // agents complete without text, or end an answer without completing the turn
+	speaksFirst                 // agents speak before they complete
+	all         can = 1<<iota - 1
 )
 
-// scene is a team to be walked, and what may happen to it.
+// scene is a team and the inputs that its walk uses.
 type scene struct {
 	agents, channels int
-	modes            []Mode // of what people say
-	open             int    // so many of their messages wait for an answer at most; then they say no more
+	modes            []Mode // modes of people's messages
+	open             int    // number of people's messages that may be open; at this number they stop
 	can              can
-	lead             bool // the first agent is the channel's
+	lead             bool // the first agent is the lead of the channel
 	deaf, detect     bool
 	rounds           int
-	size             string // the smallest size that walks it: empty, ci or long (package testsize)
+	size             string // the smallest FAIRLEAD_LONG that walks it: empty, ci or long (package testsize)
 }
 
 var every = []Mode{ByQueue, Interrupt, Inject, Parallel}
 
-// scenes lists what is walked. The long ones reach four agents in one channel and three agents in two
-// channels, as far as a machine can visit all states. What a large scene leaves out is walked in a
-// smaller one. Channels affect each other only through their agents (function apart checks that at every
-// step), so scenes with two channels leave out most of what a single channel can do.
+// scenes are the walks. The long ones cover four agents in one channel and three agents in two
+// channels, as far as a machine can visit all states. A smaller scene covers what a large scene
+// omits. Channels affect each other only through their agents (apart checks that at every step), so
+// scenes with two channels omit most inputs of a single channel.
 var scenes = []scene{
 	{agents: 1, channels: 1, modes: every, open: 1, can: all, rounds: 1},
-	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes | chats, rounds: 1, lead: true, size: "ci"},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | grants | removes | speaksFirst, rounds: 1, lead: true, size: "ci"},
 	{agents: 2, channels: 1, modes: []Mode{Interrupt}, open: 1, can: grants | removes, rounds: 1, lead: true},
-	{agents: 2, channels: 1, modes: []Mode{Parallel}, open: 1, can: slow | skips | chats, rounds: 1},
-	{agents: 2, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1},
-	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | chats, rounds: 1, size: "ci"},
-	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0, size: "ci"},
-	{agents: 2, channels: 2, modes: []Mode{ByQueue}, open: 1, can: chats, rounds: 0, size: "ci"},
+	{agents: 2, channels: 1, modes: []Mode{Parallel}, open: 1, can: slow | skips | speaksFirst, rounds: 1},
+	{agents: 2, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | speaksFirst, rounds: 1},
+	{agents: 3, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | speaksFirst, rounds: 1, size: "ci"},
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: speaksFirst, rounds: 0, size: "ci"},
+	{agents: 2, channels: 2, modes: []Mode{ByQueue}, open: 1, can: speaksFirst, rounds: 0, size: "ci"},
 
-	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
-	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
-	{agents: 4, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
-	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: slow | chats, rounds: 1, size: "long"},
-	{agents: 4, channels: 1, modes: []Mode{Parallel}, open: 1, can: passes | chats, rounds: 0, size: "long"},
-	{agents: 3, channels: 1, modes: every, open: 1, can: waits | passes | skips | removes | chats, rounds: 1, size: "long"},
-	{agents: 2, channels: 1, modes: []Mode{Interrupt, Inject}, open: 2, can: waits | grants | chats, rounds: 1, lead: true, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{ByQueue}, open: 1, can: waits | passes | skips | removes | speaksFirst, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: waits | passes | skips | removes | speaksFirst, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Interrupt}, open: 1, can: waits | passes | skips | removes | speaksFirst, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Inject}, open: 1, can: slow | speaksFirst, rounds: 1, size: "long"},
+	{agents: 4, channels: 1, modes: []Mode{Parallel}, open: 1, can: passes | speaksFirst, rounds: 0, size: "long"},
+	{agents: 3, channels: 1, modes: every, open: 1, can: waits | passes | skips | removes | speaksFirst, rounds: 1, size: "long"},
+	{agents: 2, channels: 1, modes: []Mode{Interrupt, Inject}, open: 2, can: waits | grants | speaksFirst, rounds: 1, lead: true, size: "long"},
 	{agents: 3, channels: 2, modes: []Mode{ByQueue}, open: 1, rounds: 1, size: "long"},
 }
 
@@ -96,11 +97,11 @@ func names(modes []Mode) []string {
 	return list
 }
 
-// print stands for a state that was seen: two hashes of it, by seeds of this run. That two states of
-// ten million share one is less likely than one in ten to the twenty-fourth.
+// print is two hashes of a state with seeds of this run. The probability that two of ten million
+// states have the same print is below 1e-24.
 type print [2]uint64
 
-// walk is every state that a scene can come to, one step after the other.
+// walk is a breadth-first search of all states of a scene.
 type walk struct {
 	scene
 	*form
@@ -109,13 +110,13 @@ type walk struct {
 	seeds [2]maphash.Seed
 	todo  []string
 	steps int
-	held  bool // in the state that is looked at
+	held  bool // in the current state
 }
 
-// TestEveryState proves the invariants of a channel in every state that it can reach. The invariants
-// are written by hand (invariants_test.go): at most one agent has the turn, and it has a deadline.
-// No participant is overtaken or forgotten. No channel is parked while an agent could answer. Late
-// inputs change nothing, and no channel affects another.
+// TestEveryState checks the invariants of a channel (invariants_test.go) in every state that it can
+// reach. At most one agent has the turn, and it has a deadline. No participant is overtaken or
+// forgotten. No channel is parked while an agent could answer. Late inputs change nothing, and no
+// channel affects another.
 func TestEveryState(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.String(), func(t *testing.T) {
@@ -123,7 +124,7 @@ func TestEveryState(t *testing.T) {
 				t.Skip("only with a larger FAIRLEAD_LONG")
 			}
 			if testsize.Race && (s.agents*s.channels > 2 || s.can == all) {
-				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
+				t.Skip("not with the race detector, because the code is not concurrent (.ci/run days)")
 			}
 			began := time.Now()
 			w := newWalk(t, s)
@@ -149,7 +150,7 @@ func newWalk(t *testing.T, s scene) *walk {
 	return &walk{scene: s, form: newForm(s.agents, s.channels, set, AgentSettings{NoInputMidAnswer: s.deaf}), t: t, seen: map[print]struct{}{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }
 
-// start is a team in which no agent is connected yet.
+// start returns a team in which no agent is connected.
 func (w *walk) start() *Channels {
 	cs := &Channels{}
 	for _, name := range w.form.agents {
@@ -164,7 +165,7 @@ func (w *walk) start() *Channels {
 func (w *walk) must(cs *Channels, in Input) {
 	changes, err := decide(w.t, cs, in, w.now())
 	if err != nil || len(changes) == 0 {
-		w.t.Fatalf("%T %+v comes to nothing: %v", in, in, err)
+		w.t.Fatalf("%T %+v is refused: %v", in, in, err)
 	}
 	for _, ch := range changes {
 		cs.Apply(ch)
@@ -189,12 +190,12 @@ func (w *walk) visit(cs *Channels) {
 	}
 }
 
-// from does in one state all that can happen there.
+// from applies all possible inputs to one state.
 func (w *walk) from(key string) {
 	w.held = key[0] == 'h'
-	cs := w.floor(key[1:])
+	cs := w.decode(key[1:])
 	if again := w.keyOf(cs); again != key {
-		w.t.Fatalf("a canonical state has another canonical form:\n%x\n%x\n%s", key, again, snapshotText(w.t, cs))
+		w.t.Fatalf("the canonical form of a canonical state differs from it:\n%x\n%x\n%s", key, again, snapshotText(w.t, cs))
 	}
 	was := before(cs)
 	for _, in := range w.inputs(cs) {
@@ -215,7 +216,7 @@ func (w *walk) from(key string) {
 	}
 }
 
-// step does one thing in one state, and checks the result; nil: nothing changed.
+// step applies one input to one state and checks the result. It returns nil if nothing changed.
 func (w *walk) step(cs *Channels, was map[ChannelID]past, in Input) *Channels {
 	now := w.now()
 	if timer, ok := in.(TimerFired); ok {
@@ -228,7 +229,7 @@ func (w *walk) step(cs *Channels, was map[ChannelID]past, in Input) *Channels {
 	w.steps++
 	next := clone(cs)
 	if !everywhere(in) {
-		next = touched(cs, changes) // the others stay, and are not looked at again
+		next = touched(cs, changes) // unchanged channels are shared and not checked again
 	}
 	for _, ch := range changes {
 		next.Apply(ch)
@@ -253,7 +254,7 @@ func (w *walk) step(cs *Channels, was map[ChannelID]past, in Input) *Channels {
 	return next
 }
 
-// tellAll does every action of the channels that changed, until none is left; the others have none.
+// tellAll does every action of the channels that changed, until none is pending.
 func (w *walk) tellAll(was, cs *Channels, now Now) {
 	for _, id := range w.form.channels {
 		for range 20 {
@@ -266,7 +267,7 @@ func (w *walk) tellAll(was, cs *Channels, now Now) {
 	}
 }
 
-// inputs are all that can happen in a state, but for holds.
+// inputs returns all inputs that are possible in a state, except holds.
 func (w *walk) inputs(cs *Channels) []Input {
 	var ins []Input
 	for _, name := range w.form.agents {
@@ -294,7 +295,7 @@ func (w *walk) inputs(cs *Channels) []Input {
 	return ins
 }
 
-// people is what people do in a channel.
+// people adds the inputs of people in a channel.
 func (w *walk) people(ins []Input, cs *Channels, id ChannelID) []Input {
 	c := cs.ByID[id]
 	if len(c.Open) < w.open {
@@ -326,7 +327,7 @@ func (w *walk) people(ins []Input, cs *Channels, id ChannelID) []Input {
 	return ins
 }
 
-// answers is what agents do in a channel, under their turn, without it, and after it.
+// answers adds the inputs of agents in a channel: with their turn, without it, and after it.
 func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
 	c := cs.ByID[id]
 	h := &c.Head
@@ -351,7 +352,7 @@ func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
 	}
 	token, old := Token{id, h.Holder, h.Turn}, Token{id, h.Holder, h.Turn - 1}
 	ins = append(ins, Said{Token: token, Bytes: 1, Complete: true})
-	if w.can&chats != 0 {
+	if w.can&speaksFirst != 0 {
 		ins = append(ins, Said{Token: token, Bytes: 1})
 	}
 	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Told{Token: old, Do: TellTurn, N: old.Turn}, Untold{Token: token, Do: TellTurn, N: token.Turn})
@@ -367,7 +368,7 @@ func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
 	return ins
 }
 
-// timers are those that run, and each of them as it would come too late.
+// timers adds the running timers, and each of them as a late one.
 func (w *walk) timers(ins []Input, cs *Channels, id ChannelID) []Input {
 	cs.ByID[id].deadlines(func(what TimerKind, n uint64, at time.Time) {
 		if !at.IsZero() {
@@ -381,7 +382,7 @@ func (w *walk) timers(ins []Input, cs *Channels, id ChannelID) []Input {
 	return ins
 }
 
-// touched is a floor of its own where changes will touch it, and the same where they will not.
+// touched returns a state that shares the channels which the changes do not affect.
 func touched(cs *Channels, changes []Change) *Channels {
 	n := &Channels{Agents: maps.Clone(cs.Agents), ByID: maps.Clone(cs.ByID)}
 	for i := range changes {
@@ -392,7 +393,8 @@ func touched(cs *Channels, changes []Change) *Channels {
 	return n
 }
 
-// clone is a floor of its own. Slices in seats and heads are never written to.
+// clone copies a state. Slices of participants and heads are shared, because they are never
+// modified.
 func clone(cs *Channels) *Channels {
 	n := &Channels{Agents: maps.Clone(cs.Agents), ByID: make(map[ChannelID]*Channel, len(cs.ByID))}
 	for id, c := range cs.ByID {
@@ -405,11 +407,11 @@ func (c *Channel) clone() *Channel {
 	return &Channel{Settings: c.Settings, Head: c.Head, Participants: maps.Clone(c.Participants), Open: slices.Clone(c.Open), queue: slices.Clone(c.queue), busy: maps.Clone(c.busy)}
 }
 
-// Teams of every kind, to whom anything happens, with all that scenes leave out: what holds is
-// held at every step. And now and then, that from a state with all of its past, and from its
-// canonical form, the same steps lead to the same canonical states: so the walk visits all there
-// are. To see one again: -run 'CanonicalLosesNothing/seed=7$'
-func TestCanonicalLosesNothing(t *testing.T) {
+// TestCanonicalFormIsEquivalent applies random inputs to random teams, including inputs that the scenes
+// omit, and checks the invariants at every step. Sometimes it also checks that the same steps lead
+// from a state and from its canonical form to the same canonical states. To repeat a run: -run
+// 'CanonicalFormIsEquivalent/seed=7$'
+func TestCanonicalFormIsEquivalent(t *testing.T) {
 	seeds := testsize.Pick[uint64](50, 200, 5000)
 	if testsize.Race {
 		seeds = 10
@@ -455,10 +457,10 @@ func someScene(rnd *rand.Rand) scene {
 }
 
 func (w *walk) alike(cs *Channels) {
-	lean := w.floor(w.key(cs))
+	lean := w.decode(w.key(cs))
 	a, b := w.follow(cs), w.follow(lean)
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
-		w.t.Errorf("a state and its canonical form are not alike:\n%s\n%s", snapshotText(w.t, cs), snapshotText(w.t, lean))
+		w.t.Errorf("a state and its canonical form behave differently:\n%s\n%s", snapshotText(w.t, cs), snapshotText(w.t, lean))
 		for key, in := range a {
 			if _, ok := b[key]; !ok {
 				w.t.Errorf("only the state: %T %+v: %x", in, in, key)
@@ -483,7 +485,7 @@ func (w *walk) release(cs *Channels) {
 	}
 }
 
-// follow is what can become of a state in one step.
+// follow returns the canonical forms that one step can lead to.
 func (w *walk) follow(cs *Channels) map[string]Input {
 	next := map[string]Input{}
 	was := before(cs)

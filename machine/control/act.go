@@ -21,7 +21,7 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		c.takeDesired(v, in, now)
 		v.GaveUp = time.Time{}
 		if ch.Trigger == DesiredSpent {
-			v.Desired.Lock = Unlocked // the end of a one-shot, as the foreign loop writes it
+			v.Desired.Lock = Unlocked // the one-shot ended in a way that a foreign loop reports
 		}
 	case NoteOvertaken:
 		wish := c.desiredOf(in, now)
@@ -74,9 +74,9 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		}
 	case GiveUp:
 		v.GaveUp = now.At.UTC()
-	case Rewrite: // take sets the timestamp
+	case Rewrite: // TakeDesired sets the timestamp
 	default:
-		panic("control: no such act: " + string(act))
+		panic("control: unknown act: " + string(act))
 	}
 }
 
@@ -114,8 +114,8 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	}
 }
 
-// mayComeBack notes a desired state that a foreign loop may write back although a newer one holds. The oldest of too
-// many is forgotten.
+// mayComeBack records a desired state that a foreign loop may write back although a newer one
+// applies. The oldest of too many is dropped.
 func (v *Value) mayComeBack(d Desired) {
 	var earlier Replaced
 	n := 0
@@ -257,15 +257,15 @@ func (p Policy) backoff(failures int) time.Duration {
 	return min(wait, p.BackoffMax)
 }
 
-// takeReport takes in what the foreign loop wrote. If it works on the desired state, it has read
-// the newest one; if it works on something else, it has not.
+// takeReport records the state that the foreign loop wrote. If the loop works on the newest desired
+// state, it has read it; if it works on another one, it has not.
 func takeReport(v *Value, in Input, now Now) {
 	file, ok := in.(FileRead)
 	if _, broken := in.(FileBroken); broken {
 		return // Fairlead writes its last report into the new file
 	}
 	if !ok {
-		v.Reported = "" // the file is gone, so nothing is reported
+		v.Reported = "" // the file was removed, so nothing is reported
 		return
 	}
 	if current := cut(file.Current); current != v.Reported && current == v.word() {
@@ -280,5 +280,5 @@ func takeReport(v *Value, in Input, now Now) {
 	}
 }
 
-// cut shortens the words of others to what the journal keeps.
+// cut limits a text from outside to the size that the journal keeps.
 func cut(s string) string { return clip.Text(s, noteBytesMax) }

@@ -66,7 +66,7 @@ func (c *Control) classify(in Input, now Now) ([]Event, error) {
 	case Ended:
 		return one(c.ended(in, now)), nil
 	default:
-		panic(fmt.Sprintf("control: no such input: %T", in))
+		panic(fmt.Sprintf("control: unknown input: %T", in))
 	}
 }
 
@@ -111,8 +111,8 @@ func (c *Control) wantedEvent(word string, now Now, again bool) Event {
 	}
 }
 
-// fileLooked is a look at the file. If the configuration made the agent foreign, that event comes
-// first: otherwise Fairlead's rules would overwrite the file.
+// fileLooked classifies an observation of the file. If the configuration made the agent foreign,
+// that event comes first: otherwise Fairlead's rules would overwrite the file.
 func (c *Control) fileLooked(in Input, now Now) []Event {
 	if c.becomesForeign() {
 		next := *c
@@ -133,12 +133,12 @@ func (c *Control) fileLooked(in Input, now Now) []Event {
 		}
 		return one(FileMissing)
 	default:
-		panic(fmt.Sprintf("control: no look at a file: %T", in))
+		panic(fmt.Sprintf("control: not an observation of a file: %T", in))
 	}
 }
 
-// overtaken reports whether a desired state found in a replaced file is older than the current
-// one. Its author's newer write, or Fairlead's, has replaced it.
+// overtaken reports whether a desired state found in a replaced file is older than the current one,
+// because its author or Fairlead has written a newer one since.
 func (c *Control) overtaken(in FileRead) bool {
 	return in.Swapped && !in.Stamp.IsZero() && in.Stamp.Before(c.Desired.At)
 }
@@ -191,8 +191,8 @@ func (c *Control) mayNotLift(in FileRead) bool {
 		(c.Desired.Lock == LockedByOrder || c.Desired.Lock == LockedByFile && in.By == "agent")
 }
 
-// atOneShot reports whether the one-shot of this name is running. Asking for it once more takes
-// a newer timestamp (C19).
+// atOneShot reports whether the one-shot of this name is running. A second run of it requires a
+// newer timestamp (C19).
 func (c *Control) atOneShot(word string) bool {
 	return (c.State == RunOnce || c.State == RunCleanup) && word == c.Current()
 }
@@ -221,7 +221,7 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 	if in.Desired != was.Desired || in.By != was.By || in.Note != was.Note {
 		event := c.wantedEvent(in.Desired, now, false)
 		if event == WantedStopping && now.Held {
-			event = WantedHeld // both: its file has to say that it is held
+			event = WantedHeld // both rows: its file must also show the hold
 		}
 		switch event {
 		case WantedHeld, WantedOverLimit, WantedUnknown:
@@ -234,8 +234,8 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 }
 
 // staleWriteMax is how long after Fairlead's write a foreign loop may still write back older
-// content. A loop takes milliseconds from its read to its write, and up to seconds on a busy machine; a
-// person who repeats the previous command takes longer.
+// content. A loop takes milliseconds between its read and its write, and up to seconds on a busy
+// machine. A person who repeats the previous command takes longer.
 const staleWriteMax = 3 * time.Second
 
 // rewriteEvery is how often a loop that keeps writing over an order is recorded. The file is corrected as often.
@@ -270,7 +270,7 @@ func (c *Control) wroteBack(in FileRead) bool {
 	return false
 }
 
-// saidBy reports whether a file holds this desired state.
+// saidBy reports whether a file contains this desired state.
 func (w Desired) saidBy(in FileRead) bool {
 	return in.Desired == w.State && cut(in.By) == w.By && cut(in.Note) == w.Note
 }

@@ -1,11 +1,11 @@
 // Package control decides whether one agent should run, and records whether it does.
 //
-// The desired state of an agent and its current state are in one file, agent_state.json.
-// Each side writes its own half. A new desired state never interrupts a session: it is
-// recorded and takes effect when the session ends. A one-shot ends with its session. The end
-// of a session never overwrites a newer desired state.
+// The desired state of an agent and its current state are in one file, agent_state.json. Each side
+// writes its own half. A new desired state never interrupts a session: it is recorded and takes
+// effect when the session ends. A one-shot ends with its session. The end of a session never
+// overwrites a newer desired state.
 //
-// The promise: no session starts that the newest desired state does not ask for.
+// The one promise: a session starts only if the newest desired state asks for one.
 package control
 
 import (
@@ -23,7 +23,7 @@ const (
 	WordRunCleanup = "run_cleanup"
 )
 
-// Control is the state of one agent: what is wanted and what it does.
+// Control is the state of one agent: its desired state and its current state.
 type Control struct {
 	Name   string // of the agent, for refusals
 	Policy Policy
@@ -45,7 +45,7 @@ type Policy struct {
 type Value struct {
 	State        State     `json:"state"`
 	Desired      Desired   `json:"wish"`
-	Took         uint64    `json:"took,omitempty"`          // number of the desired state that the current session obeys
+	Took         uint64    `json:"took,omitempty"`          // number of the desired state that the current session follows
 	Stamp        time.Time `json:"stamp,omitzero"`          // timestamp of the file; increases with every write
 	Failures     int       `json:"failures,omitempty"`      // consecutive failures
 	RetryAt      time.Time `json:"retry_at,omitzero"`       // end of the back-off
@@ -70,11 +70,11 @@ type Desired struct {
 	Rested  bool      `json:"rested,omitempty"`  // set by default: the pause of a new, deleted or broken file
 	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
 	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
-	File    bool      `json:"file,omitempty"`    // read from agent_state.json; By is what it says, which proves nothing
+	File    bool      `json:"file,omitempty"`    // read from agent_state.json; By is what the file says and is not verified
 }
 
-// Author returns who set it: human, agent, fairlead, or file, because the kernel does not tell who wrote a file. Empty: no
-// one has yet.
+// Author returns human, agent, fairlead or file. It is file for a desired state from the file,
+// because its author is not known. It is empty if no desired state was ever set.
 func (d Desired) Author() string {
 	if d.File {
 		return "file"
@@ -82,7 +82,7 @@ func (d Desired) Author() string {
 	return d.By
 }
 
-// Replaced are desired states that replaced each other before a foreign loop read one.
+// Replaced contains desired states that were replaced before a foreign loop read them.
 type Replaced [3]Desired
 
 // ByFairlead is the author of a pause that a rule set: after a one-shot, a give-up, a limit or a broken file.

@@ -12,14 +12,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// policy is what the configuration gives an agent that says nothing of its own.
+// policy is the policy of an agent without any settings.
 var policy = Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
 
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-// decide is the only way in which the tests of this package ask: it counts what was
-// emitted, and looks after what must hold of every answer. A refusal is an answer.
+// decide calls Decide, counts the rows of its changes, and checks what must hold for every result.
+// All tests of this package use it. A refusal is a normal result.
 func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
 	t.Helper()
 	before := *c
@@ -28,30 +28,30 @@ func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
 		t.Fatalf("Decide changed the agent:\n%s", cmp.Diff(before, *c))
 	}
 	if err != nil && len(changes) > 0 {
-		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+		t.Fatalf("a refusal came with changes: %v, %+v", err, changes)
 	}
 	last := before.Value
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
 		coverage.Pair("", string(ch.From), string(ch.Trigger))
 		if ch.From != last.State || ch.To != ch.Value.State {
-			t.Fatalf("a change from %s to %s stands between %s and %s", ch.From, ch.To, last.State, ch.Value.State)
+			t.Fatalf("a change from %s to %s comes between %s and %s", ch.From, ch.To, last.State, ch.Value.State)
 		}
 		if ch.Value.Stamp.Before(last.Stamp) {
-			t.Fatalf("%s: the timestamp went back from %s to %s", ch.Trigger, last.Stamp, ch.Value.Stamp)
+			t.Fatalf("%s: the timestamp decreased from %s to %s", ch.Trigger, last.Stamp, ch.Value.Stamp)
 		}
 		was, is := Control{Name: c.Name, Policy: c.Policy, Value: last}, Control{Name: c.Name, Policy: c.Policy, Value: ch.Value}
 		says, said := is.File(now.Held), was.File(now.Held)
 		says.Stamp, said.Stamp = time.Time{}, time.Time{}
 		if says != said && is.State != Foreign && !ch.Value.Stamp.After(last.Stamp) {
-			t.Fatalf("%s: the file says something new under the old timestamp:\n%s", ch.Trigger, cmp.Diff(said, says))
+			t.Fatalf("%s: the file changed but its timestamp did not:\n%s", ch.Trigger, cmp.Diff(said, says))
 		}
 		last = ch.Value
 	}
 	return changes, err
 }
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	table := machinetest.Table{Rows: Table().Rows()}
 	coverage.Main(m, slices.Concat([]string{"X7"}, machinetest.Numbered("C", 22), machinetest.IDs(table)), table)
@@ -61,7 +61,8 @@ func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix())
 }
 
-// Every state can be reached, and from every state there is a way to rest and a way to work.
+// TestNoDeadEnds checks that every state can be reached, and that each state can lead to rest and
+// to work.
 func TestNoDeadEnds(t *testing.T) {
 	reach := func(from State) map[State]bool {
 		seen, todo := map[State]bool{from: true}, []State{from}
@@ -85,21 +86,21 @@ func TestNoDeadEnds(t *testing.T) {
 		from := reach(state)
 		for _, to := range []State{Resting, Continuous} {
 			if !from[to] {
-				t.Errorf("from %s there is no way to %s", state, to)
+				t.Errorf("%s cannot lead to %s", state, to)
 			}
 		}
 	}
 }
 
-// What every state must be able to take, whatever else it does.
-func TestTableIsTotalWhereItMustBe(t *testing.T) {
+// TestEveryStateTakesTheseEvents checks the events that every state must accept.
+func TestEveryStateTakesTheseEvents(t *testing.T) {
 	wishes := []Event{
 		WantedContinuous, WantedRunOnce, WantedRunCleanup, WantedPause, WantedUnknown, WantedHeld, WantedStopping, WantedOverLimit,
 	}
 	file := []Event{FileMissing, FileMalformed, FileTorn, ExtraWritten}
 	for _, state := range Table().States() {
 		if state == Absent {
-			continue // nothing is known before the first look
+			continue // before the first observation of the file
 		}
 		for _, event := range slices.Concat(wishes, file) {
 			if _, ok := Table()[state][event]; !ok {
@@ -121,7 +122,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 	}
 }
 
-// Every act and every event that has a name is used; what is not used is a thought that was dropped.
+// TestEveryActIsUsed checks that the table uses every named act and event.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[Act]bool{}
 	for _, row := range Table().Rows() {
@@ -134,16 +135,16 @@ func TestEveryActIsUsed(t *testing.T) {
 		CountCleanup, CountFailure, ForgetFailures, StartBackoff, Rewrite, TakeExtra, TakeReport, NoteOvertaken, GiveUp,
 	} {
 		if !used[act] {
-			t.Errorf("no row does %s", act)
+			t.Errorf("no row uses %s", act)
 		}
 		delete(used, act)
 	}
 	for act := range used {
-		t.Errorf("the table does %q, which has no name", act)
+		t.Errorf("the table uses the unnamed act %q", act)
 	}
 }
 
-// SPEC J5: the badge is a function of current_state alone, as the seed's table says.
+// SPEC J5: the badge depends only on current_state, as the seed's table says.
 func TestBadge(t *testing.T) {
 	for current, want := range map[string]string{
 		"continuous": "RUNNING", "run_once": "RUNNING", "run_cleanup": "RUNNING", "pause": "IDLE", "": "IDLE", "sleeping": "IDLE",
@@ -154,10 +155,10 @@ func TestBadge(t *testing.T) {
 	}
 }
 
-// Content found in a replaced file is older than Fairlead's write. If a desired state was set since,
-// the content is recorded and changes nothing, in any state. Otherwise it is a command like any
-// other.
-func TestSwappedOutFileIsOlder(t *testing.T) {
+// TestReplacedFileIsOlder checks content found in a replaced file, which is older than Fairlead's
+// write. If a desired state was set since, the content is recorded without effect, in any state.
+// Otherwise it is a command like any other.
+func TestReplacedFileIsOlder(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	policy := Policy{FailuresMax: 5, BackoffFirst: time.Second, BackoffMax: time.Minute}
 	older := FileRead{Desired: WordContinuous, Current: WordPause, By: "human", Note: "too late", Stamp: at.Add(-time.Second), Swapped: true}
@@ -165,23 +166,24 @@ func TestSwappedOutFileIsOlder(t *testing.T) {
 		c := &Control{Name: "coder", Policy: policy, Value: Value{State: state, Desired: Desired{State: WordPause, By: "human", At: at, N: 3}, Stamp: at}}
 		changes, err := decide(t, c, older, Now{At: at.Add(time.Second)})
 		if err != nil || len(changes) != 1 || changes[0].Row != "X3" || changes[0].Overtaken == nil || changes[0].Overtaken.Note != "too late" {
-			t.Fatalf("%s: a wish that was overtaken is not on record: %+v, %v", state, changes, err)
+			t.Fatalf("%s: an overtaken desired state is not recorded: %+v, %v", state, changes, err)
 		}
 		if diff := cmp.Diff(c.Value, changes[0].Value); diff != "" {
-			t.Errorf("%s: a wish that was overtaken moves something:\n%s", state, diff)
+			t.Errorf("%s: an overtaken desired state has an effect:\n%s", state, diff)
 		}
 	}
 	c := &Control{Name: "coder", Policy: policy, Value: Value{State: Resting, Desired: Desired{State: WordPause, By: "human", At: at, N: 3}, Stamp: at.Add(time.Second)}}
 	newer := older
 	newer.Stamp = at.Add(500 * time.Millisecond)
 	if changes, err := decide(t, c, newer, Now{At: at.Add(2 * time.Second)}); err != nil || len(changes) != 1 || changes[0].Row != "C2" {
-		t.Errorf("a wish that we wrote over is lost: %+v, %v", changes, err)
+		t.Errorf("a desired state that Fairlead overwrote is lost: %+v, %v", changes, err)
 	}
 }
 
-// A foreign loop's part of such a file was valid nevertheless. Without it, the end of its one-shot
-// run would count as a pause by a person, and Fairlead's command would be lost.
-func TestSwappedOutReport(t *testing.T) {
+// TestReportInAReplacedFile checks that the report of a foreign loop in a replaced file counts.
+// Otherwise the end of its one-shot run would count as a pause by a person, and Fairlead's command
+// would be lost.
+func TestReportInAReplacedFile(t *testing.T) {
 	foreign := policy
 	foreign.Foreign = true
 	c := &Control{Name: "coder", Policy: foreign, Value: Value{State: Absent}}
@@ -198,7 +200,7 @@ func TestSwappedOutReport(t *testing.T) {
 	play(Commanded{Desired: WordContinuous, By: "human"}, 2*time.Second)
 	play(FileRead{Desired: WordRunOnce, Current: WordRunOnce, By: "human", Stamp: machinetest.Noon.Add(time.Second), Swapped: true}, 3*time.Second)
 	if c.Reported != WordRunOnce || c.Desired.State != WordContinuous {
-		t.Fatalf("it reported %q and wants %q", c.Reported, c.Desired.State)
+		t.Fatalf("reported %q, desired %q", c.Reported, c.Desired.State)
 	}
 	play(FileRead{Desired: WordPause, Current: WordPause, By: "human", Stamp: machinetest.Noon.Add(time.Minute)}, time.Minute)
 	if c.Desired.State != WordContinuous {
@@ -206,9 +208,9 @@ func TestSwappedOutReport(t *testing.T) {
 	}
 }
 
-// A loop that never reads its file between two writes keeps an order out (F4): the order stands, a person is asked
-// to look after the first writes, and one change a second is recorded instead of one for each write. A new order
-// begins anew.
+// F4: a loop that never reads its file between two writes overwrites an order. The order still
+// applies, a person is asked to look after the first writes, and one change a second is recorded
+// instead of one for each write. A new order starts a new count.
 func TestLoopThatNeverReads(t *testing.T) {
 	at := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	c := &Control{Name: "coder", Policy: Policy{Foreign: true}, Value: Value{State: Absent}}
@@ -234,19 +236,19 @@ func TestLoopThatNeverReads(t *testing.T) {
 	do(stale)
 	do(Commanded{Desired: WordContinuous, By: "human"})
 	if n := writes(0, buriedMax-1); n != buriedMax-1 || c.Overwritten() {
-		t.Errorf("%d changes of the first writes; overwritten: %v", n, c.Overwritten())
+		t.Errorf("the first writes caused %d changes; overwritten: %v", n, c.Overwritten())
 	}
 	if writes(0, 1); !c.Overwritten() {
-		t.Error("no person is asked to look")
+		t.Error("the order does not count as overwritten")
 	}
 	if n := writes(0, 143); n < 8 || n > 11 || c.Desired.State != WordContinuous {
-		t.Errorf("%d changes in ten seconds; %s is wanted", n, c.Desired.State)
+		t.Errorf("%d changes in ten seconds; the desired state is %s", n, c.Desired.State)
 	}
 	if do(Commanded{Desired: WordRunOnce, By: "human"}); c.Overwritten() {
-		t.Error("a new order is overwritten at once")
+		t.Error("a new order counts as overwritten at once")
 	}
 	writes(0, buriedMax)
 	if stale.Desired, stale.Current = WordRunOnce, WordRunOnce; writes(0, 1) != 1 || c.Overwritten() {
-		t.Error("it reads the order, and is still said to write over it")
+		t.Error("the loop has read the order, which still counts as overwritten")
 	}
 }

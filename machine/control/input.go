@@ -2,8 +2,7 @@ package control
 
 import "time"
 
-// Input is something that happened. classify gives it the name under which the table
-// knows it.
+// Input is something that happened. classify returns the events for it.
 type Input interface{ input() }
 
 // Commanded sets the desired state through the API.
@@ -22,8 +21,8 @@ type FileRead struct {
 	Stamp   time.Time // zero if the file has no readable timestamp
 	Extra   string
 	First   bool   // the first look since the daemon started
-	Ident   string // identity of the write, not interpreted; a write is taken in once
-	Swapped bool   // found in a file that Fairlead's write had replaced; newer writes may exist
+	Ident   string // identity of the write; it is only compared, so that a write is recorded once
+	Swapped bool   // found in a file that Fairlead's write replaced; newer writes may exist
 }
 
 // FileGone is a file that does not exist.

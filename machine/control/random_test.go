@@ -11,16 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is what the random orders know beside the agent: what they told it, and what it
-// asked for. It derives nothing from the table.
+// world records what happened besides the machine: the inputs, and the sessions that were opened.
+// It uses no table.
 type world struct {
 	t       testing.TB
 	agent   Control
 	now     Now
-	open    Kind               // of the session under way; empty: none
-	ran     bool               // and its process has begun
-	spentOn map[uint64]int     // sessions that began, by the number of the desired state that they obey
-	wishes  map[uint64]Desired // every desired state so far, by number
+	open    Kind               // the open session; empty: none
+	ran     bool               // its process has started
+	spentOn map[uint64]int     // desired state number → sessions that started for it
+	wishes  map[uint64]Desired // desired state number → desired state
 	journal [][]byte
 }
 
@@ -31,8 +31,8 @@ func newWorld(t testing.TB, p Policy) *world {
 	}
 }
 
-// A thousand agents, two hundred things that happen to each, and after every one of them
-// what must hold. To see one again: -run 'RandomOrders/seed=7$'
+// TestRandomOrders applies random inputs to a thousand agents and checks the invariants after each
+// one. To repeat a run: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	for seed := range uint64(1000) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestRandomOrders(t *testing.T) {
 	}
 }
 
-// FuzzOrders finds orders that no seed has.
+// FuzzOrders applies inputs that the fuzzer chooses.
 func FuzzOrders(f *testing.F) {
 	f.Add([]byte{0, 4, 0, 0, 5, 1, 12, 0, 13, 0})
 	f.Add([]byte{1, 4, 3, 0, 1, 0, 3, 7, 12, 9, 14, 2})
@@ -82,7 +82,7 @@ var (
 
 func from[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
 
-// happen lets one thing happen; the low byte says what, the rest says how.
+// happen applies one random input. The low byte chooses its kind, the rest its details.
 func (w *world) happen(n uint64) {
 	w.now.At = w.now.At.Add(time.Duration(n>>8%3000) * time.Millisecond)
 	how := n >> 8
@@ -123,7 +123,7 @@ func (w *world) happen(n uint64) {
 		} else {
 			w.decide(Elapsed{RetryAt: w.now.At})
 		}
-	case 15: // a global switch was set and this agent does not know it yet
+	case 15: // a global switch was set and this agent does not have it yet
 		switch how % 3 {
 		case 0:
 			w.now.Held = !w.now.Held
@@ -138,7 +138,7 @@ func (w *world) happen(n uint64) {
 	w.check()
 }
 
-// end begins the open session's process, or ends it.
+// end starts the process of the open session, or ends it.
 func (w *world) end(how uint64) {
 	if w.open == "" {
 		return
@@ -155,7 +155,7 @@ func (w *world) end(how uint64) {
 		w.begin()
 	}
 	if (ended.Outcome == RateLimited || ended.Outcome == Anew) && w.open != Program {
-		w.spentOn[w.agent.Took]-- // what its provider did not let it do it has not done
+		w.spentOn[w.agent.Took]-- // after a rate limit the session counts as not done
 	}
 	w.open, w.ran = "", false
 	w.decide(ended)
@@ -180,7 +180,8 @@ func (w *world) restart(how uint64) {
 	w.decide(Started{})
 }
 
-// anyFile is the file as another program may leave it: mostly unchanged, with one difference.
+// anyFile returns a file as another program may write it: the current content with at most one
+// difference.
 func (w *world) anyFile(how uint64) FileRead {
 	f := w.agent.File(w.now.Held)
 	in := FileRead{Desired: f.Desired, Current: f.Current, By: f.By, Note: f.Note, Stamp: f.Stamp, Extra: f.Extra, First: how%5 == 0}
@@ -221,7 +222,7 @@ func (w *world) decide(in Input) {
 	for _, ch := range changes {
 		line, err := json.Marshal(ch.Value)
 		if err != nil {
-			w.t.Fatalf("the journal cannot hold it: %v", err)
+			w.t.Fatalf("cannot encode the change: %v", err)
 		}
 		w.journal = append(w.journal, line)
 		was := w.agent.Value
@@ -230,7 +231,7 @@ func (w *world) decide(in Input) {
 	}
 }
 
-// judge looks at one change with a person's eyes.
+// judge checks one change against the specification.
 func (w *world) judge(was Value, ch Change, in Input) {
 	is := ch.Value
 	if ch.Open != "" {
@@ -238,21 +239,21 @@ func (w *world) judge(was Value, ch Change, in Input) {
 		case w.open != "":
 			w.t.Fatalf("%s: a second session is opened", ch.Trigger)
 		case w.now.Held || w.now.Stopping || w.now.OverLimit != "":
-			w.t.Fatalf("%s: a session is opened though %+v", ch.Trigger, w.now)
+			w.t.Fatalf("%s: a session is opened during %+v", ch.Trigger, w.now)
 		case ch.Open == Program && is.State != Foreign:
-			w.t.Fatalf("%s: a program is started for a loop that is ours", ch.Trigger)
+			w.t.Fatalf("%s: a program is started for an agent that is not foreign", ch.Trigger)
 		case ch.Open != Program && (is.word() == WordPause || is.word() != is.Current()):
-			w.t.Fatalf("%s: a session is opened for %s, and wanted is %s", ch.Trigger, is.Current(), is.word())
+			w.t.Fatalf("%s: a session is opened for %s, but the desired state is %s", ch.Trigger, is.Current(), is.word())
 		case ch.Open == Cleanup && is.word() == WordRunOnce, ch.Open == Work && is.word() == WordRunCleanup:
 			w.t.Fatalf("%s: %s is opened for %s", ch.Trigger, ch.Open, is.word())
 		}
 		w.open, w.ran = ch.Open, false
 	}
 	if ch.End != "" && w.open == "" {
-		w.t.Fatalf("%s: nothing is there to be ended", ch.Trigger)
+		w.t.Fatalf("%s: no session is open that could be ended", ch.Trigger)
 	}
 	if is.Desired.N < was.Desired.N || (is.Desired.N == was.Desired.N && is.Desired != was.Desired) {
-		w.t.Fatalf("%s: the wish changed without a number of its own:\n%s", ch.Trigger, cmp.Diff(was.Desired, is.Desired))
+		w.t.Fatalf("%s: the desired state changed without a new number:\n%s", ch.Trigger, cmp.Diff(was.Desired, is.Desired))
 	}
 	if is.Desired.N == was.Desired.N {
 		return
@@ -261,28 +262,28 @@ func (w *world) judge(was Value, ch Change, in Input) {
 	switch in := in.(type) {
 	case Commanded:
 		if is.Desired.By == "agent" && ch.Row != "C17" && in.By != "agent" {
-			w.t.Fatalf("%s: a command was taken as the agent's: %+v", ch.Trigger, is.Desired)
+			w.t.Fatalf("%s: a person's command counts as the agent's: %+v", ch.Trigger, is.Desired)
 		}
 		return
 	case FileRead, FileGone, FileBroken:
 		return
 	}
-	// The desired state changed without a request: only some rows may do that, with a note, and only if
-	// a session has answered to the previous one.
+	// The desired state changed without a request. Only some rows may do that, with a note, and
+	// only if a session has followed the previous one.
 	switch {
 	case is.Desired.State != WordPause || is.Desired.By != ByFairlead || is.Desired.Note == "":
-		w.t.Fatalf("%s: a wish that nobody had: %+v", ch.Trigger, is.Desired)
-	case ch.Row == "C16" || ch.Row == "C17" || ch.Row == "F1": // they say why, over whatever stood
+		w.t.Fatalf("%s: a desired state without an author: %+v", ch.Trigger, is.Desired)
+	case ch.Row == "C16" || ch.Row == "C17" || ch.Row == "F1": // these rows note a reason, whatever the desired state was
 	case ch.Row == "C8" || ch.Row == "C9" || ch.Row == "C20" || ch.Row == "C15":
 		if was.Desired.N > was.Took {
-			w.t.Fatalf("%s: wish %d was overwritten at the end of a session for wish %d: %+v", ch.Trigger, was.Desired.N, was.Took, was.Desired)
+			w.t.Fatalf("%s: desired state %d was overwritten at the end of a session for desired state %d: %+v", ch.Trigger, was.Desired.N, was.Took, was.Desired)
 		}
 	default:
-		w.t.Fatalf("%s: row %s overwrites the wish", ch.Trigger, ch.Row)
+		w.t.Fatalf("%s: row %s overwrites the desired state", ch.Trigger, ch.Row)
 	}
 }
 
-// check is what must hold after every event.
+// check checks the invariants after every input.
 func (w *world) check() {
 	a := &w.agent
 	running := a.UnderWay() || a.Running
@@ -292,26 +293,26 @@ func (w *world) check() {
 	case a.UnderWay() && w.open == Program, a.Running && w.open != Program:
 		w.t.Fatalf("%s, running %v, and the open session is a %s", a.State, a.Running, w.open)
 	case a.Took > a.Desired.N:
-		w.t.Fatalf("a session obeys wish %d, and there are %d", a.Took, a.Desired.N)
+		w.t.Fatalf("a session follows desired state %d of only %d", a.Took, a.Desired.N)
 	case a.State == BackingOff && a.RetryAt.IsZero():
-		w.t.Fatal("backing off for ever")
+		w.t.Fatal("a back-off without an end")
 	case a.State == BackingOff && a.word() != WordContinuous:
-		w.t.Fatalf("backing off, and wanted is %s", a.word())
+		w.t.Fatalf("backing off, but the desired state is %s", a.word())
 	case a.State == BackingOff && a.RetryAt.After(w.now.At.Add(a.Policy.BackoffMax)):
-		w.t.Fatalf("backing off until %s, and it is %s", a.RetryAt, w.now.At)
+		w.t.Fatalf("backing off until %s, but it is already %s", a.RetryAt, w.now.At)
 	case a.Limit != "" && !a.UnderWay():
-		w.t.Fatal("a limit of a session that is over")
+		w.t.Fatal("the limit of a session that has ended")
 	case a.State == Continuous && a.Failures > a.Policy.FailuresMax:
-		w.t.Fatalf("%d failures, and still at it", a.Failures)
+		w.t.Fatalf("%d failures without giving up", a.Failures)
 	}
 	for n, times := range w.spentOn {
 		if wish := w.wishes[n]; times > 1 && (wish.State == WordRunOnce || wish.State == WordRunCleanup) {
-			w.t.Fatalf("wish %d, %s, had %d sessions", n, wish.State, times)
+			w.t.Fatalf("desired state %d, %s, had %d sessions", n, wish.State, times)
 		}
 	}
 }
 
-// replay reads the journal without the table, and must come to the same agent.
+// replay decodes the journal without the table and checks that the agent is the same.
 func (w *world) replay() {
 	again := Control{Name: w.agent.Name, Policy: w.agent.Policy, Value: Value{State: Absent}}
 	for _, line := range w.journal {
@@ -322,6 +323,6 @@ func (w *world) replay() {
 		again.Apply(Change{Value: v})
 	}
 	if diff := cmp.Diff(w.agent, again); diff != "" {
-		w.t.Fatalf("the journal does not tell the same story:\n%s", diff)
+		w.t.Fatalf("the replayed agent differs:\n%s", diff)
 	}
 }

@@ -12,34 +12,33 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, input lines, a line of dashes, and the expected result.
-// An empty line ends a block; the agent lives on into the next one, until `agent` makes
-// a new one. A line may begin with the time of day; else it happens a second after the one
-// before.
+// A script contains comments, input lines, a line of dashes, and the expected result. An empty line
+// ends a block. The next block continues with the same agent, until `agent` creates a new one. A
+// line may begin with a time of day; otherwise it happens a second after the line before.
 //
-//	agent [foreign] [program] [cleanup_every=N] [failures_max=N]     a new one, not looked at yet
-//	configured …                                                     the same one, configured anew
+//	agent [foreign] [program] [cleanup_every=N] [failures_max=N]     creates an agent whose file was not read yet
+//	configured …                                                     configures the agent again
 //	human wants WORD "note"       agent wants WORD "note"            through API or CLI
-//	[first] file {…}              file missing                       what a look at it finds
-//	replaced file {…}                                                found in a file that a write of Fairlead had replaced
+//	[first] file {…}              file missing                       the file is read
+//	replaced file {…}                                                found in a file that a write of Fairlead replaced
 //	file broken "fault" [torn]
-//	session ended ok|failed|… ["why"] [at start] [ran=D]             the one that is open
+//	session ended ok|failed|… ["why"] [at start] [ran=D]             the open session
 //	session adopted
 //	daemon started     stop     hold     release
-//	limit "name"                                                     reached by the session under way
-//	over "name"        under                                         a limit of the day is used up, or no more
-//	held               stopping                                      the switch is set, and the agent does not know it yet
+//	limit "name"                                                     reached by the open session
+//	over "name"        under                                         a daily limit is used up, or no longer
+//	held               stopping                                      the switch is set, and the agent does not have it yet
 //	timer              late timer
 func TestScripts(t *testing.T) {
 	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })
 }
 
-// stage is where a script is played.
+// stage runs a script.
 type stage struct {
 	t     *testing.T
 	agent Control
 	now   Now
-	open  Kind // of the session under way
+	open  Kind // kind of the open session
 	shown string
 	out   strings.Builder
 }
@@ -97,7 +96,7 @@ func (s *stage) line(line string) {
 	case "late":
 		s.decide(Elapsed{RetryAt: s.now.At.Add(-time.Hour)})
 	default:
-		s.t.Fatalf("no such line: %s", line)
+		s.t.Fatalf("unknown line: %s", line)
 	}
 }
 
@@ -116,7 +115,7 @@ func (s *stage) configure(words []string) {
 		case "failures_max":
 			s.agent.Policy.FailuresMax = number
 		default:
-			s.t.Fatalf("no such setting: %s", word)
+			s.t.Fatalf("unknown setting: %s", word)
 		}
 	}
 }
@@ -223,7 +222,7 @@ func waits(ch Change) bool {
 	return false
 }
 
-// showFile prints what the file says, when a block changed that.
+// showFile prints the content of the file if a block changed it.
 func (s *stage) showFile() {
 	f := s.agent.File(s.now.Held)
 	text := fmt.Sprintf("desired %s, current %s, set by %s: %q", f.Desired, f.Current, f.By, f.Note)

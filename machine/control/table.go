@@ -10,7 +10,7 @@ import (
 type State string
 
 const (
-	Absent     State = "absent"      // nothing is known yet, not even a file
+	Absent     State = "absent"      // initial state, before the file was read
 	Resting    State = "resting"     // nothing runs
 	Continuous State = "continuous"  // session after session
 	RunOnce    State = "run_once"    // one session
@@ -32,7 +32,7 @@ const (
 	FileSeen            Event = "file_seen"            // another program wrote the content it already had
 	DesiredOvertaken    Event = "wish_overtaken"       // found in a file that Fairlead's write replaced; a newer one applies
 	ExtraWritten        Event = "extra_written"        // only unknown fields changed
-	PauseStands         Event = "pause_stands"         // a file asked to lift a pause that it may not lift
+	PauseStands         Event = "pause_stands"         // a file tried to lift a pause that it may not lift
 	DueContinuous       Event = "due_continuous"       // the current desired state is due: daemon started, hold released
 	DueRunOnce          Event = "due_run_once"
 	DueRunCleanup       Event = "due_run_cleanup"
@@ -47,7 +47,7 @@ const (
 	WantedRunCleanup Event = "wanted_run_cleanup"
 	WantedPause      Event = "wanted_pause"
 	WantedUnknown    Event = "wanted_unknown"
-	WantedAgain      Event = "wanted_again"      // the current one-shot, once more
+	WantedAgain      Event = "wanted_again"      // the current one-shot once more
 	WantedHeld       Event = "wanted_held"       // to start, while the team is held
 	WantedStopping   Event = "wanted_stopping"   // to start, while Fairlead stops
 	WantedOverLimit  Event = "wanted_over_limit" // to start, while a daily limit is used up
@@ -75,13 +75,13 @@ const (
 	NewerRunCleanup   Event = "newer_run_cleanup"
 	NewerPause        Event = "newer_pause"
 	NewerUnknown      Event = "newer_unknown"
-	OneShotStillOwing Event = "one_shot_still_owing" // it never began, and nothing forbids it any more
+	OneShotStillOwing Event = "one_shot_still_owing" // it never began and may start now
 
 	// The end of either, where a limit, a hold or the file decides.
 	EndedLimited  Event = "ended_limited"
 	EndedHeld     Event = "ended_held"
 	EndedStopping Event = "ended_stopping"
-	EndedRested   Event = "ended_rested" // the file was deleted or broken meanwhile: nothing is wanted
+	EndedRested   Event = "ended_rested" // the file was deleted or broken meanwhile: no session is desired
 
 	LimitReached   Event = "limit_reached"
 	BackoffElapsed Event = "backoff_elapsed"
@@ -113,10 +113,10 @@ const (
 	EndSession     Act = "end_session"     // after a grace period
 	NoteLimit      Act = "note_limit"      // which limit was reached
 	CountSession   Act = "count_session"   // towards cleanup_every
-	CountCleanup   Act = "count_cleanup"   // and from zero again
+	CountCleanup   Act = "count_cleanup"   // and restarts that count from zero
 	CountFailure   Act = "count_failure"   // towards failures_max
 	ForgetFailures Act = "forget_failures" // after a success, or a new request
-	StartBackoff   Act = "start_backoff"   // 1 s doubling to 60 s
+	StartBackoff   Act = "start_backoff"   // 1 s, doubling up to 60 s
 	Rewrite        Act = "rewrite"         // write the file from the journal
 	NoteOvertaken  Act = "note_overtaken"  // recorded without effect
 	TakeExtra      Act = "take_extra"      // keep unknown fields, X7

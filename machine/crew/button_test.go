@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The seed's table of the button, line by line, written by hand, and SPEC's line for a crew that
-// consists of placeholders only. The other cases follow from these.
+// TestButtonAsTheSeedSays checks the lines of the button's table in seed 001, and SPEC's line for a
+// crew that consists of placeholders only. The other cases follow from these.
 func TestButtonAsTheSeedSays(t *testing.T) {
 	for _, c := range []struct {
 		docs       []Status
@@ -25,12 +25,12 @@ func TestButtonAsTheSeedSays(t *testing.T) {
 		{[]Status{Alive}, true, "WAKING…"},
 		{[]Status{Expired, Expired}, false, "SUMMON"}, // visibleAgents.length === 0
 		{[]Status{Expired, Alive}, false, "none"},
-		{[]Status{Hatching, Hatching}, false, "WAKING…"}, // only placeholders: until they hatch or P7
+		{[]Status{Hatching, Hatching}, false, "WAKING…"}, // only placeholders, until they register or P7 expires them
 		{[]Status{Hatching, Sleeping}, false, "WAKE"},
 	} {
 		t.Run(fmt.Sprint(c.docs, c.inProgress), func(t *testing.T) {
 			if got := ButtonOf(withStatuses(c.docs), c.inProgress); got != c.want {
-				t.Errorf("the button is %s, and the seed says %s", got, c.want)
+				t.Errorf("the button is %s, want %s", got, c.want)
 			}
 		})
 	}
@@ -44,7 +44,7 @@ func withStatuses(statuses []Status) []*Document {
 	return docs
 }
 
-// buttonByHand is the seed's table as a person reads it. It counts, and asks nothing of the code.
+// buttonByHand computes the button from the seed's table, independently of the code under test.
 func buttonByHand(hatching, alive, sleeping, unknown int, inProgress bool) Button {
 	if inProgress {
 		return "WAKING…"
@@ -61,8 +61,8 @@ func buttonByHand(hatching, alive, sleeping, unknown int, inProgress bool) Butto
 	return "WAKING…"
 }
 
-// Every combination of zero to three members in each of the five statuses, in progress or not, and
-// in any order, because the order must not matter.
+// TestButtonTruthTable checks every combination of zero to three members in each of the five
+// statuses, in progress or not, in any order, because the order must not matter.
 func TestButtonTruthTable(t *testing.T) {
 	seen := map[Button]int{}
 	for n := range 4 * 4 * 4 * 4 * 4 * 2 {
@@ -79,32 +79,32 @@ func TestButtonTruthTable(t *testing.T) {
 			order := append(append([]Status{}, statuses[min(turned, len(statuses)):]...), statuses[:min(turned, len(statuses))]...)
 			got := ButtonOf(withStatuses(order), inProgress)
 			if got != want {
-				t.Fatalf("%v, in progress %v: the button is %s, and by hand it is %s", order, inProgress, got, want)
+				t.Fatalf("%v, in progress %v: the button is %s, want %s", order, inProgress, got, want)
 			}
 			seen[got]++
 		}
 	}
 	if len(seen) != 4 {
-		t.Errorf("the table never says all four: %v", seen)
+		t.Errorf("the table does not return all four buttons: %v", seen)
 	}
 }
 
-// Crew.Button is that function of the crew, and of nothing else in it.
+// TestButtonOfCrew checks that Crew.Button returns the same.
 func TestButtonOfCrew(t *testing.T) {
 	c := aCrew(t, 2)
 	if got := c.Button(); got != SummonButton {
-		t.Errorf("the crew was never summoned, and the button is %s", got)
+		t.Errorf("before the first summon the button is %s", got)
 	}
 	c.Docs = map[DocID]*Document{"a": {ID: "a", Status: Sleeping}}
 	if got := c.Button(); got != WakeButton {
-		t.Errorf("somebody sleeps, and the button is %s", got)
+		t.Errorf("a member sleeps, but the button is %s", got)
 	}
 	c.Lead.Stage = Waking
 	if got := c.Button(); got != WakingButton {
-		t.Errorf("somebody is woken, and the button is %s", got)
+		t.Errorf("during a wake the button is %s", got)
 	}
 	c.Lead.Stage = Idle
 	if got := c.Button(); got != WakeButton {
-		t.Errorf("a stage that is spelled out as idle is in progress: %s", got)
+		t.Errorf("the stage idle counts as in progress: %s", got)
 	}
 }

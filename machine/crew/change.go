@@ -54,7 +54,7 @@ func (c *Crew) Apply(ch Change) {
 		c.Lead = *body.Lead
 	case body.Notice != nil, body.Words != nil:
 	default:
-		panic(fmt.Sprintf("presence: a change of %q by row %s says nothing", ch.Doc, ch.Row))
+		panic(fmt.Sprintf("crew: a change of %q by row %s is empty", ch.Doc, ch.Row))
 	}
 	if ch.Body.Notice != nil {
 		c.Notices = append(c.Notices[:len(c.Notices):len(c.Notices)], *ch.Body.Notice)

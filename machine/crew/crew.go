@@ -6,12 +6,12 @@
 // in a report, sleeping when that session has ended, and unknown until the session's first report.
 // Each agent has a document that outlives all sessions: its name, face and soul.
 //
-// A person starts a summon or a wake. Both are told to the lead, and end with its report, with a
-// timeout, or with the lead's session. What the lead has still to be told is part of the value
-// (Lead.Actions), so a crash loses nothing.
+// A person starts a summon or a wake. The lead receives a prompt for it. It ends with the lead's
+// report, with a timeout, or with the lead's session. Pending prompts are part of the value
+// (Lead.Actions), so a crash loses none.
 //
-// The promise: an agent is alive only by a report of the lead's open session, and no document is
-// ever deleted.
+// The one promise: an agent is alive only by a report of the lead's open session, and no document
+// is ever deleted.
 package crew
 
 import (
@@ -37,8 +37,8 @@ const (
 	HatchMax  = 5 * time.Minute  // how long a placeholder, and a whole summon or wake, may take
 )
 
-// AliveMax is how long a member counts as alive after the lead reported it. A lead that works has reported by
-// then; one that is silent for longer has not said that the member is still there.
+// AliveMax is how long a member counts as alive after the lead reported it. A lead that works has
+// reported again by then.
 const AliveMax = HatchMax
 
 // Crew is the state of a crew. Decide reads it, only Apply changes it. Its zero value has no
@@ -66,7 +66,7 @@ type Document struct {
 	Sums        []string        `json:"sums,omitempty"`         // identities of the last files written, newest last
 }
 
-// Identity is what an agent says of itself. It is set once.
+// Identity is what an agent reports about itself. It is set once.
 type Identity struct {
 	Name      string `json:"name,omitempty"` // empty: a placeholder
 	Color     string `json:"color,omitempty"`
@@ -83,13 +83,13 @@ type Face struct {
 	Mouth string `json:"mouth,omitempty"`
 }
 
-// Visible reports whether people see the document: an expired one is kept and hidden.
+// Visible reports whether people see the document. An expired document is kept but hidden.
 func (d *Document) Visible() bool { return d.Status != Expired }
 
 // Ours reports whether Fairlead wrote content of this identity.
 func (d *Document) Ours(sum string) bool { return slices.Contains(d.Sums, sum) }
 
-// Lead is the agent that leads the crew, with what it was told and has reported. A change sets it
+// Lead is the agent that leads the crew, with its pending actions and its reports. A change sets it
 // as a whole.
 type Lead struct {
 	Agent     string        `json:"agent,omitempty"` // by the configuration; empty: no lead
@@ -102,11 +102,11 @@ type Lead struct {
 	Reported time.Time `json:"reported,omitzero"` // last report in this session to this daemon; zero: none yet
 	Waits    time.Time `json:"waits,omitzero"`    // deadline of a status report that it was asked for; zero: none
 	Number   uint64    `json:"number,omitempty"`  // number of the last action
-	Actions  []Action  `json:"asks,omitempty"`    // what it has still to be told, in order
+	Actions  []Action  `json:"asks,omitempty"`    // pending actions, in order
 	Again    []int     `json:"again,omitempty"`   // seats that it was asked to register in this session
 	Stage    Stage     `json:"stage,omitempty"`   // of the summon or wake in progress; empty is idle
 	Since    time.Time `json:"since,omitzero"`    // start of the summon or wake
-	Ends     time.Time `json:"ends,omitzero"`     // its timeout; zero: the lead was not told yet
+	Ends     time.Time `json:"ends,omitzero"`     // its timeout; zero: the lead has not received it yet
 	Who      []DocID   `json:"who,omitempty"`     // the agents that a wake is for
 }
 
@@ -118,7 +118,7 @@ func (l *Lead) stage() Stage { return cmp.Or(l.Stage, Idle) }
 // Heard reports whether the lead's open session has reported.
 func (l *Lead) Heard() bool { return l.Session != "" && !l.Reported.IsZero() }
 
-// Action is one thing that the lead has to be told.
+// Action is one prompt that the lead must receive.
 type Action struct {
 	N     uint64     `json:"n"`
 	Do    ActionKind `json:"do"`
@@ -134,11 +134,11 @@ const (
 	TellStatus   ActionKind = "tell_status"   // which agents are alive?
 	TellSummon   ActionKind = "tell_summon"   // [SUMMON AGENTS]
 	TellWake     ActionKind = "tell_wake"     // [WAKE AGENTS]
-	TellRegister ActionKind = "tell_register" // it listed an agent that was never registered
+	TellRegister ActionKind = "tell_register" // the lead listed an agent that was never registered
 )
 
-// Notice is a message for people: an invalid or refused marker, one from a session that does not
-// lead, or a lead that does not answer.
+// Notice is a message for people: about an invalid or refused marker, a marker from another
+// session, or a lead that does not answer.
 type Notice struct {
 	At      time.Time  `json:"at"`
 	Kind    NoticeKind `json:"kind"`
@@ -154,7 +154,7 @@ const (
 	NoticeIgnored NoticeKind = "ignored" // a marker from a session that does not lead
 	NoticeRefused NoticeKind = "refused" // a marker or a document says something impossible
 	NoticeSilent  NoticeKind = "silent"  // a report did not come in time
-	NoticeLead    NoticeKind = "lead"    // the lead could not do what it was told
+	NoticeLead    NoticeKind = "lead"    // the lead could not carry out an action
 )
 
 const (

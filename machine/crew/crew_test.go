@@ -18,13 +18,13 @@ import (
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-// decide is the only way in which the tests of this package ask: it counts what was emitted, and
-// holds what is so of every decision. A refusal is an answer.
+// decide calls Decide, counts the rows of its changes, and checks what must hold for every result.
+// All tests of this package use it. A refusal is a normal result.
 func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 	t.Helper()
 	changes, err := c.Decide(in, now)
 	if err != nil && len(changes) > 0 {
-		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+		t.Fatalf("a refusal came with changes: %v, %+v", err, changes)
 	}
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
@@ -46,8 +46,8 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 	return changes, err
 }
 
-// quietRows counts the three rows that change no document: a placeholder that is not listed, one
-// that is, and a request to wake an unknown member.
+// quietRows counts the three rows that change no document: a placeholder that is not listed, a
+// placeholder that is listed, and a request to wake an unknown member.
 func quietRows(c *Crew, in Input, changes []Change, err error) {
 	quiet := func(doc *Document, event Event) {
 		if doc.Visible() && !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Doc == doc.ID }) {
@@ -75,7 +75,7 @@ func quietRows(c *Crew, in Input, changes []Change, err error) {
 	}
 }
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	documents, lead := machinetest.Table{Name: "of a document", Rows: Table().Rows()}, machinetest.Table{Name: "of the lead", Rows: LeadTable().Rows()}
 	coverage.Main(m, append(machinetest.IDs(documents, lead), "L9"), documents, lead)
@@ -85,29 +85,30 @@ func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix()+"\n"+LeadTable().Matrix())
 }
 
-// Expired is final: an expired document stays expired, and only placeholders expire.
+// TestExpiredIsTerminal checks that an expired document stays expired, and that only placeholders
+// expire.
 func TestExpiredIsTerminal(t *testing.T) {
 	for event, rule := range Table()[Expired] {
 		if rule.To != Expired {
-			t.Errorf("%s brings an expired one back as %s", event, rule.To)
+			t.Errorf("%s changes an expired document to %s", event, rule.To)
 		}
 	}
 	for from, rules := range Table() {
 		for event, rule := range rules {
 			switch {
 			case rule.To == None:
-				t.Errorf("%s deletes one that is %s", event, from)
+				t.Errorf("%s deletes a document that is %s", event, from)
 			case rule.To == Expired && from != Hatching && from != Expired && event != ImportedExpired:
-				t.Errorf("%s has one expire that is %s", event, from)
+				t.Errorf("%s expires a document that is %s", event, from)
 			case rule.To == Alive && event != ListedAlive && event != RegisteredHere && from != Alive:
-				t.Errorf("%s makes one alive that is %s, and is no word of the lead", event, from)
+				t.Errorf("%s makes a %s document alive without a report of the lead", event, from)
 			}
 		}
 	}
 }
 
-// What every stage must be able to take, whatever else it does.
-func TestLeadTableIsTotalWhereItMustBe(t *testing.T) {
+// TestEveryStageTakesTheseEvents checks the events that every stage must accept.
+func TestEveryStageTakesTheseEvents(t *testing.T) {
 	for _, stage := range []Stage{Idle, Summoning, Asking, Waking} {
 		for _, event := range []LeadEvent{Forgotten, Adopted, Configured, Ended, Told, ReportedAll, StatusMissing, Noticed} {
 			if _, ok := LeadTable()[stage][event]; !ok {
@@ -130,7 +131,7 @@ func TestLeadTableIsTotalWhereItMustBe(t *testing.T) {
 	}
 }
 
-// Every act that has a name is used, and every one that is used has a name.
+// TestEveryActIsUsed checks that the tables use every named act and no unnamed one.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, row := range slices.Concat(Table().Rows(), LeadTable().Rows()) {
@@ -140,7 +141,7 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	for _, act := range []Act{TakeIdentity, NoteAlive, AskToRegist, Refuse, TakeExtra} {
 		if !used[string(act)] {
-			t.Errorf("no row does %s", act)
+			t.Errorf("no row uses %s", act)
 		}
 		delete(used, string(act))
 	}
@@ -150,16 +151,16 @@ func TestEveryActIsUsed(t *testing.T) {
 	}
 	for _, act := range acts {
 		if !used[string(act)] {
-			t.Errorf("no row does %s", act)
+			t.Errorf("no row uses %s", act)
 		}
 		delete(used, string(act))
 	}
 	if len(used) > 0 {
-		t.Errorf("the tables do what has no name: %v", slices.Sorted(maps.Keys(used)))
+		t.Errorf("the tables use unnamed acts: %v", slices.Sorted(maps.Keys(used)))
 	}
 }
 
-// journaled is a change as the journal gives it back.
+// journaled returns a change after encoding and decoding it as the journal does.
 func journaled(t testing.TB, ch Change) Change {
 	t.Helper()
 	b, err := json.Marshal(ch.Body)
@@ -171,13 +172,13 @@ func journaled(t testing.TB, ch Change) Change {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(ch.Body, body) {
-		t.Fatalf("the journal gives something else back of %s:\n%s", ch.Trigger, cmp.Diff(ch.Body, body))
+		t.Fatalf("%s differs after decoding:\n%s", ch.Trigger, cmp.Diff(ch.Body, body))
 	}
 	ch.Body = body
 	return ch
 }
 
-// snapshot is the crew as a snapshot gives it back.
+// snapshot returns the crew after encoding and decoding it as a snapshot.
 func snapshot(t testing.TB, c *Crew) *Crew {
 	t.Helper()
 	back := &Crew{}
@@ -197,12 +198,12 @@ func snapshotText(t testing.TB, c *Crew) string {
 	return string(b)
 }
 
-// rendered stands for the identity of the bytes that a document is written as.
+// rendered returns a replacement for the identity of a document's bytes.
 func rendered(d *Document) string {
 	return fmt.Sprintf("%s/%s/%s/%d", d.ID, d.Status, d.Name, d.LastAliveAt.Unix())
 }
 
-// noLead is a crew without a lead; aCrew is led by julian.
+// noLead returns a crew without a lead; aCrew returns one that julian leads.
 func noLead() *Crew { return &Crew{Render: rendered} }
 
 func aCrew(t testing.TB, size int) *Crew {
@@ -212,12 +213,12 @@ func aCrew(t testing.TB, size int) *Crew {
 	return c
 }
 
-// must decides and applies what has to come to something.
+// must decides and applies an input that must cause a change.
 func must(t testing.TB, c *Crew, in Input, now Now) {
 	t.Helper()
 	changes, err := decide(t, c, in, now)
 	if err != nil || len(changes) == 0 {
-		t.Fatalf("%T %+v comes to nothing: %v", in, in, err)
+		t.Fatalf("%T %+v has no effect: %v", in, in, err)
 	}
 	for _, ch := range changes {
 		c.Apply(journaled(t, ch))

@@ -67,7 +67,7 @@ func (d *draft) decide(in Input) error {
 	case TimerFired:
 		return d.timer()
 	default:
-		panic(fmt.Sprintf("presence: no such input: %T", in))
+		panic(fmt.Sprintf("crew: unknown input: %T", in))
 	}
 }
 
@@ -117,7 +117,7 @@ type named struct {
 	Notice      string // of Refuse
 }
 
-// move applies an event to a document. A row that changes nothing gives no change.
+// move applies an event to a document. A row that changes nothing emits no change.
 func (d *draft) move(id DocID, event Event, with named) error {
 	was := d.doc(id)
 	if was == nil {
@@ -178,7 +178,7 @@ func (d *draft) add(ch Change) {
 	d.changes = append(d.changes, ch)
 }
 
-// allVisible applies an event to all visible documents whose status takes it.
+// allVisible applies an event to all visible documents whose status accepts it.
 func (d *draft) allVisible(event Event, but map[DocID]bool) error {
 	for _, doc := range d.visible() {
 		if _, takes := Table()[doc.Status][event]; !takes || but[doc.ID] {
@@ -243,12 +243,12 @@ func sameLead(a, b *Lead) bool {
 
 func sameAction(a, b Action) bool { return a.N == b.N && slices.Equal(a.Docs, b.Docs) }
 
-// notice makes a message for people, cut to its limit.
+// notice creates a message for people, cut to its limit.
 func (d *draft) notice(kind NoticeKind, text, session string) *Notice {
 	return &Notice{At: d.now.At, Kind: kind, Text: clip.Text(text, noticeBytesMax), Session: session}
 }
 
-// refuse makes the refusal of a person's request.
+// refuse returns the refusal of a person's request.
 func (d *draft) refuse(event LeadEvent, row, reason string, takes ...string) error {
 	return &machine.Refusal{
 		Subject: "the team", Event: string(event), State: string(d.lead.stage()), Row: row, Reason: reason, Takes: takes,
@@ -291,7 +291,8 @@ func (c *Crew) Deadline() time.Time {
 func (l *Lead) hatchMax() time.Duration  { return cmp.Or(l.HatchMax, HatchMax) }
 func (l *Lead) statusMax() time.Duration { return cmp.Or(l.StatusMax, StatusMax) }
 
-// ActionOf returns the lead's action with this number; false: it is no longer wanted.
+// ActionOf returns the lead's action with this number. It returns false if the action is no longer
+// pending.
 func (l *Lead) ActionOf(n uint64) (Action, bool) {
 	if i := slices.IndexFunc(l.Actions, func(a Action) bool { return a.N == n }); i >= 0 {
 		return l.Actions[i], true
@@ -299,8 +300,8 @@ func (l *Lead) ActionOf(n uint64) (Action, bool) {
 	return Action{}, false
 }
 
-// ByName finds a document by id or name; an expired one has no name. It fails if none or two
-// match.
+// ByName finds a document by id or name. An expired document has no name. It fails if no document
+// or two of them match.
 func (c *Crew) ByName(name string) (*Document, error) {
 	if doc := c.Docs[DocID(name)]; doc != nil {
 		return doc, nil

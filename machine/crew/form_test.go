@@ -9,42 +9,43 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// The walk treats two crews as equal when no sequence of inputs can distinguish them. What is left out
-// of a crew, and why that loses nothing:
+// form is the canonical form of a crew. The walk treats two crews as equal if no sequence of inputs
+// can distinguish them. A form omits the following:
 //
-//   - Ids, numbers of actions, sessions' names, souls, faces: they are only ever compared with
-//     themselves, or handed on.
-//   - Times. A deadline is armed or it is not, and one that is armed may pass at any moment, alone or
-//     with any others: that is more than can happen, so whatever holds here holds.
-//   - Expired documents: nothing happens to them, and they have no seat. Notices are for people.
+//   - Ids, numbers of actions, ids of sessions, souls and faces. They are only compared
+//     with themselves, or passed on.
+//   - Times. A deadline is set or not. A set deadline may pass at any moment, alone or
+//     with others. That allows more sequences than are possible, so every invariant
+//     found still holds.
+//   - Expired documents, which never change and have no seat, and notices.
 //
-// The claim is tested (TestFormLosesNothing): from a crew with all of its past and from its form the
-// same deeds lead to the same forms.
+// TestFormIsEquivalent checks this: the same inputs lead from a crew and from its form to the same
+// forms.
 type form struct {
-	seats       [seatsWalked]spot
-	stage       Stage
-	open, heard bool
-	waits, ends bool
-	asks        string // in order: S status, M summon, W wake, R and the seats of a registration
-	again       [seatsWalked]bool
+	seats          [seatsWalked]spot
+	stage          Stage
+	open, reported bool
+	waits, ends    bool
+	asks           string // in order: S a status request, M a summon, W a wake, R and the seats of a registration
+	again          [seatsWalked]bool
 }
 
-// spot is the one who sits there.
+// spot is the member on one seat.
 type spot struct {
 	status    Status
 	name      string
-	who, wake bool // a wake is for it; the lead is yet to be told so
+	who, wake bool // a wake is for it; the lead has not received that wake yet
 }
 
-const seatsWalked = 3 // at most; a scene may have fewer
+const seatsWalked = 3 // the limit; a scene may have fewer
 
-// now is when everything happens in a walk.
+// now is the time of all inputs of a walk.
 var now = machinetest.Noon.Add(time.Hour)
 
-// formOf forgets of a crew what does not matter.
+// formOf returns the canonical form of a crew.
 func formOf(c *Crew) form {
 	l := &c.Lead
-	f := form{stage: l.stage(), open: l.Session != "", heard: l.Heard(), waits: !l.Waits.IsZero(), ends: !l.Ends.IsZero()}
+	f := form{stage: l.stage(), open: l.Session != "", reported: l.Heard(), waits: !l.Waits.IsZero(), ends: !l.Ends.IsZero()}
 	for i := range f.seats {
 		f.seats[i].status = None
 	}
@@ -79,13 +80,13 @@ func formOf(c *Crew) form {
 	return f
 }
 
-// due says which of a form's deadlines pass now. The others are yet to come.
+// due says which of a form's deadlines have passed.
 type due struct {
 	waits, ends, since bool
 	hatch              [seatsWalked]bool
 }
 
-// crew is one of those that a form stands for.
+// crew returns a crew with this form.
 func (f *form) crew(size int, d due) *Crew {
 	c := &Crew{Docs: map[DocID]*Document{}, Made: 100}
 	l := &c.Lead
@@ -99,7 +100,7 @@ func (f *form) crew(size int, d due) *Crew {
 	if f.open {
 		l.Session, l.UUID = "s1", "u1"
 	}
-	if f.heard {
+	if f.reported {
 		l.Reported = now.Add(-time.Second)
 	}
 	armed := func(is, passes bool) time.Time {
@@ -163,9 +164,9 @@ func (f *form) tells(l *Lead, size int, wake []DocID) {
 	}
 }
 
-// bookOf is what a person would have written down who saw all that led to a form.
-func (f *form) bookOf(c *Crew, b *book) {
-	*b = book{t: b.t, crew: c, named: map[DocID]bool{}, soul: map[DocID]Identity{}, grave: map[DocID]Document{}, open: c.Lead.Session, heard: f.heard}
+// bookOf returns the records for a crew with this form.
+func (f *form) bookOf(c *Crew, b *oracle) {
+	*b = oracle{t: b.t, crew: c, named: map[DocID]bool{}, soul: map[DocID]Identity{}, expiredDocs: map[DocID]Document{}, open: c.Lead.Session, reported: f.reported}
 	for id, doc := range c.Docs {
 		b.named[id] = doc.Status == Alive
 	}
@@ -173,6 +174,6 @@ func (f *form) bookOf(c *Crew, b *book) {
 		b.wanted = slices.Clone(c.Lead.Who)
 		slices.Sort(b.wanted)
 	}
-	b.owed = f.open && strings.Contains(f.asks, "S")
+	b.askDue = f.open && strings.Contains(f.asks, "S")
 	b.remember()
 }

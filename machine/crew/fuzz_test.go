@@ -11,9 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// FuzzDecide gives the crew unrealistic inputs: bytes are read as a sequence of inputs with
-// arbitrary names, seats, statuses and times. Decide must not panic, and all invariants of a crew
-// must hold.
+// FuzzDecide applies unrealistic inputs: the bytes are read as a sequence of inputs with arbitrary
+// names, seats, statuses and times. Decide must not panic, and all invariants of a crew must hold.
 func FuzzDecide(f *testing.F) {
 	f.Add([]byte(""), uint64(0))
 	f.Add([]byte(`{"Reported":{"Session":"s1","Agents":[{"Name":"Lyra","Status":"alive","Seat":-9000}]}}`), uint64(1))
@@ -40,7 +39,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// inputOf reads an input; nil: it is none.
+// inputOf parses an input; nil: the line is none.
 func inputOf(line string) Input {
 	var any struct {
 		LeadConfigured *LeadConfigured
@@ -82,10 +81,10 @@ func inputOf(line string) Input {
 	return nil
 }
 
-// strange gives an input that no well-behaved program sends. The result must be valid nevertheless;
-// only the rules on the lead's session are not checked.
+// strange applies an input that no correct program sends. The result must be valid nevertheless;
+// only the rules for the lead's session are not checked.
 func (w *world) strange(in Input) {
-	w.book.remember()
+	w.oracle.remember()
 	changes, err := w.crew.Decide(in, w.now)
 	if err != nil {
 		return
@@ -93,10 +92,10 @@ func (w *world) strange(in Input) {
 	for _, ch := range changes {
 		w.crew.Apply(journaled(w.t, ch))
 	}
-	if err := w.book.documents(in, w.now); err != nil {
+	if err := w.oracle.documents(in, w.now); err != nil {
 		w.t.Fatalf("%T %+v: %v", in, in, err)
 	}
-	if err := w.book.graves(in, w.now); err != nil {
+	if err := w.oracle.expired(in, w.now); err != nil {
 		w.t.Fatalf("%T %+v: %v", in, in, err)
 	}
 	for _, n := range w.crew.Notices {
@@ -105,15 +104,16 @@ func (w *world) strange(in Input) {
 		}
 	}
 	if l := &w.crew.Lead; len(w.crew.Notices) > noticesMax || len(l.Actions) > asksMax || len(w.crew.Docs) > docsMax {
-		w.t.Fatalf("%T: too much: %d notices, %d errands", in, len(w.crew.Notices), len(l.Actions))
+		w.t.Fatalf("%T: over a limit: %d notices, %d actions", in, len(w.crew.Notices), len(l.Actions))
 	}
-	w.book.open, w.book.heard = w.crew.Lead.Session, w.crew.Lead.Heard() // whatever it was told
+	w.oracle.open, w.oracle.reported = w.crew.Lead.Session, w.crew.Lead.Heard() // whichever session it was
 	for id, doc := range w.crew.Docs {
-		w.book.named[id] = doc.Status == Alive
+		w.oracle.named[id] = doc.Status == Alive
 	}
 }
 
-// Everything has a limit: documents, notices, one report, one notice, the projections of a document.
+// TestLimits checks the limits of documents, notices, one report, one notice, and the projections
+// of a document.
 func TestLimits(t *testing.T) {
 	c := aCrew(t, 8)
 	now := Now{At: machinetest.Noon}
@@ -122,14 +122,14 @@ func TestLimits(t *testing.T) {
 		must(t, c, Imported{ID: DocID(fmt.Sprint("old-", i)), Document: Document{Status: Expired, Identity: Identity{Seat: i % 4}}}, now)
 	}
 	if _, err := decide(t, c, Imported{ID: "more", Document: Document{Status: Unknown, Identity: Identity{Name: "Lyra"}}}, now); err == nil || !strings.Contains(err.Error(), "1024") {
-		t.Errorf("a document too many: %v", err)
+		t.Errorf("a document above the limit: %v", err)
 	}
 	if _, err := decide(t, c, SummonAsked{}, now); err == nil || !strings.Contains(err.Error(), "1024") {
-		t.Errorf("a summon too many: %v", err)
+		t.Errorf("a summon above the limit: %v", err)
 	}
 	must(t, c, Registered{Session: "s1", Identity: Identity{Name: "Lyra"}}, now)
 	if n := c.Notices[len(c.Notices)-1]; n.Kind != NoticeRefused || !strings.Contains(n.Text, "1024") || len(c.Docs) != docsMax {
-		t.Errorf("a registration too many: %+v", n)
+		t.Errorf("a registration above the limit: %+v", n)
 	}
 	must(t, c, Reported{Session: "s1", Agents: make([]Listed, listedMax+1)}, now)
 	if n := c.Notices[len(c.Notices)-1]; n.Kind != NoticeFault || c.Lead.Heard() {
@@ -154,7 +154,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What people are told in a refusal is what to do.
+// TestByName checks that the refusal of an ambiguous name says what to do.
 func TestByName(t *testing.T) {
 	c := aCrew(t, 8)
 	now := Now{At: machinetest.Noon}
@@ -169,7 +169,7 @@ func TestByName(t *testing.T) {
 		}
 	}
 	if _, err := c.ByName("Lyra"); err == nil || !strings.Contains(err.Error(), "agent-1") || !strings.Contains(err.Error(), "agent-2") {
-		t.Errorf("two are called Lyra, and one who asks is told: %v", err)
+		t.Errorf("the refusal of an ambiguous name: %v", err)
 	}
 	for _, name := range []string{"", "Orin", "lyra"} {
 		if doc, err := c.ByName(name); err == nil {

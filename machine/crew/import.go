@@ -23,10 +23,10 @@ func isID(id DocID) bool {
 	return id != "" && len(id) <= idBytesMax
 }
 
-// reserved are journal entities beside the documents.
+// reserved are the other journal entities of the crew.
 var reserved = map[DocID]bool{"lead": true, "words": true}
 
-// imported takes in a document that another program wrote. It makes no agent alive, because only the
+// imported imports a document that another program wrote. It makes no agent alive, because only the
 // lead reports that, and it replaces no agent.
 func (d *draft) imported(in Imported) error {
 	if is := d.crew.Docs[in.ID]; is != nil {
@@ -109,9 +109,9 @@ func importEvent(in Imported) Event {
 	}
 }
 
-// importedAgain takes in another program's write to the file of a known document: only the unknown
-// fields. The status is the lead's to report and is written again. The identity belongs to the
-// agent; a document with a different identity is refused, and a copy is kept.
+// importedAgain imports another program's write to the file of a known document. It takes only the
+// unknown fields. The status is reported by the lead and is written again. The identity belongs to
+// the agent: a document with a different identity is refused, and a copy is kept.
 func (d *draft) importedAgain(in Imported) error {
 	is, doc := d.doc(in.ID), &in.Document
 	if doc.Identity != is.Identity {

@@ -8,10 +8,10 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Every machine names its documents agent-1, agent-2, …. A document from another machine whose name
-// is taken here is another member, and is imported under another name. One with the same name and
-// different identity fields is refused (P13, X5).
-func TestImportUnderANameThatIsTaken(t *testing.T) {
+// Every machine names its documents agent-1, agent-2, and so on. A document from another machine
+// whose name exists here is another member and is imported under another name. One with the same
+// name and different identity fields is refused (P13, X5).
+func TestImportOfAnExistingName(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	var c Crew
 	give := func(doc Document) error {
@@ -27,13 +27,13 @@ func TestImportUnderANameThatIsTaken(t *testing.T) {
 	}
 	var refusal *machine.Refusal
 	if err := give(Document{Status: Sleeping, Identity: Identity{Name: "Kael"}}); !errors.As(err, &refusal) || refusal.Row != "P11" {
-		t.Errorf("on a seat that is taken: %v", err)
+		t.Errorf("on an occupied seat: %v", err)
 	}
 	if err := give(Document{Status: Alive, Identity: Identity{Name: "Kael", Seat: 1}}); err != nil {
 		t.Error(err)
 	}
 	if len(c.Docs) != 2 || c.Docs["agent-1"].Identity != lyra || c.onSeat(1) == nil || c.onSeat(1).Status != Unknown {
-		t.Errorf("they are %+v", c.InOrder())
+		t.Errorf("documents: %+v", c.InOrder())
 	}
 	other := lyra
 	other.Soul = "I am another."

@@ -23,7 +23,7 @@ type (
 		StatusMax, HatchMax time.Duration
 	}
 
-	// DaemonStarted is a page load in the seed's words: no status is known any more.
+	// DaemonStarted is a page load of seed 001: every status is unknown.
 	DaemonStarted struct{}
 
 	// SummonAsked creates the crew. People can ask for it once.
@@ -38,19 +38,20 @@ type (
 		Adopted       bool
 	}
 
-	// LeadEnded is its end. If Session is empty, it could not start, and Why says why.
+	// LeadEnded is the end of a lead session. If Session is empty, the session could not start, and
+	// Why is the reason.
 	LeadEnded struct{ Session, Why string }
 
-	// LeadHeard is an ordinary session of the lead from which a marker comes, while no lead session is
-	// open. It takes the place of one, and is told nothing.
+	// LeadHeard is a marker in an ordinary session of the lead, while no lead session is open. The
+	// session counts as the lead session, but receives no actions.
 	LeadHeard struct{ Session, UUID string }
 
-	// LeadLost is the end of a session after which a summon or a wake goes on, and is told again in the
-	// next lead session: its program no longer knew its conversation and did nothing (Why says so), or it
-	// was an ordinary session that was heard.
+	// LeadLost is the end of a session that keeps a summon or a wake in progress. The next lead
+	// session receives the actions again. Either the program no longer knew its conversation and
+	// did nothing (Why says so), or it was an ordinary session with markers.
 	LeadLost struct{ Session, Why string }
 
-	// ActionTold records that the lead was told an action.
+	// ActionTold records that the lead received an action.
 	ActionTold struct{ N uint64 }
 
 	// Reported is the lead's [AGENT_STATUS].
@@ -73,7 +74,7 @@ type (
 	Faulty struct {
 		Agent, Session string
 		Marker         string // as written
-		Fault          string // empty: it came from the wrong session
+		Fault          string // empty: the marker is valid but from the wrong session
 	}
 
 	// Imported is a document from outside: a file that another program created or changed, or an
@@ -85,7 +86,7 @@ type (
 		From     string // file name, for people
 	}
 
-	// TimerFired is a deadline that has passed. The crew says what was due.
+	// TimerFired is a deadline that has passed. The crew knows which.
 	TimerFired struct{}
 )
 
@@ -140,7 +141,7 @@ func Speakers(text, lead string, known func(name string) bool) []Passage {
 	return said
 }
 
-// speakerOf reads `[Name]: words`.
+// speakerOf parses `[Name]: text`.
 func speakerOf(line string) (name, words string, ok bool) {
 	rest, ok := strings.CutPrefix(line, "[")
 	if !ok {

@@ -14,9 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Random orders of everything that can happen to a team, by a lead that does what it should, one
-// that does not, and people who press whatever there is. To see one again: -run
-// 'RandomOrders/seed=7$'
+// TestRandomOrders applies random inputs to crews: with a lead that reports correctly, one that
+// does not, and people who press every button. To repeat a run: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(120)
 	switch {
@@ -39,34 +38,34 @@ func TestRandomOrders(t *testing.T) {
 	}
 }
 
-// world is a team to which anything happens.
+// world is a crew that receives random inputs.
 type world struct {
 	t        testing.TB
 	rnd      *rand.Rand
 	crew     *Crew
-	book     *book
+	oracle   *oracle
 	now      Now
 	sessions int
-	good     bool // the lead knows what it does
+	good     bool // the lead reports correctly
 	journal  []Change
 }
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	w := &world{t: t, rnd: rnd, crew: noLead(), now: Now{At: machinetest.Noon}, good: rnd.IntN(3) > 0}
-	w.book = newBook(t, w.crew)
+	w.oracle = newOracle(t, w.crew)
 	w.happens(LeadConfigured{Agent: "julian", Size: 1 + rnd.IntN(8)})
 	return w
 }
 
 func (w *world) happens(in Input) {
 	w.t.Helper()
-	w.book.remember()
+	w.oracle.remember()
 	if w.rnd.IntN(8) == 0 {
 		answered(w.t, w.crew, in, w.now)
 	}
 	changes, err := decide(w.t, w.crew, in, w.now)
 	if begins(in) && err == nil && (w.now.Held || w.now.Limit != "") {
-		w.t.Fatalf("held %v, limit %q, and %T is taken", w.now.Held, w.now.Limit, in) // X8, X9
+		w.t.Fatalf("%[3]T is accepted while held %[1]v, limit %[2]q", w.now.Held, w.now.Limit, in) // X8, X9
 	}
 	if err != nil {
 		return
@@ -76,10 +75,10 @@ func (w *world) happens(in Input) {
 		w.journal = append(w.journal, ch)
 		w.crew.Apply(ch)
 	}
-	w.book.check(in, w.now, changes)
+	w.oracle.check(in, w.now, changes)
 }
 
-// begins reports whether an input asks for something to begin.
+// begins reports whether an input requests a summon or a wake.
 func begins(in Input) bool {
 	switch in.(type) {
 	case SummonAsked, WakeAsked:
@@ -88,12 +87,12 @@ func begins(in Input) bool {
 	return false
 }
 
-// replays: what the journal tells is what is, and so is what a snapshot tells; and the machine is
-// stopped and started there.
+// replays checks that the journal and a snapshot give the same crew, and continues with the
+// replayed one.
 func (w *world) replays() {
 	same := func(what string, again *Crew) {
 		if diff := cmp.Diff(w.crew, again, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Crew{}, "Render")); diff != "" {
-			w.t.Fatalf("the %s does not tell the same story:\n%s", what, diff)
+			w.t.Fatalf("the %s gives another crew:\n%s", what, diff)
 		}
 	}
 	again := noLead()
@@ -103,17 +102,17 @@ func (w *world) replays() {
 	same("journal", again)
 	back := snapshot(w.t, w.crew)
 	same("snapshot", back)
-	w.crew, w.book.crew = back, back
+	w.crew, w.oracle.crew = back, back
 }
 
-// rests: without further inputs, the crew comes to rest.
+// rests checks that a crew without further inputs becomes idle.
 func (w *world) rests() {
 	w.t.Helper()
 	for range 100 {
 		at := w.crew.Deadline()
 		if at.IsZero() {
 			if w.crew.Lead.InProgress() || slices.ContainsFunc(w.crew.InOrder(), func(d *Document) bool { return d.Status == Hatching }) {
-				w.t.Fatalf("it is not at rest, and nothing is to come: %s", snapshotText(w.t, w.crew))
+				w.t.Fatalf("the crew is not idle, but has no deadline: %s", snapshotText(w.t, w.crew))
 			}
 			return
 		}
@@ -122,10 +121,10 @@ func (w *world) rests() {
 		}
 		w.happens(TimerFired{})
 	}
-	w.t.Fatal("it never comes to rest")
+	w.t.Fatal("the crew does not become idle")
 }
 
-// something is one of all that can happen.
+// something returns a random input.
 func (w *world) something() Input {
 	w.now.At = w.now.At.Add(time.Duration(w.rnd.IntN(8000)) * time.Millisecond)
 	if w.rnd.IntN(60) == 0 {
@@ -143,7 +142,7 @@ func (w *world) something() Input {
 		if l := &w.crew.Lead; len(l.Actions) > 0 && l.Session != "" {
 			return ActionTold{N: l.Actions[0].N}
 		}
-		return ActionTold{N: w.crew.Lead.Number + 1} // it was never requested
+		return ActionTold{N: w.crew.Lead.Number + 1} // an action that was never pending
 	case n < 58:
 		return w.report()
 	case n < 72:
@@ -168,8 +167,8 @@ func (w *world) configures() Input {
 	if in.Agent == "" || w.rnd.IntN(4) == 0 {
 		in.Agent = []string{"julian", "juliet", ""}[w.rnd.IntN(3)]
 	}
-	if in.Agent != w.crew.Lead.Agent && w.book.open != "" { // the previous lead lost its role
-		w.book.takes(LeadEnded{Session: w.book.open})
+	if in.Agent != w.crew.Lead.Agent && w.oracle.open != "" { // the previous lead lost its role
+		w.oracle.takes(LeadEnded{Session: w.oracle.open})
 	}
 	return in
 }
@@ -212,7 +211,7 @@ func (w *world) session() Input {
 	}
 }
 
-// whose is a session: mostly the lead's.
+// whose returns a session, mostly the lead's.
 func (w *world) whose() string {
 	if w.rnd.IntN(5) > 0 {
 		return w.crew.Lead.Session
@@ -282,7 +281,7 @@ func (w *world) imports() Input {
 	return in
 }
 
-// timer is one that comes in time, early, or late.
+// timer passes a deadline in time, early or late.
 func (w *world) timer() Input {
 	if at := w.crew.Deadline(); at.After(w.now.At) && w.rnd.IntN(3) > 0 {
 		w.now.At = at
@@ -290,16 +289,16 @@ func (w *world) timer() Input {
 	return TimerFired{}
 }
 
-func TestDeadlineOfNothing(t *testing.T) {
+func TestDeadlineOfAnIdleCrew(t *testing.T) {
 	if at := noLead().Deadline(); !at.IsZero() {
-		t.Errorf("nothing is to come, at %s", at)
+		t.Errorf("an idle crew has the deadline %s", at)
 	}
 	c := aCrew(t, 8)
 	must(t, c, SummonAsked{}, Now{At: machinetest.Noon})
 	if got, want := c.Deadline(), machinetest.Noon.Add(HatchMax); !got.Equal(want) {
-		t.Errorf("the placeholders expire at %s, and not at %s", want, got)
+		t.Errorf("the placeholders expire at %s, want %s", want, got)
 	}
 }
 
-// long says whether there is time.
+// long reports whether the long form of the tests runs.
 func long() bool { return testsize.Long() }

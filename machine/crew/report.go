@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
-// counts reports whether markers of a session count: only those of the lead's session do.
+// counts reports whether markers of a session count. Only those of the lead's session do.
 func (d *draft) counts(session string) bool { return session != "" && d.lead.Session == session }
 
 // reported takes in the lead's list of agents that are alive. All other visible agents are
@@ -51,8 +51,9 @@ func (d *draft) reported(in Reported) error {
 	return nil
 }
 
-// match finds the agents that a report lists as alive, all that it lists, and those to leave as they are
-// because the report contradicts itself or the documents. wrong says what was contradictory.
+// match finds the agents that a report lists as alive, all agents that it lists, and those to leave
+// unchanged because the report contradicts itself or the documents. wrong describes the
+// contradictions.
 func (d *draft) match(report []Listed) (alive, listed, alone map[DocID]bool, wrong []string) {
 	alive, listed, alone = map[DocID]bool{}, map[DocID]bool{}, map[DocID]bool{}
 	for _, line := range report {
@@ -73,8 +74,8 @@ func (d *draft) match(report []Listed) (alive, listed, alone map[DocID]bool, wro
 	return alive, listed, alone, wrong
 }
 
-// meant finds the document of one line, by its seat, then by its name. mixed are the documents that an
-// inconsistent line may mean.
+// meant finds the document of one line, by its seat, then by its name. mixed are the documents that
+// an inconsistent line may mean.
 func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault string) {
 	var same []*Document
 	for _, one := range d.visible() {
@@ -108,8 +109,8 @@ func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault stri
 
 func quoted(name string) string { return fmt.Sprintf("%q", clip.Text(name, 100)) }
 
-// reportEnds applies a report to the summon or wake in progress, which goes on until all agents that it is
-// about were reported (listed: as alive or not).
+// reportEnds applies a report to the summon or wake in progress, which continues until all agents
+// that it is about were reported (listed: as alive or not).
 func (d *draft) reportEnds(listed map[DocID]bool) error {
 	l := &d.lead
 	switch l.stage() {
@@ -142,7 +143,7 @@ func (d *draft) reportEnds(listed map[DocID]bool) error {
 	return d.leadStep(ReportedAll, step{})
 }
 
-// reportEarly removes agents from a wake that were already alive before the lead was told.
+// reportEarly removes agents from a wake that were alive before the lead received it.
 func (d *draft) reportEarly() error {
 	who := d.notAlive(d.lead.Who)
 	if len(who) == 0 {
@@ -247,8 +248,8 @@ func (d *draft) spoke(in Spoke) error {
 // forever.
 const passagesMax = 256
 
-// few merges the last passages into one of the lead if there are too many. The merged text names
-// its speakers, so no text is lost.
+// few merges the last passages into one of the lead if there are too many. The merged text contains
+// the names of its speakers, so no text is lost.
 func few(said []Passage, lead string) []Passage {
 	if len(said) <= passagesMax {
 		return said
@@ -273,7 +274,7 @@ func (d *draft) knows(name string) bool {
 	return false
 }
 
-// renewEvery is how often the lead's text extends a deadline: each time is a change.
+// renewEvery is how often the lead's text extends a deadline, because each extension is a change.
 const renewEvery = time.Second
 
 func (d *draft) goOn() error {

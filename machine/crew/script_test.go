@@ -14,17 +14,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, input lines, a line of dashes, and the expected result. An
-// empty line ends a block; the team lives on into the next one, until `team` makes a new one. A
-// line may begin with the time of day; else it happens a second after the one before.
+// A script contains comments, input lines, a line of dashes, and the expected result. An empty line
+// ends a block. The next block continues with the same crew, until `team` creates a new one. A line
+// may begin with a time of day; otherwise it happens a second after the line before.
 //
-//	team [LEAD] [SIZE] [status=D] [hatch=D]    a new team, led by julian, of eight, and what is configured
-//	led by LEAD [SIZE] [status=D] [hatch=D]    configured again
-//	daemon starts                   a page load, in the seed's words
+//	team [LEAD] [SIZE] [status=D] [hatch=D]    creates a crew, by default of eight, led by julian, and configures it
+//	led by LEAD [SIZE] [status=D] [hatch=D]    configures it again
+//	daemon starts                   a page load of seed 001
 //	person summons | wakes [NAME or ID …]
 //	hold | release | limit "words" | unlimited
-//	lead is heard UUID              a marker in an ordinary session of it: o1 …
-//	lead begins [UUID]              a session of its own: s1, s2 …    lead outlives the daemon   adopted
+//	lead is heard UUID              a marker in its ordinary session: o1 …
+//	lead begins [UUID]              a lead session: s1, s2 …       lead outlives the daemon   it is adopted
 //	lead ends ["why"]               lead loses its conversation    lead cannot begin "why"           lead is told [one]
 //	lead registers NAME SEAT [soul="…"]
 //	lead reports 'nobody' | NAME@SEAT[=STATUS] | NAME[=STATUS] | @SEAT …
@@ -154,7 +154,7 @@ func (s *stage) lead(words []string) {
 	}
 }
 
-// tell tells the lead what it is to be told, in order, or the first thing of it.
+// tell delivers the pending actions of the lead, or only the first one.
 func (s *stage) tell(one bool) {
 	for range 100 {
 		asks := s.crew.Lead.Actions
@@ -166,7 +166,7 @@ func (s *stage) tell(one bool) {
 			return
 		}
 	}
-	s.t.Fatal("a hundred errands, and no end")
+	s.t.Fatal("a hundred actions without an end")
 }
 
 func askText(a Action) string {
@@ -212,7 +212,7 @@ func (s *stage) says(who, session string, words []string) {
 	}
 }
 
-// listed reads NAME@SEAT=STATUS, of which all but one may be missing.
+// listed parses NAME@SEAT=STATUS. All parts but one may be missing.
 func listed(t testing.TB, word string) Listed {
 	line := Listed{Status: "alive", Seat: NoSeat}
 	name, status, has := strings.Cut(word, "=")
@@ -261,7 +261,7 @@ func (s *stage) imports(words []string) {
 			in.Document.Status = Status(word)
 		}
 	}
-	if is := s.crew.Docs[in.ID]; is != nil { // the writer of its file writes the rest of it unchanged
+	if is := s.crew.Docs[in.ID]; is != nil { // the program that writes the file leaves the rest unchanged
 		doc := *is
 		doc.Extra = in.Document.Extra
 		if word := value(words, "name"); word != "" {
@@ -335,7 +335,7 @@ func (s *stage) tellChange(ch *Change, before *Lead) {
 	}
 }
 
-// show prints how the team stands, where that changed.
+// show prints the state of the crew if it changed.
 func (s *stage) show() {
 	l := &s.crew.Lead
 	text := string(s.crew.Button())

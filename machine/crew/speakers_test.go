@@ -24,27 +24,27 @@ func TestSpeakers(t *testing.T) {
 		{"the lead alone", "Good morning.", []Passage{{"julian", "Good morning."}}},
 		{"somebody", "[Lyra]: hello", []Passage{{"Lyra", "hello"}}},
 		{
-			"to and fro", "I ask them.\n[Lyra]: yes\n[Kael]: no\n[julian]: So be it.",
+			"several speakers", "I ask them.\n[Lyra]: yes\n[Kael]: no\n[julian]: So be it.",
 			[]Passage{{"julian", "I ask them."}, {"Lyra", "yes"}, {"Kael", "no"}, {"julian", "So be it."}},
 		},
-		{"several lines are of one", "[Lyra]: one\ntwo\n\nthree\n", []Passage{{"Lyra", "one\ntwo\n\nthree"}}},
+		{"several lines of one speaker", "[Lyra]: one\ntwo\n\nthree\n", []Passage{{"Lyra", "one\ntwo\n\nthree"}}},
 		{"the same twice", "[Lyra]: one\n[Lyra]: two", []Passage{{"Lyra", "one"}, {"Lyra", "two"}}},
-		{"somebody unknown is quoted", "[Nadir]: hello", []Passage{{"julian", "[Nadir]: hello"}}},
+		{"an unknown name", "[Nadir]: hello", []Passage{{"julian", "[Nadir]: hello"}}},
 		{"in the middle of a line", "she said [Lyra]: hello", []Passage{{"julian", "she said [Lyra]: hello"}}},
-		{"behind a space", " [Lyra]: hello", []Passage{{"julian", " [Lyra]: hello"}}},
+		{"after a space", " [Lyra]: hello", []Passage{{"julian", " [Lyra]: hello"}}},
 		{"without a colon", "[Lyra] hello", []Passage{{"julian", "[Lyra] hello"}}},
 		{"nobody", "[]: hello", []Passage{{"julian", "[]: hello"}}},
-		{"without words", "[Lyra]:\n[Kael]: ", nil},
+		{"without text", "[Lyra]:\n[Kael]: ", nil},
 		{"without a space", "[Lyra]:hello", []Passage{{"Lyra", "hello"}}},
 		{"two spaces", "[Lyra]:  hello", []Passage{{"Lyra", " hello"}}},
-		{"words on the next line", "[Lyra]:\nhello", []Passage{{"Lyra", "hello"}}},
+		{"text on the next line", "[Lyra]:\nhello", []Passage{{"Lyra", "hello"}}},
 		{"a name of several words", "[Ann of the North]: aye", []Passage{{"Ann of the North", "aye"}}},
-		{"a name that is not of ASCII", "[Zoë]: oui", []Passage{{"Zoë", "oui"}}},
+		{"a name with other characters than ASCII", "[Zoë]: oui", []Passage{{"Zoë", "oui"}}},
 		{"a bracket in a name", "[a]b]: hello", []Passage{{"a]b", "hello"}}},
-		{"a bracket in the words", "[Lyra]: see [1]: there", []Passage{{"Lyra", "see [1]: there"}}},
-		{"lines of another system", "[Lyra]: one\r\n[Kael]: two\r\n", []Passage{{"Lyra", "one"}, {"Kael", "two"}}},
-		{"another case is another one", "[lyra]: hello", []Passage{{"julian", "[lyra]: hello"}}},
-		{"indented words stay so", "[Lyra]: a list\n  - one", []Passage{{"Lyra", "a list\n  - one"}}},
+		{"a bracket in the text", "[Lyra]: see [1]: there", []Passage{{"Lyra", "see [1]: there"}}},
+		{"CRLF line endings", "[Lyra]: one\r\n[Kael]: two\r\n", []Passage{{"Lyra", "one"}, {"Kael", "two"}}},
+		{"names are case-sensitive", "[lyra]: hello", []Passage{{"julian", "[lyra]: hello"}}},
+		{"indentation is kept", "[Lyra]: a list\n  - one", []Passage{{"Lyra", "a list\n  - one"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Speakers(c.text, "julian", knowsTeam)); diff != "" {
@@ -54,8 +54,9 @@ func TestSpeakers(t *testing.T) {
 	}
 }
 
-// Whatever a lead writes: only members of the crew are speakers, every part of the text is
-// attributed once and in order, and parsing the rendered parts again gives the same result.
+// FuzzSpeakers checks arbitrary text of a lead: only members of the crew are speakers, every part
+// of the text is attributed once and in order, and parsing the rendered parts again gives the same
+// result.
 func FuzzSpeakers(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "Good morning.", "[Lyra]: hello\n[Kael]: hello", "[Lyra]:", "[]:", "[[Lyra]]: x", "a\n[julian]: b\r\n[Zoë]: c\x00\xff", "[a]b]: x\n\n[Lyra]:  y \n",
@@ -67,7 +68,7 @@ func FuzzSpeakers(f *testing.F) {
 		rest := text
 		for _, p := range said {
 			if p.Speaker != "julian" && !knowsTeam(p.Speaker) {
-				t.Fatalf("%q speaks, who is nobody", p.Speaker)
+				t.Fatalf("the speaker %q is not a member", p.Speaker)
 			}
 			i := strings.Index(rest, p.Text)
 			if strings.TrimSpace(p.Text) == "" || i < 0 {
@@ -87,13 +88,13 @@ func FuzzSpeakers(f *testing.F) {
 			aloud += "[" + p.Speaker + "]: " + p.Text + "\n"
 		}
 		if again := Speakers(aloud, "julian", knowsTeam); !slices.Equal(again, said) && !strings.Contains(text, "]:\n") {
-			t.Fatalf("read aloud it is another story:\n%q\n%q", said, again)
+			t.Fatalf("parsing the rendered passages gives another result:\n%q\n%q", said, again)
 		}
 	})
 }
 
-// A lead that lets its agents speak in turns of a word each makes no change of every word, and no
-// word is lost.
+// TestSpeakersInManyTurns checks that a lead whose members speak one word at a time does not cause
+// a change for each word, and that no word is lost.
 func TestSpeakersInManyTurns(t *testing.T) {
 	c := aCrew(t, 2)
 	must(t, c, LeadBegan{Session: "julian-1", UUID: "u-1"}, Now{})
@@ -118,7 +119,7 @@ func TestSpeakersInManyTurns(t *testing.T) {
 			}
 		}
 		if words > passagesMax {
-			t.Errorf("%d turns are %d changes", 2*turns, words)
+			t.Errorf("%d turns cause %d changes", 2*turns, words)
 		}
 		for i := range turns {
 			if !strings.Contains(all.String(), fmt.Sprintf("a%d\n", i)) || !strings.Contains(all.String(), fmt.Sprintf("b%d\n", i)) {

@@ -5,7 +5,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Status is what is known of one agent (seed 001, States).
+// Status is what is known about one agent (seed 001, States).
 type Status string
 
 const (
@@ -25,14 +25,14 @@ const (
 	RegisteredHere  Event = "registered"        // for this seat, by this name
 	RegisteredOther Event = "registered_other"  // for this seat, by another name
 	LeadGone        Event = "lead_ended"        // the lead's session ended
-	LeadUnheard     Event = "lead_unheard"      // the daemon or a lead session started, and the session has not reported
+	LeadUnheard     Event = "lead_unheard"      // the daemon or a lead session started, and the session has not reported yet
 	ListedAlive     Event = "listed"            // reported as alive
 	NotListed       Event = "not_listed"        // missing from a report, or reported as not alive
-	HatchedNever    Event = "hatching_too_long" // a placeholder without a name for too long
-	Woken           Event = "woken"             // the lead is told to wake it
+	HatchedNever    Event = "hatching_too_long" // a placeholder for too long
+	Woken           Event = "woken"             // the lead is asked to wake it
 
-	// An imported document, by the status in it.
-	ImportedBare     Event = "imported_bare"     // nothing
+	// An imported document, by its status.
+	ImportedBare     Event = "imported_bare"     // no status
 	ImportedAwake    Event = "imported_awake"    // alive, in another session or on another device
 	ImportedAsleep   Event = "imported_asleep"   // sleeping
 	ImportedUnknown  Event = "imported_unknown"  // unknown, or an unknown word
@@ -45,7 +45,7 @@ const (
 type Act string
 
 const (
-	TakeIdentity Act = "take_identity" // name, face and soul; set once
+	TakeIdentity Act = "take_identity" // name, face and soul; they are set once
 	NoteAlive    Act = "note_alive"    // time and session
 	AskToRegist  Act = "ask_to_register"
 	Refuse       Act = "refuse" // no change; a notice says why
@@ -110,9 +110,9 @@ type Stage string
 
 const (
 	Idle      Stage = "idle"
-	Summoning Stage = "summoning" // the lead is told to summon
+	Summoning Stage = "summoning" // the lead is asked to summon
 	Asking    Stage = "asking"    // a wake: the lead is first asked which agents are alive
-	Waking    Stage = "waking"    // a wake: the lead is told which agents to wake
+	Waking    Stage = "waking"    // a wake: the lead is asked to wake agents
 )
 
 // LeadEvent is what happens to the lead, a summon or a wake.
@@ -124,7 +124,7 @@ const (
 	Adopted       LeadEvent = "lead_adopted"   // it outlived a daemon
 	Forgotten     LeadEvent = "daemon_started" // its report was to the previous daemon
 	Ended         LeadEvent = "lead_ended"
-	Left          LeadEvent = "lead_left"  // a lead session or an ordinary one is over, and what is in progress goes on
+	Left          LeadEvent = "lead_left"  // a lead session or an ordinary one has ended, and the summon or wake in progress continues
 	Heard         LeadEvent = "lead_heard" // a marker in an ordinary session of the lead
 	Told          LeadEvent = "lead_told"
 	SummonBegins  LeadEvent = "summon_asked"
@@ -132,12 +132,12 @@ const (
 	WakeUnheard   LeadEvent = "wake_asked_unheard" // the lead has not reported, or has no session
 	ReportedAll   LeadEvent = "reported"           // all agents to be woken are alive
 	ReportedSome  LeadEvent = "reported_asleep"    // some agents to be woken are not alive
-	ReportedEarly LeadEvent = "reported_early"     // before it was told about the summon or wake
-	ReportedPart  LeadEvent = "reported_part"      // some of the agents that it was told about are still missing
+	ReportedEarly LeadEvent = "reported_early"     // before it received the summon or wake
+	ReportedPart  LeadEvent = "reported_part"      // some of the agents in its action are still missing
 	FellSilent    LeadEvent = "fell_silent"        // for longer than a report may take
 	StatusMissing LeadEvent = "status_missing"     // a status that it was asked for did not come in time
 	SpokeOn       LeadEvent = "spoke"              // text from the lead extends the deadline
-	AwakeEarly    LeadEvent = "awake_early"        // an agent to be woken registered before the lead was told
+	AwakeEarly    LeadEvent = "awake_early"        // an agent to be woken registered before the lead received the wake
 	AllAwake      LeadEvent = "all_awake"          // the last agent to be woken registered
 	RegisterDue   LeadEvent = "register_due"       // it listed an agent that was never registered
 	Noticed       LeadEvent = "noticed"            // a notice for people
@@ -152,14 +152,14 @@ const (
 	Forget        LeadAct = "forget_report"
 	DropSession   LeadAct = "drop_session"
 	DropActions   LeadAct = "drop_asks"  // all of the lead's actions
-	TellAgain     LeadAct = "tell_again" // nothing counts as told any more
+	TellAgain     LeadAct = "tell_again" // all actions are pending again
 	QueueStatus   LeadAct = "ask_status"
 	QueueSummon   LeadAct = "ask_summon"
 	QueueWake     LeadAct = "ask_wake"
-	NoteWho       LeadAct = "note_who"    // the agents that a wake is for
-	NarrowWake    LeadAct = "narrow_wake" // to the agents that are not alive yet
+	NoteWho       LeadAct = "note_who"    // the agents to wake
+	NarrowWake    LeadAct = "narrow_wake" // remove the agents that are alive already
 	QueueRegister LeadAct = "ask_register"
-	DropAction    LeadAct = "drop_ask" // the action that was told
+	DropAction    LeadAct = "drop_ask" // the delivered action
 	NoteReport    LeadAct = "note_report"
 	EndCeremony   LeadAct = "end_ceremony"
 	NoteSilence   LeadAct = "note_silence"

@@ -10,33 +10,32 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// deed is one thing that can happen in a walk: to any crew that a form stands for.
-type deed struct {
+// walkInput is one kind of input of a walk. It applies to any crew.
+type walkInput struct {
 	name string
-	in   func(c *Crew) Input // nil: it cannot happen to this one
+	in   func(c *Crew) Input // nil: impossible for this crew
 }
 
-// walk is every form that a team can come to, one step after the other.
+// walk is a breadth-first search of all forms of a crew.
 type walk struct {
-	t     *testing.T
-	size  int
-	book  *book
-	deeds []deed
-	seen  map[form]from
-	todo  []form
-	steps int
+	t          *testing.T
+	size       int
+	oracle     *oracle
+	walkInputs []walkInput
+	seen       map[form]from
+	todo       []form
+	steps      int
 }
 
-// from is how a form was come to first.
+// from is how a form was first reached.
 type from struct {
 	form form
 	by   string
 }
 
-// TestEveryState proves the invariants of a crew in every state that it can reach. They are written
-// by hand in invariants_test.go. Also, without further inputs, every summon and every wake ends, and
-// every egg hatches or expires. A lead that does what it should gets all members awake from any
-// state.
+// TestEveryState checks the invariants of a crew (invariants_test.go) in every state that it can
+// reach. Without further inputs, every summon and every wake ends, and every placeholder registers
+// or expires. With a lead that reports correctly, all members can be awake after any state.
 func TestEveryState(t *testing.T) {
 	for _, s := range []struct {
 		size      int
@@ -44,15 +43,15 @@ func TestEveryState(t *testing.T) {
 	}{{1, false, false}, {2, true, false}, {2, false, true}, {3, true, true}} {
 		t.Run(fmt.Sprintf("seats=%d,few=%v", s.size, s.few), func(t *testing.T) {
 			if s.long && !long() {
-				t.Skip("FAIRLEAD_LONG=1 walks it")
+				t.Skip("only with FAIRLEAD_LONG=1")
 			}
 			if s.size > 1 && testsize.Race {
-				t.Skip("walked without the race detector, which has nothing to find here (.ci/run days)")
+				t.Skip("not with the race detector, because the code is not concurrent (.ci/run days)")
 			}
 			began := time.Now()
 			w := newWalk(t, s.size, s.few)
 			w.visit(formOf(aCrew(t, s.size)), from{})
-			for ; len(w.todo) > 0; w.todo = w.todo[1:] { // the shortest ways first
+			for ; len(w.todo) > 0; w.todo = w.todo[1:] { // breadth first, so that the traces are short
 				w.from(w.todo[0])
 			}
 			t.Logf("%d states, %d steps, %.1f s", len(w.seen), w.steps, time.Since(began).Seconds())
@@ -61,7 +60,7 @@ func TestEveryState(t *testing.T) {
 }
 
 func newWalk(t *testing.T, size int, few bool) *walk {
-	return &walk{t: t, size: size, book: &book{t: t}, deeds: deeds(size, few), seen: map[form]from{}}
+	return &walk{t: t, size: size, oracle: &oracle{t: t}, walkInputs: walkInputs(size, few), seen: map[form]from{}}
 }
 
 func (w *walk) visit(f form, by from) {
@@ -71,12 +70,12 @@ func (w *walk) visit(f form, by from) {
 	}
 }
 
-// from does everything that can happen in one state, lets the crew come to rest, and repairs it.
+// from applies every input to one state, lets the crew become idle, and recovers it.
 func (w *walk) from(f form) {
 	if again := formOf(f.crew(w.size, due{})); again != f {
-		w.t.Fatalf("a form has another form:\n%+v\n%+v", f, again)
+		w.t.Fatalf("the form of a crew with a form differs:\n%+v\n%+v", f, again)
 	}
-	for _, d := range w.deeds {
+	for _, d := range w.walkInputs {
 		c := f.crew(w.size, due{})
 		if in := d.in(c); in != nil {
 			w.step(&f, c, d.name, in)
@@ -84,15 +83,15 @@ func (w *walk) from(f form) {
 	}
 	for _, d := range f.dues(w.size) {
 		w.step(&f, f.crew(w.size, d), fmt.Sprintf("timer %+v", d), TimerFired{})
-		w.step(&f, f.crew(w.size, d), fmt.Sprintf("start %+v", d), DaemonStarted{})
+		w.step(&f, f.crew(w.size, d), fmt.Sprintf("daemon start %+v", d), DaemonStarted{})
 	}
 	w.rests(&f)
-	w.mended(&f)
+	w.recovers(&f)
 }
 
-// step does one thing in one state, and checks the result.
+// step applies one input to one state and checks the result.
 func (w *walk) step(f *form, c *Crew, name string, in Input) {
-	f.bookOf(c, w.book)
+	f.bookOf(c, w.oracle)
 	at := Now{At: now}
 	changes, err := decide(w.t, c, in, at)
 	if err != nil {
@@ -109,11 +108,11 @@ func (w *walk) step(f *form, c *Crew, name string, in Input) {
 			w.t.Log(w.way(*f) + name)
 		}
 	}()
-	w.book.check(in, at, changes)
+	w.oracle.check(in, at, changes)
 	w.visit(formOf(c), from{*f, name})
 }
 
-// way is how a state was come to.
+// way returns the inputs that lead to a state.
 func (w *walk) way(f form) string {
 	text := ""
 	for by := w.seen[f]; by.by != ""; by = w.seen[by.form] {
@@ -122,8 +121,8 @@ func (w *walk) way(f form) string {
 	return text
 }
 
-// dues are the deadlines of a form that may pass at one moment, in every combination, none of them
-// among these.
+// dues returns every combination of a form's deadlines that may pass at one moment, including no
+// deadline.
 func (f *form) dues(size int) []due {
 	all := []due{{}}
 	each := func(armed bool, set func(*due)) {
@@ -144,7 +143,7 @@ func (f *form) dues(size int) []due {
 	return all
 }
 
-// rests: without further inputs, everything under way ends, and no placeholder hatches.
+// rests checks that without further inputs every summon and wake ends and no placeholder stays.
 func (w *walk) rests(f *form) {
 	c := f.crew(w.size, due{})
 	for range 12 {
@@ -160,7 +159,7 @@ func (w *walk) rests(f *form) {
 		hatch = hatch || s.status == Hatching
 	}
 	if is.stage != Idle || hatch || !c.Deadline().IsZero() {
-		w.t.Fatalf("%s: it never comes to rest:\n%+v\n%+v", w.way(*f), *f, is)
+		w.t.Fatalf("%s: the crew does not become idle:\n%+v\n%+v", w.way(*f), *f, is)
 	}
 }
 
@@ -174,10 +173,10 @@ func (w *walk) apply(c *Crew, in Input, at time.Time) {
 	}
 }
 
-// Repaired: if the lead does what it is told, and a person presses the button whenever it is shown,
-// all members are awake in the end. The lead knows at first only the members that it reported as
-// alive.
-func (w *walk) mended(f *form) {
+// recovers checks that all members are awake in the end if the lead does what it is asked and a
+// person presses the button whenever it is shown. The lead initially knows only the members that it
+// reported as alive.
+func (w *walk) recovers(f *form) {
 	c, at := f.crew(w.size, due{}), now
 	knows := map[DocID]bool{}
 	for id, doc := range c.Docs {
@@ -211,7 +210,7 @@ func (w *walk) mended(f *form) {
 			w.apply(c, SummonAsked{}, at)
 		case c.Button() == WakeButton:
 			w.apply(c, WakeAsked{}, at)
-		default: // it was told before, and does it now
+		default: // the lead received it before, and does it now
 			for id := range c.Docs {
 				knows[id] = true
 			}
@@ -219,10 +218,10 @@ func (w *walk) mended(f *form) {
 			report()
 		}
 	}
-	w.t.Fatalf("%s: a lead that does what it should does not get everybody awake: %s\n%s", w.way(*f), c.Button(), snapshotText(w.t, c))
+	w.t.Fatalf("%s: a correct lead does not wake all members: %s\n%s", w.way(*f), c.Button(), snapshotText(w.t, c))
 }
 
-// registers has the lead register members on some seats.
+// registers makes the lead register members on some seats.
 func (w *walk) registers(c *Crew, knows map[DocID]bool, seats []int, at time.Time) {
 	for _, doc := range c.InOrder() {
 		for _, seat := range seats {
@@ -234,10 +233,10 @@ func (w *walk) registers(c *Crew, knows map[DocID]bool, seats []int, at time.Tim
 	}
 }
 
-// Teams to whom anything happens of what is walked: from a crew with all of its past, and from its
-// form, the same deeds lead to the same forms; so the walk visits all there are. To see one again:
-// -run 'FormLosesNothing/seed=7$'
-func TestFormLosesNothing(t *testing.T) {
+// TestFormIsEquivalent applies random inputs of a walk: from a crew and from its form, the same
+// inputs must lead to the same forms. So the walk visits all states. To repeat a run: -run
+// 'FormIsEquivalent/seed=7$'
+func TestFormIsEquivalent(t *testing.T) {
 	seeds := uint64(60)
 	switch {
 	case testsize.Race:
@@ -251,7 +250,7 @@ func TestFormLosesNothing(t *testing.T) {
 			w := newWalk(t, 1+rnd.IntN(seatsWalked), false)
 			c, at := aCrew(t, w.size), machinetest.Noon
 			for range 300 {
-				f, d := formOf(c), w.deeds[rnd.IntN(len(w.deeds))]
+				f, d := formOf(c), w.walkInputs[rnd.IntN(len(w.walkInputs))]
 				in, like := d.in(c), d.in(f.crew(w.size, due{}))
 				passed := due{}
 				if at = at.Add(time.Duration(rnd.IntN(4000)) * time.Millisecond); in == nil || rnd.IntN(4) == 0 {
@@ -268,13 +267,13 @@ func TestFormLosesNothing(t *testing.T) {
 	}
 }
 
-// both does the same to a crew and to one that its form stands for.
+// both applies an input to a crew and to a crew with its form.
 func (w *walk) both(c *Crew, in Input, at time.Time, other *Crew, like Input, name string) {
 	w.t.Helper()
 	changes, err := decide(w.t, c, in, Now{At: at})
 	likewise, errLike := decide(w.t, other, like, Now{At: now})
 	if (err == nil) != (errLike == nil) {
-		w.t.Fatalf("%s: %v, and by its form: %v\n%s\n%s", name, err, errLike, snapshotText(w.t, c), snapshotText(w.t, other))
+		w.t.Fatalf("%s: %v, but with its form: %v\n%s\n%s", name, err, errLike, snapshotText(w.t, c), snapshotText(w.t, other))
 	}
 	was := snapshotText(w.t, c)
 	for _, ch := range changes {
@@ -284,11 +283,11 @@ func (w *walk) both(c *Crew, in Input, at time.Time, other *Crew, like Input, na
 		other.Apply(ch)
 	}
 	if is, by := formOf(c), formOf(other); is != by {
-		w.t.Fatalf("%s leads to\n%+v, and by its form to\n%+v\nfrom %s", name, is, by, was)
+		w.t.Fatalf("%s leads to\n%+v, but with its form to\n%+v\nfrom %s", name, is, by, was)
 	}
 }
 
-// dueAt says which deadlines of a crew have passed.
+// dueAt returns which deadlines of a crew have passed.
 func dueAt(c *Crew, at time.Time) (d due) {
 	l := &c.Lead
 	passed := func(t time.Time) bool { return !t.IsZero() && !at.Before(t) }

@@ -41,7 +41,7 @@ func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
 	case End:
 		err = d.end(in.Why)
 	default:
-		panic(fmt.Sprintf("dispatch: no such input: %T", in))
+		panic(fmt.Sprintf("dispatch: unknown input: %T", in))
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (d *draft) step(event Event, trigger string, edit func(now *Now, body *Body
 	return nil
 }
 
-// tidy replaces empty lists by nil, as in a session that was read from its file.
+// tidy replaces empty lists by nil, as they are after decoding the file.
 func (n *Now) tidy() {
 	n.Waiting = some(n.Waiting)
 	if c := n.Open; c != nil {

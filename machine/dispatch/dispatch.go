@@ -1,16 +1,16 @@
 // Package dispatch decides which agent is responsible for an input, and when an input is done.
 //
 // A dispatch (seed 002) has a coordinator, MAIN. Each user input opens a conversation with its own
-// number, or waits until the open one is closed. MAIN may read and delegate, but agents do the work:
-// MAIN chooses an agent by its description, and the agent reports back. In mode interactive an agent may
-// ask another agent for help and gets its report. In mode response there is no MAIN: each message of an
-// inbox goes to the agent whose description matches it. A conversation that a crash interrupted is closed
-// as interrupted.
+// number, or waits until the open one is closed. MAIN may read and delegate, but agents do the
+// work: MAIN chooses an agent by its description, and the agent reports back. In mode interactive
+// an agent may ask another agent for help and gets its report. In mode response there is no MAIN:
+// each message of an inbox goes to the agent whose description matches it. A conversation that a
+// crash interrupted is closed as interrupted.
 //
 // The caller journals the changes that Decide returns and applies them with Apply.
 //
-// The promise: at most one conversation is open, every input has its own number, and the numbers have
-// no gaps.
+// The one promise: at most one conversation is open, every input has its own number, and the
+// numbers have no gaps.
 package dispatch
 
 import (

@@ -17,21 +17,21 @@ import (
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-// decide is the only way in which the tests of this package ask: it counts what was emitted, holds
-// what is so of every decision, and makes it true. A refusal is an answer.
+// decide calls Decide, counts the rows of its changes, checks what must hold for every result, and
+// applies the changes. All tests of this package use it. A refusal is a normal result.
 func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error) {
 	t.Helper()
 	before := encode(t, *s)
 	changes, err := s.Decide(at, in)
 	if encode(t, *s) != before {
-		t.Fatalf("%T: to decide changed the session", in)
+		t.Fatalf("%T: Decide changed the dispatch", in)
 	}
 	if err != nil {
 		if len(changes) > 0 {
-			t.Fatalf("%T: refused, and changed all the same: %v", in, err)
+			t.Fatalf("%T: a refusal came with changes: %v", in, err)
 		}
 		if _, ok := err.(*machine.Refusal); !ok { //nolint:errorlint // the error is never wrapped
-			t.Fatalf("%T: %v is no refusal", in, err)
+			t.Fatalf("%T: %v is not a refusal", in, err)
 		}
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error)
 		}
 		rule := Table()[from][ch.Event]
 		if rule.ID != ch.Row || rule.To != ch.Body.Now.Phase {
-			t.Fatalf("%s in %s is no row of the table: %+v", ch.Event, from, ch)
+			t.Fatalf("%s in %s is not a row of the table: %+v", ch.Event, from, ch)
 		}
 		if ch.Body.Now.Line != s.Line+1 {
 			t.Fatalf("%s: line %d after %d", ch.Event, ch.Body.Now.Line, s.Line)
@@ -55,16 +55,16 @@ func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error)
 			t.Fatalf("after %s: %v\n%s", ch.Event, err, encode(t, *s))
 		}
 		if ch.From != "" && s.State() != ch.To {
-			t.Fatalf("%s says %s, and it is %s", ch.Event, ch.To, s.State())
+			t.Fatalf("%s says %s, but the state is %s", ch.Event, ch.To, s.State())
 		}
 		defer func() {
 			if encode(t, ch) != was {
-				t.Fatalf("a change was changed by a later one: %s", ch.Event)
+				t.Fatalf("a later change modified an earlier one: %s", ch.Event)
 			}
 		}()
 	}
 	if len(s.Waiting) > 0 && s.Open == nil {
-		t.Fatalf("%T: inputs wait, and nothing is open: %s", in, encode(t, *s))
+		t.Fatalf("%T: inputs wait but no conversation is open: %s", in, encode(t, *s))
 	}
 	return changes, nil
 }
@@ -78,17 +78,17 @@ func encode(t testing.TB, v any) string {
 	return string(b)
 }
 
-// check is what is so of every session, always.
+// check checks what must hold for every dispatch.
 func check(s *Dispatch) error {
 	c := s.Open
 	switch s.Phase {
 	case None, Ready, Queue, Closed:
 		if c != nil {
-			return fmt.Errorf("%s, and a conversation is open", s.Phase)
+			return fmt.Errorf("%s, but a conversation is open", s.Phase)
 		}
 	case Talking, Working, Serving:
 		if c == nil {
-			return fmt.Errorf("%s, and no conversation is open", s.Phase)
+			return fmt.Errorf("%s, but no conversation is open", s.Phase)
 		}
 		if (s.Phase == Talking) != (len(c.Tasks) == 0) {
 			return fmt.Errorf("%s with %d tasks", s.Phase, len(c.Tasks))
@@ -101,38 +101,38 @@ func check(s *Dispatch) error {
 		return nil
 	}
 	if c.N != s.Made {
-		return fmt.Errorf("conversation %d is open, and %d were made", c.N, s.Made)
+		return fmt.Errorf("conversation %d is open, but only %d were begun", c.N, s.Made)
 	}
 	for i, task := range c.Tasks {
 		if _, ok := c.Task(task.By); task.By != 0 && !ok {
-			return fmt.Errorf("task %d was asked for by one that is over", task.ID)
+			return fmt.Errorf("task %d was requested by a task that has ended", task.ID)
 		}
 		if !s.Knows(task.Agent) || !slices.Contains(c.Used, task.Agent) {
-			return fmt.Errorf("%s is in charge, and nobody knows it", task.Agent)
+			return fmt.Errorf("%s is in charge but has no description", task.Agent)
 		}
 		if i > 0 && task.ID <= c.Tasks[i-1].ID || task.ID > c.Asked {
-			return fmt.Errorf("task %d stands in the wrong place", task.ID)
+			return fmt.Errorf("task %d is out of order", task.ID)
 		}
 	}
 	for _, w := range s.Due() {
 		if !s.Wanted(w) || w.Task != 0 && c.waits(w.Task) {
-			return fmt.Errorf("%s is to be done, and nobody waits for it", w.Key())
+			return fmt.Errorf("%s is due but not wanted", w.Key())
 		}
 		if again, ok := ActionOf(w.Key()); !ok || again.Key() != w.Key() {
-			return fmt.Errorf("the key %s cannot be read back", w.Key())
+			return fmt.Errorf("the key %s cannot be parsed", w.Key())
 		}
 	}
 	return nil
 }
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	coverage.Main(m, machinetest.Numbered("D", 11), machinetest.Table{Rows: Table().Rows()})
 }
 
 func TestMatrix(t *testing.T) { golden.Check(t, "testdata/matrix.txt", Table().Matrix()) }
 
-// A session is its last line: what is read back from JSON is what was, to the byte.
+// TestReadsBack checks that a dispatch decoded from its last line is identical.
 func TestReadsBack(t *testing.T) {
 	var s, again Dispatch
 	for _, in := range []Input{
@@ -166,7 +166,7 @@ func agents(names ...string) (all []Description) {
 	return all
 }
 
-// Refusals say what forbids it, and what to do (X4).
+// TestRefusals checks that a refusal says why and what to do (X4).
 func TestRefusals(t *testing.T) {
 	orchestrator := Start{Setup{Mode: Orchestrator, Agents: agents("a", "b")}}
 	for name, c := range map[string]struct {
@@ -174,25 +174,25 @@ func TestRefusals(t *testing.T) {
 		in     Input
 		want   string
 	}{
-		"no such mode":          {nil, Start{Setup{Mode: "war"}}, "there is no mode"},
-		"no queue with hooks":   {nil, Start{Setup{Mode: Response, Host: Claude}}, "do not have"},
-		"too many agents":       {nil, Start{Setup{Mode: Orchestrator, Agents: make([]Description, agentsMax+1)}}, "the limit is 2000"},
-		"started twice":         {[]Input{orchestrator}, orchestrator, "cannot take started"},
-		"no words":              {[]Input{orchestrator}, UserInput{Text: " \n"}, "the input is empty"},
-		"too long":              {[]Input{orchestrator}, UserInput{Text: strings.Repeat("x", TextBytesMax+1)}, "put it into a file"},
-		"nobody of that name":   {[]Input{orchestrator}, UserInput{Text: "x", Match: &Match{Agent: "c"}}, `no agent "c"`},
-		"delegated to nobody":   {[]Input{orchestrator, UserInput{Text: "x"}}, Delegate{Agent: "c"}, `no agent "c"`},
-		"nothing is open":       {[]Input{orchestrator}, Delegate{Agent: "a"}, "cannot take delegated"},
-		"no help in this mode":  {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Delegate{Agent: "b", By: 1}, "reports back to MAIN"},
-		"help for what is over": {[]Input{Start{Setup{Mode: Interactive, Agents: agents("a", "b")}}, UserInput{Text: "x"}}, Delegate{Agent: "b", By: 7}, "has ended"},
-		"answered too early":    {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Respond{Text: "x"}, "a is still working"},
-		"nothing to answer":     {[]Input{orchestrator}, Respond{Text: "x"}, "cannot take responded"},
-		"the answer too long":   {[]Input{orchestrator, UserInput{Text: "x"}}, Respond{Text: strings.Repeat("x", TextBytesMax+1)}, "the answer has"},
-		"no inbox here":         {[]Input{orchestrator}, Message{Name: "a.md", Text: "x", Match: &Match{Agent: "a"}}, "cannot take message_taken"},
-		"nobody to talk to":     {[]Input{Start{Setup{Mode: Response, Agents: agents("a")}}}, UserInput{Text: "x"}, "into the inbox"},
-		"over":                  {[]Input{orchestrator, End{}}, UserInput{Text: "x"}, "cannot take input"},
-		"denied in another":     {[]Input{orchestrator, UserInput{Text: "a"}, UserInput{Text: "b", Over: true}}, Deny{Conversation: 1, Tool: "Write"}, "conv_001 has ended"},
-		"denied after the end":  {[]Input{orchestrator, End{}}, Deny{Tool: "Write"}, "cannot take call_denied"},
+		"no such mode":                  {nil, Start{Setup{Mode: "war"}}, "there is no mode"},
+		"no queue with hooks":           {nil, Start{Setup{Mode: Response, Host: Claude}}, "do not have"},
+		"too many agents":               {nil, Start{Setup{Mode: Orchestrator, Agents: make([]Description, agentsMax+1)}}, "the limit is 2000"},
+		"started twice":                 {[]Input{orchestrator}, orchestrator, "cannot take started"},
+		"no text":                       {[]Input{orchestrator}, UserInput{Text: " \n"}, "the input is empty"},
+		"too long":                      {[]Input{orchestrator}, UserInput{Text: strings.Repeat("x", TextBytesMax+1)}, "put it into a file"},
+		"an unknown name":               {[]Input{orchestrator}, UserInput{Text: "x", Match: &Match{Agent: "c"}}, `no agent "c"`},
+		"delegated to an unknown agent": {[]Input{orchestrator, UserInput{Text: "x"}}, Delegate{Agent: "c"}, `no agent "c"`},
+		"nothing is open":               {[]Input{orchestrator}, Delegate{Agent: "a"}, "cannot take delegated"},
+		"no help in this mode":          {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Delegate{Agent: "b", By: 1}, "reports back to MAIN"},
+		"help for an ended task":        {[]Input{Start{Setup{Mode: Interactive, Agents: agents("a", "b")}}, UserInput{Text: "x"}}, Delegate{Agent: "b", By: 7}, "has ended"},
+		"answered too early":            {[]Input{orchestrator, UserInput{Text: "x", Match: &Match{Agent: "a"}}}, Respond{Text: "x"}, "a is still working"},
+		"nothing to answer":             {[]Input{orchestrator}, Respond{Text: "x"}, "cannot take responded"},
+		"the answer too long":           {[]Input{orchestrator, UserInput{Text: "x"}}, Respond{Text: strings.Repeat("x", TextBytesMax+1)}, "the answer has"},
+		"no inbox here":                 {[]Input{orchestrator}, Message{Name: "a.md", Text: "x", Match: &Match{Agent: "a"}}, "cannot take message_taken"},
+		"no MAIN in this mode":          {[]Input{Start{Setup{Mode: Response, Agents: agents("a")}}}, UserInput{Text: "x"}, "into the inbox"},
+		"over":                          {[]Input{orchestrator, End{}}, UserInput{Text: "x"}, "cannot take input"},
+		"denied in another":             {[]Input{orchestrator, UserInput{Text: "a"}, UserInput{Text: "b", Over: true}}, Deny{Conversation: 1, Tool: "Write"}, "conv_001 has ended"},
+		"denied after the end":          {[]Input{orchestrator, End{}}, Deny{Tool: "Write"}, "cannot take call_denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s Dispatch
@@ -208,7 +208,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Limits are reached in words, and a line of the history stays one that others can read.
+// TestLimits checks that each limit is reported, and that a line of the history stays readable for
+// other programs.
 func TestLimits(t *testing.T) {
 	var s Dispatch
 	must := func(in Input) {
@@ -228,7 +229,7 @@ func TestLimits(t *testing.T) {
 	for i := range tasksMax {
 		must(Delegate{Agent: "a", Text: "x", Call: fmt.Sprint(i)})
 	}
-	must(Delegate{Agent: "a", Text: "x", Call: "3"}) // known already: no second one
+	must(Delegate{Agent: "a", Text: "x", Call: "3"}) // known already: no second task
 	if _, err := decide(t, &s, machinetest.Noon, Delegate{Agent: "a", Text: "x"}); err == nil || !strings.Contains(err.Error(), "64 agents are working") {
 		t.Fatal(err)
 	}
@@ -248,7 +249,7 @@ func TestLimits(t *testing.T) {
 	}
 	summary := s.Open.summary("", nil).Text
 	if !strings.Contains(summary, "(further files: ") {
-		t.Fatalf("the files that are not named are counted: %q", summary)
+		t.Fatalf("the further files are not counted: %q", summary)
 	}
 	big := strings.Repeat("x", TextBytesMax)
 	for range 3 {
@@ -259,7 +260,7 @@ func TestLimits(t *testing.T) {
 	}
 	must(End{Why: "enough"})
 	if !strings.Contains(s.Ended, "were not begun: 64") {
-		t.Fatalf("nothing is silent: %q", s.Ended)
+		t.Fatalf("an entry without text: %q", s.Ended)
 	}
 }
 
@@ -274,7 +275,7 @@ func TestWorkOf(t *testing.T) {
 	}
 }
 
-// An agent that asks for help in every round is told to answer one day.
+// TestRoundsEnd checks that an agent that asks for help in every round must answer in the end.
 func TestRoundsEnd(t *testing.T) {
 	s := Dispatch{}
 	must := func(in Input) {

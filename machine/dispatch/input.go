@@ -7,9 +7,9 @@ type Input interface{ dispatch() }
 type Start struct{ Setup Setup }
 
 // UserInput is a person's input (D2). Match is the agent whose description matches and that gets it
-// immediately (D3); nil: MAIN handles it. With Over, an open conversation is closed as interrupted
-// first, as for an agent program that accepts an input without having reported the end of the
-// previous one; otherwise the input waits.
+// immediately (D3); nil: MAIN handles it. With Over, an open conversation is first closed as
+// interrupted. This is for an agent program that accepts an input without having reported the end
+// of the previous one. Without Over the input waits.
 type UserInput struct {
 	Text  string
 	Named []string
@@ -60,7 +60,7 @@ type MainEnded struct {
 }
 
 // Respond closes the conversation: the user has the answer (D7). It is refused while agents have
-// tasks, unless Over is set: then they are not awaited any more.
+// tasks. With Over it is accepted, and their results are no longer awaited.
 type Respond struct {
 	Conversation int
 

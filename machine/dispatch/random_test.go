@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// Random orders of everything that can be said to a session, of every mode and host, by people and
-// programs that say whatever there is to say. To see one again: -run 'RandomOrders/seed=7$'
+// TestRandomOrders applies random inputs to dispatches of every mode and host. To repeat a run:
+// -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(300)
 	switch {
@@ -57,7 +57,8 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 
 func (w *world) one(of ...any) any { return of[w.rnd.IntN(len(of))] }
 
-// tell decides, and keeps the books: numbers have no gaps, and each conversation is closed once.
+// tell decides an input and checks the records: numbers have no gaps, and each conversation is
+// closed once.
 func (w *world) tell(in Input) {
 	w.at = w.at.Add(time.Second)
 	made := w.is.Made
@@ -67,7 +68,7 @@ func (w *world) tell(in Input) {
 	}
 	for _, ch := range changes {
 		if n := ch.Body.Now.Made; n != made && n != made+1 {
-			w.t.Fatalf("%d was made after %d", n, made)
+			w.t.Fatalf("conversation %d was begun after %d", n, made)
 		} else {
 			made = n
 		}
@@ -88,11 +89,11 @@ func (w *world) tell(in Input) {
 		open = 1
 	}
 	if len(w.ended)+open != w.is.Made {
-		w.t.Fatalf("%d conversations were made, %d closed, %d are open", w.is.Made, len(w.ended), open)
+		w.t.Fatalf("%d conversations were begun, %d closed, %d are open", w.is.Made, len(w.ended), open)
 	}
 }
 
-// something is what anybody may say next: mostly what makes sense, now and then what does not.
+// something returns a random input, mostly a sensible one.
 func (w *world) something() Input {
 	agent := w.one("a", "b", "c", "nobody").(string)
 	caller := w.one("", "x1", "x2", "x3").(string)
@@ -139,7 +140,7 @@ func (w *world) something() Input {
 	}
 }
 
-// same holds the journal against what is true.
+// same compares the replayed dispatch with the current one.
 func (w *world) same() {
 	var again Dispatch
 	for _, b := range w.journal {
@@ -150,12 +151,12 @@ func (w *world) same() {
 		again.Apply(ch)
 	}
 	if !reflect.DeepEqual(w.is, again) {
-		w.t.Fatalf("the journal tells another story:\n%s\n%s", encode(w.t, w.is), encode(w.t, again))
+		w.t.Fatalf("the replayed dispatch differs:\n%s\n%s", encode(w.t, w.is), encode(w.t, again))
 	}
 }
 
-// rests is a host that does what is to be done, in any order, with agents that ask each other now and
-// then: every input is answered, and nothing is stuck.
+// rests is a host that does all due actions in any order, with agents that sometimes ask each
+// other. Every input must get an answer.
 func (w *world) rests() {
 	if w.is.Host != Fairlead || w.is.Phase == Closed {
 		return
@@ -165,12 +166,12 @@ func (w *world) rests() {
 		due := w.is.Due()
 		switch {
 		case ready && len(due) > 0:
-			w.t.Fatalf("it is to be answered, and to be worked on: %+v", due)
+			w.t.Fatalf("an answer is due while actions are due: %+v", due)
 		case ready:
 			w.tell(answer)
 		case len(due) == 0:
 			if w.is.Open != nil || len(w.is.Waiting) > 0 {
-				w.t.Fatalf("nobody has anything to do, and it is not over: %s", encode(w.t, w.is))
+				w.t.Fatalf("no action is due, but the conversation is open: %s", encode(w.t, w.is))
 			}
 			return
 		default:
@@ -185,16 +186,16 @@ func (w *world) rests() {
 			}
 		}
 	}
-	w.t.Fatalf("it never comes to rest: %s", encode(w.t, w.is))
+	w.t.Fatalf("the dispatch does not become idle: %s", encode(w.t, w.is))
 }
 
-// FuzzInputs: whatever is said, in whatever order, is answered or refused, and what must hold holds.
+// FuzzInputs checks that arbitrary inputs are accepted or refused, and that the invariants hold.
 func FuzzInputs(f *testing.F) {
 	f.Add(uint64(1), []byte("hello"))
 	f.Add(uint64(7), []byte("\x00\xff[MAIN \u2192 a]"))
 	f.Fuzz(func(t *testing.T, seed uint64, text []byte) {
 		w := newWorld(t, rand.New(rand.NewPCG(seed, 1)))
-		said := string([]rune(string(text))) // who calls makes it valid
+		said := string([]rune(string(text))) // callers pass only valid UTF-8
 		for _, in := range []Input{
 			UserInput{Text: said, Named: []string{said}, Match: &Match{Agent: said}},
 			UserInput{Text: said, Match: &Match{Agent: "a", Terms: []string{said}}},

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// The stories of testdata/*.script: the inputs of a session, and below ---- the result. A line is a
-// verb and words; k=v are options. To renew: UPDATE=1 go test ./machine/dispatch.
+// The scripts of testdata/*.script: the inputs of a dispatch, and below ---- the result. A line is
+// a verb and words; k=v are options. To renew them: UPDATE=1 go test ./machine/dispatch.
 func TestStories(t *testing.T) {
 	golden.Stories(t, "*.script", func(t *testing.T, story string) string {
 		var out strings.Builder
@@ -28,7 +28,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// tellStory plays one chapter, on a session of its own.
+// tellStory runs one block with a new dispatch.
 func tellStory(t *testing.T, said string) string {
 	var s Dispatch
 	var out strings.Builder
@@ -85,7 +85,7 @@ func show(out *strings.Builder, line string, changes []Change, err error) {
 	}
 }
 
-// hostDoes lets a host do all that is to be done, and every agent be content.
+// hostDoes does all due actions; every agent succeeds.
 func hostDoes(t *testing.T, s *Dispatch, at time.Time, out *strings.Builder) {
 	for range 20 {
 		var in Input
@@ -108,10 +108,10 @@ func hostDoes(t *testing.T, s *Dispatch, at time.Time, out *strings.Builder) {
 		changes, err := decide(t, s, at, in)
 		show(out, fmt.Sprintf("%T", in), changes, err)
 	}
-	t.Fatal("the host is never done")
+	t.Fatal("the actions do not end")
 }
 
-// inputOf reads a line.
+// inputOf parses a line.
 func inputOf(t *testing.T, line string) Input {
 	t.Helper()
 	var words []string
@@ -165,11 +165,12 @@ func inputOf(t *testing.T, line string) Input {
 	case "end":
 		return End{Why: text}
 	}
-	t.Fatalf("no such line: %s", line)
+	t.Fatalf("unknown line: %s", line)
 	return nil
 }
 
-// Permissions go by the caller's id; who has none that we know is MAIN (SPEC, decided pairs).
+// TestInCharge checks that permissions depend on the caller's id. A caller with an unknown id is
+// MAIN (SPEC, decided pairs).
 func TestInCharge(t *testing.T) {
 	var s Dispatch
 	for _, line := range []string{
@@ -189,9 +190,9 @@ func TestInCharge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if agent, main := s.InCharge("id-a"); !main {
-		t.Errorf("it is over, and it acts as %s", agent)
+		t.Errorf("its task has ended, but it acts as %s", agent)
 	}
 	if got := s.State(); got != "b" || slices.Contains([]string{Main}, got) {
-		t.Errorf("b is at work still: %s", got)
+		t.Errorf("b does not work: %s", got)
 	}
 }

@@ -183,8 +183,8 @@ func (d *draft) taskEnded(in TaskEnded) error {
 	})
 }
 
-// keep adds a result to the kept ones. If there is no room, it removes one that was already
-// delivered, or else the oldest one, which is returned because it will not be delivered.
+// keep adds a result. If there is no room, it removes one that was delivered, or else the oldest
+// one. It returns the latter, because it will not be delivered.
 func (c *Conversation) keep(r Result) (lost Result, some bool) {
 	c.Results = append(c.Results, r)
 	if len(c.Results) <= resultsMax {
@@ -197,7 +197,7 @@ func (c *Conversation) keep(r Result) (lost Result, some bool) {
 	return lost, told < 0
 }
 
-// tells reports whether a result is still to be delivered.
+// tells reports whether a result is not delivered yet.
 func (c *Conversation) tells(r Result) bool {
 	if _, ok := c.Task(r.By); r.By != 0 && !ok {
 		return false

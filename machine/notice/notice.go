@@ -1,16 +1,18 @@
-// Package notice decides which notice goes to whom, and when.
+// Package notice decides which notices each target receives, and when.
 //
-// A matter is something that a person may want to hear of: an agent asks, a run failed. All matters are derived from
-// the team's state, so there is no queue to lose. For each target, Plan compares them with the record of what the target
-// was sent, and says what is due now or when something will be. Sending is the caller's task; After gives the record
-// with its outcome, and that record is journaled.
+// A matter is something that a person may want to know: an agent asks, a run failed. All matters
+// are derived from the team's state, so there is no queue that could be lost. Plan compares them
+// with the record of what a target was sent. It returns what is due now, or when something will be.
+// The caller sends the message. After returns the record with the outcome, which the caller
+// journals.
 //
 //	matters ─┐
 //	record ──┼─► Plan ─► send now: these, and how many more   ─► After ─► record
 //	time ────┘      └──► or look again at this time
 //
-// The promise: a target is sent each matter once, also by the next daemon, never in its quiet hours, and never more
-// messages in an hour than its limit. A matter that ended before it was due is not sent.
+// The one promise: a target is sent each matter once, also across restarts, never in its quiet
+// hours, and never more messages in an hour than its limit. A matter that ended before it was due
+// is not sent.
 package notice
 
 import (
@@ -24,8 +26,8 @@ type Event string
 
 const (
 	NeedsYou      Event = "needs_you"       // a step or an agent waits for an answer
-	StillNeedsYou Event = "still_needs_you" // it waits for ReminderAfter
-	GaveUp        Event = "gave_up"         // an agent failed too often and is not started again
+	StillNeedsYou Event = "still_needs_you" // it has waited for ReminderAfter
+	GaveUp        Event = "gave_up"         // an agent failed too often and is no longer started
 	RunFailed     Event = "run_failed"
 	TaskFailed    Event = "task_failed"
 	LimitReached  Event = "limit_reached" // a provider's rate limit, or a daily limit of fairlead.yaml
@@ -41,12 +43,12 @@ func Events() []Event {
 // Usual lists what a target that chooses nothing is sent.
 func Usual() []Event { return slices.DeleteFunc(Events(), func(e Event) bool { return e == Finished }) }
 
-// Matter is one thing to tell. Its texts are untrusted: names of workflows and titles of tasks.
+// Matter is one thing to report. Its texts are untrusted: names of workflows and titles of tasks.
 type Matter struct {
 	Event Event
 	Cause string    // what it is about: question/q17, step/r1/review, agent/coder
 	Since time.Time // identifies the matter together with Event and Cause
-	Past  bool      // it happened, and nothing waits: it has no end at which it stops being told
+	Past  bool      // it is an event and not a condition, so it has no end after which it is no longer sent
 
 	Kind     string // step, permission, question or resume, for NeedsYou; otherwise empty
 	Run      string
@@ -54,7 +56,7 @@ type Matter struct {
 	Workflow string
 	Agent    string
 	Title    string // of a task
-	Why      string // one sentence without a word of an agent
+	Why      string // one sentence without text of an agent
 	Path     string // of the file to which an answer can be written
 	Page     string // the part of the page that shows it, such as #/runs/r1/review
 }
@@ -68,19 +70,21 @@ type Target struct {
 	Each    bool // a message for each matter, because a program reads it
 }
 
-// Quiet are hours of each day in which nothing is sent. From after To spans midnight; equal ones are no hours.
+// Quiet is the hours of each day in which nothing is sent. From after To spans midnight; equal
+// times mean none.
 type Quiet struct {
 	From, To time.Duration // since midnight
 	Zone     *time.Location
 }
 
-// End returns when the quiet hours that include a time end; false: it is in none.
+// End returns when the quiet hours that include a time end. It returns false outside of quiet
+// hours.
 func (q Quiet) End(now time.Time) (time.Time, bool) {
 	if q.From == q.To || q.Zone == nil {
 		return time.Time{}, false
 	}
 	local := now.In(q.Zone)
-	at := func(days int, of time.Duration) time.Time { // by the clock on the wall, also on a day that has 23 or 25 hours
+	at := func(days int, of time.Duration) time.Time { // by the local clock, also on a day of 23 or 25 hours
 		return time.Date(local.Year(), local.Month(), local.Day()+days, 0, int(of/time.Minute), 0, 0, q.Zone)
 	}
 	for _, day := range []int{-1, 0} {
@@ -96,10 +100,10 @@ func (q Quiet) End(now time.Time) (time.Time, bool) {
 }
 
 const (
-	ReminderAfter = 15 * time.Minute   // a person who was away for a coffee has seen the first notice
-	SameWindow    = 10 * time.Minute   // the same cause is told again no earlier, unless it waits for an answer: an agent can reach a limit every minute
-	gatherFor     = 10 * time.Second   // between two messages: what comes meanwhile shares the next one
-	AgeMax        = 7 * 24 * time.Hour // older matters are not told: they are in the inbox for long
+	ReminderAfter = 15 * time.Minute   // a person who was away for a coffee has seen the first notice by then
+	SameWindow    = 10 * time.Minute   // the shortest time between two notices with the same cause, unless it waits for an answer: an agent can reach a limit every minute
+	gatherFor     = 10 * time.Second   // between two messages: matters in this time share the next message
+	AgeMax        = 7 * 24 * time.Hour // older matters are not sent: they have been in the inbox for long
 	pendingMax    = 200                // matters that one message counts; the others follow in the next
 	listedMax     = 10                 // matters that one message lists; a phone shows no more
 	toldMax       = 400                // matters that a record remembers; the oldest are forgotten
@@ -113,8 +117,8 @@ type Plan struct {
 	Again   time.Time // look again at this time; zero: only after a change
 }
 
-// Plan says what is due for a target at a time. Started is when the daemon started: a target without a record is not
-// told of the past before it.
+// Plan returns what is due for a target at a time. Started is when the daemon started: a target
+// without a record is not sent matters from before.
 func (t Target) Plan(r Record, matters []Matter, started, now time.Time) Plan {
 	pending, again := t.pending(r, matters, started, now)
 	if len(pending) == 0 {
@@ -134,13 +138,14 @@ func (t Target) Plan(r Record, matters []Matter, started, now time.Time) Plan {
 	return Plan{Matters: pending[:n:n], More: pending[n:], Again: again}
 }
 
-// Waiting counts what the target is still to be told, up to a limit.
+// Waiting counts the matters that the target has not been sent, up to a limit.
 func (t Target) Waiting(r Record, matters []Matter, started, now time.Time) int {
 	pending, _ := t.pending(r, matters, started, now)
 	return len(pending)
 }
 
-// pending lists what the target is still to be told, oldest first, and when more will be.
+// pending lists the matters that the target has not been sent, oldest first, and when the next one
+// will be due.
 func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pending []Matter, again time.Time) {
 	from := r.From
 	if from.IsZero() {
@@ -185,14 +190,14 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 	return pending[:min(len(pending), pendingMax)], again
 }
 
-// free is when the target may be sent the next message.
+// free returns the earliest time of the target's next message.
 func (t Target) free(r Record, now time.Time) time.Time {
 	at := now
 	if n := len(r.Sent); n > 0 {
 		if n >= t.PerHour {
 			at = r.Sent[n-t.PerHour].Add(hour)
 		}
-		if next := r.Sent[n-1].Add(gatherFor); !t.Each && next.After(at) && !r.Sent[n-1].After(now) { // a clock that was set back delays nothing
+		if next := r.Sent[n-1].Add(gatherFor); !t.Each && next.After(at) && !r.Sent[n-1].After(now) { // a clock that was set back delays no message
 			at = next
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 var coverage = machinetest.NewCoverage()
 
-// TestMain also fails if no test took some row of the table.
+// TestMain also fails if no test used some row of the table.
 func TestMain(m *testing.M) {
 	coverage.Main(m, machinetest.Numbered("G", 4), machinetest.Table{Rows: Table().Rows()})
 }
@@ -28,7 +28,7 @@ func asks(n int, since time.Time) Matter {
 	return Matter{Event: NeedsYou, Cause: fmt.Sprint("question/q", n), Since: since, Why: "it asks"}
 }
 
-// world plays a target over time: what is due is sent at once.
+// world simulates a target over time. Each due message is sent at once.
 type world struct {
 	t       *testing.T
 	target  Target
@@ -44,7 +44,7 @@ func newWorld(t *testing.T, target Target) *world {
 	return &world{t: t, target: target, started: noon, now: noon}
 }
 
-// until goes on to a time, and looks whenever the plan asks to.
+// until advances the time, and calls Plan whenever the last plan asks for it.
 func (w *world) until(at time.Duration) {
 	w.t.Helper()
 	end := noon.Add(at)
@@ -62,11 +62,11 @@ func (w *world) until(at time.Duration) {
 			return
 		}
 		if !p.Again.After(w.now) {
-			w.t.Fatalf("at %v it wants to look again at %v", w.now, p.Again)
+			w.t.Fatalf("the plan at %v asks for another call at %v", w.now, p.Again)
 		}
 		w.now = p.Again
 	}
-	w.t.Fatal("it sends for ever")
+	w.t.Fatal("the plan never stops sending")
 }
 
 func (w *world) send(p Plan) {
@@ -86,7 +86,7 @@ func (w *world) send(p Plan) {
 	w.log = append(w.log, line)
 }
 
-// outcome notes what came of a message, and says whether the record changed.
+// outcome records the outcome of a message, and reports whether the record changed.
 func (w *world) outcome(s Sent, at time.Time) bool {
 	next, rule, changed := w.record.After(s, at)
 	coverage.Row(rule.ID)
@@ -107,7 +107,8 @@ func (w *world) want(lines ...string) {
 	}
 }
 
-// A matter is told at once and once, and again after a quarter of an hour; not after it was answered.
+// TestReminder checks that a matter is sent once at once and once more after a quarter of an hour,
+// but not after it was answered.
 func TestReminder(t *testing.T) {
 	w := newWorld(t, person())
 	w.open = []Matter{asks(1, noon)}
@@ -127,18 +128,19 @@ func TestReminder(t *testing.T) {
 	w.want("15m0s still_needs_you question/q1")
 }
 
-// The record of one daemon is what the next begins with: nothing is told twice, and the reminder comes when it is due.
+// TestRestart checks that the next daemon continues with the record: no matter is sent twice, and
+// the reminder is sent when it is due.
 func TestRestart(t *testing.T) {
 	w := newWorld(t, person())
 	w.open = []Matter{asks(1, noon)}
 	w.until(5 * time.Minute)
 	w.started = noon.Add(5 * time.Minute)
-	w.open = append(w.open, asks(2, noon.Add(4*time.Minute))) // it came while no daemon ran
+	w.open = append(w.open, asks(2, noon.Add(4*time.Minute))) // it began while no daemon ran
 	w.until(time.Hour)
 	w.want("0s needs_you question/q1", "5m0s needs_you question/q2", "15m0s still_needs_you question/q1", "20m0s still_needs_you question/q2")
 }
 
-// What a target chooses is what it is sent.
+// TestEvents checks that a target is sent only the events that it chose.
 func TestEvents(t *testing.T) {
 	for _, chosen := range Events() {
 		w := newWorld(t, Target{Name: "x", Events: []Event{chosen}, PerHour: 100})
@@ -156,11 +158,12 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	if usual := Usual(); slices.Contains(usual, Finished) || len(usual) != len(Events())-1 {
-		t.Errorf("usually it is sent %v", usual)
+		t.Errorf("the default events are %v", usual)
 	}
 }
 
-// The past before a target was first used is not told; later it is, also across a restart.
+// TestPast checks that matters from before the first use of a target are not sent, and that later
+// ones are, also across a restart.
 func TestPast(t *testing.T) {
 	w := newWorld(t, person())
 	failed := func(n int, at time.Duration) Matter {
@@ -170,12 +173,13 @@ func TestPast(t *testing.T) {
 	w.now = noon.Add(time.Second)
 	w.until(time.Minute)
 	w.started = noon.Add(2 * time.Minute)
-	w.open = append(w.open, failed(3, time.Minute)) // the last daemon died before it was told
+	w.open = append(w.open, failed(3, time.Minute)) // the last daemon crashed before it sent this
 	w.until(time.Hour)
 	w.want("1s run_failed run/r2", "1m0s run_failed run/r3")
 }
 
-// An agent that reaches its limit every minute leads to a notice every ten minutes.
+// TestSameCause checks that an agent that reaches its limit every minute causes a notice every ten
+// minutes.
 func TestSameCause(t *testing.T) {
 	w := newWorld(t, Target{Name: "x", Events: Events(), PerHour: 100})
 	for minute := range 25 {
@@ -184,7 +188,7 @@ func TestSameCause(t *testing.T) {
 		w.until(time.Duration(minute)*time.Minute + 30*time.Second)
 	}
 	w.want("0s limit_reached provider/coder", "10m0s limit_reached provider/coder", "20m0s limit_reached provider/coder")
-	again := asks(1, noon) // a step that asks again is another thing: a person is waited for
+	again := asks(1, noon) // a step that asks again is another matter, because it waits for a person
 	w = newWorld(t, person())
 	w.open = []Matter{again}
 	w.until(time.Minute)
@@ -194,8 +198,8 @@ func TestSameCause(t *testing.T) {
 	w.want("0s needs_you question/q1", "1m0s needs_you question/q1")
 }
 
-// More than a few messages are not sent in an hour; what is held shares the next one, which counts what it does not
-// list. Nothing is lost.
+// TestRateLimit checks the limit of messages in an hour. Matters above it share the next message,
+// which counts the matters that it does not list. No matter is lost.
 func TestRateLimit(t *testing.T) {
 	target := person()
 	target.Events = []Event{NeedsYou}
@@ -220,11 +224,12 @@ func TestRateLimit(t *testing.T) {
 	}
 	w.want("0s needs_you question/q100", "1m0s needs_you question/q101", "2m0s needs_you question/q102", "3m0s needs_you question/q103", "1h0m0s "+ten(104)+" and 46 more")
 	if w.record.Counted != 46 || len(w.record.Told) != 60 {
-		t.Errorf("the record counts %d and remembers %d", w.record.Counted, len(w.record.Told))
+		t.Errorf("the record counts %d and lists %d", w.record.Counted, len(w.record.Told))
 	}
 }
 
-// What comes within a few seconds shares a message; a program gets each matter by itself.
+// TestGathers checks that matters within a few seconds share a message, and that a program receives
+// each matter separately.
 func TestGathers(t *testing.T) {
 	w := newWorld(t, person())
 	w.open = []Matter{asks(1, noon)}
@@ -241,19 +246,21 @@ func TestGathers(t *testing.T) {
 	w.want("0s needs_you question/q3", "0s needs_you question/q1", "0s needs_you question/q2")
 }
 
-// In quiet hours nothing is sent. Afterwards what still waits is told in one message, without a reminder beside it.
+// TestQuiet checks that nothing is sent in quiet hours. Afterwards the matters that still wait are
+// sent in one message, without reminders.
 func TestQuiet(t *testing.T) {
 	target := person()
 	target.Quiet = Quiet{From: 12 * time.Hour, To: 14 * time.Hour, Zone: time.UTC}
 	w := newWorld(t, target)
 	w.open = []Matter{asks(1, noon), asks(2, noon.Add(time.Minute)), {Event: GaveUp, Cause: "agent/coder", Since: noon.Add(time.Minute)}}
 	w.until(time.Hour)
-	w.open = w.open[1:] // one was answered meanwhile
+	w.open = w.open[1:] // one was answered in the quiet hours
 	w.until(4 * time.Hour)
 	w.want("2h0m0s gave_up agent/coder, needs_you question/q2", "2h15m0s still_needs_you question/q2")
 }
 
-// Quiet hours are by the clock on the wall, over midnight, and on the days when it is put forward and back.
+// TestQuietHours checks that quiet hours follow the local clock, also over midnight and on the days
+// when the clock changes.
 func TestQuietHours(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -267,8 +274,8 @@ func TestQuietHours(t *testing.T) {
 		{"2026-11-25 21:00", "2026-11-26 06:30"},
 		{"2026-11-26 06:29", "2026-11-26 06:30"},
 		{"2026-11-26 06:30", ""},
-		{"2026-03-28 22:00", "2026-03-29 05:30"}, // the clock is put forward that night
-		{"2026-10-24 21:00", "2026-10-25 06:30"}, // and back
+		{"2026-03-28 22:00", "2026-03-29 05:30"}, // the clock is set forward in this night
+		{"2026-10-24 21:00", "2026-10-25 06:30"}, // the clock is set back in this night
 		{"2026-12-31 23:30", "2027-01-01 06:30"},
 	} {
 		at, err := time.Parse("2006-01-02 15:04", c.at)
@@ -281,15 +288,16 @@ func TestQuietHours(t *testing.T) {
 			got = end.UTC().Format("2006-01-02 15:04")
 		}
 		if got != c.end {
-			t.Errorf("at %s it is quiet until %q, want %q", c.at, got, c.end)
+			t.Errorf("quiet at %s until %q, want %q", c.at, got, c.end)
 		}
 	}
 	if _, quiet := (Quiet{Zone: time.UTC}).End(noon); quiet {
-		t.Error("no hours are quiet")
+		t.Error("an empty range counts as quiet hours")
 	}
 }
 
-// A failure is noted once for each cause, says since when, and loses nothing.
+// TestFailures checks that a failure is recorded once for each cause, with its start, and that no
+// matter is lost.
 func TestFailures(t *testing.T) {
 	w := newWorld(t, person())
 	w.open = []Matter{asks(1, noon)}
@@ -297,18 +305,18 @@ func TestFailures(t *testing.T) {
 		return w.outcome(Sent{Target: "phone", Told: []Told{{NeedsYou, "question/q1", noon, time.Time{}}}, Failure: &Failure{Cause: cause, WayOut: "do it"}}, noon.Add(at))
 	}
 	if !fail("refused", 0) || fail("refused", time.Minute) || !fail("it answers 403", 2*time.Minute) {
-		t.Error("it was not noted once for each cause")
+		t.Error("a failure was not recorded once for each cause")
 	}
 	if f := w.record.Failure; w.record.State() != Failing || f.Cause != "it answers 403" || !f.Since.Equal(noon) || f.Error() != "it answers 403; do it" {
 		t.Errorf("%+v", f)
 	}
 	w.until(time.Minute)
 	if w.want("0s needs_you question/q1"); w.record.State() != Reached || w.record.Failure != nil {
-		t.Errorf("it was delivered, and the record is %+v", w.record)
+		t.Errorf("after the delivery the record is %+v", w.record)
 	}
 }
 
-// A crowd of matters is counted within limits, and all of it is told in the end.
+// TestLimits checks that many matters are counted within limits and are all sent in the end.
 func TestLimits(t *testing.T) {
 	target := person()
 	target.Events = []Event{NeedsYou}
@@ -318,24 +326,24 @@ func TestLimits(t *testing.T) {
 	}
 	p := target.Plan(w.record, w.open, w.started, w.now)
 	if len(p.Matters) != listedMax || len(p.More) != pendingMax-listedMax {
-		t.Errorf("a message lists %d and counts %d", len(p.Matters), len(p.More))
+		t.Errorf("a message lists %d matters and counts %d", len(p.Matters), len(p.More))
 	}
 	if n := target.Waiting(w.record, w.open, w.started, w.now); n != pendingMax {
-		t.Errorf("%d wait", n)
+		t.Errorf("%d matters wait", n)
 	}
 	w.open = w.open[:300]
 	w.until(time.Hour)
 	if len(w.log) != 2 || len(w.record.Told) != 300 {
-		t.Errorf("%d messages told of %d", len(w.log), len(w.record.Told))
+		t.Errorf("%d messages reported %d matters", len(w.log), len(w.record.Told))
 	}
 	old := Matter{Event: GaveUp, Cause: "agent/old", Since: noon.Add(-8 * 24 * time.Hour)}
 	if p := target.Plan(Record{}, []Matter{old}, noon, noon); len(p.Matters) != 0 {
-		t.Errorf("what is a week old is told: %+v", p)
+		t.Errorf("a matter of a week ago is sent: %+v", p)
 	}
 }
 
-// Whatever comes in whatever order: no matter is told twice, none that waits is forgotten, nothing is sent in quiet
-// hours, and no hour has more messages than the limit.
+// TestRandom checks random matters: none is sent twice, none that waits is forgotten, nothing is
+// sent in quiet hours, and no hour has more messages than the limit.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 17)) //nolint:gosec // a test that can be repeated
@@ -366,7 +374,7 @@ func TestRandom(t *testing.T) {
 			}
 			for _, m := range append(p.Matters, p.More...) {
 				if told[m.Cause]++; told[m.Cause] > 1 {
-					t.Fatalf("seed %d: %s is told twice", seed, m.Cause)
+					t.Fatalf("seed %d: %s is sent twice", seed, m.Cause)
 				}
 			}
 			if _, quiet := target.Quiet.End(now); quiet {
@@ -393,7 +401,7 @@ func TestRandom(t *testing.T) {
 		}
 		for _, m := range open {
 			if told[m.Cause] != 1 {
-				t.Fatalf("seed %d: %s waits and was told %d times", seed, m.Cause, told[m.Cause])
+				t.Fatalf("seed %d: %s waits and was sent %d times", seed, m.Cause, told[m.Cause])
 			}
 		}
 	}

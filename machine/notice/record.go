@@ -8,12 +8,12 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// State is whether a target can be reached.
+// State says whether a target can be reached.
 type State string
 
 const (
 	Reached State = "reached" // the last message was delivered, or none was sent yet
-	Failing State = "failing" // the last one was not
+	Failing State = "failing" // the last message was not delivered
 )
 
 // Outcome is the result of a message.
@@ -30,7 +30,7 @@ type Act string
 const (
 	NoteTold  Act = "note_told"  // its matters are not sent again
 	NoteCause Act = "note_cause" // why it failed
-	Forget    Act = "forget"     // why it failed before
+	Forget    Act = "forget"     // drops the cause of the last failure
 )
 
 // Table is the life of a target. The rows are Fairlead's own.
@@ -49,7 +49,7 @@ var Table = lazy.Value(func() machine.Table[State, Outcome, Act] {
 
 // Record is what a target was sent. It is journaled whole.
 type Record struct {
-	From    time.Time   `json:"from"`              // the past before this is not told
+	From    time.Time   `json:"from"`              // matters from before this are not sent
 	Told    []Told      `json:"told,omitempty"`    // oldest first, toldMax at most
 	Sent    []time.Time `json:"sent,omitempty"`    // messages of the last hour
 	Counted int         `json:"counted,omitempty"` // matters that messages of the last hour only counted
@@ -71,13 +71,13 @@ type Failure struct {
 	WayOut string    `json:"way_out"`
 	Since  time.Time `json:"since"`
 
-	Again bool          `json:"-"` // a further try may succeed without a change of the configuration
-	Wait  time.Duration `json:"-"` // that the server asked for; 0: none
+	Again bool          `json:"-"` // a retry may succeed without a change of the configuration
+	Wait  time.Duration `json:"-"` // the delay that the server asked for; 0: none
 }
 
 func (f *Failure) Error() string { return f.Cause + "; " + f.WayOut }
 
-// State says whether the target can be reached.
+// State reports whether the target can be reached.
 func (r Record) State() State {
 	if r.Failure != nil {
 		return Failing
@@ -85,7 +85,7 @@ func (r Record) State() State {
 	return Reached
 }
 
-// Last is when the target was sent something last, or first used.
+// Last returns when the target was sent its last message, or was first used.
 func (r Record) Last() time.Time {
 	if n := len(r.Told); n > 0 {
 		return r.Told[n-1].At
@@ -111,7 +111,7 @@ type Sent struct {
 	Failure *Failure  // nil: it was delivered
 }
 
-// Outcome names the case of the table.
+// Outcome returns the event of the table.
 func (s Sent) Outcome() Outcome {
 	if s.Failure != nil {
 		return Failed
@@ -119,7 +119,7 @@ func (s Sent) Outcome() Outcome {
 	return Delivered
 }
 
-// Marks are the matters of a plan as its outcome names them.
+// Marks returns the matters of a plan as its outcome records them.
 func (p Plan) Marks() []Told {
 	told := make([]Told, 0, len(p.Matters)+len(p.More))
 	for _, m := range slices.Concat(p.Matters, p.More) {
@@ -128,7 +128,8 @@ func (p Plan) Marks() []Told {
 	return told
 }
 
-// After is the record with the outcome of a message. A failure whose cause is known already changes nothing.
+// After returns the record with the outcome of a message. A failure with a known cause changes
+// nothing.
 func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[State, Act], changed bool) {
 	rule, err := Table().Look(s.Target, r.State(), s.Outcome())
 	if err != nil {
@@ -157,7 +158,8 @@ func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[Stat
 	return next, rule, true
 }
 
-// note adds what was sent. Slices are copied, because the old record stays in use.
+// note adds the matters of a message. It copies slices, because the caller may still use the old
+// record.
 func (r *Record) note(s Sent, at time.Time) {
 	kept := slices.DeleteFunc(slices.Clone(r.Told), func(t Told) bool {
 		again := slices.ContainsFunc(s.Told, func(m Told) bool { return m.Event == t.Event && m.Cause == t.Cause })

@@ -13,7 +13,7 @@ import (
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the
 // input says what already holds. by is the actor: human/ann.
 func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) {
-	d := &draft{book: *b, at: at, by: by}
+	d := &draft{questions: *b, at: at, by: by}
 	var err error
 	switch in := in.(type) {
 	case Ask:
@@ -25,7 +25,7 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 			err = d.moveID(in.ID, Ruled, in.Verdict)
 		}
 	case Hand:
-		if q := b.Questions[in.ID]; q == nil || !q.Over() { // delivered twice after a crash
+		if q := b.Questions[in.ID]; q == nil || !q.Over() { // the delivery is reported twice after a crash
 			err = d.moveID(in.ID, Handed, in)
 		}
 	case TakeBack:
@@ -39,7 +39,7 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 			}
 		}
 	default:
-		panic(fmt.Sprintf("question: no such input: %T", in))
+		panic(fmt.Sprintf("question: unknown input: %T", in))
 	}
 	if err != nil {
 		return nil, err
@@ -49,19 +49,19 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 
 // draft collects changes on a copy to which they are already applied.
 type draft struct {
-	book    Questions
-	at      time.Time
-	by      string
-	changes []Change
+	questions Questions
+	at        time.Time
+	by        string
+	changes   []Change
 }
 
 func (d *draft) add(ch Change) {
 	d.changes = append(d.changes, ch)
-	d.book.Apply(ch)
+	d.questions.Apply(ch)
 }
 
 func (d *draft) moveID(id string, event Event, in any) error {
-	q := d.book.Questions[id]
+	q := d.questions.Questions[id]
 	if q == nil {
 		return refusal(id, event, None, "", "there is no such question; `fairlead inbox` lists the open ones")
 	}
@@ -80,7 +80,7 @@ func (d *draft) move(q Question, event Event, in any) error {
 	}
 	for _, act := range rule.Do {
 		switch act {
-		case Keep, LetStand: // done by the caller
+		case Keep, LetStand: // the caller does these
 		case TakeRule:
 			verdict := in.(Verdict) //nolint:forcetypeassert // the event implies the type
 			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, byRule, d.at
@@ -131,7 +131,7 @@ func endWords(q *Question) string {
 
 func (d *draft) ask(in Ask) error {
 	q := in.Question
-	if d.book.Of(q.Session, q.Ask) != nil {
+	if d.questions.Of(q.Session, q.Ask) != nil {
 		return nil
 	}
 	switch {
@@ -139,11 +139,11 @@ func (d *draft) ask(in Ask) error {
 		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it lacks the agent, the session, or the id")
 	case q.Kind != Permission && q.Kind != Asked && q.Kind != Resume:
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", clip.Text(string(q.Kind), lineMax)))
-	case len(d.book.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
+	case len(d.questions.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s are open already; answer some, or end its session", openMax, q.Agent))
 	}
 	q = Question{
-		N: d.book.Asked + 1, ID: id("q", d.book.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
+		N: d.questions.Asked + 1, ID: id("q", d.questions.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
 		What: line(q.What), Tool: line(q.Tool), Call: clip.Text(q.Call, callMax), Key: q.Key, Why: line(q.Why),
 		Paths: lines(q.Paths, pathsMax), Options: options(q.Options), AskedAt: d.at,
 		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default,
@@ -155,7 +155,7 @@ func (d *draft) ask(in Ask) error {
 		return d.move(q, Raised, in)
 	}
 	verdict := in.Verdict
-	if s := d.book.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule that denies overrides a saved answer
+	if s := d.questions.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && (verdict.Rule == "" || verdict.Allow) { // a rule that denies overrides a saved answer
 		verdict = Verdict{Rule: s.ID, Allow: s.Allow}
 	}
 	if verdict.Rule != "" && q.CanSay(verdict.Allow) {
@@ -165,8 +165,8 @@ func (d *draft) ask(in Ask) error {
 }
 
 // CanSay reports whether a plain yes or no can be delivered. A question with several options has no
-// plain yes, nor has one whose only yes allows more than was asked. A no is always possible: if no
-// option says no, the work in progress is stopped.
+// plain yes. Neither has a question whose only yes allows more than was asked. A no is always
+// possible: if no option says no, the work in progress is stopped.
 func (q *Question) CanSay(allow bool) bool { return !allow || q.optionFor(true) != "" }
 
 func lines(list []string, most int) []string {
@@ -177,7 +177,8 @@ func lines(list []string, most int) []string {
 	return out
 }
 
-// options keeps the options that can be named. An id is never shortened, because it would be a different id.
+// options keeps the options that can be named. An id is never shortened, because a shortened id
+// would be another id.
 func options(list []Option) []Option {
 	var out []Option
 	for _, o := range list {
@@ -189,7 +190,7 @@ func options(list []Option) []Option {
 }
 
 func (d *draft) answer(in Answer) error {
-	q := d.book.Questions[in.ID]
+	q := d.questions.Questions[in.ID]
 	if q == nil || q.State != Open {
 		return d.moveID(in.ID, Replied, in)
 	}
@@ -234,7 +235,7 @@ func (d *draft) answer(in Answer) error {
 	return d.move(*q, Replied, in)
 }
 
-// says reports whether an option allows, if its kind tells.
+// says reports whether an option allows, if its kind is known.
 func (q *Question) says(option int) (allow, known bool) {
 	if option < 0 {
 		return false, false
@@ -263,9 +264,9 @@ func names(list []Option) string {
 	return cmp.Or(strings.Join(ids, ", "), "(it names none)")
 }
 
-// optionFor chooses the option to deliver for a yes or no: once before always, because Fairlead keeps
-// saved answers itself. It returns an option only if it is the single one of a known kind; one of an
-// unknown kind may allow more than it says. Empty: no option fits.
+// optionFor chooses the option to deliver for a yes or no. It prefers once over always, because
+// Fairlead keeps saved answers itself. It returns an option only if exactly one of a known kind
+// fits; an option of an unknown kind may allow more than it says. Empty: no option fits.
 func (q *Question) optionFor(allow bool) string {
 	kinds := []string{"reject_once", "reject_always"}
 	if allow {
@@ -281,13 +282,13 @@ func (q *Question) optionFor(allow bool) string {
 	return ""
 }
 
-// saveAnswer applies an answer to later questions and to those that already wait.
+// saveAnswer applies an answer to later questions and to open ones.
 func (d *draft) saveAnswer(q *Question) {
 	if q.Scope == Once {
 		return
 	}
 	s := SavedAnswer{
-		N: d.book.Stood + 1, ID: id("s", d.book.Stood+1), Agent: q.Agent, Tool: q.Tool, Call: q.Call, Key: q.Key,
+		N: d.questions.Stood + 1, ID: id("s", d.questions.Stood+1), Agent: q.Agent, Tool: q.Tool, Call: q.Call, Key: q.Key,
 		Allow: q.Allow, By: q.By, At: d.at, From: q.ID,
 	}
 	if q.Scope == Session {
@@ -295,7 +296,7 @@ func (d *draft) saveAnswer(q *Question) {
 	}
 	// The newest answer applies: it ends saved answers for the same calls.
 	own := 0
-	for _, old := range d.book.List() {
+	for _, old := range d.questions.List() {
 		if old.Agent != s.Agent {
 			continue
 		}
@@ -305,7 +306,7 @@ func (d *draft) saveAnswer(q *Question) {
 			own--
 		}
 	}
-	for _, old := range d.book.List() { // remove the oldest above the limit
+	for _, old := range d.questions.List() { // remove the oldest above the limit
 		if own < standingMax {
 			break
 		}
@@ -315,11 +316,11 @@ func (d *draft) saveAnswer(q *Question) {
 		}
 	}
 	d.add(Change{Entity: s.ID, Row: "Q3", From: None, To: None, Event: Stands, Body: Body{Standing: &s}})
-	for _, other := range d.book.Open(q.Agent) {
+	for _, other := range d.questions.Open(q.Agent) {
 		if other.Kind != Permission {
 			continue
 		}
-		if c := d.book.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil && other.CanSay(c.Allow) {
+		if c := d.questions.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil && other.CanSay(c.Allow) {
 			if err := d.move(*other, Ruled, Verdict{Rule: c.ID, Allow: c.Allow}); err != nil {
 				panic("question: an open question cannot be answered: " + err.Error())
 			}
@@ -331,29 +332,30 @@ func (d *draft) endSaved(id string) {
 	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
 }
 
-// takeBack withdraws one question, or all of a session with the answers saved for that session.
+// takeBack withdraws one question, or all questions of a session with the answers saved for that
+// session.
 func (d *draft) takeBack(in TakeBack) error {
 	if in.ID == "" && in.Ask != "" {
-		q := d.book.Of(in.Session, in.Ask)
+		q := d.questions.Of(in.Session, in.Ask)
 		if q == nil {
 			return nil
 		}
 		in.ID = q.ID
 	}
 	if in.ID != "" {
-		if q := d.book.Questions[in.ID]; q == nil || q.Over() {
+		if q := d.questions.Questions[in.ID]; q == nil || q.Over() {
 			return nil
 		}
 		return d.moveID(in.ID, TakenBack, in)
 	}
-	for _, q := range append(d.book.Open(""), d.book.Untold("")...) {
+	for _, q := range append(d.questions.Open(""), d.questions.Untold("")...) {
 		if q.Session == in.Session {
 			if err := d.move(*q, TakenBack, in); err != nil {
 				return err
 			}
 		}
 	}
-	for _, s := range d.book.List() {
+	for _, s := range d.questions.List() {
 		if s.Session != "" && s.Session == in.Session {
 			d.endSaved(s.ID)
 		}
@@ -362,7 +364,7 @@ func (d *draft) takeBack(in TakeBack) error {
 }
 
 func (d *draft) revoke(id string) error {
-	if d.book.Standing[id] == nil {
+	if d.questions.Standing[id] == nil {
 		return refusal(id, Revoked, None, "Q7", "there is no such saved answer; `fairlead question saved` lists them")
 	}
 	d.endSaved(id)

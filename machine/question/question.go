@@ -1,11 +1,12 @@
 // Package question holds the questions of agents and their answers.
 //
-// An agent asks before a call that no rule allows, to choose between options, or before it resumes a
-// conversation under changed conditions. A rule of the configuration or a saved answer answers at once.
-// Otherwise the question waits for a person. If its time runs out, its default is the answer. The agent
-// is then told the answer. If the agent withdraws a question or its session ends, the question says so.
+// An agent asks before a call that no rule allows, to choose between options, or before it resumes
+// a conversation under changed conditions. A rule of the configuration or a saved answer answers at
+// once. Otherwise the question waits for a person. If its time runs out, its default is the answer.
+// The answer is then delivered to the agent. If the agent withdraws a question or its session ends,
+// the question records that.
 //
-// The promise: every question ends as told or withdrawn, and records which.
+// The one promise: every question ends as delivered or withdrawn, and records which.
 package question
 
 import (
@@ -274,7 +275,7 @@ func (b *Questions) Deadline() time.Time {
 	return next
 }
 
-// Covering returns the saved answer for a call; nil: none. A no wins over a yes.
+// Covering returns the saved answer for a call; nil: none. A no has priority over a yes.
 func (b *Questions) Covering(agent, session, tool, key string) *SavedAnswer {
 	var found *SavedAnswer
 	if key == "" {

@@ -23,7 +23,7 @@ import (
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	coverage.Main(m, machinetest.Numbered("Q", 7), machinetest.Table{Rows: Table().Rows()})
 }
@@ -37,18 +37,18 @@ func encode(t testing.TB, v any) string {
 	return string(text)
 }
 
-// decide is the only way in which the tests of this package ask: it counts what was emitted, holds
-// what is so of every decision, and makes it true. A refusal is an answer.
+// decide calls Decide, counts the rows of its changes, checks what must hold for every result, and
+// applies the changes. All tests of this package use it. A refusal is a normal result.
 func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Change, error) {
 	t.Helper()
-	small := len(b.Questions)+len(b.Standing) < 80 // of a great book the size alone is the test
+	small := len(b.Questions)+len(b.Standing) < 80 // for many questions only their number is checked
 	before := ""
 	if small {
 		before = encode(t, b)
 	}
 	changes, err := b.Decide(at, by, in)
 	if small && encode(t, b) != before {
-		t.Fatalf("%T: to decide changed the book", in)
+		t.Fatalf("%T: Decide changed the questions", in)
 	}
 	if err != nil {
 		var refusal *machine.Refusal
@@ -62,7 +62,7 @@ func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Ch
 		if q := ch.Body.Question; q != nil {
 			rule, known := Table()[ch.From][ch.Event]
 			if !known || rule.ID != ch.Row || rule.To != ch.To || q.State != ch.To || q.ID != ch.Entity {
-				t.Fatalf("no row of the table: %+v", ch)
+				t.Fatalf("not a row of the table: %+v", ch)
 			}
 			coverage.Pair("", string(ch.From), string(ch.Event))
 		}
@@ -70,7 +70,7 @@ func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Ch
 		b.Apply(ch)
 		defer func() {
 			if encode(t, ch) != was {
-				t.Fatalf("a change was changed by a later one: %s", ch.Event)
+				t.Fatalf("a later change modified an earlier one: %s", ch.Event)
 			}
 		}()
 	}
@@ -78,47 +78,47 @@ func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Ch
 	return changes, nil
 }
 
-// check is what holds of every book.
+// check checks what must always hold.
 func check(t testing.TB, b *Questions) {
 	t.Helper()
 	open := map[string]int{}
 	for id, q := range b.Questions {
 		switch {
 		case q.ID != id || q.N == 0 || q.N > b.Asked:
-			t.Fatalf("%s: it is called %s, the %dth of %d", id, q.ID, q.N, b.Asked)
+			t.Fatalf("%s: its id is %s, the %dth of %d", id, q.ID, q.N, b.Asked)
 		case q.State == Open && (q.By != "" || !q.AnsweredAt.IsZero()):
-			t.Fatalf("%s is open, and answered by %s", id, q.By)
+			t.Fatalf("%s is open but answered by %s", id, q.By)
 		case q.State == Answered && (q.By == "" || q.AnsweredAt.IsZero()), q.State == Told && (q.By == "" || q.EndedAt.IsZero()):
-			t.Fatalf("%s is %s by nobody: %+v", id, q.State, q)
+			t.Fatalf("%s is %s without an author: %+v", id, q.State, q)
 		case q.Over() != slices.Contains(b.Past, id):
-			t.Fatalf("%s is %s, and past is %v", id, q.State, b.Past)
+			t.Fatalf("%s is %s, but the ended questions are %v", id, q.State, b.Past)
 		case q.Option != "" && !slices.ContainsFunc(q.Options, func(o Option) bool { return o.ID == q.Option }) && q.Kind == Permission:
-			t.Fatalf("%s was answered %s, which it does not offer", id, q.Option)
+			t.Fatalf("%s was answered with %s, which it does not offer", id, q.Option)
 		}
 		if says, known := q.says(slices.IndexFunc(q.Options, func(o Option) bool { return o.ID == q.Option })); known && q.Kind == Permission && says != q.Allow {
-			t.Fatalf("%s: %t, and the option %s", id, q.Allow, q.Option)
+			t.Fatalf("%s: %t with the option %s", id, q.Allow, q.Option)
 		}
 		if q.State == Open {
 			open[q.Agent]++
 			if s := b.Covering(q.Agent, q.Session, q.Tool, q.Key); s != nil && q.Kind == Permission && q.CanSay(s.Allow) {
-				t.Fatalf("%s waits, and %s stands", id, s.ID)
+				t.Fatalf("%s waits although the saved answer %s applies", id, s.ID)
 			}
 		}
 	}
 	for agent, n := range open {
 		if n > openMax {
-			t.Fatalf("%d questions of %s wait", n, agent)
+			t.Fatalf("%d questions of %s are open", n, agent)
 		}
 	}
 	if len(b.Past) > pastMax {
-		t.Fatalf("%d past ones", len(b.Past))
+		t.Fatalf("%d ended questions", len(b.Past))
 	}
 	if len(b.Questions)+len(b.Standing) >= 80 {
 		return
 	}
 	again := new(Questions)
 	if err := json.Unmarshal([]byte(encode(t, b)), again); err != nil || !reflect.DeepEqual(again, b) {
-		t.Fatalf("read back it is another book: %v\n%s", err, cmp.Diff(b, again))
+		t.Fatalf("the questions differ after decoding: %v\n%s", err, cmp.Diff(b, again))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix())
 }
 
-// four are the options of a careful program; sly ones are of one that means more than it says.
+// four are options with a plain yes and no; sly are options whose only yes means more than it says.
 var (
 	four = []Option{{ID: "aa", Kind: "allow_always"}, {ID: "a1", Kind: "allow_once"}, {ID: "r1", Kind: "reject_once"}, {ID: "ra", Kind: "reject_always"}}
 	sly  = []Option{{ID: "yolo", Kind: "allow_once_and_mode"}, {ID: "fine", Kind: "allow_once"}}
@@ -136,17 +136,17 @@ func permission(ask, tool, key string) Question {
 	return Question{Kind: Permission, Agent: "coder", Session: "coder-1", Ask: ask, Tool: tool, Call: key, Key: key, What: "Run it", Options: four}
 }
 
-// story is a book in the hands of one test.
+// story is the questions of one test.
 type story struct {
-	t    *testing.T
-	book Questions
-	at   time.Time
+	t         *testing.T
+	questions Questions
+	at        time.Time
 }
 
 func (s *story) must(by string, in Input) []Change {
 	s.t.Helper()
 	s.at = s.at.Add(time.Second)
-	changes, err := decide(s.t, &s.book, s.at, by, in)
+	changes, err := decide(s.t, &s.questions, s.at, by, in)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -155,14 +155,14 @@ func (s *story) must(by string, in Input) []Change {
 
 func (s *story) refused(by string, in Input, want string) {
 	s.t.Helper()
-	if _, err := decide(s.t, &s.book, s.at, by, in); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := decide(s.t, &s.questions, s.at, by, in); err == nil || !strings.Contains(err.Error(), want) {
 		s.t.Fatalf("%+v: %v, want %q", in, err, want)
 	}
 }
 
 func (s *story) is(id string, state State, allow bool, option, by string) {
 	s.t.Helper()
-	q := s.book.Questions[id]
+	q := s.questions.Questions[id]
 	if q == nil || q.State != state || q.Allow != allow || q.Option != option || q.By != by {
 		s.t.Fatalf("%s is %+v, want %s %t %s by %s", id, q, state, allow, option, by)
 	}
@@ -170,12 +170,13 @@ func (s *story) is(id string, state State, allow bool, option, by string) {
 
 func begin(t *testing.T) *story { return &story{t: t, at: machinetest.Noon} }
 
-// Q1, Q3, Q6: it is asked, answered once, and told; said twice after a crash is said once.
-func TestAskedAnsweredTold(t *testing.T) {
+// Q1, Q3, Q6: a question is asked, answered once and delivered. A delivery that is reported again
+// after a crash has no effect.
+func TestAskedAnsweredDelivered(t *testing.T) {
 	s := begin(t)
 	s.must("agent/coder", Ask{Question: permission("7", "Bash", "rm -rf build")})
 	if again := s.must("agent/coder", Ask{Question: permission("7", "Bash", "rm -rf build")}); len(again) != 0 {
-		t.Fatalf("asked twice it is two: %+v", again)
+		t.Fatalf("a repeated question is stored twice: %+v", again)
 	}
 	s.is("q1", Open, false, "", "")
 	s.must("human/ann", Answer{ID: "q1", Allow: true})
@@ -186,16 +187,16 @@ func TestAskedAnsweredTold(t *testing.T) {
 		t.Fatal("told twice")
 	}
 	s.refused("human/bob", Answer{ID: "q1"}, "it was answered by human/ann")
-	if len(s.book.Standing) != 0 {
-		t.Errorf("once stands: %+v", s.book.Standing)
+	if len(s.questions.Standing) != 0 {
+		t.Errorf("an answer for once was saved: %+v", s.questions.Standing)
 	}
 	s.must("agent/coder", Ask{Question: permission("8", "Bash", "rm -rf build")})
 	s.is("q2", Open, false, "", "")
 	s.refused("human/ann", Answer{ID: "q9"}, "no such question")
 }
 
-// Q2: rules answer at once; a rule's no stands above an answer that was left standing.
-func TestRulesAndStandingAnswers(t *testing.T) {
+// Q2: rules answer at once. A rule that denies overrides a saved answer.
+func TestRulesAndSavedAnswers(t *testing.T) {
 	s := begin(t)
 	s.must("agent/coder", Ask{Question: permission("1", "Bash", "git status"), Verdict: Verdict{Rule: "allow Bash(git status*)", Allow: true}})
 	s.is("q1", Answered, true, "a1", "rule")
@@ -203,11 +204,11 @@ func TestRulesAndStandingAnswers(t *testing.T) {
 	s.must("agent/coder", Ask{Question: permission("3", "Bash", "make")})
 	s.must("agent/coder", Ask{Question: permission("4", "Write", "make")})
 	s.must("human/ann", Answer{ID: "q2", Allow: true, Scope: Session})
-	s.is("q3", Answered, true, "a1", "rule") // what waits already is answered, too
-	if q := s.book.Questions["q3"]; q.Rule != "s1" {
+	s.is("q3", Answered, true, "a1", "rule") // open questions are answered, too
+	if q := s.questions.Questions["q3"]; q.Rule != "s1" {
 		t.Errorf("which answer: %+v", q)
 	}
-	s.is("q4", Open, false, "", "") // another tool with the same arguments is another call
+	s.is("q4", Open, false, "", "") // the same arguments of another tool are another call
 	s.must("agent/coder", Ask{Question: permission("5", "Bash", "make"), Verdict: Verdict{Rule: "deny Bash(make)"}})
 	s.is("q5", Answered, false, "r1", "rule")
 	s.must("agent/coder", Ask{Question: permission("6", "Bash", "make -B")})
@@ -216,34 +217,34 @@ func TestRulesAndStandingAnswers(t *testing.T) {
 	other := permission("1", "Bash", "make")
 	other.Session = "coder-2"
 	s.must("agent/coder", Ask{Question: other})
-	s.is("q7", Open, false, "", "") // it stood for the other session
+	s.is("q7", Open, false, "", "") // the answer was saved for the other session
 	s.must("human/ann", Answer{ID: "q7", Scope: Always})
 	s.is("q7", Answered, false, "r1", "human/ann")
 	third := permission("9", "Bash", "make")
 	s.must("agent/coder", Ask{Question: third})
-	s.is("q8", Answered, false, "r1", "rule") // a no wins over a yes that stands as well
+	s.is("q8", Answered, false, "r1", "rule") // a saved no has priority over a saved yes
 	s.must("human/ann", Revoke{ID: "s2"})
 	s.must("agent/coder", Ask{Question: permission("10", "Bash", "make")})
 	s.is("q9", Answered, true, "a1", "rule")
 	s.must("engine", TakeBack{Session: "coder-1", Why: "its session is over"})
-	if len(s.book.Standing) != 0 {
-		t.Errorf("it stands beyond its session: %+v", s.book.List())
+	if len(s.questions.Standing) != 0 {
+		t.Errorf("a saved answer outlives its session: %+v", s.questions.List())
 	}
 	s.refused("human/ann", Revoke{ID: "s1"}, "there is no such saved answer")
 	foreign := permission("1", "Bash", "make")
 	foreign.Agent, foreign.Session = "tester", "tester-1"
 	s.must("agent/tester", Ask{Question: foreign})
-	if q := s.book.Of("tester-1", "1"); q.State != Open {
-		t.Errorf("what stood for coder stands for tester: %+v", q)
+	if q := s.questions.Of("tester-1", "1"); q.State != Open {
+		t.Errorf("a saved answer of coder applies to tester: %+v", q)
 	}
-	s.must("engine", Cover{ID: s.book.Of("tester-1", "1").ID, Verdict: Verdict{Rule: "allow Bash", Allow: true}})
-	if q := s.book.Of("tester-1", "1"); q.State != Answered || q.Rule != "allow Bash" {
+	s.must("engine", Cover{ID: s.questions.Of("tester-1", "1").ID, Verdict: Verdict{Rule: "allow Bash", Allow: true}})
+	if q := s.questions.Of("tester-1", "1"); q.State != Answered || q.Rule != "allow Bash" {
 		t.Errorf("%+v", q)
 	}
 }
 
-// Q4: without an answer in time, the answer agreed for that case applies; before that, none does.
-func TestTimeIsUp(t *testing.T) {
+// Q4: after its time limit a question gets its default answer, and not before.
+func TestTimeout(t *testing.T) {
 	s := begin(t)
 	q := permission("1", "Bash", "make")
 	q.ExpiresAt = machinetest.Noon.Add(time.Minute)
@@ -257,7 +258,7 @@ func TestTimeIsUp(t *testing.T) {
 	if changes := s.must("engine", Due{}); len(changes) != 0 {
 		t.Fatalf("too early: %+v", changes)
 	}
-	if at := s.book.Deadline(); !at.Equal(machinetest.Noon.Add(time.Minute)) {
+	if at := s.questions.Deadline(); !at.Equal(machinetest.Noon.Add(time.Minute)) {
 		t.Fatalf("the deadline is %v", at)
 	}
 	s.at = machinetest.Noon.Add(time.Minute)
@@ -270,13 +271,13 @@ func TestTimeIsUp(t *testing.T) {
 	s.at = machinetest.Noon.Add(time.Hour)
 	s.must("engine", Due{})
 	s.is("q2", Answered, true, "a1", "time")
-	if at := s.book.Deadline(); !at.IsZero() {
-		t.Errorf("a deadline of nothing: %v", at)
+	if at := s.questions.Deadline(); !at.IsZero() {
+		t.Errorf("a deadline without a question: %v", at)
 	}
 }
 
-// Q5: who does not want to know any more is told nothing, and it says so.
-func TestTakenBack(t *testing.T) {
+// Q5: an agent that withdraws a question receives no answer, and the question records why.
+func TestWithdrawn(t *testing.T) {
 	s := begin(t)
 	s.must("agent/coder", Ask{Question: permission("1", "Bash", "make")})
 	s.must("agent/coder", Ask{Question: permission("2", "Bash", "make")})
@@ -288,13 +289,13 @@ func TestTakenBack(t *testing.T) {
 	s.is("q2", Withdrawn, true, "a1", "human/ann")
 	for _, in := range []Input{TakeBack{ID: "q1"}, TakeBack{ID: "q99"}, TakeBack{Session: "coder-1"}, Hand{ID: "q2"}} {
 		if changes := s.must("engine", in); len(changes) != 0 {
-			t.Errorf("%+v moved %+v", in, changes)
+			t.Errorf("%+v changed %+v", in, changes)
 		}
 	}
 }
 
-// An option is chosen by its id after it was read: never the first that allows, and never one that
-// does more than it says.
+// TestOptions checks that an option is chosen by its id and kind: never the first one that allows,
+// and never one that does more than it says.
 func TestOptions(t *testing.T) {
 	s := begin(t)
 	q := permission("1", "Bash", "make")
@@ -305,14 +306,14 @@ func TestOptions(t *testing.T) {
 	q.Ask = "2"
 	s.must("agent/coder", Ask{Question: q})
 	s.must("human/ann", Answer{ID: "q2"})
-	s.is("q2", Answered, false, "", "human/ann") // the program offers no option for no: the driver decides how to say it
+	s.is("q2", Answered, false, "", "human/ann") // the program offers no option for no; the driver decides how to deliver it
 	q.Ask = "3"
 	s.must("agent/coder", Ask{Question: q})
 	s.refused("human/ann", Answer{ID: "q3", Allow: false, Option: "fine"}, "says yes, and the answer no")
 	s.refused("human/ann", Answer{ID: "q3", Allow: true, Option: "aa"}, "there is no option")
 	s.refused("human/ann", Answer{ID: "q3", Allow: true, Scope: "ever"}, "once, session or always")
 	s.refused("human/ann", Answer{ID: "q3", Allow: true, Text: strings.Repeat("x", textMax+1)}, "the limit is")
-	s.must("human/ann", Answer{ID: "q3", Allow: true, Option: "yolo"}) // a person may
+	s.must("human/ann", Answer{ID: "q3", Allow: true, Option: "yolo"}) // a person may choose it
 	s.is("q3", Answered, true, "yolo", "human/ann")
 	q.Ask, q.Options = "strange", []Option{{ID: "plan", Kind: "choice"}}
 	s.must("agent/coder", Ask{Question: q})
@@ -336,7 +337,8 @@ func TestOptions(t *testing.T) {
 	s.must("human/ann", Answer{ID: "q8", Option: "resume"})
 }
 
-// An agent that asks without end is told to stop; text that the journal cannot hold is refused.
+// TestLimits checks that an agent cannot ask without end, and that text is refused that does not
+// fit into the journal.
 func TestLimits(t *testing.T) {
 	s := begin(t)
 	for i := range openMax {
@@ -352,7 +354,7 @@ func TestLimits(t *testing.T) {
 	long.Options = slices.Repeat([]Option{{ID: "x"}, {ID: strings.Repeat("y", lineMax+1)}, {}}, 99)
 	long.Paths = slices.Repeat([]string{"/x"}, 99)
 	s.must("agent/b", Ask{Question: long})
-	q := s.book.Of("coder-1", "long")
+	q := s.questions.Of("coder-1", "long")
 	if len(q.What) > lineMax+3 || len(q.Call) > callMax+3 || q.Why != "a" || q.Tool != "Bash" || len(q.Options) > optionsMax || len(q.Paths) > pathsMax || len(encode(t, q)) > 64<<10 {
 		t.Errorf("%+v", q)
 	}
@@ -360,18 +362,19 @@ func TestLimits(t *testing.T) {
 		ask := permission(fmt.Sprint("c", i), "Bash", fmt.Sprint("c", i))
 		ask.Agent = "c"
 		s.must("agent/c", Ask{Question: ask})
-		s.must("human/ann", Answer{ID: s.book.Of("coder-1", ask.Ask).ID, Allow: true, Scope: Always})
-		s.must("engine", Hand{ID: s.book.Of("coder-1", ask.Ask).ID})
+		s.must("human/ann", Answer{ID: s.questions.Of("coder-1", ask.Ask).ID, Allow: true, Scope: Always})
+		s.must("engine", Hand{ID: s.questions.Of("coder-1", ask.Ask).ID})
 	}
-	if n := len(s.book.Standing); n != standingMax {
-		t.Errorf("%d stand", n)
+	if n := len(s.questions.Standing); n != standingMax {
+		t.Errorf("%d saved answers", n)
 	}
-	if s.book.Of("coder-1", "c0") != nil || s.book.Of("coder-1", fmt.Sprint("c", standingMax)) == nil {
-		t.Error("the oldest past ones are kept, or the newest are not")
+	if s.questions.Of("coder-1", "c0") != nil || s.questions.Of("coder-1", fmt.Sprint("c", standingMax)) == nil {
+		t.Error("the oldest ended questions are kept instead of the newest")
 	}
 }
 
-// Anything in any order: what must hold holds after each (check), and the journal tells the same.
+// TestRandomOrders applies random inputs, checks the invariants after each one, and compares the
+// replayed questions.
 func TestRandomOrders(t *testing.T) {
 	seeds := uint64(80)
 	if testsize.Race {
@@ -391,13 +394,13 @@ func FuzzOrders(f *testing.F) {
 }
 
 func randomly(t testing.TB, rnd *rand.Rand, n int) {
-	var book Questions
+	var questions Questions
 	var journal []string
 	at := machinetest.Noon
 	untold := map[string]bool{}
 	for range n {
 		at = at.Add(time.Duration(rnd.IntN(90)) * time.Second)
-		changes, err := decide(t, &book, at, []string{"human/ann", "engine/timer", "agent/coder"}[rnd.IntN(3)], anyInput(rnd))
+		changes, err := decide(t, &questions, at, []string{"human/ann", "engine/timer", "agent/coder"}[rnd.IntN(3)], anyInput(rnd))
 		if err != nil {
 			continue
 		}
@@ -419,16 +422,16 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 		}
 		again.Apply(Change{Body: body})
 	}
-	if !reflect.DeepEqual(book, again) {
-		t.Fatalf("the journal tells of another book:\n%s", cmp.Diff(book, again))
+	if !reflect.DeepEqual(questions, again) {
+		t.Fatalf("the replayed questions differ:\n%s", cmp.Diff(questions, again))
 	}
 	for _, session := range []string{"a-1", "a-2", "b-1", "b-2"} {
-		if _, err := decide(t, &book, at, "engine", TakeBack{Session: session, Why: "over"}); err != nil {
+		if _, err := decide(t, &questions, at, "engine", TakeBack{Session: session, Why: "over"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if left := append(book.Open(""), book.Untold("")...); len(left) > 0 {
-		t.Fatalf("a question has no end: %+v", left[0])
+	if left := append(questions.Open(""), questions.Untold("")...); len(left) > 0 {
+		t.Fatalf("a question does not end: %+v", left[0])
 	}
 }
 
@@ -511,7 +514,7 @@ func TestNoPlainYes(t *testing.T) {
 			}
 			for _, q := range b.Questions {
 				if q.By == byTime && (q.Allow || options != nil && q.Option != "deny") {
-					t.Errorf("time has said %+v", q)
+					t.Errorf("the timeout answered %+v", q)
 				}
 			}
 		})

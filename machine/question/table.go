@@ -34,7 +34,7 @@ type Act string
 const (
 	Keep        Act = "keep"         // keep the question as asked
 	TakeRule    Act = "take_rule"    // the answer, and the rule that gave it
-	TakeAnswer  Act = "take_answer"  // the answer, and who gave it
+	TakeAnswer  Act = "take_answer"  // the answer and its author
 	TakeDefault Act = "take_default" // the default answer
 	LetStand    Act = "let_stand"    // save the answer for similar questions, if the person chose so
 	NoteEnd     Act = "note_end"

@@ -1,7 +1,7 @@
 package session
 
-// Reasons of an agent program's end on which decisions depend. Every driver reports these words; all
-// other reasons are only displayed.
+// Reasons for the end of an agent's program that decisions depend on. Every driver reports these
+// words. All other reasons are only displayed.
 const (
 	ReasonRateLimited      = "rate_limited"      // the provider's rate limit was reached: not a failure
 	ReasonNotResumed       = "not_resumed"       // the program does not know the conversation to resume; nothing was done

@@ -1,11 +1,11 @@
 // Package session is the life of one session: one execution of an agent's program.
 //
-// A session is journaled before its process exists, and closed when the process has ended or
-// is known to be lost. While a session is open, other requests for the same agent's slot are
-// queued and not refused. The table is the same whatever asked for the session: the agent's
-// desired state, a step of a run, a channel or a dispatch.
+// A session is journaled before its process exists, and closed when the process has ended or is
+// known to be lost. While a session is open, other requests for the same agent's slot are queued
+// and not refused. The table is the same for every purpose: the agent's desired state, a step of a
+// run, a channel or a dispatch.
 //
-// The promise: a slot has at most one open session. An agent has one slot, or as many as it has
+// The one promise: a slot has at most one open session. An agent has one slot, or as many as it has
 // instances.
 package session
 

@@ -19,7 +19,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		v.N++
 		v.Proc, v.BegunAt, v.Ending, v.RetryAt, v.DueAt = v.N, o.now.At, "", time.Time{}, time.Time{}
 		v.EndReason = ""
-		if strings.HasPrefix(v.LastError, gateWords) { // the loop-back was for this
+		if strings.HasPrefix(v.LastError, gateWords) { // the gate failure has been repeated by this loop-back
 			v.LastError = ""
 		}
 	case ForgetProcess:
@@ -36,7 +36,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		v.Reported = true
 	case ClearReport:
 		v.Reported = false
-		if !o.amid() && v.Rounds == 0 { // what it found in its last round is true until the next report
+		if !o.amid() && v.Rounds == 0 { // the findings of its last round apply until the next report
 			set.Facts = &Facts{Denied: []string{}}
 		}
 	case KeepError:
@@ -81,7 +81,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 	case KeepFault:
 		v.Fault = o.why
 	default:
-		panic("workflow: no such act: " + string(act))
+		panic("workflow: unknown act: " + string(act))
 	}
 }
 
@@ -116,7 +116,7 @@ func (o *stepDraft) takeReport(act Act, set *StepSet) {
 	set.Facts.Logs = append(set.Facts.Logs, "human_in_the_loop: no person was asked, because the run does not pause for people")
 }
 
-// amid reports whether items of the step's loop are done already.
+// amid reports whether some items of the step's loop are done.
 func (o *stepDraft) amid() bool { return o.plan.Loop != nil && o.v.Index > 0 }
 
 // cut shortens untrusted text.

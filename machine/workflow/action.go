@@ -34,10 +34,10 @@ type Action struct {
 	Why       string // of EndIt
 }
 
-// Actions derives the pending actions from the state, in the preferred order. It can be called again
-// after every change and after a crash. The cost is proportional to the length of the list, not to
-// the number of steps. While the team is held, nothing that starts is listed, and never more starts
-// than there are places.
+// Actions derives the pending actions from the state, in the preferred order. It can be called
+// again after every change and after a crash. The cost is proportional to the length of the list,
+// not to the number of steps. While the team is held, it lists no action that starts a process. It
+// never lists more starts than there are places.
 func (r *Run) Actions(now Now) iter.Seq[Action] {
 	return func(yield func(Action) bool) {
 		if !r.complete() {
@@ -192,7 +192,7 @@ func (r *Run) Wanted(l Lease, now Now) (ok bool, why string) {
 const (
 	TimeUp   = "time_up"   // an attempt has reached its step's timeout
 	RetryDue = "retry_due" // a failed step may be retried
-	WaitOver = "wait_over" // the time has come that a step named to be run again
+	WaitOver = "wait_over" // the time that a step named for its next run has come
 )
 
 // Deadline is the next time at which a run changes without an event, and its subject. A timer whose

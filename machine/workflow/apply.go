@@ -29,7 +29,7 @@ func (r *Run) Apply(ch Change) {
 			r.set(i, taken.Value)
 		}
 	default:
-		panic(fmt.Sprintf("workflow: a change of run %s by row %s says nothing", r.ID, ch.Row))
+		panic(fmt.Sprintf("workflow: a change of run %s by row %s is empty", r.ID, ch.Row))
 	}
 	r.UpdatedAt = ch.At
 	if r.complete() {
@@ -95,8 +95,9 @@ func (f *Facts) clipped() Facts {
 	return Facts{Artifacts: slices.Clip(f.Artifacts), Metrics: slices.Clip(f.Metrics), Logs: slices.Clip(f.Logs), Denied: slices.Clip(f.Denied)}
 }
 
-// plus appends the facts of a loop's next item. Of metrics with the same name, the newer one counts;
-// of the log, the newest lines are kept; of the denied calls, those of the newest item that had some.
+// plus appends the facts of a loop's next item. Of metrics with the same name, the newer one
+// applies. Of the log, the newest lines are kept. Of the denied calls, those of the newest item
+// that has any are kept.
 func (f *Facts) plus(more Facts) Facts {
 	sum := Facts{Artifacts: append(f.Artifacts, more.Artifacts...), Denied: f.Denied}
 	if len(more.Denied) > 0 {

@@ -159,7 +159,7 @@ func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body
 		for _, move := range part {
 			rule, err := Table().Look(string(move.Step), move.From, event)
 			if err != nil || rule.To != to {
-				panic(fmt.Sprintf("workflow: many steps are moved to %s, and one does not go there: %v", to, err))
+				panic(fmt.Sprintf("workflow: one of many steps cannot move to %s: %v", to, err))
 			}
 			row = rule.ID
 		}
@@ -179,7 +179,7 @@ func (d *draft) ours(l Lease, event Event) (*stepDraft, error) {
 	return o, nil
 }
 
-// begin is W2: there is a place for a step, and nothing prevents its start.
+// begin is W2: a place is free for a step, and nothing prevents its start.
 func (d *draft) begin(in StartAsked) error {
 	o, err := d.find(in.Step, Started)
 	if err != nil {
@@ -200,7 +200,7 @@ func (d *draft) begin(in StartAsked) error {
 	return o.take(Started)
 }
 
-// keeps returns what prevents a step from starting, and by which row; empty: it may start.
+// keeps returns what prevents a step from starting, and the row that does; empty: it may start.
 func (d *draft) keeps(o *stepDraft) (row, why string) {
 	r := d.run
 	switch at := r.index.where[o.i]; {
@@ -283,7 +283,7 @@ func (d *draft) timer(about Deadline) error {
 		}
 		return o.take(WaitElapsed)
 	default:
-		panic(fmt.Sprintf("workflow: no such deadline: %q", about.What))
+		panic(fmt.Sprintf("workflow: unknown deadline: %q", about.What))
 	}
 }
 

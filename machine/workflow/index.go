@@ -2,9 +2,9 @@ package workflow
 
 import "time"
 
-// place says what prevents a step from starting, or what is to be done about it. Every step has one,
-// and it is updated when something changes on which the step depends, so that no event requires a
-// look at all steps.
+// place is what prevents a step from starting, or what to do about it. Every step has one. It is
+// updated when something changes on which the step depends, so that no event needs to look at all
+// steps.
 type place byte
 
 const (
@@ -13,7 +13,7 @@ const (
 	pointless              // PENDING: to be skipped
 	weighing               // PENDING: its condition is to be evaluated
 	seeking                // PENDING: the items of its loop are to be found
-	resting                // PENDING: it waits for a time: it failed, or its report asked for it
+	resting                // PENDING: it waits for a time, because it failed or its report asked for it
 	closed                 // PENDING: a gate is closed
 	ready                  // PENDING: it may start
 	asking                 // PENDING: it may start with a question, which needs no place
@@ -156,7 +156,7 @@ func (r *Run) watch(i int, was, is Value) {
 	}
 }
 
-// retry returns when a step may start again that failed, or asked for it; zero: nothing is due.
+// retry returns when a step that failed, or that asked for it, may start again; zero: no time.
 func (v *Value) retry() time.Time {
 	if v.State != Pending {
 		return time.Time{}

@@ -41,7 +41,7 @@ type Step struct {
 	Model         string        `json:"model,omitempty"`
 	Metadata      string        `json:"metadata,omitempty"` // JSON, not interpreted
 
-	// ContinueConversation: after a gate has sent the run back, the agent goes on in the conversation that it had.
+	// ContinueConversation: after a gate has sent the run back, the agent continues its conversation.
 	ContinueConversation bool `json:"continue_conversation,omitempty"`
 	// ReportOptional: an agent that ends well without a report has completed the step.
 	ReportOptional bool `json:"report_optional,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Every fault is listed at once, with the step and the field, so that a reader of YAML can add
-// the line (issue: validation before anything starts).
+// TestCheckNamesEveryFault checks that all faults are listed at once, with step and field, so that
+// a reader of YAML can add the line (issue: validation before anything starts).
 func TestCheckNamesEveryFault(t *testing.T) {
 	edit := func(change func(*Step)) Plan {
 		plan := Plan{Name: "w", Steps: []Step{work("a"), work("b", "a"), work("c", "b")}}
@@ -72,7 +72,7 @@ func TestCheckNamesEveryFault(t *testing.T) {
 	} {
 		faults := plan.Check()
 		if !slices.ContainsFunc(faults, func(f Fault) bool { return strings.Contains(f.Error(), want) }) {
-			t.Errorf("nothing says %q: %v", want, texts(faults))
+			t.Errorf("no fault contains %q: %v", want, texts(faults))
 		}
 		if len(faults) > 1 && !strings.Contains(want, "1000 faults") && !strings.Contains(want, "twice") && !strings.Contains(want, "is missing") && len(faults) > 5 {
 			t.Errorf("%q: %d faults: %v", want, len(faults), texts(faults))
@@ -80,7 +80,8 @@ func TestCheckNamesEveryFault(t *testing.T) {
 	}
 }
 
-// crossed are two gates that would each wait for what the other one has sent back.
+// crossed is a plan with two gates that would each wait for the step that the other one has sent
+// back.
 func crossed() Plan {
 	g1, g2 := work("g1"), work("g2")
 	g1.LoopBackTo, g2.LoopBackTo = "t1", "t2"
@@ -96,7 +97,7 @@ func gated(n int) Plan {
 	return plan
 }
 
-// heavy is a plan of n steps that each take 600 KB.
+// heavy is a plan of n steps of 600 KB each.
 func heavy(n int) Plan {
 	plan := chain(n)
 	for i := range plan.Steps {
@@ -113,7 +114,7 @@ func texts(faults []Fault) []string {
 	return all
 }
 
-// What a plan may have, all of it together, has no fault.
+// TestCheckTakesEverything checks that a plan that uses every field has no fault.
 func TestCheckTakesEverything(t *testing.T) {
 	plan := Plan{Name: "w", Steps: []Step{
 		work("a"), work("b", "a"),
@@ -133,13 +134,14 @@ func TestOptionsCheck(t *testing.T) {
 	faults := Options{MaxAttempts: 0, MaxIterations: -1, SideBySide: 1000, BackoffFirst: time.Hour}.Check()
 	for n, want := range []string{"max-attempts is 0", "max-iterations is -1", "side-by-side is 1000", "back-off from 1h0m0s to 0s"} {
 		if n >= len(faults) || !strings.HasPrefix(faults[n], want) {
-			t.Errorf("nothing says %q: %v", want, faults)
+			t.Errorf("no fault contains %q: %v", want, faults)
 		}
 	}
 }
 
-// A chain of a hundred thousand steps is checked without a stack that deep, and gates that all
-// lead one step back are checked without looking at the chain behind each.
+// TestCheckOfALongChain checks a chain of a hundred thousand steps, which must not need a stack
+// that deep, and gates that all lead one step back, which must not search the whole chain for each
+// gate.
 func TestCheckOfALongChain(t *testing.T) {
 	plan := chain(stepsMax)
 	for i := 1; i < len(plan.Steps); i++ {
@@ -154,7 +156,7 @@ func TestCheckOfALongChain(t *testing.T) {
 	}
 }
 
-// A refused plan starts nothing, and a run is started once (W1).
+// W1: a refused plan starts nothing, and a run is started once.
 func TestStartRefuses(t *testing.T) {
 	for want, in := range map[string]RunAsked{
 		"is missing":        {Plan: chain(1), Options: DefaultOptions(1)},
@@ -171,11 +173,11 @@ func TestStartRefuses(t *testing.T) {
 		t.Error("a run was started twice")
 	}
 	if _, err := decide(t, &Run{}, SkipsDue{}, Now{At: noon}); err == nil || !strings.Contains(err.Error(), "takes run_started, run_taken_in") {
-		t.Errorf("of a run that nobody has started: %v", err)
+		t.Errorf("input for a run that was not started: %v", err)
 	}
 }
 
-// chain is a plan of n steps, each after the one before.
+// chain is a plan of n steps; each needs the one before.
 func chain(n int) Plan {
 	plan := Plan{Name: "chain"}
 	for i := range n {
@@ -201,7 +203,7 @@ func fan(n int) Plan {
 	return plan
 }
 
-// begun is a run of a plan, just started.
+// begun returns a run of a plan that has just started.
 func begun(t testing.TB, plan Plan, options Options) *Run {
 	t.Helper()
 	r := &Run{}

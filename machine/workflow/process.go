@@ -14,7 +14,7 @@ func (d *draft) process(in Input) error {
 	case ProcessAdopted:
 		o, err := d.ours(in.Lease, Adopted)
 		if err != nil || o.v.State != Running && o.v.Proc == in.Lease.N {
-			return err // it was asked to end
+			return err // it was ordered to end
 		}
 		if o.v.Proc != in.Lease.N {
 			return o.refuse(Adopted, "W13", "no process of it is known")
@@ -60,12 +60,12 @@ func (d *draft) process(in Input) error {
 	case ReportRead:
 		return d.report(in)
 	default:
-		panic(fmt.Sprintf("workflow: no such input: %T", in))
+		panic(fmt.Sprintf("workflow: unknown input: %T", in))
 	}
 }
 
-// departed records the end of a process. If its attempt has ended before, the step may merely start
-// again: then no step is returned.
+// departed records the end of a process. If its attempt had ended before, the step may only become
+// ready to start: then departed returns no step.
 func (d *draft) departed(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	switch {
@@ -120,7 +120,7 @@ func (d *draft) report(in ReportRead) error {
 	}
 	o.facts = in.Report.Facts.kept()
 	if in.Report.Again > 0 {
-		if o.amid() { // the facts of finished items stay; an item that is not done adds none
+		if o.amid() { // the facts of finished items stay; an unfinished item adds none
 			o.facts = nil
 		}
 		o.wait = min(max(in.Report.Again, AgainLeast), AgainMax)
@@ -164,8 +164,8 @@ func (o *stepDraft) finish(event Event, until *Verdict) error {
 	}
 }
 
-// LoopItems returns the items of a step's loop as JSON texts; none if it has no loop, or they are
-// not known yet.
+// LoopItems returns the items of a step's loop as JSON texts. It returns none if the step has no
+// loop, or if the items are not known yet.
 func (r *Run) LoopItems(id StepID) []string {
 	i, ok := r.index.at[id]
 	if !ok || r.Plan.Steps[i].Loop == nil {
@@ -187,8 +187,8 @@ func (r *Run) rounds(i int) int {
 	return n
 }
 
-// gateWords begin the last_error of a gate that sent the run back. It is null again while the gate runs (SPEC,
-// corrections, "W6").
+// gateWords is the beginning of the last_error of a gate that sent the run back. It is null again
+// while the gate runs (SPEC, corrections, "W6").
 const gateWords = "Gate failure: "
 
 // gateFailure is W6 or W7. free: it counts towards no limit.

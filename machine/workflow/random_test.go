@@ -11,23 +11,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// world is a run in hands that do everything, in any order. It keeps books of its own, by
-// which it judges what the run does.
+// world applies random inputs to a run, and records from them what the run may do.
 type world struct {
 	t       testing.TB
 	rnd     *rand.Rand
 	run     *Run
 	now     Now
 	journal []Change
-	alive   map[Lease]bool // processes that were begun and whose end was not told
-	begun   map[Lease]bool // leases of processes that there ever were
-	loops   map[StepID]int // loop-backs of a gate since it was last at nought
+	alive   map[Lease]bool // processes that were started and whose end was not reported
+	begun   map[Lease]bool // leases of all processes so far
+	loops   map[StepID]int // loop-backs of a gate since its counter was last reset
 	backs   int            // loop-backs of all gates
-	foreign bool           // it was taken in from another program's file
+	foreign bool           // it was imported from another program's file
 }
 
-// A thousand runs of random plans, two hundred inputs each, with all invariants checked after every
-// input. To replay one: -run 'RandomOrders/seed=7$'
+// TestRandomOrders applies two hundred random inputs to each of a thousand runs of random plans,
+// and checks the invariants after each one. To repeat a run: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
 	seeds := testsize.Pick[uint64](300, 600, 4000)
 	if testsize.Race {
@@ -45,7 +44,7 @@ func TestRandomOrders(t *testing.T) {
 	}
 }
 
-// FuzzOrders finds orders that no seed has.
+// FuzzOrders applies inputs that the fuzzer chooses.
 func FuzzOrders(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 5, 0, 5, 0, 0, 0, 5})
 	f.Add([]byte{7, 0, 0, 5, 1, 7, 2, 0, 0, 14, 3, 16, 4})
@@ -74,14 +73,14 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	}
 	plan := anyPlan(rnd)
 	if faults := plan.Check(); len(faults) > 0 {
-		t.Fatalf("a plan that cannot be carried out: %v", faults[0].Error())
+		t.Fatalf("an invalid random plan: %v", faults[0].Error())
 	}
 	w.decide(RunAsked{ID: "r", Plan: plan, Options: options, ReportsDir: "/r", ManualInputsDir: "/m"})
 	return w
 }
 
-// anyPlan is a plan of up to twelve steps with something of everything. A step needs only those
-// before it, and a gate leads back only to those, so that nothing waits for itself.
+// anyPlan returns a plan of up to twelve steps that uses all features. A step needs only earlier
+// steps, and a gate leads back only to its needs, so that there is no cycle.
 func anyPlan(rnd *rand.Rand) Plan {
 	plan := Plan{Name: "any"}
 	chance := func(n int) bool { return rnd.IntN(n) == 0 }
@@ -128,7 +127,7 @@ func anyPlan(rnd *rand.Rand) Plan {
 
 func pick[T any](list []T, n uint64) T { return list[n%uint64(len(list))] }
 
-// happen lets one thing happen; the low byte says what, the rest says how.
+// happen applies one random input. The low byte chooses its kind, the rest its details.
 func (w *world) happen(n uint64) {
 	w.now.At = w.now.At.Add(time.Duration(n>>8%1500) * time.Millisecond)
 	how := n >> 8
@@ -169,7 +168,7 @@ func (w *world) happen(n uint64) {
 	w.check()
 }
 
-// resume resumes the run, sometimes with a plan that was edited meanwhile, or with other flags.
+// resume resumes the run, sometimes with an edited plan or other flags.
 func (w *world) resume(how uint64) ResumeAsked {
 	in := ResumeAsked{By: "ada"}
 	if how%4 == 0 {
@@ -189,7 +188,7 @@ func (w *world) resume(how uint64) ResumeAsked {
 
 func (w *world) anyStep(n uint64) StepID { return pick(w.run.Plan.Steps, n).ID }
 
-// todo is what the run asks for, of one kind; the n-th of it.
+// todo returns the n-th pending action of one of these kinds.
 func (w *world) todo(n uint64, kinds ...ActionKind) (Action, bool) {
 	var all []Action
 	for action := range w.run.Actions(w.now) {
@@ -243,7 +242,7 @@ func (w *world) verdict(step StepID, how uint64) *Verdict {
 	return &v
 }
 
-// processSpeaks is what comes from a process that is there, or about it.
+// processSpeaks applies input from a live process, or about it.
 func (w *world) processSpeaks(how uint64) {
 	action, ok := w.todo(how, RunIt, EndIt)
 	if !ok {
@@ -313,14 +312,14 @@ func (w *world) timer(how uint64) {
 		return
 	}
 	if how%4 == 0 {
-		about.At = about.At.Add(-time.Millisecond) // of something that was overtaken
+		about.At = about.At.Add(-time.Millisecond) // a deadline whose subject has changed
 	} else if w.now.At.Before(about.At) {
 		w.now.At = about.At
 	}
 	w.decide(TimerFired{About: about})
 }
 
-// late is what comes in under a lease that is over: it must be refused, and move nothing.
+// late applies input under an ended lease, which must be refused without an effect.
 func (w *world) late(how uint64) {
 	step := w.anyStep(how)
 	_, p, _ := w.run.Find(step)
@@ -339,12 +338,12 @@ func (w *world) late(how uint64) {
 		LimitHit{Lease: l},
 	} {
 		if _, err := decide(w.t, w.run, in, w.now); err == nil {
-			w.t.Fatalf("%T of lease %d was taken, and %s is at %d", in, l.N, step, p.N)
+			w.t.Fatalf("%T of lease %d was accepted, but %s is at %d", in, l.N, step, p.N)
 		}
 	}
 }
 
-// outOfTurn sends inputs at the wrong time; most are refused.
+// outOfTurn applies input at the wrong time. Most of it is refused.
 func (w *world) outOfTurn(how uint64) {
 	step := w.anyStep(how)
 	switch how >> 8 % 5 {
@@ -361,11 +360,11 @@ func (w *world) outOfTurn(how uint64) {
 	}
 }
 
-// must is an input that the run has asked for.
+// must applies an input that the run has requested.
 func (w *world) must(in Input) {
 	w.t.Helper()
 	if err := w.decide(in); err != nil {
-		w.t.Fatalf("%T was asked for, and refused: %v", in, err)
+		w.t.Fatalf("%T was requested but refused: %v", in, err)
 	}
 }
 
@@ -394,8 +393,7 @@ func (w *world) decide(in Input) error {
 	return err
 }
 
-// replay reads the journal without the table, and must come to the same run, and so must a
-// snapshot.
+// replay checks that the journal, decoded without the table, and a snapshot give the same run.
 func (w *world) replay() {
 	again := &Run{}
 	for _, ch := range w.journal {
@@ -403,19 +401,19 @@ func (w *world) replay() {
 	}
 	for name, other := range map[string]*Run{"the journal": again, "a snapshot": restored(w.t, w.run)} {
 		if diff := same(w.run, other); diff != "" {
-			w.t.Fatalf("%s does not tell the same story:\n%s", name, diff)
+			w.t.Fatalf("%s gives another run:\n%s", name, diff)
 		}
 		mine, its := slices.Collect(w.run.Actions(w.now)), slices.Collect(other.Actions(w.now))
 		if diff := cmp.Diff(mine, its); diff != "" {
-			w.t.Fatalf("%s wants other things done:\n%s", name, diff)
+			w.t.Fatalf("%s gives other actions:\n%s", name, diff)
 		}
 		if w.run.Deadline() != other.Deadline() {
-			w.t.Fatalf("%s waits for %+v, and the run for %+v", name, other.Deadline(), w.run.Deadline())
+			w.t.Fatalf("%s has the deadline %+v, but the run %+v", name, other.Deadline(), w.run.Deadline())
 		}
 	}
 }
 
-// finish does all that the run asks for, and well: then it must come to an end.
+// finish does all pending actions successfully. The run must then end.
 func (w *world) finish() {
 	w.now.Held = false
 	for range 2000 {
@@ -443,7 +441,7 @@ func (w *world) finish() {
 			w.check()
 		}
 	}
-	w.t.Fatalf("it never ends: it is %s, and waits for %v\n%+v", w.run.Status(), w.run.Waits(), slices.Collect(w.run.Actions(w.now)))
+	w.t.Fatalf("the run does not end: it is %s and waits for %v\n%+v", w.run.Status(), w.run.Waits(), slices.Collect(w.run.Actions(w.now)))
 }
 
 // doWell does an action, unless the previous one made it unnecessary.
@@ -474,8 +472,8 @@ func (w *world) doWell(action Action) {
 	case SkipIt:
 		w.must(SkipsDue{})
 	case LookForIt:
-		w.must(ProcessLost{Lease: action.Lease, Why: "nobody has seen it"})
+		w.must(ProcessLost{Lease: action.Lease, Why: "the process was not found"})
 	default:
-		w.t.Fatalf("nobody knows what to do about %+v", action)
+		w.t.Fatalf("unknown action %+v", action)
 	}
 }

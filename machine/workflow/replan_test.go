@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// tell lets a story happen, line by line.
+// tell applies the lines of a script.
 func (s *stage) tell(story string) {
 	for line := range strings.SplitSeq(strings.TrimSpace(story), "\n") {
 		s.line(strings.TrimSpace(line))
 	}
 }
 
-// staged is a run that has just been started.
+// staged returns a run that has just started.
 func staged(t *testing.T, plan Plan, options Options) *stage {
 	s := &stage{t: t, run: &Run{}, plan: plan, options: options, now: Now{At: noon}}
 	s.line("start")
 	return s
 }
 
-// Who edits the workflow and resumes gets the edited one, as with the seed's tool: what is done
-// is kept by its name, also where the flags have changed (W12).
+// W12: a person who edits the workflow and resumes gets the edited one, as with seed 004's tool.
+// Results are kept by the steps' names, also if the flags have changed.
 func TestResumeWithAnEditedPlan(t *testing.T) {
 	s := staged(t, Plan{Name: "w", Steps: []Step{work("a"), work("b", "a"), work("c", "b")}}, DefaultOptions(2))
 	s.tell(`
@@ -52,11 +52,11 @@ func TestResumeWithAnEditedPlan(t *testing.T) {
 		s.tell(id + " starts\n" + id + " reports")
 	}
 	if s.run.Status() != IsCompleted {
-		t.Errorf("it is %s", s.run.Status())
+		t.Errorf("the run is %s", s.run.Status())
 	}
 }
 
-// What cannot be carried out is refused, and nothing is changed by it.
+// TestResumeRefusesAnEditedPlan checks that an invalid edited plan is refused without an effect.
 func TestResumeRefusesAnEditedPlan(t *testing.T) {
 	s := staged(t, Plan{Name: "w", Steps: []Step{work("a"), work("b", "a")}}, DefaultOptions(2))
 	s.tell("a starts\ncancel")
@@ -73,9 +73,9 @@ func TestResumeRefusesAnEditedPlan(t *testing.T) {
 	s.says("W12  (run)        cancelled -> cancelled  run_replanned\n= running: b pending 0/0,")
 }
 
-// A step that was blocked by a gate which the edited plan does not have is free, and one that
-// was taken in from a file too (X3).
-func TestBlockedNoMore(t *testing.T) {
+// X3: a step that was blocked by a gate is free if the edited plan does not have the gate, also in
+// an imported run.
+func TestReplanUnblocks(t *testing.T) {
 	gate, free := work("gate", "target"), work("gate", "target")
 	gate.LoopBackTo = "target"
 	with := []Step{work("target"), work("between", "target"), gate, work("last", "between")}
@@ -97,8 +97,8 @@ func TestBlockedNoMore(t *testing.T) {
 		W2   last         PENDING -> RUNNING  started`)
 }
 
-// A parked run may be replanned as well, and what a step has produced comes along, however
-// much it is.
+// TestTakeInAndReplanMuch checks that a parked run can be replanned, too, and that the results of
+// its steps are kept, regardless of their size.
 func TestTakeInAndReplanMuch(t *testing.T) {
 	loop := work("loop")
 	loop.Loop = &Loop{ItemsFromArtifact: "x.json"}
@@ -121,7 +121,7 @@ func TestTakeInAndReplanMuch(t *testing.T) {
 	}
 }
 
-// A late timer that names another lease is ignored, even at the exact time (W4).
+// W4: a late timer that names another lease is ignored, even at the exact time.
 func TestTimerNamesItsLease(t *testing.T) {
 	s := staged(t, Plan{Name: "w", Steps: []Step{{ID: "a", Agent: "x", Prompt: "p", Timeout: 1e9}}}, DefaultOptions(2))
 	s.tell("a starts")
@@ -133,9 +133,9 @@ func TestTimerNamesItsLease(t *testing.T) {
 	s.says("nothing")
 }
 
-// A verdict is on a condition, and an edited one is weighed again (W11); an answer that comes
-// before what the edited plan needs waits for that (W9).
-func TestReplanForgetsWhatIsNotSoAnyMore(t *testing.T) {
+// TestReplanForgetsVerdicts checks that an edited condition is evaluated again (W11), and that an
+// answer waits for steps that only the edited plan requires before it (W9).
+func TestReplanForgetsVerdicts(t *testing.T) {
 	weighed, asked, edited, later := work("weighed"), work("asked"), work("weighed"), work("asked", "new")
 	weighed.When, edited.When = "x", "y"
 	asked.Human, asked.Ask, later.Human, later.Ask = true, AskBefore, true, AskBefore
@@ -150,17 +150,17 @@ func TestReplanForgetsWhatIsNotSoAnyMore(t *testing.T) {
 		W2   asked        PENDING -> RUNNING  started`)
 }
 
-// A step that fails waits twice as long each time, and never longer than the longest wait (W4).
+// W4: the back-off of a failing step doubles up to its maximum.
 func TestBackoffDoubles(t *testing.T) {
 	o := DefaultOptions(1)
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 100: time.Minute} {
 		if got := o.backoff(failures); got != want {
-			t.Errorf("after %d failures it waits %s, and not %s", failures, got, want)
+			t.Errorf("after %d failures it waits %s, want %s", failures, got, want)
 		}
 	}
 }
 
-// Thousands of gates that all wait for one step are released by it in a few changes (W6).
+// W6: a step releases thousands of gates that wait for it in a few changes.
 func TestManyGatesAreFreedTogether(t *testing.T) {
 	plan, options := Plan{Name: "w", Steps: []Step{work("target")}}, DefaultOptions(sideBySideMax)
 	for n := range 3000 {

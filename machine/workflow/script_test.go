@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// A script is a story: comments, input lines, a line of dashes, and the expected result.
-// An empty line ends a block; the run lives on into the next one, until `plan` makes a new one.
-// Each line happens a second after the one before.
+// A script contains comments, input lines, a line of dashes, and the expected result. An empty line
+// ends a block. The next block continues with the same run, until `plan` creates a new one. Each
+// line happens a second after the line before.
 //
 //	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile] [free]    its steps follow
 //	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
@@ -22,20 +22,20 @@ import (
 //	start
 //	ID starts
 //	ID reports [failed|gate] ["why"] [again=D] [artifacts=A,B] [metric=M] [log=L] [living] [until=yes|no|fault]
-//	ID ended|lost|withdrawn|limit ["why"]       ID adopted       of the lease that counts
-//	ID departed                                 of the lease whose process is still there
+//	ID ended|lost|withdrawn|limit ["why"]       ID adopted       of the valid lease
+//	ID departed                                 of the lease whose process is still alive
 //	ID late report | late end                   of the lease before
 //	ID answered [noplace] | rejected ["note"] | invalid "why"     [until=…]
 //	ID weighed true|false|fault                 ID items A,B | fault
 //	gates A,B           skip      timer         late timer
 //	start at ID         resume    cancel [ID]   pause "why"     release
-//	hold                unhold    restart       the runner: the run is read from a snapshot
-//	show ID             what run_state.json would say of the step
+//	hold                unhold    restart       of the runner: the run is read from a snapshot
+//	show ID             prints what run_state.json says of the step
 func TestScripts(t *testing.T) {
 	golden.Stories(t, "*.script", func(t *testing.T, script string) string { return (&stage{t: t}).play(script) })
 }
 
-// stage is where a script is played.
+// stage runs a script.
 type stage struct {
 	t       testing.TB
 	run     *Run
@@ -50,7 +50,7 @@ func (s *stage) play(script string) string {
 	return machinetest.Play(script, &s.out, func(line string) bool { s.line(line); return s.run.complete() }, s.showRun)
 }
 
-// words splits a line; what stands in quotes is one word.
+// words splits a line. A quoted part is one word.
 func words(line string) []string {
 	var list []string
 	for i, part := range strings.Split(line, `"`) {
@@ -198,7 +198,7 @@ func (s *stage) step(w []string) Step {
 	return step
 }
 
-// happen is what happens to one step.
+// happen applies input for one step.
 func (s *stage) happen(id StepID, what string, rest []string) {
 	_, p, _ := s.run.Find(id)
 	lease, why := Lease{Step: id}, ""
@@ -352,7 +352,7 @@ func (s *stage) showChange(ch Change) {
 	}
 }
 
-// showRun says where everybody stands, and what is to be done.
+// showRun prints the state of all steps and the pending actions.
 func (s *stage) showRun() {
 	fmt.Fprintf(&s.out, "= %s:", s.run.Status())
 	for i := range s.run.Plan.Steps {
@@ -388,7 +388,7 @@ func (s *stage) showRun() {
 	}
 }
 
-// show is what run_state.json would say of a step.
+// show prints what run_state.json says of a step.
 func (s *stage) show(id StepID) {
 	_, p, _ := s.run.Find(id)
 	fmt.Fprintf(&s.out, "%s is %s %d/%d\n", id, p.State, p.Iteration, p.Attempts)

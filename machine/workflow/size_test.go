@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// carry does all that a run asks for, each time the whole list anew as a driver would, and well.
-// It gives the number of inputs that it took.
+// carry does all pending actions of a run successfully, and reads the whole list again each time,
+// as a driver does. It returns the number of inputs.
 func carry(t testing.TB, r *Run, each func([]Change)) int {
 	t.Helper()
 	now, inputs := Now{At: noon}, 0
@@ -40,7 +40,7 @@ func carry(t testing.TB, r *Run, each func([]Change)) int {
 		case "":
 			return inputs
 		default:
-			t.Fatalf("nobody expected %+v", action)
+			t.Fatalf("unexpected action %+v", action)
 		}
 		if r.Status() == IsFailed {
 			t.Fatal("it failed")
@@ -49,8 +49,8 @@ func carry(t testing.TB, r *Run, each func([]Change)) int {
 	}
 }
 
-// What a big run writes fits the journal: no change is larger than 1 MiB, no batch has more
-// than 1,000, and an event moves a step or two.
+// TestChangesFitTheJournal checks a large run: no change is larger than 1 MiB, no batch has more
+// than 1,000 changes, and most events change one or two steps.
 func TestChangesFitTheJournal(t *testing.T) {
 	for name, plan := range map[string]Plan{"chain": chain(10_000), "fan": fan(10_000)} {
 		r, now := &Run{}, Now{At: noon}
@@ -68,16 +68,17 @@ func TestChangesFitTheJournal(t *testing.T) {
 		largest := 0
 		carry(t, r, func(changes []Change) { largest = max(largest, len(changes)) })
 		if r.Status() != IsCompleted || largest != 1 {
-			t.Fatalf("%s: it is %s, and an event had %d changes", name, r.Status(), largest)
+			t.Fatalf("%s: the run is %s, and one event had %d changes", name, r.Status(), largest)
 		}
 		changes := do(ResumeAsked{From: plan.Steps[0].ID})
 		if len(changes) != 1+(len(plan.Steps)+listMax-1)/listMax || r.index.in[later].n != len(plan.Steps)-1 {
-			t.Errorf("%s: all starts over in %d changes, and %d steps wait", name, len(changes), r.index.in[later].n)
+			t.Errorf("%s: a restart of all steps takes %d changes, and %d steps wait", name, len(changes), r.index.in[later].n)
 		}
 	}
 }
 
-// A step's change is small, whatever hangs on the step and however long its loop is.
+// TestChangesAreSmall checks that the change of a step is small, regardless of the steps that
+// depend on it and of the length of its loop.
 func TestChangesAreSmall(t *testing.T) {
 	s := work("each")
 	s.Loop = &Loop{ItemsFromArtifact: "items.json"}
@@ -100,7 +101,8 @@ func TestChangesAreSmall(t *testing.T) {
 	}
 }
 
-// What a report may say has limits, and says so; of a long log the newest lines are kept.
+// TestReportsHaveLimits checks that a report over a limit is refused with the limit, and that the
+// newest lines of a long log are kept.
 func TestReportsHaveLimits(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for want, facts := range map[string]Facts{
@@ -141,8 +143,9 @@ func TestReportsHaveLimits(t *testing.T) {
 	}
 }
 
-// What a report says is not written into by the report of the next item.
-func TestFactsAreNobodyElses(t *testing.T) {
+// TestFactsAreNotShared checks that the report of the next item does not overwrite the facts of a
+// report.
+func TestFactsAreNotShared(t *testing.T) {
 	s := work("each")
 	s.Loop = &Loop{Items: []string{"1", "2"}}
 	r := begun(t, Plan{Name: "w", Steps: []Step{s}}, DefaultOptions(1))
@@ -163,9 +166,8 @@ func TestFactsAreNobodyElses(t *testing.T) {
 	}
 }
 
-// The cost of a run is that of its steps: ten times the steps take about ten times as long, in
-// a chain and in a fan alike. The numbers are nanoseconds a step, for both sizes, and how many
-// times as long a step takes in the larger run.
+// BenchmarkRun checks that the cost of a run is proportional to its steps, in a chain and in a fan.
+// It reports nanoseconds per step for two sizes, and the ratio.
 func BenchmarkRun(b *testing.B) {
 	for _, shape := range []struct {
 		name string

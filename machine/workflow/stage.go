@@ -118,8 +118,8 @@ func (d *draft) skip() error {
 	return nil
 }
 
-// cancel is W14. A step that waits for people or has not started stays as it is; nothing starts any
-// more.
+// cancel is W14. A step that waits for people or has not started stays as it is. Nothing starts
+// afterwards.
 func (d *draft) cancel(in CancelAsked) error {
 	if in.Step != "" {
 		o, err := d.find(in.Step, CancelledByHand)
@@ -270,8 +270,8 @@ func (r *Run) behind(from ...int) *set {
 	return &seen
 }
 
-// loopBack is the rest of W6: a gate has failed, and its target, everything that depends on the
-// target, and the gate itself advance to the next iteration.
+// loopBack is the rest of W6. A gate has failed: its target, everything that depends on the target,
+// and the gate itself advance to the next iteration.
 func (o *stepDraft) loopBack(free bool) {
 	r := o.run
 	target := r.index.at[o.plan.LoopBackTo]

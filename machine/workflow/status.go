@@ -7,14 +7,14 @@ type Status string
 
 const (
 	IsRunning   Status = "running"   // something is running or may start
-	IsWaiting   Status = "waiting"   // for people, for a gate, or for being resumed: see Waits
+	IsWaiting   Status = "waiting"   // for people, for a gate, or for a resume: see Waits
 	IsCompleted Status = "completed" // every step is COMPLETED or SKIPPED
 	IsFailed    Status = "failed"    // a step failed, and nothing else can continue
 	IsCancelled Status = "cancelled" //
 )
 
-// Status returns the run's progress. As in the seed, a run with a FAILED step is running while
-// another branch is still at work.
+// Status returns the run's progress. As in seed 004, a run with a FAILED step is running while
+// another branch still runs.
 func (r *Run) Status() Status {
 	x := &r.index
 	busy := x.in[running].n + x.in[pointless].n + x.in[weighing].n + x.in[seeking].n + x.in[resting].n + x.in[draining].n + x.in[ready].n + x.in[asking].n
@@ -32,7 +32,7 @@ func (r *Run) Status() Status {
 	case x.in[failed].n > 0:
 		return IsFailed
 	default:
-		panic(fmt.Sprintf("workflow: run %s waits for nothing that has a name", r.ID))
+		panic(fmt.Sprintf("workflow: run %s waits without a reason", r.ID))
 	}
 }
 
@@ -64,7 +64,7 @@ func (r *Run) Waits() []string {
 	return waits
 }
 
-// WaitsFor describes what prevents a step from starting or continuing; empty: nothing.
+// WaitsFor describes what prevents a step from starting or continuing; empty: nothing does.
 func (r *Run) WaitsFor(id StepID) string {
 	i, ok := r.index.at[id]
 	if !ok {
@@ -74,7 +74,7 @@ func (r *Run) WaitsFor(id StepID) string {
 	return why
 }
 
-// waitsFor returns what prevents a step from starting, and by which row.
+// waitsFor returns what prevents a step from starting, and the row that does.
 func (r *Run) waitsFor(i int) (row, why string) {
 	p := &r.Steps[i]
 	switch r.index.where[i] {

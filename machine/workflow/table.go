@@ -9,7 +9,7 @@ import (
 type State string
 
 const (
-	Pending   State = "PENDING"          // not started, or to be started again
+	Pending   State = "PENDING"          // not started, or reset to be started again
 	Running   State = "RUNNING"          //
 	Waiting   State = "WAITING_ON_HUMAN" // people are asked
 	Completed State = "COMPLETED"        //
@@ -27,7 +27,7 @@ const (
 	WhenTrue       Event = "when_true"       //
 	WhenFalse      Event = "when_false"      //
 	WhenFaulted    Event = "when_faulted"    // it cannot be evaluated
-	NeedsSkipped   Event = "needs_skipped"   // all of them, so there is nothing to continue with
+	NeedsSkipped   Event = "needs_skipped"   // all of them, so it is unnecessary
 	NothingToLoop  Event = "nothing_to_loop" // a loop over no items
 	ItemsFound     Event = "items_found"     //
 	ItemsFaulted   Event = "items_faulted"   // they cannot be read
@@ -51,8 +51,8 @@ const (
 	UntilHolds       Event = "until_holds"        // the loop's condition ends it
 	UntilNeverHeld   Event = "until_never_held"   // a loop without items has reached its maximum
 	UntilFaulted     Event = "until_faulted"      //
-	GateFailed       Event = "gate_failed"        // and leads back
-	GateAtLimit      Event = "gate_at_limit"      // it has led back as often as permitted
+	GateFailed       Event = "gate_failed"        // and sends the run back
+	GateAtLimit      Event = "gate_at_limit"      // it has sent the run back as often as permitted
 	GateLeadsNowhere Event = "gate_leads_nowhere" // there is no loop_back_to
 
 	// People.
@@ -99,7 +99,7 @@ const (
 	AskPeople      Act = "ask_people"  // manual_input_path
 	TakeAnswer     Act = "take_answer" // once in an iteration
 	KeepFault      Act = "keep_fault"  // of the answer, for the person who gave it
-	StartOver      Act = "start_over"  // resets everything except the counters
+	StartOver      Act = "start_over"  // reset everything except the counters
 )
 
 // do shortens the table.

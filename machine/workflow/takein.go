@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// takeIn imports another program's run_state.json (X3). The run is parked: it is not driven until it
-// is resumed. A step that is RUNNING in the file gets a lease, so that what is found of it (a
-// report, or nothing: W13) can name it.
+// takeIn imports another program's run_state.json (X3). The run is parked: it is not driven until
+// it is resumed. A step that is RUNNING in the file gets a lease, so that later input for it (a
+// report, or its loss: W13) can name it.
 func (d *draft) takeIn(in StateFound) error {
 	no := func(step StepID, fault string) error {
 		return d.refuse(step, string(RunTakenIn), string(Absent), "X3", fault)
@@ -71,8 +71,8 @@ func (d *draft) takeIn(in StateFound) error {
 	return nil
 }
 
-// takeSteps journals steps in their present state. If what a step has produced is larger than a
-// change may be, it follows in pieces.
+// takeSteps journals steps in their present state. Results that are larger than a change may be are
+// stored in further changes.
 func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
 	change := func(step StepID, body Body) {
 		d.changes = append(d.changes, Change{At: d.now.At, Row: row, Step: step, Trigger: string(event), Body: body})
@@ -106,7 +106,7 @@ func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
 	}
 }
 
-// foreignFault says why a step is invalid; empty: it is valid.
+// foreignFault returns why a step is invalid; empty: it is valid.
 func foreignFault(p *Progress, known map[StepID]*Step) string {
 	switch p.State {
 	case Pending, Running, Waiting, Completed, Failed, Skipped:
@@ -143,7 +143,7 @@ func foreignFault(p *Progress, known map[StepID]*Step) string {
 	return p.Facts.fault()
 }
 
-// extraFault says why unknown fields cannot be stored; empty: they can.
+// extraFault returns why unknown fields cannot be stored; empty: they can.
 func extraFault(extra string) string {
 	switch {
 	case len(extra) > jsonBytesMax:
@@ -158,7 +158,7 @@ func extraFault(extra string) string {
 // 10000 on cannot be encoded as JSON.
 func believable(at time.Time) bool { return at.IsZero() || at.Year() >= 1970 && at.Year() < 9999 }
 
-// pathFault says why a path is invalid; empty: it is valid.
+// pathFault returns why a path is invalid; empty: it is valid.
 func pathFault(path string) string {
 	switch {
 	case len(path) > textBytesMax:

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// fileStep is a step of run_state.json, as far as these tests read it. runfile reads the file.
+// fileStep is the part of a step of run_state.json that these tests read. Package runfile reads the
+// whole file.
 type fileStep struct {
 	Status          State             `json:"status"`
 	Attempts        int               `json:"attempts"`
@@ -27,7 +28,7 @@ type fileStep struct {
 	BlockedByLoop   StepID            `json:"blocked_by_loop"`
 }
 
-// example reads one of the seed's example files, with the plan that it is of.
+// example reads one of seed 004's example files, with its plan.
 func example(t *testing.T, n int, steps ...Step) StateFound {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "seed", fmt.Sprintf("example%d.json", n)))
@@ -77,29 +78,29 @@ func takenIn(t *testing.T, in StateFound) *stage {
 	s := &stage{t: t, run: &Run{}, now: Now{At: noon}}
 	s.decide(in)
 	if !s.run.complete() {
-		t.Fatalf("not taken in:\n%s", s.out.String())
+		t.Fatalf("not imported:\n%s", s.out.String())
 	}
 	return s
 }
 
-// says compares what came of a story with what is expected of it, line by line.
+// says checks that the results of a script contain the given lines.
 func (s *stage) says(want string) {
 	s.t.Helper()
 	got := s.out.String()
 	for line := range strings.SplitSeq(strings.TrimSpace(want), "\n") {
 		line = strings.TrimSpace(line)
 		if !strings.Contains(got, line) {
-			s.t.Errorf("nothing says %q:\n%s", line, got)
+			s.t.Errorf("the result does not contain %q:\n%s", line, got)
 		}
 	}
 	s.out.Reset()
 }
 
-// The seed's first example: a run in progress, whose runner is gone (X3, W13).
+// The first example of seed 004: a run in progress, whose runner has ended (X3, W13).
 func TestTakeInProgress(t *testing.T) {
 	s := takenIn(t, example(t, 1, work("planning"), work("coding", "planning"), work("code_review", "coding")))
 	if got := s.run.Status(); got != IsWaiting && got != IsRunning {
-		t.Errorf("it is %s", got)
+		t.Errorf("the run is %s", got)
 	}
 	s.showRun()
 	s.says(`X3   (run)        absent -> parked  run_taken_in
@@ -120,11 +121,11 @@ func TestTakeInProgress(t *testing.T) {
 		s.line(line)
 	}
 	if s.run.Status() != IsCompleted || s.run.CreatedAt.Format(time.RFC3339Nano) != "2025-01-15T14:30:00.123456Z" {
-		t.Errorf("it is %s, and was created at %s", s.run.Status(), s.run.CreatedAt)
+		t.Errorf("the run is %s, created at %s", s.run.Status(), s.run.CreatedAt)
 	}
 }
 
-// The second: in the third iteration of a loop; the report of the reviewer is found.
+// The second example: in the third iteration of a loop. The reviewer's report is found.
 func TestTakeInLoop(t *testing.T) {
 	review := work("code_review", "coding")
 	review.LoopBackTo = "coding"
@@ -138,11 +139,11 @@ func TestTakeInLoop(t *testing.T) {
 		start coding`)
 }
 
-// The third: a failed run, resumed from the step that failed; what came before is kept (W12).
+// The third example: a failed run, resumed at the failed step. Earlier results are kept (W12).
 func TestTakeInFailure(t *testing.T) {
 	s := takenIn(t, example(t, 3, work("planning"), work("coding", "planning"), work("docs", "coding")))
 	if s.run.Status() != IsFailed {
-		t.Errorf("it is %s", s.run.Status())
+		t.Errorf("the run is %s", s.run.Status())
 	}
 	s.line("start at coding")
 	s.showRun()
@@ -150,7 +151,8 @@ func TestTakeInFailure(t *testing.T) {
 		= running: planning completed 0/1, coding pending 0/0, docs pending 0/0,`)
 }
 
-// The fourth: people are asked, and no report is there; the agent works with what they say (W9).
+// The fourth example: people are asked, and no report exists. The agent works with their answer
+// (W9).
 func TestTakeInQuestion(t *testing.T) {
 	approval := work("manual_approval", "code_review")
 	approval.Human = true
@@ -166,8 +168,8 @@ func TestTakeInQuestion(t *testing.T) {
 		W3   manual_approval RUNNING -> COMPLETED  reported`)
 }
 
-// Another program's file may say anything. Impossible values are refused with the step and the
-// fault, or corrected where the run would wait forever.
+// TestTakeInRefuses checks impossible values in another program's file. They are refused with the
+// step and the fault, or corrected if the run would otherwise wait forever.
 func TestTakeInRefuses(t *testing.T) {
 	gate := work("gate", "target")
 	gate.LoopBackTo = "target"
@@ -211,8 +213,8 @@ func TestTakeInRefuses(t *testing.T) {
 	}
 }
 
-// A run that was taken in may be cancelled and its gates be seen before anybody drives it, and
-// started over at a step that runs or waits there.
+// TestParked checks that an imported run can be cancelled, its gates be read, and that it can be
+// started over at a step that runs or waits.
 func TestParked(t *testing.T) {
 	a, b := work("a"), work("b", "a")
 	a.Gates, b.Human = []string{"x"}, true
@@ -235,7 +237,7 @@ func TestParked(t *testing.T) {
 		W12  a            FAILED -> PENDING  started_over`)
 }
 
-// Fields that we do not know are kept, whatever happens to the run and to the step (X7).
+// X7: unknown fields are kept, regardless of what happens to the run and the step.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	in := StateFound{
 		RunAsked: RunAsked{ID: "r", Plan: Plan{Name: "w", Steps: []Step{work("a")}}, Options: DefaultOptions(1)}, Extra: `{"team":"blue"}`,
@@ -250,8 +252,8 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	}
 }
 
-// FuzzTakeIn gives a run whatever JSON says a plan and its steps are: it is refused, or it can
-// be brought to an end.
+// FuzzTakeIn imports a run from arbitrary JSON for the plan and the steps. It must be refused, or
+// the run must be able to end.
 func FuzzTakeIn(f *testing.F) {
 	f.Add([]byte(`{"name":"w","steps":[{"id":"a","agent":"x","prompt":"p"},{"id":"b","agent":"x","prompt":"p","needs":["a"],"human_in_the_loop":true,"ask":"before"}]}`),
 		[]byte(`{"a":{"state":"FAILED","attempts":2,"ended_at":"2025-01-15T10:15:45.000000Z","last_error":"exit status 1"},"b":{"state":"SKIPPED"}}`))
@@ -271,7 +273,7 @@ func FuzzTakeIn(f *testing.F) {
 		}
 		for i := range in.Plan.Steps {
 			if l := in.Plan.Steps[i].Loop; l != nil && max(len(l.Items), l.MaxIterations) > 50 {
-				return // it ends, and not soon
+				return // it ends, but only after a long time
 			}
 		}
 		if w.decide(in) != nil {

@@ -1,14 +1,14 @@
 // Package workflow records the state of a run and decides which steps come next.
 //
 // Each step of a workflow waits for the steps that it needs, for gates, for a condition, and for
-// approvals. Steps that are ready run in parallel up to a limit. A failed step is tried again. A gate
-// failure sends the run back to an earlier step: that step and all steps that depend on it start over
-// with the next iteration. The plan says where people are asked, before or after a step's work. Actions
-// are derived from the steps, so an interrupted run continues where it stopped. Every event names the
-// attempt that it is about; an event about an earlier attempt changes nothing.
+// approvals. Steps that are ready run in parallel up to a limit. A failed step is tried again. A
+// gate failure sends the run back to an earlier step: that step and all steps that depend on it
+// start over with the next iteration. The plan says whether people are asked before or after a
+// step's work. Actions are derived from the steps, so an interrupted run continues where it
+// stopped. Every event names its attempt; an event about an earlier attempt has no effect.
 //
-// The promise: no step starts before the steps that it needs are done, and no finished step is repeated
-// unless a gate or a person sends the run back.
+// The one promise: no step starts before the steps that it needs are done, and no finished step is
+// repeated unless a gate or a person sends the run back.
 package workflow
 
 import (
@@ -90,9 +90,9 @@ type Facts struct {
 	Artifacts []string `json:"artifacts,omitempty"` // relative to the repository
 	Metrics   []Metric `json:"metrics,omitempty"`
 	Logs      []string `json:"logs,omitempty"`
-	// Denied says which calls of the agent were denied, as sentences for people. Fairlead adds it; no
-	// report can. The sentences are also the last of Logs, for programs that read the run's files. It is
-	// never nil in the journal, except in one of an older version.
+	// Denied says which calls of the agent were denied, as sentences for people. Fairlead adds it;
+	// a report cannot. The sentences are also the last lines of Logs, for programs that read the
+	// run's files. It is never nil in the journal, except in a journal of an older version.
 	Denied []string `json:"denied"`
 }
 
@@ -163,7 +163,7 @@ type Reset struct {
 	Moves  []Move `json:"moves"`
 	Gate   StepID `json:"gate,omitempty"`   // W6: next iteration, blocked by this gate; empty: iteration 0
 	Target StepID `json:"target,omitempty"` // the step that the gate does not block
-	Ending string `json:"ending,omitempty"` // why a live process is to end
+	Ending string `json:"ending,omitempty"` // why to end a live process
 
 	Uncounted bool `json:"uncounted,omitempty"` // a person asked for it, so it counts towards no limit
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
-// noon is when every story begins.
+// noon is the start of every test.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-// decide is the only way in which the tests of this package ask: it counts what was emitted.
-// A refusal is an answer.
+// decide calls Decide and counts the rows of its changes. All tests of this package use it. A
+// refusal is a normal result.
 func decide(t testing.TB, r *Run, in Input, now Now) ([]Change, error) {
 	t.Helper()
 	changes, err := r.Decide(in, now)
 	if err != nil && len(changes) > 0 {
-		t.Fatalf("refused, and changed all the same: %v, %+v", err, changes)
+		t.Fatalf("a refusal came with changes: %v, %+v", err, changes)
 	}
 	if len(changes) > 1000 {
-		t.Fatalf("%T: %d changes at once, and a batch of the journal takes 1,000", in, len(changes))
+		t.Fatalf("%T: %d changes at once, but a batch of the journal has at most 1,000", in, len(changes))
 	}
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
@@ -53,7 +53,7 @@ func note(ch Change, moves []Move) {
 	}
 }
 
-// TestMain also fails if no test took some row of the tables.
+// TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	steps, runs := machinetest.Table{Name: "of a step", Rows: Table().Rows()}, machinetest.Table{Name: "of a run", Rows: RunTable().Rows()}
 	rows := slices.Concat([]string{"J1", "X3", "X8", "X9"}, machinetest.Numbered("W", 16), machinetest.IDs(steps, runs))
@@ -64,8 +64,8 @@ func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), "# a step\n"+Table().Matrix()+"\n# a run\n"+RunTable().Matrix())
 }
 
-// Every state can be reached, and each can be left, but for what is settled: from there a gate
-// or a person leads back.
+// TestNoDeadEnds checks that every state can be reached and left. A settled state is left only when
+// a gate or a person sends the run back.
 func TestNoDeadEnds(t *testing.T) {
 	for _, from := range Table().States() {
 		seen, todo := map[State]bool{from: true}, []State{from}
@@ -103,7 +103,7 @@ func TestTableIsTotalWhereItMustBe(t *testing.T) {
 	}
 }
 
-// Every act that has a name is used, and none is done that has no name.
+// TestEveryActIsUsed checks that the table uses every named act and no unnamed one.
 func TestEveryActIsUsed(t *testing.T) {
 	used := map[Act]bool{}
 	for _, row := range Table().Rows() {
@@ -117,17 +117,16 @@ func TestEveryActIsUsed(t *testing.T) {
 		TakeAnswer, KeepFault, StartOver,
 	} {
 		if !used[act] {
-			t.Errorf("no row does %s", act)
+			t.Errorf("no row uses %s", act)
 		}
 		delete(used, act)
 	}
 	for act := range used {
-		t.Errorf("the table does %q, which has no name", act)
+		t.Errorf("the table uses the unnamed act %q", act)
 	}
 }
 
-// same compares two runs, but for what is derived: by what a snapshot would hold, and where
-// that differs one by one.
+// same compares two runs without their derived fields, and returns the differences.
 func same(a, b *Run) string {
 	one, err1 := json.Marshal(a)
 	two, err2 := json.Marshal(b)
@@ -137,15 +136,15 @@ func same(a, b *Run) string {
 	return cmp.Diff(a, b, cmpopts.IgnoreUnexported(Run{}))
 }
 
-// journaled is a change as the journal gives it back.
+// journaled returns a change after encoding and decoding it as the journal does.
 func journaled(t testing.TB, ch Change) Change {
 	t.Helper()
 	line, err := json.Marshal(ch)
 	if err != nil {
-		t.Fatalf("the journal cannot hold it: %v", err)
+		t.Fatalf("cannot encode the change: %v", err)
 	}
 	if len(line) > 1<<20 {
-		t.Fatalf("a change of %s has %d bytes, and the journal takes 1 MiB", ch.Trigger, len(line))
+		t.Fatalf("a change of %s has %d bytes, more than the journal's 1 MiB", ch.Trigger, len(line))
 	}
 	var back Change
 	if err := json.Unmarshal(line, &back); err != nil {
@@ -154,7 +153,7 @@ func journaled(t testing.TB, ch Change) Change {
 	return back
 }
 
-// restored is a run as a snapshot gives it back.
+// restored returns a run after encoding and decoding it as a snapshot.
 func restored(t testing.TB, r *Run) *Run {
 	t.Helper()
 	line, err := json.Marshal(r)

@@ -1,13 +1,13 @@
 // Command benchall runs all benchmarks and prints the tables of doc/performance.md.
 //
-//	go run ./internal/test/benchall                      all, in under ten minutes
+//	go run ./internal/test/benchall                      all, in less than ten minutes
 //	go run ./internal/test/benchall -only 'hand-off|f$'  rows whose text matches
 //	go run ./internal/test/benchall -within 3m           as many rounds as fit into three minutes
 //
-// It builds each test program once, then runs all benchmarks in turns, round after round, until the time is over. A row
-// shows the median of its rounds, and beside it the least and the greatest ratio to its yardstick, which the benchmark
-// measures in the same run and in turns with what it is compared with. f is one bare write and sync of 200 bytes, measured
-// here before each round.
+// It builds each test program once, then runs all benchmarks alternately, round after round, until
+// the time is over. A row shows the median of its rounds, and the smallest and largest ratio to its
+// yardstick. A benchmark measures its yardstick in the same run, alternately. f is one bare write
+// and sync of 200 bytes, measured before each round.
 //
 // The one promise: a figure that is printed was measured in this run, and the table says how often.
 package main
@@ -49,7 +49,8 @@ func main() {
 	}
 }
 
-// run measures and prints. What goes wrong with one benchmark is reported at the end, after the table of the others.
+// run measures and prints. The error of a benchmark is reported at the end, after the table of the
+// others.
 func run(ctx context.Context, chosen *regexp.Regexp, within time.Duration, out, progress io.Writer) error {
 	dir, err := os.MkdirTemp("", "fairlead-bench-")
 	if err != nil {
@@ -100,7 +101,7 @@ func run(ctx context.Context, chosen *regexp.Regexp, within time.Duration, out, 
 	return errors.Join(all...)
 }
 
-// matching are the benchmarks that have a row whose text matches, with these rows.
+// matching returns the benchmarks that have a row whose text matches, with these rows.
 func matching(chosen *regexp.Regexp) (runs []bench) {
 	for _, r := range table() {
 		r.rows = slices.DeleteFunc(slices.Clone(r.rows), func(w row) bool { return !chosen.MatchString(w.what) })
@@ -111,12 +112,12 @@ func matching(chosen *regexp.Regexp) (runs []bench) {
 	return runs
 }
 
-// programOf is where the test program of a package is.
+// programOf returns the path of a package's test program.
 func programOf(dir, pkg string) string {
 	return filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
 }
 
-// build makes the test programs, and the program that some of them start.
+// build builds the test programs, and the program that some of them start.
 func build(ctx context.Context, dir string, runs []bench, progress io.Writer) error {
 	var builds [][]string
 	if slices.ContainsFunc(runs, func(r bench) bool { return r.pkg == "cmd/fairlead" }) {
@@ -140,7 +141,7 @@ func build(ctx context.Context, dir string, runs []bench, progress io.Writer) er
 
 // measure runs a benchmark once, in its package's folder.
 func (r *bench) measure(ctx context.Context, dir string) (text []byte, err error) {
-	const most = 3 * time.Minute // of one benchmark in one round: a busy machine
+	const most = 3 * time.Minute // the limit for one benchmark in one round, on a busy machine
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	took := r.time
@@ -156,7 +157,7 @@ func (r *bench) measure(ctx context.Context, dir string) (text []byte, err error
 	return text, nil
 }
 
-// bareSync is f: the median of some writes of 200 bytes, each synced.
+// bareSync measures f: the median of some writes of 200 bytes, each synced.
 func bareSync(dir string) (time.Duration, error) {
 	f, err := os.Create(filepath.Join(dir, "sync"))
 	if err != nil {
@@ -178,7 +179,7 @@ func bareSync(dir string) (time.Duration, error) {
 	return took[len(took)/2], nil
 }
 
-// measured are the values of all rounds, by package, benchmark and metric.
+// measured holds the values of all rounds, by package, benchmark and metric.
 type measured struct {
 	syncs  []time.Duration
 	values map[string][]float64
@@ -188,7 +189,7 @@ func key(pkg, name, metric string) string { return pkg + " " + name + " " + metr
 
 var processors = regexp.MustCompile(`-\d+$`)
 
-// take reads what a test program prints.
+// take reads the output of a test program.
 func (m *measured) take(pkg string, text []byte) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		words := strings.Fields(lines.Text())
@@ -205,7 +206,7 @@ func (m *measured) take(pkg string, text []byte) {
 	}
 }
 
-// print writes the tables as doc/performance.md has them.
+// print writes the tables in the format of doc/performance.md.
 func (m *measured) print(out io.Writer, runs []bench, took time.Duration) {
 	slices.Sort(m.syncs)
 	fmt.Fprintf(out, "Measured on %s with %s, %d processors, %sin %s; f is %s.\n", time.Now().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), load(),
@@ -252,7 +253,7 @@ func (m *measured) line(pkg string, w *row) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %d |", w.what, figure, beside, aim, max(n, has))
 }
 
-// readable writes a value with its metric, a duration in a larger unit where that is shorter.
+// readable formats a value with its metric, and a duration in a larger unit if that is shorter.
 func readable(v float64, metric string) string {
 	for _, larger := range [][2]string{{"ns/", "µs/"}, {"µs/", "ms/"}} {
 		if rest, is := strings.CutPrefix(metric, larger[0]); is && v >= 1000 {
@@ -262,7 +263,7 @@ func readable(v float64, metric string) string {
 	return digits(v) + " " + metric
 }
 
-// digits writes a value with three significant digits.
+// digits formats a value with three significant digits.
 func digits(v float64) string {
 	switch {
 	case v >= 100:
@@ -275,7 +276,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// load says what else the machine does; empty where the system does not say it.
+// load describes the machine's load; empty if the system does not report it.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

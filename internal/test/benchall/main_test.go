@@ -14,7 +14,8 @@ BenchmarkFlip-2   	      14	        18.78 flip/bare-sync	      6196 µs/flip
 PASS
 `
 
-// Medians, the span of the ratio, and whether the aim is met, from what test programs print.
+// TestTable checks the medians, the range of the ratio, and the comparison with the aim, from the
+// output of test programs.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	m := &measured{syncs: []time.Duration{3000, 1000, 2000}, values: map[string][]float64{}}
@@ -34,7 +35,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Every row names a benchmark that exists, and that its test program is asked for.
+// TestRowsExist checks that every row names an existing benchmark that its test program runs.
 func TestRowsExist(t *testing.T) {
 	t.Parallel()
 	for _, r := range table() {

@@ -7,7 +7,7 @@ type bench struct {
 	section, pkg string
 	bench        string // -test.bench
 	time         string // -test.benchtime; empty: 200ms
-	once         bool   // it takes long to prepare, so it is in the first round only
+	once         bool   // it takes long to prepare, so it runs in the first round only
 	rows         []row
 }
 
@@ -21,8 +21,8 @@ type row struct {
 	more   bool    // more is better
 }
 
-// table is everything that is measured. The test of this package compares the names of benchmarks with the code. A row
-// whose metric has another name by now is printed as not measured.
+// table lists everything that is measured. The test of this package compares the names of
+// benchmarks with the code. A row whose metric was renamed is printed as not measured.
 func table() []bench {
 	return slices.Concat(journalTable(), processTable(), runTable(), talkTable(), dispatchTable())
 }

@@ -1,10 +1,12 @@
-// Package counts compares counts of tests with a committed baseline: allocations, appends, syncs of one operation.
+// Package counts compares counts in tests with a committed baseline: the allocations, appends and
+// syncs of one operation.
 //
-// A count does not depend on the machine, so it may decide a test where a duration may not. The baseline of all
-// packages is baseline.txt in this folder. A count that grew fails the test. UPDATE=1 writes what was counted, for a growth
-// that is meant, and for one that shrank.
+// A count does not depend on the machine, so a test may depend on it, unlike on a duration. The
+// baseline of all packages is baseline.txt in this folder. A count that grew fails the test.
+// UPDATE=1 writes the present counts, for an intended growth and for a count that shrank.
 //
-// The one promise: an operation that is named in the baseline does not become more expensive without a change of that file.
+// The one promise: an operation in the baseline does not become more expensive without a change of
+// that file.
 package counts
 
 import (
@@ -27,7 +29,8 @@ func Check(t testing.TB, name string, got int) {
 	Within(t, name, got, 0)
 }
 
-// Within is Check for a count that differs a little between two runs of the same program, by so many percent or by one.
+// Within is Check for a count that may differ between two runs of the same program, by a percentage
+// or by one.
 func Within(t testing.TB, name string, got, percent int) {
 	t.Helper()
 	if os.Getenv("UPDATE") != "" {
@@ -49,7 +52,7 @@ func Within(t testing.TB, name string, got, percent int) {
 	}
 }
 
-// compare says what is wrong with a count; empty: nothing.
+// compare returns what is wrong with a count; empty: nothing.
 func compare(baseline map[string]int, name string, got, percent int) string {
 	const renew = "`UPDATE=1 go test -run Counts ./...` writes what is counted now into internal/test/counts/baseline.txt"
 	was, known := baseline[name]
@@ -66,8 +69,9 @@ func compare(baseline map[string]int, name string, got, percent int) string {
 	return ""
 }
 
-// Allocations returns the least number of objects that one of some runs allocates. Without the garbage collector, pools
-// keep what they have; with one processor, no other goroutine runs in between for long. A test that calls it must not be parallel.
+// Allocations returns the smallest number of objects that one of some runs allocates. Without
+// garbage collection, pools keep their objects; with one processor, no other goroutine runs in
+// between for long. A test that calls it must not be parallel.
 func Allocations(runs int, do func()) int {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -89,7 +93,7 @@ func path() string {
 	return filepath.Join(filepath.Dir(file), "baseline.txt")
 }
 
-// parse reads lines of a count and a name.
+// parse parses lines of a count and a name.
 func parse(text string) (map[string]int, error) {
 	all := map[string]int{}
 	for line := range strings.Lines(text) {
@@ -99,7 +103,7 @@ func parse(text string) (map[string]int, error) {
 		count, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.Atoi(count)
 		if _, twice := all[strings.TrimSpace(name)]; err != nil || twice {
-			return nil, fmt.Errorf("internal/test/counts/baseline.txt: %q is no line of a count and a new name", line)
+			return nil, fmt.Errorf("internal/test/counts/baseline.txt: %q is not a line of a count and a new name", line)
 		}
 		all[strings.TrimSpace(name)] = n
 	}
@@ -108,7 +112,7 @@ func parse(text string) (map[string]int, error) {
 
 const head = "# Counts of operations, compared by tests named Counts. UPDATE=1 go test -run Counts ./... renews them.\n"
 
-// renew writes one count. Test programs of several packages may do so at once.
+// renew writes one count. Test programs of several packages may do so at the same time.
 func renew(path, name string, got int) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

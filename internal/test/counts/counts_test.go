@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// More than the baseline is a fault that says how to renew; fewer is none. A new name is a fault as well.
+// TestCompare checks that a larger count is a fault that says how to renew the baseline, that a
+// smaller one is none, and that an unknown name is a fault.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	baseline := map[string]int{"order: appends": 2, "start: allocations": 1000}
@@ -45,6 +46,6 @@ func TestRenew(t *testing.T) {
 		t.Errorf("%q %v", text, err)
 	}
 	if _, err := parse("many a\n"); err == nil {
-		t.Error("a word passed as a number")
+		t.Error("a word is accepted as a number")
 	}
 }

@@ -1,10 +1,10 @@
 // Package golden compares test results with files that people have reviewed.
 //
-// A matrix, a table or a story with its result is easier to review as a page than as assertions. A
+// A matrix, a table or a script with its result is easier to review as a page than as assertions. A
 // person reviews the page once, and from then on the test fails when the page changes. UPDATE=1 go
 // test writes the pages again; review the difference before you commit it.
 //
-// The promise: a page is only written on request.
+// The one promise: a page is only written on request.
 package golden
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Check compares a text with a file, or with UPDATE=1 makes the file so.
+// Check compares a text with a file. With UPDATE=1 it writes the file.
 func Check(t testing.TB, file, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE") != "" {
@@ -34,8 +34,8 @@ func Check(t testing.TB, file, got string) {
 	}
 }
 
-// Stories plays every file of a pattern below testdata, a subtest each, called like the file
-// without its ending. play gives a story back with the results that it really had.
+// Stories runs every file of a pattern in testdata as a subtest with the file's name without its
+// extension. play returns a script with its actual results.
 func Stories(t *testing.T, pattern string, play func(t *testing.T, story string) string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", pattern))

@@ -2,10 +2,10 @@
 // ended.
 //
 // When a test returns, some of its goroutines may still be ending: a connection is being closed, or
-// a process is being waited for. On a busy machine that takes seconds and is not a fault. Whatever
-// is still running after a generous time limit counts as leaked and is printed.
+// a process is being waited for. On a busy machine that takes seconds and is not a fault. A
+// goroutine that still runs after a generous time limit counts as leaked and is printed.
 //
-// The promise: tests that leave nothing running are never reported.
+// The one promise: tests that leave nothing running are never reported.
 package leaktest
 
 import (
@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	patience  = time.Minute            // only where something was left behind is it waited so long
-	lookEvery = 100 * time.Millisecond // each look stops the world, and has some patience of its own
+	patience  = time.Minute            // reached only if a goroutine was left
+	lookEvery = 100 * time.Millisecond // each check stops the world, and has a time limit of its own
 )
 
-// Main is m.Run, and gives exit code 1 where goroutines were left behind by tests that passed.
+// Main runs the tests like m.Run. It returns exit code 1 if the tests passed but left goroutines
+// running.
 func Main(m interface{ Run() int }) (code int) {
 	if code = m.Run(); code != 0 {
-		return code // what a failed test leaves behind is no news
+		return code // goroutines of a failed test are expected
 	}
 	err := goleak.Find()
 	for late := time.Now().Add(patience); err != nil && time.Now().Before(late); err = goleak.Find() {

@@ -10,12 +10,13 @@ type runs func() int
 
 func (r runs) Run() int { return r() }
 
-// Who is slow on the way out is waited for, and a failure stays what it was.
+// TestMainWaits checks that a goroutine that ends slowly is awaited, and that the exit code of a
+// failure is kept.
 func TestMainWaits(t *testing.T) {
 	gone := make(chan struct{})
 	slow := runs(func() int {
 		go func() {
-			wait.Pause(5 * lookEvery) // more than one look has patience for
+			wait.Pause(5 * lookEvery) // longer than the time limit of one check
 			close(gone)
 		}()
 		return 0
@@ -26,7 +27,7 @@ func TestMainWaits(t *testing.T) {
 	select {
 	case <-gone:
 	default:
-		t.Error("it was not waited for")
+		t.Error("Main did not wait for the goroutine")
 	}
 	if code := Main(runs(func() int { return 3 })); code != 3 {
 		t.Errorf("exit code %d", code)

@@ -10,7 +10,7 @@
 // not installed, a test that needs it is skipped with this message; with FAIRLEAD_LIVE=1 it fails,
 // because there every program must be tested. FAIRLEAD_LIVE=0 skips them all.
 //
-// The promise: apart from the program under test, nothing is real.
+// The one promise: apart from the program under test, nothing is real.
 package livetest
 
 import (
@@ -26,21 +26,21 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 )
 
-// Variable of the environment says whether programs have to be there: 1 they have to, 0 they are
-// not asked for, else they are driven where they are.
+// Variable is the environment variable that says which programs to test: 1 requires all of them, 0
+// skips them all, and otherwise the installed ones are tested.
 const Variable = "FAIRLEAD_LIVE"
 
-const noteBytesMax = 600 // of the file that stands for opencode until its postinstall ran
+const noteBytesMax = 600 // size of the placeholder for opencode before its postinstall script has run
 
 // Program is an agent program that is ready to be started.
 type Program struct {
 	Name    string   // opencode
-	Driver  string   // acp, claude, codex: by which it is driven
-	Command []string // the first is an absolute path
-	Env     []string // all that it needs, besides Bare
-	Home    string   // a temporary folder; it also marks whatever the program starts
-	Way     *Way     // who tried to get out
-	May     []string // where it goes uninvited and no setting keeps it from, as the proxy hears it
+	Driver  string   // acp, claude or codex: the driver that runs it
+	Command []string // the first element is an absolute path
+	Env     []string // its variables in addition to Bare
+	Home    string   // a temporary folder; it also identifies the processes that the program starts
+	Way     *Way     // the proxy that records attempts to connect
+	May     []string // requests that no setting prevents, as the proxy records them
 }
 
 // Bare is the base environment of every program: where programs are found, and nothing from the
@@ -49,15 +49,15 @@ func Bare(home string) []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + filepath.Join(home, "tmp"), "LANG=C.UTF-8", "TERM=dumb"}
 }
 
-// Programs are all that there are: three by ACP, one of these once more in the way of Claude Code,
-// codex, and Claude Code itself.
+// Programs returns all programs: three by ACP, one of them also with the protocol of Claude Code,
+// codex, and Claude Code.
 func Programs() map[string]func(testing.TB, *scriptmodel.Server) Program {
 	return map[string]func(testing.TB, *scriptmodel.Server) Program{
 		"opencode": Opencode, "qwen": Qwen, "qwen-stream": QwenStream, "codex": Codex, "claude": Claude, "gemini": Gemini,
 	}
 }
 
-// Opencode is driven by ACP. What it may do without asking is left to the driver.
+// Opencode runs by ACP. The driver decides what it may do without asking.
 func Opencode(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "opencode", "acp", Find(t, "opencode"), "acp")
@@ -75,17 +75,17 @@ func Opencode(t testing.TB, model *scriptmodel.Server) Program {
 		"OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_SHARE=1",
 		"npm_config_registry="+p.Way.URL,
 	)
-	p.May = []string{"GET /@opencode-ai%2fplugin HTTP/1.1"} // for its plugins; refused, it goes on without
+	p.May = []string{"GET /@opencode-ai%2fplugin HTTP/1.1"} // for its plugins; it continues without them
 	return p
 }
 
-// Qwen is driven by ACP.
+// Qwen runs by ACP.
 func Qwen(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	return qwen(t, model, "acp", "--acp")
 }
 
-// QwenStream is the same program in the way of Claude Code: JSON lines both ways.
+// QwenStream is the same program with the protocol of Claude Code: JSON lines in both directions.
 func QwenStream(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	return qwen(t, model, "claude")
@@ -107,7 +107,7 @@ func qwen(t testing.TB, model *scriptmodel.Server, driver string, args ...string
 	return p
 }
 
-// Gemini is driven by ACP, in folders that it trusts.
+// Gemini runs by ACP, in folders that it trusts.
 func Gemini(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "gemini", "acp", Find(t, "gemini"), "--acp")
@@ -124,9 +124,10 @@ func Gemini(t testing.TB, model *scriptmodel.Server) Program {
 	return p
 }
 
-// Age makes the conversations of Gemini CLI older than a minute. It names the file of a conversation
-// by the minute: what is resumed within the minute in which it began gets the same file, and is not
-// found in it. People resume later than that. For other programs it does nothing.
+// Age makes the conversations of Gemini CLI older than a minute. It names the file of a
+// conversation by the minute: a conversation that is resumed within the minute of its start gets
+// the same file and is not found in it. People resume later than that. For other programs Age does
+// nothing.
 func (p Program) Age(t testing.TB) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.Home, ".gemini", "tmp", "*", "chats", "session-*"))
@@ -135,17 +136,17 @@ func (p Program) Age(t testing.TB) {
 	}
 	year := regexp.MustCompile(`session-\d{4}`)
 	for i, file := range files {
-		older := year.ReplaceAllString(filepath.Base(file), fmt.Sprintf("session-%04d", 2000+i)) // the oldest first, as they are listed
+		older := year.ReplaceAllString(filepath.Base(file), fmt.Sprintf("session-%04d", 2000+i)) // in the order in which they are listed, the oldest first
 		if err := os.Rename(file, filepath.Join(filepath.Dir(file), older)); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Claude is Claude Code itself, by JSON lines.
+// Claude is Claude Code, with JSON lines.
 func Claude(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
-	// Its own folder holds the program; the file beside it needs an install script.
+	// Its own folder has the program; the file beside it needs an install script.
 	p := ready(t, "claude", "claude", Find(t, "../@anthropic-ai/claude-code-"+runtime.GOOS+"-"+map[string]string{"amd64": "x64"}[runtime.GOARCH]+"/claude"))
 	p.Env = append(
 		p.Env, "ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"), "ANTHROPIC_API_KEY="+scriptmodel.Key, "IS_SANDBOX=1",
@@ -154,7 +155,7 @@ func Claude(t testing.TB, model *scriptmodel.Server) Program {
 	return p
 }
 
-// Codex is driven by the JSON lines of `codex exec`.
+// Codex runs by the JSON lines of `codex exec`.
 func Codex(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	p := ready(t, "codex", "codex", Find(t, "codex"))
@@ -190,7 +191,7 @@ func Codex(t testing.TB, model *scriptmodel.Server) Program {
 	return p
 }
 
-// ready makes the stall.
+// ready prepares the folders and the environment of a program.
 func ready(t testing.TB, name, driver string, command ...string) Program {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
@@ -209,10 +210,10 @@ func ready(t testing.TB, name, driver string, command ...string) Program {
 	return Program{Name: name, Driver: driver, Command: command, Home: home, Way: way, Env: append(env, "NO_PROXY="+here, "no_proxy="+here)}
 }
 
-// Use is the item of the list by which the program uses one of its team's tools.
+// Use returns the scriptmodel item by which the program uses one of the team's tools.
 func (p Program) Use(tool, args string) string {
 	use := "do: mcp " + tool + " " + args
-	if p.Name == "qwen" { // it shows its model no tool of a server before that has asked for it
+	if p.Name == "qwen" { // this program shows its model no tool of a server before a search for it
 		use = `do: tool tool_search {"query":"select:mcp__fairlead__` + tool + "\"}\n" + use
 	}
 	return use
@@ -233,25 +234,25 @@ func (p Program) write(t testing.TB, name string, v any) {
 	}
 }
 
-// Find is the absolute path of a program that npm brought.
+// Find returns the absolute path of a program that npm installed.
 func Find(t testing.TB, name string) string {
 	t.Helper()
 	const how = "in internal/test/livetest run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs`"
-	path := filepath.Join(folder(t), "node_modules", ".bin", name) // as people start it: by its name
+	path := filepath.Join(folder(t), "node_modules", ".bin", name) // by its name, as people start it
 	switch {
 	case os.Getenv(Variable) == "0":
-		t.Skipf("real programs are not driven here: %s=0", Variable)
+		t.Skipf("real programs are not tested: %s=0", Variable)
 	case whole(path):
 		return path
 	case os.Getenv(Variable) != "":
-		t.Fatalf("%s is not installed, and %s asks for it; %s", name, Variable, how)
+		t.Fatalf("%s is not installed, but %s requires it; %s", name, Variable, how)
 	default:
-		t.Skipf("%s is not installed; to drive it, %s", name, how)
+		t.Skipf("%s is not installed; to test it, %s", name, how)
 	}
 	return ""
 }
 
-// folder is the folder of this package and its programs.
+// folder returns the folder of this package and its programs.
 func folder(t testing.TB) string {
 	t.Helper()
 	_, here, _, ok := runtime.Caller(0)
@@ -261,7 +262,7 @@ func folder(t testing.TB) string {
 	return filepath.Dir(here)
 }
 
-// whole says whether a program is more than a note that its installation was not finished.
+// whole reports whether a program is installed, and not only its placeholder.
 func whole(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() > noteBytesMax

@@ -24,8 +24,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// waitMax is for anything that a story waits for. Programs need seconds to start, and this machine
-// may have two cores and other things to do.
+// waitMax is the limit for every wait. Programs need seconds to start, and this machine may have
+// two cores and other work.
 const waitMax = time.Minute
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	for name := range keep {
 		keep[name] = os.Getenv(name)
 	}
-	os.Clearenv() // an agent is started with what its daemon has, and here that is nothing
+	os.Clearenv() // an agent is started with the environment of its daemon, which is empty here
 	for name, value := range keep {
 		if value != "" {
 			os.Setenv(name, value)
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 var drivers = map[string]driver.Driver{"acp": acp.Driver{}, "claude": claude.Driver{}, "codex": codex.Driver{}}
 
-// story is one program in one workspace, and how often it was started.
+// story is one program in one workspace, and the number of its starts.
 type story struct {
 	*testing.T
 	ctx     context.Context
@@ -78,17 +78,17 @@ func begin(t *testing.T, ready func(testing.TB, *scriptmodel.Server) livetest.Pr
 		s.gone()
 		for _, way := range p.Way.Tried() {
 			if !slices.Contains(p.May, way) {
-				t.Errorf("%s wanted to get out: %s", p.Name, way)
+				t.Errorf("%s tried to connect: %s", p.Name, way)
 			}
 		}
 	})
 	return s
 }
 
-// path is a file in the workspace.
+// path returns the path of a file in the workspace.
 func (s *story) path(name string) string { return filepath.Join(s.agent.Workspace, name) }
 
-// has says what is in a file, "" where there is none.
+// has returns the content of a file, or "" if it does not exist.
 func (s *story) has(name string) string {
 	s.Helper()
 	b, err := os.ReadFile(s.path(name))
@@ -98,7 +98,7 @@ func (s *story) has(name string) string {
 	return string(b)
 }
 
-// gone waits until nothing is left of the program.
+// gone waits until no process of the program is left.
 func (s *story) gone() {
 	s.Helper()
 	if !wait.Poll(func() bool { return len(s.program.Left()) == 0 }) {
@@ -138,7 +138,7 @@ func (s *story) start(kind driver.Kind, resume, prompt string) *talk {
 	return k
 }
 
-// until reads facts up to the one that is waited for.
+// until reads facts up to the expected one.
 func (k *talk) until(what string, ok func(driver.Fact) bool) driver.Fact {
 	k.Helper()
 	late := time.AfterFunc(waitMax, k.cancel)
@@ -146,7 +146,7 @@ func (k *talk) until(what string, ok func(driver.Fact) bool) driver.Fact {
 	for {
 		f, err, more := k.next()
 		if !more || err != nil {
-			k.Fatalf("waited until %s: %v; it told:\n%s\nthe model was asked:\n%s", what, err, strings.Join(k.heard, "\n"), k.asked())
+			k.Fatalf("waited until %s: %v; events:\n%s\nrequests to the model:\n%s", what, err, strings.Join(k.heard, "\n"), k.asked())
 		}
 		k.heard = append(k.heard, fmt.Sprintf("%6.1fs %s", time.Since(k.began).Seconds(), drivertest.Render(f)))
 		k.used.InputTokens += f.Usage.InputTokens
@@ -181,7 +181,7 @@ func (k *talk) untilSaid(text string) {
 	})
 }
 
-// asked is what the model was asked so far, in short.
+// asked summarizes the requests to the model so far.
 func (s *story) asked() string {
 	var b strings.Builder
 	for _, r := range s.model.Requests() {
@@ -190,7 +190,7 @@ func (s *story) asked() string {
 	return b.String()
 }
 
-// answer answers a question by the kind of an option, as a person does who reads them.
+// answer answers a question with an option of a kind, as a person does.
 func (k *talk) answer(ask driver.Fact, kind string) {
 	k.Helper()
 	i := slices.IndexFunc(ask.Ask.Options, func(o driver.Option) bool { return o.Kind == kind })
@@ -200,7 +200,7 @@ func (k *talk) answer(ask driver.Fact, kind string) {
 	if err := k.Conversation.Answer(k.ctx, ask.Ask.ID, ask.Ask.Options[i].ID); err != nil {
 		k.Fatal(err)
 	}
-	k.until("the answer was told", func(f driver.Fact) bool { return f.Kind == driver.PermissionAnswered && f.Ask.ID == ask.Ask.ID })
+	k.until("the answer was reported", func(f driver.Fact) bool { return f.Kind == driver.PermissionAnswered && f.Ask.ID == ask.Ask.ID })
 }
 
 func (k *talk) tell(text string) {
@@ -210,7 +210,7 @@ func (k *talk) tell(text string) {
 	}
 }
 
-// end reads to the terminal event and to the end of the process.
+// end reads up to the terminal event and waits for the end of the process.
 func (k *talk) end() driver.Stop {
 	k.Helper()
 	stop := k.untilKind(driver.Stopped).Stop
@@ -222,7 +222,7 @@ func (k *talk) end() driver.Stop {
 	return stop
 }
 
-// saw tells whether the model was shown these words, in its newest request that offers tools.
+// saw reports whether the model received a text in its newest request that offers tools.
 func (s *story) saw(text string) bool {
 	requests := s.model.Requests()
 	for i := len(requests) - 1; i >= 0; i-- {
@@ -233,7 +233,7 @@ func (s *story) saw(text string) bool {
 	return false
 }
 
-// untilAsked waits until the model was shown these words.
+// untilAsked waits until the model received a text.
 func (s *story) untilAsked(text string) {
 	s.Helper()
 	late := time.After(waitMax)
@@ -245,12 +245,12 @@ func (s *story) untilAsked(text string) {
 		select {
 		case <-changed:
 		case <-late:
-			s.Fatalf("waited until the model is shown %q; it was asked:\n%s", text, s.asked())
+			s.Fatalf("waited until the model receives %q; requests:\n%s", text, s.asked())
 		}
 	}
 }
 
-// killProgram ends the program under the adapter, as a kernel without memory does.
+// killProgram kills the program behind the adapter, as a kernel without memory does.
 func (k *talk) killProgram() {
 	k.Helper()
 	killed := 0
@@ -264,20 +264,21 @@ func (k *talk) killProgram() {
 		}
 	}
 	if killed == 0 {
-		k.Fatalf("there was no program to kill; left are %q", k.program.Left())
+		k.Fatalf("no program to kill; left: %q", k.program.Left())
 	}
 }
 
-// asks has a write that is allowed, one that is denied, and a cancel in mid-answer. It returns the conversation.
+// asks plays an allowed write, a denied one, and a cancel during an answer. It returns the
+// conversation.
 func (s *story) asks() string {
 	s.Helper()
 	k := s.start(driver.Turn, "", "The word is xylophone.\ndo: write "+s.path("a.txt")+" hello\ndo: say written")
 	ask := k.untilKind(driver.PermissionAsked)
 	if ask.Tool != "Write" || !slices.ContainsFunc(k.heard, func(f string) bool { return strings.Contains(f, " tool_called ") }) {
-		s.Errorf("it asks for %s before it is told what is called:\n%s", ask.Tool, strings.Join(k.heard, "\n"))
+		s.Errorf("it asks for %s before the call was reported:\n%s", ask.Tool, strings.Join(k.heard, "\n"))
 	}
 	if got := s.has("a.txt"); got != "" {
-		s.Errorf("it wrote %q before it was allowed to", got)
+		s.Errorf("it wrote %q before the permission", got)
 	}
 	k.answer(ask, "allow_once")
 	k.untilKind(driver.Listening)
@@ -285,7 +286,7 @@ func (s *story) asks() string {
 		s.Errorf("the file has %q", got)
 	}
 	if k.used.OutputTokens == 0 {
-		s.Errorf("no word of what was used:\n%s", strings.Join(k.heard, "\n"))
+		s.Errorf("no usage was reported:\n%s", strings.Join(k.heard, "\n"))
 	}
 	id := k.named.ID
 	if id == "" || k.named.Resumed || k.named.Enforced == "" {
@@ -300,7 +301,7 @@ func (s *story) asks() string {
 	k.answer(ask, "reject_once")
 	k.untilKind(driver.Listening)
 	if got := s.has("b.txt"); got != "" {
-		s.Errorf("what was denied was done: %q", got)
+		s.Errorf("the denied command ran: %q", got)
 	}
 
 	k.tell("do: hold one moment please")
@@ -314,8 +315,8 @@ func (s *story) asks() string {
 	return id
 }
 
-// A program that asks: a write that is allowed, one that is denied, a cancel in mid-answer, and a
-// conversation that goes on after that, and after the program was killed.
+// TestAsks checks a program that asks: an allowed write, a denied one, a cancel during an answer,
+// and a conversation that is resumed after that and after the program was killed.
 func TestAsks(t *testing.T) {
 	for _, name := range []string{"opencode", "qwen", "qwen-stream"} {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +329,7 @@ func TestAsks(t *testing.T) {
 			if k.named.ID == "" || !k.named.Resumed || !s.saw("xylophone") {
 				t.Errorf("the conversation did not go on after the cancel: %+v; the model was asked:\n%s", k.named, s.asked())
 			}
-			id = k.named.ID // a program may name it anew
+			id = k.named.ID // a program may report a new id
 			k.killProgram()
 			if stop := k.end(); stop.OK {
 				t.Errorf("after SIGKILL it ended with %+v", stop)
@@ -346,7 +347,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// Gemini CLI asks like the others, and its conversation goes on a minute later.
+// TestGeminiAsks checks Gemini CLI, whose conversation can be resumed a minute later.
 func TestGeminiAsks(t *testing.T) {
 	s := begin(t, livetest.Gemini)
 	id := s.asks()
@@ -361,13 +362,14 @@ func TestGeminiAsks(t *testing.T) {
 	}
 }
 
-// Some programs ask for no approval: their own sandbox limits them, and they report it.
+// TestAsksNot checks programs that ask for no permission: their own sandbox limits them, and they
+// report it.
 func TestAsksNot(t *testing.T) {
 	s := begin(t, livetest.Codex)
 	k := s.start(driver.Turn, "", "The word is xylophone.\ndo: write "+s.path("a.txt")+" hello\ndo: say written")
 	k.untilKind(driver.Listening)
 	if got := s.has("a.txt"); got != "hello\n" {
-		t.Errorf("the file has %q; it told:\n%s", got, strings.Join(k.heard, "\n"))
+		t.Errorf("the file has %q; events:\n%s", got, strings.Join(k.heard, "\n"))
 	}
 	if id := k.named; id.ID == "" || id.Resumed || id.Enforced == "" || k.used.OutputTokens == 0 {
 		t.Errorf("the conversation is named %+v, used %+v", id, k.used)
@@ -391,7 +393,8 @@ func TestAsksNot(t *testing.T) {
 	}
 }
 
-// What the provider refuses is no success, whatever the program's exit code says.
+// TestRefusedByTheProvider checks that an error of the provider is a failure, regardless of the
+// program's exit code.
 func TestRefusedByTheProvider(t *testing.T) {
 	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex", "gemini"} {
 		t.Run(name, func(t *testing.T) {
@@ -400,7 +403,7 @@ func TestRefusedByTheProvider(t *testing.T) {
 			stop := k.untilKind(driver.Stopped).Stop
 			exit := k.process.Wait(t)
 			if outcome := s.driver.Outcome(driver.Session{}, exit, &stop); outcome.OK || outcome.Why == "" {
-				t.Errorf("the model refused, and the session is judged %+v; it told:\n%s", outcome, strings.Join(k.heard, "\n"))
+				t.Errorf("the model refused, but the outcome is %+v; events:\n%s", outcome, strings.Join(k.heard, "\n"))
 			}
 			k.gone()
 		})

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Way is a proxy that refuses all connections to other machines.
+// Way is a proxy that refuses all connections to other machines and records them.
 type Way struct {
-	URL string // what programs are told: http://127.0.0.1:PORT
+	URL string // its address for programs: http://127.0.0.1:PORT
 
 	mu    sync.Mutex
 	tried []string
@@ -21,11 +21,11 @@ type Way struct {
 }
 
 const (
-	triesMax   = 100              // noted; a program that goes on is noted enough
+	triesMax   = 100              // recorded attempts; more are not needed
 	tryTimeout = 10 * time.Second // for the first line of a client
 )
 
-// Tried are the first lines of those who wanted to get out: CONNECT example.org:443 HTTP/1.1.
+// Tried returns the first lines of the recorded attempts: CONNECT example.org:443 HTTP/1.1.
 func (w *Way) Tried() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,8 +58,8 @@ func Watch(t testing.TB) *Way {
 	return w
 }
 
-// meet reads the client's destination. Some programs use the proxy even for addresses on this
-// machine, whatever NO_PROXY says: those connections are forwarded, all others are recorded and
+// meet reads a client's destination. Some programs use the proxy also for addresses on this
+// machine, regardless of NO_PROXY: those connections are forwarded, all others are recorded and
 // refused.
 func (w *Way) meet(c net.Conn) {
 	defer c.Close()
@@ -67,9 +67,9 @@ func (w *Way) meet(c net.Conn) {
 		return
 	}
 	from := bufio.NewReaderSize(c, 4<<10)
-	line, _ := from.ReadString('\n') // half a line says enough
+	line, _ := from.ReadString('\n') // part of a line is enough
 	if line == "" {
-		return // it hung up without a word
+		return // it closed the connection without a request
 	}
 	if to, ok := strings.CutPrefix(line, "CONNECT "); ok {
 		to, _, _ = strings.Cut(to, " ")
@@ -83,12 +83,12 @@ func (w *Way) meet(c net.Conn) {
 		w.tried = append(w.tried, strings.TrimSpace(line))
 	}
 	w.mu.Unlock()
-	_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") // who has hung up needs no answer
+	_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") // the client may have closed the connection
 }
 
-// through carries bytes both ways until one side has enough, or the test has.
+// through copies bytes in both directions until one side or the test ends.
 func (w *Way) through(c net.Conn, from *bufio.Reader, to string) {
-	for { // the rest of the question, up to its empty line
+	for { // the rest of the request, up to its empty line
 		line, err := from.ReadString('\n')
 		if err != nil {
 			return
@@ -107,7 +107,7 @@ func (w *Way) through(c net.Conn, from *bufio.Reader, to string) {
 	}
 	ended := make(chan struct{}, 2)
 	carry := func(to io.Writer, from io.Reader) {
-		_, _ = io.Copy(to, from) // an end is an end
+		_, _ = io.Copy(to, from) // an error is an end, too
 		ended <- struct{}{}
 	}
 	var both sync.WaitGroup

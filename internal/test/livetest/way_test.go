@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 )
 
-// Connections to other machines are refused and recorded. Addresses on this machine can be reached
-// through the proxy, too.
+// TestWay checks that connections to other machines are refused and recorded, and that addresses on
+// this machine can be reached through the proxy.
 func TestWay(t *testing.T) {
 	t.Parallel()
 	w := livetest.Watch(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 )
 
-// Coverage counts what the decisions of a package's tests took. Use NewCoverage.
+// Coverage counts which rows and pairs the tests of a package used. Use NewCoverage.
 type Coverage struct {
 	rows  map[string]int
 	pairs map[pair]int
@@ -29,19 +29,19 @@ func (c *Coverage) Row(id string) { c.rows[id]++ }
 // Pair counts an event in a state of a table.
 func (c *Coverage) Pair(table, state, event string) { c.pairs[pair{table, state, event}]++ }
 
-// Table is one table whose rows the tests must take. Name is empty in a package with one table.
+// Table is one table whose rows the tests must use. Name is empty in a package with one table.
 type Table struct {
 	Name string
 	Rows []machine.Row
 }
 
 // Main runs the tests and exits. If all tests ran and passed, it also fails for each pair of
-// tables, and for each row id in rows, that no test took.
+// tables, and for each row id in rows, that no test used.
 func (c *Coverage) Main(m *testing.M, rows []string, tables ...Table) {
 	flag.Parse()
 	code := m.Run()
 	if missing := c.Missing(rows, tables...); code == 0 && !filtered() && len(missing) > 0 {
-		fmt.Fprintf(os.Stderr, "no test of this package takes:\n  %s\n", strings.Join(missing, "\n  "))
+		fmt.Fprintf(os.Stderr, "no test of this package uses:\n  %s\n", strings.Join(missing, "\n  "))
 		code = 1
 	}
 	os.Exit(code)

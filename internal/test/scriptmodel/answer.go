@@ -11,22 +11,23 @@ import (
 	"time"
 )
 
-// question is a request in our words: what was said, and which tools there are.
+// question is a request in a form that is independent of the API: the conversation and the offered
+// tools.
 type question struct {
 	turns []Turn
 	tools []tool
-	shape *schema // the answer has to be JSON of this shape
+	shape *schema // the answer must be JSON of this shape
 }
 
-// tool is one that the program offers.
+// tool is a tool that the program offers.
 type tool struct {
 	name  string
-	space string            // the namespace that it is in, of responses
-	free  bool              // it takes a text and no arguments
+	space string            // its namespace, in the API responses
+	free  bool              // it takes a text instead of arguments
 	props map[string]schema // its arguments
 }
 
-// schema is as much of a JSON schema as an answer needs.
+// schema is the part of a JSON schema that an answer needs.
 type schema struct {
 	Type       string            `json:"type"`
 	Enum       []any             `json:"enum"`
@@ -65,50 +66,50 @@ func (s *schema) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// answer is what the parrot does with one request.
+// answer is the answer to one request.
 type answer struct {
 	thought string
 	text    string
 	calls   []call
 
-	words int           // the text in so many pieces,
-	pause time.Duration // with so much between them
-	hold  bool          // nothing more, until LetGo,
-	after string        // and then this
+	words int           // the text in this number of pieces,
+	pause time.Duration // with this pause between them
+	hold  bool          // then nothing until LetGo,
+	after string        // then this text
 
-	status     int // an error instead
+	status     int // an error instead of a text
 	retryAfter string
 
-	in, out int // what it used, in tokens
+	in, out int // reported usage in tokens
 }
 
-// call is one use of a tool.
+// call is one call of a tool.
 type call struct {
 	tool tool
 	args map[string]any
-	free string // of a tool that takes a text
+	free string // for a tool that takes a text
 }
 
 const (
 	tokensIn, tokensOut = 100, 20 // of each answer, unless the prompt says otherwise
 	slowWordsMax        = 10_000
-	quoteMax            = 200 // of a tool's result, in the last words
+	quoteMax            = 200 // length of a tool's result that the last text quotes
 )
 
 var item = regexp.MustCompile(`(?m)\bdo: (write|read|bash|mcp|tool|say|think|slow|hold|error|usage)\b[ \t]*([^\r\n]*)`)
 
-// answer finds the prompt that holds a list, counts what was done since, and takes the next item.
+// answer finds the prompt that contains a list, counts the calls since, and returns the next item.
 func (q question) answer() answer {
 	a := answer{in: tokensIn, out: tokensOut}
 	if q.shape != nil {
 		filled, err := json.Marshal(q.shape.fill())
 		if err != nil {
-			panic("scriptmodel: a filled schema is no JSON: " + err.Error())
+			panic("scriptmodel: encode a filled schema: " + err.Error())
 		}
 		a.text = string(filled)
 		return a
 	}
-	if len(q.tools) == 0 { // a title, a summary: nothing that the list is about
+	if len(q.tools) == 0 { // a title or a summary: not part of the work
 		a.text = "a conversation"
 		return a
 	}
@@ -167,7 +168,7 @@ func (a *answer) list(prompt string, done int) (next []string, after string) {
 	return next, after
 }
 
-// words are what is to be said; a line's end is written as in a program.
+// words returns the text to say. Line breaks are written as \n.
 func words(rest string) string { return strings.ReplaceAll(rest, `\n`, "\n") }
 
 func (q question) do(a *answer, verb, rest string) {
@@ -182,7 +183,7 @@ func (q question) do(a *answer, verb, rest string) {
 		a.words, a.pause = min(number(first), slowWordsMax), time.Duration(number(second))*time.Millisecond
 		var b strings.Builder
 		for i := range a.words {
-			fmt.Fprintf(&b, "word%d ", i) // no two alike: some programs stop a model that repeats itself
+			fmt.Fprintf(&b, "word%d ", i) // all different: some programs stop a model that repeats itself
 		}
 		a.text = b.String()
 	case "error":
@@ -221,7 +222,7 @@ func (a *answer) use(c call) {
 	a.calls = append(a.calls, c)
 }
 
-// write is done with what the program has for it.
+// write writes a file with a tool that the program offers.
 func (q question) write(path, text string) call {
 	if t, ok := q.offered("write", "write_file", "Write"); ok {
 		args := t.args(path, "filePath", "file_path", "path")
@@ -238,7 +239,7 @@ func (q question) write(path, text string) call {
 func (q question) shell(command string) call {
 	t, ok := q.offered("bash", "Bash", "run_shell_command", "exec_command", "shell_command", "shell")
 	if !ok {
-		t = tool{name: "bash"} // the program says that it has none, and the test sees it
+		t = tool{name: "bash"} // the program reports that it has none, and the test sees that
 	}
 	args := t.args(command, "command", "cmd")
 	if t.name == "shell" {
@@ -253,7 +254,7 @@ func (q question) shell(command string) call {
 	return call{tool: t, args: args}
 }
 
-// offered is the first of these names that the program offers.
+// offered returns the first of these tools that the program offers.
 func (q question) offered(names ...string) (tool, bool) {
 	for _, name := range names {
 		if i := slices.IndexFunc(q.tools, func(t tool) bool { return t.name == name }); i >= 0 {
@@ -271,7 +272,7 @@ func (q question) names() []string {
 	return names
 }
 
-// args are arguments with a value under the first of these names that the tool has.
+// args returns arguments with a value under the first of these names that the tool has.
 func (t tool) args(value string, names ...string) map[string]any {
 	for _, name := range names {
 		if _, ok := t.props[name]; ok {
@@ -284,12 +285,12 @@ func (t tool) args(value string, names ...string) map[string]any {
 func arguments(text string) map[string]any {
 	args := map[string]any{}
 	if text != "" && json.Unmarshal([]byte(text), &args) != nil {
-		args["not_json"] = text // the tool refuses it, and says so where the test looks
+		args["not_json"] = text // the tool refuses it and reports that to the test
 	}
 	return args
 }
 
-// number is what a word of the list says; nonsense is 0.
+// number parses a word of the list; an invalid one is 0.
 func number(word string) int {
 	n, err := strconv.Atoi(word)
 	if err != nil {
@@ -298,7 +299,7 @@ func number(word string) int {
 	return max(n, 0)
 }
 
-// fill makes the least that fits. Of a choice it takes the first.
+// fill returns a minimal value that matches the schema, with the first of several choices.
 func (s schema) fill() any {
 	if len(s.Enum) > 0 {
 		return s.Enum[0]
@@ -320,7 +321,7 @@ func (s schema) fill() any {
 	return "scripted"
 }
 
-// String is the answer in the words of Request.Answer.
+// String formats the answer as Request.Answer shows it.
 func (a answer) String() string {
 	switch {
 	case a.status != 0:
@@ -335,12 +336,12 @@ func (a answer) String() string {
 func (c call) json() string {
 	b, err := json.Marshal(c.args)
 	if err != nil {
-		panic("scriptmodel: arguments that are no JSON: " + err.Error())
+		panic("scriptmodel: encode arguments: " + err.Error())
 	}
 	return string(b)
 }
 
-// pieces cuts the text, at words where it is slow.
+// pieces splits the text, at words if it is slow.
 func (a answer) pieces() []string {
 	if a.words > 0 {
 		return strings.SplitAfter(strings.TrimSuffix(a.text, " "), " ")

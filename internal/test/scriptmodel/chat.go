@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// chat is OpenAI's chat completions, as far as agent programs use it.
+// chat is a request of OpenAI's chat completions, as far as agent programs use it.
 type chat struct {
 	Model    string `json:"model"`
 	Stream   bool   `json:"stream"`
@@ -29,10 +29,10 @@ type chat struct {
 	} `json:"response_format"`
 }
 
-// content is a text, or parts that have one.
+// content is a text, or a list of parts with texts.
 type content string
 
-// UnmarshalJSON joins the texts of what came.
+// UnmarshalJSON joins the texts.
 func (c *content) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -51,7 +51,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		*c = content(strings.Join(texts, "\n"))
 		return nil
 	}
-	*c = content(b) // whatever it is, the test can look for words in it
+	*c = content(b) // the test can search any other content for text
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (a answer) chatUsage() map[string]any {
 	return map[string]any{"prompt_tokens": a.in, "completion_tokens": a.out, "total_tokens": a.in + a.out}
 }
 
-// chatCalls names each call by its place, so that two in one history differ.
+// chatCalls names each call by its position, so that two calls in one history differ.
 func (c *chat) chatCalls(a answer) (calls []any, finish string) {
 	for i, use := range a.calls {
 		calls = append(calls, map[string]any{

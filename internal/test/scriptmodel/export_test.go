@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Answer is what a request is answered, without a port.
+// Answer returns the answer to a request without a server.
 func Answer(inChat bool, body []byte) string {
 	s := &Server{changed: make(chan struct{}), letGo: make(chan struct{}), over: make(chan struct{})}
 	path := "/v1/responses"

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// gemini is Google's generateContent, as far as Gemini CLI uses it. The model and whether it streams are in the path.
+// gemini is a request of Google's generateContent, as far as Gemini CLI uses it. The path names the
+// model and whether it streams.
 type gemini struct {
 	model string
 	sse   bool
@@ -41,7 +42,7 @@ type geminiPart struct {
 	} `json:"functionResponse"`
 }
 
-// geminiPath reads /v1beta/models/MODEL:METHOD.
+// geminiPath parses /v1beta/models/MODEL:METHOD.
 func geminiPath(path string) (model, method string, ok bool) {
 	_, last, found := strings.Cut(path, "/models/")
 	model, method, ok = strings.Cut(last, ":")
@@ -57,7 +58,7 @@ func (g *gemini) parse(body []byte) error {
 
 func (g *gemini) streams() bool { return g.sse }
 
-// asked returns the turns; the results of tools are turns of their own.
+// asked returns the turns. The results of tools are turns of their own.
 func (g *gemini) asked() (question, string) {
 	q := question{turns: []Turn{{Role: "system", Text: textOf(g.System.Parts)}}, shape: g.Config.Shape}
 	if q.shape == nil {
@@ -103,7 +104,7 @@ func textOf(parts []geminiPart) string {
 	return strings.Join(texts, "\n")
 }
 
-// piece is one piece of an answer; the last one has a reason to finish and what was used.
+// piece is one piece of an answer. The last one has a finish reason and the usage.
 func (g *gemini) piece(a answer, last bool, parts ...map[string]any) map[string]any {
 	candidate := map[string]any{"index": 0, "content": map[string]any{"role": "model", "parts": parts}}
 	piece := map[string]any{"candidates": []any{candidate}, "modelVersion": g.model, "responseId": fmt.Sprintf("r%d", len(g.Contents))}
@@ -114,7 +115,7 @@ func (g *gemini) piece(a answer, last bool, parts ...map[string]any) map[string]
 	return piece
 }
 
-// rest are the parts after the text.
+// rest returns the parts after the text.
 func (g *gemini) rest(a answer) (parts []map[string]any) {
 	for i, use := range a.calls {
 		call := map[string]any{"id": fmt.Sprintf("call_%d_%d", len(g.Contents), i), "name": use.tool.name, "args": use.args}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// messages is Anthropic's messages, as far as Claude Code uses it.
+// messages is a request of Anthropic's messages API, as far as Claude Code uses it.
 type messages struct {
 	Model    string  `json:"model"`
 	Stream   bool    `json:"stream"`
@@ -21,7 +21,7 @@ type messages struct {
 	} `json:"tools"`
 }
 
-// messageBlocks are the parts of one message, or a text alone.
+// messageBlocks are the parts of one message, or a single text.
 type messageBlocks []struct {
 	Type    string  `json:"type"`
 	Text    string  `json:"text"`
@@ -48,7 +48,7 @@ func (m *messages) parse(body []byte) error {
 
 func (m *messages) streams() bool { return m.Stream }
 
-// asked returns the turns; the results of tools are turns of their own.
+// asked returns the turns. The results of tools are turns of their own.
 func (m *messages) asked() (question, string) {
 	q := question{turns: []Turn{{Role: "system", Text: string(m.System)}}}
 	for _, one := range m.Messages {
@@ -74,7 +74,8 @@ func (m *messages) asked() (question, string) {
 	return q, m.Model
 }
 
-// blocks are the parts of an answer. A call is named by its place, so that two in one history differ.
+// blocks returns the parts of an answer. A call is named by its position, so that two calls in one
+// history differ.
 func (m *messages) blocks(a answer) (all []map[string]any, stop string) {
 	if a.text != "" || len(a.calls) == 0 {
 		all = append(all, map[string]any{"type": "text", "text": a.text})
@@ -116,7 +117,7 @@ func (m *messages) stream(e *events, a answer) {
 		} else {
 			input, err := json.Marshal(b["input"])
 			if err != nil {
-				panic("scriptmodel: arguments that are no JSON: " + err.Error())
+				panic("scriptmodel: encode arguments: " + err.Error())
 			}
 			send("content_block_start", map[string]any{"index": i, "content_block": map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}})
 			delta(map[string]any{"type": "input_json_delta", "partial_json": string(input)})

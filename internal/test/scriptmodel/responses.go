@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// responses is OpenAI's responses, as far as codex uses it.
+// responses is a request of OpenAI's responses API, as far as codex uses it.
 type responses struct {
 	Model        string         `json:"model"`
 	Stream       bool           `json:"stream"`
@@ -21,7 +21,7 @@ type responses struct {
 	} `json:"text"`
 }
 
-// responseInput is a text, or what was said and done so far.
+// responseInput is a text, or the conversation so far.
 type responseInput []responseItem
 
 type responseItem struct {
@@ -38,7 +38,7 @@ type responseTool struct {
 	Tools      []responseTool `json:"tools"` // of a namespace
 }
 
-// UnmarshalJSON takes both forms.
+// UnmarshalJSON accepts both forms.
 func (in *responseInput) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
@@ -64,7 +64,7 @@ func (r *responses) streams() bool { return r.Stream }
 
 func (r *responses) asked() (question, string) {
 	q := question{turns: []Turn{{Role: "system", Text: r.Instructions}}}
-	together := false // calls one after another were one answer
+	together := false // consecutive calls were one answer
 	for _, item := range r.Input {
 		calls := strings.HasSuffix(item.Type, "_call")
 		switch {
@@ -100,7 +100,7 @@ func toolsOf(list []responseTool, space string) []tool {
 	return all
 }
 
-// items are the parts of an answer, as they are in the end.
+// items returns the parts of an answer in their final form.
 func (r *responses) items(a answer) []map[string]any {
 	var items []map[string]any
 	id := func(kind string) string { return fmt.Sprintf("%s_%d_%d", kind, len(r.Input), len(items)) }
@@ -174,7 +174,7 @@ func (r *responses) stream(e *events, a answer) {
 			if !heard {
 				return
 			}
-			if a.hold { // let go: now it is whole
+			if a.hold { // after LetGo the item is complete
 				a.text += a.after
 				items[i] = r.items(a)[i]
 				it = items[i]

@@ -19,7 +19,7 @@ const tools = `[
 	{"type":"function","function":{"name":"run_shell_command","parameters":{"properties":{"command":{},"description":{"type":["string","null"]},"is_background":true}}}},
 	{"type":"function","function":{"name":"mcp__fairlead__say","parameters":{"properties":{"text":{"type":"string"}}}}}]`
 
-// used is an answer that called a tool, and that tool's result.
+// used is an answer with a tool call, and the tool's result.
 const used = `,{"role":"assistant","content":null,"tool_calls":[{"id":"x"}]},{"role":"tool","content":"it went well"}`
 
 func user(text string) string {
@@ -127,7 +127,7 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// What is held is held until the test lets go; then the rest is said.
+// TestLetGo checks that a held answer waits until LetGo, and that its rest is then sent.
 func TestLetGo(t *testing.T) {
 	t.Parallel()
 	s := scriptmodel.Start(t)
@@ -143,7 +143,8 @@ func TestLetGo(t *testing.T) {
 	}
 }
 
-// What is held is held until the program hangs up; nothing else waits for it.
+// TestHeld checks that a held answer waits until the program disconnects, and that it blocks no
+// other request.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	s := scriptmodel.Start(t)
@@ -158,7 +159,7 @@ func TestHeld(t *testing.T) {
 			continue
 		}
 		if err := lines.Err(); err != nil {
-			t.Fatalf("%s: not a word came: %v", api, err)
+			t.Fatalf("%s: no text arrived: %v", api, err)
 		}
 	}
 }
@@ -191,7 +192,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// A program asks for other things than work, too: a title, a judgement in a shape of its own.
+// TestBesides checks other requests of a program: for a title, and for JSON of a given shape.
 func TestBesides(t *testing.T) {
 	t.Parallel()
 	s := scriptmodel.Start(t)
@@ -233,7 +234,7 @@ func TestBesides(t *testing.T) {
 	}
 }
 
-// Whatever a program sends is answered; whatever it is, alike.
+// FuzzRequests checks that any request gets an answer, and that equal requests get equal answers.
 func FuzzRequests(f *testing.F) {
 	f.Add(true, `{"stream":true,"messages":[{"role":"user","content":"do: say hi"}],"tools":`+tools+`}`)
 	f.Add(true, `{"messages":[{"role":"user","content":[{"text":"do: write a b"}]}],"tools":[{"function":{"name":"write","parameters":{"properties":{"filePath":true}}}}]}`)
@@ -251,7 +252,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// stream is the data of all events.
+// stream returns the data of all events.
 func stream(t *testing.T, r *http.Response) []string {
 	t.Helper()
 	var all []string

@@ -1,27 +1,26 @@
-// Package scriptmodel is a model that has no mind: it does what the prompt says, word for word.
+// Package scriptmodel is a language model that follows a script in its prompt.
 //
-// Real agent programs want a model to talk to. Here they are given a parrot with a to-do list. A
-// line of the prompt that holds `do:` is an item of the list; with each answer the parrot takes the
-// next one, and it knows which is next from nothing but the history that the program itself sends
-// along. So it remembers nothing, a conversation that was cut off goes on where it was, and a retry
-// is answered alike.
+// Tests run real agent programs, which need a model. A line of the prompt that contains `do:` is an
+// item of a list. Each answer executes the next item. scriptmodel determines the next item only
+// from the history that the program sends, so it keeps no state: an interrupted conversation
+// continues where it was, and a retry gets the same answer.
 //
 //	do: write PATH TEXT        do: read PATH        do: bash COMMAND LINE
-//	do: mcp NAME {json}        the offered tool whose name ends so, whatever is before it
-//	do: tool NAME {json}       exactly that tool
-//	do: say TEXT               the last words of the answer; \n is a line's end
-//	do: think TEXT             said as a thought, before each answer to this prompt
-//	do: slow N MS              N words, MS milliseconds between them
-//	do: hold TEXT              TEXT, and then nothing more until the program hangs up or the test
-//	                           lets go; then what the next `do: say` says
-//	do: error CODE SECONDS     an error of HTTP, with Retry-After where SECONDS are given
-//	do: usage IN OUT           what each answer to this prompt is said to have used
+//	do: mcp NAME {json}        the offered tool whose name ends with NAME
+//	do: tool NAME {json}       the tool with exactly this name
+//	do: say TEXT               the last text of the answer; \n is a line break
+//	do: think TEXT             a thought before each answer to this prompt
+//	do: slow N MS              N words, MS milliseconds apart
+//	do: hold TEXT              TEXT, and then nothing until the program disconnects or the test
+//	                           calls LetGo; then the text of the next `do: say`
+//	do: error CODE SECONDS     an HTTP error, with Retry-After if SECONDS are given
+//	do: usage IN OUT           the reported usage of each answer to this prompt
 //
-// It speaks OpenAI's chat completions and responses, Anthropic's messages and Google's generateContent, streamed and in one piece, on a loopback port
-// that it chooses. What came is kept for the test to read: the words, the tools that were offered,
-// and what was answered.
+// It serves OpenAI's chat completions and responses, Anthropic's messages and Google's
+// generateContent, streamed or whole, on a loopback port that it chooses. It keeps the requests for
+// the test: the texts, the offered tools, and the answers.
 //
-// The one promise: the same request is given the same words, whatever was asked before.
+// The one promise: equal requests get equal answers, regardless of earlier ones.
 package scriptmodel
 
 import (
@@ -36,23 +35,24 @@ import (
 	"testing"
 )
 
-// Key is what a program has to show. Another one is refused: then it was not the test that gave it.
+// Key is the key that a program must send. Another key is refused, because it does not come from
+// the test.
 const Key = "sk-dummy"
 
-// Name is the model that is listed; any other name is answered, too.
+// Name is the listed model. Requests for any other name are answered, too.
 const Name = "parrot"
 
 const (
-	bodyBytesMax = 32 << 20 // a whole conversation with the descriptions of all tools is some 200 KB
-	requestsMax  = 2000     // a program that asks more often in one test goes round in circles
+	bodyBytesMax = 32 << 20 // a whole conversation with the descriptions of all tools has some 200 KB
+	requestsMax  = 2000     // a program that asks more often in one test is in a loop
 )
 
-// Request is one request as it came, and what was answered.
+// Request is one request and its answer.
 type Request struct {
 	API    string // chat, responses, messages, gemini
 	Model  string
 	Turns  []Turn
-	Tools  []string // names, as offered
+	Tools  []string // names of the offered tools
 	Answer string   // say hello; call write_file {"path":…}; error 429
 }
 
@@ -60,7 +60,7 @@ type Request struct {
 type Turn struct {
 	Role  string // system, developer, user, assistant, tool
 	Text  string
-	Calls int // of tools, by the assistant
+	Calls int // calls of tools, by the assistant
 }
 
 // Says reports whether the conversation so far contains this text by this role.
@@ -68,22 +68,22 @@ func (r Request) Says(role, text string) bool {
 	return slices.ContainsFunc(r.Turns, func(t Turn) bool { return t.Role == role && strings.Contains(t.Text, text) })
 }
 
-// Server is the model at its port.
+// Server is a running model.
 type Server struct {
 	URL string // http://127.0.0.1:PORT/v1
 
 	mu       sync.Mutex
 	requests []Request
-	changed  chan struct{} // closed and made anew with each request
+	changed  chan struct{} // closed and replaced with each request
 	letGo    chan struct{} // closed by LetGo
-	over     chan struct{} // closed at the end: releases all requests that are held
+	over     chan struct{} // closed at the end: releases all held answers
 }
 
-// Start opens the model on a port of the loopback; it is gone with the test.
+// Start starts the model on a loopback port. It stops with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{changed: make(chan struct{}), letGo: make(chan struct{}), over: make(chan struct{})}
-	web := httptest.NewServer(s) // 127.0.0.1, and where that is not to be had ::1
+	web := httptest.NewServer(s) // 127.0.0.1, or ::1 if that is not available
 	s.URL = web.URL + "/v1"
 	t.Cleanup(func() {
 		close(s.over)
@@ -93,24 +93,24 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Requests are those that came so far, in order.
+// Requests returns the requests so far, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Changed is closed when another request has come. Take it before Requests is read.
+// Changed is closed with the next request. Take it before Requests is read.
 func (s *Server) Changed() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
-// LetGo ends what is held, now and from now on. It may be called once.
+// LetGo ends all held answers, now and later. It may be called once.
 func (s *Server) LetGo() { close(s.letGo) }
 
-// keep says false where there are too many.
+// keep returns false if there are too many requests.
 func (s *Server) keep(r Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,12 +123,12 @@ func (s *Server) keep(r Request) bool {
 	return true
 }
 
-// speaker writes an answer in the words of one API.
+// speaker reads requests and writes answers of one API.
 type speaker interface {
-	whole(answer) any          // in one piece
-	stream(*events, answer)    // as it comes
-	parse(body []byte) error   // what was asked
-	asked() (question, string) // in our words, and the model's name
+	whole(answer) any          // the whole answer
+	stream(*events, answer)    // as a stream
+	parse(body []byte) error   // reads a request
+	asked() (question, string) // the request and the model's name
 	streams() bool
 }
 
@@ -174,7 +174,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, model := of.asked()
 	a := q.answer()
 	if !s.keep(Request{API: api, Model: model, Turns: q.turns, Tools: q.names(), Answer: a.String()}) {
-		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("more than %d requests: the program goes round in circles", requestsMax))
+		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("more than %d requests: the program is in a loop", requestsMax))
 		return
 	}
 	switch {
@@ -194,7 +194,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // who has hung up needs no answer
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
 func refuse(w http.ResponseWriter, status int, why string) {

@@ -10,11 +10,11 @@ import (
 // events writes server-sent events until the client disconnects.
 type events struct {
 	w          http.ResponseWriter
-	gone, over <-chan struct{} // the program hung up; the test has ended
+	gone, over <-chan struct{} // the program disconnected; the test has ended
 	letGo      <-chan struct{}
 }
 
-// send writes one event; what is no text is written as JSON.
+// send writes one event. Data that is not a text is written as JSON.
 func (e *events) send(name string, v any) {
 	if name != "" {
 		fmt.Fprintf(e.w, "event: %s\n", name)
@@ -23,7 +23,7 @@ func (e *events) send(name string, v any) {
 	if !ok {
 		b, err := json.Marshal(v)
 		if err != nil {
-			panic("scriptmodel: an event that is no JSON: " + err.Error())
+			panic("scriptmodel: encode an event: " + err.Error())
 		}
 		text = string(b)
 	}
@@ -33,7 +33,7 @@ func (e *events) send(name string, v any) {
 	}
 }
 
-// speak says the words of an answer piece by piece, and tells whether anybody still listens.
+// speak writes the text of an answer in pieces, and reports whether the client is still connected.
 func (e *events) speak(a answer, piece func(text string)) bool {
 	for i, text := range a.pieces() {
 		if i > 0 && !e.wait(a.pause) {
@@ -56,7 +56,7 @@ func (e *events) speak(a answer, piece func(text string)) bool {
 	return true
 }
 
-// wait lets time pass, and tells whether anybody still listens.
+// wait waits for a duration, and reports whether the client is still connected.
 func (e *events) wait(d time.Duration) bool {
 	if d == 0 {
 		return true

@@ -7,17 +7,16 @@ import (
 	"testing"
 )
 
-// Play runs f in a goroutine of a running test, so that f can make bubbles, in a program
-// that is none: time in a bubble costs nothing, and only a test may have one. It is what
-// the command in cmd/sim uses. The test never ends: the program does, when its main function
-// returns. One processor plays, since then the order in which goroutines move is the same
-// in every replay.
+// Play runs f in a goroutine of a running test, also in a program that is not a test. Only a test
+// can use a synctest bubble, in which simulated time costs nothing. The command in cmd/sim uses
+// Play. The test never ends; it is abandoned when the program's main function returns. Play sets
+// GOMAXPROCS to 1, so that goroutines are scheduled in the same order in every replay.
 func Play(f func(t *testing.T)) {
-	stage.Do(func() {
+	startTest.Do(func() {
 		runtime.GOMAXPROCS(1)
 		testing.Init()
 		if !flag.Parsed() {
-			_ = flag.CommandLine.Parse(nil) // or the test's own flags would be looked for among ours
+			_ = flag.CommandLine.Parse(nil) // otherwise the test would parse the program's own arguments
 		}
 		go testing.Main(
 			func(string, string) (bool, error) { return true, nil },
@@ -36,6 +35,6 @@ func Play(f func(t *testing.T)) {
 }
 
 var (
-	stage sync.Once
-	jobs  = make(chan func(t *testing.T)) // never closed: the end of the test would be the end of the program
+	startTest sync.Once
+	jobs      = make(chan func(t *testing.T)) // never closed: closing it would end the test and with it the program
 )

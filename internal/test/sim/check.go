@@ -14,65 +14,66 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Promise is one thing that must hold, whatever happens.
+// Promise is one property that must always hold.
 type Promise struct {
 	Name string `json:"name"`
 	Says string `json:"says"`
-	From string `json:"from"` // where it is written: a row of the specification, or a heading of the design
+	From string `json:"from"` // its source: a row of the specification or a heading of the design
 }
 
-// The promises, each with its checker below. They look at what was stored and at what is
-// done, and at no table.
+// The promises. Their checkers below look at stored changes and at the effects of the engine. They
+// use no transition table.
 var (
-	durableFirst    = Promise{"durable-first", "no answer, notice, start or write precedes the append", "X2"}
-	startedOnce     = Promise{"started-once", "a session is started only once, and an adopted session is not started again", "J1, C15; design: the shim"}
-	oneSession      = Promise{"one-session", "an agent has one session at a time", "J1"}
-	startedKnown    = Promise{"started-is-journaled", "what was started is in the journal, and what is in the journal as begun was started", "X2, J1"}
-	onceIsOnce      = Promise{"once-is-once", "a one-shot is one session", "C8, C9, C15"}
-	nothingLost     = Promise{"command-kept", "an order that was answered is in the journal", "X2"}
-	foreignKept     = Promise{"foreign-write-kept", "another program's write is in the journal before it is overwritten", "X3"}
-	pauseHolds      = Promise{"pause-holds", "a paused agent is never started, not by recovery either", "C6, C15; design: intent is safe"}
-	holdHolds       = Promise{"hold-holds", "nothing starts while the team is held or stops", "X8, C14"}
-	replayIsLive    = Promise{"replay-is-live", "the journal tells the team that the engine has", "X1"}
-	fileIsTrue      = Promise{"file-is-projection", "in the end every file says what the journal says", "X3"}
-	extraSurvives   = Promise{"unknown-fields-survive", "unknown fields stay in the file", "X7"}
-	limitHolds      = Promise{"limits-hold", "nothing starts over a limit, and a session that is too long is ended", "X9, C17"}
-	noStrays        = Promise{"no-strays", "no unknown process is left", "design: no strays"}
-	countedOnce     = Promise{"counted-once", "what an agent says it used is counted once", "X9"}
-	errorsSaid      = Promise{"errors-are-said", "what goes wrong is said, in a log or in an answer", "style: three kinds of wrong"}
-	fenceHolds      = Promise{"fence-holds", "an engine that was overtaken changes nothing more, and stops", "design: the shim, the journal"}
-	watchersInOrder = Promise{"watchers-in-order", "who watches is told each change once, and in order", "X2"}
-	wishObeyed      = Promise{"wish-is-obeyed", "in the end the newest desired state holds, and is obeyed", "C2 to C10"}
-	ackAfterEnd     = Promise{"ack-after-end", "an exit is given up only when it is in the journal", "design: the shim"}
-	foreignLoop     = Promise{"foreign-loop", "of an agent that runs its own loop we write what is wanted, and never what is", "seed 000; C22"}
-	noPanic         = Promise{"no-panic", "no order of events brings the loop down", "style: three kinds of wrong"}
-	talkWanted      = Promise{"talk-is-wanted", "a session for channels is started when there is something to tell", "J2; issue: channels"}
-	oneSpeaker      = Promise{"one-speaker", "in a channel one agent at most has the turn", "seed 003; T4"}
-	toldOnce        = Promise{"told-once", "what an agent is to be told is put into its input once", "issue: channels; T4"}
-	givenAll        = Promise{"given-all", "with its turn an agent is given all that it has not, and nothing twice", "T4"}
-	saidOnce        = Promise{"said-once", "what is said in a channel is in the journal once, in its order", "X2; issue: channels"}
-	messageKept     = Promise{"message-kept", "what a person said is delivered and answered, or still open", "M1 to M6"}
-	fenceOfTurns    = Promise{"fence-of-turns", "a message without the turn changes nothing, and no agent ends another agent's turn", "T7; issue: channels"}
-	turnComes       = Promise{"turn-comes", "a queued participant with something to answer gets a turn, and every turn ends", "T4, T9, T13"}
-	leadAlone       = Promise{"lead-alone", "a member is alive only by a report of the current lead session", "seed 001; P2 to P6"}
-	nobodyLost      = Promise{"nobody-lost", "no member is deleted or replaced; an expired one stays expired; each has its own seat", "X5; P1, P7, P10, P11"}
-	reportTaken     = Promise{"report-is-taken", "what the lead says of its team is taken in once", "P2 to P5; X2"}
-	ceremonyWanted  = Promise{"summon-is-wanted", "a summon, a wake and a lead session begin when a person says so, and end when he does", "P1, P3, P8; X8, X9"}
-	ceremonyEnds    = Promise{"summon-ends", "a summon or a wake comes to an end, and so does a placeholder", "P7, P8"}
-	payloadRight    = Promise{"payload-is-right", "a member that is not awake receives its soul and its own messages; no other member does", "P8; seed 001"}
-	statusAsked     = Promise{"status-is-asked", "a lead that outlived an engine is asked who is awake, once", "P6"}
-	askedIsTold     = Promise{"asked-is-told", "a question is stored once, answered once, and its answer is told to who asked; or it is taken back with him", "Q1 to Q6; issue: permission requests"}
-	deniedCounted   = Promise{"denied-is-counted", "what a session was denied is counted, and is in its result", "issue: permission requests"}
-	providerWaits   = Promise{"provider-waits", "nothing of an agent starts while its provider takes nothing, and something may when it does", "X9; R1, R2"}
-	comesToRest     = Promise{"comes-to-rest", "a session that is asked to end ends, and leaves no request waiting", "C14"}
+	durableFirst         = Promise{"durable-first", "no answer, notice, start or write happens before the append", "X2"}
+	startedOnce          = Promise{"started-once", "a session is started only once, and an adopted session is not started again", "J1, C15; design: the shim"}
+	oneSession           = Promise{"one-session", "an agent has one session at a time", "J1"}
+	startedJournaled     = Promise{"started-is-journaled", "every process that was started is in the journal, and every session that runs in the journal was started", "X2, J1"}
+	onceIsOnce           = Promise{"once-is-once", "a one-shot run is exactly one session", "C8, C9, C15"}
+	nothingLost          = Promise{"command-kept", "an order that was confirmed is in the journal", "X2"}
+	foreignKept          = Promise{"foreign-write-kept", "another program's write is in the journal before it is overwritten", "X3"}
+	pauseHolds           = Promise{"pause-holds", "a paused agent is never started, also not by recovery", "C6, C15; design: intent is safe"}
+	holdHolds            = Promise{"hold-holds", "no session starts while the team is held or stops", "X8, C14"}
+	replayIsLive         = Promise{"replay-is-live", "a replay of the journal gives the state that the engine has", "X1"}
+	fileIsTrue           = Promise{"file-is-projection", "in the end every file agrees with the journal", "X3"}
+	extraSurvives        = Promise{"unknown-fields-survive", "unknown fields stay in the file", "X7"}
+	limitHolds           = Promise{"limits-hold", "no session starts over a limit, and a session that is too long is ended", "X9, C17"}
+	noStrays             = Promise{"no-strays", "no unknown process is left", "design: no strays"}
+	countedOnce          = Promise{"counted-once", "usage that an agent reports is counted once", "X9"}
+	errorsReported       = Promise{"errors-are-reported", "every error is reported in a log or in an answer", "style: three kinds of wrong"}
+	fenceHolds           = Promise{"fence-holds", "an engine that was overtaken changes nothing and stops", "design: the shim, the journal"}
+	watchersInOrder      = Promise{"watchers-in-order", "a watcher receives each change once and in order", "X2"}
+	desiredObeyed        = Promise{"desired-state-is-obeyed", "in the end the newest desired state applies and the agent follows it", "C2 to C10"}
+	ackAfterEnd          = Promise{"ack-after-end", "an exit is acknowledged only when it is in the journal", "design: the shim"}
+	foreignLoop          = Promise{"foreign-loop", "for an agent that runs its own loop, Fairlead writes the desired state and never the current state", "seed 000; C22"}
+	noPanic              = Promise{"no-panic", "no order of events makes the loop panic", "style: three kinds of wrong"}
+	channelSessionWanted = Promise{"channel-session-is-wanted", "a session for channels starts only for a pending action", "J2; issue: channels"}
+	oneSpeaker           = Promise{"one-speaker", "at most one agent has the turn in a channel", "seed 003; T4"}
+	inputOnce            = Promise{"delivered-once", "an action is written to an agent's input once", "issue: channels; T4"}
+	deliveredAll         = Promise{"all-delivered", "a turn delivers every message that the agent has not received, and none twice", "T4"}
+	saidOnce             = Promise{"said-once", "each message is in the journal once, in the order of its speaker", "X2; issue: channels"}
+	messageKept          = Promise{"message-kept", "a person's message is delivered and answered, or still open", "M1 to M6"}
+	fenceOfTurns         = Promise{"fence-of-turns", "a message without the turn changes nothing, and no agent ends another agent's turn", "T7; issue: channels"}
+	turnComes            = Promise{"turn-comes", "a queued participant with something to answer gets a turn, and every turn ends", "T4, T9, T13"}
+	aliveByReport        = Promise{"alive-by-report", "a member is alive only by a report of the current lead session", "seed 001; P2 to P6"}
+	memberKept           = Promise{"no-member-lost", "no member is deleted or replaced; an expired member stays expired; each has its own seat", "X5; P1, P7, P10, P11"}
+	reportApplied        = Promise{"report-is-applied", "a report of the lead about its crew is applied once", "P2 to P5; X2"}
+	summonWanted         = Promise{"summon-is-wanted", "a summon, a wake and a lead session begin by a person's order, and a person can end the session", "P1, P3, P8; X8, X9"}
+	summonEnds           = Promise{"summon-ends", "a summon or a wake ends, and a placeholder gets an identity or expires", "P7, P8"}
+	payloadRight         = Promise{"payload-is-right", "a member that wakes receives its soul and its own messages; no other member does", "P8; seed 001"}
+	statusAsked          = Promise{"status-is-asked", "a lead that outlived an engine is asked once for the status of its crew", "P6"}
+	questionAnswered     = Promise{"question-is-answered", "a question is stored once and answered once; the answer reaches the agent, or the question ends with its session", "Q1 to Q6; issue: permission requests"}
+	deniedCounted        = Promise{"denied-is-counted", "denied calls are counted and are in the session's result", "issue: permission requests"}
+	rateLimitHolds       = Promise{"rate-limit-holds", "an agent starts no session during a rate limit of its provider, and may start after it", "X9; R1, R2"}
+	becomesIdle          = Promise{"becomes-idle", "a session that is asked to end ends, and the engine becomes idle", "C14"}
 )
 
-// broken notes a promise that does not hold; the caller holds the lock. The first counts.
+// broken records that a promise does not hold; the first one is the result of the day. The caller
+// holds the lock.
 func (w *world) broken(p Promise, format string, args ...any) {
 	if w.failure == nil {
 		w.failure = &Failure{Promise: p, Why: fmt.Sprintf(format, args...)}
 	}
-	w.came("BROKEN %s: "+format, append([]any{p.Name}, args...)...)
+	w.notef("BROKEN %s: "+format, append([]any{p.Name}, args...)...)
 }
 
 func (w *world) check(p Promise, holds bool, format string, args ...any) {
@@ -81,88 +82,89 @@ func (w *world) check(p Promise, holds bool, format string, args ...any) {
 	}
 }
 
-// checkStored looks at a change on its way into our team.
-func (w *world) checkStored(l *life, ch team.Change) {
+// checkStored checks a stored change before it is applied.
+func (w *world) checkStored(l *engineRun, ch team.Change) {
 	name := afterSlash(ch.Entity)
 	if ch.Trigger != "daemon_started" {
-		w.check(fenceHolds, l.epoch == w.truth.Epoch, "engine %d of epoch %d wrote %s, and epoch %d has begun", l.n, l.epoch, ch.Entity, w.truth.Epoch)
+		w.check(fenceHolds, l.epoch == w.truth.Epoch, "engine %d of epoch %d wrote %s after epoch %d had begun", l.n, l.epoch, ch.Entity, w.truth.Epoch)
 	}
 	a := w.truth.Agents[name]
 	if name == outsider && ch.Trigger == "file_malformed" {
-		w.check(foreignLoop, ch.Body.Control.Value.Reported == a.Control.Reported, "the file of %s is spoiled, and what it said last, %q, is forgotten", name, a.Control.Reported)
+		w.check(foreignLoop, ch.Body.Control.Value.Reported == a.Control.Reported, "the file of %s became malformed, and its last report %q was lost", name, a.Control.Reported)
 	}
 	s := ch.Body.Session
 	if s == nil {
 		return
 	}
 	if s.Phase == session.Open && ch.From == string(session.None) {
-		w.check(oneSession, a.Session == nil, "%s was opened beside another session", s.ID)
+		w.check(oneSession, a.Session == nil, "%s was opened while another session was open", s.ID)
 	}
 	real := w.sessions[s.ID]
-	w.check(startedKnown, s.Phase != session.Running || real != nil, "%s is said to run, and was never started", s.ID)
+	w.check(startedJournaled, s.Phase != session.Running || real != nil, "%s runs in the journal, but was never started", s.ID)
 	if s.Phase != session.None {
 		return
 	}
 	switch {
 	case s.Outcome == control.Withdrawn || s.Outcome == control.CannotStart:
-		w.check(startedKnown, real == nil, "%s is said to have come to nothing (%s), and was started", s.ID, s.Outcome)
+		w.check(startedJournaled, real == nil, "%s ended without a start in the journal (%s), but was started", s.ID, s.Outcome)
 	case s.Outcome == control.Lost:
-		w.check(noStrays, real == nil || real.isOver(), "%s is said to be lost, and runs", s.ID)
+		w.check(noStrays, real == nil || real.isOver(), "%s is lost in the journal, but runs", s.ID)
 	case real == nil:
-		w.broken(startedKnown, "%s is said to have ended (%s), and was never started", s.ID, s.Outcome)
+		w.broken(startedJournaled, "%s ended in the journal (%s), but was never started", s.ID, s.Outcome)
 	default:
-		w.check(noStrays, real.isOver(), "%s is said to have ended (%s), and runs", s.ID, s.Outcome)
-		w.check(countedOnce, w.counted[s.ID] == real.spoken, "%s said that it used %d tokens, and %d were counted", s.ID, real.spoken, w.counted[s.ID])
+		w.check(noStrays, real.isOver(), "%s ended in the journal (%s), but runs", s.ID, s.Outcome)
+		w.check(countedOnce, w.counted[s.ID] == real.reportedTokens, "%s reported %d tokens, but %d were counted", s.ID, real.reportedTokens, w.counted[s.ID])
 	}
 }
 
-// checkStart is asked when an engine asks for a process: what it knows by now must allow it.
-func (w *world) checkStart(l *life, id string) {
+// checkStart runs when an engine asks the host to start a process. The stored changes must allow
+// the start.
+func (w *world) checkStart(l *engineRun, id string) {
 	name := agentIn(id)
 	a := w.truth.Agents[name]
 	switch {
 	case l.dead || w.truth.Epoch != l.epoch:
-		return // it is overtaken, and no session could be told yet; the host refuses it, or its next append is
+		return // the engine was overtaken; the host or its next append will refuse it
 	case a == nil || a.Session == nil || a.Session.ID != id:
-		w.broken(durableFirst, "%s is to be started, and no open session of that name is stored", id)
+		w.broken(durableFirst, "%s is about to start, but the journal has no such open session", id)
 		return
 	}
-	if found, asked := l.found[id]; asked && found != seam.NeverStarted {
-		w.broken(startedOnce, "%s is to be started by engine %d, which was told that it is %s", id, l.n, found)
+	if found, terminated := l.found[id]; terminated && found != seam.NeverStarted {
+		w.broken(startedOnce, "%s is about to be started by engine %d, although its adoption found it %s", id, l.n, found)
 	}
-	w.check(providerWaits, a.Limited == nil || !w.now().Before(a.Limited.Until), "%s is to be started, and its provider takes nothing until %v", id, a.Limited)
-	w.check(holdHolds, !w.truth.Hold.On, "%s is to be started, and the team is held", id)
-	w.check(holdHolds, !w.truth.Stopping, "%s is to be started, and fairlead stops", id)
+	w.check(rateLimitHolds, a.Limited == nil || !w.now().Before(a.Limited.Until), "%s is about to start during its rate limit %v", id, a.Limited)
+	w.check(holdHolds, !w.truth.Hold.On, "%s is about to start while the team is held", id)
+	w.check(holdHolds, !w.truth.Stopping, "%s is about to start while fairlead stops", id)
 	if limit := w.conf.Agents[w.index(name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == w.now().Format(time.DateOnly) {
-		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is to be started, and %.2f of %.2f is used up", id, a.Usage.CostUSD, limit)
+		w.check(limitHolds, a.Usage.CostUSD < limit, "%s is about to start, but %.2f of %.2f USD are used up", id, a.Usage.CostUSD, limit)
 	}
 	if a.Session.ServesChannels() {
-		w.checkTalk(a)
+		w.checkChannelStart(a)
 		return
 	}
-	wish := a.Control.Desired.State
-	wants := wish == control.WordContinuous || wish == control.WordRunOnce || wish == control.WordRunCleanup
-	w.check(pauseHolds, wants, "%s is to be started, and what is wanted is %q", id, wish)
+	desired := a.Control.Desired.State
+	wants := desired == control.WordContinuous || desired == control.WordRunOnce || desired == control.WordRunCleanup
+	w.check(pauseHolds, wants, "%s is about to start, but the desired state is %q", id, desired)
 	if s := l.read[name]; s != nil && s.foreign && s.note != "" {
 		state, whole := s.state()
 		taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
-		w.check(pauseHolds, !whole || taken, "%s is to be started, but the desired state %q (%s), which engine %d has read in the file, is not in the journal", id, s.note, state.DesiredState, l.n)
+		w.check(pauseHolds, !whole || taken, "%s is about to start, but the desired state %q (%s), which engine %d has read in the file, is not in the journal", id, s.note, state.DesiredState, l.n)
 	}
-	w.checkLooked(l, name, id)
+	w.checkFileRead(l, name, id)
 }
 
-// checkTalk: a session for channels is started with something that is still to be told.
-func (w *world) checkTalk(a *team.Agent) {
+// checkChannelStart checks that a session for channels starts with an action that is still pending.
+func (w *world) checkChannelStart(a *team.Agent) {
 	s := a.Session
-	w.check(foreignLoop, a.Name != outsider, "%s is started for an agent that comes by itself", s.ID)
-	w.check(ceremonyWanted, !s.IsLead() || w.crew.begun, "%s is to be started, but no order requires it", s.ID)
-	w.check(talkWanted, s.Delivery != nil && w.named(a.Name, s.Delivery.Key).known, "%s is to be started, and what it is to be told is over: %+v", s.ID, s.Delivery)
+	w.check(foreignLoop, a.Name != outsider, "%s starts a program for a foreign agent", s.ID)
+	w.check(summonWanted, !s.IsLead() || w.crew.ordered, "%s is about to start, but no person ordered it", s.ID)
+	w.check(channelSessionWanted, s.Delivery != nil && w.actionByKey(a.Name, s.Delivery.Key).known, "%s is about to start, but its action is no longer pending: %+v", s.ID, s.Delivery)
 }
 
-// checkLooked: a desired state that was in the file before the session was opened has been read
-// before its process is requested, whether or not a change was reported. If the read was made to
-// fail, the desired state in the journal applies.
-func (w *world) checkLooked(l *life, name, id string) {
+// checkFileRead checks that the engine has read the agent's file before it starts a session: a
+// desired state that was in the file before the session was opened must be in the journal. If the
+// simulation made the read fail, the desired state in the journal applies.
+func (w *world) checkFileRead(l *engineRun, name, id string) {
 	s := w.files[name].now
 	if s == nil || !s.foreign || s.note == "" || !s.since.Before(w.openedAt[id]) {
 		return
@@ -174,59 +176,58 @@ func (w *world) checkLooked(l *life, name, id string) {
 	}
 	state, whole := s.state()
 	taken := w.noted[s.note] || w.noted[fmt.Sprintf("write-%d", s.n)]
-	w.check(pauseHolds, !whole || taken, "%s is to be started, but the desired state %q (%s), which was in the file before it was opened, is not in the journal", id, s.note, state.DesiredState)
+	w.check(pauseHolds, !whole || taken, "%s is about to start, but the desired state %q (%s), which was in the file before it was opened, is not in the journal", id, s.note, state.DesiredState)
 }
 
-// checkStarted is asked when a process begins.
+// checkStarted runs when a process starts.
 func (w *world) checkStarted(id string) {
 	name := agentIn(id)
 	for other, s := range w.sessions {
-		w.check(oneSession, agentIn(other) != name || s.isOver(), "%s is started beside %s, which runs", id, other)
+		w.check(oneSession, agentIn(other) != name || s.isOver(), "%s starts while %s runs", id, other)
 	}
-	wish := w.wishOf[id]
+	desired := w.desiredOf[id]
 	a := w.truth.Agents[name]
 	if a != nil && !a.Session.ServesChannels() && (a.Control.State == control.RunOnce || a.Control.State == control.RunCleanup) {
-		key := fmt.Sprintf("%s desired state %d", name, wish)
+		key := fmt.Sprintf("%s desired state %d", name, desired)
 		w.oneShots[key]++
-		w.check(onceIsOnce, w.oneShots[key] == 1, "%s is session number %d of one one-shot (%s)", id, w.oneShots[key], key)
+		w.check(onceIsOnce, w.oneShots[key] == 1, "%s is session number %d of a single one-shot run (%s)", id, w.oneShots[key], key)
 	}
 }
 
-// checkAck is asked when an exit is to be given up.
+// checkAck runs when an engine acknowledges an exit.
 func (w *world) checkAck(id string) {
 	a := w.truth.Agents[agentIn(id)]
-	w.check(ackAfterEnd, a.Session == nil || a.Session.ID != id, "the exit of %s is acknowledged, and its end is not stored", id)
+	w.check(ackAfterEnd, a.Session == nil || a.Session.ID != id, "the exit of %s is acknowledged before its end is stored", id)
 }
 
-// checkWrite is asked when a file is to be written.
+// checkWrite runs before a state file is written.
 func (w *world) checkWrite(agent string, content []byte) {
 	a := w.truth.Agents[agent]
-	if agent == outsider { // the rest of the content is its own: there is no sum of it
+	if agent == outsider { // the foreign loop owns the rest of the content, so it has no known checksum
 		state, err := agentfile.Parse(content)
 		is := a.Control.File(w.truth.Hold.On)
 		w.check(durableFirst, err == nil && state.DesiredState == is.Desired && state.SetBy == is.By && state.Note == is.Note,
-			"%s is to be put into the file of %s, and %s (%q) is what is stored", content, agent, is.Desired, is.Note)
+			"%s is about to be written into the file of %s, but %s (%q) is stored", content, agent, is.Desired, is.Note)
 		return
 	}
-	w.check(durableFirst, a != nil && a.WroteSum(string(file.SumOf(content))), "the file of %s is to be written, and what it is to say is not stored: %s", agent, content)
+	w.check(durableFirst, a != nil && a.WroteSum(string(file.SumOf(content))), "the file of %s is about to be written, but its content is not stored: %s", agent, content)
 }
 
-// checkAnswered is asked when an order is answered with yes.
+// checkAnswered runs when an order of a person succeeds.
 func (w *world) checkAnswered(order, note string, seq uint64) {
-	w.check(durableFirst, seq <= w.head, "%s was answered with change %d, and %d is the last that is stored", order, seq, w.head)
-	w.check(nothingLost, note == "" || w.noted[note], "%s was answered, and is not stored", order)
-	w.answered = append(w.answered, note)
+	w.check(durableFirst, seq <= w.head, "%s was confirmed with change %d, but the last stored change is %d", order, seq, w.head)
+	w.check(nothingLost, note == "" || w.noted[note], "%s was confirmed and is not stored", order)
+	w.acknowledged = append(w.acknowledged, note)
 }
 
-// checkCalm is asked when one engine is ready, all that it wanted to do is done, and a
-// moment has passed.
-func (w *world) checkCalm(l *life, view view.TeamView) {
+// checkCalm runs when one engine is ready and has had nothing to do for a moment.
+func (w *world) checkCalm(l *engineRun, view view.TeamView) {
 	w.check(replayIsLive, view.Head == w.head && view.Hold == w.truth.Hold.On, "engine %d is at change %d (held %v), the journal at %d (held %v)", l.n, view.Head, view.Hold, w.head, w.truth.Hold.On)
 	for _, seen := range view.Agents {
 		a := w.truth.Agents[seen.Name]
 		is := a.Control.File(w.truth.Hold.On)
 		if is.Current == "" {
-			is.Current = "unknown" // no report yet
+			is.Current = "unknown" // the agent has not reported its state
 		}
 		id, told := "", ""
 		if a.Session != nil {
@@ -236,20 +237,20 @@ func (w *world) checkCalm(l *life, view view.TeamView) {
 			told = seen.Session.ID
 		}
 		w.check(replayIsLive, seen.DesiredState == is.Desired && seen.CurrentState == is.Current && seen.Note == is.Note && id == told,
-			"engine %d shows %s as %s/%s %q %s, the journal tells %s/%s %q %s", l.n, seen.Name, seen.DesiredState, seen.CurrentState, seen.Note, told, is.Desired, is.Current, is.Note, id)
+			"engine %d shows %s as %s/%s %q %s, but the journal says %s/%s %q %s", l.n, seen.Name, seen.DesiredState, seen.CurrentState, seen.Note, told, is.Desired, is.Current, is.Note, id)
 		w.checkFile(a, is)
-		w.checkIdle(a)
+		w.checkObeyed(a)
 	}
-	w.checkTalks()
+	w.checkChannelsSettled()
 	w.checkQuestions()
 	for _, id := range w.running() {
 		a := w.truth.Agents[agentIn(id)]
-		w.check(noStrays, a.Session != nil && a.Session.ID == id, "%s runs, and the journal does not know it", id)
+		w.check(noStrays, a.Session != nil && a.Session.ID == id, "%s runs and is not in the journal", id)
 	}
 	w.checkSaid(l)
 }
 
-// checkFile compares one file with what it is to say.
+// checkFile compares one state file with the state in the journal.
 func (w *world) checkFile(a *team.Agent, is control.File) {
 	f := w.files[a.Name]
 	state, whole := f.now.state()
@@ -258,37 +259,38 @@ func (w *world) checkFile(a *team.Agent, is control.File) {
 		return
 	}
 	w.check(fileIsTrue, whole && state.DesiredState == is.Desired && state.CurrentState == is.Current && state.Note == is.Note,
-		"the file of %s says %s/%s %q, the journal %s/%s %q", a.Name, state.DesiredState, state.CurrentState, state.Note, is.Desired, is.Current, is.Note)
+		"the file of %s says %s/%s %q, but the journal %s/%s %q", a.Name, state.DesiredState, state.CurrentState, state.Note, is.Desired, is.Current, is.Note)
 	if f.extra != "" && whole {
 		kept := extraOf(f.now)
-		w.check(extraSurvives, kept == f.extra, "the file of %s holds %s in fields of others, who wrote %s", a.Name, kept, f.extra)
+		w.check(extraSurvives, kept == f.extra, "the file of %s has the unknown fields %s, want %s", a.Name, kept, f.extra)
 	}
 	if f.now != nil && f.now.foreign && f.now.note != "" && whole {
-		w.owed[f.now.note] = owed{agent: a.Name, ident: fmt.Sprintf("write-%d", f.now.n)}
+		w.mustBeStored[f.now.note] = storedLater{agent: a.Name, ident: fmt.Sprintf("write-%d", f.now.n)}
 	}
 }
 
-// checkIdle: who is wanted to work and may, works; and not for longer than it may.
-func (w *world) checkIdle(a *team.Agent) {
+// checkObeyed checks that an agent which should work and may work does so, and that no session runs
+// longer than its limit.
+func (w *world) checkObeyed(a *team.Agent) {
 	word := a.Control.Desired.State
 	wants := word == control.WordContinuous || word == control.WordRunOnce || word == control.WordRunCleanup
 	if wants && a.Control.State == control.Resting && !a.Session.ServesChannels() && !w.truth.Hold.On && !w.truth.Stopping {
-		w.broken(wishObeyed, "%s is wanted to be %s, nothing speaks against it, and it rests", a.Name, word)
+		w.broken(desiredObeyed, "%s has the desired state %s and may run, but is idle", a.Name, word)
 	}
 	if s := a.Session; s != nil {
-		w.check(startedKnown, w.sessions[s.ID] != nil, "%s is open (%s), everything was done, and it was never started", s.ID, s.Phase)
+		w.check(startedJournaled, w.sessions[s.ID] != nil, "%s is open (%s) and was never started, although nothing is left to do", s.ID, s.Phase)
 		limit := w.conf.Agents[w.index(a.Name)].Limits.Session
 		since := s.StartedAt
-		if s.ServesChannels() { // each answer for itself
+		if s.ServesChannels() { // in a session for channels the limit applies to each answer
 			since = s.Delivery.Begun
 		}
 		late := limit > 0 && s.Phase == session.Running && w.now().After(since.Add(limit+calmFor)) && (!s.ServesChannels() || s.AnswerPending())
-		w.check(limitHolds, !late || s.Ending != "", "%s runs since %v, may run for %v, and was not told to end", s.ID, s.StartedAt, limit)
+		w.check(limitHolds, !late || s.Ending != "", "%s has run since %v, longer than its limit of %v, and was not asked to end", s.ID, s.StartedAt, limit)
 	}
 }
 
-// checkSaid: the first fault of each kind is in the log, or in an answer or notice.
-func (w *world) checkSaid(l *life) {
+// checkSaid checks that the first fault of each kind is in the log, in an answer or in a notice.
+func (w *world) checkSaid(l *engineRun) {
 	said := l.log.String()
 	if l.err != nil {
 		said += l.err.Error()
@@ -297,18 +299,18 @@ func (w *world) checkSaid(l *life) {
 	for _, fault := range l.faults {
 		_, what, _ := strings.Cut(fault, ": ")
 		of := kind(what)
-		if of == "read" || of == "append" { // a last read that fails keeps the desired state; a failed append stops the engine
+		if of == "read" || of == "append" { // if the last read fails, the desired state in the journal applies; a failed append stops the engine
 			continue
 		}
 		if first[of+agentOrAll(what)] {
 			continue
 		}
 		first[of+agentOrAll(what)] = true
-		w.check(errorsSaid, strings.Contains(said, what) || w.journalSays(fault), "%q was said nowhere", fault)
+		w.check(errorsReported, strings.Contains(said, what) || w.journalSays(fault), "the fault %q was not reported", fault)
 	}
 }
 
-// agentOrAll is whom a fault is about.
+// agentOrAll returns what a fault was about: the rest of its key after the kind.
 func agentOrAll(what string) string { return afterSpace(what) }
 
 func afterSpace(s string) string {
@@ -330,16 +332,16 @@ func (w *world) journalSays(fault string) bool {
 	return false
 }
 
-// checkOwed: content that Fairlead removed from the files, and the current content, is in the
-// journal.
-func (w *world) checkOwed() {
-	for note, o := range w.owed {
+// checkForeignStored checks that the content which Fairlead replaced in files, and their current
+// content, is in the journal.
+func (w *world) checkForeignStored() {
+	for note, o := range w.mustBeStored {
 		if w.noted[note] || w.noted[o.ident] {
 			continue
 		}
 		w.broken(foreignKept, "the desired state %q was in the file of %s and was overwritten by Fairlead, but it is not in the journal", note, o.agent)
 	}
-	for _, note := range w.answered {
-		w.check(nothingLost, note == "" || w.noted[note], "the order %q was answered, and is not in the journal", note)
+	for _, note := range w.acknowledged {
+		w.check(nothingLost, note == "" || w.noted[note], "the order %q was confirmed and is not in the journal", note)
 	}
 }

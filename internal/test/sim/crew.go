@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	statusMax = 30 * time.Second // as the seed and the specification have it
+	statusMax = 30 * time.Second // the limits of the specification
 	hatchMax  = 5 * time.Minute
 
-	leadCostMax = 0.2 // USD a day, of a lead that has a limit
+	leadCostMax = 0.2 // USD a day, for a lead with a limit
 )
 
-// hasLead reports whether a day has a lead: half of them do, with and without channels.
+// hasLead reports whether a day has a lead. Half of the days do, with and without channels.
 func hasLead(seed uint64) bool { return seed/4%2 == 1 }
 
-// withLead gives a day's team a lead: one that may take its time, or one whose sessions are
-// short; with seats for few, since each is a file that is written.
-func withLead(conf *config.Config, seed uint64) {
+// configureLead makes one agent the lead: either one without a limit on its sessions, or one with
+// short sessions. The crew is small, because each member is a file.
+func configureLead(conf *config.Config, seed uint64) {
 	if !hasLead(seed) {
 		return
 	}
@@ -38,83 +38,83 @@ func withLead(conf *config.Config, seed uint64) {
 	}
 }
 
-// lead is the lead's name; empty: this day has none.
+// lead returns the lead's name, or "" on a day without a lead.
 func (w *world) lead() string { return w.conf.Team.Lead }
 
-// crewDeeds are what happens around a team that has a lead, with how often.
-var crewDeeds = []struct {
+// crewActKinds lists the kinds of acts around a crew with their weights.
+var crewActKinds = []struct {
 	do     string
 	weight int
 }{
-	{"summon", 3}, {"wake", 7}, {"sleep", 3}, {"tend", 7}, {"import", 2}, {"paper", 2}, {"blot", 3}, {"shred", 1},
+	{"summon", 3}, {"wake", 7}, {"sleep", 3}, {"run-lead", 7}, {"import", 2}, {"add-document", 2}, {"edit-document", 3}, {"delete-document", 1},
 }
 
-// opening is how most days with a lead begin: with a team. It comes before what is drawn, so that
-// there is no less of that.
+// opening returns the first acts of a day. Most days with a lead begin with a summon. These acts
+// come in addition to the random ones.
 func opening(seed uint64) []Act {
 	if !hasLead(seed) || seed/32%4 == 0 {
 		return nil
 	}
-	return []Act{{Do: "start"}, {Do: "settle"}, {Do: "summon"}, {Do: "tend"}}
+	return []Act{{Do: "start"}, {Do: "settle"}, {Do: "summon"}, {Do: "run-lead"}}
 }
 
-// rituals are the same by name, with what a word says about each.
-var rituals = map[string][]string{
-	"summon": nil,
-	"wake":   {"", "", "name", "id", "nobody"},
-	"sleep":  nil,
-	"tend":   nil,
-	"import": papers,
-	"paper":  papers,
-	"blot":   {"extra", "extra", "alive", "soul", "broken", "same", "empty"},
-	"shred":  nil,
+// crewActs lists the same kinds with the words that an act can have.
+var crewActs = map[string][]string{
+	"summon":          nil,
+	"wake":            {"", "", "name", "id", "unknown"},
+	"sleep":           nil,
+	"run-lead":        nil,
+	"import":          documentKinds,
+	"add-document":    documentKinds,
+	"edit-document":   {"extra", "extra", "alive", "soul", "broken", "same", "empty"},
+	"delete-document": nil,
 }
 
-// papers are documents that come from elsewhere.
-var papers = []string{"asleep", "asleep", "alive", "bare", "hatching", "expired", "broken", "nameless", "lead's", "taken", "odd"}
+// documentKinds are the kinds of documents that come from another device.
+var documentKinds = []string{"asleep", "asleep", "alive", "bare", "hatching", "expired", "broken", "nameless", "lead's", "taken", "odd"}
 
-// drawRitual fills in what a deed around the team is about.
-func drawRitual(rnd *rand.Rand, a Act) Act {
-	of, is := rituals[a.Do]
+// drawCrewAct chooses the word and the number of an act around the crew.
+func drawCrewAct(rnd *rand.Rand, a Act) Act {
+	of, is := crewActs[a.Do]
 	if !is {
 		return a
 	}
-	a.Whom, a.Word, a.MS = "", "", int64(1+rnd.IntN(9))
+	a.Target, a.Word, a.MS = "", "", int64(1+rnd.IntN(9))
 	if len(of) > 0 {
 		a.Word = of[rnd.IntN(len(of))]
 	}
 	return a
 }
 
-// ritual is something that people do with the team. MS is the how-many-eth of its documents, or a
-// seat.
-func (w *world) ritual(a Act) {
+// crewAct performs what a person or another program does with the crew. MS is the number of a
+// document, or a seat.
+func (w *world) crewAct(a Act) {
 	if w.lead() == "" {
 		return
 	}
 	switch a.Do {
 	case "summon":
-		w.bids("summon", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
+		w.crewOrder("summon", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
 			return e.Summon(ctx, by)
 		})
 	case "wake":
-		who := w.whom(a)
-		w.bids("wake", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
+		who := w.wakeTargets(a)
+		w.crewOrder("wake", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
 			return e.Wake(ctx, by, who)
 		})
 	case "sleep":
 		w.putToSleep()
-	case "tend":
-		w.tend()
+	case "run-lead":
+		w.runLead()
 	case "import":
-		w.handsIn(a)
-	case "paper", "blot", "shred":
-		w.onPaper(a)
+		w.importDocument(a)
+	case "add-document", "edit-document", "delete-document":
+		w.changeDocuments(a)
 	}
 }
 
-// tend leaves the lead in peace for as long as it takes to tell it a thing and to be answered.
-func (w *world) tend() {
+// runLead lets enough time pass for the lead to receive an action and to answer it.
+func (w *world) runLead() {
 	for range 5 {
 		w.settle()
 		w.pass(3 * time.Second)
@@ -122,33 +122,34 @@ func (w *world) tend() {
 	w.settle()
 }
 
-// bids has a person give an order that only the journal can confirm.
-func (w *world) bids(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
-	note := w.note("bid")
+// crewOrder has a person give an order under a unique name, so that the order can be found in the
+// journal.
+func (w *world) crewOrder(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
+	note := w.note("crew order")
 	w.mu.Lock()
-	w.crew.bids[note] = what
+	w.crew.orders[note] = what
 	w.mu.Unlock()
 	by := seam.Actor{Kind: "human", ID: note}
-	w.give(what, "", func(ctx context.Context, l *life) (uint64, error) { return order(ctx, l.engine, by) })
+	w.order(what, "", func(ctx context.Context, l *engineRun) (uint64, error) { return order(ctx, l.engine, by) })
 }
 
-// putToSleep ends the lead session that there is, and sees that it does when that was answered.
+// putToSleep orders the end of the lead session, and checks that a confirmed order ends it.
 func (w *world) putToSleep() {
 	w.mu.Lock()
 	before := w.leadSession()
 	w.mu.Unlock()
-	w.give("sleep", "", func(ctx context.Context, l *life) (uint64, error) {
+	w.order("sleep", "", func(ctx context.Context, l *engineRun) (uint64, error) {
 		seq, err := l.engine.Sleep(ctx, byPerson)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil && before != "" && w.leadSession() == before {
-			w.check(ceremonyWanted, w.truth.Agents[w.lead()].Session.Ending != "", "%s was put to sleep with change %d, and is not to end", before, seq)
+			w.check(summonWanted, w.truth.Agents[w.lead()].Session.Ending != "", "%s was put to sleep with change %d, but is not ending", before, seq)
 		}
 		return seq, err
 	})
 }
 
-// leadSession is the lead session that is open; the caller holds the lock.
+// leadSession returns the id of the open lead session, or "". The caller holds the lock.
 func (w *world) leadSession() string {
 	if a := w.truth.Agents[w.lead()]; a != nil && a.Session.IsLead() {
 		return a.Session.ID
@@ -156,16 +157,16 @@ func (w *world) leadSession() string {
 	return ""
 }
 
-// whom names those whom a wake is for; none: everybody.
-func (w *world) whom(a Act) []string {
+// wakeTargets returns the members that a wake is for; nil means all.
+func (w *world) wakeTargets(a Act) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	is := w.crew.nth(int(a.MS))
 	switch {
 	case a.Word == "" || is == nil:
 		return nil
-	case a.Word == "nobody":
-		return []string{"nobody-of-the-team"}
+	case a.Word == "unknown":
+		return []string{"not-a-member"}
 	case a.Word == "name" && is.name != "":
 		return []string{is.name}
 	default:
@@ -173,53 +174,53 @@ func (w *world) whom(a Act) []string {
 	}
 }
 
-// crewMorning is the same at the end of every day with a lead: after a night everybody sleeps,
-// the lead is well-mannered, and all who are wanted come. It leaves the lead session open, so
-// that the last words are said in it.
-func (w *world) crewMorning() {
+// checkLastWake runs at the end of every day with a lead, after a night in which all members fell
+// asleep. The lead reports correctly, so a wake must bring back all members. The lead session stays
+// open for checkLastMessages.
+func (w *world) checkLastWake() {
 	if w.lead() == "" || w.failed() {
 		return
 	}
 	w.mu.Lock()
-	w.night = true
+	w.wellBehaved = true
 	n := w.crew.visible()
 	w.mu.Unlock()
-	w.deed(Act{Do: "enable", Whom: w.lead()})
+	w.channelAct(Act{Do: "enable", Target: w.lead()})
 	w.settle()
 	do := Act{Do: "wake"}
 	if n == 0 {
 		do = Act{Do: "summon"}
 	}
-	w.ritual(do)
+	w.crewAct(do)
 	w.settle()
-	for range 24 { // of eight seconds: a ceremony may have to wait for what its lead does in channels
-		if w.failed() || !w.ceremony() {
+	for range 24 { // eight seconds each: the wake may have to wait while the lead answers in channels
+		if w.failed() || !w.summonInProgress() {
 			break
 		}
 		w.pass(8 * time.Second)
 		w.settle()
 	}
-	w.calm()
+	w.checkSettled()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure != nil {
 		return
 	}
-	w.check(ceremonyEnds, !w.truth.Crew.Lead.InProgress(), "nothing is in the way, and %s does not end: %+v", do.Do, w.truth.Crew.Lead)
+	w.check(summonEnds, !w.truth.Crew.Lead.InProgress(), "%s does not end although the lead answers: %+v", do.Do, w.truth.Crew.Lead)
 	for _, is := range w.crew.docs {
-		w.check(reportTaken, is.status == "expired" || is.status == "alive", "everybody was told to come (%s), the lead said that all are there, and %s is %s", do.Do, is, is.status)
+		w.check(reportApplied, is.status == "expired" || is.status == "alive", "after %s the lead reported all members as alive, but %s is %s", do.Do, is, is.status)
 	}
-	w.check(reportTaken, w.truth.Crew.Button() == crew.NoButton, "everybody is alive, and the button says %s", w.truth.Crew.Button())
+	w.check(reportApplied, w.truth.Crew.Button() == crew.NoButton, "all members are alive, but the button says %s", w.truth.Crew.Button())
 }
 
-func (w *world) ceremony() bool {
+func (w *world) summonInProgress() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.truth.Crew.Lead.InProgress()
 }
 
-// crewNight puts the crew to sleep, and checks that only a person wakes it.
-func (w *world) crewNight() {
+// checkLastSleep puts the crew to sleep, and checks that only a person wakes it.
+func (w *world) checkLastSleep() {
 	if w.lead() == "" || w.failed() {
 		return
 	}
@@ -230,16 +231,18 @@ func (w *world) crewNight() {
 		w.settle()
 	}
 	w.do(Act{Do: "crash"})
-	w.peace()
+	w.oneEngine()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure != nil {
 		return
 	}
-	w.check(ceremonyWanted, w.crew.lead == "", "the team was put to sleep, and %s runs", w.crew.lead)
+	w.check(summonWanted, w.crew.lead == "", "the crew was put to sleep, but %s runs", w.crew.lead)
 	for _, is := range w.crew.docs {
-		w.check(leadAlone, is.status != "alive", "the team was put to sleep, and %s is alive", is)
+		w.check(aliveByReport, is.status != "alive", "the crew was put to sleep, but %s is alive", is)
 	}
 }
 
-func (b *being) String() string { return fmt.Sprintf("%s (%q, seat %d)", b.id, b.name, b.seat) }
+func (b *memberDocument) String() string {
+	return fmt.Sprintf("%s (%q, seat %d)", b.id, b.name, b.seat)
+}

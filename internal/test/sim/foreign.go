@@ -10,23 +10,23 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// outsider is the agent that runs the seed's loop itself: Fairlead never starts it, and communicates
-// with it only through its file.
+// outsider is a foreign agent, which runs its own loop. Fairlead never starts it and communicates
+// with it only through its state file.
 const outsider = "outsider"
 
 const (
-	outsiderLooks = 10 * time.Second // as often as the seed's loop looks
-	outsiderWorks = 25 * time.Second // for a session
+	outsiderLooks = 10 * time.Second // the polling interval of seed 000
+	outsiderWorks = 25 * time.Second // the length of a session
 )
 
-// foreign is the state of the outsider's loop. It lives on whatever becomes of us.
+// foreign is the state of the outsider's loop. Crashes do not affect it.
 type foreign struct {
-	next  time.Time // its next look
-	until time.Time // the end of its session; zero: it rests
-	doing string    // the word that began the session
+	next  time.Time // time of its next look at the file
+	until time.Time // end of its session; zero: it is idle
+	doing string    // the desired state that began the session
 }
 
-// playForeign lets the outsider do what it does at this moment; the caller holds the lock.
+// playForeign does what the outsider's loop does at this moment; the caller holds the lock.
 func (w *world) playForeign() {
 	me, now := &w.foreign, time.Now()
 	if now.Before(me.next) || now.Before(me.until) {
@@ -35,12 +35,12 @@ func (w *world) playForeign() {
 	me.next = now.Add(outsiderLooks)
 	state, whole := w.files[outsider].now.state()
 	if !whole {
-		return // it waits until the file exists
+		return // it waits for a readable file
 	}
 	was := state
 	if !me.until.IsZero() {
 		me.until = time.Time{}
-		if me.doing != control.WordContinuous && state.DesiredState == me.doing { // C8 and C9 as the seed has them
+		if me.doing != control.WordContinuous && state.DesiredState == me.doing { // rows C8 and C9, as seed 000 describes them
 			state.DesiredState, state.SetBy, state.Note = control.WordPause, agentfile.SetByAgent, me.doing+" is done"
 		}
 	}
@@ -56,34 +56,34 @@ func (w *world) playForeign() {
 	}
 	state.Timestamp = file.FormatTime(now)
 	w.put(outsider, state.Render(), true, "")
-	w.came("the outsider says %s/%s", state.DesiredState, state.CurrentState)
+	w.notef("the outsider writes %s/%s", state.DesiredState, state.CurrentState)
 	w.written(outsider)
 }
 
-// checkForeignFile: what is wanted is in the outsider's file, and what it says of itself
-// is known.
+// checkForeignFile checks that the outsider's file has the desired state and that its report is in
+// the journal.
 func (w *world) checkForeignFile(a *team.Agent, is control.File) {
 	f := w.files[outsider]
 	state, whole := f.now.state()
 	if !whole || a.Control.Desired.N == 0 {
-		return // there is no file, and no desired state was ever set
+		return // no desired state was ever set
 	}
-	w.check(foreignLoop, state.DesiredState == is.Desired, "the outsider is wanted to be %s, and its file says %s", is.Desired, state.DesiredState)
+	w.check(foreignLoop, state.DesiredState == is.Desired, "the desired state of the outsider is %s, but its file says %s", is.Desired, state.DesiredState)
 	known := is.Current != "unknown"
-	w.check(foreignLoop, !known || state.CurrentState == is.Current, "the outsider says that it is %s, and the journal says %s", state.CurrentState, is.Current)
+	w.check(foreignLoop, !known || state.CurrentState == is.Current, "the outsider reports %s, but the journal says %s", state.CurrentState, is.Current)
 	if f.extra != "" {
 		kept := extraOf(f.now)
-		w.check(extraSurvives, kept == f.extra, "the file of %s holds %s in fields of others, who wrote %s", outsider, kept, f.extra)
+		w.check(extraSurvives, kept == f.extra, "the file of %s has the unknown fields %s, want %s", outsider, kept, f.extra)
 	}
 	if f.now.foreign && f.now.note != "" {
-		w.owed[f.now.note] = owed{agent: outsider, ident: fmt.Sprintf("write-%d", f.now.n)}
+		w.mustBeStored[f.now.note] = storedLater{agent: outsider, ident: fmt.Sprintf("write-%d", f.now.n)}
 	}
 }
 
-// checkForeignWrite: into the file of a foreign loop, Fairlead writes the desired state and no
-// actual state. Content that the loop wrote between the engine's read and its exchange is found in
-// the replaced file; checkForeignFile checks at the end that it was restored.
-func (w *world) checkForeignWrite(agent string, known, old *sheet, content []byte) {
+// checkForeignWrite checks that Fairlead writes the desired state, and no current state, into the
+// file of a foreign loop. If the loop writes between the engine's read and its exchange, its
+// content is found in the replaced file; checkForeignFile checks at the end that it was restored.
+func (w *world) checkForeignWrite(agent string, known, old *fileVersion, content []byte) {
 	if agent != outsider || known != old || old == nil || !old.foreign {
 		return
 	}
@@ -92,5 +92,5 @@ func (w *world) checkForeignWrite(agent string, known, old *sheet, content []byt
 	if !whole || err != nil || was.CurrentState == "" || was.CurrentState == now.CurrentState {
 		return
 	}
-	w.broken(foreignLoop, "the outsider says that it is %q, and we wrote %q", was.CurrentState, now.CurrentState)
+	w.broken(foreignLoop, "the outsider reported %q, but Fairlead wrote %q", was.CurrentState, now.CurrentState)
 }

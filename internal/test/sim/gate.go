@@ -7,50 +7,50 @@ import (
 	"strings"
 )
 
-// errDead is what an engine meets after its death: nothing that it does has any effect.
+// errDead is the result of every operation of an engine that has crashed.
 var errDead = errors.New("this engine is dead")
 
-// fate is what the stagehand decides about one who waits at the gate.
-type fate string
+// outcome is what the director decides about an operation that waits at the gate.
+type outcome string
 
 const (
-	goOn      fate = "go"     // it happens
-	fails     fate = "fail"   // it does not happen, and the engine is told why
-	late      fate = "late"   // it happens, and the engine is told that it failed
-	dies      fate = "die"    // the engine dies before it happens
-	diesDone  fate = "die-ok" // it happens, and the engine dies before it is told
-	raced     fate = "race"   // write: another program writes between the last read and the exchange
-	cannotRun fate = "cannot" // start: the command cannot be executed
+	proceeds      outcome = "go"     // it is done
+	fails         outcome = "fail"   // it is not done, and the engine gets an error
+	replyLost     outcome = "late"   // it is done, but the engine gets an error
+	crashBefore   outcome = "die"    // the engine crashes before it is done
+	crashAfter    outcome = "die-ok" // it is done, and the engine crashes before it gets the result
+	raceWrite     outcome = "race"   // a write: another program writes between the engine's read and its exchange
+	notExecutable outcome = "cannot" // a start: the command cannot be executed
 )
 
-// knock is one act that waits at the gate.
-type knock struct {
-	key  string // what it is, the same in every replay of a day
-	life *life
-	told chan fate
+// operation is one effect of an engine that waits at the gate.
+type operation struct {
+	key     string // its name, which is the same in every replay of a day
+	engine  *engineRun
+	decided chan outcome
 }
 
-// wait waits at the gate until the stagehand has decided.
-func (w *world) wait(l *life, what string) fate {
+// wait blocks until the director has decided about an operation.
+func (w *world) wait(l *engineRun, what string) outcome {
 	w.mu.Lock()
 	if l.dead {
 		w.mu.Unlock()
-		return dies
+		return crashBefore
 	}
-	k := &knock{key: w.keyOf(l, what), life: l, told: make(chan fate, 1)}
+	k := &operation{key: w.keyOf(l, what), engine: l, decided: make(chan outcome, 1)}
 	w.gate = append(w.gate, k)
 	w.mu.Unlock()
 	select {
-	case f := <-k.told:
+	case f := <-k.decided:
 		return f
 	case <-l.gone:
 		w.leave(k)
-		return dies
+		return crashBefore
 	}
 }
 
-// keyOf names an act; a second one of the same kind at the same time has a number.
-func (w *world) keyOf(l *life, what string) string {
+// keyOf names an operation. A second one of the same name gets a number.
+func (w *world) keyOf(l *engineRun, what string) string {
 	base := fmt.Sprintf("%s of engine %d", what, l.n)
 	key := base
 	for n := 2; w.at(key) != nil; n++ {
@@ -59,7 +59,7 @@ func (w *world) keyOf(l *life, what string) string {
 	return key
 }
 
-func (w *world) at(key string) *knock {
+func (w *world) at(key string) *operation {
 	for _, k := range w.gate {
 		if k.key == key {
 			return k
@@ -68,13 +68,13 @@ func (w *world) at(key string) *knock {
 	return nil
 }
 
-func (w *world) leave(k *knock) {
+func (w *world) leave(k *operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.gate = slices.DeleteFunc(w.gate, func(other *knock) bool { return other == k })
+	w.gate = slices.DeleteFunc(w.gate, func(other *operation) bool { return other == k })
 }
 
-// waiting lists who waits, in an order that does not depend on who came first.
+// waiting lists the waiting operations in an order that does not depend on their arrival.
 func (w *world) waiting() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,9 +86,9 @@ func (w *world) waiting() []string {
 	return keys
 }
 
-// let decides about one operation that waits. It is no error if none waits under that name, because
-// in a shortened day many operations do not happen.
-func (w *world) let(key string, f fate) bool {
+// decide decides about one waiting operation. An unknown key is no error, because in a shortened
+// day many operations do not happen.
+func (w *world) decide(key string, f outcome) bool {
 	w.mu.Lock()
 	k := w.at(key)
 	w.mu.Unlock()
@@ -96,32 +96,32 @@ func (w *world) let(key string, f fate) bool {
 		return false
 	}
 	w.leave(k)
-	k.told <- f
+	k.decided <- f
 	return true
 }
 
-// act is something that an engine does to the world.
-func (w *world) act(l *life, what string, do func() error) error {
+// act performs an operation of an engine with the outcome that the director chooses.
+func (w *world) act(l *engineRun, what string, do func() error) error {
 	switch f := w.wait(l, what); f {
-	case goOn, raced, cannotRun:
+	case proceeds, raceWrite, notExecutable:
 		return do()
 	case fails:
 		return w.inject(l, what)
-	case late:
-		_ = do() // its result is discarded
+	case replyLost:
+		_ = do() // the engine does not get its result
 		return w.inject(l, what)
-	case diesDone:
+	case crashAfter:
 		_ = do()
-		w.die(l)
+		w.crash(l)
 		return errDead
 	default:
-		w.die(l)
+		w.crash(l)
 		return errDead
 	}
 }
 
-// inject is a fault. Its words are looked for later: every error is to be said.
-func (w *world) inject(l *life, what string) error {
+// inject returns a fault. checkSaid looks for its text, because every error must be reported.
+func (w *world) inject(l *engineRun, what string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.faults++
@@ -130,7 +130,7 @@ func (w *world) inject(l *life, what string) error {
 	return errors.New(text)
 }
 
-// kind is the first word of what is done: append, start, adopt, …
+// kind returns the first word of a key: append, start, adopt, …
 func kind(key string) string {
 	word, _, _ := strings.Cut(key, " ")
 	return word

@@ -15,28 +15,27 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
-// hostSession is one agent process with its shim. It outlives engines. The world's lock
-// guards it.
+// hostSession is one agent process with its shim. It outlives engines. The world's lock guards it.
 type hostSession struct {
-	id     string
-	fence  uint64
-	begun  time.Time
-	kill   context.CancelFunc
-	asked  chan struct{} // closed: SIGTERM
-	told   bool
-	kind   driver.Kind
-	hushed bool              // its input was closed
-	orders chan script.Order // closed with it
-	input  *typing
-	asks   *asking
-	out    []byte        // the spool
-	grew   chan struct{} // closed and made anew with every byte
-	over   chan struct{} // closed when its end is durable
-	ending seam.Ending   //
-	spoken int64         // input tokens that it said it used
-	strays bool          // something that it left running
-	ranBy  string        // a signal that it received
-	unread bool          // its exit could not be read: it was taken for lost
+	id             string
+	fence          uint64
+	begun          time.Time
+	kill           context.CancelFunc
+	sigterm        chan struct{} // closed by SIGTERM
+	terminating    bool
+	kind           driver.Kind
+	inputClosed    bool              // CloseInput was called
+	orders         chan script.Order // closed by CloseInput
+	input          *sessionInput
+	asks           *sessionQuestions
+	out            []byte        // its output so far, which the shim keeps
+	moreOutput     chan struct{} // closed and replaced with each output
+	over           chan struct{} // closed when its end is durable
+	ending         seam.Ending
+	reportedTokens int64  // input tokens that it reported
+	leftProcesses  bool   // it left processes running
+	signal         string // the signal that ended it
+	exitUnread     bool   // its exit could not be read, so the engine recorded it as lost
 }
 
 func (s *hostSession) isOver() bool {
@@ -48,7 +47,7 @@ func (s *hostSession) isOver() bool {
 	}
 }
 
-// spool is where a play writes. It is called from the play's goroutine.
+// spool writes the output of a session. The goroutine of the session calls it.
 type spool struct {
 	w *world
 	s *hostSession
@@ -67,70 +66,71 @@ func (o spool) Write(b []byte) (int, error) {
 			Tokens int64  `json:"input_tokens"`
 		}
 		if json.Unmarshal(line, &fact) == nil && fact.Type == string(driver.UsageReported) {
-			o.s.spoken += fact.Tokens
+			o.s.reportedTokens += fact.Tokens
 		}
 	}
-	close(o.s.grew)
-	o.s.grew = make(chan struct{})
+	close(o.s.moreOutput)
+	o.s.moreOutput = make(chan struct{})
 	return len(b), nil
 }
 
-// run plays a session to its end; the caller holds the lock.
+// run starts the program of a session in a goroutine; the caller holds the lock.
 func (w *world) run(id string, launch driver.Launch, epoch uint64) *hostSession {
 	kind := driver.Kind(launch.Argv[0])
 	ctx, kill := context.WithCancel(context.Background())
 	s := &hostSession{
-		id: id, fence: epoch, begun: time.Now(), kill: kill, asked: make(chan struct{}), orders: make(chan script.Order),
-		grew: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newTyping(), asks: newAsking(),
+		id: id, fence: epoch, begun: time.Now(), kill: kill, sigterm: make(chan struct{}), orders: make(chan script.Order),
+		moreOutput: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newSessionInput(), asks: newSessionQuestions(),
 	}
 	w.sessions[id] = s
-	w.order = append(w.order, id)
+	w.started = append(w.started, id)
 	name := agentIn(id)
 	program := *programs()[name]
 	program.Seed = w.seed
 	world := &script.Memory{}
-	if talks(kind) {
-		w.begins(s, launch.Input)
+	if readsPrompts(kind) {
+		w.putFirstInput(s, launch.Input)
 	}
-	w.plays.Go(func() {
+	w.goroutines.Go(func() {
 		var end script.End
 		switch {
-		case talks(kind):
-			end = w.talk(ctx, s)
-		case asks(w.seed) && name == whoAsks:
-			end = w.askAround(ctx, s)
+		case readsPrompts(kind):
+			end = w.playAgent(ctx, s)
+		case asks(w.seed) && name == askingAgent:
+			end = w.playAskingAgent(ctx, s)
 		default:
 			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
-				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.asked, World: world})
+				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.sigterm, World: world})
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		s.strays = len(world.Spawned()) > 0
+		s.leftProcesses = len(world.Spawned()) > 0
 		signal := end.Signal
-		if s.ranBy != "" {
-			signal = s.ranBy
+		if s.signal != "" {
+			signal = s.signal
 		}
 		w.finish(s, seam.Ending{Exit: driver.Exit{Code: end.Code, Signal: signal, At: time.Now()}})
 	})
 	return s
 }
 
-// finish ends a session, once. A shim that has seen the end has ended all that was left.
+// finish ends a session once. A shim that sees the end also ends the processes that the session
+// left.
 func (w *world) finish(s *hostSession, how seam.Ending) {
 	if s.isOver() {
 		return
 	}
 	if !how.Lost {
-		s.strays = false
+		s.leftProcesses = false
 	}
 	how.Bytes = int64(len(s.out))
 	s.ending = how
-	w.came("%s is over: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Exit.Code)}[how.Lost], how.Exit.Signal)
+	w.notef("%s has ended: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Exit.Code)}[how.Lost], how.Exit.Signal)
 	close(s.over)
 	s.kill()
 }
 
-// running lists what is alive; the caller holds the lock.
+// running lists the sessions that run; the caller holds the lock.
 func (w *world) running() []string {
 	var ids []string
 	for id, s := range w.sessions {
@@ -142,10 +142,10 @@ func (w *world) running() []string {
 	return ids
 }
 
-// host is the machine as one engine knows it.
+// host is one engine's access to the machine.
 type host struct {
 	w *world
-	l *life
+	l *engineRun
 }
 
 var _ seam.Host = host{}
@@ -159,7 +159,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 	start := func() (err error) {
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
-		if epoch < h.w.bars[id] {
+		if epoch < h.w.fences[id] {
 			return h.fenced(epoch)
 		}
 		if h.w.sessions[id] != nil {
@@ -167,33 +167,33 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 		}
 		h.w.checkStarted(id)
 		s = h.w.run(id, launch, epoch)
-		h.w.came("%s runs", id)
+		h.w.notef("%s runs", id)
 		return nil
 	}
 	switch f {
-	case goOn, raced:
+	case proceeds, raceWrite:
 		if err := start(); err != nil {
 			return nil, err
 		}
 		return &process{w: h.w, l: h.l, hostSession: s, epoch: epoch, at: int64(len(launch.Input))}, nil
-	case cannotRun:
+	case notExecutable:
 		return nil, &seam.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
 	case fails:
 		return nil, h.w.inject(h.l, "start "+id)
-	case late:
+	case replyLost:
 		_ = start()
 		return nil, h.w.inject(h.l, "start "+id)
-	case diesDone:
+	case crashAfter:
 		_ = start()
 	}
-	h.w.die(h.l)
+	h.w.crash(h.l)
 	return nil, errDead
 }
 
-// fenced refuses an engine that was overtaken; the caller holds the lock.
+// fenced returns the refusal of an engine that was overtaken; the caller holds the lock.
 func (h host) fenced(epoch uint64) error {
 	h.l.fenced = true
-	return &seam.Fenced{Why: fmt.Sprintf("epoch %d is over", epoch)}
+	return &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 }
 
 func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Process, found seam.Found, err error) {
@@ -201,10 +201,10 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Proce
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
 		s := h.w.sessions[id]
-		if epoch < h.w.bars[id] || (s != nil && epoch < s.fence) {
+		if epoch < h.w.fences[id] || (s != nil && epoch < s.fence) {
 			return h.fenced(epoch)
 		}
-		h.w.bars[id] = epoch
+		h.w.fences[id] = epoch
 		found = seam.NeverStarted
 		if s != nil {
 			s.fence = epoch
@@ -219,7 +219,7 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Proce
 			}
 		}
 		h.l.found[id] = found
-		h.w.came("%s: %s", id, found)
+		h.w.notef("%s: %s", id, found)
 		return nil
 	})
 	return proc, found, err
@@ -235,29 +235,29 @@ func (h host) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
 }
 
-// Sweep ends what sessions have left behind whose shim is gone.
+// Sweep ends the processes that sessions left behind when their shims disappeared.
 func (h host) Sweep(context.Context) (ended []string, err error) {
 	if h.w.isDead(h.l) {
 		return nil, errDead
 	}
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	for _, id := range h.w.order {
-		if s := h.w.sessions[id]; s.strays && s.isOver() {
-			s.strays = false
+	for _, id := range h.w.started {
+		if s := h.w.sessions[id]; s.leftProcesses && s.isOver() {
+			s.leftProcesses = false
 			ended = append(ended, id)
 		}
 	}
 	return ended, nil
 }
 
-// process is one engine's hold on a session.
+// process is one engine's connection to a session.
 type process struct {
 	*hostSession
 	w     *world
-	l     *life
+	l     *engineRun
 	epoch uint64
-	at    int64 // how far the session's input goes, as this engine knows
+	at    int64 // the offset of the session's input that this engine knows
 }
 
 func (p *process) PID() int              { return 1000 + len(p.id) }
@@ -292,7 +292,7 @@ func (p *process) Ended(context.Context) (how seam.Ending, err error) {
 	err = p.ask("ended", func() { how = p.ending })
 	if err != nil {
 		p.w.mu.Lock()
-		p.unread = true
+		p.exitUnread = true
 		p.w.mu.Unlock()
 	}
 	return how, err
@@ -300,9 +300,9 @@ func (p *process) Ended(context.Context) (how seam.Ending, err error) {
 
 func (p *process) End(_ context.Context, grace time.Duration) error {
 	return p.ask("end", func() {
-		if !p.told {
-			p.told = true
-			close(p.asked)
+		if !p.terminating {
+			p.terminating = true
+			close(p.sigterm)
 			w, s := p.w, p.hostSession
 			time.AfterFunc(grace, func() {
 				w.mu.Lock()
@@ -330,8 +330,8 @@ func (p *process) CloseInput(context.Context) error {
 	}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	if !p.hushed {
-		p.hushed = true
+	if !p.inputClosed {
+		p.inputClosed = true
 		close(p.orders)
 		p.input.close()
 	}
@@ -342,23 +342,22 @@ func (p *process) Output(ctx context.Context, offset int64) (io.ReadCloser, erro
 	ctx, cancel := context.WithCancel(ctx)
 	piece := 1 << 16
 	if strings.HasSuffix(p.id, "1") || strings.HasSuffix(p.id, "4") {
-		piece = 37 // lines come in pieces
+		piece = 37 // this session's output is read in small pieces
 	}
-	return &listening{p: p, ctx: ctx, cancel: cancel, at: int(offset), piece: piece}, nil
+	return &outputReader{p: p, ctx: ctx, cancel: cancel, at: int(offset), piece: piece}, nil
 }
 
-// listening follows what a session says.
-type listening struct {
+type outputReader struct {
 	p         *process
 	ctx       context.Context
 	cancel    context.CancelFunc
 	at, piece int
 }
 
-func (o *listening) Read(b []byte) (int, error) {
+func (o *outputReader) Read(b []byte) (int, error) {
 	for {
 		o.p.w.mu.Lock()
-		over, grew, rest := o.p.isOver(), o.p.grew, o.p.out[min(o.at, len(o.p.out)):]
+		over, grew, rest := o.p.isOver(), o.p.moreOutput, o.p.out[min(o.at, len(o.p.out)):]
 		o.p.w.mu.Unlock()
 		if o.ctx.Err() != nil {
 			return 0, o.ctx.Err()
@@ -380,7 +379,7 @@ func (o *listening) Read(b []byte) (int, error) {
 	}
 }
 
-func (o *listening) Close() error {
+func (o *outputReader) Close() error {
 	o.cancel()
 	return nil
 }

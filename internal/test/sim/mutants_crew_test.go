@@ -34,7 +34,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "a placeholder expires a minute too soon",
-		file:   "machine/crew/ceremony.go", old: "doc.CreatedAt.Add(d.lead.hatchMax())) {", new: "doc.CreatedAt.Add(d.lead.hatchMax() - time.Minute)) {",
+		file:   "machine/crew/summon.go", old: "doc.CreatedAt.Add(d.lead.hatchMax())) {", new: "doc.CreatedAt.Add(d.lead.hatchMax() - time.Minute)) {",
 	},
 	{
 		breaks: "documents contain the local session id instead of the globally unique one",
@@ -116,6 +116,6 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "a summon takes the lead's own seat",
-		file:   "machine/crew/ceremony.go", old: "		if seat != LeadSeat {\n", new: "		if seat != SeatMax+1 {\n",
+		file:   "machine/crew/summon.go", old: "		if seat != LeadSeat {\n", new: "		if seat != SeatMax+1 {\n",
 	},
 }

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// StepsDefault is the default length of a day: long enough for three or four engines, short enough
-// for a thousand days a second on a few processors.
+// StepsDefault is the default number of acts in a day: enough for three or four engines, and few
+// enough for a thousand days a second on a few processors.
 const StepsDefault = 120
 
-// Failure is a promise that did not hold.
+// Failure is a broken promise.
 type Failure struct {
 	Promise Promise `json:"promise"`
 	Why     string  `json:"why"`
@@ -23,21 +23,21 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s (%s: %s): %s", f.Promise.Name, f.Promise.From, f.Promise.Says, f.Why)
 }
 
-// Result is what came of a day.
+// Result is the result of a day.
 type Result struct {
 	Seed     uint64   `json:"seed"`
-	Acts     []Act    `json:"acts"`              // what the stagehand chose
-	Changes  uint64   `json:"changes"`           // in the journal, at the end
-	Starts   int      `json:"starts"`            // of sessions
-	Engines  int      `json:"engines"`           // that lived
+	Acts     []Act    `json:"acts"`              // the acts that the director chose
+	Changes  uint64   `json:"changes"`           // changes in the journal at the end
+	Starts   int      `json:"starts"`            // number of sessions
+	Engines  int      `json:"engines"`           // number of engines
 	Failure  *Failure `json:"failure,omitempty"` // nil: every promise held
-	Trace    []Step   `json:"trace,omitempty"`   // where it was asked for
+	Trace    []Step   `json:"trace,omitempty"`   // only if it was requested
 	Shortest bool     `json:"shortest,omitempty"`
 }
 
-// Day plays one day in a bubble of its own. The same seed, steps and folder give the same
-// acts. Folder is an existing one that agents are told is their workspace; nothing is written
-// to it.
+// Day plays one day in its own bubble. The same seed, steps and folder give the same acts. The
+// folder must exist. It is the workspace in the agents' configuration, and no file is written to
+// it.
 func Day(t *testing.T, folder string, seed uint64, steps int, tracing bool) Result {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	m, first := drawMix(rnd, seed), opening(seed)
@@ -52,7 +52,7 @@ func Day(t *testing.T, folder string, seed uint64, steps int, tracing bool) Resu
 	})
 }
 
-// again plays the acts of a day once more, or what is left of them.
+// again plays given acts with the seed of a day.
 func again(t *testing.T, folder string, seed uint64, acts []Act, tracing bool) Result {
 	return play(t, folder, seed, tracing, func(_ *world, n int) (Act, bool) {
 		if n >= len(acts) {
@@ -65,9 +65,9 @@ func again(t *testing.T, folder string, seed uint64, acts []Act, tracing bool) R
 func play(t *testing.T, folder string, seed uint64, tracing bool, next func(w *world, n int) (Act, bool)) (r Result) {
 	r.Seed = seed
 	var w *world
-	defer func() { // the bubble panics if a goroutine is left in it
+	defer func() { // the bubble panics if a goroutine does not end
 		if p := recover(); p != nil {
-			r.Failure = &Failure{Promise: comesToRest, Why: fmt.Sprint(p)}
+			r.Failure = &Failure{Promise: becomesIdle, Why: fmt.Sprint(p)}
 			if w != nil {
 				r.Trace = w.trace
 			}
@@ -85,21 +85,21 @@ func play(t *testing.T, folder string, seed uint64, tracing bool, next func(w *w
 			w.do(act)
 		}
 		if !w.failed() {
-			w.do(Act{Do: "evening"})
+			w.do(Act{Do: "end-of-day"})
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		r.Changes, r.Starts, r.Engines, r.Failure, r.Trace = w.head, len(w.order), len(w.lives), w.failure, w.trace
+		r.Changes, r.Starts, r.Engines, r.Failure, r.Trace = w.head, len(w.started), len(w.engines), w.failure, w.trace
 	})
 	return r
 }
 
-// shortenMax limits the time spent on making a trace shorter, because a person waits for it.
+// shortenMax limits the time to shorten a trace, because a person waits for it.
 const shortenMax = 20 * time.Second
 
-// Shorten takes acts away from a day that broke a promise, for as long as it still breaks
-// the same one, and gives the shortest day found, with its trace. A day that does not
-// fail again is given back with its trace as it is.
+// Shorten removes acts from a day as long as the day still breaks the same promise. It returns the
+// shortest day found, with its trace. If the day does not fail again, Shorten returns it unchanged,
+// with its trace.
 func Shorten(t *testing.T, folder string, long Result) Result {
 	fails := func(acts []Act) (Result, bool) {
 		r := again(t, folder, long.Seed, acts, false)
@@ -110,7 +110,7 @@ func Shorten(t *testing.T, folder string, long Result) Result {
 		for at := 0; at < len(best) && time.Since(began) < shortenMax; {
 			rest := slices.Concat(best[:at], best[min(at+part, len(best)):])
 			if r, still := fails(rest); still {
-				best = r.Acts // it may have broken earlier
+				best = r.Acts // the promise may be broken earlier now
 				continue
 			}
 			at += part

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// seeds is how many days are played. The ordinary tests play few, and fewer with the race
-// detector, which makes them slow; .ci/run plays some thousands without it.
+// seeds is the number of days to play. It is small in ordinary tests, and smaller with the race
+// detector, which is slow. CI plays some thousands without it.
 func seeds(t *testing.T) uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("FAIRLEAD_SIM_SEEDS"), 10, 64); err == nil {
 		return n
@@ -33,7 +33,7 @@ func TestDays(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, r.Failure)
 			for _, s := range r.Trace {
 				fmt.Printf("%4d %8d %s\n", s.N, s.AtMS, s.Act)
-				for _, c := range s.Came {
+				for _, c := range s.Effects {
 					fmt.Printf("              %s\n", c)
 				}
 			}

@@ -18,61 +18,61 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What a day's team is given. Short enough that every limit is met on most days.
+// The limits of a day's team. They are small, so that most days reach every limit.
 const (
 	backoffFirst = time.Second
 	backoffMax   = 20 * time.Second
 	grace        = 5 * time.Second
 	sessionMax   = 25 * time.Second
 	flakyCostMax = 2.0             // USD a day
-	calmFor      = 3 * time.Second // every retry of the engine's own has come by then, but a session's
-	settleMax    = 500             // acts in one settling; more is a loop without an end
+	calmFor      = 3 * time.Second // longer than all retry delays of the engine except those of sessions
+	settleMax    = 500             // acts in one settling; more means an endless loop
 )
 
 var agents = []string{"coder", "flaky", outsider, "pm"}
 
-// world is everything around the engines. It outlives them.
+// world is the simulated environment of the engines. It outlives them.
 type world struct {
-	seed  uint64
-	conf  config.Config
-	slate *memory.Journal
-	plays sync.WaitGroup
+	seed       uint64
+	conf       config.Config
+	journal    *memory.Journal
+	goroutines sync.WaitGroup
 
-	mu       sync.Mutex // everything below
-	gate     []*knock
-	lives    []*life
-	boot     int
-	ahead    time.Duration // of the journal's last change, for the next engine
-	sessions map[string]*hostSession
-	order    []string          // of the starts
-	bars     map[string]uint64 // epoch by session: no older engine may start it
-	files    map[string]*stateFile
-	pens     map[string]func()
-	moved    chan struct{} // closed and made anew when a file changes
-	writes   int
-	notes    int
-	faults   int
+	mu          sync.Mutex // guards the fields below
+	gate        []*operation
+	engines     []*engineRun
+	boot        int
+	clockAhead  time.Duration // how far the clock was ahead of the next engine's clock
+	sessions    map[string]*hostSession
+	started     []string          // session ids in the order of their starts
+	fences      map[string]uint64 // session → epoch; an older engine may not start it
+	files       map[string]*stateFile
+	raceWrites  map[string]func()
+	fileChanged chan struct{} // closed and replaced when a file changes
+	writes      int
+	notes       int
+	faults      int
 
-	// What was stored, and what follows from it:
-	truth      *team.Team
-	head       uint64
-	noted      map[string]bool
-	wishOf     map[string]uint64
-	openedAt   map[string]time.Time
-	oneShots   map[string]int
-	counted    map[string]int64
-	countedDay map[string]int64
-	owed       map[string]owed
-	answered   []string
+	// The replayed team and the records of the checkers:
+	truth        *team.Team
+	head         uint64
+	noted        map[string]bool
+	desiredOf    map[string]uint64
+	openedAt     map[string]time.Time
+	oneShots     map[string]int
+	counted      map[string]int64
+	countedDay   map[string]int64
+	mustBeStored map[string]storedLater
+	acknowledged []string
 
-	foreign foreign
-	guest   guest // the same in channels
-	book    *book
-	crew    *crewBook
-	folder  *folder       // of the documents
-	batch   []team.Change // that is being stored
-	night   bool          // it is the evening: everybody behaves
-	dusk    bool          // it begins: rate limits end, and no question is withdrawn
+	foreign        foreign
+	outsiderClient outsiderClient // the foreign agent's use of channels
+	record         *channelRecord
+	crew           *crewRecord
+	documents      *documentFolder
+	batch          []team.Change // the changes of the append in progress
+	wellBehaved    bool          // the agents answer correctly, at the end of the day
+	dayEnding      bool          // rate limits end and no question is withdrawn
 
 	failure *Failure
 	began   time.Time
@@ -82,16 +82,16 @@ type world struct {
 
 func newWorld(seed uint64, folder string, tracing bool) *world {
 	w := &world{
-		seed: seed, conf: teamOf(folder), slate: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
-		sessions: map[string]*hostSession{}, bars: map[string]uint64{}, files: map[string]*stateFile{}, pens: map[string]func(){},
-		moved: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
-		wishOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
-		owed: map[string]owed{}, guest: guest{did: map[string]bool{}}, book: newBook(), crew: newCrewBook(), folder: newFolder(),
+		seed: seed, conf: teamOf(folder), journal: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
+		sessions: map[string]*hostSession{}, fences: map[string]uint64{}, files: map[string]*stateFile{}, raceWrites: map[string]func(){},
+		fileChanged: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
+		desiredOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
+		mustBeStored: map[string]storedLater{}, outsiderClient: outsiderClient{answered: map[string]bool{}}, record: newChannelRecord(), crew: newCrewRecord(), documents: newDocumentFolder(),
 	}
-	w.truth.Crew.Render = crewfile.DocumentSum // as the engine has it
-	inChannels(&w.conf, seed)
-	withLead(&w.conf, seed)
-	withQuestions(&w.conf, seed)
+	w.truth.Crew.Render = crewfile.DocumentSum // the same function as in the engine
+	configureChannels(&w.conf, seed)
+	configureLead(&w.conf, seed)
+	configureQuestions(&w.conf, seed)
 	for _, name := range agents {
 		w.files[name] = &stateFile{}
 	}
@@ -104,20 +104,20 @@ func (w *world) index(agent string) int {
 
 func (w *world) now() time.Time { return time.Now().UTC() }
 
-// came notes what a step led to; the caller holds the lock.
-func (w *world) came(format string, args ...any) {
+// notef adds an effect to the trace; the caller holds the lock.
+func (w *world) notef(format string, args ...any) {
 	if !w.tracing || len(w.trace) == 0 {
 		return
 	}
 	last := &w.trace[len(w.trace)-1]
-	last.Came = append(last.Came, fmt.Sprintf(format, args...))
+	last.Effects = append(last.Effects, fmt.Sprintf(format, args...))
 }
 
-// apart passes between two acts, so that no two timers fire at the same moment: their order would be
-// undefined.
-const apart = time.Microsecond
+// actGap passes between two acts, so that two timers never fire at the same moment. Their order
+// would be undefined.
+const actGap = time.Microsecond
 
-// settle lets everything happen that wants to, one after the other.
+// settle lets all waiting operations proceed one by one, until none waits.
 func (w *world) settle() {
 	for range settleMax {
 		synctest.Wait()
@@ -125,12 +125,12 @@ func (w *world) settle() {
 		if len(keys) == 0 || w.failed() {
 			return
 		}
-		w.let(keys[0], goOn)
-		wait.Elapse(apart)
+		w.decide(keys[0], proceeds)
+		wait.Elapse(actGap)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.broken(comesToRest, "after %d acts there is no end to it", settleMax)
+	w.broken(becomesIdle, "the engine is still busy after %d operations", settleMax)
 }
 
 func (w *world) failed() bool {
@@ -139,18 +139,18 @@ func (w *world) failed() bool {
 	return w.failure != nil
 }
 
-// pass lets time go on, with all who wait at the gate left waiting.
+// pass lets time pass, while the operations at the gate keep waiting.
 func (w *world) pass(d time.Duration) {
 	wait.Elapse(d)
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tidy()
+	w.dropOld()
 	w.playForeign()
 }
 
-// calm lets everything come to an end, and looks at it.
-func (w *world) calm() {
+// checkSettled settles the engine and checks its state.
+func (w *world) checkSettled() {
 	w.settle()
 	for range 3 {
 		w.pass(calmFor / 3)
@@ -166,43 +166,43 @@ func (w *world) calm() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !l.dead {
-			w.broken(comesToRest, "engine %d is not ready, and nothing is to be done", l.n)
+			w.broken(becomesIdle, "engine %d is not ready although no operation waits", l.n)
 		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	view, err := l.engine.Team(ctx)
-	crew, _ := l.engine.Crew(ctx, true) // the other one says what is wrong
+	crew, _ := l.engine.Crew(ctx, true) // Team reports the same error
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case l.dead:
 	case err != nil:
-		w.broken(comesToRest, "engine %d does not answer: %v", l.n, err)
+		w.broken(becomesIdle, "engine %d does not answer: %v", l.n, err)
 	default:
 		w.checkCalm(l, view)
 		w.checkCrewCalm(l, crew)
 	}
 }
 
-// give has a person give an order, and checks the answer when it comes.
-func (w *world) give(what, note string, order func(ctx context.Context, l *life) (uint64, error)) {
+// order has a person give an order in the background, and checks the confirmation.
+func (w *world) order(what, note string, order func(ctx context.Context, l *engineRun) (uint64, error)) {
 	l := w.alive()
 	if l == nil {
 		return
 	}
-	w.plays.Go(func() {
+	w.goroutines.Go(func() {
 		seq, err := order(context.Background(), l)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil {
 			w.checkAnswered(what, note, seq)
-			w.came("%s: answered with %d", what, seq)
+			w.notef("%s: confirmed with %d", what, seq)
 			return
 		}
-		w.came("%s: %v", what, err)
+		w.notef("%s: %v", what, err)
 	})
 }
 
@@ -217,19 +217,20 @@ var byPerson = seam.Actor{Kind: "human", ID: "sim"}
 
 func (w *world) command(agent, word string) {
 	note := w.note("order")
-	w.give(word+" for "+agent, note, func(ctx context.Context, l *life) (uint64, error) {
+	w.order(word+" for "+agent, note, func(ctx context.Context, l *engineRun) (uint64, error) {
 		return l.engine.Command(ctx, byPerson, agent, word, note)
 	})
 }
 
 func (w *world) hold(on bool) {
-	w.give(map[bool]string{true: "hold", false: "release"}[on], "", func(ctx context.Context, l *life) (uint64, error) {
+	w.order(map[bool]string{true: "hold", false: "release"}[on], "", func(ctx context.Context, l *engineRun) (uint64, error) {
 		return l.engine.Hold(ctx, byPerson, on, "")
 	})
 }
 
-// Writes as a foreign Mission Control does: it reads, changes and writes back.
-func (w *world) wish(agent, word, note string, skew time.Duration) agentfile.State {
+// stateToWrite returns a state file as another program writes it: it reads the file, changes it and
+// writes it back.
+func (w *world) stateToWrite(agent, word, note string, skew time.Duration) agentfile.State {
 	state, _ := w.files[agent].now.state()
 	state.DesiredState, state.SetBy, state.Note = word, agentfile.SetByHuman, note
 	state.Timestamp = file.FormatTime(time.Now().Add(skew))
@@ -239,12 +240,13 @@ func (w *world) wish(agent, word, note string, skew time.Duration) agentfile.Sta
 	return state
 }
 
-// foreignWrite writes a desired state in place at once. Sometimes its writer adds unknown fields.
+// foreignWrite writes a desired state at once, as another program does. Sometimes it adds unknown
+// fields.
 func (w *world) foreignWrite(agent, word string, skew time.Duration) {
-	note := w.note("wish")
+	note := w.note("desired state")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	state := w.wish(agent, word, note, skew)
+	state := w.stateToWrite(agent, word, note, skew)
 	if w.writes%3 == 0 {
 		raw := fmt.Sprintf(`{"kept":[1.50,"<%d>\u00e9",null]}`, w.writes)
 		state.Extra = []file.Field{{Name: "theirs", Raw: []byte(raw)}}
@@ -253,28 +255,29 @@ func (w *world) foreignWrite(agent, word string, skew time.Duration) {
 	w.written(agent)
 }
 
-// tear begins a write in place: the file holds half of it until the writer continues.
-func (w *world) tear(agent, word string, after time.Duration) {
-	note := w.note("wish")
+// beginTornWrite begins a write in place: the file contains half of the content until the writer
+// continues.
+func (w *world) beginTornWrite(agent, word string, after time.Duration) {
+	note := w.note("desired state")
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	whole := w.wish(agent, word, note, 0).Render()
+	whole := w.stateToWrite(agent, word, note, 0).Render()
 	s := w.put(agent, whole[:len(whole)/2], true, "")
 	w.written(agent)
 	time.AfterFunc(after, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.mend(agent, s, whole, note)
+		w.completeWrite(agent, s, whole, note)
 	})
 }
 
-// end takes everything down, whatever state it is in.
+// end stops all engines and sessions.
 func (w *world) end() {
 	w.mu.Lock()
-	lives := slices.Clone(w.lives)
+	lives := slices.Clone(w.engines)
 	w.mu.Unlock()
 	for _, l := range lives {
-		w.die(l)
+		w.crash(l)
 		if l.cancel != nil {
 			l.cancel()
 		}
@@ -284,5 +287,5 @@ func (w *world) end() {
 		s.kill()
 	}
 	w.mu.Unlock()
-	w.plays.Wait()
+	w.goroutines.Wait()
 }

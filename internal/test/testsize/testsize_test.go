@@ -9,7 +9,7 @@ func TestPick(t *testing.T) {
 	for value, want := range map[string]string{"": "short", "ci": "ci", "1": "long", "yes": "long"} {
 		t.Setenv("FAIRLEAD_LONG", value)
 		if got := Pick("short", "ci", "long"); got != want {
-			t.Errorf("FAIRLEAD_LONG=%q gives %s, not %s", value, got, want)
+			t.Errorf("FAIRLEAD_LONG=%q gives %s, want %s", value, got, want)
 		}
 	}
 }

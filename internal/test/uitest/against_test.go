@@ -8,7 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Installable returns what Chromium has against installing the page: faults of its manifest, and everything else it names.
+// Installable returns the reasons why Chromium does not install the page: faults of its manifest,
+// and all others.
 func Installable(p *Page) (against []string) {
 	p.t.Helper()
 	p.do("ask whether the page can be installed", func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {

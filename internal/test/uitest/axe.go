@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// quote makes a Go string a JavaScript one; JSON is a subset of it.
+// quote returns a Go string as a JavaScript literal. JSON is a subset of it.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -17,8 +17,8 @@ func quote(s string) string {
 	return string(b)
 }
 
-// UIDir is the folder ui of the repository. Tests run in the folder of their package, so
-// the root is the first parent that holds go.mod.
+// UIDir returns the folder ui of the repository. Tests run in the folder of their package, so the
+// root is the first parent that contains go.mod.
 func UIDir() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -36,10 +36,9 @@ func UIDir() string {
 	}
 }
 
-// Axe runs axe-core over the page and fails for each rule that is broken, with
-// the elements that break it. It comes in through the debugger, so the page's
-// policy need not let it in. With PICTURES=folder in the environment it also takes a picture of what
-// it checks, for people to look at.
+// Axe runs axe-core on the page and fails for each broken rule, with the elements that break it. It
+// is loaded through the debugger, so the page's policy need not allow it. With PICTURES=folder in
+// the environment it also takes a picture of what it checks.
 func (p *Page) Axe() {
 	p.t.Helper()
 	if dir := os.Getenv("PICTURES"); dir != "" {

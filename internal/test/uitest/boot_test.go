@@ -6,7 +6,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A part of the page that does not load is asked for again; after some tries the page says what to do.
+// TestPageTriesAgain checks that a part of the page that does not load is requested again, and that
+// after some tries the page says what to do.
 func TestPageTriesAgain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -23,7 +24,7 @@ func TestPageTriesAgain(t *testing.T) {
 			test.refuse(s.Intercept(), "GET", "/agents/pane.js", test.name)
 			p := uitest.Browse(t)
 			p.Visit(s.URL)
-			p.Until("the page says what it can", test.see)
+			p.Until("the page says what the agent can do", test.see)
 		})
 	}
 }

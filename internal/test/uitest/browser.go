@@ -1,12 +1,13 @@
-// Package uitest looks at Mission Control through a real browser.
+// Package uitest tests Mission Control in a real browser.
 //
-// A scenario is a story about the page: a person opens it, presses a button, loses the connection.
-// It gets a browser and a target. The target is the real server on the memory journal, in the test's
-// own process (NewServer), or a daemon. Its agents are scripts, or guests for which the test acts. A
-// proxy in front of the server changes single answers, for words that the server does not accept.
+// A scenario describes the use of the page: a person opens it, presses a button, loses the
+// connection. It gets a browser and a target. The target is the real server on the memory journal,
+// in the test's own process (NewServer), or a daemon. Its agents are scripts, or guests that the
+// test controls. A proxy in front of the server changes single answers to texts that the server
+// does not accept.
 //
-// The one promise: a page that wrote an error to its console, broke its own
-// policy or fails an accessibility rule does not pass.
+// The one promise: a page that wrote an error to its console, broke its own policy or fails an
+// accessibility rule does not pass.
 package uitest
 
 import (
@@ -40,14 +41,14 @@ const (
 // Size is a window's, in CSS pixels.
 type Size struct{ Width, Height int64 }
 
-// The two sizes every scenario must hold at.
+// The two sizes of every scenario.
 var (
 	Desktop = Size{1280, 800}
 	Phone   = Size{390, 844}
 )
 
-// Page is one tab with one page in it. Its methods fail the test themselves,
-// with words about what was on the page.
+// Page is one tab with one page in it. Its methods fail the test themselves, with a description of
+// the page.
 type Page struct {
 	t      testing.TB
 	ctx    context.Context
@@ -59,9 +60,8 @@ type Page struct {
 	signedIn map[string]bool // addresses of servers for which the window has a secret
 }
 
-// Lacks is for a machine on which something is missing that these tests look with: there
-// they are left out with a word, so that Go alone is enough to try the project. Where CI
-// is set nothing is left out.
+// Lacks skips a test if something that it needs is not installed, so that Go alone suffices to try
+// the project. In CI it fails the test instead.
 func Lacks(t testing.TB, words string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -70,7 +70,7 @@ func Lacks(t testing.TB, words string) {
 	t.Skip("LEFT OUT: " + words)
 }
 
-// Chromium returns the browser's path; where there is none the test is left out, or fails.
+// Chromium returns the browser's path. If it is not installed, the test is skipped or fails.
 func Chromium(t testing.TB) string {
 	t.Helper()
 	switch {
@@ -211,7 +211,7 @@ func (p *Page) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Eval runs an expression in the page and returns its value; a promise is awaited.
+// Eval runs an expression in the page and returns its value. It awaits a promise.
 func Eval[T any](p *Page, expression string) T {
 	p.t.Helper()
 	expression = strings.ReplaceAll(expression, "import('/", "import("+pageFolder+" + '")
@@ -227,11 +227,11 @@ func Eval[T any](p *Page, expression string) T {
 // pageFolder is the folder of the page's modules. A test imports them from there to get those that the page uses.
 const pageFolder = `document.querySelector('script[type=module]').src.replace(/app[.]js$/, '')`
 
-// Open goes to an address, as Visit does, and waits until the page has drawn itself.
+// Open goes to an address, as Visit does, and waits until the page is drawn.
 func (p *Page) Open(url string) {
 	p.t.Helper()
 	p.Visit(url)
-	p.Until("the page has drawn itself", `document.querySelector('.masthead') !== null`)
+	p.Until("the page is drawn", `document.querySelector('.masthead') !== null`)
 }
 
 // Visit goes to an address. If the address has the token of the server as its query, the window is signed in first,
@@ -262,19 +262,20 @@ func (p *Page) Resize(s Size) {
 	p.size = s
 }
 
-// Fits is true of a page that is no wider than its window. On a phone a page that is too wide makes innerWidth larger,
-// so that is no measure.
+// Fits is true if the page is not wider than its window. On a phone a page that is too wide makes
+// innerWidth larger, so innerWidth cannot be used.
 func Fits(p *Page) string {
 	return fmt.Sprintf(`(document.documentElement.scrollWidth <= %[1]d && innerWidth <= %[1]d)`, p.size.Width)
 }
 
-// Scheme sets what the system prefers, dark or light, with less motion as all tests have it.
+// Scheme sets the preference of the system, dark or light, with reduced motion as in all tests.
 func (p *Page) Scheme(scheme string) {
 	p.t.Helper()
 	p.Prefer(scheme, "reduce")
 }
 
-// Prefer sets what the system prefers: a scheme, dark or light, and for motion reduce or no-preference.
+// Prefer sets the preferences of the system: a scheme, dark or light, and for motion reduce or
+// no-preference.
 func (p *Page) Prefer(scheme, motion string) {
 	p.t.Helper()
 	p.do("prefer "+scheme, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -308,13 +309,13 @@ func (p *Page) failed(what string) {
 	p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", wait.Patience, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
 }
 
-// Text is what a person reads in the first element that a CSS selector finds.
+// Text returns the visible text of the first element that a CSS selector finds.
 func (p *Page) Text(selector string) string {
 	p.t.Helper()
 	return Eval[string](p, fmt.Sprintf(`(document.querySelector(%q)?.innerText ?? '').slice(0, 20000)`, selector))
 }
 
-// WaitText waits until the element reads as containing the text, without regard to case.
+// WaitText waits until the visible text of an element contains the text, regardless of case.
 func (p *Page) WaitText(selector, text string) {
 	p.t.Helper()
 	says := fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text)))
@@ -324,16 +325,16 @@ func (p *Page) WaitText(selector, text string) {
 	}
 }
 
-// WaitGone waits until no such element reads so any more.
+// WaitGone waits until no such element contains the text.
 func (p *Page) WaitGone(selector, text string) {
 	p.t.Helper()
 	p.Until(fmt.Sprintf("%s no longer reads %q", selector, text),
 		fmt.Sprintf(`![...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
 }
 
-// standing is the position of an element after it has stopped moving: a page that redraws itself
-// moves the button that a test is about to press. If it moves once more before the mouse arrives, the
-// press does nothing, and pressMissed says so.
+// standing is the position of an element after it has stopped moving, because a page that redraws
+// itself moves the button that a test is about to press. If it moves once more before the mouse
+// arrives, the click has no effect, and pressMissed reports that.
 const standing = `(async () => {
 	const frame = () => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));
 	for (let looks = 0, was = ''; ; looks++) {
@@ -355,8 +356,8 @@ const standing = `(async () => {
 	}
 })()`
 
-// Click presses, with a real mouse, the first visible button, link, tab or option inside
-// the selector whose words or label contain the text and that can be pressed now.
+// Click clicks, with a real mouse, the first visible and enabled button, link, tab or option inside
+// the selector whose text or label contains the text.
 func (p *Page) Click(within, text string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll('button, a, [role=tab], [role=option], option, summary, label.mode')])
@@ -372,11 +373,12 @@ func (p *Page) Click(within, text string) {
 	p.t.Fatalf("%d presses missed %q in %s: something covers it", pressesMax, text, within)
 }
 
-// pressesMax is how often a button is pressed that moves away from the mouse.
+// pressesMax is how often a button that moves away from the mouse is clicked.
 const pressesMax = 20
 
-// Press types keys, as the chromedp kb package spells them. A key and its character are one event, as on a keyboard: a
-// character sent after it would reach what has the focus by then.
+// Press types keys, in the spelling of the chromedp kb package. A key and its character are one
+// event, as on a keyboard: a character that is sent later would reach the element that has the
+// focus by then.
 func (p *Page) Press(keys string) {
 	p.t.Helper()
 	p.do("type "+keys, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -396,13 +398,13 @@ func (p *Page) Press(keys string) {
 	})
 }
 
-// Focused describes the element that has the focus, for the reader of a failure: its tag, class and words.
+// Focused describes the element that has the focus, for failure messages: its tag, class and text.
 func (p *Page) Focused() string {
 	p.t.Helper()
 	return Eval[string](p, `(() => { const e = document.activeElement; return e ? [e.tagName.toLowerCase(), e.id, e.className, (e.getAttribute('aria-label') ?? e.innerText ?? '').slice(0, 60)].join(' ').replace(/\s+/g, ' ').trim() : ''; })()`)
 }
 
-// Screenshot writes what the window shows to a PNG file and makes its folder.
+// Screenshot writes the window to a PNG file and creates its folder.
 func (p *Page) Screenshot(path string) {
 	p.t.Helper()
 	Eval[bool](p, `document.fonts.ready.then(() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(() => go(true)))))`)
@@ -423,7 +425,7 @@ func (p *Page) Screenshot(path string) {
 	}
 }
 
-// Heap is how many bytes the page's script uses after a collection of garbage.
+// Heap returns the memory that the page's script uses after a garbage collection.
 func (p *Page) Heap() float64 {
 	p.t.Helper()
 	p.do("collect garbage", func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
@@ -433,7 +435,7 @@ func (p *Page) Heap() float64 {
 	return metric(p, "JSHeapUsedSize")
 }
 
-// Busy is how long the page's main thread has been running, in seconds. Other programs do not count.
+// Busy returns how long the page's main thread has run, in seconds, without other programs.
 func (p *Page) Busy() float64 {
 	p.t.Helper()
 	return metric(p, "TaskDuration")
@@ -466,10 +468,9 @@ func (p *Page) console() []string {
 	return all
 }
 
-// NoConsoleErrors fails where the page wrote an error or a warning, threw, or
-// broke its policy. What the browser itself notes about an answer of the API
-// (409, or no answer while the line is cut) is the scenario's business, not an
-// error of the page.
+// NoConsoleErrors fails if the page logged an error or a warning, threw, or violated its policy.
+// Messages of the browser about answers of the API (409, or no answer while the line is cut) are
+// expected in scenarios.
 func (p *Page) NoConsoleErrors() {
 	p.t.Helper()
 	p.mu.Lock()

@@ -6,29 +6,29 @@ import (
 	"testing"
 )
 
-// ChannelStory is a channel of a target with two agents in its queue, and what a test does for them. An
-// agent keeps its turn if the message contains the word slow; otherwise it says something and completes
-// the turn. The hooks are nil where the agents act by themselves.
+// ChannelStory is a channel of a target with two agents in its queue, and the hooks by which a test
+// controls them. An agent keeps its turn if the message contains the word slow; otherwise it says
+// something and completes the turn. The hooks are nil if the agents act by themselves.
 type ChannelStory struct {
 	Name      string
-	First     string // the agent with the first turn; empty: as the page says
-	Next      string // and the second
-	Says      string // words in what an agent says by itself
-	SaysAside string // and in what it answers to one who asks which quay
+	First     string // the agent with the first turn; empty: the one that the page shows
+	Next      string // the agent with the second turn
+	Says      string // text that an agent says by itself
+	SaysAside string // text in its answer to a person who asks which quay
 
 	Done    func(text string) // the agent with the turn says this and completes it
 	Aside   func(text string) // the agent that was interrupted answers the person
-	TimeOut func()            // the turn's time is over
-	Wait    func(why string)  // the agent with the turn asks to wait; nil: it cannot be made to
+	TimeOut func()            // the turn times out
+	Wait    func(why string)  // the agent with the turn asks to wait; nil: not possible
 	Late    func(text string) // an agent speaks after its turn
-	Refuse  func() string     // the next skip will be refused; these words must be shown
-	Deaf    func() string     // and the next message
+	Refuse  func() string     // the next skip is refused with this text
+	Deaf    func() string     // the same for the next message
 }
 
 // slowWords make the agent that receives them keep its turn.
 const slowWords = "please be slow"
 
-// talks opens the meeting's channel.
+// talks opens the channel of the story.
 func (p *Page) talks(target Target) {
 	p.t.Helper()
 	p.OpenTeam(target.URL)
@@ -40,13 +40,13 @@ func (p *Page) talks(target Target) {
 	if m := target.ChannelStory; m.First == "" {
 		circle := Eval[[]string](p, `[...document.querySelectorAll('ol.members .member-name bdi')].map(e => e.textContent)`)
 		if len(circle) != 2 {
-			p.t.Fatalf("in the circle are %q, want two", circle)
+			p.t.Fatalf("the participants are %q, want two", circle)
 		}
 		m.First, m.Next = circle[0], circle[1]
 	}
 }
 
-// say types into the channel and sends it; an empty mode is the channel's own.
+// say types into the channel and sends it. An empty mode is the channel's own.
 func (p *Page) say(text, mode string) {
 	p.t.Helper()
 	p.Until("the field has the focus", `(document.querySelector('#words').focus(), document.activeElement.id === 'words')`)
@@ -59,7 +59,7 @@ func (p *Page) say(text, mode string) {
 	p.Until("the field is empty again", `document.querySelector('#words').value === ''`)
 }
 
-// both are the same page in two browsers.
+// both opens the same page in two browsers.
 func both(t *testing.T, p *Page, target Target) (*Page, *Page) {
 	needs(t, target.ChannelStory != nil, "have a channel")
 	q := Browse(t)
@@ -80,7 +80,7 @@ func (p *Page) ownWords(text, state string) {
 		`[...document.querySelectorAll('.say-human .say-part')].some(e => e.innerText.includes(%s) && e.querySelector('.say-state').innerText.includes(%s))`, quote(text), quote(state)))
 }
 
-// SeenByBoth: what one person says, and what an agent answers, is seen on every page.
+// SeenByBoth checks that a person's message and an agent's answer are shown on every page.
 func SeenByBoth(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
 	m := target.ChannelStory
@@ -102,7 +102,7 @@ func SeenByBoth(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-human", "Thank you")
 }
 
-// Interrupted: a person stops the turn, is answered first, and both pages show it.
+// Interrupted checks that a person interrupts the turn and gets an answer first, on both pages.
 func Interrupted(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
 	m := target.ChannelStory
@@ -124,7 +124,8 @@ func Interrupted(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// TimedOut: who takes too long loses the turn, and the channel is told.
+// TimedOut checks that an agent that takes too long loses the turn, with an announcement in the
+// channel.
 func TimedOut(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
 	m := target.ChannelStory
@@ -140,7 +141,7 @@ func TimedOut(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// Unheard: what was refused is still in the field, and the refusal is beside it.
+// Unheard checks that a refused message stays in the field, with the refusal beside it.
 func Unheard(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Deaf != nil, "refuse a message")
 	p.talks(target)
@@ -152,10 +153,10 @@ func Unheard(t *testing.T, p *Page, target Target) {
 	p.Until("nothing is lost", `document.querySelector('#words').value === 'Is anybody there?'`)
 	p.Click(".composer", "Send")
 	p.WaitText(".say-human", "Is anybody there?")
-	p.Until("the refusal is gone", `!document.querySelector('.composer .fault') && document.querySelector('#words').value === ''`)
+	p.Until("the refusal is removed", `!document.querySelector('.composer .fault') && document.querySelector('#words').value === ''`)
 }
 
-// SkippedByHand: a person takes the turn from an agent; the next one has it, on both pages.
+// SkippedByHand checks that a person skips a turn, and that the next agent gets it, on both pages.
 func SkippedByHand(t *testing.T, p *Page, target Target) {
 	p, q := both(t, p, target)
 	m := target.ChannelStory
@@ -166,7 +167,7 @@ func SkippedByHand(t *testing.T, p *Page, target Target) {
 		q.Click(".channel-acts", "Skip")
 		q.WaitText(".channel-head .fault", words)
 		q.Click(".channel-head .fault", "Dismiss")
-		q.Until("it is put away", `!document.querySelector('.fault')`)
+		q.Until("the refusal is dismissed", `!document.querySelector('.fault')`)
 	}
 	q.Click(".channel-acts", "Skip")
 	for _, page := range []*Page{p, q} {
@@ -175,7 +176,7 @@ func SkippedByHand(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// toCircle shows the circle, which is beside the talk where there is room.
+// toCircle shows the list of participants, which is beside the messages if there is room.
 func (p *Page) toCircle(on bool) {
 	p.t.Helper()
 	if !Eval[bool](p, `document.querySelector('.sides').checkVisibility()`) {
@@ -188,14 +189,14 @@ func (p *Page) toCircle(on bool) {
 	}
 }
 
-// unfold shows what may be done with a member.
+// unfold shows the actions for a participant.
 func (p *Page) unfold(name string) {
 	p.t.Helper()
 	p.Click(".members", name)
 	p.Until(name+" is unfolded, and no other agent", fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
 }
 
-// CircleByHand: the turn is granted, agents are disabled, removed and assigned.
+// CircleByHand grants the turn, and disables, removes and assigns agents.
 func CircleByHand(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil, "have a channel")
 	m := target.ChannelStory
@@ -213,7 +214,7 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.Click(".member-acts", "Enable")
 	p.WaitGone(".member-out", "disabled")
 	p.Click(".member-acts", "Remove")
-	p.Until("it is out of the circle", fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
+	p.Until("the agent is removed from the circle", fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
 	Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
 	p.Click(".assign", "Assign")
 	p.WaitText(".members", m.First)
@@ -227,7 +228,7 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.WaitText(".standing", m.Next+" has the turn")
 }
 
-// Waited: a person ends a wait, one way and the other.
+// Waited checks that a person ends a wait, in both ways.
 func Waited(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Wait != nil, "make an agent wait")
 	m := target.ChannelStory
@@ -247,7 +248,7 @@ func Waited(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-late", "this moved nothing")
 }
 
-// HostileTalk: whatever is said in a channel comes out as text.
+// HostileTalk checks that any text in a channel is shown as text.
 func HostileTalk(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil, "make an agent say a given text")
 	m := target.ChannelStory
@@ -263,7 +264,7 @@ func HostileTalk(t *testing.T, p *Page, target Target) {
 		t.Error("a control or an override reached the page as itself")
 	}
 	if Eval[bool](p, `document.querySelector('.talk img, .talk script, .talk textarea, .channel-list img') !== null || document.title.includes('owned')`) {
-		t.Error("words became markup")
+		t.Error("text became markup")
 	}
 	if Eval[bool](p, "!"+Fits(p)+` || document.querySelector('.talk').scrollWidth > document.querySelector('.talk').clientWidth`) {
 		t.Error("a long line pushed the page wider than the window")

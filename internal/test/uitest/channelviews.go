@@ -6,7 +6,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// ChannelByKeyboard: a channel is found, spoken in and left without a mouse.
+// ChannelByKeyboard opens a channel, posts in it and leaves it without a mouse.
 func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil, "have a channel")
 	m := target.ChannelStory
@@ -36,15 +36,15 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Until("another mode is chosen", `document.querySelector('.modes input:checked').value === 'queue'`)
 	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
 	p.Press(kb.Escape)
-	p.Until("the field is left", `document.activeElement.id !== 'words'`)
+	p.Until("the field has lost the focus", `document.activeElement.id !== 'words'`)
 	p.Press(kb.Escape)
 	p.Until("the channels are shown; a wide page keeps one open beside them", `location.hash === '#/channels' || innerWidth > 820`)
 	p.Press("a")
 	p.WaitText(".roster", target.Agent)
 }
 
-// ChannelCutAndRestored: what was said while the line was cut is there when it is back, and how
-// messages are, stays as it is now; until then nothing can be said.
+// ChannelCutAndRestored checks that messages from a time without a connection are shown after it,
+// with their present states, and that nothing can be posted meanwhile.
 func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil && target.Line != nil, "cut the line of a channel")
 	m := target.ChannelStory
@@ -66,15 +66,15 @@ func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-turn", "seven, while you were away")
 	p.ownWords("Which berth is free?", "answered")
 	p.WaitText(".notice", "timed out")
-	p.Until("the thought is still there, and can be sent", `document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
+	p.Until("the draft is kept and can be sent", `document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
 }
 
-// ChannelsAccessible: no rule of axe is broken by channels, at any size, in either theme.
+// ChannelsAccessible checks that channels break no rule of axe, at any size, in either theme.
 func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil, "make an agent say a given text")
 	m := target.ChannelStory
 	p.talks(target)
-	p.Axe() // nothing said yet
+	p.Axe() // no messages yet
 	p.say("Which berth is free?", "")
 	p.WaitText(".standing", m.First+" has the turn")
 	m.Done("Number `seven`.\n```\ncode\n```")

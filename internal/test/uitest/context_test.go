@@ -6,8 +6,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// How full a model's context is stands on Now and beside the agent's session, marked once it is nearly full; a program that
-// reports nothing has no such figure.
+// TestContextOfAModel checks that the filled share of a model's context is shown on Now and beside
+// the agent's session, and is marked when it is nearly full. A program that reports none has no
+// such figure.
 func TestContextOfAModel(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
@@ -54,7 +55,7 @@ func TestContextOfAModel(t *testing.T) {
 				t.Errorf("%v %%: without a figure: %t", c.percent, none)
 			}
 			if !c.none {
-				p.Until("the gauge says it", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
+				p.Until("the gauge shows the value", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
 			}
 			p.Axe()
 			p.NoConsoleErrors()

@@ -6,9 +6,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Whatever a document says, there is a face for it, the same each time, and its eyes can be
-// seen; and whatever order changes and answers come in, nothing older is believed than what is
-// shown.
+// TestCrewOnAnyDocuments checks that any document has a face, the same each time, with visible
+// eyes; and that changes and answers in any order never replace newer data by older.
 func TestCrewOnAnyDocuments(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
-// A lead that reports without pause, with members of very long souls, leaves the page usable. The time
-// is logged and not checked, because machines differ.
+// TestCrewStorm checks that a lead that reports without pause, with members of very long souls,
+// leaves the page usable. The time is logged and not checked, because machines differ.
 func TestCrewStorm(t *testing.T) {
 	t.Parallel()
 	const soulBytes = 256 << 10
@@ -35,13 +35,13 @@ func TestCrewStorm(t *testing.T) {
 	}
 	c.Report(0, 1, 2, 3, 5, 6, 7, 8)
 	p.Until("all are awake", `document.querySelectorAll('.seat-alive:not(.seat-lead)').length === 8`)
-	p.Until("the button has gone", `!document.querySelector('.crew-head .order')`)
+	p.Until("the button is removed", `!document.querySelector('.crew-head .order')`)
 	t.Logf("%d changes of 8 agents with %d KiB of soul each taken in after %v; slowest frame %d ms; the crew was asked for %d times", c.Head(), soulBytes>>10,
 		time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.asked`))
 	p.NoConsoleErrors()
 }
 
-// Eggs rock, except for people who prefer less motion.
+// TestEggsRest checks that eggs rock, except for people who prefer reduced motion.
 func TestEggsRest(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
@@ -49,11 +49,11 @@ func TestEggsRest(t *testing.T) {
 	p.Click(".crew-head", "SUMMON")
 	p.Until("eggs are shown", `document.querySelectorAll('.egg').length === 8`)
 	const rocking = `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().duration > 1000)`
-	p.Until("they lie still", `!(`+rocking+`)`)
+	p.Until("the eggs are not animated", `!(`+rocking+`)`)
 	p.Prefer("dark", "no-preference")
-	p.Until("they rock", rocking)
+	p.Until("the eggs are animated", rocking)
 	if dir := os.Getenv("PICTURES"); dir != "" {
-		p.Until("one leans", `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().progress > 0.62 && a.effect.getComputedTiming().progress < 0.7)`)
+		p.Until("one egg tilts", `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().progress > 0.62 && a.effect.getComputedTiming().progress < 0.7)`)
 		p.Screenshot(filepath.Join(dir, "crew-eggs-moving.png"))
 	}
 	p.NoConsoleErrors()

@@ -7,27 +7,27 @@ import (
 	"testing"
 )
 
-// CrewStory is a crew that a target can summon; it has no members yet. The hooks are nil where the
-// lead answers by itself.
+// CrewStory is a crew that a target can summon and that has no members yet. The hooks are nil if
+// the lead answers by itself.
 type CrewStory struct {
 	Lead  string
 	Size  int      // of the crew
-	Names []string // the first who hatch, by seat
+	Names []string // the first members by seat
 
 	Hatch  func()             // every member registers, and the lead reports it
-	Report func(seats ...int) // the lead says who is alive
+	Report func(seats ...int) // the lead reports these members as alive
 	Ends   func()             // its session ends
 
 	Woken         func() []string                       // the members that the last wake request named
 	Say           func(speaker, text string)            // the lead or a member speaks in the lead's session
 	Notice        func(text string)                     // the lead sends a faulty marker
-	Edit          func(changes map[int]func(*Document)) // by seat, in all later answers
+	Edit          func(changes map[int]func(*Document)) // changes members by seat in all later answers
 	Spoken        func(speaker, text string)            // the only message in all later transcripts
 	LeaveOutSouls func()
-	Refuse        func() string // the next order to wake will be refused; these words must be shown
+	Refuse        func() string // the next wake is refused with this text
 }
 
-// count is how many seats look so.
+// count waits until this number of seats matches.
 func (p *Page) count(selector string, n int, what string) {
 	p.t.Helper()
 	p.Until(fmt.Sprintf("%d %s", n, what), fmt.Sprintf(`document.querySelectorAll(%q).length === %d`, selector, n))
@@ -41,7 +41,7 @@ func (p *Page) crewed(target Target) {
 	p.Until("the seats are shown", `document.querySelectorAll('.seats .seat').length === 9`)
 }
 
-// hatched opens the crew's page, summons a crew and sees it hatch.
+// hatched opens the crew's page, summons a crew and waits for its members.
 func hatched(t *testing.T, p *Page, target Target) *CrewStory {
 	needs(t, target.CrewStory != nil, "summon a crew")
 	c := target.CrewStory
@@ -55,7 +55,7 @@ func hatched(t *testing.T, p *Page, target Target) *CrewStory {
 	return c
 }
 
-// toCrew goes back to the seats, where one of the crew lies on top of them.
+// toCrew goes back to the seats if a member is shown over them.
 func (p *Page) toCrew() {
 	p.t.Helper()
 	if !Eval[bool](p, `document.querySelector('.crew').checkVisibility()`) {
@@ -64,22 +64,22 @@ func (p *Page) toCrew() {
 	p.Until("the seats are in sight", `document.querySelector('.crew').checkVisibility()`)
 }
 
-// meet shows one of the crew.
+// meet shows one member.
 func (p *Page) meet(name string) {
 	p.t.Helper()
 	p.toCrew()
 	p.Click(".seats", name)
 	p.WaitText("#crew-who", name)
-	p.Until("it is in sight", `document.querySelector('#crew-who').checkVisibility()`)
+	p.Until("the member is in sight", `document.querySelector('#crew-who').checkVisibility()`)
 }
 
-// faces are the parts that each member's face is drawn with, by seat.
+// faces returns the parts of each member's face, by seat.
 func (p *Page) faces() []string {
 	p.t.Helper()
 	return Eval[[]string](p, `[...document.querySelectorAll('.seats .seat:not(.seat-lead)')].map(s => s.querySelector('.seat-name bdi')?.textContent + ' ' + s.querySelector('.face')?.dataset.eyes + ' ' + s.querySelector('.face')?.dataset.mouth)`)
 }
 
-// SummonedAndWoken: eggs, faces, sleep, and the same faces again, on every page that looks.
+// SummonedAndWoken checks eggs, faces, sleep, and the same faces after a wake, on all pages.
 func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil, "summon a crew")
 	c := target.CrewStory
@@ -131,8 +131,8 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	q.NoConsoleErrors()
 }
 
-// CrewCutAndRestored: a page without a connection shows no member as awake and offers no
-// command. It catches up by itself.
+// CrewCutAndRestored checks that a page without a connection shows no member as awake and offers no
+// command, and that it catches up by itself.
 func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.Line != nil, "cut the line")
 	c := hatched(t, p, target)
@@ -141,7 +141,7 @@ func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.WaitText(".banners", "Cut off since")
 	p.count(".seat-dim", c.Size+1, "are dimmed, the lead with them")
 	p.WaitText(".crew-line", "not known which members are awake")
-	p.Until("nothing is said to be awake", `!document.querySelector('.place-count-crew')`)
+	p.Until("no member is shown as awake", `!document.querySelector('.place-count-crew')`)
 	p.Until("nothing can be ordered", `[...document.querySelectorAll('.crew .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
 	awake := c.Size
 	if c.Report != nil {
@@ -154,7 +154,7 @@ func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.Until("the page was not loaded again", `window.notReloaded`)
 }
 
-// CrewRefused: a refusal is where the button is, in its own words, until it is put away.
+// CrewRefused checks that a refusal is shown at the button in its own text until it is dismissed.
 func CrewRefused(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil && target.CrewStory.Refuse != nil, "refuse to wake")
 	c := hatched(t, p, target)
@@ -172,7 +172,7 @@ func CrewRefused(t *testing.T, p *Page, target Target) {
 	p.WaitText(".portrait > .fault-place", words)
 }
 
-// OneIsWoken: one member is woken from its own page, and no other member is.
+// OneIsWoken checks that one member is woken from its own page, and no other member is.
 func OneIsWoken(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil && target.CrewStory.Woken != nil, "see whom an order to wake names")
 	c := hatched(t, p, target)
@@ -182,7 +182,7 @@ func OneIsWoken(t *testing.T, p *Page, target Target) {
 	p.WaitText(".portrait-words", "asleep")
 	p.Click(".portrait-head", "Wake "+c.Names[1])
 	p.WaitText(".portrait-words", "no report")
-	p.Until("it cannot be asked for twice", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
+	p.Until("the request cannot be repeated", `document.querySelector('.portrait-head .order').getAttribute('aria-disabled') === 'true'`)
 	if who := c.Woken(); !slices.Equal(who, []string{"agent-2"}) {
 		t.Errorf("the order to wake named %q, want agent-2 alone", who)
 	}
@@ -191,14 +191,15 @@ func OneIsWoken(t *testing.T, p *Page, target Target) {
 	p.Until("there is nothing to wake", `!document.querySelector('.portrait-head .order')`)
 }
 
-// manySaid is more than a page of a transcript.
+// manySaid is more than one page of a transcript.
 const manySaid = 150
 
-// CrewRead: souls and transcripts are read, searched and followed; what was noticed is shown.
+// CrewRead checks that souls and transcripts can be read, searched and followed, and that notices
+// are shown.
 func CrewRead(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil && target.CrewStory.Say != nil, "let a member of a crew speak")
 	c := hatched(t, p, target)
-	c.LeaveOutSouls() // each is asked for by itself then
+	c.LeaveOutSouls() // each soul is requested separately then
 	p.crewed(target)
 	p.meet("Lyra")
 	p.WaitText(".soul", "position on the wager")
@@ -225,7 +226,7 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.toCrew()
 	p.WaitText(".noticed", "Nemo cannot register there")
 	p.Click(".noticed", "Dismiss")
-	p.Until("it is put away", `!document.querySelector('.noticed')`)
+	p.Until("the notice is dismissed", `!document.querySelector('.noticed')`)
 	p.meet(c.Lead)
 	p.Click(".portrait .tabs", "Notices")
 	p.WaitText(".notices", "Nemo cannot register there")
@@ -233,7 +234,7 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.WaitText(".said", "No messages yet")
 }
 
-// drop lets files fall on the seats, as a person does who drags them there.
+// drop drops files on the seats.
 func (p *Page) drop(files map[string]string) {
 	p.t.Helper()
 	var add strings.Builder
@@ -247,7 +248,8 @@ func (p *Page) drop(files map[string]string) {
 		return true; })()`)
 }
 
-// CrewTakenIn: a document that is dropped comes to its seat, and what was not taken is said.
+// CrewTakenIn checks that a dropped document appears on its seat, and that a refused one is
+// reported.
 func CrewTakenIn(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil, "have a crew")
 	p.crewed(target)
@@ -262,10 +264,10 @@ func CrewTakenIn(t *testing.T, p *Page, target Target) {
 	p.WaitText(".imported", "broken.json")
 	p.Click(".imported", "Dismiss")
 	p.WaitGone(".imported", "seat 6")
-	p.Until("nothing hangs over the seats", `!document.querySelector('.crew-over')`)
+	p.Until("nothing covers the seats", `!document.querySelector('.crew-over')`)
 }
 
-// RealCeremony is that of examples/crew, whose lead answers by itself.
+// RealCeremony is the crew of examples/crew, whose lead answers by itself.
 func RealCeremony(lead string) *CrewStory {
 	return &CrewStory{Lead: lead, Size: len(seatsOf), Names: []string{"Lyra", "Kael"}}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// soulBytesMany is longer than any that a daemon takes.
+// soulBytesMany is longer than any soul that a daemon accepts.
 const soulBytesMany = 1 << 20
 
-// HostileCrew: a member's name, colours, eyes, soul and words are shown as text, whatever they are, and the
-// page stays usable.
+// HostileCrew checks that a member's name, colours, eyes, soul and texts are shown as text, and
+// that the page stays usable.
 func HostileCrew(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil && target.CrewStory.Edit != nil, "make up a crew")
 	c := hatched(t, p, target)
@@ -34,7 +34,7 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	p.WaitText(".seats", "\u27e8RLO\u27e9")
 	p.WaitText(".seat .seat-words", "dancing")
 	p.WaitText(".seatless-title", "Without a seat")
-	p.Until("both of one name are there", `[...document.querySelectorAll('.seat-name')].filter(e => e.textContent === 'Mira').length === 2`)
+	p.Until("both entries with the same name are listed", `[...document.querySelectorAll('.seat-name')].filter(e => e.textContent === 'Mira').length === 2`)
 	p.WaitText(".noticed", "<img src=x")
 	p.Click(".seats", "<img src=x")
 	p.WaitText("#crew-who", "<img src=x onerror")
@@ -49,17 +49,17 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	p.Click(".portrait .tabs", "Transcript")
 	p.WaitText(".said-box", "<img src=x onerror")
 	if Eval[bool](p, `document.querySelector('.deck img, .deck script, .deck textarea') !== null || document.title.includes('owned') || document.querySelector('.deck [fill*="url"], .deck [style*="url"]') !== null`) {
-		t.Error("words became markup")
+		t.Error("text became markup")
 	}
 	if Eval[bool](p, "!"+Fits(p)) {
-		t.Error("words pushed the page wider than the window")
+		t.Error("a text made the page wider than the window")
 	}
 	if !Eval[bool](p, `[...document.querySelectorAll('.face')].every(f => f.classList.contains('face-lead') || f.classList.contains('face-none') || f.querySelectorAll('[fill^="#"]').length > 4)`) {
 		t.Error("a face lacks its colours")
 	}
 }
 
-// CrewByKeyboard: a crew is summoned, walked over, looked at and sent to sleep without a mouse.
+// CrewByKeyboard summons a crew, walks over it, looks at it and sends it to sleep without a mouse.
 func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil, "summon a crew")
 	c := target.CrewStory
@@ -96,7 +96,7 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 		p.Press("e")
 		p.Until("the search has the focus", `document.activeElement.id === 'said-search'`)
 		p.Press(kb.Escape)
-		p.Until("the search is left", `document.activeElement.id !== 'said-search'`)
+		p.Until("the search is closed", `document.activeElement.id !== 'said-search'`)
 	}
 	p.Press(kb.Escape)
 	p.Until("the crew is shown", `location.hash === '#/crew'`)
@@ -111,7 +111,8 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText(".roster", target.Agent)
 }
 
-// CrewAccessible: no rule of axe is broken by a crew, in any state, at any size, in either theme.
+// CrewAccessible checks that a crew breaks no rule of axe, in any state, at any size, in either
+// theme.
 func CrewAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.CrewStory != nil && target.CrewStory.Notice != nil, "have something noticed")
 	c := target.CrewStory

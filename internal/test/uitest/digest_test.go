@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A person sees what happened since it was marked as seen, once: what needs the person is not repeated, and what was seen in
-// one browser is not shown in another.
+// TestSinceYouLooked checks that a person sees what happened since it was marked as seen, once.
+// What needs the person is not repeated, and what was seen in one browser is not shown in another.
 func TestSinceYouLooked(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views[:2] {
@@ -49,10 +49,10 @@ func TestSinceYouLooked(t *testing.T) {
 			}
 			p.Click(part, "coder finished")
 			p.WaitText("#agent-title", "coder")
-			p.Until("the place is the output of the session", `location.hash.startsWith('#/agents/coder/output/coder-1')`)
+			p.Until("the page shows the output of the session", `location.hash.startsWith('#/agents/coder/output/coder-1')`)
 			uitest.Eval[bool](p, `(location.hash = '#/now', true)`)
 			p.WaitText(part, "coder finished")
-			p.Until("it is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`)
+			p.Until("the digest is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`)
 			p.WaitText(part, "Nothing has finished since you looked.")
 
 			phone := uitest.Browse(t)
@@ -68,8 +68,9 @@ func TestSinceYouLooked(t *testing.T) {
 	}
 }
 
-// A digest that is asked for again reads only what is new, and has the same lines as one that is read from its beginning.
-func TestDigestGoesOn(t *testing.T) {
+// TestDigestIsExtended checks that a digest that is requested again reads only new changes, and has
+// the same lines as one that is read from the beginning.
+func TestDigestIsExtended(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: script, script: s.yaml}\n",

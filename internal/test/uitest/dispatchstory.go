@@ -8,14 +8,14 @@ import (
 	"github.com/fairlead-dev/fairlead/rank"
 )
 
-// DispatchStory is a session with MAIN that a target has, and what a test has to do in it. Where agents
-// do it by themselves the hooks are nil.
+// DispatchStory is a dispatch of a target, and the hooks by which a test controls it. The hooks are
+// nil if agents work by themselves.
 type DispatchStory struct {
-	Name  string // of the session; empty: the page begins one
-	Input string // that fits the description of Agent
+	Name  string // of the dispatch; empty: the page begins one
+	Input string // an input that fits the description of Agent
 	Agent string
-	File  string // that is made of it
-	Text  string // words in it
+	File  string // the file that results from it
+	Text  string // text in the file
 
 	Deny     func() // MAIN is denied a write
 	Delegate func() // to Agent
@@ -24,16 +24,16 @@ type DispatchStory struct {
 	Respond  func() // MAIN has the answer
 	Other    func(text string)
 	Foreign  func(words string)                   // another program writes a line of its own
-	Refuse   func() string                        // the next input will be refused; these words must be shown
+	Refuse   func() string                        // the next input is refused with this text
 	MadeOf   func(text string)                    // a file with this text
 	Edit     func(change func(*api.DispatchView)) // in all later answers
 	EditTalk func(change func(*api.DispatchTalk))
 }
 
-// shownState is a state as the page spells it.
+// shownState returns a state in the page's spelling.
 func shownState(state string) string { return strings.ToUpper(strings.ReplaceAll(state, "-", "_")) }
 
-// sits opens the page of sessions, and the target's one.
+// sits opens the page of dispatches, and the target's dispatch.
 func (p *Page) sits(target Target) {
 	p.t.Helper()
 	p.OpenTeam(target.URL)
@@ -46,7 +46,7 @@ func (p *Page) sits(target Target) {
 	}
 }
 
-// types says something to the session that is shown.
+// types adds an input to the dispatch that is shown.
 func (p *Page) types(text string) {
 	p.t.Helper()
 	p.Until("the field has the focus", `(document.querySelector('#words').focus(), document.activeElement.id === 'words')`)
@@ -55,8 +55,9 @@ func (p *Page) types(text string) {
 	p.Until("the field is empty", `document.querySelector('#words').value === ''`)
 }
 
-// DeniedAndDelegated: MAIN is denied a write, and the agent that may write does it. The page of the
-// person who asked and a second page both show the delegation, the permissions of the state, and the result.
+// DeniedAndDelegated checks that MAIN is denied a write, and that the agent that may write does it.
+// The page of the person who asked and a second page both show the delegation, the permissions of
+// the state, and the result.
 func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny != nil, "deny something in a session")
 	s := target.DispatchStory
@@ -93,13 +94,13 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 	for _, page := range []*Page{p, q} {
 		page.WaitText(".state-now", "MAIN")
 		page.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
-		page.Until("the one that waited has begun", `!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
+		page.Until("the waiting session has begun", `!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
 	}
 	p.read(s)
 	q.NoConsoleErrors()
 }
 
-// read opens the session's first conversation, and the file that was made in it.
+// read opens the dispatch's first conversation, and the file that was made in it.
 func (p *Page) read(s *DispatchStory) {
 	p.t.Helper()
 	p.Click(".talks", "conv_001")
@@ -113,8 +114,8 @@ func (p *Page) read(s *DispatchStory) {
 	p.WaitText(".state-card", "State")
 }
 
-// SessionFromHere: a session is begun on the page, spoken to, refused something, and ended; what
-// another program says meanwhile comes by itself.
+// SessionFromHere begins a dispatch on the page, adds inputs, is refused one, and ends it. Text of
+// another program appears meanwhile.
 func SessionFromHere(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.Other != nil, "have another program speak in a session")
 	s := target.DispatchStory
@@ -148,7 +149,7 @@ func SessionFromHere(t *testing.T, p *Page, target Target) {
 	p.Until("there is nothing to end", `!document.querySelector('.session-end')`)
 }
 
-// SessionCut: a page that is cut off offers nothing, and catches up by itself.
+// SessionCut checks that a page without a connection offers nothing, and catches up by itself.
 func SessionCut(t *testing.T, p *Page, target Target) {
 	needs(t, target.Line != nil && target.DispatchStory != nil && target.DispatchStory.Other != nil, "cut the line")
 	p.sits(target)
@@ -161,8 +162,8 @@ func SessionCut(t *testing.T, p *Page, target Target) {
 	p.WaitText(".talks", "while the page was cut off")
 }
 
-// HostedSession: agents of the daemon's own do the work that a person gives a session that the page
-// began; who was in charge, what was made and the answer are there to read.
+// HostedSession checks a dispatch that the page began and agents of the daemon serve: the agents in
+// charge, the created files and the answer are shown.
 func HostedSession(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny == nil, "have agents work in a session by themselves")
 	s := target.DispatchStory
@@ -180,7 +181,8 @@ func HostedSession(t *testing.T, p *Page, target Target) {
 	p.read(s)
 }
 
-// HostileSession: whatever a session's folder, its agents, files and words say comes out as text.
+// HostileSession checks that everything in a dispatch folder is shown as text: agents, files and
+// texts.
 func HostileSession(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.EditTalk != nil, "make up a session")
 	s := target.DispatchStory
@@ -212,7 +214,7 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 			t.Error("a control or an override reached the page as itself")
 		}
 		if Eval[bool](p, `document.querySelector('.deck img, .deck script, .session-pane textarea:not(#words)') !== null || document.title.includes('owned')`) {
-			t.Error("words became markup")
+			t.Error("text became markup")
 		}
 		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 )
 
-// SessionByKeyboard: a session is found, spoken to, read and left without a mouse.
+// SessionByKeyboard opens a dispatch, adds an input, reads it and leaves it without a mouse.
 func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.Deny != nil, "have a session")
 	s := target.DispatchStory
@@ -34,12 +34,12 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Enter)
 	p.Until("the safe answer has the focus", `document.activeElement.textContent === 'No'`)
 	p.Press(kb.Enter)
-	p.Until("it goes on", `document.activeElement.textContent.includes('End dispatch')`)
+	p.Until("the dispatch continues", `document.activeElement.textContent.includes('End dispatch')`)
 	p.Press(kb.Escape)
 	p.Until("the sessions are shown; a wide page keeps one open beside them", `location.hash === '#/dispatch' || innerWidth > 820`)
 }
 
-// SessionsAccessible: no rule of axe is broken by sessions, at any size, in either theme.
+// SessionsAccessible checks that dispatches break no rule of axe, at any size, in either theme.
 func SessionsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.DispatchStory != nil && target.DispatchStory.Edit != nil, "make up a session")
 	s := target.DispatchStory

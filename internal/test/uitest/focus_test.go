@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The focus goes where the work goes on, whenever the element is drawn.
+// TestFocusWaitsForTheElement checks that the focus moves to the element for the next action, also
+// if it is drawn later.
 func TestFocusWaitsForTheElement(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
@@ -19,14 +20,15 @@ func TestFocusWaitsForTheElement(t *testing.T) {
 	})
 	p := uitest.Browse(t)
 	p.Open(s.URL)
-	// A frame that hopes to find its element comes before the page has drawn anything.
+	// A frame in which the page has drawn nothing yet.
 	uitest.Eval[bool](p, `(() => { const later = requestAnimationFrame; window.requestAnimationFrame = (f) => { if (!String(f).includes('focus')) return later(f); f(performance.now()); return 1; }; return true; })()`)
 	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"w.yaml","run_id":"r1"}`))
 	p.WaitText(".now-head", "1 thing needs you.")
 	p.Click(".need", "Add a note")
 	p.Until("the note has the focus", `document.activeElement.id.endsWith('-note')`)
 
-	// With the answer the card disappears: the focus goes to the next card, and after the last to the heading.
+	// With the answer the card disappears. The focus goes to the next card, and after the last one
+	// to the heading.
 	for _, agent := range []string{"coder", "tester"} {
 		s.Do("POST", "/agents/"+agent+"/once", strings.NewReader(`{}`))
 	}
@@ -34,8 +36,8 @@ func TestFocusWaitsForTheElement(t *testing.T) {
 	for n, next := range []string{`document.activeElement === document.querySelector('.need')`, `document.activeElement === document.querySelector('.need')`, `document.activeElement.id === 'now-title'`} {
 		uitest.Eval[bool](p, `(document.querySelector('.need').focus(), true)`)
 		p.Press("a")
-		p.Until("a card less is there", `document.querySelectorAll('.need').length === `+string(rune('2'-n)))
-		p.Until("the focus is where the work goes on", next)
+		p.Until("one card fewer is shown", `document.querySelectorAll('.need').length === `+string(rune('2'-n)))
+		p.Until("the focus is at the next step", next)
 	}
 
 	// Enter in the list moves to the agent.

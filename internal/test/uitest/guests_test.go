@@ -76,14 +76,14 @@ func (g *Guests) must(_ any, err error) {
 	}
 }
 
-// head is the channel's state: the turn, the agent that has it, and the interruption.
+// head returns the channel's state: the turn, the agent that has it, and the interruption.
 func (g *Guests) head(name string) (head channel.Head) {
 	g.t.Helper()
 	g.must(nil, g.engine.View(g.t.Context(), func(t *team.Team) { head = t.Channels.ByID[channel.ChannelID(name)].Head }))
 	return head
 }
 
-// turn is the channel's state as soon as an agent has the turn.
+// turn waits until an agent has the turn, and returns the channel's state.
 func (g *Guests) turn(name string) (head channel.Head) {
 	g.t.Helper()
 	if !wait.Poll(func() bool { head = g.head(name); return head.Holder != "" }) {
@@ -104,14 +104,14 @@ func (g *Guests) confirm(agent channel.AgentID, kinds ...channel.ActionKind) {
 	}
 }
 
-// Say is text of the agent that has the turn; done ends the turn.
+// Say posts text of the agent that has the turn; done ends the turn.
 func (g *Guests) Say(name, text string, done bool) {
 	g.t.Helper()
 	h := g.turn(name)
 	g.must(g.engine.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: string(h.Holder), Turn: h.Turn, Text: text, Complete: done}))
 }
 
-// Answer is the answer to the person who interrupted.
+// Answer posts the answer to the person who interrupted.
 func (g *Guests) Answer(name, text string) {
 	g.t.Helper()
 	h := g.head(name)
@@ -120,7 +120,7 @@ func (g *Guests) Answer(name, text string) {
 	g.must(g.engine.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: string(h.Aside.Agent), Re: h.Aside.Message, Text: text, Ended: true}))
 }
 
-// Late is text of an agent for a turn that is over.
+// Late posts text of an agent for a turn that has ended.
 func (g *Guests) Late(name, agent string, turn uint64, text string) {
 	g.t.Helper()
 	g.must(g.engine.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: agent, Turn: turn, Text: text, Complete: true}))
@@ -140,8 +140,8 @@ func (g *Guests) Pass(name string) {
 	g.must(g.engine.AgentPass(g.t.Context(), name, string(h.Holder), h.Turn))
 }
 
-// TimeOut confirms the turn, which starts its timer. It must be the turn of an agent with a short limit.
-// On a slow machine the turn may have timed out already, if an interruption started the timer before.
+// TimeOut confirms the turn, which starts its timer. The agent must have a short limit. On a slow
+// machine the turn may have timed out already, if an interruption started the timer before.
 func (g *Guests) TimeOut(name string) {
 	g.t.Helper()
 	var h channel.Head
@@ -168,7 +168,7 @@ func (g *Guests) Converse(name string, n int) {
 	}
 }
 
-// RealGuests is the target of the stories in which a test decides what the agents of a channel do.
+// RealGuests is the target of scenarios in which a test decides what the agents of a channel do.
 func RealGuests(t *testing.T) Target {
 	t.Helper()
 	agents := []string{"coder", "reviewer"}

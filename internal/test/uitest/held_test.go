@@ -6,9 +6,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Behind a proxy that buffers answers the page is not live with a stream from which nothing comes: it says so, and asks
-// for news instead, so that changes and output are shown all the same. When the
-// proxy no longer does so, the page is live again by itself.
+// TestStreamHeldBack checks the page behind a proxy that buffers answers. It does not count as live
+// with a silent stream: it reports that and polls, so that changes and output are shown. When the
+// proxy no longer buffers, the page is live again by itself.
 func TestStreamHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, v := range uitest.Views[:2] {

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// What an agent did in a time is one choice, one command of the palette, or one link.
+// TestHistoryOfATime checks that the history of an agent in a time range can be opened by one
+// choice, one command of the palette, or one link.
 func TestHistoryOfATime(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views[:2] {
@@ -46,13 +47,13 @@ func TestHistoryOfATime(t *testing.T) {
 				p.Screenshot(filepath.Join(pictures, "history-"+view.Name+".png"))
 			}
 
-			// What happens meanwhile is added, and All is the way back.
+			// Later events are added, and All shows everything again.
 			s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
 			p.WaitText(".history", "Session coder-2 started")
 			p.Click(".history-times", "All")
 			p.Until("all of it is shown", `location.hash === '#/agents/coder/history' && document.querySelector('.sheet-table')`)
 
-			// A link of two times; the fields show it, and change it.
+			// A link with two times. The fields show them and change them.
 			p.Open(s.URL + "#/agents/coder/history/2020-01-01T00:00..2020-01-02T12:30")
 			p.WaitText(".history", "Nothing happened in this time.")
 			fields := `[...document.querySelectorAll('.history-ends input')]`
@@ -70,7 +71,8 @@ func TestHistoryOfATime(t *testing.T) {
 	}
 }
 
-// The words of an address name the same times as those of the command line, and no other word does.
+// TestPeriods checks that the words in an address mean the same times as those of the command line,
+// and that no other word is accepted.
 func TestPeriods(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
@@ -90,8 +92,8 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// What the whole team did has its own page: found from what a person did not see yet, narrowed to a time, with what
-// happens meanwhile.
+// TestHistoryOfTheTeam checks the page with the history of the whole team: it is reached from what
+// a person has not seen yet, can be narrowed to a time, and shows new events.
 func TestHistoryOfTheTeam(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
@@ -127,7 +129,7 @@ func TestHistoryOfTheTeam(t *testing.T) {
 	p.Click(".change-list", "coder")
 	p.Until("the agent's history is open", `location.hash === '#/agents/coder/history'`)
 	p.Click(".history-head", "Whole team")
-	p.Until("the team's is open", `location.hash === '#/history'`)
+	p.Until("the history of the team is open", `location.hash === '#/history'`)
 
 	// A link to one change.
 	seq := uitest.Eval[int](p, `+[...document.querySelectorAll('.change')].find(e => e.innerText.includes('coder-1 ended')).dataset.seq`)
@@ -135,10 +137,10 @@ func TestHistoryOfTheTeam(t *testing.T) {
 	p.WaitText(".history-spot", "coder session coder-1 ended: ok")
 	// The palette, and the key.
 	byPalette(p, "history night", "History: last night")
-	p.Until("the palette leads there", `location.hash === '#/history/last-night'`)
+	p.Until("the palette opens the page", `location.hash === '#/history/last-night'`)
 	p.Press("g")
 	p.WaitText(".now-head", "Nothing needs you.")
 	p.Press("y")
-	p.Until("the key leads there", `location.hash.startsWith('#/history')`)
+	p.Until("the key opens the page", `location.hash.startsWith('#/history')`)
 	p.NoConsoleErrors()
 }

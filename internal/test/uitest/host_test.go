@@ -155,7 +155,7 @@ func (p *process) Write(b []byte) (int, error) {
 }
 
 func (p *process) wait(cmd *exec.Cmd) {
-	_ = cmd.Wait() // the exit code says what Wait's error says
+	_ = cmd.Wait() // the exit code has the same information as Wait's error
 	exit := driver.Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = "SIG" + status.Signal().String()
@@ -170,7 +170,7 @@ func (p *process) signal(s syscall.Signal) {
 	select {
 	case <-p.done:
 	default:
-		_ = syscall.Kill(-p.pid, s) // the group may be gone already
+		_ = syscall.Kill(-p.pid, s) // the group may have ended already
 	}
 }
 

@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// Lie is what a hostile agent calls itself, and says: markup, a script, an
-// override of direction, controls, an escape sequence.
+// Lie is the name and the text of a hostile agent: markup, a script, an override of direction,
+// control characters, an escape sequence.
 const Lie = "<img src=x onerror=\"document.title='owned'\">\u202egnp.exe\u0007\x1b[31mred\x1b]0;owned\x07</textarea><script>document.title='owned'</script>"
 
-// lineBytesMany is a line no screen can show whole.
+// lineBytesMany is longer than any line that a screen can show.
 const lineBytesMany = 1 << 20
 
-// HostileWords: whatever an agent is called or says comes out as text, and the page stays a page.
+// HostileWords checks that the names and texts of agents are shown as text, and that the page stays
+// usable.
 func HostileWords(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil, "make an agent say a given text")
 	p.OpenTeam(target.URL)
@@ -61,11 +62,12 @@ func HostileWords(t *testing.T, p *Page, target Target) {
 	}
 	wide := Eval[bool](p, "!"+Fits(p))
 	if wide {
-		t.Error("a long line pushed the page wider than the window")
+		t.Error("a long line made the page wider than the window")
 	}
 }
 
-// ReadingBack: who scrolls up is left in peace, told what is new, and brought back.
+// ReadingBack checks that a reader who scrolls up is not moved, is notified of new lines, and can go
+// back to the newest.
 func ReadingBack(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil, "make an agent say a given text")
 	started(p, target)
@@ -77,22 +79,22 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 	p.WaitText(".tape", "line 399")
 	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	size := Eval[[]int64](p, `[innerWidth, innerHeight]`)
-	p.Resize(Size{size[0], size[1] - 120}) // the window gets smaller, for example for a keyboard; the reader did not scroll
+	p.Resize(Size{size[0], size[1] - 120}) // the window becomes smaller, for example for a keyboard; the reader did not scroll
 	p.Until("the newest is still in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	p.Resize(Size{size[0], size[1]})
 	p.Until("the newest is in sight at the old size", `innerHeight === `+strconv.FormatInt(size[1], 10)+` && (() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })() && !document.querySelector('[data-jump]')`)
 	// A scroll in the same frame as the resize counts as the resize's own; a reader scrolls more than once.
-	p.Until("who scrolls back is offered the way to the newest", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
+	p.Until("after scrolling back, a button leads to the newest message", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
 	target.Say("one more\n")
 	p.WaitText(".tape-frame", "1 new, jump to newest")
 	if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {
-		t.Errorf("who reads back was moved to %v, want to stay at 100", top)
+		t.Errorf("the reader was moved to %v, want to stay at 100", top)
 	}
 	if target.Finish != nil {
-		target.Finish() // the next session begins, and must not tear the reader away
+		target.Finish() // the next session begins and must not move the reader
 		p.WaitText(".tape", "Session ended")
 		if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {
-			t.Errorf("the next session moved who reads back to %v, want to stay at 100", top)
+			t.Errorf("the next session moved the reader to %v, want to stay at 100", top)
 		}
 		p.Click(".tape-frame", "jump to newest")
 		p.WaitGone(".tape", "line 399")

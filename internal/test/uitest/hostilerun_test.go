@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// hostileWorkflow has a step that says what lie.txt holds and goes on, and two that wait for a person.
+// hostileWorkflow has a step that prints lie.txt and continues, and two steps that wait for a
+// person.
 const hostileWorkflow = `name: hostile
 steps:
   - {id: ask, command: [sh, workflows/step.sh], human_in_the_loop: true, input_schema: {type: object, required: [risk], properties: {risk: {type: string}}}}
@@ -20,7 +21,8 @@ steps:
   - {id: work, command: [sh, -c, 'cat lie.txt; while [ -e lie.txt ]; do sleep 0.05; done']}
 `
 
-// Whatever a workflow or a report says comes out as text, in every part of the page.
+// TestHostileRun checks that any text of a workflow or a report is shown as text, in every part of
+// the page.
 func TestHostileRun(t *testing.T) {
 	t.Parallel()
 	lie, err := json.Marshal(uitest.Lie)
@@ -35,7 +37,7 @@ func TestHostileRun(t *testing.T) {
 			of[field] = uitest.Lie
 		}
 		if of["id"] == "work" {
-			of["agent"] = "" // its output is found by its session, and an agent's by the agent
+			of["agent"] = "" // a step's output belongs to a session, an agent's output to the agent
 		}
 		of["artifacts"], of["logs"], of["metrics"] = []string{uitest.Lie}, []string{uitest.Lie}, map[string]string{uitest.Lie: uitest.Lie}
 		for _, field := range []string{"id", "step_id"} {
@@ -121,7 +123,7 @@ func TestHostileRun(t *testing.T) {
 func showsText(t *testing.T, p *uitest.Page, where string) {
 	t.Helper()
 	if uitest.Eval[bool](p, `document.querySelector('main img, main script, dialog img') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
-		t.Errorf("%s: words became markup", where)
+		t.Errorf("%s: text became markup", where)
 	}
 	if raw := uitest.Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Errorf("%s: a control or an override reached the page as itself", where)
@@ -131,8 +133,9 @@ func showsText(t *testing.T, p *uitest.Page, where string) {
 	}
 }
 
-// From schemas to forms and answers, from steps to drawings, from changes to spans: whatever comes,
-// nothing is lost silently, nothing hangs, and what fits no form is asked for as JSON.
+// TestRunParsers checks the functions from schemas to forms and answers, from steps to drawings,
+// and from changes to spans, with any input: nothing is lost silently, nothing hangs, and input
+// that fits no form is requested as JSON.
 func TestRunParsers(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

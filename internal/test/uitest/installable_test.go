@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Chromium has nothing against installing the page on a phone.
+// TestInstallable checks that Chromium can install the page on a phone.
 func TestInstallable(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

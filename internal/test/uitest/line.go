@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Line is a connection between the browser and a server, which a test can cut. It copies bytes and does not
-// interpret them. The browser uses it as its proxy, so the page has the server's own address.
+// Line is a connection between the browser and a server that a test can cut. It copies bytes and
+// does not interpret them. The browser uses it as its proxy, so the page has the server's own
+// address.
 type Line struct {
 	target string
 	ln     net.Listener
@@ -18,7 +19,7 @@ type Line struct {
 	open   map[net.Conn]bool
 }
 
-// NewLine lays a wire to the server at the address; it is taken away with the test.
+// NewLine opens a line to the server at the address. It is closed with the test.
 func NewLine(t testing.TB, address string) *Line {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -38,7 +39,7 @@ func NewLine(t testing.TB, address string) *Line {
 	return l
 }
 
-// Cut breaks everything under way and refuses what is new.
+// Cut closes all connections and refuses new ones.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +49,7 @@ func (l *Line) Cut() {
 	}
 }
 
-// Restore lets new connections through again.
+// Restore accepts connections again.
 func (l *Line) Restore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// loading is when a page that was loaded was first painted and when its largest part was, in milliseconds from its
-// request; and the requests until then, with their bytes as sent.
+// loading is when a loaded page was first painted and when its largest part was, in milliseconds
+// from its request; and the requests until then, with their transferred bytes.
 type loading struct{ First, Largest, Requests, KB float64 }
 
 const loadingOf = `(async () => {
@@ -23,8 +23,9 @@ const loadingOf = `(async () => {
 		Requests: files.length, KB: files.reduce((n, e) => n + e.transferSize, 0) / 1024 };
 })()`
 
-// FAIRLEAD_LOAD_MEASURED=1 measures how long the page takes to appear, without a cache and with one. The yardstick is a
-// bare page in the same browser. Timings are printed, and decide nothing.
+// TestLoadMeasured measures how long the page takes to appear, without a cache and with one, if
+// FAIRLEAD_LOAD_MEASURED=1 is set. The yardstick is a bare page in the same browser. Timings are
+// printed and not checked.
 func TestLoadMeasured(t *testing.T) {
 	if os.Getenv("FAIRLEAD_LOAD_MEASURED") == "" {
 		t.Skip("set FAIRLEAD_LOAD_MEASURED=1 to measure how long the page takes to appear")
@@ -45,7 +46,7 @@ func TestLoadMeasured(t *testing.T) {
 			p := uitest.Browse(t)
 			for _, cache := range []string{"first visit", "again"} {
 				p.Open(c.url)
-				p.Until("it is shown", `document.querySelector('p, .now-head') !== null && performance.getEntriesByName('first-contentful-paint').length > 0`)
+				p.Until("the page is shown", `document.querySelector('p, .now-head') !== null && performance.getEntriesByName('first-contentful-paint').length > 0`)
 				all[c.name+", "+cache] = append(all[c.name+", "+cache], uitest.Eval[loading](p, loadingOf))
 			}
 		}

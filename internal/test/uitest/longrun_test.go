@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A run of a thousand steps, and all of them changing, must leave the page usable.
+// TestLongRun checks that a run of a thousand steps that all change leaves the page usable.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
 	steps := testsize.Pick(300, 1000, 1000)

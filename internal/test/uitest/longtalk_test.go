@@ -9,8 +9,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Thousands of entries must leave the page usable: a window onto them is drawn, it moves with the
-// reader, and new entries do not move the reader. The time is logged and not checked.
+// TestLongTalk checks that thousands of entries leave the page usable. Only a window of them is
+// drawn; it moves with the reader, and new entries do not move the reader. The time is logged and
+// not checked.
 func TestLongTalk(t *testing.T) {
 	t.Parallel()
 	bySize(t)
@@ -31,10 +32,10 @@ func TestLongTalk(t *testing.T) {
 	watchFrames(p)
 	began = time.Now()
 	reached := func(n int) string {
-		// A reader goes on scrolling: the page ignores a scroll in the frame of a redraw.
+		// A reader continues to scroll: the page ignores a scroll in the frame of a redraw.
 		return fmt.Sprintf(`(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollTop === 50 ? 100 : 50; return box.innerText.includes('word %d of many'); })()`, n)
 	}
-	p.Until("who scrolls back comes to older words", reached(words-3000))
+	p.Until("scrolling back shows older messages", reached(words-3000))
 	t.Logf("3,000 entries back after %v; slowest frame %d ms of %d", time.Since(began).Round(time.Millisecond),
 		uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.frames`))
 	if n := uitest.Eval[int](p, `document.querySelectorAll('.say-part').length`); n > 900 {
@@ -43,9 +44,9 @@ func TestLongTalk(t *testing.T) {
 	p.Until("nothing is being fetched", `!document.querySelector('.talk-edge')?.innerText.includes('Fetching')`)
 	place := uitest.Eval[string](p, `(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
 	g.Converse("quay", 50)
-	p.Until("who reads back is offered the way to the newest", `document.querySelector('[data-jump]')`)
+	p.Until("after scrolling back, a button leads to the newest message", `document.querySelector('[data-jump]')`)
 	if now := uitest.Eval[string](p, `document.querySelector('[data-k="' + CSS.escape(window.held) + '"]')?.innerText ?? ''`); now != place {
-		t.Errorf("who read %q reads %q now", place, now)
+		t.Errorf("the reader was at %q and is now at %q", place, now)
 	}
 	began = time.Now()
 	p.Press("n")
@@ -54,7 +55,7 @@ func TestLongTalk(t *testing.T) {
 	t.Logf("back at the newest after %v", time.Since(began).Round(time.Millisecond))
 	g.Hear("quay", "and one more", "")
 	p.WaitText(".say-human", "and one more")
-	p.Until("what comes is in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("new messages are in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	began = time.Now()
 	g.Converse("quay", words)
 	p.WaitText(".talk", last)
@@ -63,7 +64,7 @@ func TestLongTalk(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// watchFrames counts frames from now on, and how long the slowest took.
+// watchFrames counts frames from now on, and measures the slowest.
 func watchFrames(p *uitest.Page) {
 	uitest.Eval[bool](p, `(() => {
 		window.slowest = 0; window.frames = 0; let last = performance.now();
@@ -71,8 +72,8 @@ func watchFrames(p *uitest.Page) {
 		requestAnimationFrame(step); return true; })()`)
 }
 
-// Sixty agents and as many messages without an answer as a channel takes: all agents are in the
-// rotation, the first messages are listed, and the page answers.
+// TestFullChannel checks a channel with sixty agents and the maximum number of messages without an
+// answer: all agents are in the rotation, the first messages are listed, and the page responds.
 func TestFullChannel(t *testing.T) {
 	t.Parallel()
 	bySize(t)
@@ -91,7 +92,7 @@ func TestFullChannel(t *testing.T) {
 	p := uitest.Browse(t)
 	p.Open(g.URL + "#/channel/all-hands")
 	p.WaitText(".standing", "hand-01 has the turn")
-	p.Until("everybody is in the circle", `document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
+	p.Until("all members are in the circle", `document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
 	p.WaitText(".open-messages summary", "256 messages not answered")
 	p.Click(".open-messages", "256 messages")
 	p.WaitText(".open-messages", "and 216 more")
@@ -104,7 +105,8 @@ func TestFullChannel(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// As many channels as a team can have are listed, and changes in all of them leave the page usable.
+// TestManyChannels checks that the maximum number of channels is listed, and that changes in all of
+// them leave the page usable.
 func TestManyChannels(t *testing.T) {
 	t.Parallel()
 	bySize(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// A status has the same word and the same shape on the page and in the terminal, and each has an own one.
+// TestOneLookForAStatus checks that a status has the same word and the same shape on the page and
+// in the terminal, and that all statuses differ.
 func TestOneLookForAStatus(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
@@ -40,7 +41,8 @@ func TestOneLookForAStatus(t *testing.T) {
 	}
 }
 
-// A member of the crew that was reported long ago is not shown as alive.
+// TestOldPresence checks that a member of the crew that was reported long ago is not shown as
+// alive.
 func TestOldPresence(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// TestMain lets this program play the script of an agent: driver script starts its own executable.
+// TestMain lets this program run as a scripted agent, because driver script starts its own
+// executable.
 func TestMain(m *testing.M) {
 	script.Intercept()
 	release := uitest.KeepBrowser()

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// writerScript writes a thousand lines a second, twenty at a time, while the file go is there.
+// writerScript writes a thousand lines a second, twenty at a time, while the file go exists.
 const writerScript = `n=0
 until [ -e stop ]; do
   if [ -e go ]; then
@@ -67,8 +67,8 @@ func large(t *testing.T) *uitest.Server {
 	return s
 }
 
-// whenShown watches the page until look is true, and keeps two times in window.shown: when it became true, and when the
-// frame with it was made.
+// whenShown watches the page until look is true, and stores two times in window.shown: when it
+// became true, and when the frame with it was made.
 const whenShown = `(() => {
 	const look = () => %s;
 	window.shown = new Promise((done) => {
@@ -84,8 +84,8 @@ const whenShown = `(() => {
 	return !look();
 })()`
 
-// lateness makes events one after the other and returns how long each took from the journal to the page and to its frame, in
-// milliseconds. do makes one event and returns the entity that it is about.
+// lateness causes events one after the other and returns how long each took from the journal to the
+// page and to its frame, in milliseconds. do causes one event and returns its entity.
 func lateness(t *testing.T, s *uitest.Server, p *uitest.Page, times int, look func(n int) string, do func(n int) string) (drawn, framed []float64) {
 	t.Helper()
 	for n := range times {
@@ -138,9 +138,10 @@ const frames = `new Promise((done) => {
 	});
 })`
 
-// FAIRLEAD_PAGE_MEASURED=1, or only wide or phone, measures how soon an event is on the screen of a large team, and the frames while an agent writes a
-// thousand lines a second. The yardstick of the frames is the same page while it writes nothing. Timings are printed, and
-// decide nothing.
+// TestPageMeasured measures how soon an event is on the screen of a large team, and the frames
+// while an agent writes a thousand lines a second, if FAIRLEAD_PAGE_MEASURED is 1, wide or phone.
+// The yardstick of the frames is the same page while the agent writes nothing. Timings are printed
+// and not checked.
 func TestPageMeasured(t *testing.T) {
 	if os.Getenv("FAIRLEAD_PAGE_MEASURED") == "" {
 		t.Skip("set FAIRLEAD_PAGE_MEASURED=1 to measure the page of a large team")
@@ -161,7 +162,7 @@ func TestPageMeasured(t *testing.T) {
 		order := func(agent string) func(int) string {
 			return func(n int) string { s.Command(agent, state(n)); return "control/" + agent }
 		}
-		rest := func() { p.Until("the page rests", pageRests) }
+		rest := func() { p.Until("the page sends no more requests", pageRests) }
 
 		t.Log("| event | in the page: median, worst | with its frame: median, worst |")
 		p.Open(s.URL + "#/now")
@@ -225,7 +226,7 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 	t.Log("| page, 4 s | frames: median, 99 %, worst, over 50 ms | main thread, of a frame |")
 	for _, place := range [][2]string{{"now", ".now-rows"}, {"agents/writer/output", ".tape"}, {"agents/writer/history", ".change-list"}} {
 		p.Open(s.URL + "#/" + place[0])
-		p.Until("it is shown", `document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
+		p.Until("the page is shown", `document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
 		for _, writes := range []bool{false, true} {
 			words := "no output"
 			if writes {
@@ -235,7 +236,7 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 					p.WaitText(".tape .sheet", "line ")
 				}
 			}
-			p.Until("the page rests", pageRests)
+			p.Until("the page sends no more requests", pageRests)
 			shown := func() int {
 				return uitest.Eval[int](p, `+(/line (\d+):/.exec(document.querySelector('.tape .sheet')?.lastElementChild?.textContent ?? '')?.[1] ?? 0)`)
 			}

@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
-// noticesOf are the receivers that a configuration names. The one that is called lost cannot be reached; the others
-// take what they are sent.
+// noticesOf returns the targets of a configuration. The one named lost cannot be reached;
+// deliveries to the others succeed.
 func noticesOf(conf *config.Config) *seam.Notices {
 	n := &seam.Notices{Kinds: map[string]string{}, Send: func(_ context.Context, target string, _ []notice.Matter, _ int) *notice.Failure {
 		if target == "lost" {

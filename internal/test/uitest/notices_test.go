@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// fakeNotifications plays the browser's notifications, which no headless browser shows, and a page that is hidden.
+// fakeNotifications replaces the browser's notifications, which no headless browser shows, and
+// simulates a hidden page.
 const fakeNotifications = `(async () => {
 	window.shown = []; window.asked = 0; window.away = false; window.forgotten = [];
 	Object.defineProperty(document, 'hidden', { configurable: true, get: () => window.away });
@@ -23,8 +24,9 @@ const fakeNotifications = `(async () => {
 	return true;
 })()`
 
-// The browser's own notifications: nothing before a person switched them on, only while the page is hidden, once for
-// all tabs, and a click opens the card. A receiver that cannot be reached is shown.
+// TestNotices checks the browser's own notifications: none before a person switched them on, only
+// while the page is hidden, once for all tabs, and a click opens the card. A target that cannot be
+// reached is shown.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views {
@@ -55,7 +57,7 @@ func TestNotices(t *testing.T) {
 			p.WaitText(".receivers", "Show notifications of this browser")
 			p.Axe()
 
-			seen := q.Ask() // while the page is looked at
+			seen := q.Ask() // while the page is visible
 			p.WaitText(".inbox-list", seen)
 			away(true)
 			second := q.Ask()
@@ -64,14 +66,14 @@ func TestNotices(t *testing.T) {
 			if told != "coder waits for you: "+second+": it asks" || strings.Contains(told, "rm -rf") {
 				t.Errorf("shown: %s", told)
 			}
-			// Another tab of this browser writes down the next one first, so this tab shows nothing.
+			// Another tab of this browser records the next one first, so this tab shows nothing.
 			uitest.Eval[bool](p, `(() => {
 				window.claims = 0;
 				const request = navigator.locks.request.bind(navigator.locks);
 				Object.defineProperty(navigator.locks, 'request', { configurable: true, value: async (name, take) => { await request(name, take); const mine = await request(name, take); window.claims++; return mine; } });
 				return true; })()`)
 			q.Ask()
-			p.Until("the tab asks whether another one has shown it", `window.claims >= 1`)
+			p.Until("the tab asks whether another tab has shown the notification", `window.claims >= 1`)
 			if n := uitest.Eval[int](p, `new Promise((done) => setTimeout(() => done(window.shown.length)))`); n != 1 {
 				t.Errorf("%d notifications, though another tab had shown it", n)
 			}
@@ -95,7 +97,8 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// A receiver that cannot be reached is said once, and shown with its reason as long as it lasts.
+// TestReceiversOnThePage checks that a target that cannot be reached is announced once, and shown
+// with its reason as long as that lasts.
 func TestReceiversOnThePage(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views {

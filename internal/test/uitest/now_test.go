@@ -6,7 +6,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The functions behind the page Now: what is said in one sentence, what counts as next, and in which order. They accept any input.
+// TestNowWords checks the functions behind the page Now with any input: the one-sentence summary,
+// what counts as next, and the order.
 func TestNowWords(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

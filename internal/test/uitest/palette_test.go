@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// What needs a person is in the palette, so that the keyboard reaches it; a question that was answered is shown where a link names it.
+// TestPaletteReachesWhatNeedsYou checks that what needs a person is in the palette, so that it can
+// be reached by keyboard, and that an answered question is shown if a link names it.
 func TestPaletteReachesWhatNeedsYou(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
@@ -31,7 +32,7 @@ func TestPaletteReachesWhatNeedsYou(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// byPalette chooses an option of the palette by the keyboard.
+// byPalette chooses an option of the palette by keyboard.
 func byPalette(p *uitest.Page, typed, option string) {
 	p.Press("/")
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
@@ -48,7 +49,8 @@ func byPalette(p *uitest.Page, typed, option string) {
 	p.Until("the palette is closed", `!document.querySelector('.find')`)
 }
 
-// The crew is summoned, sent to sleep and woken from the palette; it offers only what can be ordered now.
+// TestPaletteOrdersTheCrew checks that the crew is summoned, sent to sleep and woken from the
+// palette, which offers only what is possible now.
 func TestPaletteOrdersTheCrew(t *testing.T) {
 	t.Parallel()
 	target := uitest.RealCrew(t)

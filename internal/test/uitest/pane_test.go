@@ -7,8 +7,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The figures and the timeline of an agent: what a limit is about, and that older sessions are not shown.
-func TestPaneSaysWhatIsMeant(t *testing.T) {
+// TestPaneTexts checks the figures and the timeline of an agent: what a limit applies to, and that
+// older sessions are not shown.
+func TestPaneTexts(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
 	p.Open(uitest.NewServer(t, uitest.OneAgent).URL + "#/agents/coder")

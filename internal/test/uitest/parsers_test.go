@@ -6,15 +6,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// prelude is what the scripts below draw from: numbers of a seed, texts, and cuts of them.
+// prelude has functions for the scripts below: seeded random numbers, texts, and cuts of them.
 const prelude = `
 	const random = (seed) => () => { seed = (seed * 1664525 + 1013904223) >>> 0; return seed / 4294967296; };
 	const make = (rnd, alphabet, n) => { let s = ''; while (s.length < n) s += alphabet[Math.floor(rnd() * alphabet.length)]; return s; };
 	const cut = (rnd, s) => { const parts = []; for (let i = 0; i < s.length;) { const n = 1 + Math.floor(rnd() * 9); parts.push(s.slice(i, i + n)); i += n; } return parts; };`
 
-// The page's readers of foreign bytes are held to what must be true of any
-// bytes, with a thousand streams from a seed each: where a stream is cut makes
-// no difference, nothing that acts comes through, and nothing grows without end.
+// TestParsersOnAnyBytes checks the page's parsers with a thousand random streams each: the position
+// of a cut has no effect, no markup or control character gets through, and nothing grows without
+// limit.
 func TestParsersOnAnyBytes(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

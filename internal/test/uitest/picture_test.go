@@ -7,12 +7,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// TestPictureOf draws a running Mission Control, a real one, into a file:
+// TestPictureOf writes a picture of a running Mission Control to a file:
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' PICTURE=$PWD/doc/img/mission-control.png \
 //	  go test -count=1 -run TestPictureOf ./internal/test/uitest
 //
-// It is the landing page; AGENT shows an agent instead, and SCHEME=light the other theme.
+// It shows the landing page. AGENT shows an agent instead, and SCHEME=light uses the other theme.
 func TestPictureOf(t *testing.T) {
 	t.Parallel()
 	page, picture := os.Getenv("PAGE"), os.Getenv("PICTURE")
@@ -26,11 +26,11 @@ func TestPictureOf(t *testing.T) {
 	agent := os.Getenv("AGENT")
 	if agent == "" {
 		p.Open(page)
-		p.Until("it has something to show", `document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
+		p.Until("the page shows its content", `document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
 	} else {
 		p.OpenTeam(page)
 		p.Choose(agent)
-		p.Until("it has something to show", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
+		p.Until("the page shows its content", `(document.querySelector('.tape, .evidence, .history')?.innerText ?? '').length > 80`)
 	}
 	p.Screenshot(picture)
 	p.NoConsoleErrors()

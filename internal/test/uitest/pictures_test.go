@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// pictures is the folder in which the page is drawn for a person to look at:
+// pictures returns the folder for pictures of the page, for people to look at:
 //
 //	PICTURES=folder go test -run TestPictures ./internal/test/uitest
 func pictures(t *testing.T) string {
@@ -20,7 +20,7 @@ func pictures(t *testing.T) string {
 	return dir
 }
 
-// TestPictures draws agents, a run and the inbox in all their states.
+// TestPictures takes pictures of agents, a run and the inbox in all their states.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	dir := pictures(t)
@@ -105,7 +105,7 @@ func TestPictures(t *testing.T) {
 	many.Screenshot(filepath.Join(dir, "desktop-dark-crowd.png"))
 }
 
-// TestPicturesOfChannels draws channels in their states.
+// TestPicturesOfChannels takes pictures of channels in their states.
 func TestPicturesOfChannels(t *testing.T) {
 	t.Parallel()
 	dir := pictures(t)
@@ -148,7 +148,7 @@ func TestPicturesOfChannels(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// TestPicturesOfSessions draws a dispatch in all its states.
+// TestPicturesOfSessions takes pictures of a dispatch in all its states.
 func TestPicturesOfSessions(t *testing.T) {
 	t.Parallel()
 	dir := pictures(t)

@@ -17,13 +17,13 @@ import (
 var versionFolder = regexp.MustCompile(`^/v/[^/]+/`)
 
 // Proxy forwards requests to the real server. It can refuse a request and change the JSON of an
-// answer, for stories about answers that a healthy server gives only under rare conditions.
+// answer, for scenarios about answers that a correct server gives only under rare conditions.
 type Proxy struct {
 	forward  *httputil.ReverseProxy
 	mu       sync.Mutex
 	refusals map[string]refusal // "POST /channels/quay/skip" → how
 	edits    map[string]func(body map[string]any)
-	holds    bool // streams are passed on when they have ended
+	holds    bool // streams are passed on only at their end
 }
 
 // refusal refuses the next request, or all of them.
@@ -32,14 +32,14 @@ type refusal struct {
 	all    bool
 }
 
-// HoldStreams passes each later stream on only when it has ended, as a proxy does that buffers answers; or no longer.
+// HoldStreams passes later streams on only at their end, as a buffering proxy does; or no longer.
 func (p *Proxy) HoldStreams(hold bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.holds = hold
 }
 
-// whole reads its body to the end before it gives anything.
+// whole reads its body to the end before it returns anything.
 type whole struct {
 	io.ReadCloser
 	text *bytes.Reader
@@ -116,7 +116,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusConflict)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // an error means that the page has gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // an error means that the page has disconnected
 		"title": "Conflict", "status": http.StatusConflict, "detail": key + " is refused",
 		"refusal": map[string]any{"subject": key, "event": "asked", "row": "T23", "reason": how.reason},
 	})

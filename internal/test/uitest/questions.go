@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Questions are what an agent asks people, and how a test brings that about. A hook that is nil is
-// something that this target cannot do on purpose.
+// Questions are the questions of an agent and the hooks by which a test causes them. A nil hook is
+// not possible on this target.
 type Questions struct {
 	Agent string // the agent that asks
 
@@ -17,10 +17,10 @@ type Questions struct {
 	Resume   func()                               // asks whether a conversation resumes under another model
 	Withdraw func(id string)                      // the agent withdraws the question
 	Refuse   func() string                        // the next answer is refused; returns the reason that the page must show
-	Heard    func(t *testing.T, id string) string // the answer to a question, as the JSON of the request
+	Heard    func(t *testing.T, id string) string // the stored answer to a question, as the JSON of the request
 	Know     func()                               // the agent reports its program and what it is doing
 	Limit    func()                               // the agent's provider reaches its rate limit
-	Use      func() []string                      // the agent and a run use something; returns words that the table of usage must show
+	Use      func() []string                      // the agent and a run use something; returns text that the table of usage must show
 	Hostile  func()                               // every text that an agent can choose is hostile
 }
 
@@ -45,7 +45,8 @@ func (c *Questions) heard(t *testing.T, id, want string) {
 	}
 }
 
-// PermissionGiven: the page shows what an agent asks, why and until when; a person allows it once.
+// PermissionGiven checks that the page shows what an agent asks, why and until when, and that a
+// person can allow it once.
 func PermissionGiven(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil, "ask")
 	c := target.Questions
@@ -57,11 +58,12 @@ func PermissionGiven(t *testing.T, p *Page, target Target) {
 	p.Until("the title of the tab counts the questions", `document.title.includes('(1) 1 needs you')`)
 	p.Click(".inbox-ask .answer-foot", "Allow once")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-now') && !document.title.includes('you')`)
+	p.Until("the count is removed", `!document.querySelector('.place-count-now') && !document.title.includes('you')`)
 	c.heard(t, id, `{"allow":true,"scope":"once"}`)
 }
 
-// PermissionStanding: an answer is saved, listed and revoked; another applies to a session.
+// PermissionStanding checks that an answer is saved, listed and revoked, and that another one
+// applies to a session.
 func PermissionStanding(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil, "ask")
 	c := target.Questions
@@ -82,7 +84,7 @@ func PermissionStanding(t *testing.T, p *Page, target Target) {
 	c.heard(t, id, `{"allow":true,"scope":"session"}`)
 }
 
-// AskedInWords: one question is answered by one of its options, another by text.
+// AskedInWords checks that one question is answered by one of its options, and another by text.
 func AskedInWords(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.InWords != nil, "ask in words")
 	c := target.Questions
@@ -102,7 +104,8 @@ func AskedInWords(t *testing.T, p *Page, target Target) {
 	c.heard(t, id, `{"allow":true,"text":"neither, wait for me","scope":"once"}`)
 }
 
-// AnswerRefused: a refusal is shown beside the button; a question that is withdrawn disappears.
+// AnswerRefused checks that a refusal is shown beside the button, and that a withdrawn question
+// disappears.
 func AnswerRefused(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Refuse != nil, "refuse an answer")
 	c := target.Questions
@@ -119,7 +122,8 @@ func AnswerRefused(t *testing.T, p *Page, target Target) {
 	p.WaitText(".inbox", "Nothing waits for you")
 }
 
-// AsksByKeyboard: a question is found, read and answered without a mouse. Enter in a field does not send an answer.
+// AsksByKeyboard finds, reads and answers a question without a mouse. Enter in a field does not
+// send an answer.
 func AsksByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Heard != nil, "ask")
 	c := target.Questions

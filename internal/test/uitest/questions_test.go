@@ -6,8 +6,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The functions that turn questions into words and buttons accept any input: they throw no error, let no control
-// character through, and give each option that is not a plain yes or no its own button.
+// TestAskParsers checks the functions that turn questions into texts and buttons with any input:
+// they throw no error, let no control character through, and give each option that is not a plain
+// yes or no its own button.
 func TestAskParsers(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// HostileAsks: hostile words of an agent are shown as text.
+// HostileAsks checks that hostile texts of an agent are shown as text.
 func HostileAsks(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Hostile != nil, "ask with hostile words")
 	p.OpenTeam(target.URL)
@@ -14,7 +14,7 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 	clean := func(where string) {
 		t.Helper()
 		if Eval[bool](p, `document.querySelector('main img, main script') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
-			t.Errorf("%s: words became markup", where)
+			t.Errorf("%s: text became markup", where)
 		}
 		if raw := Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 			t.Errorf("%s: a control or an override reached the page as itself: %s", where, Eval[string](p, `[...document.querySelectorAll('*')].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).concat([...e.attributes].map(a => a.value)).some(v => /[\x1b\x07\u202e\0]/.test(v))).map(e => e.outerHTML.slice(0, 200)).join(' | ').slice(0, 600)`))
@@ -43,7 +43,8 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 	clean("now")
 }
 
-// ProgramKnown: the agent's card shows its program, its restrictions, what it is doing and a rate limit.
+// ProgramKnown checks that the agent's card shows its program, its restrictions, what it is doing
+// and a rate limit.
 func ProgramKnown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Know != nil, "report its program")
 	c := target.Questions
@@ -57,14 +58,14 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.WaitText(".talked", "rate limited until")
 	p.Until("the roster shows it too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
 	p.Click(".talked", "Try again now")
-	p.Until("the limit is gone", `!document.querySelector('.talked-limit')`)
+	p.Until("the limit is removed", `!document.querySelector('.talked-limit')`)
 	c.Ask()
 	p.WaitText(".talked", "asks for permission: run")
 	p.Click(".talked", "asks for")
 	p.WaitText(".inbox-ask", "rm -rf build")
 }
 
-// UsageShown: usage is shown by day, by task and by agent, and leads to the agent.
+// UsageShown checks that usage is shown by day, by task and by agent, and links to the agent.
 func UsageShown(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Use != nil, "use something")
 	words := target.Questions.Use()
@@ -87,7 +88,8 @@ func UsageShown(t *testing.T, p *Page, target Target) {
 	p.WaitText("#agent-title", target.Questions.Agent)
 }
 
-// AsksAccessible: questions, saved answers and usage break no rule of axe, at any size, in either theme.
+// AsksAccessible checks that questions, saved answers and usage break no rule of axe, at any size,
+// in either theme.
 func AsksAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Questions != nil && target.Questions.Hostile != nil, "ask all it can")
 	c := target.Questions

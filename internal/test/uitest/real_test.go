@@ -7,18 +7,18 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// TestAgainst tells the stories to a daemon that runs already, with an agent
-// whose sessions end by themselves and begin with known words, as those of
-// fairlead demo do:
+// TestAgainst runs the scenarios against a running daemon, with an agent whose sessions end by
+// themselves and begin with a known text, as those of fairlead demo do:
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' AGENT=coder SAYS=Session go test -count=1 -run TestAgainst ./internal/test/uitest
 //
-// With WORKFLOW, a file whose run goes on by itself as that of RealTarget does, those of runs too.
+// With WORKFLOW, a file whose run proceeds by itself as that of RealTarget does, it also runs the
+// scenarios of runs.
 func TestAgainst(t *testing.T) {
 	t.Parallel()
 	page, agent, says := os.Getenv("PAGE"), os.Getenv("AGENT"), os.Getenv("SAYS")
 	if page == "" || agent == "" || says == "" {
-		t.Skip("looks at a running daemon; say which with PAGE, AGENT and SAYS")
+		t.Skip("needs a running daemon; set PAGE, AGENT and SAYS")
 	}
 	uitest.RunAll(t, func(t *testing.T) uitest.Target {
 		rest(t, page, agent)
@@ -30,7 +30,7 @@ func TestAgainst(t *testing.T) {
 	})
 }
 
-// rest brings the agent to rest, through the page like anybody else.
+// rest pauses the agent through the page, as a person does.
 func rest(t *testing.T, page, agent string) {
 	t.Helper()
 	p := uitest.Browse(t)
@@ -43,18 +43,18 @@ func rest(t *testing.T, page, agent string) {
 	p.WaitText(".agent-title .badge", "IDLE")
 }
 
-// TestAgainstCrew tells the story of a crew to a daemon that runs already and has never summoned
-// one, with a lead that answers by itself, as that of examples/crew does:
+// TestAgainstCrew runs the scenario of a crew against a running daemon that has never summoned one,
+// with a lead that answers by itself, as that of examples/crew does:
 //
 //	PAGE='http://127.0.0.1:7466/?token=…' CREW=julian go test -count=1 -run TestAgainstCrew ./internal/test/uitest
 //
-// STORY names another story of a crew; each wants a fresh daemon. With PICTURE, a file, it draws
-// the crew at the end.
+// STORY names another scenario of a crew; each needs a new daemon. With PICTURE, a file, it takes a
+// picture of the crew at the end.
 func TestAgainstCrew(t *testing.T) {
 	t.Parallel()
 	page, lead := os.Getenv("PAGE"), os.Getenv("CREW")
 	if page == "" || lead == "" {
-		t.Skip("looks at a running daemon; say which with PAGE and CREW")
+		t.Skip("needs a running daemon; set PAGE and CREW")
 	}
 	line := uitest.NewLine(t, page)
 	p := uitest.Browse(t, line)
@@ -71,7 +71,7 @@ func TestAgainstCrew(t *testing.T) {
 		}
 	}
 	if !told {
-		t.Fatalf("no story is called %q", story)
+		t.Fatalf("there is no scenario %q", story)
 	}
 	if picture := os.Getenv("PICTURE"); picture != "" {
 		p.Screenshot(picture)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// silentLead reads its prompts and says nothing: the test submits what the lead reports.
+// silentLead reads its prompts and says nothing; the test submits the lead's reports.
 const silentLead = `steps:
   - hang
 lead:
@@ -70,7 +70,7 @@ func (c *CrewByHand) state(read func(*crew.Crew)) {
 	}
 }
 
-// session waits until the lead's session is open and the lead was told everything, and returns its id.
+// session waits until the lead's session is open and has no pending action, and returns its id.
 func (c *CrewByHand) session() (id string) {
 	c.t.Helper()
 	if err := c.engine.Until(c.t.Context(), func(t *team.Team) bool {
@@ -96,7 +96,7 @@ func (c *CrewByHand) Hatch(change func(*crew.Identity)) {
 	c.Report(seatsOf...)
 }
 
-// Report is the lead's list of the members that are alive.
+// Report submits the lead's list of alive members.
 func (c *CrewByHand) Report(seats ...int) {
 	c.t.Helper()
 	var listed []crew.Listed
@@ -137,7 +137,7 @@ func (c *CrewByHand) notice(text string) {
 	c.submit(crew.Faulty{Agent: c.Lead, Session: c.session(), Marker: "[AGENT_STATUS] {", Fault: text})
 }
 
-// edit changes members in every later answer: the server accepts no such members.
+// edit changes members in every later answer, because the server accepts no such members.
 func (c *CrewByHand) edit(changes map[int]func(*Document)) {
 	c.t.Helper()
 	c.Proxy.Edit("/crew", func(body map[string]any) {
@@ -153,14 +153,16 @@ func (c *CrewByHand) edit(changes map[int]func(*Document)) {
 	})
 }
 
-// spoken is the only message in every later transcript: the server accepts no such speaker.
+// spoken replaces every later transcript by one message, because the server accepts no such
+// speaker.
 func (c *CrewByHand) spoken(speaker, text string) {
 	c.Proxy.Edit("/crew/transcript", func(body map[string]any) {
 		body["messages"] = []any{map[string]any{"seq": 1, "at": "2026-02-16T00:00:00Z", "session": "s", "speaker": speaker, "kind": "agent", "channel": "", "text": text}}
 	})
 }
 
-// leaveOutSouls has the list of the crew carry no souls, as a list that would be too long does.
+// leaveOutSouls removes the souls from the list of the crew, as the server does for a list that is
+// too long.
 func (c *CrewByHand) leaveOutSouls() {
 	c.Proxy.Edit("/crew", func(body map[string]any) {
 		members, _ := body["agents"].([]any)
@@ -171,7 +173,7 @@ func (c *CrewByHand) leaveOutSouls() {
 	})
 }
 
-// RealCrewByHand is the target of the stories that decide what the lead reports.
+// RealCrewByHand is the target of scenarios in which the test decides what the lead reports.
 func RealCrewByHand(t *testing.T) Target {
 	t.Helper()
 	c := NewCrewByHand(t)

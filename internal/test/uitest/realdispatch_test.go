@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
-// someAgents are the agents of a dispatch, by name, and what they are for.
+// someAgents are the agents of a dispatch by name, with their descriptions.
 var someAgents = map[string]string{
 	"fullstack-engineer":          "Use to write and run programs, Python scripts and web servers",
 	"juvenile-database-architect": "Use for database design, query optimization, and migrations",
@@ -67,7 +67,7 @@ func (d *DispatchByHand) report(in dispatch.Input) {
 	}
 }
 
-// Input is an input of another program.
+// Input adds an input as another program does.
 func (d *DispatchByHand) Input(text string) { d.post("input", map[string]any{"text": text}) }
 
 // Delegate puts an agent in charge.
@@ -81,12 +81,12 @@ func (d *DispatchByHand) Done(result string) { d.post("done", map[string]any{"te
 // Respond closes the conversation.
 func (d *DispatchByHand) Respond(text string) { d.post("respond", map[string]any{"text": text}) }
 
-// Deny is a write of MAIN that is denied.
+// Deny records a denied write of MAIN.
 func (d *DispatchByHand) Deny(delegate string) {
 	d.report(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "This requires writing *.py, which MAIN cannot do.", Delegate: delegate, Capability: "write Python"})
 }
 
-// Made is a file among the outputs of the open conversation.
+// Made creates a file among the outputs of the open conversation.
 func (d *DispatchByHand) Made(name, text string) {
 	d.t.Helper()
 	now, err := d.folder.Session()
@@ -160,7 +160,7 @@ func changedAs[T any](object map[string]any, change func(*T)) (changed map[strin
 	return changed
 }
 
-// RealDispatchByHand is the target of the stories in which a test decides what happens in a dispatch.
+// RealDispatchByHand is the target of scenarios in which a test decides what happens in a dispatch.
 func RealDispatchByHand(t *testing.T) Target {
 	t.Helper()
 	d := NewDispatchByHand(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// OneAgent are the files of a workspace with one agent at rest, for tests that only need the page.
+// OneAgent are the files of a workspace with one idle agent, for tests that only need the page.
 var OneAgent = map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {description: Writes code, driver: exec, command: [\"true\"]}\n"}
 
 // limitedScript works until the file limited appears. Then its provider's rate limit is reached; the
@@ -27,7 +27,7 @@ const limitedScript = `steps:
   - crash
 `
 
-// RealQuestions is the real server with an agent at work, whose questions the test submits to the
+// RealQuestions is the real server with a working agent, whose questions the test submits to the
 // loop as the agent's listener does.
 func RealQuestions(t *testing.T) Target {
 	t.Helper()
@@ -59,7 +59,7 @@ agents:
 	}}
 }
 
-// asker submits what one agent asks.
+// asker submits the questions of one agent.
 type asker struct {
 	*Server
 	agent string
@@ -158,8 +158,8 @@ func (a *asker) use() []string {
 	return words
 }
 
-// hostile puts hostile words wherever an agent can choose them. Names of agents and workflows are
-// checked when they are loaded, so those in the table of usage come from the proxy.
+// hostile puts hostile texts into every field that an agent can choose. Names of agents and
+// workflows are checked when they are loaded, so those in the table of usage come from the proxy.
 func (a *asker) hostile(proxy *Proxy) {
 	lies := []question.Option{{ID: Lie, Kind: Lie, Label: Lie}, {ID: "__proto__", Kind: "__proto__"}, {ID: "x", Kind: "toString", Label: Lie}}
 	for _, kind := range []question.Kind{question.Permission, question.Asked, question.Resume} {

@@ -13,11 +13,11 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// The teams that the real server runs in the stories. Each agent is a small program; a test steers
-// it by files in its workspace.
+// The teams of the real server in the scenarios. Each agent is a small program; a test controls it
+// by files in its workspace.
 
-// TalkingScript is an agent that writes what is put into the file say beside it, byte by byte, until the file
-// finish tells it to stop.
+// TalkingScript is an agent that writes the content of the file say beside it, byte by byte, until
+// the file finish exists.
 const TalkingScript = `echo hello from a real process
 touch say; sent=0
 until [ -e finish ]; do
@@ -27,7 +27,7 @@ until [ -e finish ]; do
 done
 rm -f finish; echo goodbye`
 
-// steeredScript is an agent in a channel that says what the test puts into the file answer of the
+// steeredScript is an agent in a channel that says the content of the file answer in the
 // workspace's root.
 const steeredScript = `until mv ../answer said 2>/dev/null; do sleep 0.02; done
 cat said
@@ -63,7 +63,7 @@ const askingScript = `steps:
 `
 
 // RealTarget is the real server with a coder, a reviewer, a workflow and a channel. In the channel
-// steered the agents say what the test gives them; else they answer by themselves.
+// steered the agents say what the test writes; otherwise they answer by themselves.
 func RealTarget(t *testing.T, steered bool) Target {
 	t.Helper()
 	files := RunFiles()
@@ -87,14 +87,14 @@ agents:
 	}
 	return Target{
 		URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Says: "hello from a real process", ChannelStory: meeting,
-		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run goes on by itself */ }},
+		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run continues without an answer */ }},
 		Faulty:   "workflows/broken.yaml",
 		Say:      func(text string) { s.Put("coder/say", text) },
 		Finish:   func() { s.Put("coder/finish", "") },
 	}
 }
 
-// RealLiar is the real server with a coder, and an agent whose words about itself are hostile. The
+// RealLiar is the real server with a coder, and an agent whose texts about itself are hostile. The
 // server accepts no such names, so they come from the proxy.
 func RealLiar(t *testing.T) Target {
 	t.Helper()
@@ -115,7 +115,8 @@ func RealLiar(t *testing.T) Target {
 	return Target{URL: s.URL, Agent: "coder", Liar: Lie, Say: func(text string) { s.Put("coder/say", text) }}
 }
 
-// answer hands the next answer to the agent that has the turn; the rename makes it appear whole.
+// answer gives the next answer to the agent that has the turn. The rename makes it appear
+// completely.
 func (s *Server) answer(text string) {
 	s.t.Helper()
 	s.Put("answer.part", text+"\n")
@@ -142,7 +143,7 @@ func RealAsking(t *testing.T) Target {
 	return Target{URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Questions: &Questions{Agent: "coder", Ask: s.ask, Heard: s.heard}}
 }
 
-// until asks the API until its answer holds what is wanted.
+// until requests the API until its answer contains the wanted text.
 func (s *Server) until(what, path string, holds func(body []byte) bool) {
 	s.t.Helper()
 	var body []byte
@@ -154,7 +155,7 @@ func (s *Server) until(what, path string, holds func(body []byte) bool) {
 	}
 }
 
-// ask lets the agent ask and returns the question's id.
+// ask makes the agent ask and returns the question's id.
 func (s *Server) ask() (id string) {
 	s.t.Helper()
 	s.Put("ask", "")
@@ -177,7 +178,7 @@ func (s *Server) ask() (id string) {
 	return id
 }
 
-// heard is the answer to a question as the journal has it, spelled as the body of the request;
+// heard returns the answer to a question as the journal has it, spelled as the body of the request;
 // empty while there is none.
 func (s *Server) heard(t *testing.T, id string) string {
 	t.Helper()
@@ -251,8 +252,8 @@ func exampleFiles(t *testing.T, from fs.FS, root string) map[string]string {
 	return files
 }
 
-// RealLimited is the real server with an agent that has used up its cost of the day: the next
-// order to start it is refused. Words are part of the reason.
+// RealLimited is the real server with an agent that has used up its daily cost, so the next order
+// to start it is refused.
 func RealLimited(t *testing.T) (target Target, words string) {
 	t.Helper()
 	s := NewServer(t, map[string]string{

@@ -58,9 +58,10 @@ type teamView struct {
 	Agents []map[string]any `json:"agents"`
 }
 
-// The reducer of the page, given one snapshot and the changes after it, says of every agent what
-// GET /api/v1/agents answers later. The snapshots are taken from the real server: in sessions,
-// after them, with a question open, in a queue, under a hold and after a failure.
+// TestReducerAgreesWithServer checks that the reducer of the page, with one snapshot and the
+// changes after it, gives the same agents as GET /api/v1/agents later. The snapshots are taken from
+// the real server: in sessions, after them, with an open question, in a queue, during a hold and
+// after a failure.
 func TestReducerAgreesWithServer(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("node"); err != nil {
@@ -75,7 +76,7 @@ func TestReducerAgreesWithServer(t *testing.T) {
 		}
 	}
 	var snapshots []json.RawMessage
-	// reach waits until an agent's view has what is wanted, and keeps the snapshot.
+	// reach waits until an agent's view has a property, and keeps the snapshot.
 	reach := func(what, agent string, holds func(map[string]any) bool) {
 		t.Helper()
 		var body []byte
@@ -131,7 +132,7 @@ func TestReducerAgreesWithServer(t *testing.T) {
 	reach("in a step", "tester", phase("running"))
 	order("/agents/tester/once", `{}`)
 	reach("in the queue", "tester", func(a map[string]any) bool { return a["waiting_behind"] != "" })
-	s.Put("go", "") // a step works at the root of the repository
+	s.Put("go", "") // the working folder of a step is the root of the repository
 	reach("next", "tester", func(a map[string]any) bool { return a["waiting_behind"] == "" && phase("running")(a) })
 	s.Put("tester/go", "")
 	reach("idle after both", "tester", is("session", nil))

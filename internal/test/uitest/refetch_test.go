@@ -6,8 +6,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A view is requested as soon as something changes after a quiet time, and rests after an answer while much changes.
-func TestRefetchRestsAfterAnAnswer(t *testing.T) {
+// TestRefetchPausesAfterAnAnswer checks that a view is requested as soon as something changes after
+// a quiet time, and less often while much changes.
+func TestRefetchPausesAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
 	p.OpenTeam(uitest.RealTarget(t, false).URL)

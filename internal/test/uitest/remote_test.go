@@ -37,8 +37,9 @@ func remoteTeam(t *testing.T, origin string) *uitest.Server {
 	})
 }
 
-// usedFrom signs a browser in at an origin as a person does, sees an event arrive over the stream, and approves it. A request
-// that a page of a third origin sends is refused, although it has the secret of this browser.
+// usedFrom signs a browser in at an origin as a person does, sees an event over the stream, and
+// approves it. A request of a page of a third origin is refused, although it has the secret of this
+// browser.
 func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, client *http.Client) {
 	t.Helper()
 	local, token, _ := strings.Cut(s.URL, "?token=")
@@ -77,18 +78,19 @@ func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, cli
 	p.NoConsoleErrors()
 }
 
-// freePort is a port of loopback on which nothing listens.
+// freePort returns a loopback port on which no program listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer door.Close()
-	return door.Addr().(*net.TCPAddr).Port
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// The page through a reverse proxy with TLS, at an origin of its own, as doc/remote.md has it.
+// TestRemoteByProxy opens the page through a reverse proxy with TLS, at an origin of its own, as
+// doc/remote.md describes.
 func TestRemoteByProxy(t *testing.T) {
 	t.Parallel()
 	const name = "fairlead.example.org"
@@ -105,11 +107,11 @@ func TestRemoteByProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := fmt.Sprintf("%s:%d", name, door.Addr().(*net.TCPAddr).Port)
+	host := fmt.Sprintf("%s:%d", name, listener.Addr().(*net.TCPAddr).Port)
 	s := remoteTeam(t, "https://"+host)
 	local, _, _ := strings.Cut(s.URL, "/?")
 	to, err := url.Parse(local)
@@ -120,7 +122,7 @@ func TestRemoteByProxy(t *testing.T) {
 		r.SetURL(to)
 		r.Out.Host = host // written out, so that no client can choose it
 	}}}
-	go func() { _ = front.Serve(door) }() // it ends with Close
+	go func() { _ = front.Serve(listener) }() // it ends with Close
 	t.Cleanup(func() { _ = front.Close() })
 
 	roots := x509.NewCertPool()
@@ -128,7 +130,7 @@ func TestRemoteByProxy(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12},
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, door.Addr().String())
+			return (&net.Dialer{}).DialContext(ctx, network, listener.Addr().String())
 		},
 	}}
 	t.Cleanup(client.CloseIdleConnections)
@@ -136,7 +138,8 @@ func TestRemoteByProxy(t *testing.T) {
 	usedFrom(t, uitest.BrowseAway(t, name, base64.StdEncoding.EncodeToString(sum[:])), s, "https://"+host, client)
 }
 
-// The page through an ssh tunnel, as doc/remote.md has it: the own server of the test, with keys of its own.
+// TestRemoteBySSH opens the page through an ssh tunnel, as doc/remote.md describes, with an ssh
+// server and keys of the test.
 func TestRemoteBySSH(t *testing.T) {
 	t.Parallel()
 	uitest.Chromium(t)

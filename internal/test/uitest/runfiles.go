@@ -1,6 +1,6 @@
 package uitest
 
-// PlanCodeReviewFile is where RunFiles puts the workflow.
+// PlanCodeReviewFile is the file of the workflow in RunFiles.
 const PlanCodeReviewFile = "workflows/plan-code-review.yaml"
 
 // RunFiles are the files of a repository in which a real daemon can run the workflow
@@ -74,10 +74,10 @@ turnConfig:
   defaultTimeoutSeconds: 10
 `
 
-// MeetingFile is where MeetingScript is put.
+// MeetingFile is the file of MeetingScript.
 const MeetingFile = "meeting.sh"
 
-// MeetingScript is an agent in a channel: it answers whatever it is told, at once or slowly.
+// MeetingScript is an agent in a channel that answers every prompt, at once or slowly.
 const MeetingScript = `prompt=$(cat)
 case "$prompt" in
 *"which quay"*) echo "the north quay" ;;

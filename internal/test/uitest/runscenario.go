@@ -7,16 +7,16 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Workflow is a workflow that a target can run, and what a test has to do for it; where the run
-// goes on by itself the hooks are nil. Its gate review leads back to code once, and then approve
-// waits for people.
+// Workflow is a workflow that a target can run, and the hooks by which a test controls it; they are
+// nil if the run proceeds by itself. Its gate review sends the run back to code once, and then
+// approve waits for people.
 type Workflow struct {
 	File string // as it is typed into the form
 
 	Loop  func()             // lets the gate send the run back
 	Ask   func()             // lets the run come to the question
 	End   func()             // lets the run come to its end, once it was approved
-	Heard func(t *testing.T) // checks what the server was told
+	Heard func(t *testing.T) // checks what the server received
 }
 
 func (p *Page) startRun(file string) {
@@ -35,7 +35,7 @@ func hook(do func()) {
 	}
 }
 
-// ARun: a person starts a run, watches it loop back, is asked, approves, and sees it complete.
+// ARun starts a run, watches a loop-back, is asked, approves, and sees the run complete.
 func ARun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil, "run a workflow")
 	w := target.Workflow
@@ -61,7 +61,7 @@ func ARun(t *testing.T, p *Page, target Target) {
 	Eval[bool](p, `(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.Click(".inbox-item .answer-foot", "Approve")
 	p.WaitText(".inbox", "Nothing waits for you")
-	p.Until("the count is gone", `!document.querySelector('.place-count-now')`)
+	p.Until("the count is removed", `!document.querySelector('.place-count-now')`)
 	if w.Heard != nil {
 		w.Heard(t)
 	}
@@ -69,10 +69,11 @@ func ARun(t *testing.T, p *Page, target Target) {
 	p.Click(".run-rows", "plan-code-review")
 	hook(w.End)
 	p.WaitText(".run-head .state", "completed")
-	p.WaitGone(".orders", "Resume") // nothing of it is left to do
+	p.WaitGone(".orders", "Resume") // no order is possible
 }
 
-// FaultyRun: what is wrong with a workflow is shown with its places, and nothing has begun.
+// FaultyRun checks that the faults of a workflow are shown with their positions, and that no run
+// began.
 func FaultyRun(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Faulty != "", "refuse a workflow")
 	p.OpenTeam(target.URL)
@@ -85,7 +86,7 @@ func FaultyRun(t *testing.T, p *Page, target Target) {
 	p.WaitText(".run-list", "No runs yet")
 }
 
-// RunByKeyboard: a run is found, walked through and cancelled without a mouse.
+// RunByKeyboard opens a run, walks through it and cancels it without a mouse.
 func RunByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Workflow.Loop != nil, "hold a run still")
 	p.OpenTeam(target.URL)
@@ -109,7 +110,7 @@ func RunByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText(".inbox", "Nothing waits for you")
 	p.Press("r")
 	p.WaitText(".run-list", "plan-code-review")
-	p.Press("x") // means nothing here, whichever agent was chosen
+	p.Press("x") // has no effect here, regardless of the selected agent
 	p.Press("a")
 	p.WaitText(".roster", target.Agent)
 	if got := p.Text(".notes"); strings.TrimSpace(got) != "" {
@@ -117,7 +118,7 @@ func RunByKeyboard(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// RunsAccessible: no rule of axe is broken by runs, their steps, their questions and the inbox.
+// RunsAccessible checks that runs, their steps, their questions and the inbox break no rule of axe.
 func RunsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Workflow != nil && target.Workflow.Ask != nil, "hold a run still")
 	p.OpenTeam(target.URL)

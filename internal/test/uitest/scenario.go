@@ -8,35 +8,34 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Target is a server with the page on it, and what a test can make it do. A
-// hook that is nil is something this target cannot do on purpose; scenarios
-// that need it are skipped with those words.
+// Target is a server with the page, and the hooks by which a test controls it. A nil hook is not
+// possible on this target; scenarios that need it are skipped with a message.
 type Target struct {
 	URL    string // the page; its query ?token= is the token for programs, with which Open signs the window in
-	Agent  string // an agent at rest that can be started
-	Says   string // words its session says by itself; empty where only Say makes it speak
-	Finish func() // lets the session under way come to its end
+	Agent  string // an idle agent that can be started
+	Says   string // text that its session says by itself; empty if only Say makes it speak
+	Finish func() // ends the running session
 
-	Say           func(text string) // the session under way says this
+	Say           func(text string) // the running session says this
 	Line          *Line             // between browser and server; it can be cut
-	Refuse        func() string     // the next single session of Agent will be refused; these words must be shown
-	Workflow      *Workflow         // what it can run; nil: nothing
+	Refuse        func() string     // the next single session of Agent is refused with this text
+	Workflow      *Workflow         // a workflow that it can run; nil: none
 	Faulty        string            // a workflow with a fault in line 12, column 13
-	ChannelStory  *ChannelStory     // a channel of its; nil: none
+	ChannelStory  *ChannelStory     // one of its channels; nil: none
 	CrewStory     *CrewStory        // a crew that it can summon; nil: none
-	DispatchStory *DispatchStory    // a session with MAIN; nil: none
+	DispatchStory *DispatchStory    // a dispatch; nil: none
 	Questions     *Questions        // an agent that asks; nil: none does
 
-	Liar string // an agent at rest whose name, description and note try to be markup, controls and overrides
+	Liar string // an idle agent whose name, description and note contain markup, control characters and overrides
 }
 
-// Scenario is one story about the page.
+// Scenario is one use of the page.
 type Scenario struct {
 	Name string
 	Run  func(t *testing.T, p *Page, target Target)
 }
 
-// Scenarios are the stories that must hold on every target, at every size.
+// Scenarios are the scenarios that must hold on every target, at every size.
 func Scenarios() []Scenario {
 	return []Scenario{
 		{"start", Start},
@@ -96,27 +95,28 @@ func Scenarios() []Scenario {
 	}
 }
 
-// View is one way to look at the page.
+// View is a combination of a size and a theme.
 type View struct {
 	Name   string
 	Size   Size
 	Scheme string
 }
 
-// Views are the four ways every state of the page must be fit to be looked at.
+// Views are the four views in which every state of the page is checked.
 var Views = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, "light"}, {"desktop light", Desktop, "light"}, {"phone dark", Phone, "dark"}}
 
-// RunAll tells every story on fresh targets, once on a desktop and once on a
-// phone; after each the console must be clean.
+// RunAll runs every scenario on new targets, once on a desktop and once on a phone. After each the
+// console must be clean.
 func RunAll(t *testing.T, target func(t *testing.T) Target) { run(t, target, 1) }
 
-// RunEach tells each story once, in the one size and then the other in turn: for who has little time.
+// RunEach runs each scenario once, alternating between the two sizes.
 func RunEach(t *testing.T, target func(t *testing.T) Target) { run(t, target, 2) }
 
-// RunFew tells every eighth story, in one of the two sizes: for tests that look at something else than the page.
+// RunFew runs every eighth scenario, in one of the two sizes, for tests of something other than the
+// page.
 func RunFew(t *testing.T, target func(t *testing.T) Target) { run(t, target, 16) }
 
-// run tells the stories in every view, or of every few tellings one.
+// run runs the scenarios in every view, or only some of the combinations.
 func run(t *testing.T, target func(t *testing.T) Target, every int) {
 	for i, s := range Scenarios() {
 		for j, v := range Views[:2] {
@@ -146,7 +146,7 @@ func needs(t *testing.T, has bool, what string) {
 	}
 }
 
-// Choose shows an agent, by the mouse; on a phone it goes back to the team first.
+// Choose shows an agent by mouse. On a phone it goes back to the team first.
 func (p *Page) Choose(name string) {
 	p.t.Helper()
 	if Eval[bool](p, `!document.querySelector('.roster').checkVisibility()`) {
@@ -157,7 +157,7 @@ func (p *Page) Choose(name string) {
 	p.Until("the agent is in sight", `document.querySelector('#agent-title').checkVisibility()`)
 }
 
-// started opens the page and starts the target's agent, and waits for its words.
+// started opens the page, starts the target's agent, and waits for its text.
 func started(p *Page, target Target) {
 	p.t.Helper()
 	p.OpenTeam(target.URL)
@@ -173,7 +173,7 @@ func started(p *Page, target Target) {
 	}
 }
 
-// Start: a person starts an agent, and sees it run and hears it speak.
+// Start starts an agent, sees it run and reads its output.
 func Start(t *testing.T, p *Page, target Target) {
 	started(p, target)
 	p.WaitText(".orders", "Stop Agent")
@@ -184,10 +184,11 @@ func Start(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Click(".tabs", "History")
 	p.WaitText(".history", "Ordered to run continuously")
-	p.Until("rules are shown if wanted", `(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
+	p.Until("rules are shown on request", `(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
 }
 
-// StopInMidSession: nothing is interrupted; the page shows the request until the session has ended.
+// StopInMidSession checks that a stop interrupts nothing, and that the page shows the request until
+// the session has ended.
 func StopInMidSession(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil, "let a session finish")
 	started(p, target)
@@ -201,8 +202,9 @@ func StopInMidSession(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".agent-title", "stopping")
 }
 
-// OnceAndThen: a single session that is requested while another runs is recorded, shown, and run
-// afterwards. A person who does not want to wait can end the running one; the page offers it after a stop.
+// OnceAndThen checks that a single session that is requested while another runs is recorded, shown,
+// and run afterwards. A person who does not want to wait can end the running one; the page offers
+// that after a stop.
 func OnceAndThen(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil, "let a session finish")
 	started(p, target)
@@ -218,7 +220,7 @@ func OnceAndThen(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".orders", "End This Session")
 }
 
-// HoldAndRelease: the switch asks first, says what it means, and both sides are shown.
+// HoldAndRelease checks that the switch asks first, explains itself, and shows both states.
 func HoldAndRelease(t *testing.T, p *Page, target Target) {
 	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
@@ -232,7 +234,8 @@ func HoldAndRelease(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".banners", "held")
 }
 
-// CutAndRestored: the page says since when it knows nothing, offers nothing, and catches up by itself.
+// CutAndRestored checks that a page without a connection says since when, offers nothing, and
+// catches up by itself.
 func CutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.Line != nil && target.Finish != nil, "cut the line")
 	started(p, target)
@@ -252,7 +255,7 @@ func CutAndRestored(t *testing.T, p *Page, target Target) {
 	p.Until("orders can be given again", `!document.querySelector('.order-start').hasAttribute('aria-disabled')`)
 }
 
-// ARefusal is an answer, and is shown in its own words until it is put away.
+// ARefusal checks that a refusal is shown in its own text until it is dismissed.
 func ARefusal(t *testing.T, p *Page, target Target) {
 	needs(t, target.Refuse != nil, "refuse")
 	p.OpenTeam(target.URL)
@@ -266,7 +269,7 @@ func ARefusal(t *testing.T, p *Page, target Target) {
 	p.WaitGone(".notes", "Refused")
 }
 
-// tabsMax is how often Tab may be pressed before something must have been reached.
+// tabsMax is how often Tab may be pressed until an element is reached.
 const tabsMax = 24
 
 // tabTo presses Tab until an expression about the focused element e is true, and checks that each stop can be seen.
@@ -284,7 +287,7 @@ func (p *Page) tabTo(what, expression string) {
 	p.t.Fatalf("%d times Tab do not reach %s; the focus is on: %s", tabsMax, what, p.Focused())
 }
 
-// KeyboardAlone: an agent is found, started, read about and stopped without a mouse.
+// KeyboardAlone opens, starts, reads and stops an agent without a mouse.
 func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.OpenTeam(target.URL)
 	p.WaitText(".roster", target.Agent)
@@ -312,14 +315,14 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Press("1")
 	p.Until("the output is shown", `document.querySelector('.tape')`)
-	p.Until("the last order is through, and another can be given", `document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
+	p.Until("the last order has finished, and another one can be given", `document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
 	p.Press("x")
 	p.WaitText(".agent-title", "stopping after this session")
 	p.Press("/")
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
 }
 
-// Accessible: no rule of axe is broken in any state, at any size, in either theme.
+// Accessible checks that the page breaks no rule of axe in any state, at any size, in either theme.
 func Accessible(t *testing.T, p *Page, target Target) {
 	started(p, target)
 	for _, v := range Views {

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Stories that need another team than that of RealTarget.
+// Scenarios that need another team than that of RealTarget.
 var (
 	steered    = []string{"hostile talk", "a channel cut and restored"}
 	crewed     = []string{"a crew on two pages", "a crew cut and restored", "a crew taken in", "a crew by keyboard"}
@@ -23,12 +23,12 @@ var (
 	byReport   = []string{"a session denied and delegated", "a session from here", "a session cut and restored", "hostile session", "a session by keyboard", "sessions accessible"}
 )
 
-// target is the server that a story needs.
+// target returns the server that a scenario needs.
 func target(t *testing.T) uitest.Target {
 	_, story, _ := strings.Cut(t.Name(), "/")
 	story, _, _ = strings.Cut(story, "/")
 	story = strings.ReplaceAll(story, "_", " ")
-	t.Parallel() // a story mostly waits for its browser
+	t.Parallel() // a scenario mostly waits for its browser
 	switch {
 	case story == "a refusal":
 		limited, words := uitest.RealLimited(t)
@@ -55,14 +55,14 @@ func target(t *testing.T) uitest.Target {
 	}
 }
 
-// Every eighth story, on a desktop or on a phone. FAIRLEAD_LONG=ci plays every story once, FAIRLEAD_LONG=1
-// on both. The stories about accessibility go through all views by themselves.
+// TestScenarios runs every eighth scenario, on a desktop or on a phone. FAIRLEAD_LONG=ci runs every
+// scenario once, FAIRLEAD_LONG=1 on both. The scenarios about accessibility use all views.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	testsize.Pick(uitest.RunFew, uitest.RunEach, uitest.RunAll)(t, target)
 }
 
-// crowd is the real server with so many agents, which it does not start.
+// crowd returns the real server with this number of agents, which it does not start.
 func crowd(t *testing.T, agents int) *uitest.Server {
 	t.Helper()
 	var config strings.Builder
@@ -76,7 +76,7 @@ func crowd(t *testing.T, agents int) *uitest.Server {
 	return uitest.NewServer(t, files)
 }
 
-// bySize skips a test of sheer size unless the sizes of .ci/run are asked for.
+// bySize skips a test of size unless the sizes of .ci/run were requested.
 func bySize(t *testing.T) {
 	t.Helper()
 	if !testsize.CI() {
@@ -84,8 +84,8 @@ func bySize(t *testing.T) {
 	}
 }
 
-// A thousand agents and thousands of changes must leave the page usable. The time is logged and not
-// checked, because machines differ.
+// TestCrowd checks that a thousand agents and thousands of changes leave the page usable. The time
+// is logged and not checked, because machines differ.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	bySize(t)
@@ -127,7 +127,7 @@ func TestCrowd(t *testing.T) {
 	p.NoConsoleErrors()
 }
 
-// floodScript writes a long line and many lines once the file go is there, and then goes on.
+// floodScript writes a long line and many lines when the file go exists, and then continues.
 const floodScript = `wait() { until [ -e "$1" ]; do sleep 0.02; done; }
 wait go
 head -c 20971520 /dev/zero | tr '\0' x
@@ -135,7 +135,7 @@ echo
 seq 0 19999 | sed 's/^/line /'
 wait stop`
 
-// Twenty MiB in one line, and many lines, must not stop the page.
+// TestFlood checks that twenty MiB in one line, and many lines, do not block the page.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	bySize(t)

@@ -10,14 +10,14 @@ import (
 // palette is the palette of a page.
 type palette struct{ *Page }
 
-// finds opens the palette, types, and waits until a result has some words.
+// finds opens the palette, types, and waits until a result contains a text.
 func (p palette) finds(query, words string) {
 	p.t.Helper()
 	p.Press("/")
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
 	p.replaces("#find", query)
-	// The index follows a few seconds later, so the query is asked again until it has come.
-	p.Until("it is found", fmt.Sprintf(`(() => {
+	// The index follows a few seconds later, so the query is repeated.
+	p.Until("the message is found", fmt.Sprintf(`(() => {
 		if ([...document.querySelectorAll('.find-result')].some(e => e.innerText.includes(%s))) return true;
 		const f = document.querySelector('#find');
 		if (!(window.askedAt > Date.now() - 500)) { window.askedAt = Date.now(); f.dispatchEvent(new InputEvent('input', {bubbles: true})); }
@@ -25,14 +25,14 @@ func (p palette) finds(query, words string) {
 	})()`, quote(words)))
 }
 
-// replaces puts another text in place of the text of a field.
+// replaces replaces the text of a field.
 func (p palette) replaces(selector, text string) {
 	p.t.Helper()
 	Eval[bool](p.Page, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); f.focus(); return true; })()`, quote(selector)))
 	p.Press(text)
 }
 
-// walks presses the arrow key until an option with some words is chosen, and then Enter.
+// walks presses the arrow key until an option with a text is chosen, and then Enter.
 func (p palette) walks(words string) {
 	p.t.Helper()
 	for range 60 {
@@ -46,7 +46,8 @@ func (p palette) walks(words string) {
 	p.t.Fatalf("no option has %q: %s", words, p.Text(".find-list"))
 }
 
-// Found: what an agent wrote is found, the words are marked, and the result opens at its line.
+// Found checks that an agent's text is found, that the words are marked, and that the result opens
+// at its line.
 func Found(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil && target.Liar == "" && target.Agent != "", "say something")
 	started(p, target)
@@ -83,7 +84,7 @@ func Found(t *testing.T, p *Page, target Target) {
 	p.WaitText(".history-spot", "started")
 }
 
-// CommandsByKeyboard: places are opened and orders are given from the palette, without a pointer.
+// CommandsByKeyboard opens pages and gives orders from the palette, without a pointer.
 func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 	needs(t, target.Finish != nil && target.Says != "" && target.Liar == "", "start an agent")
 	p.OpenTeam(target.URL)
@@ -121,11 +122,11 @@ func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Escape)
 	p.Until("the palette is closed", `!document.querySelector('dialog')`)
 	Eval[bool](p, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true, cancelable: true})), true)`)
-	p.Until("Ctrl K opens it", `document.activeElement.id === 'find'`)
+	p.Until("Ctrl K opens the palette", `document.activeElement.id === 'find'`)
 }
 
-// HostileFound: words that try to be markup or controls are found and shown as text, and a link of the
-// server that leads elsewhere opens nothing.
+// HostileFound checks that text that tries to be markup or control characters is found and shown as
+// text, and that a link of the server that leads elsewhere opens nothing.
 func HostileFound(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil && target.Liar == "", "say something")
 	started(p, target)
@@ -148,7 +149,7 @@ func HostileFound(t *testing.T, p *Page, target Target) {
 	}
 }
 
-// SearchAccessible: no rule of axe is broken in the palette, at any size, in either theme.
+// SearchAccessible checks that the palette breaks no rule of axe, at any size, in either theme.
 func SearchAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.Say != nil && target.Liar == "", "say something")
 	started(p, target)

@@ -46,8 +46,8 @@ type Server struct {
 	Logins *login.Logins
 	api    string
 
-	engine    *controller.Supervisor
-	proxyDoor net.Listener
+	engine        *controller.Supervisor
+	proxyListener net.Listener
 }
 
 // NewServer writes files below a new workspace, fairlead.yaml among them, and serves the team. It
@@ -100,14 +100,14 @@ func (s *Server) serve() {
 		Notices: noticesOf(conf),
 	})
 	must(err)
-	door, err := server.Listen("127.0.0.1:0")
+	listener, err := server.Listen("127.0.0.1:0")
 	must(err)
-	s.proxyDoor, err = net.Listen("tcp", "127.0.0.1:0")
+	s.proxyListener, err = net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	s.Logins, err = login.Open(filepath.Join(t.TempDir(), "logins.json"), log)
 	must(err)
 	index := search.New(filepath.Join(t.TempDir(), "search.db"), search.BytesMax)
-	keeper := indexer.New(indexer.Options{
+	updater := indexer.New(indexer.Options{
 		Index: index, Journal: j, Drivers: drivers, Output: host.Output, Size: host.outputBytes, Log: log,
 		Driver: func(agent string) string { return "exec" },
 	})
@@ -115,17 +115,17 @@ func (s *Server) serve() {
 		Search:  index,
 		Origins: conf.Origins,
 		Engine:  e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
-		Hosts: []string{door.Addr().String(), s.proxyDoor.Addr().String()},
+		Hosts: []string{listener.Addr().String(), s.proxyListener.Addr().String()},
 	})
 	s.engine = e
 	ran, served, indexed := make(chan error, 1), make(chan error, 1), make(chan error, 1)
-	go func() { keeper.Run(ctx); indexed <- index.Close() }()
+	go func() { updater.Run(ctx); indexed <- index.Close() }()
 	go func() { ran <- e.Run(ctx) }()
-	go func() { served <- server.Serve(ctx, door, nil) }()
-	s.api = "http://" + door.Addr().String()
+	go func() { served <- server.Serve(ctx, listener, nil) }()
+	s.api = "http://" + listener.Addr().String()
 	s.URL = s.api + "/?token=" + serverToken
 	t.Cleanup(func() {
-		_ = s.proxyDoor.Close() // a proxy that serves has closed it already
+		_ = s.proxyListener.Close() // a proxy that serves has closed it already
 		cancel()
 		for what, end := range map[string]chan error{"the engine": ran, "the server": served, "the search index": indexed} {
 			if err := <-end; err != nil {
@@ -147,14 +147,14 @@ func (s *Server) serve() {
 	}
 }
 
-// Intercept puts a proxy in front of the server. From then on URL is the proxy's.
+// Intercept puts a proxy in front of the server. Afterwards URL is the proxy's.
 func (s *Server) Intercept() *Proxy {
 	s.t.Helper()
 	proxy := newProxy(strings.TrimPrefix(s.api, "http://"))
 	front := &http.Server{Handler: proxy, ReadHeaderTimeout: waitMax}
-	go func() { _ = front.Serve(s.proxyDoor) }() // it ends with Close
+	go func() { _ = front.Serve(s.proxyListener) }() // it ends with Close
 	s.t.Cleanup(func() { _ = front.Close() })
-	s.URL = "http://" + s.proxyDoor.Addr().String() + "/?token=" + serverToken
+	s.URL = "http://" + s.proxyListener.Addr().String() + "/?token=" + serverToken
 	return proxy
 }
 

@@ -22,7 +22,7 @@ func LoginCode(t testing.TB, base, token string) string {
 	return got.Code
 }
 
-// signIn gives the window a secret, in place of a person who opens the address with the code.
+// signIn gives the window a secret without opening the address with the code.
 func (p *Page) signIn(base, token string) {
 	p.t.Helper()
 	var got api.LoginSecret

@@ -9,8 +9,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A browser without a secret sees how to sign in, and nothing else. It signs in with a typed code, or with one in the
-// address; a revoked login shows the sign-in again, and a second tab needs no code.
+// TestSignIn checks that a browser without a secret sees only how to sign in. It signs in with a
+// typed code, or with one in the address. A revoked login shows the sign-in again, and a second tab
+// needs no code.
 func TestSignIn(t *testing.T) {
 	s := uitest.NewServer(t, uitest.OneAgent)
 	base, query, _ := strings.Cut(s.URL, "?token=")
@@ -51,14 +52,15 @@ func TestSignIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.WaitText(".sign-in-fault", "its login was revoked")
-			p.Until("the secret is gone", `localStorage.getItem('fairlead.secret') === null`)
+			p.Until("the secret is removed", `localStorage.getItem('fairlead.secret') === null`)
 			picture(p, "signin-revoked-"+size)
 			p.Axe()
 		})
 	}
 }
 
-// The address that `fairlead open` opens signs in, and loses its code; a browser that is signed in does not use it.
+// TestSignInByAddress checks that the address that `fairlead open` opens signs in and loses its
+// code, and that a signed-in browser does not use the code.
 func TestSignInByAddress(t *testing.T) {
 	s := uitest.NewServer(t, uitest.OneAgent)
 	base, query, _ := strings.Cut(s.URL, "?token=")

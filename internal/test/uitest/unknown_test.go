@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// Before the server has answered, Now claims nothing.
+// TestNowClaimsNothingBeforeItKnows checks that Now claims nothing before the server has answered.
 func TestNowClaimsNothingBeforeItKnows(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, uitest.OneAgent)

@@ -7,7 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The list of agents begins with those that wait for a person or gave up, and the first of them is open.
+// TestUrgentAgentsComeFirst checks that the list of agents begins with those that wait for a person
+// or gave up, and that the first of them is open.
 func TestUrgentAgentsComeFirst(t *testing.T) {
 	t.Parallel()
 	s := uitest.NewServer(t, map[string]string{
@@ -24,7 +25,7 @@ func TestUrgentAgentsComeFirst(t *testing.T) {
 	p.Until("the list is as in the file", rows("ada,bob,cat,dan"))
 	s.Do("POST", "/agents/bob/once", strings.NewReader(`{}`))
 	s.Do("POST", "/agents/dan/start", strings.NewReader(`{}`))
-	p.Until("who needs a person comes first", rows("bob,dan,ada,cat"))
+	p.Until("an agent that needs a person is listed first", rows("bob,dan,ada,cat"))
 	p.Open(s.URL + "#/agents")
 	p.WaitText("#agent-title", "bob")
 	s.Do("POST", "/questions/q1/answer", strings.NewReader(`{"allow":true}`))

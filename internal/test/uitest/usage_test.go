@@ -10,7 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// The page shows what was used: sums, budgets with a forecast, a chart with the table beside it, and the same as CSV.
+// TestUsagePage checks the page of usage: sums, budgets with a forecast, a chart with the table
+// beside it, and the same as CSV.
 func TestUsagePage(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views {
@@ -67,7 +68,8 @@ func TestUsagePage(t *testing.T) {
 	}
 }
 
-// Days without a report are gaps in the table and zero in the chart; what is no day is left out.
+// TestUsageSeries checks that days without a report are gaps in the table and zero in the chart,
+// and that invalid days are omitted.
 func TestUsageSeries(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// A workflow is chosen from a list that says what it is made of, or its path is typed.
+// TestWorkflowsAreChosen checks that a workflow is chosen from a list with its contents, or by its
+// path.
 func TestWorkflowsAreChosen(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views[:2] {
@@ -39,7 +40,7 @@ func TestWorkflowsAreChosen(t *testing.T) {
 			p.Until("only what fits is listed", `document.querySelectorAll('.workflows li').length === 1`)
 			uitest.Eval[bool](p, `(() => { const f = document.querySelector('input[name=workflow]'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
 			p.Click(".workflows", "Build")
-			p.Until("it is chosen", `document.querySelector('input[name=workflow]').value === 'flows/build.yaml' && document.querySelector('.workflows [aria-pressed=true]').innerText.includes('Build')`)
+			p.Until("the workflow is selected", `document.querySelector('input[name=workflow]').value === 'flows/build.yaml' && document.querySelector('.workflows [aria-pressed=true]').innerText.includes('Build')`)
 			p.Click("dialog .dialog-foot", "Start")
 			p.WaitText("#run-title", "Build <b>it</b>")
 			p.NoConsoleErrors()

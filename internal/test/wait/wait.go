@@ -1,12 +1,12 @@
 // Package wait is the only place in which a test waits for time.
 //
-// A test waits for a condition (Until, For), never for a duration: on a loaded machine a duration is
-// too short, on a fast one too long. What needs time itself runs on the clock of a synctest bubble
-// (Elapse). What remains are programs of the tests that are slow on purpose, and interruptions at an
-// arbitrary moment; they use Pause, and no verdict may depend on its length.
+// A test waits for a condition (Until, For) and not for a duration: on a loaded machine a duration
+// is too short, on a fast one too long. Code that needs time itself runs on the clock of a synctest
+// bubble (Elapse). The rest are programs of the tests that are slow on purpose, and interruptions
+// at an arbitrary moment. They use Pause, and no test result may depend on its length.
 //
-// The one promise: a test that waits here fails with the name of what it waited for. tidy_test.go refuses
-// time.Sleep, tickers, timers and short calls of time.After everywhere else in tests.
+// The one promise: a test that waits here fails with the name of what it waited for. tidy_test.go
+// refuses time.Sleep, tickers, timers and short calls of time.After everywhere else in tests.
 package wait
 
 import (
@@ -17,15 +17,15 @@ import (
 // Patience bounds every wait for a condition. Only a test that fails waits this long.
 const Patience = 2 * time.Minute
 
-// The interval between two looks doubles from lookFirst to lookMost: a condition that comes soon is seen
-// soon, and one that takes long costs little.
+// The interval between two checks doubles from lookFirst to lookMost: a condition that holds soon
+// is noticed soon, and a long wait costs little.
 const (
 	lookFirst = time.Millisecond
 	lookMost  = 32 * time.Millisecond
 )
 
-// Until waits until ok returns true, and fails the test after Patience with what was waited for. It
-// calls ok in the test's own goroutine.
+// Until waits until ok returns true. After Patience it fails the test with what. It calls ok in the
+// test's own goroutine.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	if !Poll(ok) {
@@ -33,8 +33,8 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Value is Until for a condition on a value that look reads. It returns the value; a test that fails
-// shows the last one. An error of look fails the test at once.
+// Value is Until for a condition on a value that look reads. It returns the value. If the test
+// fails, it shows the last value. An error of look fails the test at once.
 func Value[V any](t testing.TB, what string, look func() (V, error), ok func(V) bool) V {
 	t.Helper()
 	var last V

@@ -117,7 +117,7 @@ func (t *truth) ofTeam(ch team.Change, place uint64) {
 		n := uint64(0)
 		if ch.Body.Control != nil {
 			n = ch.Body.Control.Value.Desired.N
-			agent := loop.AgentOf(ch.Entity)
+			agent := team.AgentOf(ch.Entity)
 			if t.words[agent] = ch.Body.Control.Value.Desired.State; t.words[agent] != control.WordPause {
 				t.started[agent] = place
 			}

@@ -115,7 +115,7 @@ func newLead(p *peer) *lead {
 const hostMachine = "host"
 
 func hostChange(r *journal.Change) host.Change {
-	ch := host.Change{Entity: loop.AgentOf(r.Entity), Row: r.Row, From: host.State(r.From), To: host.State(r.To), Event: host.Event(r.Trigger)}
+	ch := host.Change{Entity: team.AgentOf(r.Entity), Row: r.Row, From: host.State(r.From), To: host.State(r.To), Event: host.Event(r.Trigger)}
 	if err := json.Unmarshal(r.Data, &ch.Body); err != nil {
 		panic(err)
 	}
@@ -134,7 +134,7 @@ func (l *lead) take(ch team.Change) {
 			delete(l.unplaced, s.ID)
 			delete(l.grants, s.ID)
 		case ch.From == string(session.None):
-			l.unplaced[s.ID] = loop.AgentOf(ch.Entity)
+			l.unplaced[s.ID] = team.AgentOf(ch.Entity)
 		}
 	}
 }

@@ -90,8 +90,8 @@ func printDay(out io.Writer, r sim.Result, asJSON bool) error {
 	}
 	for _, s := range r.Trace {
 		fmt.Fprintf(out, "%4d %12v  %s\n", s.N, time.Duration(s.AtMS)*time.Millisecond, s.Act)
-		for _, came := range s.Came {
-			fmt.Fprintf(out, "%18s  %s\n", "", came)
+		for _, effect := range s.Effects {
+			fmt.Fprintf(out, "%18s  %s\n", "", effect)
 		}
 	}
 	if r.Failure == nil {

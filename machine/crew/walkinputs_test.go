@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// names are all that anybody in a walk is called: two may have the same.
+// names are the names of members in a walk. Two members may have the same name.
 var names = []string{"Lyra", "Kael"}
 
-// deeds are all that can happen to a team of a size, but for time. Few: some of it, and a lead that
-// says of each agent that it is alive, or nothing.
-func deeds(size int, few bool) []deed {
-	all := []deed{
+// walkInputs returns all inputs for a crew of a size, except timers. few selects some of them, and
+// only reports in which each agent is alive or not listed.
+func walkInputs(size int, few bool) []walkInput {
+	all := []walkInput{
 		{"a person summons", always(SummonAsked{})},
 		{"a person wakes all", always(WakeAsked{})},
 		{"the lead begins", func(c *Crew) Input {
@@ -37,7 +37,7 @@ func deeds(size int, few bool) []deed {
 		{"the lead speaks", func(c *Crew) Input { return Spoke{Session: c.Lead.Session, Text: "words"} }},
 	}
 	for seat := range size {
-		all = append(all, deed{fmt.Sprintf("a person wakes seat %d", seat), func(c *Crew) Input {
+		all = append(all, walkInput{fmt.Sprintf("a person wakes seat %d", seat), func(c *Crew) Input {
 			for id, doc := range c.Docs {
 				if doc.Visible() && doc.Seat == seat {
 					return WakeAsked{Docs: []DocID{id}}
@@ -49,7 +49,7 @@ func deeds(size int, few bool) []deed {
 			if few && i != seat%len(names) {
 				continue
 			}
-			all = append(all, deed{fmt.Sprintf("%s registers on %d", name, seat), func(c *Crew) Input {
+			all = append(all, walkInput{fmt.Sprintf("%s registers on %d", name, seat), func(c *Crew) Input {
 				if c.Lead.Session == "" {
 					return nil
 				}
@@ -60,7 +60,7 @@ func deeds(size int, few bool) []deed {
 			if few && status != Sleeping {
 				continue
 			}
-			all = append(all, deed{fmt.Sprintf("%s imported on %d", status, seat), imported(status, seat)})
+			all = append(all, walkInput{fmt.Sprintf("%s imported on %d", status, seat), imported(status, seat)})
 		}
 	}
 	return append(all, reports(size, few)...)
@@ -73,25 +73,25 @@ func imported(status Status, seat int) func(*Crew) Input {
 		in := Imported{Document: Document{Status: status, Identity: Identity{Name: "Lyra", Seat: seat}, LastSession: "elsewhere"}}
 		if status == Hatching {
 			in.Document.Name = ""
-			in.Document.CreatedAt = time.Time{} // since now
+			in.Document.CreatedAt = time.Time{} // "now"
 		}
 		return in
 	}
 }
 
-// reports are all reports that a lead may give on this number of seats: for each seat nothing, that
-// its member is alive, or that another one is; and names without a seat.
-func reports(size int, few bool) []deed {
-	hows := []string{"is alive", "is somebody else", "is named"}
+// reports returns all reports of a lead on this number of seats: for each seat no line, its member
+// as alive, or another member as alive; and lines without a seat.
+func reports(size int, few bool) []walkInput {
+	hows := []string{"is alive", "is another one", "is named"}
 	if few {
 		hows = hows[:1]
 	}
-	all := []deed{{"the report", func(*Crew) Input { return Reported{} }}}
+	all := []walkInput{{"the report", func(*Crew) Input { return Reported{} }}}
 	for seat := range size {
 		longer := all
 		for _, how := range hows {
 			for _, d := range all {
-				longer = append(longer, deed{fmt.Sprintf("%s, %d %s", d.name, seat, how), func(c *Crew) Input {
+				longer = append(longer, walkInput{fmt.Sprintf("%s, %d %s", d.name, seat, how), func(c *Crew) Input {
 					in := d.in(c).(Reported)
 					in.Agents = append(in.Agents, line(c, seat, how))
 					return in

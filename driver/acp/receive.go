@@ -13,23 +13,23 @@ import (
 
 const (
 	callsMax      = 4096 // calls that are remembered; the oldest are forgotten beyond this
-	sameFaultsMax = 20   // reports of the same fault; stops a program that repeats itself from filling the log
+	sameFaultsMax = 20   // reports of the same fault; a program that repeats a fault must not fill the log
 	errorWordsMax = 200  // bytes of an answer that are checked for an error message
 )
 
 // trackedCall is a tool call that arrives in pieces. It is reported once, as soon as its name and
 // arguments are known.
 type trackedCall struct {
-	call    toolCall
-	told    bool
-	content []json.RawMessage // what it has printed and changed so far; each piece replaces it
-	over    bool
-	since   time.Time // when its first piece arrived
-	answer  int       // number of the answer it belongs to
+	call     toolCall
+	reported bool
+	content  []json.RawMessage // what it has printed and changed so far; each piece replaces it
+	over     bool
+	since    time.Time // when its first piece arrived
+	answer   int       // number of the answer it belongs to
 }
 
-// hear handles one message from the program.
-func (p *play) hear(raw json.RawMessage) {
+// receive handles one message from the program.
+func (p *play) receive(raw json.RawMessage) {
 	switch m := decode(raw); m.kind {
 	case response:
 		p.replied(m)
@@ -58,7 +58,7 @@ func (p *play) requested(m message) {
 	}
 	result, failed := p.serve(m.method, m.params)
 	if failed != nil {
-		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") { // programs request files and terminals although we do not offer them
+		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") { // programs request files and terminals although Fairlead does not offer them
 			p.fault("a request that is not supported: "+clip(m.method, 100), m.raw)
 		}
 		p.send(refusal{"2.0", m.id, *failed})
@@ -101,8 +101,8 @@ func (p *play) noticed(m message) {
 // updated handles session/update.
 func (p *play) updated(m message) {
 	u := readUpdate(m.params)
-	own := u.session == "" || u.session == p.talk.session
-	switch stranger := !own && p.talk.session != ""; {
+	own := u.session == "" || u.session == p.conversation.session
+	switch stranger := !own && p.conversation.session != ""; {
 	case stranger && (u.kind == modeChanged || u.kind == configChanged):
 		p.fault("the settings of another session are ignored: "+u.kind, m.raw)
 		return
@@ -205,20 +205,20 @@ func (p *play) track(c toolCall, begins bool) *trackedCall {
 	}
 	t = &trackedCall{call: c, since: time.Now(), answer: p.answers}
 	p.calls[c.id] = t
-	p.untold = append(p.untold, t)
+	p.unreported = append(p.unreported, t)
 	return t
 }
 
 // tellCall reports a call, once.
 func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
-	if t.told {
+	if t.reported {
 		return
 	}
-	t.told = true
-	p.untold = slices.DeleteFunc(p.untold, func(other *trackedCall) bool { return other == t })
+	t.reported = true
+	p.unreported = slices.DeleteFunc(p.unreported, func(other *trackedCall) bool { return other == t })
 	p.words = ""
 	tool := t.call.tool(serverName)
-	args, cut := t.call.told(tool, p.part.Dir, p.known.titled)
+	args, cut := t.call.eventArguments(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,
 	})
@@ -226,7 +226,7 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 
 // tellCalls reports all calls that have not been reported yet.
 func (p *play) tellCalls() {
-	for _, t := range slices.Clone(p.untold) {
+	for _, t := range slices.Clone(p.unreported) {
 		p.tellCall(t, nil)
 	}
 }
@@ -237,8 +237,9 @@ func (p *play) spend(u usage) {
 	p.report(driver.Usage{InputTokens: u.input, OutputTokens: u.output})
 }
 
-// spent adds the tokens of an answer as its end reports them, minus those already counted during the
-// answer. A program that says what each model used is believed; otherwise it was the current model.
+// spent adds the tokens of an answer as its end reports them, minus those already counted during
+// the answer. If the program reports the usage of each model, that is used; otherwise the tokens
+// count for the current model.
 func (p *play) spent(u *usage, parts []modelUsage) {
 	if u != nil {
 		rest := driver.Usage{InputTokens: max(u.input-p.here.input, 0), OutputTokens: max(u.output-p.here.output, 0)}
@@ -248,7 +249,7 @@ func (p *play) spent(u *usage, parts []modelUsage) {
 			tellUsage(p, of)
 		}
 		if len(parts) == 0 {
-			rest.Model = p.talk.currentModel()
+			rest.Model = p.conversation.currentModel()
 		}
 		tellUsage(p, rest)
 	}
@@ -268,9 +269,9 @@ func (p *play) cost(sum *float64) {
 	p.paid, p.priced = *sum, true
 }
 
-// report reports what the model used that the program has named as its current one.
+// report reports usage of the program's current model.
 func (p *play) report(u driver.Usage) {
-	u.Model = p.talk.currentModel()
+	u.Model = p.conversation.currentModel()
 	tellUsage(p, u)
 }
 

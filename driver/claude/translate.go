@@ -25,9 +25,9 @@ const (
 	byWhomProgram  = "program"
 )
 
-// hearing turns the program's messages into events. It starts and sends nothing itself, so the same
+// translator turns the program's messages into events. It starts and sends nothing, so the same
 // lines always produce the same events.
-type hearing struct {
+type translator struct {
 	out     *speech.Writer
 	program program
 	dir     string
@@ -35,8 +35,8 @@ type hearing struct {
 	mode    string // the configured mode
 	now     func() time.Time
 
-	prompted bool // it has received a prompt
-	insisted bool // its mode was compared with the configured one
+	prompted      bool // it has received a prompt
+	modeRequested bool // its mode was compared with the configured one
 
 	named  driver.Conversed
 	pieces []piece
@@ -54,7 +54,7 @@ type hearing struct {
 	window  map[string]float64 // tokens that the context of each model holds, as the last answer's end said
 	context int                // how full the model's context was at the end of the last answer, in percent; 0: unknown
 
-	denied     []string // denied by our answers, in this answer
+	denied     []string // denied by Fairlead's answers, in this answer
 	background int      // subagents that continue after an answer
 }
 
@@ -65,27 +65,27 @@ type piece struct {
 	more bool // the block was longer than what is kept
 }
 
-// heard is the result of handling a line.
-type heard struct {
+// lineResult is the result of handling a line.
+type lineResult struct {
 	send   []any       // messages to the program, in order
 	began  bool        // an answer has begun
-	ready  bool        // it has answered our initialize request
-	taken  string      // ID of a message that it has taken: its model sees it with the next request
-	after  bool        // an answer that belongs to none of our prompts has ended
-	ended  bool        // the answer to our prompt has ended
+	ready  bool        // the program has answered the initialize request
+	taken  string      // ID of a message that the program has taken: its model sees it with the next request
+	after  bool        // an answer that belongs to no prompt of Fairlead has ended
+	ended  bool        // the answer to the current prompt has ended
 	stop   driver.Stop // if ended: how
 	denied []string    // and the calls denied in it, each in one line
 }
 
-func newHearing(out *speech.Writer, p program, part adapter.Part) *hearing {
-	return &hearing{
+func newHearing(out *speech.Writer, p program, part adapter.Part) *translator {
+	return &translator{
 		out: out, program: p, dir: part.Dir, resume: part.Resume, mode: p.modeOf(part), now: time.Now,
 		calls: make(map[string]shown), open: make(map[string]question), askNames: make(map[string]bool), meter: meter{trusts: p.trusts},
 	}
 }
 
 // line handles one message. mine is the ID of the prompt that is being answered; empty: none.
-func (h *hearing) line(raw json.RawMessage, mine string) heard {
+func (h *translator) line(raw json.RawMessage, mine string) lineResult {
 	m, err := read(raw)
 	if err != nil {
 		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
@@ -113,7 +113,7 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 		h.results(m)
 	case "command_lifecycle":
 		if m.State.Text == "started" {
-			return heard{taken: m.Command.Text}
+			return lineResult{taken: m.Command.Text}
 		}
 	case "keep_alive", "tool_progress", "tool_use_summary", "auth_status", "prompt_suggestion", "subagent_token_usage", "active_goal":
 		// These types repeat what is sent elsewhere.
@@ -124,15 +124,15 @@ func (h *hearing) line(raw json.RawMessage, mine string) heard {
 	default:
 		h.fault("a message of an unknown type: "+clip.Text(adapter.OneLine(m.Type), 80), raw)
 	}
-	return heard{}
+	return lineResult{}
 }
 
-func (h *hearing) fault(text string, raw json.RawMessage) {
+func (h *translator) fault(text string, raw json.RawMessage) {
 	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
 }
 
 // notice reports a message of the program about itself, which does not count as the agent's words.
-func (h *hearing) notice(text string) {
+func (h *translator) notice(text string) {
 	if text = clip.Text(adapter.OneLine(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byWhomProgram, Text: text})
 	}
@@ -140,7 +140,7 @@ func (h *hearing) notice(text string) {
 
 // name reports the conversation and what restricts it if that has changed. Empty fields keep their
 // value.
-func (h *hearing) name(c driver.Conversed) {
+func (h *translator) name(c driver.Conversed) {
 	next := h.named
 	for _, f := range []struct{ have, say *string }{{&next.ID, &c.ID}, {&next.Model, &c.Model}, {&next.Mode, &c.Mode}, {&next.Program, &c.Program}} {
 		if *f.say != "" {
@@ -159,11 +159,11 @@ func (h *hearing) name(c driver.Conversed) {
 	h.out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
 }
 
-func (h *hearing) system(m message) heard {
+func (h *translator) system(m message) lineResult {
 	switch m.Subtype {
 	case "init":
 		h.name(driver.Conversed{ID: m.SessionID, Model: m.Model, Mode: m.mode(), Program: m.program()})
-		return heard{began: true, send: h.insist(m.mode())}
+		return lineResult{began: true, send: h.requestMode(m.mode())}
 	case "status":
 		if m.mode() != "" {
 			h.name(driver.Conversed{Mode: m.mode()})
@@ -185,17 +185,17 @@ func (h *hearing) system(m message) heard {
 			}
 		}
 	}
-	return heard{}
+	return lineResult{}
 }
 
-// insist requests the configured mode again if the first answer reports another one. Later changes
+// requestMode requests the configured mode again if the first answer reports another one. Later changes
 // are accepted, because a person may have chosen them.
-func (h *hearing) insist(mode string) []any {
+func (h *translator) requestMode(mode string) []any {
 	const alias = "manual" // Claude Code's name for its default mode
-	if h.insisted || mode == "" {
+	if h.modeRequested || mode == "" {
 		return nil
 	}
-	h.insisted = true
+	h.modeRequested = true
 	if mode == h.mode || mode == "default" && h.mode == alias || mode == alias && h.mode == "default" {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (h *hearing) insist(mode string) []any {
 
 // stream reports text as it arrives. No known program streams the text of subagents, so it is not
 // reported in pieces.
-func (h *hearing) stream(m message) {
+func (h *translator) stream(m message) {
 	if m.Event == nil || m.Parent != "" {
 		return
 	}
@@ -245,7 +245,7 @@ func spoken(blockType string) driver.FactKind {
 }
 
 // assistant reports the parts of a whole message that were not reported in pieces.
-func (h *hearing) assistant(m message, raw json.RawMessage) {
+func (h *translator) assistant(m message, raw json.RawMessage) {
 	t, err := m.turn()
 	if err != nil {
 		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
@@ -273,7 +273,7 @@ func (h *hearing) assistant(m message, raw json.RawMessage) {
 }
 
 // words reports a block of text once: pieces that were already reported are not repeated.
-func (h *hearing) words(kind driver.FactKind, text, parent string) {
+func (h *translator) words(kind driver.FactKind, text, parent string) {
 	if text == "" {
 		return
 	}
@@ -303,7 +303,7 @@ func (h *hearing) words(kind driver.FactKind, text, parent string) {
 }
 
 // call reports a tool call, once.
-func (h *hearing) call(id, name string, input, raw json.RawMessage) {
+func (h *translator) call(id, name string, input, raw json.RawMessage) {
 	if _, told := h.calls[id]; told && id != "" {
 		return
 	}
@@ -323,7 +323,7 @@ type shown struct{ tool, diff string }
 
 // results reports what tools have printed and changed. Results of a subagent's calls are not
 // reported, as its calls are many.
-func (h *hearing) results(m message) {
+func (h *translator) results(m message) {
 	if m.Parent != "" {
 		return
 	}
@@ -368,7 +368,7 @@ func resultText(raw json.RawMessage) string {
 
 // rate handles a rate limit message. A limit does not always end the answer: some accounts continue
 // at extra cost.
-func (h *hearing) rate(r *rate) {
+func (h *translator) rate(r *rate) {
 	if r != nil && r.Status == "allowed_warning" && r.Utilization > 0 && r.Utilization <= 1 {
 		h.notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), adapter.OneLine(r.Type)))
 	}
@@ -379,16 +379,16 @@ func (h *hearing) rate(r *rate) {
 	h.limited(h.limits.until, "the subscription's limit is reached: "+h.limits.kind)
 }
 
-func (h *hearing) limited(until time.Time, text string) {
+func (h *translator) limited(until time.Time, text string) {
 	if !h.warned {
 		h.warned = true
 		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: clip.Text(adapter.OneLine(text), shownBytesMax)})
 	}
 }
 
-// result handles the end of an answer. Of an answer to none of our prompts (the program's own
-// notification that a subagent has finished), only the cost counts.
-func (h *hearing) result(m message, mine string) heard {
+// result handles the end of an answer. If the answer belongs to no prompt of Fairlead (the
+// program's own notification that a subagent has finished), only the cost counts.
+func (h *translator) result(m message, mine string) lineResult {
 	h.out.Hush()
 	h.pieces = nil
 	clear(h.calls)
@@ -411,7 +411,7 @@ func (h *hearing) result(m message, mine string) heard {
 	h.context = driver.ContextPercent(h.filled, h.window[h.model])
 	neverBegan := m.IsError && !h.prompted
 	if m.Origin != nil && m.Origin.Kind == "task-notification" || mine == "" && !neverBegan {
-		return heard{after: true}
+		return lineResult{after: true}
 	}
 	stop, until := verdict(m.result, m.Subtype, h.limits, h.now())
 	if stop.Reason == session.ReasonRateLimited {
@@ -419,5 +419,5 @@ func (h *hearing) result(m message, mine string) heard {
 	}
 	denied := append(h.denied, deniedCalls(m.Denials)...)
 	h.limits, h.warned, h.denied = limits{}, false, nil
-	return heard{ended: true, stop: stop, denied: denied}
+	return lineResult{ended: true, stop: stop, denied: denied}
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Faulty files, and files with another agent's name, stop only the agent they belong to.
+// TestHostileInput checks that faulty files, and files with another agent's name, stop only the
+// agent that they belong to.
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
@@ -45,12 +46,12 @@ func TestHostileInput(t *testing.T) {
 				t.Errorf("%q: note %q", stamp, a.Note)
 			}
 		}
-		b.agree()
+		b.checkConsistent()
 	})
 }
 
-// A file with more unknown fields than the limit: its desired state counts, it is not overwritten,
-// the fault is reported, and the next start works as usual.
+// TestCrowdedFile checks a file with more unknown fields than the limit. Its desired state counts,
+// it is not overwritten, the fault is reported, and the next start works as usual.
 func TestCrowdedFile(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -74,27 +75,27 @@ func TestCrowdedFile(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			if string(b.disk.text("coder")) != string(full) {
-				t.Error("it was written over")
+				t.Error("the file was overwritten")
 			}
 			if err := b.stop(); err != nil {
 				t.Fatal(err)
 			}
 			b.start()
 		}
-		b.disk.wish("coder", "run_once", "small again", time.Now().Add(2*time.Second))
+		b.disk.writeDesired("coder", "run_once", "small again", time.Now().Add(2*time.Second))
 		s := b.disk.state("coder")
 		s.Extra = []file.Field{{Name: "theirs", Raw: []byte(`"<b>"`)}}
 		b.disk.put("coder", s.Render())
 		b.settle()
 		b.is("coder", "run_once", "run_once")
 		if s := b.disk.state("coder"); len(s.Extra) != 1 || string(s.Extra[0].Raw) != `"<b>"` {
-			t.Errorf("what was theirs is %+v", s.Extra)
+			t.Errorf("the unknown fields are %+v", s.Extra)
 		}
 	})
 }
 
-// If another program answers every write of Fairlead with its own, Fairlead does not write and
-// journal as fast as both can.
+// TestWritersThatDisagree checks that Fairlead limits its writes and changes if another program
+// answers every write with its own.
 func TestWritersThatDisagree(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
@@ -117,13 +118,14 @@ func TestWritersThatDisagree(t *testing.T) {
 		if n := len(b.history()) - began; n > 2*agents.FixesMax+61 {
 			t.Errorf("%d changes in a minute", n)
 		}
-		b.disk.wish("coder", "continuous", "a wish is no quarrel", time.Now().Add(time.Second))
+		b.disk.writeDesired("coder", "continuous", "a desired state must not count as a conflict", time.Now().Add(time.Second))
 		b.settle()
 		b.is("coder", "continuous", "continuous")
 	})
 }
 
-// A file that cannot be watched, or read, or written, is tried again until it can.
+// TestFilesThatCannot checks that a file that cannot be watched, read or written is tried again
+// until it can.
 func TestFilesThatCannot(t *testing.T) {
 	t.Parallel()
 	fails := func(string) error { return errors.New("the disk is away") }
@@ -136,7 +138,7 @@ func TestFilesThatCannot(t *testing.T) {
 			t.Run(fmt.Sprintf("%s,there=%v", what, there), func(t *testing.T) {
 				inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 					if there {
-						b.disk.wish("coder", "run_once", "from before", time.Now())
+						b.disk.writeDesired("coder", "run_once", "from before", time.Now())
 					}
 					b.arrange = func(w *fakeFiles) {
 						hook(w).set(func(agent string) error {
@@ -148,13 +150,13 @@ func TestFilesThatCannot(t *testing.T) {
 					}
 					b.start()
 					b.after(time.Minute)
-					heard := what == "be read" && there // the watch told
-					if a := b.view("coder"); !heard && !strings.Contains(a.Doubt, "the disk is away") {
+					reported := what == "be read" && there // whether the watch reported it
+					if a := b.view("coder"); !reported && !strings.Contains(a.Doubt, "the disk is away") {
 						t.Errorf("doubt %q", a.Doubt)
 					}
 					b.is("pm", "pause", "pause")
 					if n := strings.Count(b.logged.String(), "the disk is away"); n > 2 {
-						t.Errorf("said %d times", n)
+						t.Errorf("reported %d times", n)
 					}
 					hook(b.files).set(nil)
 					b.after(2 * time.Second)
@@ -172,8 +174,8 @@ func TestFilesThatCannot(t *testing.T) {
 	}
 }
 
-// A hold of more agents than the journal takes in one append is one order, and each agent's
-// part of it is whole whatever happens between two appends.
+// TestHoldOfThousands checks that a hold of more agents than fit into one append is one order, and
+// that the changes of each agent are in one append.
 func TestHoldOfThousands(t *testing.T) {
 	t.Parallel()
 	const agents = 3000
@@ -183,7 +185,7 @@ func TestHoldOfThousands(t *testing.T) {
 	}
 	inBubble(t, strings.Join(names, " "), func(t *testing.T, b *bubble) {
 		for i := range b.conf.Agents {
-			b.conf.Agents[i].Workspace = "" // no files: they are not what this is about
+			b.conf.Agents[i].Workspace = "" // without files, which this test does not need
 		}
 		b.start()
 		var changes []team.Change
@@ -230,12 +232,13 @@ func TestHoldOfThousands(t *testing.T) {
 	})
 }
 
-// A deadline of which nothing comes is a fault; it does not take a whole processor.
-func TestDeadlineThatComesToNothing(t *testing.T) {
+// TestDeadlineWithoutEffect checks that a deadline that causes no change is reported as a fault and
+// does not use a whole processor.
+func TestDeadlineWithoutEffect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		if err := b.engine.View(t.Context(), func(all *team.Team) { // as no rule leaves it
+		if err := b.engine.View(t.Context(), func(all *team.Team) { // no rule leaves this deadline
 			a := all.Agents["coder"]
 			a.Control.State = control.Resting
 			a.Settings.Limits.Session = time.Second
@@ -245,13 +248,14 @@ func TestDeadlineThatComesToNothing(t *testing.T) {
 		}
 		b.after(10 * time.Second)
 		if n := strings.Count(b.logged.String(), "changed nothing"); n != 1 {
-			t.Errorf("said %d times", n)
+			t.Errorf("reported %d times", n)
 		}
 	})
 }
 
-// To be told to go during the start is no failure; what was begun is begun again.
-func TestGoingDuringTheStart(t *testing.T) {
+// TestStopDuringTheStart checks that a stop during the start is not a failure, and that the next
+// start continues.
+func TestStopDuringTheStart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
@@ -290,22 +294,22 @@ func TestGoingDuringTheStart(t *testing.T) {
 		b.host.adopts.set(nil)
 		b.start()
 		b.is("coder", "continuous", "continuous")
-		b.agree()
+		b.checkConsistent()
 	})
 }
 
-// A look that was handed over while we go is in the journal before we are gone: its file may
-// be let go of then.
-func TestLastLooksAreTakenIn(t *testing.T) {
+// TestLastObservationsAreRecorded checks that an observation that was delivered during a stop is in
+// the journal at its end, because its replaced file may be removed then.
+func TestLastObservationsAreRecorded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
-		for round := range 8 { // whether the loop sees first that it is to go is chance
+		for round := range 8 { // the order in which the loop sees the stop and the observation is random
 			b.start()
 			words := map[uint64]string{}
-			_, release := b.faults.Hold() // the loop is in an append while they come
+			_, release := b.faults.Hold() // the loop is in an append when they arrive
 			for n := range loop.BatchMax + 50 {
 				note := fmt.Sprintf("word %d of round %d", n, round)
-				b.disk.wish("coder", "pause", note, time.Now().Add(time.Duration(n+1)*time.Millisecond))
+				b.disk.writeDesired("coder", "pause", note, time.Now().Add(time.Duration(n+1)*time.Millisecond))
 				words[b.files.seq] = note
 				b.settle()
 			}
@@ -317,25 +321,25 @@ func TestLastLooksAreTakenIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if note := b.replayed().Agents["coder"].Control.Desired.Note; note != words[files.taken["coder"]] {
-				t.Errorf("the last word that was handed over is %q, and the journal has %q", words[files.taken["coder"]], note)
+				t.Errorf("the last delivered desired state is %q, but the journal has %q", words[files.taken["coder"]], note)
 			}
 		}
 	})
 }
 
-// A write that met another program's content waits until that content is in the journal, and is
-// decided again.
-func TestWriteWaitsForWhatItMet(t *testing.T) {
+// TestWriteWaitsForForeignContent checks that a write that found another program's content waits
+// until that content is in the journal, and is then decided again.
+func TestWriteWaitsForForeignContent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		b.files.handing.set(func(string) error { // it is a slow road
+		b.files.handing.set(func(string) error { // a slow delivery
 			wait.Elapse(time.Minute)
 			return nil
 		})
 		b.files.writing.set(func(string) error {
 			b.files.writing.set(nil)
-			b.disk.wish("coder", "run_once", "in between", time.Now().Add(time.Second))
+			b.disk.writeDesired("coder", "run_once", "in between", time.Now().Add(time.Second))
 			return nil
 		})
 		if _, err := b.engine.Command(t.Context(), seam.Actor{Kind: "agent", ID: "pm"}, "coder", "pause", ""); err != nil {
@@ -343,7 +347,7 @@ func TestWriteWaitsForWhatItMet(t *testing.T) {
 		}
 		b.after(30 * time.Second)
 		if s := b.disk.state("coder"); s.Note != "in between" {
-			t.Errorf("it was written over before it was taken in: %+v", s)
+			t.Errorf("the content was overwritten before it was recorded: %+v", s)
 		}
 		b.after(2 * time.Minute)
 		b.is("coder", "run_once", "run_once")

@@ -13,16 +13,16 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// ledger is the journal as one engine knows it. What waits at the gate is not stored yet: a power
-// cut loses it.
-type ledger struct {
+// engineJournal is one engine's access to the journal. A batch that waits at the gate is not stored
+// yet, and a power failure loses it.
+type engineJournal struct {
 	*memory.Journal
-	w     *world
-	l     *life
-	ahead time.Duration // of the clock that wrote the last change, before it was set back
+	w          *world
+	l          *engineRun
+	clockAhead time.Duration // how far the clock was ahead when it wrote the last change
 }
 
-func (j *ledger) Append(_ context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
+func (j *engineJournal) Append(_ context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
 	err = j.w.act(j.l, "append", func() (err error) {
 		last, err = j.store(batch, expect)
 		return err
@@ -33,7 +33,7 @@ func (j *ledger) Append(_ context.Context, batch []journal.Change, expect ...jou
 	return last, nil
 }
 
-func (j *ledger) store(batch []journal.Change, expect []journal.Expect) (uint64, error) {
+func (j *engineJournal) store(batch []journal.Change, expect []journal.Expect) (uint64, error) {
 	last, err := j.Journal.Append(context.Background(), batch, expect...)
 	if err != nil {
 		return 0, err
@@ -49,16 +49,16 @@ func (j *ledger) store(batch []journal.Change, expect []journal.Expect) (uint64,
 	return last, nil
 }
 
-// Read gives the last change a time that is ahead of the clock, where it was set back.
-func (j *ledger) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
-	if j.ahead == 0 {
+// Read adds clockAhead to the time of the last change, as if the clock had been set back since.
+func (j *engineJournal) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
+	if j.clockAhead == 0 {
 		return j.Journal.Read(ctx, q)
 	}
 	return func(yield func(journal.Change, error) bool) {
 		head, _, _ := j.Head(ctx)
 		for ch, err := range j.Journal.Read(ctx, q) {
 			if ch.Seq == head {
-				ch.Time = ch.Time.Add(j.ahead)
+				ch.Time = ch.Time.Add(j.clockAhead)
 			}
 			if !yield(ch, err) {
 				return
@@ -67,8 +67,8 @@ func (j *ledger) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Ch
 	}
 }
 
-// SaveSnapshot compares the engine's own team with ours before it is kept.
-func (j *ledger) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+// SaveSnapshot compares the engine's team with the replayed one.
+func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if j.w.isDead(j.l) {
 		return errDead
 	}
@@ -77,41 +77,41 @@ func (j *ledger) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 		j.w.mu.Lock()
 		if s.Seq == j.w.head {
 			ours, _ := json.Marshal(j.w.truth)
-			j.w.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d is another one than its journal tells:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
+			j.w.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d differs from a replay of its journal:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
 		}
 		j.w.mu.Unlock()
 	}
 	return j.Journal.SaveSnapshot(ctx, s)
 }
 
-// stored takes a change that is safe now into our own team; the caller holds the lock.
-func (w *world) stored(l *life, rec journal.Change) {
+// stored applies a stored change to the replayed team; the caller holds the lock.
+func (w *world) stored(l *engineRun, rec journal.Change) {
 	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time, Actor: team.Actor(rec.Actor)}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
-		w.broken(replayIsLive, "change %d cannot be read: %v", rec.Seq, err)
+		w.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)
 		return
 	}
 	w.head = rec.Seq
-	w.came("stored %d: %s %s -> %s  %s %s", rec.Seq, rec.Entity, rec.From, rec.To, rec.Row, rec.Trigger)
+	w.notef("stored %d: %s %s -> %s  %s %s", rec.Seq, rec.Entity, rec.From, rec.To, rec.Row, rec.Trigger)
 	if set := ch.Body.Team; set != nil && rec.Trigger == "daemon_started" {
 		l.epoch = set.Epoch
 	}
 	w.checkStored(l, ch)
 	w.checkQuestion(ch)
 	w.checkEnd(ch)
-	w.checkFloor(ch)
-	w.checkBegins(ch)
+	w.checkChannelChange(ch)
+	w.checkCrewOrderAllowed(ch)
 	w.truth.Apply(ch)
 	w.batch = append(w.batch, ch)
 	w.remember(ch)
 }
 
-// remember keeps what later checks ask for.
+// remember keeps what later checks need.
 func (w *world) remember(ch team.Change) {
 	name := afterSlash(ch.Entity)
 	switch body := ch.Body; {
 	case body.Presence != nil:
-		w.noteIn(body.Presence)
+		w.noteDocument(body.Presence)
 	case body.Control != nil:
 		w.noted[body.Control.Value.Desired.Note] = true
 		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true
@@ -122,17 +122,17 @@ func (w *world) remember(ch team.Change) {
 		if _, known := w.openedAt[body.Session.ID]; !known {
 			w.openedAt[body.Session.ID] = time.Now()
 		}
-		w.wishOf[body.Session.ID] = w.truth.Agents[name].Control.Took
+		w.desiredOf[body.Session.ID] = w.truth.Agents[name].Control.Took
 	case body.Used != nil:
 		w.counted[body.Used.Session] += body.Used.Usage.InputTokens
 		day := name + " " + body.Used.Usage.Day
 		w.countedDay[day] += body.Used.Usage.InputTokens
 		u := w.truth.Agents[name].Usage
-		w.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, and its reports come to %d", name, u.InputTokens, u.Day, w.countedDay[day])
+		w.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name, u.InputTokens, u.Day, w.countedDay[day])
 	}
 }
 
 func afterSlash(s string) string { return s[strings.IndexByte(s, '/')+1:] }
 
-// agentIn is whose session it is: coder-17 is coder's.
+// agentIn returns the agent of a session: coder for coder-17.
 func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }

@@ -16,44 +16,43 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/script"
 )
 
-// life is one engine, from its start to its end or its death.
-type life struct {
-	n      int
-	engine *controller.Supervisor
-	eyes   *eyes
-	clerk  *clerk // of the documents
-	cancel context.CancelFunc
-	gone   chan struct{} // closed with its death
-	ran    chan struct{} // closed when Run has returned
-	log    *logBook
+// engineRun is one engine from its start to its end or crash.
+type engineRun struct {
+	n             int
+	engine        *controller.Supervisor
+	files         *stateFiles
+	documentFiles *documentFiles
+	cancel        context.CancelFunc
+	gone          chan struct{} // closed when it crashes or ends
+	ran           chan struct{} // closed when Run has returned
+	log           *engineLog
 
-	// Under the world's lock:
+	// The world's lock guards these:
 	dead   bool
 	over   bool  // Run has returned
-	err    error // with this
-	fenced bool  // it was told that it was overtaken
+	err    error // the result of Run
+	fenced bool  // the host reported that it was overtaken
 	epoch  uint64
-	found  map[string]seam.Found // what it was told about sessions
-	read   map[string]*sheet     // what it read last
-	faults []string              // what it met, in words that must be said
+	found  map[string]seam.Found   // the results of its adoptions
+	read   map[string]*fileVersion // the version of each state file that it read last
+	faults []string                // the faults that it met; each must be reported
 }
 
-// begin opens an engine and lets it run.
-func (w *world) begin() error {
+func (w *world) openEngine() error {
 	w.mu.Lock()
-	l := &life{
-		n: len(w.lives) + 1, gone: make(chan struct{}), ran: make(chan struct{}), log: &logBook{},
-		found: map[string]seam.Found{}, read: map[string]*sheet{},
+	l := &engineRun{
+		n: len(w.engines) + 1, gone: make(chan struct{}), ran: make(chan struct{}), log: &engineLog{},
+		found: map[string]seam.Found{}, read: map[string]*fileVersion{},
 	}
-	l.eyes, l.clerk = newEyes(w, l), newClerk(w, l)
-	w.lives = append(w.lives, l)
+	l.files, l.documentFiles = newStateFiles(w, l), newDocumentFiles(w, l)
+	w.engines = append(w.engines, l)
 	conf := w.conf
-	ahead, boot := w.ahead, w.boot
-	w.ahead = 0
+	ahead, boot := w.clockAhead, w.boot
+	w.clockAhead = 0
 	w.mu.Unlock()
 	e, err := controller.Open(context.Background(), seam.Options{
-		Name: "sim", Config: &conf, Journal: &ledger{Journal: w.slate.Again(), w: w, l: l, ahead: ahead}, Files: l.eyes, Documents: w.documents(l.clerk), Host: host{w, l},
-		Drivers: map[string]driver.Driver{"script": player{}}, Lookup: func(string) (string, bool) { return "", false },
+		Name: "sim", Config: &conf, Journal: &engineJournal{Journal: w.journal.Again(), w: w, l: l, clockAhead: ahead}, Files: l.files, Documents: w.documentsFor(l.documentFiles), Host: host{w, l},
+		Drivers: map[string]driver.Driver{"script": scriptDriver{}}, Lookup: func(string) (string, bool) { return "", false },
 		BootID: fmt.Sprintf("boot-%d", boot), Log: slog.New(slog.NewTextHandler(l.log, nil)),
 	})
 	if err != nil {
@@ -62,28 +61,28 @@ func (w *world) begin() error {
 	l.engine = e
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel = cancel
-	w.plays.Go(l.eyes.handOut)
-	w.plays.Go(func() {
+	w.goroutines.Go(l.files.deliver)
+	w.goroutines.Go(func() {
 		defer close(l.ran)
-		err := w.guarded(func() error { return e.Run(ctx) })
+		err := w.runGuarded(func() error { return e.Run(ctx) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		l.over, l.err = true, err
 		if !l.dead {
-			w.came("engine %d has stopped: %v", l.n, err)
+			w.notef("engine %d has stopped: %v", l.n, err)
 			l.dead = true
 			if err == nil {
-				l.eyes.letGo()
-			} // else kinder than the real files, which let go of what was told and perhaps not stored
+				l.files.dropReported()
+			} // After an error the versions stay, although the real files drop those that were reported.
 			close(l.gone)
 		}
 	})
-	w.plays.Go(func() { w.watch(ctx, l) })
+	w.goroutines.Go(func() { w.watch(ctx, l) })
 	return nil
 }
 
-// guarded makes a panic of the engine's loop a broken promise like any other.
-func (w *world) guarded(run func() error) (err error) {
+// runGuarded turns a panic of the engine's loop into a broken promise.
+func (w *world) runGuarded(run func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -95,8 +94,8 @@ func (w *world) guarded(run func() error) (err error) {
 	return run()
 }
 
-// watch follows the changes: each one arrives once, in order, and only if it is stored.
-func (w *world) watch(ctx context.Context, l *life) {
+// watch follows the changes: each one must arrive once, in order, and only when it is stored.
+func (w *world) watch(ctx context.Context, l *engineRun) {
 	last := uint64(0)
 	for ch, err := range l.engine.Changes(ctx, 0, "") {
 		if err != nil {
@@ -110,43 +109,42 @@ func (w *world) watch(ctx context.Context, l *life) {
 	}
 }
 
-// die is SIGKILL: whatever it still tries has no effect.
-func (w *world) die(l *life) {
+// crash ends an engine as SIGKILL does: nothing that it still tries has an effect.
+func (w *world) crash(l *engineRun) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.dead {
 		return
 	}
 	l.dead = true
-	w.came("engine %d is dead", l.n)
+	w.notef("engine %d has crashed", l.n)
 	close(l.gone)
 	l.cancel()
 }
 
-func (w *world) isDead(l *life) bool {
+func (w *world) isDead(l *engineRun) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return l.dead
 }
 
-// alive is the newest engine that lives, or nil.
-func (w *world) alive() *life {
+// alive returns the newest running engine, or nil.
+func (w *world) alive() *engineRun {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := len(w.lives) - 1; i >= 0; i-- {
-		if l := w.lives[i]; !l.dead {
+	for i := len(w.engines) - 1; i >= 0; i-- {
+		if l := w.engines[i]; !l.dead {
 			return l
 		}
 	}
 	return nil
 }
 
-// living counts the engines that live.
 func (w *world) living() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
-	for _, l := range w.lives {
+	for _, l := range w.engines {
 		if !l.dead {
 			n++
 		}
@@ -154,32 +152,32 @@ func (w *world) living() int {
 	return n
 }
 
-// logBook keeps what an engine says.
-type logBook struct {
+// engineLog collects the log of an engine.
+type engineLog struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (b *logBook) Write(p []byte) (int, error) {
+func (b *engineLog) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.Write(p)
 }
 
-func (b *logBook) String() string {
+func (b *engineLog) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// player is the script driver, whose scripts are played in process.
-type player struct{ script.Driver }
+// scriptDriver is the script driver; its scripts run in this process.
+type scriptDriver struct{ script.Driver }
 
-func (player) Check(driver.Agent) error { return nil }
+func (scriptDriver) Check(driver.Agent) error { return nil }
 
-func (player) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
+func (scriptDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	launch := driver.Launch{Argv: []string{string(s.Kind)}}
-	if talks(s.Kind) {
+	if readsPrompts(s.Kind) {
 		first, err := json.Marshal(script.Order{Type: script.OrderStart, Text: s.Prompt})
 		if err != nil {
 			return driver.Launch{}, err
@@ -189,16 +187,16 @@ func (player) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	return launch, nil
 }
 
-// talks says whether a session of this kind is told things, one after the other.
-func talks(kind driver.Kind) bool { return kind == driver.Turn || kind == driver.Lead }
+// readsPrompts reports whether a session of this kind reads prompts one after the other.
+func readsPrompts(kind driver.Kind) bool { return kind == driver.Turn || kind == driver.Lead }
 
-// Capabilities say that every agent but one reads prompts, in every session.
-func (player) Capabilities(a driver.Agent, _ driver.Kind) driver.Capabilities {
-	return driver.Capabilities{Input: true, Prompts: a.Name != deaf, Steers: true, Asks: true}
+// Capabilities says that every agent except noPromptAgent reads prompts, in every session.
+func (scriptDriver) Capabilities(a driver.Agent, _ driver.Kind) driver.Capabilities {
+	return driver.Capabilities{Input: true, Prompts: a.Name != noPromptAgent, Steers: true, Asks: true}
 }
 
-// programs are what the agents play. Their lots are drawn from the day's seed. They are read
-// when they are needed: other verbs of the program have no use for them.
+// programs are the scripts of the agents. Their random numbers come from the day's seed. They are
+// parsed on first use.
 var programs = sync.OnceValue(func() map[string]*script.Program {
 	return map[string]*script.Program{
 		"coder": parse(`steps:
@@ -230,12 +228,12 @@ sessions:
 func parse(text string) *script.Program {
 	p, err := script.Parse("sim.script.yaml", []byte(text))
 	if err != nil {
-		panic("sim: its own script has faults: " + err.Error())
+		panic("sim: invalid script: " + err.Error())
 	}
 	return p
 }
 
-// team is the configuration of a day.
+// teamOf returns the configuration of a day.
 func teamOf(folder string) config.Config {
 	agent := func(name string) config.Agent {
 		return config.Agent{

@@ -22,44 +22,44 @@ const (
 	byProgram = "program"
 )
 
-// hearing turns codex's lines into events. It starts and sends nothing itself.
-type hearing struct {
+// translator turns codex's lines into events. It starts and sends nothing.
+type translator struct {
 	out  *speech.Writer
 	part adapter.Part
 	now  func() time.Time
 
-	named    driver.Conversed
-	items    map[string]bool            // reported calls of this answer
-	words    string                     // beginning of the answer's latest message
-	trouble  string                     // codex's last error message
-	untold   bool                       // that message has not been reported yet: often the end repeats it
-	used     driver.Usage               // the total that has been reported
-	known    bool                       // used is valid: the thread's earlier usage is known
-	model    func(thread string) string // the model of its last answer, by codex's record; empty: not recorded
-	denied   []string
-	finished bool        // the answer has ended
-	stop     driver.Stop // if finished: how
+	named      driver.Conversed
+	items      map[string]bool            // reported calls of this answer
+	words      string                     // beginning of the answer's latest message
+	lastError  string                     // codex's last error message
+	unreported bool                       // that message has not been reported yet: often the end repeats it
+	used       driver.Usage               // the total that has been reported
+	known      bool                       // used is valid: the thread's earlier usage is known
+	model      func(thread string) string // the model of its last answer, by codex's record; empty: not recorded
+	denied     []string
+	finished   bool        // the answer has ended
+	stop       driver.Stop // if finished: how
 }
 
-func newHearing(out *speech.Writer, part adapter.Part) *hearing {
-	return &hearing{out: out, part: part, now: time.Now, known: part.Resume == ""}
+func newHearing(out *speech.Writer, part adapter.Part) *translator {
+	return &translator{out: out, part: part, now: time.Now, known: part.Resume == ""}
 }
 
 // begin resets the state for a new answer, which is a new process.
-func (h *hearing) begin() {
-	h.items, h.words, h.trouble, h.untold, h.finished, h.stop = make(map[string]bool), "", "", false, false, driver.Stop{}
+func (h *translator) begin() {
+	h.items, h.words, h.lastError, h.unreported, h.finished, h.stop = make(map[string]bool), "", "", false, false, driver.Stop{}
 }
 
 // line handles one line.
-func (h *hearing) line(raw json.RawMessage) {
+func (h *translator) line(raw json.RawMessage) {
 	e, err := read(raw)
 	if err != nil {
 		h.fault("a line has a field of an unexpected type: "+err.Error(), raw)
 	}
-	if h.untold && (e.Type != "turn.failed" || e.Error.Message != "" && e.Error.Message != h.trouble) {
-		h.notice(h.trouble) // for example, a connection that is retried
+	if h.unreported && (e.Type != "turn.failed" || e.Error.Message != "" && e.Error.Message != h.lastError) {
+		h.notice(h.lastError) // for example, a connection that is retried
 	}
-	h.untold = false
+	h.unreported = false
 	switch e.Type {
 	case "thread.started":
 		h.name(driver.Conversed{ID: e.ThreadID})
@@ -69,7 +69,7 @@ func (h *hearing) line(raw json.RawMessage) {
 			h.item(*e.Item, e.Type == "item.completed", raw)
 		}
 	case "error":
-		h.trouble, h.untold = e.Message, true
+		h.lastError, h.unreported = e.Message, true
 	case "turn.completed":
 		h.usage(e.Usage)
 		if adapter.APIError(h.words) {
@@ -81,7 +81,7 @@ func (h *hearing) line(raw json.RawMessage) {
 		h.usage(e.Usage)
 		text := e.Error.Message
 		if text == "" {
-			text = h.trouble
+			text = h.lastError
 		}
 		h.failed(text)
 	case "":
@@ -94,7 +94,7 @@ func (h *hearing) line(raw json.RawMessage) {
 }
 
 // failed handles the end of a failed answer.
-func (h *hearing) failed(text string) {
+func (h *translator) failed(text string) {
 	stop, until := failed(text, h.now())
 	if stop.Reason == session.ReasonRateLimited {
 		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
@@ -102,12 +102,12 @@ func (h *hearing) failed(text string) {
 	h.finished, h.stop = true, stop
 }
 
-func (h *hearing) fault(text string, raw json.RawMessage) {
+func (h *translator) fault(text string, raw json.RawMessage) {
 	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
 }
 
 // notice reports a message of codex about itself, which does not count as the agent's words.
-func (h *hearing) notice(text string) {
+func (h *translator) notice(text string) {
 	if text = clip.Text(adapter.OneLine(text), shownBytesMax); text != "" {
 		h.out.Tell(speech.Event{Type: driver.Said, Tool: byProgram, Text: text})
 	}
@@ -115,7 +115,7 @@ func (h *hearing) notice(text string) {
 
 // name reports the conversation and what restricts it if that has changed. Empty fields keep their
 // value.
-func (h *hearing) name(c driver.Conversed) {
+func (h *translator) name(c driver.Conversed) {
 	next := h.named
 	if c.ID != "" {
 		next.ID = clip.Text(adapter.OneLine(c.ID), whatBytesMax)
@@ -135,7 +135,7 @@ func (h *hearing) name(c driver.Conversed) {
 // usage reports the tokens used since the last answer. For a thread that began before this session,
 // the earlier total comes from codex's record (rollout.go). Without a record, the first total is
 // only the base for the next one.
-func (h *hearing) usage(u *usage) {
+func (h *translator) usage(u *usage) {
 	if u == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (h *hearing) usage(u *usage) {
 
 // item handles something that the agent says or does. Text is reported when it is complete. A call
 // is reported when it begins or, if its beginning was not sent, when it ends.
-func (h *hearing) item(i item, over bool, raw json.RawMessage) {
+func (h *translator) item(i item, over bool, raw json.RawMessage) {
 	switch i.Type {
 	case "agent_message", "plan":
 		if over && i.Text != "" {
@@ -186,7 +186,7 @@ func (h *hearing) item(i item, over bool, raw json.RawMessage) {
 }
 
 // call reports a tool call, once.
-func (h *hearing) call(i item, raw json.RawMessage) {
+func (h *translator) call(i item, raw json.RawMessage) {
 	if i.ID != "" && h.items[i.ID] {
 		return
 	}
@@ -208,7 +208,7 @@ func (h *hearing) call(i item, raw json.RawMessage) {
 	h.tell(tool, what, args, nil, raw)
 }
 
-func (h *hearing) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
+func (h *translator) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
 	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: clip.Text(adapter.OneLine(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
 }
 
@@ -256,7 +256,7 @@ func firstText(args json.RawMessage) string {
 }
 
 // outcome reports what a call has printed, and records a denied one for the terminal event.
-func (h *hearing) outcome(i item) {
+func (h *translator) outcome(i item) {
 	tool, what, _ := i.call()
 	if i.Type == "command_execution" {
 		h.out.Result(tool, i.Output)
@@ -283,7 +283,7 @@ func (h *hearing) outcome(i item) {
 }
 
 // withDenied appends the denied calls to the end's description, as far as codex has reported them.
-func (h *hearing) withDenied(stop driver.Stop) driver.Stop {
+func (h *translator) withDenied(stop driver.Stop) driver.Stop {
 	const namedMax = 5
 	if len(h.denied) == 0 {
 		return stop

@@ -12,7 +12,7 @@ import (
 func (d *draft) act(l *Lead, act LeadAct, with step) error {
 	switch act {
 	case Configure:
-		if l.Agent != with.Conf.Agent { // another agent leads from now on
+		if l.Agent != with.Conf.Agent { // another agent becomes the lead
 			*l = Lead{Number: l.Number}
 		}
 		l.Agent, l.Size = with.Conf.Agent, with.Conf.Size
@@ -55,7 +55,7 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 		return d.queueAction(l, Action{Do: TellRegister, Seats: with.Seats, Names: with.Names})
 	case NoteReport:
 		l.Reported, l.Waits = d.now.At, time.Time{}
-		l.Actions = without(l.Actions, TellStatus) // it reported without being asked
+		l.Actions = without(l.Actions, TellStatus) // it has reported before it was asked
 	case NoteSilence:
 		l.Waits = time.Time{}
 	case EndCeremony:
@@ -72,8 +72,8 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 	return nil
 }
 
-// patience returns how long a report may take from now on. A lead that keeps speaking gets more
-// time, up to a limit.
+// patience returns the deadline of a report. A lead that keeps speaking gets more time, up to a
+// limit.
 func (d *draft) patience(l *Lead) time.Time {
 	ends, last := d.now.At.Add(l.statusMax()), l.Since.Add(l.hatchMax())
 	if last.Before(ends) {
@@ -92,7 +92,7 @@ func (d *draft) queueAction(l *Lead, ask Action) error {
 	return nil
 }
 
-// dropAction records that the lead was told; its time for the report starts now.
+// dropAction records that the lead received an action. The time for its report starts now.
 func (d *draft) dropAction(l *Lead, n uint64) {
 	ask, _ := l.ActionOf(n)
 	l.Actions = slices.DeleteFunc(slices.Clone(l.Actions), func(a Action) bool { return a.N == n })
@@ -121,7 +121,7 @@ func without(asks []Action, which ...ActionKind) []Action {
 	return rest
 }
 
-// pending reports whether the lead has still to be told an action of this kind.
+// pending reports whether an action of this kind is pending.
 func (l *Lead) pending(which ActionKind) bool {
 	return slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == which })
 }
@@ -140,7 +140,7 @@ func (d *draft) configure(in LeadConfigured) error {
 	return d.leadStep(Configured, step{Conf: in})
 }
 
-// daemonStarted is the seed's page load: no agent counts as alive until the lead reports.
+// daemonStarted marks every status as unknown until the lead reports (seed 001: a page load).
 func (d *draft) daemonStarted() error {
 	if err := d.allVisible(LeadUnheard, nil); err != nil {
 		return err
@@ -203,8 +203,8 @@ func (d *draft) newID() DocID {
 	}
 }
 
-// wake tells the lead which agents to wake. If its session has not reported yet, it is first asked
-// which agents are alive, so that none is woken twice.
+// wake makes the lead wake agents. If its session has not reported yet, it is first asked which
+// agents are alive, so that none is woken twice.
 func (d *draft) wake(in WakeAsked) error {
 	if err := d.begins(WakeBegins, "P8"); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (d *draft) wake(in WakeAsked) error {
 	return d.leadStep(WakeUnheard, step{Wake: who})
 }
 
-// addressed lists the agents that a wake is for: those named, or all, that are not alive.
+// addressed lists the agents that a wake is for: the named ones, or all that are not alive.
 func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
 	here := d.visible()
 	if len(here) == 0 {
@@ -294,12 +294,12 @@ func (d *draft) ended(in LeadEnded) error {
 	return d.leadStep(Ended, step{Notice: said})
 }
 
-// lostLead records the end of a session after which what is in progress goes on: the next session is told
-// again.
+// lostLead records the end of a session that keeps the summon or wake in progress. Its actions are
+// pending again for the next session.
 func lostLead(d *draft, in LeadLost) error {
 	l := &d.lead
 	if l.Session == "" || in.Session != l.Session {
-		return nil // nothing was told
+		return nil // no action was delivered
 	}
 	if err := d.allVisible(LeadGone, nil); err != nil {
 		return err
@@ -342,7 +342,7 @@ func (d *draft) hatched() error {
 	return nil
 }
 
-// unreported names the agents that a wake still waits for, or the seats that a summon does.
+// unreported returns the names or seats of members that the lead has not reported yet.
 func unreported(d *draft) (missing []string) {
 	switch d.lead.stage() {
 	case Waking:
@@ -360,7 +360,7 @@ func unreported(d *draft) (missing []string) {
 	return missing
 }
 
-// tooLate ends what waits for a report that did not come in time.
+// tooLate ends what waits for a report when its deadline passes.
 func (d *draft) tooLate() error {
 	l := &d.lead
 	due := func(at time.Time) bool { return !at.IsZero() && !d.now.At.Before(at) }

@@ -5,9 +5,9 @@ import "github.com/fairlead-dev/fairlead/driver/speech"
 // promptsMax is how many prompts may be queued during an answer; further ones stay in the pipe.
 const promptsMax = 1000
 
-// Told queues the prompts for an agent and counts how much of its input has been answered. Its zero
-// value is ready to use.
-type Told struct {
+// PromptQueue queues the prompts for an agent and counts how much of its input has been answered.
+// Its zero value is ready to use.
+type PromptQueue struct {
 	waiting []waiting
 	images  []string // of the newest prompt that was removed
 	taken   int64    // bytes of all orders received
@@ -22,7 +22,7 @@ type waiting struct {
 
 // Take adds an order. A start or a prompt is queued; of other orders only the length is counted. ok
 // is false if the channel of orders is closed.
-func (t *Told) Take(o speech.Order, ok bool) {
+func (t *PromptQueue) Take(o speech.Order, ok bool) {
 	if !ok {
 		t.closed = true
 		return
@@ -34,7 +34,7 @@ func (t *Told) Take(o speech.Order, ok bool) {
 }
 
 // Next removes and returns the oldest queued prompt.
-func (t *Told) Next() (text string, ok bool) {
+func (t *PromptQueue) Next() (text string, ok bool) {
 	if len(t.waiting) == 0 {
 		return "", false
 	}
@@ -43,11 +43,11 @@ func (t *Told) Next() (text string, ok bool) {
 }
 
 // Images returns the paths of the images of the prompt that Next returned last.
-func (t *Told) Images() []string { return t.images }
+func (t *PromptQueue) Images() []string { return t.images }
 
 // Answered returns how many bytes of input are answered if no answer is in progress: the value for a
 // listening event.
-func (t *Told) Answered() int64 {
+func (t *PromptQueue) Answered() int64 {
 	if len(t.waiting) > 0 {
 		return t.waiting[0].before
 	}
@@ -55,10 +55,10 @@ func (t *Told) Answered() int64 {
 }
 
 // Full reports whether the queue is full. Do not receive more orders then.
-func (t *Told) Full() bool { return len(t.waiting) >= promptsMax }
+func (t *PromptQueue) Full() bool { return len(t.waiting) >= promptsMax }
 
 // Closed reports whether no more orders will come.
-func (t *Told) Closed() bool { return t.closed }
+func (t *PromptQueue) Closed() bool { return t.closed }
 
 // Over reports whether the queue is empty and no more orders will come.
-func (t *Told) Over() bool { return t.closed && len(t.waiting) == 0 }
+func (t *PromptQueue) Over() bool { return t.closed && len(t.waiting) == 0 }
