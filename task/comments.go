@@ -101,7 +101,7 @@ func (t Review) Line(ctx context.Context, file string, line int) (text string, o
 	}
 	rows := strings.Split(content, "\n")
 	if line > len(rows) {
-		return "", false, fmt.Errorf("%s has %d lines", file, len(rows))
+		return "", false, fmt.Errorf("the last line of %s is %d", file, len(rows))
 	}
 	return clip.To(strings.ToValidUTF8(rows[line-1], "\uFFFD"), quoteBytesMax), old, nil
 }

@@ -191,13 +191,13 @@ func stepLines(a *cli.App, steps []view.StepView, width, room int, now time.Time
 	}
 	var lines []string
 	if from > 0 {
-		lines = append(lines, a.Paint(cli.Dim, fmt.Sprintf("  … %d steps before", from)))
+		lines = append(lines, a.Paint(cli.Dim, fmt.Sprintf("  … %d before", from)))
 	}
 	for _, s := range steps[from:to] {
 		lines = append(lines, stepLine(a, s, wide, width, now))
 	}
 	if to < len(steps) {
-		lines = append(lines, a.Paint(cli.Dim, fmt.Sprintf("  … %d steps behind", len(steps)-to)))
+		lines = append(lines, a.Paint(cli.Dim, fmt.Sprintf("  … %d more", len(steps)-to)))
 	}
 	return lines
 }
