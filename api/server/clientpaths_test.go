@@ -44,7 +44,8 @@ func TestClientUsesPresentPaths(t *testing.T) {
 	}
 }
 
-// callMethod calls a method of the client with arguments that are not empty. A stream is read to its end.
+// callMethod calls a method of the client with arguments that are not empty. A stream is read to its end, and what
+// a goroutine follows is waited for.
 func callMethod(t *testing.T, c *client.Client, method reflect.Method) {
 	t.Helper()
 	args := []reflect.Value{reflect.ValueOf(c)}
@@ -65,6 +66,9 @@ func callMethod(t *testing.T, c *client.Client, method reflect.Method) {
 		args = append(args, arg)
 	}
 	for _, result := range method.Func.Call(args) {
+		if result.Type() == reflect.TypeFor[<-chan error]() {
+			result.Recv() // until its goroutine has ended
+		}
 		if result.Kind() != reflect.Func {
 			continue
 		}
