@@ -15,7 +15,7 @@ func TestShimIsLean(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "__holder", "coder-1", t.TempDir()) //nolint:gosec // ourselves
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	said, _ := cmd.CombinedOutput() // it reports that it was started by hand
-	if !strings.Contains(string(said), "not by hand") || !strings.Contains(string(said), "init net ") {
+	if !strings.Contains(string(said), "not by hand") || !strings.Contains(string(said), "init os ") {
 		t.Fatalf("not a shim: %s", said)
 	}
 	if strings.Contains(string(said), "jsonschema") {

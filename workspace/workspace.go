@@ -196,9 +196,14 @@ func (w *Workspace) Path(parts ...string) string {
 	return filepath.Join(append([]string{w.Dir, ".fairlead"}, parts...)...)
 }
 
-// Announce leaves who we are for clients, whole or not at all.
+// Announce leaves who we are for clients, whole or not at all. It is one line without spaces, because scripts read it
+// with sed.
 func (w *Workspace) Announce(d Daemon) error {
-	if err := file.StoreJSON(w.Path("daemon.json"), d); err != nil { // under a temporary name that no other program can predict
+	text, err := json.Marshal(d)
+	if err == nil {
+		err = file.Replace(w.Path("daemon.json"), append(text, '\n'), 0o600) // under a temporary name that no other program can predict
+	}
+	if err != nil {
 		return fmt.Errorf("record the daemon's address: %w", err)
 	}
 	return nil

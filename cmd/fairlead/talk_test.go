@@ -46,11 +46,11 @@ func TestChannelCompletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, words := range map[string][]string{
-		"desk talk":                       {"say", ""},
-		"ada bob":                         {"grant", "talk", ""},
+		"desk talk":                       {"channel", "say", ""},
+		"ada bob":                         {"channel", "grant", "talk", ""},
 		"ada bob desk talk":               {"watch", ""},
-		"":                                {"skip", "talk", ""},
-		"queue inject interrupt parallel": {"say", "talk", "--mode", ""},
+		"":                                {"channel", "skip", "talk", ""},
+		"queue inject interrupt parallel": {"channel", "say", "talk", "--mode", ""},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(append([]string{"__complete", "--dir", dir}, words...), nil, &out, &errs); code != cli.ExitDone {

@@ -12,12 +12,12 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "an agent that a report does not list stays alive",
-		file:   "machine/crew/table.go", old: "		NotListed:       {ID: \"P5\", To: Sleeping},\n		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
-		new: "		NotListed:       {ID: \"P5\", To: Alive},\n		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
+		file:   "machine/crew/table.go", old: "			NotListed:       {ID: \"P5\", To: Sleeping},\n			LeadUnheard:     {ID: \"P6\", To: Unknown},\n			ImportedAgain:   {ID: \"X7\", To: Alive,",
+		new: "			NotListed:       {ID: \"P5\", To: Alive},\n			LeadUnheard:     {ID: \"P6\", To: Unknown},\n			ImportedAgain:   {ID: \"X7\", To: Alive,",
 	},
 	{
 		breaks: "a daemon trusts reports that the daemon before it received",
-		file:   "machine/crew/table.go", old: "		LeadUnheard:     {ID: \"P6\", To: Unknown},\n		ImportedAgain:   {ID: \"X7\", To: Alive,", new: "		LeadUnheard:     {ID: \"P6\", To: Alive},\n		ImportedAgain:   {ID: \"X7\", To: Alive,",
+		file:   "machine/crew/table.go", old: "			LeadUnheard:     {ID: \"P6\", To: Unknown},\n			ImportedAgain:   {ID: \"X7\", To: Alive,", new: "			LeadUnheard:     {ID: \"P6\", To: Alive},\n			ImportedAgain:   {ID: \"X7\", To: Alive,",
 	},
 	{
 		breaks: "a document from another device is alive at once",
@@ -25,8 +25,8 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "a lead that outlived a daemon is not asked for its status",
-		file:   "machine/crew/table.go", old: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, QueueStatus, MoreTime)",
-		new: "		Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n		Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, MoreTime)",
+		file:   "machine/crew/table.go", old: "			Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n			Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, QueueStatus, MoreTime)",
+		new: "			Forgotten:     {ID: \"P6\", To: Idle, Do: doLead(Forget)},\n			Adopted:       {ID: \"P6\", To: Idle, Do: doLead(TakeSession, MoreTime)",
 	},
 	{
 		breaks: "silence does not end a summon, only its time limit does",
