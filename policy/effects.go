@@ -3,9 +3,10 @@ package policy
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // effects judges a command that does not only read, for a role that may run commands: what it is known to
@@ -245,10 +246,10 @@ func (s *shell) mentions(text, by string) {
 			}
 		}
 	}
-	if found := protectedWord.FindStringSubmatch(plain); found != nil {
+	if found := protectedWord().FindStringSubmatch(plain); found != nil {
 		s.stopFor(&denial{code: DeniedProtected, capability: "write " + found[1], why: fmt.Sprintf("%s (%s/**) is protected, and %s may write it", found[1], found[1], cut(by))})
 	}
 }
 
 // protectedWord is a protected name that is not a part of a longer one, such as .gitignore or a.git.
-var protectedWord = regexp.MustCompile(`(?:^|[^\w\x{80}-\x{10ffff}-])(\.claude|\.fairlead|\.git)(?:$|\.$|[^\w\x{80}-\x{10ffff}.-]|\.[^\w\x{80}-\x{10ffff}-])`)
+var protectedWord = lazy.Regexp(`(?:^|[^\w\x{80}-\x{10ffff}-])(\.claude|\.fairlead|\.git)(?:$|\.$|[^\w\x{80}-\x{10ffff}.-]|\.[^\w\x{80}-\x{10ffff}-])`)

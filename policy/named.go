@@ -2,10 +2,11 @@ package policy
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const (
@@ -14,7 +15,7 @@ const (
 )
 
 // namedWord is a quoted text, or a word.
-var namedWord = regexp.MustCompile("`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'|[^ \t\n\r\"`<>|()\\[\\]{},;]+")
+var namedWord = lazy.Regexp("`[^`\n]+`|\"[^\"\n]+\"|'[^'\n]+'|[^ \t\n\r\"`<>|()\\[\\]{},;]+")
 
 // NamedPaths returns the paths that a user's text names, in order, each once: words that look like a path
 // (docs/plan, ./x, ~/x, /tmp/x, notes.md, .env, Makefile), quoted or not, and any single word in backquotes.
@@ -30,7 +31,7 @@ func NamedPaths(input string) []string {
 			paths = append(paths, p)
 		}
 	}
-	for at := namedWord.FindStringIndex(input); at != nil; at = namedWord.FindStringIndex(input) {
+	for at := namedWord().FindStringIndex(input); at != nil; at = namedWord().FindStringIndex(input) {
 		word := input[at[0]:at[1]]
 		rest := input[at[1]:]
 		quote := word[0]

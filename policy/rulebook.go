@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -356,14 +357,14 @@ func (p Pattern) takesHost(host string) bool {
 // hostOf returns the host of a URL in lower case; empty if it is ambiguous: programs disagree about text
 // before an @ or after a backslash.
 func hostOf(address string) string {
-	found := webAddress.FindStringSubmatch(address)
+	found := webAddress().FindStringSubmatch(address)
 	if found == nil || !isHost(strings.TrimSuffix(found[1], ".")) {
 		return ""
 	}
 	return strings.ToLower(strings.TrimSuffix(found[1], "."))
 }
 
-var webAddress = regexp.MustCompile(`^https?://([^/?#:]*)(?::[0-9]+)?(?:[/?#]|$)`)
+var webAddress = lazy.Regexp(`^https?://([^/?#:]*)(?::[0-9]+)?(?:[/?#]|$)`)
 
 func isHost(name string) bool {
 	return name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" && !strings.HasPrefix(name, ".") && !strings.Contains(name, "..")

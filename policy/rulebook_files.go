@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -117,11 +118,11 @@ func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string,
 }
 
 // plainBraces are alternatives that cannot put together an absolute path, or the name of the folder above.
-var plainBraces = regexp.MustCompile(`\{[\w*?][\w*?.-]*(,[\w*?][\w*?.-]*)*\}`)
+var plainBraces = lazy.Regexp(`\{[\w*?][\w*?.-]*(,[\w*?][\w*?.-]*)*\}`)
 
 // leadsElsewhere reports whether a glob may match outside the folder that it is relative to.
 func leadsElsewhere(pattern string) bool {
-	rest := plainBraces.ReplaceAllLiteralString(pattern, "x")
+	rest := plainBraces().ReplaceAllLiteralString(pattern, "x")
 	return path.IsAbs(rest) || strings.HasPrefix(rest, "~") || strings.ContainsAny(rest, "{}()\\$") || slices.Contains(strings.Split(rest, "/"), "..")
 }
 

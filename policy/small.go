@@ -1,8 +1,9 @@
 package policy
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // The small language: plain commands that only read, by a list of programs and of flags. It decides where no
@@ -68,11 +69,11 @@ func counting(name string, args []value) *denial {
 	return nil
 }
 
-var linesOnly = regexp.MustCompile(`^([0-9]+|\$)(,([0-9]+|\$))?p$`)
+var linesOnly = lazy.Regexp(`^([0-9]+|\$)(,([0-9]+|\$))?p$`)
 
 // smallSed accepts sed -n with lines to print.
 func smallSed(args []value) *denial {
-	if len(args) < 2 || !args[0].static() || args[0].text != "-n" || !args[1].static() || !linesOnly.MatchString(args[1].text) {
+	if len(args) < 2 || !args[0].static() || args[0].text != "-n" || !args[1].static() || !linesOnly().MatchString(args[1].text) {
 		return trouble("run a sed script", "only sed -n with lines to print (sed -n '1,40p' FILE) is known to be harmless", "use that form")
 	}
 	return flags{}.check("sed", args[2:])

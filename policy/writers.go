@@ -2,8 +2,9 @@ package policy
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // writer is a program that writes the files that it is given. Its other flags may name files or change which
@@ -81,11 +82,11 @@ func (s *shell) writer(base string, w writer, args []value) {
 }
 
 // plainEdit is a script of sed that deletes or replaces, and nothing else.
-var plainEdit = regexp.MustCompile(`^([0-9]+|\$|/(\\.|[^/\\])*/)?(,([0-9]+|\$))?(d|s/(\\.|[^/\\])*/(\\.|[^/\\])*/[gpI0-9]*|s\|(\\.|[^|\\])*\|(\\.|[^|\\])*\|[gpI0-9]*)$`)
+var plainEdit = lazy.Regexp(`^([0-9]+|\$|/(\\.|[^/\\])*/)?(,([0-9]+|\$))?(d|s/(\\.|[^/\\])*/(\\.|[^/\\])*/[gpI0-9]*|s\|(\\.|[^|\\])*\|(\\.|[^|\\])*\|[gpI0-9]*)$`)
 
 // edits makes sed doubtful whose script may do more.
 func (s *shell) edits(script value) {
-	if !script.static() || !plainEdit.MatchString(script.text) {
+	if !script.static() || !plainEdit().MatchString(script.text) {
 		s.j.doubts("sed's script " + script.show() + " may write other files, or run programs")
 	}
 }

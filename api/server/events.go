@@ -142,7 +142,7 @@ type watcher struct {
 	poll   bool   // the first changes end the answer
 	told   bool   // a change was sent
 
-	wake chan struct{} // has room for one: it is parked no more
+	wake chan struct{} // capacity 1; the watcher is no longer parked
 	rest []byte        // of a chunk that the feed began to write for it
 }
 

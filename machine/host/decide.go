@@ -144,7 +144,7 @@ func (d *draft) host(name string) Host {
 
 func (d *draft) refusal(name string, event Event, row, reason string) error {
 	state := d.host(name).State
-	return &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table[state])}
+	return &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table()[state])}
 }
 
 // move takes a row of the table.
@@ -154,7 +154,7 @@ func (d *draft) move(name string, event Event, in Input) error {
 		return d.refusal(clip.To(name, wordMax), event, "", "there is no such host; `fairlead hosts` lists them")
 	}
 	from := h.State
-	rule, err := Table.Look("host "+name, from, event)
+	rule, err := Table().Look("host "+name, from, event)
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,11 @@ var coverage = machinetest.NewCoverage()
 
 // TestMain also fails if no test took some row of the table.
 func TestMain(m *testing.M) {
-	coverage.Main(m, machinetest.Numbered("H", 14), machinetest.Table{Rows: Table.Rows()})
+	coverage.Main(m, machinetest.Numbered("H", 14), machinetest.Table{Rows: Table().Rows()})
 }
 
 func TestMatrix(t *testing.T) {
-	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table().Matrix())
 }
 
 func encode(t testing.TB, v any) string {
@@ -56,7 +56,7 @@ func decide(t testing.TB, hosts *Hosts, at time.Time, in Input) ([]Change, error
 	}
 	for _, ch := range changes {
 		was, leases := hosts.Hosts[ch.Entity], uint64(0)
-		rule, known := Table[ch.From][ch.Event]
+		rule, known := Table()[ch.From][ch.Event]
 		if !known || rule.ID != ch.Row || rule.To != ch.To || ch.Body.Host.State != ch.To || ch.Body.Host.Name != ch.Entity {
 			t.Fatalf("no row of the table: %+v", ch)
 		}
@@ -382,7 +382,7 @@ func TestEveryStateAndEvent(t *testing.T) {
 		Draining: {invited("b"), Place{Session: "s1", Host: "b"}, Drain{"b"}},
 		Left:     {invited("b"), Leave{"b"}},
 	}
-	for _, state := range Table.States() {
+	for _, state := range Table().States() {
 		for _, in := range []Input{
 			invited("b"), join("b", "boot1"), join("b", "boot2"),
 			Renew{"b", 1},

@@ -1,6 +1,9 @@
 package host
 
-import "github.com/fairlead-dev/fairlead/machine"
+import (
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine"
+)
 
 // State is the state of a host.
 type State string
@@ -57,57 +60,59 @@ const (
 func do(acts ...Act) []Act { return acts }
 
 // Table is the life of a host. The rows are Fairlead's own: the specification has none for hosts.
-var Table = machine.Table[State, Event, Act]{
-	None: {
-		HostJoined: {ID: "H1", To: Joined, Do: do(TakeFacts, NextIncarnation)},
-	},
-	Joined: {
-		CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation), Why: "its machine restarted, so none of its sessions runs"},
-		FactsReported:   {ID: "H3", To: Joined, Do: do(TakeFacts), Why: "only its daemon restarted; its sessions go on"},
-		DoubtDue:        {ID: "H5", To: Doubted, Do: do(NoteDoubt), Why: "it gets no new session"},
-		SessionPlaced:   {ID: "H7", To: Joined, Do: do(LeaseSession), Why: "only here: no other state takes a session"},
-		SessionReleased: {ID: "H8", To: Joined, Do: do(ReleaseSession)},
-		DrainAsked:      {ID: "H9", To: Draining, Do: do(NoteDrain)},
-		HostLeft:        {ID: "H11", To: Left},
-		Removed:         {ID: "H12", To: Left},
-		RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt), Why: "its lease is closed, and its sessions end by their deadline"},
-		ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
-	},
-	Doubted: {
-		CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
-		FactsReported:   {ID: "H3", To: Doubted, Do: do(TakeFacts), Why: "only a renewal ends the doubt"},
-		Renewed:         {ID: "H4", To: Joined, Do: do(ForgetDoubt)},
-		LostDue:         {ID: "H6", To: Lost, Do: do(NoteLost), Why: "its sessions have ended by now, so they may begin elsewhere"},
-		RemovalDue:      {ID: "H6", To: Left, Do: do(NoteLost)},
-		SessionReleased: {ID: "H8", To: Doubted, Do: do(ReleaseSession)},
-		DrainAsked:      {ID: "H9", To: Draining, Do: do(NoteDrain)},
-		HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDoubt)},
-		Removed:         {ID: "H12", To: Left, Do: do(ForgetDoubt)},
-		RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval)},
-		ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
-	},
-	Draining: {
-		CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
-		FactsReported:   {ID: "H3", To: Draining, Do: do(TakeFacts)},
-		Renewed:         {ID: "H4", To: Draining, Do: do(ForgetDoubt)},
-		DoubtDue:        {ID: "H5", To: Draining, Do: do(NoteDoubt)},
-		LostDue:         {ID: "H6", To: Lost, Do: do(NoteLost)},
-		SessionReleased: {ID: "H8", To: Draining, Do: do(ReleaseSession)},
-		Drained:         {ID: "H10", To: Left, Do: do(ForgetDrain, ForgetDoubt), Why: "its last session has ended"},
-		HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
-		RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt)},
-		ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
-	},
-	Lost: {
-		CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
-		CameBackDraining: {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
-		SessionReleased:  {ID: "H8", To: Lost, Do: do(ReleaseSession), Why: "it begins elsewhere, or a person has dealt with it"},
-		Removed:          {ID: "H12", To: Left, Do: do(NoteRemoval, ForgetDrain, ForgetDoubt), Why: "sessions that wait for it stay: no deadline has ended them"},
-		ReportedLate:     {ID: "H14", To: Lost, Do: do(KeepLate)},
-	},
-	Left: {
-		HostJoined:      {ID: "H1", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt, ForgetDrain, ForgetRemoval)},
-		SessionReleased: {ID: "H8", To: Left, Do: do(ReleaseSession)},
-		ReportedLate:    {ID: "H14", To: Left, Do: do(KeepLate)},
-	},
-}
+var Table = lazy.Value(func() machine.Table[State, Event, Act] {
+	return machine.Table[State, Event, Act]{
+		None: {
+			HostJoined: {ID: "H1", To: Joined, Do: do(TakeFacts, NextIncarnation)},
+		},
+		Joined: {
+			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation), Why: "its machine restarted, so none of its sessions runs"},
+			FactsReported:   {ID: "H3", To: Joined, Do: do(TakeFacts), Why: "only its daemon restarted; its sessions go on"},
+			DoubtDue:        {ID: "H5", To: Doubted, Do: do(NoteDoubt), Why: "it gets no new session"},
+			SessionPlaced:   {ID: "H7", To: Joined, Do: do(LeaseSession), Why: "only here: no other state takes a session"},
+			SessionReleased: {ID: "H8", To: Joined, Do: do(ReleaseSession)},
+			DrainAsked:      {ID: "H9", To: Draining, Do: do(NoteDrain)},
+			HostLeft:        {ID: "H11", To: Left},
+			Removed:         {ID: "H12", To: Left},
+			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt), Why: "its lease is closed, and its sessions end by their deadline"},
+			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
+		},
+		Doubted: {
+			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
+			FactsReported:   {ID: "H3", To: Doubted, Do: do(TakeFacts), Why: "only a renewal ends the doubt"},
+			Renewed:         {ID: "H4", To: Joined, Do: do(ForgetDoubt)},
+			LostDue:         {ID: "H6", To: Lost, Do: do(NoteLost), Why: "its sessions have ended by now, so they may begin elsewhere"},
+			RemovalDue:      {ID: "H6", To: Left, Do: do(NoteLost)},
+			SessionReleased: {ID: "H8", To: Doubted, Do: do(ReleaseSession)},
+			DrainAsked:      {ID: "H9", To: Draining, Do: do(NoteDrain)},
+			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDoubt)},
+			Removed:         {ID: "H12", To: Left, Do: do(ForgetDoubt)},
+			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval)},
+			ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
+		},
+		Draining: {
+			CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
+			FactsReported:   {ID: "H3", To: Draining, Do: do(TakeFacts)},
+			Renewed:         {ID: "H4", To: Draining, Do: do(ForgetDoubt)},
+			DoubtDue:        {ID: "H5", To: Draining, Do: do(NoteDoubt)},
+			LostDue:         {ID: "H6", To: Lost, Do: do(NoteLost)},
+			SessionReleased: {ID: "H8", To: Draining, Do: do(ReleaseSession)},
+			Drained:         {ID: "H10", To: Left, Do: do(ForgetDrain, ForgetDoubt), Why: "its last session has ended"},
+			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
+			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt)},
+			ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
+		},
+		Lost: {
+			CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
+			CameBackDraining: {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
+			SessionReleased:  {ID: "H8", To: Lost, Do: do(ReleaseSession), Why: "it begins elsewhere, or a person has dealt with it"},
+			Removed:          {ID: "H12", To: Left, Do: do(NoteRemoval, ForgetDrain, ForgetDoubt), Why: "sessions that wait for it stay: no deadline has ended them"},
+			ReportedLate:     {ID: "H14", To: Lost, Do: do(KeepLate)},
+		},
+		Left: {
+			HostJoined:      {ID: "H1", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt, ForgetDrain, ForgetRemoval)},
+			SessionReleased: {ID: "H8", To: Left, Do: do(ReleaseSession)},
+			ReportedLate:    {ID: "H14", To: Left, Do: do(KeepLate)},
+		},
+	}
+})
