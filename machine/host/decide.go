@@ -213,7 +213,7 @@ func (d *draft) join(in Join) error {
 	case h.RemovedBy != "":
 		return d.refusal(in.Name, CameBack, "H13", "it was removed by "+h.RemovedBy)
 	case h.State == Lost && h.DrainedBy != "":
-		return d.move(in.Name, CameBackDraining, in)
+		return cmp.Or(d.move(in.Name, CameBackDraining, in), d.drained(in.Name, 0))
 	case h.State == Lost || h.Boot != in.Boot:
 		return cmp.Or(d.move(in.Name, CameBack, in), d.drained(in.Name, 0))
 	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity:

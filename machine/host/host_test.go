@@ -263,6 +263,8 @@ func TestDrain(t *testing.T) {
 	s.is("b", Draining, 2)
 	s.must(Leave{"b"}, Release{"s3"})
 	s.is("b", Left, 2)
+	s.must(invited("b"), Place{Session: "s4", Host: "b"}, Drain{"b"}, Lose{"b"}, Release{"s4"}, join("b", "boot1"))
+	s.is("b", Left, 4) // its session was moved while it was lost
 }
 
 // H11: a host that leaves has ended its sessions.
