@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -63,8 +62,5 @@ func TestAskPage(t *testing.T) {
 // needsBrowser skips a test that looks at the page of a real daemon, where it cannot or should not run.
 func needsBrowser(t *testing.T) {
 	t.Helper()
-	if !testsize.CI() {
-		t.Skip("looks at the page through a browser; needs FAIRLEAD_LONG=ci")
-	}
 	uitest.Chromium(t)
 }

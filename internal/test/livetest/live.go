@@ -6,9 +6,9 @@
 // checks that all processes have ended.
 //
 // The programs are pinned in package.json and are not part of the build: `npm ci --ignore-scripts`
-// and `node node_modules/opencode-ai/postinstall.mjs` in this folder install them. If a program is
-// not installed, a test that needs it is skipped with this message; with FAIRLEAD_LIVE=1 it fails,
-// because there every program must be tested. FAIRLEAD_LIVE=0 skips them all.
+// and `node node_modules/opencode-ai/postinstall.mjs` in this folder install them. They are
+// tested only with FAIRLEAD_LIVE=1, because that takes minutes. Then a program that is not installed fails its
+// tests.
 //
 // The one promise: apart from the program under test, nothing is real.
 package livetest
@@ -26,8 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 )
 
-// Variable is the environment variable that says which programs to test: 1 requires all of them, 0
-// skips them all, and otherwise the installed ones are tested.
+// Variable is the environment variable that requires the tests of real programs with the value 1.
 const Variable = "FAIRLEAD_LIVE"
 
 const noteBytesMax = 600 // size of the placeholder for opencode before its postinstall script has run
@@ -239,17 +238,13 @@ func Find(t testing.TB, name string) string {
 	t.Helper()
 	const how = "in internal/test/livetest run `npm ci --ignore-scripts && node node_modules/opencode-ai/postinstall.mjs`"
 	path := filepath.Join(folder(t), "node_modules", ".bin", name) // by its name, as people start it
-	switch {
-	case os.Getenv(Variable) == "0":
-		t.Skipf("real programs are not tested: %s=0", Variable)
-	case whole(path):
-		return path
-	case os.Getenv(Variable) != "":
-		t.Fatalf("%s is not installed, but %s requires it; %s", name, Variable, how)
-	default:
-		t.Skipf("%s is not installed; to test it, %s", name, how)
+	if os.Getenv(Variable) != "1" {
+		t.Skipf("drives the real %s, which takes minutes; only with %s=1; to install it, %s", name, Variable, how)
 	}
-	return ""
+	if !whole(path) {
+		t.Fatalf("%s is not installed, but %s requires it; %s", name, Variable, how)
+	}
+	return path
 }
 
 // folder returns the folder of this package and its programs.

@@ -73,11 +73,8 @@ func Lacks(t testing.TB, words string) {
 // Chromium returns the browser's path. If it is not installed, the test is skipped or fails.
 func Chromium(t testing.TB) string {
 	t.Helper()
-	switch {
-	case testing.Short():
-		t.Skip("looks at the page through a browser; not under -short")
-	case testsize.Race:
-		t.Skip("looks at the page through a browser; not with the race detector, which makes minutes of it and does not see the page: .ci/run page runs it")
+	if testsize.Race || !testsize.CI() {
+		t.Skip("looks at the page through a browser, which takes minutes; .ci/run page and FAIRLEAD_LONG=ci run it, not with the race detector")
 	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

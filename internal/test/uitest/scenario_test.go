@@ -55,11 +55,11 @@ func target(t *testing.T) uitest.Target {
 	}
 }
 
-// TestScenarios runs every eighth scenario, on a desktop or on a phone. FAIRLEAD_LONG=ci runs every
-// scenario once, FAIRLEAD_LONG=1 on both. The scenarios about accessibility use all views.
+// TestScenarios runs every scenario, on a desktop or on a phone, with FAIRLEAD_LONG=1 on both. The scenarios about
+// accessibility use all views.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	testsize.Pick(uitest.RunFew, uitest.RunEach, uitest.RunAll)(t, target)
+	testsize.Pick(uitest.RunEach, uitest.RunEach, uitest.RunAll)(t, target)
 }
 
 // crowd returns the real server with this number of agents, which it does not start.
