@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api/caller"
 )
 
-// A thousand watchers that wait for the same change are a thousand goroutines to wake for one write each. While a watcher
-// waits, the feed writes for it, past net/http, with a write that takes only what the connection has room for. What a
-// client did not take yet, and everything else, is for the watcher's own goroutine.
+// If a thousand watchers wait for the same change, waking a goroutine for each costs more than the writes. So while a
+// watcher waits, it is parked: the feed itself writes to its connection, past net/http, and never waits for a slow
+// client. The watcher's own goroutine writes the rest of such a chunk, and everything else.
 
 // direct is the connection of an HTTP/1.1 answer in chunks, all of whose bytes so far were flushed.
 type direct struct {
@@ -137,7 +137,7 @@ func (f *feed) deliver(frames []frame) {
 	}
 }
 
-// release makes a watcher go on by itself. parking must be held.
+// release wakes a watcher, which then writes for itself. parking must be held.
 func (f *feed) release(t *watcher) {
 	delete(f.parked, t)
 	select {

@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 		switch {
 		case long:
 		case slices.Contains(fakesOnly, story):
-			t.Skip("needs a fake; FAIRLEAD_LONG=1 asks anew whether it does")
+			t.Skip("needs a fake; FAIRLEAD_LONG=1 tries it without one")
 		case story == "accessible":
 			t.Skip("looks at the same page as with a fake, in 24 states; FAIRLEAD_LONG=1 does it here too")
 		}

@@ -1,8 +1,9 @@
 // Package jsontable appends values as JSON, exactly as encoding/json writes them.
 //
 // A third of the processor time of a durable command was encoding/json: it finds its way through a value by
-// reflection, and copies each value that has a method to the heap. Here a type is looked at once. What comes out is a function for each
-// field with the field's offset, so that encoding needs no reflection for numbers, strings, times, pointers, slices and structs.
+// reflection, and copies each value that has a method to the heap. Here each type is examined once. The result is a function
+// for each field, with the field's offset, so that numbers, strings, times, pointers, slices and structs need no
+// reflection.
 // Everything else (maps, interfaces, floats, types with a MarshalJSON, strings that need an escape) is given to encoding/json.
 //
 // The one promise: the bytes are those of json.Marshal, and what it cannot encode is an error here.

@@ -59,7 +59,11 @@ func target(t *testing.T) uitest.Target {
 // accessibility use all views.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	testsize.Pick(uitest.RunEach, uitest.RunEach, uitest.RunAll)(t, target)
+	if testsize.Long() {
+		uitest.RunAll(t, target)
+	} else {
+		uitest.RunEach(t, target)
+	}
 }
 
 // crowd returns the real server with this number of agents, which it does not start.
