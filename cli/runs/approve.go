@@ -65,9 +65,9 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	view, err := client.Runs.Show(ctx, id)
+	view, err := showAfter(ctx, a, client, id)
 	if err != nil {
-		return err
+		return fmt.Errorf("the answer is recorded, but run %s cannot be shown: %w", cli.Plain(id), err)
 	}
 	if a.JSON {
 		return a.PrintJSON(map[string]any{"seq": done.Seq, "run_id": id, "step_id": step, "status": view.Status})
@@ -79,6 +79,21 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 	}
 	_, err = fmt.Fprintf(a.Out, "%s of run %s %s\n", cli.Plain(step), cli.Plain(id), said)
 	return err
+}
+
+// showAfter returns a run after a request. A daemon that lives only as long as the run may have ended with it;
+// then the run is read from the journal.
+func showAfter(ctx context.Context, a *cli.App, client *apiclient.Client, id string) (view.RunView, error) {
+	run, err := client.Runs.Show(ctx, id)
+	if none := (*apiclient.NoDaemon)(nil); !errors.As(err, &none) {
+		return run, err
+	}
+	reader, err := a.OpenToRead(ctx)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	run, err = reader.Runs.Show(ctx, id)
+	return run, errors.Join(err, reader.Close())
 }
 
 // shown prints what is answered, for a person at a terminal, and returns its identity: if it is changed before the
@@ -109,7 +124,7 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 	if err != nil {
 		return err
 	}
-	view, err := cancelAt(ctx, h, id, step, note)
+	view, err := cancelAt(ctx, a, h, id, step, note)
 	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
 		return err
 	}
@@ -125,13 +140,13 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 }
 
 // cancelAt cancels, and waits until no process of it runs.
-func cancelAt(ctx context.Context, h *Helm, id, step, note string) (view.RunView, error) {
+func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (view.RunView, error) {
 	done, err := h.Runs.Cancel(ctx, id, step, note)
 	if err != nil {
 		return view.RunView{}, err
 	}
 	for after := done.Seq; ; {
-		view, err := h.Runs.Show(ctx, id)
+		view, err := showAfter(ctx, a, h.Client, id)
 		if err != nil || !atIt(view, step) {
 			return view, err
 		}

@@ -123,7 +123,7 @@ func tellStep(a *cli.App, id, step string, ch api.Change, set *workflow.StepSet)
 		return a.Paint(cli.Yellow, "its outcome is unknown; it is run again") + cli.Why(failure)
 	case workflow.FailedTriesLeft:
 		return a.Paint(cli.Yellow, fmt.Sprintf("failed (attempt %d), retried in %s", v.Attempts, cli.Ago(v.RetryAt.Sub(ch.Time)))) + cli.Why(failure)
-	case workflow.Answered, workflow.Approved, workflow.Rejected:
+	case workflow.Answered, workflow.Rejected:
 		return "answered by " + cli.Line(ch.Actor.ID, cli.StepWidth)
 	case workflow.AnswerFaulty:
 		return a.Paint(cli.Yellow, "the answer is not valid") + cli.Why(cli.Line(v.Fault, cli.ErrorWidth))

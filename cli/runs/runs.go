@@ -151,7 +151,7 @@ func printRun(a *cli.App, view view.RunView) error {
 		fmt.Fprintf(a.Out, "%s by %s: %s\n", view.Stage, cli.Line(view.By, cli.StepWidth), cli.Line(view.Why, cli.ErrorWidth))
 	}
 	if view.CostUSD > 0 {
-		fmt.Fprintf(a.Out, "cost today: %s\n", cli.Money(view.CostUSD))
+		fmt.Fprintf(a.Out, "cost: %s\n", cli.Money(view.CostUSD))
 	}
 	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "\nSTEP\tSTATUS\tTRIES\tROUND\tTOOK\tREMARKS")
