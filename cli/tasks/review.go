@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -19,8 +18,6 @@ import (
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/view"
 )
-
-const followEvery = 200 * time.Millisecond
 
 // Diff shows what a task has changed so far, with git's own pager on a terminal.
 func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
@@ -123,6 +120,10 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 
 // follow waits until a task has landed, or needs a person again.
 func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The stream begins with an earlier change, so that the task is looked at once more when the stream is there.
+	changed, ended := client.Changed(ctx, apiclient.EventsQuery{Tail: 1})
 	name, shown := cli.Plain(id), ""
 	for {
 		r, err := client.Runs.Show(ctx, id)
@@ -157,7 +158,9 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 				return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("task %s was dropped", name)}
 			}
 		}
-		if err := cli.Pause(ctx, followEvery); err != nil {
+		select {
+		case <-changed:
+		case err := <-ended:
 			return err
 		}
 	}
