@@ -13,7 +13,7 @@
 // An agent's output is untrusted input. Long lines are cut, text is made valid UTF-8, and what
 // cannot be understood becomes a Faulted fact: it is kept and shown, and never ends the session.
 //
-// The promise: the same bytes produce the same facts, however they are split into pieces and from
+// The one promise: the same bytes produce the same facts, however they are split into pieces and from
 // whichever fact reading resumes.
 package driver
 

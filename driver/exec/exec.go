@@ -5,7 +5,7 @@
 // its last argument (SPEC C4), and a turn in a channel gets its prompt on standard input, which then
 // ends.
 //
-// The promise: every line that the command writes is exactly one fact, in order and without
+// The one promise: every line that the command writes is exactly one fact, in order and without
 // interpretation.
 package exec
 

@@ -13,7 +13,7 @@
 // depend on the text, and the cost of an event does not depend on the age of the channel. Actions are
 // derived from the value and have keys, so they can be repeated after a crash.
 //
-// The promise: at most one agent of a channel is Active or Waiting.
+// The one promise: at most one agent of a channel is Active or Waiting.
 package channel
 
 import (

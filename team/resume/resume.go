@@ -1,6 +1,6 @@
 // Package resume decides whether a session resumes an earlier conversation.
 //
-// The promise: a conversation that cannot be resumed is tried at most twice in a row, and a person who was asked
+// The one promise: a conversation that cannot be resumed is tried at most twice in a row, and a person who was asked
 // is not asked again about the same thing.
 package resume
 
