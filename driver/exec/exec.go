@@ -57,7 +57,7 @@ func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 		argv = append(argv, CleanupFlag)
 	}
 	launch := driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}
-	if s.Kind == driver.Turn || s.Told {
+	if s.Kind == driver.Turn || s.PromptIsTask {
 		if len(s.Prompt) > driver.PromptBytesMax {
 			return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, the limit is %d; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
 		}

@@ -131,7 +131,7 @@ func NextStep(q *question.Question, startable, asked bool) Step {
 		return Asks
 	case q == nil || q.State == question.Withdrawn:
 		return BeginsNew // the question could not be asked, or was taken back
-	case q.State == question.Answered || q.State == question.Told:
+	case q.State == question.Answered || q.State == question.Delivered:
 		return TakesAnswer
 	default:
 		return Waits
@@ -151,7 +151,7 @@ func Answer(t *team.Team, agent, session, ask string, once bool) *question.Quest
 	}
 	var found *question.Question
 	for _, q := range t.Questions.Questions {
-		if q.Agent == agent && q.Ask == ask && q.State == question.Told && (found == nil || q.N > found.N) {
+		if q.Agent == agent && q.Ask == ask && q.State == question.Delivered && (found == nil || q.N > found.N) {
 			found = q
 		}
 	}
