@@ -340,11 +340,13 @@ func (r *tree) packageDocs(t *testing.T) {
 			t.Errorf("%s: the package doc begins %q; begin it %q", dir, firstLine(docs[0]), begin)
 		case strings.Count(docs[0], "\n") < packageDocLineMin:
 			t.Errorf("%s: the package doc is %q; say what the package is in a picture, in %d lines at least", dir, firstLine(docs[0]), packageDocLineMin)
-		case !strings.Contains(docs[0], "promise"):
-			t.Errorf("%s: the package doc makes no promise; end it with a paragraph `The one promise: …`", dir)
+		case !promiseLast.MatchString(docs[0]) || strings.Count(docs[0], "romise:") > 1:
+			t.Errorf("%s: the package doc has to end with one paragraph `The one promise: …`, in this form and no other", dir)
 		}
 	}
 }
+
+var promiseLast = regexp.MustCompile(`(?s)\n\nThe one promise: (?:[^\n]+\n)+$`)
 
 func firstLine(s string) string { line, _, _ := strings.Cut(s, "\n"); return line }
 

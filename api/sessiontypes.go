@@ -149,8 +149,8 @@ type DispatchTalk struct {
 	Notes           []string         `json:"notes" nullable:"false"`
 }
 
-// DispatchTold is the answer to an input.
-type DispatchTold struct {
+// DispatchInputResult is the answer to an input.
+type DispatchInputResult struct {
 	ConversationID string       `json:"conversation_id" doc:"The conversation that the input began; empty: the input waits"`
 	State          string       `json:"state" doc:"The state that handles it"`
 	Workspace      string       `json:"workspace" doc:"The folder for files"`

@@ -14,5 +14,5 @@
 // until_condition can also use report (status, gate_failure, why, artifacts, metrics), item (the current
 // item, as JSON) and index (from 0).
 //
-// The promise: an unknown name is a fault with its column, never false.
+// The one promise: an unknown name is a fault with its column, never false.
 package condition

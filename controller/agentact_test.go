@@ -373,7 +373,7 @@ func TestAskHuman(t *testing.T) {
 		b.noneOpen()
 		b.after(time.Minute)
 		b.wantSaid("reviews", "human tester: please", "turn ada: shipped")
-		if view, err := b.engine.QuestionByID(t.Context(), first.ID); err != nil || view.State != string(question.Told) {
+		if view, err := b.engine.QuestionByID(t.Context(), first.ID); err != nil || view.State != string(question.Delivered) {
 			t.Errorf("in the end it is %s, %v", view.State, err)
 		}
 	})

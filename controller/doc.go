@@ -20,6 +20,6 @@
 // sessions, reads the files for commands written meanwhile, and only then starts anything. A dry
 // run (`up --plan`) decides with the same code on a journal that stores nothing.
 //
-// The promise: after any crash the next start finds every session and every command again, and
+// The one promise: after any crash the next start finds every session and every command again, and
 // starts nothing twice.
 package controller

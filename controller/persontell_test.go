@@ -88,7 +88,7 @@ func TestTellCrashAtEveryStep(t *testing.T) {
 			b.retryCommand("coder", "continuous", "work on")
 			texts := []string{"text one", "text two", "text three", "text four"}
 			for i, text := range texts {
-				if when := b.retryTell(text); when != view.ToldAtOnce && !b.crashPoint.isDead() && !b.crashed {
+				if when := b.retryTell(text); when != view.TellAtOnce && !b.crashPoint.isDead() && !b.crashed {
 					t.Errorf("%s is read %s", text, when)
 				}
 				b.after(time.Duration(i) * 5 * time.Second)

@@ -34,7 +34,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	}
 	q := resume.Answer(p.team, a.Name, s.ID, resume.AskID(c.ID, differs), false)
 	switch {
-	case q == nil || q.State != question.Told && q.State != question.Answered:
+	case q == nil || q.State != question.Delivered && q.State != question.Answered:
 		return &view.PlanTalk{Do: view.AskFirst, ID: c.ID, Differs: differs}
 	case q.Option == view.GoOn:
 		return &view.PlanTalk{Do: view.GoOn, ID: c.ID}

@@ -127,7 +127,7 @@ func (e *Supervisor) connect() {
 		Follow: e.listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
 		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
 	}
-	e.channelsController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, LeadTold: e.LeadTold}
+	e.channelsController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
 }
 
 // AddMember adds an agent's slot and the state of its file.

@@ -13,7 +13,7 @@
 // An agent's output is untrusted input. Long lines are cut, text is made valid UTF-8, and what
 // cannot be understood becomes a Faulted fact: it is kept and shown, and never ends the session.
 //
-// The promise: the same bytes produce the same facts, however they are split into pieces and from
+// The one promise: the same bytes produce the same facts, however they are split into pieces and from
 // whichever fact reading resumes.
 package driver
 
@@ -49,12 +49,12 @@ type MCP struct {
 type Session struct {
 	ID      string // coder-17
 	Kind    Kind
-	Prompt  string // what it is to do; a command receives it only in a Turn, or if Told is set
+	Prompt  string // what it is to do; a command receives it only in a Turn, or if PromptIsTask is set
 	Attempt int
 
 	Images []string // paths of images that belong to the prompt; a program that takes no images gets the paths in the prompt only
 
-	Told bool // the prompt is the task: a program that takes no prompts receives it on standard input
+	PromptIsTask bool // the prompt is the task: a program that takes no prompts receives it on standard input
 	// Resume is the program's own ID of the conversation to resume (Conversation.ID of an earlier
 	// session); empty: a new conversation. Drivers that cannot resume ignore it.
 	Resume string

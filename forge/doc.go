@@ -8,6 +8,6 @@
 // An error of the programs becomes a *Fault with a code: RateLimited, Offline, NotSignedIn, NotFound, NoProgram,
 // Refused. Callers decide by the code.
 //
-// The promise: nothing is sent to a forge except by the methods of Forge that say so, and nothing a forge sends is
+// The one promise: nothing is sent to a forge except by the methods of Forge that say so, and nothing a forge sends is
 // anything but text.
 package forge

@@ -71,6 +71,6 @@
 //	SaveSnapshot  an object named by Seq in an object store beside the stream
 //	Latest        the newest object whose Hash is that of its Seq
 //
-// The promise: Read yields what was appended, in that order and byte for byte, or an error that says
+// The one promise: Read yields what was appended, in that order and byte for byte, or an error that says
 // where it differs.
 package journal

@@ -8,5 +8,5 @@
 // The events and the offset up to which the output was read are appended together. After a crash the
 // listener reads the output again from that offset.
 //
-// The promise: no output of an agent is lost, and none is counted twice.
+// The one promise: no output of an agent is lost, and none is counted twice.
 package listen

@@ -72,7 +72,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		what.ForGood = true
 		what.Why = "its provider refuses it: " + driver.SignIn(m.Conf.Driver, m.Conf.Command) + ", then order it again; it says: " + what.Why
 	}
-	if !e.questions.AnswersTold(ctx, m) {
+	if !e.questions.DeliverAnswers(ctx, m) {
 		return
 	}
 	denied, err := e.deniedWords(ctx, m, s.ID)

@@ -20,6 +20,6 @@
 // Timers are data: a controller says when its next deadline is, and the loop asks for the events that
 // are due. No lock guards the team.
 //
-// The promise: nothing is answered, shown or started before it is in the journal and synced, and
+// The one promise: nothing is answered, shown or started before it is in the journal and synced, and
 // requests are decided in the order in which the queue received them.
 package loop

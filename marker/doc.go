@@ -8,6 +8,6 @@
 //
 // The caller decides what a marker means and whether this agent may use it. The content is untrusted.
 //
-// The promise: the result does not depend on where the stream is cut, and every byte is part of exactly
+// The one promise: the result does not depend on where the stream is cut, and every byte is part of exactly
 // one piece.
 package marker

@@ -226,7 +226,7 @@ func TestUnreached(t *testing.T) {
 	}
 }
 
-// The promise: nothing of an address but its host or scheme is ever shown.
+// The one promise: nothing of an address but its host or scheme is ever shown.
 func TestTheAddressIsSecret(t *testing.T) {
 	for _, address := range []string{
 		"", "http:///" + token, "host/" + token, "http://host:x/" + token, "http://[::1/" + token, "http://a b/" + token,

@@ -1,7 +1,6 @@
 // Package search finds words in everything that was said, done, asked and changed.
 //
-// Its promise: a search finds every passage that contains all words of the query, newest first, and
-// the index is only a cache. It holds nothing that the journal and the spools do not hold; losing it
+// The index is only a cache. It holds nothing that the journal and the spools do not hold; losing it
 // costs the time to build it again.
 //
 // # The file
@@ -31,4 +30,6 @@
 // other syntax, and no query is an error except one without a letter or digit, or one that is too
 // long. A word of three characters or more also finds longer words that begin with it; a shorter one
 // finds only itself.
+//
+// The one promise: a search finds every passage that contains all words of the query, newest first.
 package search

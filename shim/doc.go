@@ -44,6 +44,6 @@
 // are ended with it on purpose. macOS has no subreaper, no parent-death signal and no cgroup; there
 // only the mark is available.
 //
-// The promise: a folder starts at most one agent, ever, and when Done is closed, no process of that
+// The one promise: a folder starts at most one agent, ever, and when Done is closed, no process of that
 // agent runs any more.
 package shim

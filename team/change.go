@@ -278,8 +278,8 @@ func (a *Agent) setSession(s Session) {
 	a.Opened = max(a.Opened, s.N)
 	a.Queue = withoutRequest(a.Queue, &s)
 	if s.Phase != session.None {
-		if s.Phase == session.Running && len(s.Told) > 0 {
-			a.Tells = a.without(s.Told)
+		if s.Phase == session.Running && len(s.FirstTells) > 0 {
+			a.Tells = a.without(s.FirstTells)
 		}
 		a.setOpen(s.Slot, &s)
 		return

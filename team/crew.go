@@ -263,9 +263,9 @@ func (d *draft) leadOver(s *Session) error {
 // leadDelivered reports a delivered action to its source.
 func (d *draft) leadDelivered(delivery Delivery) error {
 	if IsLeadToken(delivery.Token) {
-		return d.crew(crew.ActionTold{N: delivery.N})
+		return d.crew(crew.ActionReceived{N: delivery.N})
 	}
-	return d.channels(channel.Told{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
+	return d.channels(channel.ActionConfirmed{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
 }
 
 // sleep ends the lead session and cancels a pending one.

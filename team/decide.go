@@ -135,8 +135,8 @@ func (d *draft) one(member *Agent) error {
 		return d.conversationNamed(a, what)
 	case StatusSaid:
 		return d.statusSaid(a, what)
-	case PersonTold:
-		return personTold(d, a, what)
+	case PersonWrote:
+		return personWrote(d, a, what)
 	case TellGiven:
 		return tellGiven(d, a, what)
 	case LimitLifted:

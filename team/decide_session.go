@@ -24,7 +24,7 @@ func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 	}
 	from := a.phase()
 	if s.Phase = rule.To; s.Phase == session.None {
-		s.Told = nil // what it began with is in its log
+		s.FirstTells = nil // what it began with is in its log
 	}
 	d.add(a.entity(), "session", rule.ID, string(from), string(rule.To), string(event), Body{Session: &s})
 	a.setSession(s)
@@ -44,7 +44,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 		s.ID = sessionID(a.Name, s.N)
 	}
 	if a.step == "" {
-		s.Told = a.tellsFor(s.For)
+		s.FirstTells = a.tellsFor(s.For)
 	}
 	if err := d.setSession(a, session.Opened, s); err != nil {
 		panic("team: a second session at one time: " + err.Error())

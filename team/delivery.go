@@ -22,16 +22,16 @@ const channelIdleMax = 5 * time.Minute
 // Delivery is the last action that was delivered to a session for channels. There is only one at a
 // time: everything that the agent says until its answer ends belongs to it.
 type Delivery struct {
-	Key   string             `json:"key"` // of the action
-	Do    channel.ActionKind `json:"do"`
-	Token channel.Token      `json:"token"`
-	N     uint64             `json:"n,omitempty"`
-	Re    uint64             `json:"re,omitempty"`    // the message that it answers without a turn
-	Input int64              `json:"input,omitempty"` // bytes of input up to and including it
-	Told  bool               `json:"told,omitempty"`  // false: the session is being started with it
-	Begun time.Time          `json:"begun,omitzero"`
-	Over  time.Time          `json:"over,omitzero"`  // when its answer ended
-	Held  string             `json:"held,omitempty"` // a turn word at the end of the answer so far: it counts if the answer ends there
+	Key       string             `json:"key"` // of the action
+	Do        channel.ActionKind `json:"do"`
+	Token     channel.Token      `json:"token"`
+	N         uint64             `json:"n,omitempty"`
+	Re        uint64             `json:"re,omitempty"`    // the message that it answers without a turn
+	Input     int64              `json:"input,omitempty"` // bytes of input up to and including it
+	Confirmed bool               `json:"told,omitempty"`  // false: the session is being started with it
+	Begun     time.Time          `json:"begun,omitzero"`
+	Over      time.Time          `json:"over,omitzero"`  // when its answer ended
+	Held      string             `json:"held,omitempty"` // a turn word at the end of the answer so far: it counts if the answer ends there
 }
 
 // DeliveryOf converts an action to the form that a session keeps.
@@ -369,11 +369,11 @@ func (d *draft) channelSessionSeen(a *Agent, s *Session, input int64, adopted bo
 			return err
 		}
 	}
-	if s.Delivery == nil || s.Delivery.Told {
+	if s.Delivery == nil || s.Delivery.Confirmed {
 		return nil
 	}
 	delivery := *s.Delivery
-	delivery.Told, delivery.Begun, delivery.Input = true, d.ev.At, input
+	delivery.Confirmed, delivery.Begun, delivery.Input = true, d.ev.At, input
 	d.recordDelivery(a, delivery)
 	return d.leadDelivered(delivery)
 }
@@ -381,18 +381,18 @@ func (d *draft) channelSessionSeen(a *Agent, s *Session, input int64, adopted bo
 // delivered records that a running session has received a further action. An action during an answer
 // becomes part of what is answered.
 func (d *draft) delivered(a *Agent, what Delivered) error {
-	s, err := d.ours(a, session.Told, what.Session)
+	s, err := d.ours(a, session.ActionDelivered, what.Session)
 	if err != nil {
 		return err
 	}
-	if _, err := d.look(a, session.Told); err != nil {
+	if _, err := d.look(a, session.ActionDelivered); err != nil {
 		return err
 	}
 	if s.Delivery == nil || what.Input <= s.Delivery.Input {
 		return nil
 	}
 	delivery := DeliveryOf(what.Action)
-	delivery.Told, delivery.Begun, delivery.Input = true, d.ev.At, what.Input
+	delivery.Confirmed, delivery.Begun, delivery.Input = true, d.ev.At, what.Input
 	if s.Delivery.Over.IsZero() && s.Delivery.Token == delivery.Token && delivery.Re == 0 {
 		delivery.Begun = s.Delivery.Begun
 	}
@@ -401,11 +401,11 @@ func (d *draft) delivered(a *Agent, what Delivered) error {
 }
 
 func (d *draft) recordDelivery(a *Agent, delivery Delivery) {
-	rule, err := d.look(a, session.Told)
+	rule, err := d.look(a, session.ActionDelivered)
 	if err != nil {
 		panic("team: a session that runs can be told something: " + err.Error())
 	}
-	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(session.Told), Body{Delivery: &delivery})
+	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(session.ActionDelivered), Body{Delivery: &delivery})
 	a.setDelivery(delivery)
 }
 
@@ -429,10 +429,10 @@ func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
 		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: d.team.channelLimit(a, d.ev.At)})
 	}
 	if s.Outcome == control.Anew {
-		return d.channels(channel.Untold{Token: talk.Token, Do: talk.Do, N: talk.N})
+		return d.channels(channel.ActionForgotten{Token: talk.Token, Do: talk.Do, N: talk.N})
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
-		if !talk.Told {
+		if !talk.Confirmed {
 			return nil // the action was not delivered: the next session gets it
 		}
 		return d.channels(channel.Said{Token: talk.Token, Re: talk.Re, Ended: true})

@@ -86,12 +86,12 @@ func TestTurnsAreDeliveredInSessions(t *testing.T) {
 	c.human("is it good?", "")
 	c.stands("ada ACTIVE, bob QUEUED")
 	s := c.Agents["ada"].Session
-	if !s.ServesChannels() || s.Kind != control.ChannelTurn || s.Delivery.Do != channel.TellTurn || s.Delivery.Token.Turn != 1 || s.Delivery.Told {
+	if !s.ServesChannels() || s.Kind != control.ChannelTurn || s.Delivery.Do != channel.TellTurn || s.Delivery.Token.Turn != 1 || s.Delivery.Confirmed {
 		t.Fatalf("ada's session is %+v, %+v", s, s.Delivery)
 	}
 	c.must("ada", SessionStarted{Session: s.ID, PID: 1, Input: 50})
-	if lease := c.Channels.ByID["reviews"].Head.Lease; !lease.Told || c.Agents["ada"].Session.Delivery.Input != 50 {
-		t.Errorf("after the start of the process, delivered is %v, %+v", lease.Told, c.Agents["ada"].Session.Delivery)
+	if lease := c.Channels.ByID["reviews"].Head.Lease; !lease.Delivered || c.Agents["ada"].Session.Delivery.Input != 50 {
+		t.Errorf("after the start of the process, delivered is %v, %+v", lease.Delivered, c.Agents["ada"].Session.Delivery)
 	}
 	changes := c.said("ada", "it is", true)
 	if rows := rowsOf(changes); !slices.Equal(rows[:3], []string{"T7", "T4", "J1"}) {
@@ -222,7 +222,7 @@ func TestTalkCrashes(t *testing.T) {
 		t.Fatalf("bob must be stopped, but its actions are %+v", actions)
 	}
 	c.ends("bob", control.Failed)
-	c.must("", channel.Told{Token: actions[0].Token, Do: channel.StopWork, N: actions[0].N})
+	c.must("", channel.ActionConfirmed{Token: actions[0].Token, Do: channel.StopWork, N: actions[0].N})
 	if is := c.Channels.Agents["bob"]; !is.Connected {
 		t.Error("bob was stopped but counts as crashed")
 	}
@@ -383,7 +383,7 @@ func TestLeadAnswersAside(t *testing.T) {
 		t.Fatalf("ada's actions are %+v", stop)
 	}
 	c.over("ada")
-	c.must("", channel.Told{Token: stop[0].Token, Do: channel.StopWork, N: stop[0].N})
+	c.must("", channel.ActionConfirmed{Token: stop[0].Token, Do: channel.StopWork, N: stop[0].N})
 	c.starts("lena")
 	c.said("lena", "a review", true)
 	c.stands("ada ACTIVE, bob QUEUED, lena IDLE")
@@ -420,11 +420,11 @@ func TestTalkNeverDelivered(t *testing.T) {
 	c.stands("ada QUEUED, bob ACTIVE")
 	id := c.session("bob")
 	c.human("stop: what is this?", channel.Interrupt)
-	if s := c.Agents["bob"].Session; s.ID != id || s.Delivery.Told {
+	if s := c.Agents["bob"].Session; s.ID != id || s.Delivery.Confirmed {
 		t.Fatalf("bob's session is %+v", s)
 	}
 	c.ends("bob", control.Lost)
-	if lease := c.Channels.ByID["reviews"].Head.Lease; lease.Told {
+	if lease := c.Channels.ByID["reviews"].Head.Lease; lease.Delivered {
 		t.Errorf("bob was never seen running, but its action counts as delivered: %+v", lease)
 	}
 }

@@ -49,7 +49,7 @@ func sessionNamed(what any) string {
 		return what.Session
 	case StatusSaid:
 		return what.Session
-	case PersonTold:
+	case PersonWrote:
 		return what.Session
 	case TellGiven:
 		return what.Session

@@ -90,7 +90,7 @@ func TestSummonOpensTheLeadsSession(t *testing.T) {
 	c := led(t, Limits{}, nil)
 	c.must("", crew.SummonAsked{})
 	s := c.Agents["ada"].Session
-	if !s.IsLead() || !s.ServesChannels() || s.Kind != control.Lead || s.Delivery.Key != "tell_summon//ada/1" || s.Delivery.Told || !uuidOf.MatchString(s.UUID) {
+	if !s.IsLead() || !s.ServesChannels() || s.Kind != control.Lead || s.Delivery.Key != "tell_summon//ada/1" || s.Delivery.Confirmed || !uuidOf.MatchString(s.UUID) {
 		t.Fatalf("ada's session is %+v, %+v", s, s.Delivery)
 	}
 	c.present("hatching, hatching")
@@ -185,7 +185,7 @@ func TestLeadSessionServesChannels(t *testing.T) {
 		t.Errorf("its key is parsed as %+v", back)
 	}
 	c.writeAction("ada")
-	if talk := c.Agents["ada"].Session.Delivery; talk.Key != actions[0].Key || !talk.Told || c.Crew.Lead.Ends.IsZero() {
+	if talk := c.Agents["ada"].Session.Delivery; talk.Key != actions[0].Key || !talk.Confirmed || c.Crew.Lead.Ends.IsZero() {
 		t.Errorf("after the delivery it has %+v; %+v", talk, c.Crew.Lead)
 	}
 	if _, ok := c.LeadAction(actions[0]); ok {

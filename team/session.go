@@ -40,7 +40,7 @@ type Session struct {
 	// replace it later and have a work of the same name.
 	Folder time.Time `json:"folder_began,omitzero"`
 
-	Told []Tell `json:"told,omitempty"` // by a person, during the session before; it begins with them
+	FirstTells []Tell `json:"told,omitempty"` // by a person, during the session before; it begins with them
 
 	Denied     int        `json:"denied,omitempty"`      // number of denied calls
 	DeniedWhat []string   `json:"denied_what,omitempty"` // descriptions of the first ones, deniedShown at most

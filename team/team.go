@@ -12,7 +12,7 @@
 // started, a free slot goes to the first request, a deadline that has passed is due. So a crash
 // loses no action, and a repeated action has the same key.
 //
-// The promise: the same changes give the same team, and a slot has at most one session.
+// The one promise: the same changes give the same team, and a slot has at most one session.
 package team
 
 import (

@@ -33,8 +33,8 @@ const (
 	tellWordsIntro = "While you worked, you were told:"
 )
 
-// PersonTold is a person's text for the agent of a running session.
-type PersonTold struct {
+// PersonWrote is a person's text for the agent of a running session.
+type PersonWrote struct {
 	Session string
 	Text    string
 }
@@ -57,12 +57,12 @@ func TellWords(tells []Tell) string {
 	return strings.Join(words, "\n\n")
 }
 
-func personTold(d *draft, a *Agent, what PersonTold) error {
-	s, err := d.ours(a, session.PersonTold, what.Session)
+func personWrote(d *draft, a *Agent, what PersonWrote) error {
+	s, err := d.ours(a, session.PersonWrote, what.Session)
 	if err != nil {
 		return err
 	}
-	rule, err := d.look(a, session.PersonTold)
+	rule, err := d.look(a, session.PersonWrote)
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,11 @@ func personTold(d *draft, a *Agent, what PersonTold) error {
 		why = "it has no text"
 	}
 	if why != "" {
-		return &machine.Refusal{Subject: "session " + s.ID, Event: string(session.PersonTold), State: string(s.Phase), Row: rule.ID, Reason: why}
+		return &machine.Refusal{Subject: "session " + s.ID, Event: string(session.PersonWrote), State: string(s.Phase), Row: rule.ID, Reason: why}
 	}
 	next := TellsSet{Last: a.LastTell + 1}
 	next.Tells = append(waiting, Tell{N: next.Last, For: s.For, By: d.ev.Actor.ID, At: d.ev.At, Text: what.Text})
-	setTells(d, a, rule.ID, session.PersonTold, next)
+	setTells(d, a, rule.ID, session.PersonWrote, next)
 	return nil
 }
 

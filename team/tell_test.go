@@ -16,14 +16,14 @@ func TestStepContinuesWithTexts(t *testing.T) {
 	c.stepStarts("r", "one")
 	first := c.sit("r", "one")
 	for _, text := range []string{"use the v2 client", "and test it"} {
-		c.must("ada", PersonTold{Session: first.ID, Text: text})
+		c.must("ada", PersonWrote{Session: first.ID, Text: text})
 	}
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:PENDING")
 	c.at = c.at.Add(2 * workflow.AgainLeast)
 	c.ofRun("r", TimerFired{})
 	second := c.sit("r", "one")
-	if words := TellWords(second.Told); second.ID == first.ID || words != "While you worked, you were told:\n\nuse the v2 client\n\nand test it" {
+	if words := TellWords(second.FirstTells); second.ID == first.ID || words != "While you worked, you were told:\n\nuse the v2 client\n\nand test it" {
 		t.Fatalf("%s begins with %q", second.ID, words)
 	}
 	if len(c.Agents["ada"].Tells) != 2 {
@@ -32,7 +32,7 @@ func TestStepContinuesWithTexts(t *testing.T) {
 	c.stepStarts("r", "one")
 	c.does("r", "one", good, control.OK)
 	c.steps("r", "one:COMPLETED")
-	if a := c.Agents["ada"]; len(a.Tells) != 0 || a.Past[len(a.Past)-1].Told != nil {
+	if a := c.Agents["ada"]; len(a.Tells) != 0 || a.Past[len(a.Past)-1].FirstTells != nil {
 		t.Errorf("left: %+v", a)
 	}
 	c.replays()
@@ -46,7 +46,7 @@ func TestTellInstances(t *testing.T) {
 		c.stepStarts(run, "work")
 	}
 	first, second := c.Agents["ada"].Sessions()[0].ID, c.Agents["ada"].Sessions()[1].ID
-	c.must("ada", PersonTold{Session: first, Text: "use v2"})
+	c.must("ada", PersonWrote{Session: first, Text: "use v2"})
 	if changes := c.must("ada", TellGiven{Session: second, N: 1}); len(changes) != 0 || len(c.Agents["ada"].Tells) != 1 {
 		t.Errorf("another session removed the text: %+v", changes)
 	}
@@ -62,14 +62,14 @@ func TestTellControl(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", control.WordContinuous)
 	s := c.starts("ada")
-	c.must("ada", PersonTold{Session: s, Text: "at once"})
-	c.must("ada", PersonTold{Session: s, Text: "later"})
+	c.must("ada", PersonWrote{Session: s, Text: "at once"})
+	c.must("ada", PersonWrote{Session: s, Text: "later"})
 	c.must("ada", TellGiven{Session: s, N: 1})
 	if changes := c.must("ada", TellGiven{Session: s, N: 1}); len(changes) != 0 {
 		t.Errorf("twice: %+v", changes)
 	}
 	c.ends("ada", control.OK)
-	if next := c.Agents["ada"].Session; next == nil || len(next.Told) != 1 || next.Told[0].Text != "later" || next.Told[0].By != "test" {
+	if next := c.Agents["ada"].Session; next == nil || len(next.FirstTells) != 1 || next.FirstTells[0].Text != "later" || next.FirstTells[0].By != "test" {
 		t.Errorf("the next session is %+v", next)
 	}
 	c.replays()
@@ -77,7 +77,7 @@ func TestTellControl(t *testing.T) {
 	next := c.session("ada")
 	refused := func(session, text, want string) {
 		t.Helper()
-		if _, err := c.try("ada", PersonTold{Session: session, Text: text}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.try("ada", PersonWrote{Session: session, Text: text}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -87,7 +87,7 @@ func TestTellControl(t *testing.T) {
 	refused(next, " ", "no text")
 	refused(next, strings.Repeat("x", TellBytesMax+1), "put it into a file")
 	for range tellsMax {
-		c.must("ada", PersonTold{Session: next, Text: "x"})
+		c.must("ada", PersonWrote{Session: next, Text: "x"})
 	}
 	refused(next, "x", "16 texts wait")
 }

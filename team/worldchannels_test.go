@@ -109,7 +109,7 @@ func (b *messageRecord) holderWorks(w *world, channelName string, hold []string)
 		if s := a.Session; s.ServesChannels() && s.Delivery.Token.Channel == channel.ChannelID(channelName) {
 			continue
 		}
-		if head := w.team.Channels.ByID[channel.ChannelID(channelName)].Head; (head.Lease.Told || head.Aside.Told) && !head.Lease.Ends.IsZero() {
+		if head := w.team.Channels.ByID[channel.ChannelID(channelName)].Head; (head.Lease.Delivered || head.Aside.Delivered) && !head.Lease.Ends.IsZero() {
 			continue // its answer ended without TURN_COMPLETE, so its turn ends by the timeout (seed 003, edge case 4)
 		}
 		if len(w.team.AgentChannelActions(name, w.at)) == 0 {
@@ -246,7 +246,7 @@ func (w *world) acknowledge(name string) {
 // stopWork stops an agent's answer: in its session, or by ending it.
 func (w *world) stopWork(name string, action channel.Action) {
 	s := w.team.Agents[name].Session
-	acknowledge := func() { w.say("", channel.Told{Token: action.Token, Do: action.Do, N: action.N}) }
+	acknowledge := func() { w.say("", channel.ActionConfirmed{Token: action.Token, Do: action.Do, N: action.N}) }
 	if !s.AnswerPending() || s.Delivery.Token.Channel != action.Token.Channel || s.Phase != session.Running {
 		acknowledge()
 		return
@@ -339,7 +339,7 @@ func (w *world) channelTimer(id string, due bool) {
 func (w *world) agentSpeaks(how uint64) {
 	var ids []string
 	for _, id := range w.alive() {
-		if s := w.sessionOf(w.procs[id]); (w.procs[id].what == ForChannels || w.procs[id].what == ForLead) && s != nil && s.ID == id && s.Phase == session.Running && s.Delivery.Told {
+		if s := w.sessionOf(w.procs[id]); (w.procs[id].what == ForChannels || w.procs[id].what == ForLead) && s != nil && s.ID == id && s.Phase == session.Running && s.Delivery.Confirmed {
 			ids = append(ids, id)
 		}
 	}
@@ -392,7 +392,7 @@ func (w *world) foreignTurn(name string, how uint64) {
 		w.say("", channel.AgentConnected{Agent: channel.AgentID(name)})
 	default:
 		for _, action := range w.team.AgentChannelActions(name, w.at) {
-			w.say("", channel.Told{Token: action.Token, Do: action.Do, N: action.N})
+			w.say("", channel.ActionConfirmed{Token: action.Token, Do: action.Do, N: action.N})
 			if delivery := DeliveryOf(action); how>>8%2 == 0 {
 				w.tells(channel.Said{Token: action.Token, Re: delivery.Re, Bytes: 3, Complete: true, Ended: true}, "yes")
 			}

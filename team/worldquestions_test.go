@@ -29,7 +29,7 @@ func (w *world) questionHappens(how uint64) {
 		return
 	}
 	var all []*question.Question
-	all = append(append(all, w.team.Questions.Open("")...), w.team.Questions.Untold("")...)
+	all = append(append(all, w.team.Questions.Open("")...), w.team.Questions.Undelivered("")...)
 	if len(all) == 0 {
 		return
 	}
@@ -100,7 +100,7 @@ func (w *world) endedSessions() {
 			open[s.ID] = true
 		}
 	}
-	for _, q := range slices.Concat(w.team.Questions.Open(""), w.team.Questions.Untold("")) {
+	for _, q := range slices.Concat(w.team.Questions.Open(""), w.team.Questions.Undelivered("")) {
 		if !open[q.Session] {
 			w.t.Fatalf("%s of %s, which has ended, is %s", q.ID, q.Session, q.State)
 		}

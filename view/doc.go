@@ -4,5 +4,5 @@
 // A view is filled by the controllers from the team's state and holds no behaviour besides rendering.
 // The API's schema and the client use these types as they are; there is no second copy.
 //
-// The promise: a field means the same in the API, in `--json` and on the page.
+// The one promise: a field means the same in the API, in `--json` and on the page.
 package view

@@ -4,5 +4,5 @@
 // that serves it. Everything in the folder belongs to Fairlead alone; other programs use the files that
 // doc/files.md names.
 //
-// The promise: one daemon writes a workspace, and a second one is refused with the first one's address.
+// The one promise: one daemon writes a workspace, and a second one is refused with the first one's address.
 package workspace

@@ -50,8 +50,8 @@ func (c *Client) EndAgentSession(ctx context.Context, agent string) (api.Ordered
 }
 
 // Tell tells the agent of a running session something. The target is an agent, a session or a run.
-func (c *Client) Tell(ctx context.Context, target, text string) (view.Told, error) {
-	return Post[view.Told](ctx, c, agentPath(target, "/tell"), map[string]string{"text": text})
+func (c *Client) Tell(ctx context.Context, target, text string) (view.TellResult, error) {
+	return Post[view.TellResult](ctx, c, agentPath(target, "/tell"), map[string]string{"text": text})
 }
 
 // Digest says what happened since a time; zero: since a person marked everything as seen.

@@ -77,12 +77,12 @@ func (f *fake) EndAgentSession(ctx context.Context, by seam.Actor, agent string)
 	return 14, nil
 }
 
-func (f *fake) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.Told, error) {
+func (f *fake) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error) {
 	if _, err := f.Agent(ctx, target); err != nil {
-		return view.Told{}, err
+		return view.TellResult{}, err
 	}
 	f.said(by, "tell %s %q", target, text)
-	return view.Told{Seq: 15, Agent: target, Session: target + "-1", When: view.ToldAtOnce}, nil
+	return view.TellResult{Seq: 15, Agent: target, Session: target + "-1", When: view.TellAtOnce}, nil
 }
 
 func (f *fake) Digest(_ context.Context, since time.Time) (view.Digest, error) {

@@ -141,7 +141,7 @@ type tellIn struct {
 	}
 }
 
-func handleTell(ctx context.Context, s *Server, in *tellIn) (*view.Told, error) {
+func handleTell(ctx context.Context, s *Server, in *tellIn) (*view.TellResult, error) {
 	if err := identity(ctx).MayOrderAgent("person_told", in.Name); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestQuestionOrders(t *testing.T) {
 	_, revoked := c.Questions.Revoke(ctx, "s1")
 	_, retried := c.RetryAgent(ctx, "coder")
 	_, over := c.EndAgentSession(ctx, "coder")
-	if told, err := c.Tell(ctx, "coder", "use v2"); err != nil || told.When != view.ToldAtOnce {
+	if told, err := c.Tell(ctx, "coder", "use v2"); err != nil || told.When != view.TellAtOnce {
 		t.Errorf("tell: %+v, %v", told, err)
 	}
 	if err := errors.Join(yes, words, revoked, retried, over); err != nil {

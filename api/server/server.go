@@ -36,7 +36,7 @@ type Backend interface {
 	Agent(ctx context.Context, name string) (view.AgentView, error)
 	Why(ctx context.Context, name string) (view.WhyView, error)
 	Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error)
-	TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.Told, error)
+	TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error)
 	EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error)
 	Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error)
 	Stop(ctx context.Context, by seam.Actor, now bool) error

@@ -104,7 +104,7 @@ func TestSessionStory(t *testing.T) {
 		t.Fatalf("%+v, %v", begun, err)
 	}
 	name := begun.Session.Name
-	told, err := client.Post[api.DispatchTold](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "hm <b>&</b>\nsecond line"})
+	told, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "hm <b>&</b>\nsecond line"})
 	if err != nil || told.ConversationID != "conv_001" || told.State != "MAIN" || told.Workspace != filepath.Join(begun.Session.Path, "conversations/conv_001/outputs")+"/" {
 		t.Fatalf("%+v, %v", told, err)
 	}
@@ -123,7 +123,7 @@ func TestSessionStory(t *testing.T) {
 	if then := view.Denials[0].Then; then == nil || then.Shown != "[MAIN → FULLSTACK_ENGINEER]" || then.Conversation != "conv_001" {
 		t.Errorf("instead of what was denied: %+v", then)
 	}
-	if waits, err := client.Post[api.DispatchTold](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "and then?"}); err != nil || waits.Waiting != 1 || waits.ConversationID != "" || waits.Now.Waiting[0].Text != "and then?" {
+	if waits, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "and then?"}); err != nil || waits.Waiting != 1 || waits.ConversationID != "" || waits.Now.Waiting[0].Text != "and then?" {
 		t.Errorf("%+v, %v", waits, err)
 	}
 	if err := os.WriteFile(filepath.Join(told.Workspace, "hello.py"), []byte("print('hello')\n"), 0o644); err != nil {
@@ -150,7 +150,7 @@ func TestSessionStory(t *testing.T) {
 		t.Errorf("%+v, %v", ended.Session, err)
 	}
 	var refused *client.Refused
-	if _, err := client.Post[api.DispatchTold](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "more"}); !errors.As(err, &refused) {
+	if _, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "more"}); !errors.As(err, &refused) {
 		t.Errorf("said to a closed session: %v", err)
 	}
 	var p *api.Problem
@@ -202,7 +202,7 @@ func TestSessionList(t *testing.T) {
 		if one.Host != "claude" {
 			continue
 		}
-		if _, err := client.Post[api.DispatchTold](t.Context(), c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "Claude Code") {
+		if _, err := client.Post[api.DispatchInputResult](t.Context(), c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "Claude Code") {
 			t.Errorf("said past the program: %v", err)
 		}
 	}

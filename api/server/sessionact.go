@@ -83,7 +83,7 @@ func (s *Server) toSession(ctx context.Context, event, name string) (found, erro
 	return f, f.target().MayOrder(event, func() bool { pid := caller.In(ctx).Who.PID; return pid > 0 && claudehook.Within(pid) })
 }
 
-func handleDispatchInput(ctx context.Context, s *Server, in *forDispatch[api.DispatchInputBody]) (*api.DispatchTold, error) {
+func handleDispatchInput(ctx context.Context, s *Server, in *forDispatch[api.DispatchInputBody]) (*api.DispatchInputResult, error) {
 	f, err := s.toSession(ctx, "input", in.Name)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func handleDispatchInput(ctx context.Context, s *Server, in *forDispatch[api.Dis
 	if err != nil {
 		return nil, err
 	}
-	told := &api.DispatchTold{State: is.State(), Waiting: len(is.Waiting), Now: *view}
+	told := &api.DispatchInputResult{State: is.State(), Waiting: len(is.Waiting), Now: *view}
 	if is.Made > was && is.Open != nil {
 		told.ConversationID, told.Workspace, told.Waiting = is.Open.ID(), f.Folder.Workspace(is.Open.N), 0
 	}

@@ -10,9 +10,9 @@ import (
 
 // toldWords says when an agent reads what it was told.
 var toldWords = map[string]string{
-	view.ToldAtOnce:      "gets it at once: before its next step, or after its answer if that was the last one",
-	view.ToldAfterAnswer: "gets it when its answer is over, in the same task",
-	view.ToldNextSession: "gets it at the start of its next session",
+	view.TellAtOnce:      "gets it at once: before its next step, or after its answer if that was the last one",
+	view.TellAfterAnswer: "gets it when its answer is over, in the same task",
+	view.TellNextSession: "gets it at the start of its next session",
 }
 
 // Tell tells the agent of a running session something.

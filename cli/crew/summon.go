@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// ToldLead prints what the lead was asked to do.
-func ToldLead(a *cli.App, done api.CrewOrdered, what string) error {
+// LeadAsked prints what the lead was asked to do.
+func LeadAsked(a *cli.App, done api.CrewOrdered, what string) error {
 	if a.JSON {
 		return a.PrintJSON(done)
 	}

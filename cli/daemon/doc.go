@@ -1,5 +1,5 @@
 // Package daemon assembles the daemon and runs it: up, down, and the dry run of up.
-//
-// Its promise: what it opens it closes in reverse order, and agents keep running when it ends.
 // The flags of the commands are in cmd/fairlead; what all commands share is in package cli.
+//
+// The one promise: what it opens it closes in reverse order, and agents keep running when it ends.
 package daemon

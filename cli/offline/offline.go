@@ -1,9 +1,10 @@
 // Package offline reads a workspace where no daemon runs.
 //
-// Its promise: what a read command prints without a daemon comes from the same code as with one.
 // It opens a copy of the journal, lets the engine make the same views of it, and serves them
 // through the API's own handlers inside of this process. Nothing in the workspace is written,
 // locked or started, so it also works in the sandbox of an agent.
+//
+// The one promise: what a read command prints without a daemon comes from the same code as with one.
 package offline
 
 import (

@@ -1,5 +1,5 @@
 // Package runs starts, follows and prints runs of workflows.
-//
-// Its promise: a run that a command leaves, by a signal or a crash, can be continued.
 // The flags of the commands are in cmd/fairlead; what all commands share is in package cli.
+//
+// The one promise: a run that a command leaves, by a signal or a crash, can be continued.
 package runs

@@ -3,7 +3,7 @@
 // A task is a run, so most commands are requests about that run. What a task has changed is read from
 // git directly and needs no daemon. A person's comments wait in the run's folder until they are sent.
 //
-// The promise: a command says what it did, or what has to be done first.
+// The one promise: a command says what it did, or what has to be done first.
 package tasks
 
 import (

@@ -340,7 +340,7 @@ func (s *rig) leadStory() leadStory {
 				add(story.asked, lead.Session, string(ask.Do))
 			}
 		}
-		if ch.Trigger == string(crew.Told) {
+		if ch.Trigger == string(crew.Received) {
 			for n, do := range asks {
 				if _, still := now[n]; !still {
 					add(story.told, lead.Session, do)

@@ -33,7 +33,7 @@ summoned once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 			if wait {
 				return crewcli.AwaitCrew(ctx, a.App, client, done, crewcli.EverybodyOf(done.Team), crewcli.Hatched)
 			}
-			return crewcli.ToldLead(a.App, done, fmt.Sprintf("is to summon %s; `fairlead crew` shows who comes", cli.HowMany(len(done.Team.Agents), "agent", "agents")))
+			return crewcli.LeadAsked(a.App, done, fmt.Sprintf("is to summon %s; `fairlead crew` shows who comes", cli.HowMany(len(done.Team.Agents), "agent", "agents")))
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when everybody has come, or expired")
@@ -69,9 +69,9 @@ is not awake.`,
 			}
 			asleep := slices.DeleteFunc(who, func(id string) bool { return crewcli.IsAwake(done.Team, id) })
 			if len(asleep) == 0 {
-				return crewcli.ToldLead(a.App, done, "is asked who is awake: everybody was, by its last word")
+				return crewcli.LeadAsked(a.App, done, "is asked who is awake: everybody was, by its last word")
 			}
-			return crewcli.ToldLead(a.App, done, "is to wake "+cli.Line(crewcli.NamesOf(done.Team, asleep), cli.ErrorWidth)+"; `fairlead crew` shows who does")
+			return crewcli.LeadAsked(a.App, done, "is to wake "+cli.Line(crewcli.NamesOf(done.Team, asleep), cli.ErrorWidth)+"; `fairlead crew` shows who does")
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has said who is awake")
@@ -96,9 +96,9 @@ are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when th
 				return crewcli.AwaitCrew(ctx, a.App, client, done, nil, crewcli.LeadGone)
 			}
 			if done.Team.Lead.Session == "" {
-				return crewcli.ToldLead(a.App, done, "has no session: the crew sleeps already")
+				return crewcli.LeadAsked(a.App, done, "has no session: the crew sleeps already")
 			}
-			return crewcli.ToldLead(a.App, done, "is to end its session; then everybody sleeps")
+			return crewcli.LeadAsked(a.App, done, "is to end its session; then everybody sleeps")
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead's session is over")

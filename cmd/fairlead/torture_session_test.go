@@ -78,7 +78,7 @@ func (p *busyWard) speak(k *torture) {
 		err = p.says(text)
 	} else {
 		ctx, cancel := contextFor(rigWait)
-		_, err = apiclient.Post[api.DispatchTold](ctx, p.client, "/dispatch/"+p.folder.Name()+"/input", api.DispatchInputBody{Text: text})
+		_, err = apiclient.Post[api.DispatchInputResult](ctx, p.client, "/dispatch/"+p.folder.Name()+"/input", api.DispatchInputBody{Text: text})
 		cancel()
 	}
 	var no *apiclient.Refused

@@ -6,6 +6,6 @@
 // file is written again (SPEC X3). The package also starts and ends the sessions that the state
 // asks for.
 //
-// The promise: a command that another program wrote into the file is never lost, whenever it was
+// The one promise: a command that another program wrote into the file is never lost, whenever it was
 // written, and the file matches the journal as soon as it can be written.
 package agents

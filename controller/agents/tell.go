@@ -23,9 +23,9 @@ import (
 // the journal before it is written to the program. It is due there until the program confirms that it has read it
 // (driver.TextRead), so it is not lost: the next session for the same purpose begins with what is due. Fairlead does
 // not write it a second time, so a text that was not written because the daemon died waits for that session.
-func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.Told, error) {
+func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error) {
 	if by.Kind == "agent" {
-		return view.Told{}, refuseTell(target, "only a person can do this; agents talk in channels", "X10")
+		return view.TellResult{}, refuseTell(target, "only a person can do this; agents talk in channels", "X10")
 	}
 	var s team.Session
 	var name string
@@ -40,22 +40,22 @@ func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, tex
 			}
 		}
 	}); fault != nil || err != nil {
-		return view.Told{}, cmp.Or(fault, err)
+		return view.TellResult{}, cmp.Or(fault, err)
 	}
-	told := view.Told{Agent: name, Session: s.ID, When: view.ToldNextSession}
+	told := view.TellResult{Agent: name, Session: s.ID, When: view.TellNextSession}
 	if _, _, isStep := team.StepOf(s.For); isStep {
-		told.When = view.ToldAfterAnswer
+		told.When = view.TellAfterAnswer
 	}
 	var n uint64
 	told.Seq, err = c.Do(ctx, loop.Request{
-		Event: loop.EventBy(by, name, team.PersonTold{Session: s.ID, Text: text}),
+		Event: loop.EventBy(by, name, team.PersonWrote{Session: s.ID, Text: text}),
 		Look:  func(t *team.Team) { n = t.Agents[name].LastTell },
 	})
 	if err != nil {
-		return view.Told{}, err
+		return view.TellResult{}, err
 	}
 	if c.writeTell(ctx, name, s, n, text) {
-		told.When = view.ToldAtOnce
+		told.When = view.TellAtOnce
 	}
 	return told, nil
 }
@@ -77,7 +77,7 @@ func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session
 }
 
 func refuseTell(target, why, row string) error {
-	return &machine.Refusal{Subject: target, Event: string(session.PersonTold), State: "asked", Row: row, Reason: why}
+	return &machine.Refusal{Subject: target, Event: string(session.PersonWrote), State: "asked", Row: row, Reason: why}
 }
 
 // notTold says why nothing can be told to a target that is known, and what to do instead.

@@ -6,6 +6,6 @@
 // agents that fetch them. It keeps an index of where in the journal each conversation is, and the
 // timers of all channels in a queue.
 //
-// The promise: an agent receives each message once, also across a crash, and a person's message is
+// The one promise: an agent receives each message once, also across a crash, and a person's message is
 // shown as delivered only when it was delivered.
 package channels

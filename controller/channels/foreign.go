@@ -217,7 +217,7 @@ func (c *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint6
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return c.asAgent(ctx, agent, "", channel.Told{Token: todo.Token, Do: todo.Do, N: todo.N})
+	return c.asAgent(ctx, agent, "", channel.ActionConfirmed{Token: todo.Token, Do: todo.Do, N: todo.N})
 }
 
 // AgentSaid records an agent's text, the end of its turn or answer, or both. Text without the turn
@@ -294,7 +294,7 @@ func (c *Controller) AgentGoesOn(ctx context.Context, channelName, agent string,
 	}); err != nil || len(goOn) == 0 {
 		return seq, err
 	}
-	return c.asAgent(ctx, agent, "", channel.Told{Token: is, Do: channel.TellGoOn, N: goOn[0].N})
+	return c.asAgent(ctx, agent, "", channel.ActionConfirmed{Token: is, Do: channel.TellGoOn, N: goOn[0].N})
 }
 
 func token(channelName, agent string, number uint64) channel.Token {

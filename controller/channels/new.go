@@ -38,8 +38,8 @@ type Hooks struct {
 	// LeadPrompt returns the text of an action for the lead.
 	LeadPrompt func(ctx context.Context, todo channel.Action, atStart bool) (string, error)
 
-	// LeadTold acknowledges an action for the lead that needed no text.
-	LeadTold func(ctx context.Context, m *sessions.Slot, n uint64) error
+	// ConfirmLeadAction acknowledges an action for the lead that needed no text.
+	ConfirmLeadAction func(ctx context.Context, m *sessions.Slot, n uint64) error
 }
 
 // New makes the controller of the channels.

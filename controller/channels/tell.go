@@ -122,7 +122,7 @@ func (c *Controller) tellNext(name string) {
 	plan, session := c.messageFor(next, false), *s
 	c.Go(func(ctx context.Context) {
 		if resumes {
-			c.acknowledge(ctx, m, channel.Told{Token: next.Token, Do: next.Do, N: next.N}, c.ClearTelling(m))
+			c.acknowledge(ctx, m, channel.ActionConfirmed{Token: next.Token, Do: next.Do, N: next.N}, c.ClearTelling(m))
 			return
 		}
 		c.tellSession(ctx, m, session, plan)
@@ -157,7 +157,7 @@ func (c *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 }
 
 // acknowledge records an action that needed no write.
-func (c *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.Told, then func(*team.Team)) {
+func (c *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.ActionConfirmed, then func(*team.Team)) {
 	_, _ = c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then}) // fails only if the loop has stopped
 }
 
@@ -230,7 +230,7 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	}
 	text, err := words(ctx)
 	if errors.Is(err, ErrNoRecipient) {
-		return c.Hooks.LeadTold(ctx, m, todo.N)
+		return c.Hooks.ConfirmLeadAction(ctx, m, todo.N)
 	}
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (c *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Ac
 		}
 		s := a.Session
 		at, do := one.Key, func(ctx context.Context) {
-			c.acknowledge(ctx, m, channel.Told{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
+			c.acknowledge(ctx, m, channel.ActionConfirmed{Token: one.Token, Do: channel.StopWork, N: one.N}, nil)
 		}
 		if c.worksOn(s, one) {
 			if s.Phase != session.Running || s.Ending != "" {

@@ -4,6 +4,6 @@
 // This package writes the prompts for the lead, keeps the members' documents as files that other
 // programs can read and write, and reads transcripts from the journal by an index.
 //
-// The promise: a member is shown as awake only because the lead's last report says so, and no
+// The one promise: a member is shown as awake only because the lead's last report says so, and no
 // document that another program wrote is lost.
 package crew

@@ -121,9 +121,9 @@ func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 // wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).
 const wakeTranscriptMax = 32 << 10
 
-// LeadTold acknowledges an action of the lead for which no text had to be written.
-func (c *Controller) LeadTold(ctx context.Context, m *sessions.Slot, n uint64) error {
-	_, err := c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionTold{N: n}), Agent: m.Conf.Name, Look: c.channels.ClearTelling(m)})
+// ConfirmLeadAction acknowledges an action of the lead for which no text had to be written.
+func (c *Controller) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
+	_, err := c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionReceived{N: n}), Agent: m.Conf.Name, Look: c.channels.ClearTelling(m)})
 	if loop.IsAnswer(err) {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (c *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.S
 	if err := m.Driver.Check(agent); err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
-	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.Session, j.Folder, j.Work), Told: true, Attempt: 1}
+	session := driver.Session{ID: s.ID, Kind: driver.Work, Prompt: workPrompt(&j.Session, j.Folder, j.Work), PromptIsTask: true, Attempt: 1}
 	places := []string{j.Folder.Workspace(n), j.Folder.DialoguePath(n)}
 	if !j.Main() {
 		ready, err := c.sessions.Launch(ctx, m, s, agent, session)

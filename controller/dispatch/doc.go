@@ -6,6 +6,6 @@
 // tasks of folders that it hosts. And it tells the folder how they ended, through the same functions as
 // every other program.
 //
-// The promise: each line of a folder is read into the journal once, and each piece of work that a
+// The one promise: each line of a folder is read into the journal once, and each piece of work that a
 // folder asked for is answered once, also after a crash.
 package dispatch

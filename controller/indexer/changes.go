@@ -116,7 +116,7 @@ func saySession(s *team.Session, say func(...string)) {
 	say(s.ID)
 	switch s.Phase {
 	case session.Open:
-		for _, told := range s.Told {
+		for _, told := range s.FirstTells {
 			say(told.Text)
 		}
 	case session.Running:

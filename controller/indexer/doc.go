@@ -1,7 +1,6 @@
 // Package indexer keeps the search index up to date.
 //
-// Its promise: whatever is in the journal and in the spools is found by a search a few seconds later,
-// and nothing waits for it. It runs in a goroutine of its own, reads only what is durable, rests as
+// It runs in a goroutine of its own, reads only what is durable, rests as
 // long as it has worked while it catches up, and never asks the loop. If the index cannot be written,
 // the indexer reports that once, tries again, and the daemon goes on.
 //
@@ -12,4 +11,7 @@
 //
 // Only what the page and the command line show is indexed: texts of changes, and the facts that the
 // driver recognises in the output. The arguments of tool calls are left out.
+//
+// The one promise: whatever is in the journal and in the spools is found by a search a few seconds later,
+// and nothing waits for it.
 package indexer

@@ -6,5 +6,5 @@
 //
 // A message tells what waits and where to look. It contains names and titles, and no output of an agent.
 //
-// The promise: a target that hangs or fails delays neither the team nor another target.
+// The one promise: a target that hangs or fails delays neither the team nor another target.
 package notices

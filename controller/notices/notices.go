@@ -140,7 +140,7 @@ func (c *Controller) begin(ctx context.Context, t notice.Target, is *receiver, p
 		if ctx.Err() != nil {
 			return // the next daemon sends it
 		}
-		sent := notice.Sent{Target: t.Name, Told: plan.Marks(), Counted: len(plan.More), Began: c.started, Failure: failed}
+		sent := notice.Sent{Target: t.Name, Matters: plan.Marks(), Counted: len(plan.More), Began: c.started, Failure: failed}
 		if _, err := c.Submit(ctx, byNotices, "", sent); err != nil && failed == nil {
 			c.log.Warn("a notice was delivered, but that could not be journaled; it may be sent again", "target", t.Name, "error", err)
 		}

@@ -109,6 +109,6 @@ func (c *Controller) test(ctx context.Context, by seam.Actor, name string) (view
 	if err := ctx.Err(); err != nil {
 		return is, err
 	}
-	_, err := c.Submit(ctx, by, "", notice.Sent{Target: name, Told: notice.Plan{Matters: []notice.Matter{m}}.Marks(), Began: c.started, Failure: failed})
+	_, err := c.Submit(ctx, by, "", notice.Sent{Target: name, Matters: notice.Plan{Matters: []notice.Matter{m}}.Marks(), Began: c.started, Failure: failed})
 	return is, err
 }

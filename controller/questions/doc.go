@@ -5,6 +5,6 @@
 // configuration, notifies people, tells the answer to the program that asked, also after a crash in
 // between, and lists what waits for a person.
 //
-// The promise: every question is recorded from its asking to its answer, and an answer reaches the
+// The one promise: every question is recorded from its asking to its answer, and an answer reaches the
 // program that asked, or the question says why it cannot.
 package questions

@@ -17,7 +17,7 @@ import (
 // state: an answer that was journaled just before a crash is sent after it. Sending it twice is
 // harmless, because a program identifies its question by name. It runs in the loop.
 func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
-	for _, q := range c.State().Questions.Untold(a.Name) {
+	for _, q := range c.State().Questions.Undelivered(a.Name) {
 		s := a.Open(q.Session)
 		if s == nil || s.Phase != session.Running || q.Kind != question.Permission {
 			continue
@@ -40,7 +40,7 @@ func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 
 // answersTold waits until no answer is on its way to a session that is over: what it was told it is
 // known to have been told, and not to have left unanswered. False: we stop.
-func (c *Controller) AnswersTold(ctx context.Context, m *sessions.Slot) bool {
+func (c *Controller) DeliverAnswers(ctx context.Context, m *sessions.Slot) bool {
 	for {
 		under := 0
 		if c.View(ctx, func(*team.Team) { under = c.answering[m] }) != nil {

@@ -6,6 +6,6 @@
 // journal that other tools can read. A change that another tool makes to it is kept under another
 // name.
 //
-// The promise: a step's result counts once, under the attempt that it belongs to, and nothing that a
+// The one promise: a step's result counts once, under the attempt that it belongs to, and nothing that a
 // run left behind is deleted.
 package runs

@@ -203,14 +203,14 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 	whole := prompt + before + sentBack(f)
 	if f.how.Task != nil && f.Cmd.Prompt != "" {
 		f.Cmd.Prompt = filepath.Join(f.dir, fmt.Sprintf("prompt-%s-%d.md", f.Cmd.StepID, s.Lease)) // of this round: PROMPT_PATH
-		text := strings.TrimSpace(strings.TrimSpace(whole)+"\n\n"+team.TellWords(s.Told)) + "\n"
+		text := strings.TrimSpace(strings.TrimSpace(whole)+"\n\n"+team.TellWords(s.FirstTells)) + "\n"
 		if err := os.WriteFile(f.Cmd.Prompt, []byte(text), 0o600); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
 	}
 	agent.Env = append(agent.Env, f.Cmd.Environ()...)
 	ready, err := c.sessions.Launch(ctx, m, s, agent, driver.Session{
-		ID: s.ID, Kind: driver.Work, Prompt: whole + footer(f), Again: cmp.Or(again(f, len(s.Told) > 0), prompt+footer(f)), Attempt: f.Cmd.Attempt, Told: f.how.Task != nil, Images: images,
+		ID: s.ID, Kind: driver.Work, Prompt: whole + footer(f), Again: cmp.Or(again(f, len(s.FirstTells) > 0), prompt+footer(f)), Attempt: f.Cmd.Attempt, PromptIsTask: f.how.Task != nil, Images: images,
 	})
 	ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}
 	ready.ReadOnly = f.review

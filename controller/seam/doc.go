@@ -5,5 +5,5 @@
 // that pass the same suites. The package holds interfaces and the values that cross them, and no
 // behaviour.
 //
-// The promise: a controller reaches the outside only through Options.
+// The one promise: a controller reaches the outside only through Options.
 package seam

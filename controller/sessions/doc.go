@@ -9,6 +9,6 @@
 // Hooks connect the controllers of channels, runs and dispatch folders, which prepare their own
 // sessions, and package listen, which follows a session to its end.
 //
-// The promise: no session is started twice, none is started against the newest desired state, and
+// The one promise: no session is started twice, none is started against the newest desired state, and
 // each one that was started is followed to its end or reported as lost.
 package sessions

@@ -212,7 +212,7 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 	if before != "" && session.Again != "" {
 		session.Prompt, session.Images = session.Again, nil // the conversation has them
 	}
-	if told := team.TellWords(s.Told); told != "" {
+	if told := team.TellWords(s.FirstTells); told != "" {
 		session.Prompt = strings.TrimSpace(strings.TrimSpace(session.Prompt) + "\n\n" + told)
 	}
 	if cut && before != "" && !s.ServesChannels() {

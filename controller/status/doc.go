@@ -5,6 +5,6 @@
 // the journal and with agent_state.json. Contradictions are shown as doubt and never resolved by a
 // guess. Why lists every piece of evidence for one agent.
 //
-// The promise: a status is never a guess; if evidence is missing or contradictory, the view says
+// The one promise: a status is never a guess; if evidence is missing or contradictory, the view says
 // so.
 package status

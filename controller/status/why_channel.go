@@ -46,11 +46,11 @@ func channelEvidenceOf(t *team.Team, a *team.Agent) (list []channelEvidence) {
 		talk := s.Delivery
 		one := channelEvidence{at: talk.Begun, text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel)}
 		switch {
-		case team.IsLeadToken(talk.Token) && !talk.Told:
+		case team.IsLeadToken(talk.Token) && !talk.Confirmed:
 			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, channels.LeadWords(talk.Do))
 		case team.IsLeadToken(talk.Token):
 			one.text = fmt.Sprintf("session %s answers what it was told: %s", s.ID, channels.LeadWords(talk.Do))
-		case !talk.Told:
+		case !talk.Confirmed:
 			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, talk.Token.Channel)
 		case talk.Re != 0:
 			one.text = fmt.Sprintf("session %s answers message %d in #%s, which needs no turn", s.ID, talk.Re, talk.Token.Channel)

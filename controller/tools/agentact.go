@@ -139,7 +139,7 @@ func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event
 	var held []string
 	for _, name := range t.ChannelsOf(caller.Agent) {
 		ch := t.Channels.ByID[channel.ChannelID(name)]
-		if ch != nil && ch.Head.Holder == id && in(channel.ChannelID(name)) && ch.Head.Lease.Told {
+		if ch != nil && ch.Head.Holder == id && in(channel.ChannelID(name)) && ch.Head.Lease.Delivered {
 			held = append(held, name)
 			h.token = channel.Token{Channel: channel.ChannelID(name), Agent: id, Turn: ch.Head.Turn}
 		}
@@ -190,7 +190,7 @@ func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event
 // turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
 func (c *Controller) turnElsewhere(t *team.Team, agent string) string {
 	for _, name := range t.ChannelsOf(agent) {
-		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) && !ch.Head.Lease.Told {
+		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) && !ch.Head.Lease.Delivered {
 			return name
 		}
 	}

@@ -143,7 +143,7 @@ func (c *Controller) goesOn(ctx context.Context, caller AgentCaller, h holding, 
 		by := byCaller(caller)
 		events = []team.Event{
 			*loop.EventBy(by, "", channel.WaitOver{Token: h.token}),
-			*loop.EventBy(by, "", channel.Told{Token: h.token, Do: channel.TellMessage, N: waited.Message.N}),
+			*loop.EventBy(by, "", channel.ActionConfirmed{Token: h.token, Do: channel.TellMessage, N: waited.Message.N}),
 		}
 	}
 	c.noteWait(caller, false)

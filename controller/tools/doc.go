@@ -5,5 +5,5 @@
 // that it was told, the step that it plays. A call arrives earlier than the text before it, so the end of
 // a turn is noted first and takes effect when the listener has read the answer to its end.
 //
-// The promise: a call never acts for another agent, another turn or another step than its session's.
+// The one promise: a call never acts for another agent, another turn or another step than its session's.
 package tools

@@ -14,6 +14,6 @@
 // the model if they are configured, and then one session/prompt after the other. Fairlead offers
 // programs no files and no terminals: they use their own, under their own questions.
 //
-// The promise: a tool call is reported before the question about it, and no question is answered with an
+// The one promise: a tool call is reported before the question about it, and no question is answered with an
 // option that was not chosen for it.
 package acp

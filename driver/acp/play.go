@@ -108,7 +108,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 		}
 		text, ok := p.queue.Next()
 		switch {
-		case ok && strings.TrimSpace(text) == "" && !p.part.Talks():
+		case ok && strings.TrimSpace(text) == "" && !p.part.TakesPrompts():
 			return failed("there is nothing to do; give the agent a session_prompt")
 		case ok && strings.TrimSpace(text) == "": // it was started to wait for input
 		case ok:
@@ -116,12 +116,12 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 				return *end
 			}
 			first, listening = false, false
-		case first && !p.part.Talks() && p.queue.Over():
+		case first && !p.part.TakesPrompts() && p.queue.Over():
 			return failed("there was no prompt; give the agent a session_prompt")
-		case !first && !p.part.Talks(), p.queue.Over():
+		case !first && !p.part.TakesPrompts(), p.queue.Over():
 			return p.completed()
 		default:
-			if p.part.Talks() && !listening {
+			if p.part.TakesPrompts() && !listening {
 				p.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: p.queue.Answered()})
 				listening = true
 			}
@@ -196,7 +196,7 @@ func (p *play) answered(reason string) *driver.Stop {
 	default:
 		stop = failed("the answer ended with " + clip(oneLine(reason), 100))
 	}
-	if p.part.Talks() && stop.Reason != "failed" {
+	if p.part.TakesPrompts() && stop.Reason != "failed" {
 		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "fairlead", Text: "the answer was not finished: " + stop.Reason})
 		return nil
 	}

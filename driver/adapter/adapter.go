@@ -50,9 +50,9 @@ type Part struct {
 	MCP     driver.MCP
 }
 
-// Talks reports whether further prompts may follow after the first answer. If not, the session ends
+// TakesPrompts reports whether further prompts may follow after the first answer. If not, the session ends
 // with the first answer.
-func (p Part) Talks() bool { return p.What == driver.Turn || p.What == driver.Lead }
+func (p Part) TakesPrompts() bool { return p.What == driver.Turn || p.What == driver.Lead }
 
 // The exit codes of an adapter. They are informational: only the terminal event decides.
 const (

@@ -46,7 +46,7 @@ func TestAdapter(t *testing.T) {
 			Facts: []string{"said you said: build the whole thing", "said ", "stopped completed"},
 		},
 		drivertest.Case{
-			Name: "Talks", Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "one", Attempt: 1, Channel: "reviews", Turn: 7},
+			Name: "Prompts", Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "one", Attempt: 1, Channel: "reviews", Turn: 7},
 			Agent: agent("echo"), OK: true,
 			Tell: talk("two", "three"),
 			Facts: []string{

@@ -109,7 +109,7 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 				switch {
 				case late != nil:
 					return driver.Stop{Reason: "cancelled"}
-				case !part.Talks():
+				case !part.TakesPrompts():
 					return driver.Stop{OK: true, Reason: "completed"}
 				case !told.Over():
 					s.Out.Tell(speech.Event{Type: driver.Listening, Input: told.Answered()})

@@ -24,6 +24,6 @@
 // it; a result marked as success may contain the text of an error; a subagent's words are not the
 // agent's own; the reported cost is the program's own estimate, a running total of the process.
 //
-// The promise: an answer has ended only when the program has said so, and its result is reported as it
+// The one promise: an answer has ended only when the program has said so, and its result is reported as it
 // was sent, whatever the exit code.
 package claude

@@ -34,7 +34,7 @@ func (d Driver) Check(a driver.Agent) error {
 func (d Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
 	c := d.Behind.Capabilities(a, kind)
 	c.Messages = true
-	c.Steers = known(withCommand(a).Command).steers && !adapter.Part{What: kind}.Talks()
+	c.Steers = known(withCommand(a).Command).steers && !adapter.Part{What: kind}.TakesPrompts()
 	return c
 }
 

@@ -192,7 +192,7 @@ func (g *runningSession) ended(stop driver.Stop) *driver.Stop {
 		return &driver.Stop{Reason: reasonCancelled, Detail: stop.Detail}
 	case stop.OK:
 	case stop.Reason == reasonRefused || stop.Reason == reasonTurns:
-		if !g.part.Talks() {
+		if !g.part.TakesPrompts() {
 			return &stop
 		}
 		g.notice(stop.Detail) // the next prompt may succeed
@@ -201,7 +201,7 @@ func (g *runningSession) ended(stop driver.Stop) *driver.Stop {
 		return &stop
 	}
 	g.last = &stop
-	if g.waitsForSubagents = !g.part.Talks() && g.background > 0; g.waitsForSubagents {
+	if g.waitsForSubagents = !g.part.TakesPrompts() && g.background > 0; g.waitsForSubagents {
 		g.timer.Reset(backgroundPatience)
 	}
 	return nil
@@ -219,7 +219,7 @@ func (g *runningSession) next() *driver.Stop {
 		return nil
 	}
 	switch {
-	case g.last != nil && !g.part.Talks():
+	case g.last != nil && !g.part.TakesPrompts():
 		if g.waitsForSubagents {
 			return nil
 		}
@@ -262,7 +262,7 @@ func (g *runningSession) died() driver.Stop {
 	switch {
 	case g.cancelled:
 		return driver.Stop{Reason: reasonCancelled}
-	case g.last != nil && (g.mine == "" || g.unreadTexts) && !g.part.Talks():
+	case g.last != nil && (g.mine == "" || g.unreadTexts) && !g.part.TakesPrompts():
 		return *g.completed()
 	case g.queue.Over() && g.mine == "" && g.ready:
 		return *g.completed()

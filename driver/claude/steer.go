@@ -38,7 +38,7 @@ type text struct {
 // steer takes a text. It is read before the program's next request to its model.
 func (g *runningSession) steer(o speech.Order) {
 	switch {
-	case o.ID == "" || g.part.Talks():
+	case o.ID == "" || g.part.TakesPrompts():
 		return // without an ID nothing waits for its confirmation; see Capabilities
 	case len(g.waiting)+len(g.sent) >= steersMax:
 		g.fault(fmt.Sprintf("a text was not passed on to the program: it has not read %d others yet", steersMax), nil)

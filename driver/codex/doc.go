@@ -16,6 +16,6 @@
 // conversation says so. Measured with 0.169.0. The source of the program is the only documentation
 // of `--json`, so the decoders are tolerant.
 //
-// The promise: an answer has ended only when codex has said so, and no token is counted twice, however
+// The one promise: an answer has ended only when codex has said so, and no token is counted twice, however
 // many processes a conversation takes.
 package codex

@@ -178,7 +178,7 @@ func (g *runningSession) next() *driver.Stop {
 		return nil
 	}
 	switch {
-	case g.last != nil && !g.part.Talks(), g.queue.Over():
+	case g.last != nil && !g.part.TakesPrompts(), g.queue.Over():
 		return &driver.Stop{OK: true, Reason: reasonCompleted}
 	case g.listened != g.queue.Answered() && g.queue.Answered() > 0: // the first order may still be on its way
 		g.listened = g.queue.Answered()

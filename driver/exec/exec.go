@@ -5,7 +5,7 @@
 // its last argument (SPEC C4), and a turn in a channel gets its prompt on standard input, which then
 // ends.
 //
-// The promise: every line that the command writes is exactly one fact, in order and without
+// The one promise: every line that the command writes is exactly one fact, in order and without
 // interpretation.
 package exec
 
@@ -57,7 +57,7 @@ func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
 		argv = append(argv, CleanupFlag)
 	}
 	launch := driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}
-	if s.Kind == driver.Turn || s.Told {
+	if s.Kind == driver.Turn || s.PromptIsTask {
 		if len(s.Prompt) > driver.PromptBytesMax {
 			return driver.Launch{}, fmt.Errorf("agent %s: the prompt has %d bytes, the limit is %d; put it in a file and name the file", a.Name, len(s.Prompt), driver.PromptBytesMax)
 		}

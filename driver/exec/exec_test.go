@@ -43,8 +43,8 @@ func TestDriver(t *testing.T) {
 			Facts:   []string{"said turn reviews 7", "said it is your turn", "said to speak", "said TURN_COMPLETE"},
 		},
 		drivertest.Case{
-			Name: "Told", Agent: sh(`cat`), OK: true, // the task of a dispatch
-			Session: driver.Session{ID: "coder-21", Kind: driver.Work, Prompt: "write it", Attempt: 1, Told: true},
+			Name: "Task", Agent: sh(`cat`), OK: true, // the task of a dispatch
+			Session: driver.Session{ID: "coder-21", Kind: driver.Work, Prompt: "write it", Attempt: 1, PromptIsTask: true},
 			Facts:   []string{"said write it"},
 		},
 		drivertest.Case{

@@ -125,5 +125,5 @@
 // Cancel ends a sleep, a hang or a command immediately. SIGTERM ends all waiting, gives a running
 // command 5 s to finish, and then stops the session.
 //
-// The promise: the same script, seed and session always execute the same steps.
+// The one promise: the same script, seed and session always execute the same steps.
 package script

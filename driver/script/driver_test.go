@@ -122,7 +122,7 @@ steps:
 func TestDriverTalks(t *testing.T) {
 	drivertest.Run(t, script.Driver{},
 		drivertest.Case{
-			Name: "Talks", OK: true, // one prompt after the other, the last one during an answer
+			Name: "Prompts", OK: true, // one prompt after the other, the last one during an answer
 			Session: driver.Session{ID: "coder-19", Kind: driver.Turn, Prompt: "the floor is yours", Attempt: 1, Channel: "reviews", Turn: 7},
 			Agent: agent(t, `
 steps: [{say: not this}]

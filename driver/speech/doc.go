@@ -30,5 +30,5 @@
 // not know the protocol. Stopped is the terminal event: a session without it has failed, whatever
 // its exit code.
 //
-// The promise: an event that was written is one complete line, short enough to be read in one piece.
+// The one promise: an event that was written is one complete line, short enough to be read in one piece.
 package speech

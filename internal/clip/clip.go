@@ -3,7 +3,7 @@
 // Everything that others write has a limit before it is kept or shown: in the journal, in errors, in
 // prompts, on the page. The limits are in bytes, and their numbers are where they are used.
 //
-// Its promise: a text that fits stays as it is, and a text that was valid UTF-8 still is.
+// The one promise: a text that fits stays as it is, and a text that was valid UTF-8 still is.
 package clip
 
 import (

@@ -3,5 +3,5 @@
 // To test a backend, call [Run]. To test code that uses a journal, wrap the journal in [Faulty] and
 // choose when it fails.
 //
-// The promise: two backends that pass cannot be distinguished through the interface.
+// The one promise: two backends that pass cannot be distinguished through the interface.
 package journaltest

@@ -6,7 +6,7 @@
 // another, and what was appended outlives the handle that appended it, which is how a
 // test plays a crash and a restart.
 //
-// The promise: it answers as the durable backends do, and forgets all with the process.
+// The one promise: it answers as the durable backends do, and forgets all with the process.
 package memory
 
 import (

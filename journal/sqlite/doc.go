@@ -20,6 +20,6 @@
 // Nothing here opens or closes the file except SQLite itself while it is in use: a
 // close beside its own would drop its locks.
 //
-// The promise: a change whose Append returned is there after any crash, and a file
+// The one promise: a change whose Append returned is there after any crash, and a file
 // that is damaged is reported and left as it is.
 package sqlite

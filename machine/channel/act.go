@@ -130,14 +130,14 @@ func (c *channelDraft) takeTurn(p *Participant) {
 // messages: that would loop.
 func (c *channelDraft) endTurn(p *Participant, event Event) {
 	l := &c.head.Lease
-	if l.Told {
+	if l.Delivered {
 		c.hear(p, l.Upto)
 	} else {
 		c.hear(p, p.Heard)
 	}
 	switch {
 	case event == LimitReached: // after the limit is lifted, the agent is asked again for an answer to the same messages
-	case l.Told:
+	case l.Delivered:
 		p.Rest = max(p.Rest, l.Upto)
 	case !c.othersWait(p.Agent):
 		p.Rest = c.head.Seq
@@ -234,7 +234,7 @@ func (c *channelDraft) closeMessages(p *Participant) {
 	l := &c.head.Lease
 	var closed []uint64
 	for _, m := range c.open {
-		has := m.N <= p.Heard || (l.Told && m.N <= l.Upto) || slices.Contains(l.Ahead, m.N) || slices.Contains(p.Ahead, m.N)
+		has := m.N <= p.Heard || (l.Delivered && m.N <= l.Upto) || slices.Contains(l.Ahead, m.N) || slices.Contains(p.Ahead, m.N)
 		if has && m.State == Delivered && m.Ends.IsZero() && m.N != c.head.Aside.Message {
 			closed = append(closed, m.N)
 		}

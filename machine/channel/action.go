@@ -18,13 +18,13 @@ const (
 )
 
 // Action is one action. The same state always produces the same key, also after a crash: the
-// executor keeps the key of the last action for each agent and repeats none. Told reports that an
+// executor keeps the key of the last action for each agent and repeats none. ActionConfirmed reports that an
 // action was done.
 type Action struct {
 	Key   string
 	Do    ActionKind
-	Token Token  // passed back in Told; Turn is 0 if there is none
-	N     uint64 // passed back in Told; for TellAside and TellMessage the number of the message
+	Token Token  // passed back in ActionConfirmed; Turn is 0 if there is none
+	N     uint64 // passed back in ActionConfirmed; for TellAside and TellMessage the number of the message
 	Given Given  // of TellTurn
 }
 
@@ -88,7 +88,7 @@ func (c *Channel) actions(cs *Channels, id ChannelID, busy []AgentID, now Now) [
 			stop = append(stop, tell(StopWork, token, p.Stop))
 		}
 		for _, a := range p.Parallel {
-			if !a.Told && !now.Held && len(p.Ahead) < aheadMax {
+			if !a.Delivered && !now.Held && len(p.Ahead) < aheadMax {
 				apart = append(apart, tell(TellMessage, token, a.N))
 			}
 		}
@@ -107,7 +107,7 @@ func tell(do ActionKind, token Token, n uint64) Action {
 
 func (c *Channel) asideActions(cs *Channels, id ChannelID) []Action {
 	a := c.Head.Aside
-	if a.Message == 0 || a.Told || !cs.Agents[a.Agent].Online() {
+	if a.Message == 0 || a.Delivered || !cs.Agents[a.Agent].Online() {
 		return nil
 	}
 	// It names no turn, not even for the agent that has it: knowing a turn's number proves that the
@@ -122,7 +122,7 @@ func (c *Channel) holderActions(cs *Channels, id ChannelID) []Action {
 		return nil
 	}
 	token := Token{Channel: id, Agent: h.Holder, Turn: h.Turn}
-	if !h.Lease.Told {
+	if !h.Lease.Delivered {
 		action := tell(TellTurn, token, h.Turn)
 		action.Given = c.given(p)
 		return []Action{action}
@@ -164,7 +164,7 @@ func (c *Channel) given(p *Participant) Given {
 	}
 	g.But = slices.Concat(p.Ahead, c.Head.Lease.Ahead)
 	for _, a := range p.Parallel {
-		if !a.Told { // its own action delivers it
+		if !a.Delivered { // its own action delivers it
 			g.But = append(g.But, a.N)
 		}
 	}
@@ -270,8 +270,8 @@ func (c *channelDraft) lapse(n uint64) {
 	c.emit(rowAside, "", "", "", Event(TimeOver))
 }
 
-// told records that an action was done. It ignores actions that are no longer pending.
-func (c *channelDraft) told(in Told) {
+// confirm records that an action was done. It ignores actions that are no longer pending.
+func (c *channelDraft) confirm(in ActionConfirmed) {
 	h := &c.head
 	holds := h.Holder == in.Agent && h.Turn == in.Turn && in.Agent != ""
 	switch {
@@ -280,7 +280,7 @@ func (c *channelDraft) told(in Told) {
 		if p.Stop = 0; p.Gone {
 			c.leave(in.Agent)
 		}
-	case in.Do == TellTurn && holds && !h.Lease.Told:
+	case in.Do == TellTurn && holds && !h.Lease.Delivered:
 		c.tellTurn()
 		if !h.Lease.Ends.IsZero() {
 			h.Lease.Ends = c.after(c.timeout(in.Agent)) // the time limit counts from the agent's acknowledgement
@@ -288,19 +288,19 @@ func (c *channelDraft) told(in Told) {
 	case in.Do == TellGoOn && holds && h.Lease.GoOn == in.N && in.N != 0:
 		h.Lease.GoOn = 0
 		h.Lease.answers()
-	case in.Do == TellAside && h.Aside.Message == in.N && h.Aside.Agent == in.Agent && !h.Aside.Told && in.N != 0:
+	case in.Do == TellAside && h.Aside.Message == in.N && h.Aside.Agent == in.Agent && !h.Aside.Delivered && in.N != 0:
 		c.tellAside()
 	case in.Do == TellMessage && holds && c.inject(in):
-	case in.Do == TellMessage && in.Turn == 0 && c.parallelIndex(in.Agent, in.N) >= 0 && !c.look(in.Agent).Parallel[c.parallelIndex(in.Agent, in.N)].Told:
+	case in.Do == TellMessage && in.Turn == 0 && c.parallelIndex(in.Agent, in.N) >= 0 && !c.look(in.Agent).Parallel[c.parallelIndex(in.Agent, in.N)].Delivered:
 		c.tellParallel(in.Agent, in.N)
 	default:
 		return
 	}
-	c.emit(rowTold, in.Agent, "", "", Event(in.Do))
+	c.emit(rowConfirmed, in.Agent, "", "", Event(in.Do))
 }
 
-// untold makes an action pending again.
-func untold(c *channelDraft, in Untold) {
+// forget makes an action pending again.
+func forget(c *channelDraft, in ActionForgotten) {
 	h := &c.head
 	not := func(list []uint64) (rest []uint64) {
 		for _, n := range list {
@@ -312,21 +312,21 @@ func untold(c *channelDraft, in Untold) {
 	}
 	parallel := c.parallelIndex(in.Agent, in.N)
 	switch {
-	case in.Do == TellAside && h.Aside.Message == in.N && h.Aside.Agent == in.Agent && h.Aside.Told:
-		h.Aside.Told = false
+	case in.Do == TellAside && h.Aside.Message == in.N && h.Aside.Agent == in.Agent && h.Aside.Delivered:
+		h.Aside.Delivered = false
 		if in.Agent == h.Holder {
 			h.Lease.Ahead = not(h.Lease.Ahead)
 		} else if c.inRotation(in.Agent) {
 			p := c.participant(in.Agent)
 			p.Ahead = not(p.Ahead)
 		}
-	case in.Do == TellMessage && in.Turn == 0 && parallel >= 0 && c.look(in.Agent).Parallel[parallel].Told:
+	case in.Do == TellMessage && in.Turn == 0 && parallel >= 0 && c.look(in.Agent).Parallel[parallel].Delivered:
 		p := c.participant(in.Agent)
 		p.Parallel, p.Ahead = slices.Clone(p.Parallel), not(p.Ahead)
-		p.Parallel[parallel].Told = false
-	case in.Agent != "" && h.Holder == in.Agent && h.Turn == in.Turn && h.Lease.Told && h.Lease.Ending == "" && h.Aside.Agent != in.Agent:
+		p.Parallel[parallel].Delivered = false
+	case in.Agent != "" && h.Holder == in.Agent && h.Turn == in.Turn && h.Lease.Delivered && h.Lease.Ending == "" && h.Aside.Agent != in.Agent:
 		l := &h.Lease // the new conversation knows nothing of this turn, so it gets all of it
-		l.Told, l.GoOn = false, 0
+		l.Delivered, l.GoOn = false, 0
 		l.answers()
 		for _, m := range c.open {
 			if slices.Contains(l.Ahead, m.N) {
@@ -338,11 +338,11 @@ func untold(c *channelDraft, in Untold) {
 		return
 	}
 	c.loseMessages("")
-	c.emit(rowUntold, in.Agent, "", "", ToldAgain)
+	c.emit(rowForgotten, in.Agent, "", "", ConversationLost)
 }
 
 // inject records that the agent with the turn received a message during it.
-func (c *channelDraft) inject(in Told) bool {
+func (c *channelDraft) inject(in ActionConfirmed) bool {
 	i, ok := find(c.open, in.N)
 	now := Channel{Head: c.head}
 	if !ok || !now.intoTurn(c.look(in.Agent), &c.open[i]) {

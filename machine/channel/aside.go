@@ -60,10 +60,10 @@ func (c *channelDraft) aside(in Said) {
 // tellAside records that the agent that answers an interruption has received the message.
 func (c *channelDraft) tellAside() {
 	a := &c.head.Aside
-	if a.Told {
+	if a.Delivered {
 		return
 	}
-	a.Told = true
+	a.Delivered = true
 	turn := uint64(0)
 	if a.Agent == c.head.Holder {
 		turn = c.head.Turn
@@ -85,7 +85,7 @@ func (c *channelDraft) inRotation(name AgentID) bool {
 // hasElse reports whether another agent has a message and could answer it.
 func (c *channelDraft) hasElse(n uint64, name AgentID) bool {
 	h := &c.head
-	if h.Aside.Message == n && h.Aside.Told {
+	if h.Aside.Message == n && h.Aside.Delivered {
 		return true
 	}
 	for other := range c.base.Participants {
@@ -93,7 +93,7 @@ func (c *channelDraft) hasElse(n uint64, name AgentID) bool {
 			continue
 		}
 		p := c.look(other)
-		mine := other == h.Holder && (h.Lease.Told && n <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, n))
+		mine := other == h.Holder && (h.Lease.Delivered && n <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, n))
 		if mine || n <= p.Heard || slices.Contains(p.Ahead, n) {
 			return true
 		}

@@ -62,7 +62,7 @@ func handOff(b testing.TB, cs *Channels, id ChannelID) {
 	}
 	step(Said{Token: Token{id, h.Holder, h.Turn}, Bytes: 1000, Complete: true})
 	actions := cs.Actions(id, Now{At: machinetest.Noon})
-	step(Told{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
+	step(ActionConfirmed{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
 }
 
 // BenchmarkHandOff decides and applies one hand-off: complete a turn, grant the next one,

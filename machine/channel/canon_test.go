@@ -197,8 +197,8 @@ func (v *view) head(to []byte) []byte {
 		}
 	}
 	to = append(to, byte(len(v.fixed)), place(reasons, parked),
-		bits(l.Told, l.Stopped, l.Left > 0, !l.Ends.IsZero(), !l.WaitTo.IsZero(), !l.Silence.IsZero(), l.GoOn != 0),
-		bits(h.Aside.Told, !h.Aside.Ends.IsZero()), v.at(l.Upto), v.at(h.Aside.Message), 0, 0, byte(len(v.c.Open)))
+		bits(l.Delivered, l.Stopped, l.Left > 0, !l.Ends.IsZero(), !l.WaitTo.IsZero(), !l.Silence.IsZero(), l.GoOn != 0),
+		bits(h.Aside.Delivered, !h.Aside.Ends.IsZero()), v.at(l.Upto), v.at(h.Aside.Message), 0, 0, byte(len(v.c.Open)))
 	if v.last {
 		to[len(to)-3] = v.at(h.Said.Last)
 	}
@@ -230,7 +230,7 @@ func (v *view) seat(to []byte, name AgentID) []byte {
 	to = append(to, roles, place(states, p.State), byte(slices.Index(v.queue, name)+1), bits(p.JoinOnConnect, p.Stop != 0, p.Gone),
 		v.at(rest), v.at(p.Heard), byte(took), byte(p.Late), byte(len(p.Parallel)))
 	for _, a := range p.Parallel {
-		to = append(to, v.at(a.N), bits(a.Told))
+		to = append(to, v.at(a.N), bits(a.Delivered))
 	}
 	return v.standing(to, p.Ahead)
 }
@@ -322,10 +322,10 @@ func (r *reader) head(c *Channel) {
 	h.Turn, h.ActionSeq = 2, 1
 	h.Parked = reasons[r.next()]
 	var left, ends, wait, silence, goOn, asideEnds, lapses bool
-	r.flags(&h.Lease.Told, &h.Lease.Stopped, &left, &ends, &wait, &silence, &goOn)
+	r.flags(&h.Lease.Delivered, &h.Lease.Stopped, &left, &ends, &wait, &silence, &goOn)
 	h.Lease.Left, h.Lease.GoOn = time.Duration(one(left)), one(goOn)
 	h.Lease.Ends, h.Lease.WaitTo, h.Lease.Silence = moment(ends), moment(wait), moment(silence)
-	r.flags(&h.Aside.Told, &asideEnds)
+	r.flags(&h.Aside.Delivered, &asideEnds)
 	h.Aside.Ends = moment(asideEnds)
 	h.Lease.Upto, h.Aside.Message, h.Said.Last, h.Said.Else = r.number(), r.number(), r.number(), r.number()
 	for range r.next() {
@@ -358,7 +358,7 @@ func (r *reader) seat(c *Channel, name AgentID) *Participant {
 	p.Rest, p.Heard, p.Took, p.Late = r.number(), r.number(), int(r.next()), int(r.next())
 	for range r.next() {
 		a := ParallelMessage{N: r.number()}
-		r.flags(&a.Told)
+		r.flags(&a.Delivered)
 		p.Parallel = append(p.Parallel, a)
 	}
 	p.Ahead = r.numbers()

@@ -13,7 +13,7 @@
 // depend on the text, and the cost of an event does not depend on the age of the channel. Actions are
 // derived from the value and have keys, so they can be repeated after a crash.
 //
-// The promise: at most one agent of a channel is Active or Waiting.
+// The one promise: at most one agent of a channel is Active or Waiting.
 package channel
 
 import (
@@ -118,7 +118,7 @@ type Head struct {
 // Lease is one turn.
 type Lease struct {
 	Upto       uint64        `json:"upto,omitempty"`        // it includes the messages up to this number
-	Told       bool          `json:"told,omitempty"`        // the agent has received them
+	Delivered  bool          `json:"told,omitempty"`        // the agent has received them
 	Ends       time.Time     `json:"ends,omitzero"`         // time limit; zero: the timer is paused
 	Left       time.Duration `json:"left,omitempty"`        // remaining time while the turn is paused
 	WaitTo     time.Time     `json:"wait_to,omitzero"`      // time limit of the wait; zero: none
@@ -139,10 +139,10 @@ func (l *Lease) answers() { l.Silence, l.Answered = time.Time{}, time.Time{} }
 
 // Aside is a person's interruption that is being answered. Its zero value is none.
 type Aside struct {
-	Message uint64    `json:"message,omitempty"`
-	Agent   AgentID   `json:"agent,omitempty"` // the lead, or the agent with the turn
-	Told    bool      `json:"told,omitempty"`
-	Ends    time.Time `json:"ends,omitzero"` // time limit of the lead; the agent with the turn has its lease's
+	Message   uint64    `json:"message,omitempty"`
+	Agent     AgentID   `json:"agent,omitempty"` // the lead, or the agent with the turn
+	Delivered bool      `json:"told,omitempty"`
+	Ends      time.Time `json:"ends,omitzero"` // time limit of the lead; the agent with the turn has its lease's
 }
 
 // Calls are the last messages of agents that require an answer from the others: the last speaker's,
@@ -173,8 +173,8 @@ type Participant struct {
 
 // ParallelMessage is a message to all agents, for one of them.
 type ParallelMessage struct {
-	N    uint64 `json:"n"`
-	Told bool   `json:"told,omitempty"`
+	N         uint64 `json:"n"`
+	Delivered bool   `json:"told,omitempty"`
 }
 
 // Message is an unanswered message of a person.

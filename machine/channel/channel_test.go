@@ -42,7 +42,7 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 // TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
 	rows := slices.Concat(machinetest.Numbered("T", 23), machinetest.IDs(machinetest.Table{Rows: MessageTable().Rows()}),
-		[]string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowTold, rowUntold, rowUnfinished})
+		[]string{"X9", rowConfigured, rowSaid, rowLate, rowAside, rowParked, rowConfirmed, rowForgotten, rowUnfinished})
 	coverage.Main(m, rows, machinetest.Table{Rows: Table().Rows()})
 }
 

@@ -102,10 +102,10 @@ func (d *draft) inChannel(in Input) error {
 		err = c.wait(in)
 	case WaitOver:
 		err = c.waitOver(in.Token)
-	case Told:
-		c.told(in)
-	case Untold:
-		untold(c, in)
+	case ActionConfirmed:
+		c.confirm(in)
+	case ActionForgotten:
+		forget(c, in)
 	case TimerFired:
 		if !hasPassed(c, in.About) {
 			return nil
@@ -145,10 +145,10 @@ func about(in Input) (id ChannelID, event Event) {
 		return in.Channel, WaitAsked
 	case WaitOver:
 		return in.Channel, WaitResolved
-	case Told:
+	case ActionConfirmed:
 		return in.Channel, "told"
-	case Untold:
-		return in.Channel, ToldAgain
+	case ActionForgotten:
+		return in.Channel, ConversationLost
 	case TimerFired:
 		return in.About.Channel, TimedOut
 	default:

@@ -119,15 +119,15 @@ type (
 
 // Results of actions, and timers.
 type (
-	// Told acknowledges an action, so that it is not repeated.
-	Told struct {
+	// ActionConfirmed acknowledges an action, so that it is not repeated.
+	ActionConfirmed struct {
 		Token
 		Do ActionKind
 		N  uint64 // as in the action
 	}
-	// Untold reports that an agent's program no longer knows the conversation in which this action was
+	// ActionForgotten reports that an agent's program no longer knows the conversation in which this action was
 	// delivered, and did nothing. The action is delivered again, in a new conversation.
-	Untold Told
+	ActionForgotten ActionConfirmed
 	// TimerFired is a deadline that has passed. It names its subject, so that a late timer cannot end
 	// another agent's turn.
 	TimerFired struct{ About Deadline }
@@ -154,6 +154,6 @@ func (FinishAsked) input()       {}
 func (PassAsked) input()         {}
 func (WaitAskedFor) input()      {}
 func (WaitOver) input()          {}
-func (Told) input()              {}
-func (Untold) input()            {}
+func (ActionConfirmed) input()   {}
+func (ActionForgotten) input()   {}
 func (TimerFired) input()        {}

@@ -131,12 +131,12 @@ func sound(cs *Channels, id ChannelID, c *Channel, now Now) error {
 // had checks that an agent which can answer has received each delivered message.
 func had(c *Channel, m *Message) bool {
 	h := &c.Head
-	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Told {
+	if m.State != Delivered || !m.Ends.IsZero() || h.Aside.Message == m.N && h.Aside.Delivered {
 		return true
 	}
 	for name, p := range c.Participants {
 		in := p.State == Queued || p.State == Active || p.State == Waiting || h.Rests == name
-		lease := h.Holder == name && (h.Lease.Told && m.N <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, m.N))
+		lease := h.Holder == name && (h.Lease.Delivered && m.N <= h.Lease.Upto || slices.Contains(h.Lease.Ahead, m.N))
 		if in && (lease || m.N <= p.Heard || slices.Contains(p.Ahead, m.N)) {
 			return true
 		}

@@ -84,7 +84,7 @@ func (c *channelDraft) said(in Said) error {
 		c.answerParallel(in)
 	case in.Re != 0 || !c.holds(in.Token):
 		c.late(in)
-	case c.head.Aside.Agent == in.Agent && !c.head.Aside.Told:
+	case c.head.Aside.Agent == in.Agent && !c.head.Aside.Delivered:
 		c.late(in) // text of the answer that was cancelled
 	case c.head.Aside.Agent == in.Agent:
 		in.Re = c.head.Aside.Message
@@ -177,11 +177,11 @@ func (c *channelDraft) answerParallel(in Said) {
 func (c *channelDraft) tellParallel(agent AgentID, n uint64) {
 	p := c.participant(agent)
 	i := c.parallelIndex(agent, n)
-	if p.Parallel[i].Told {
+	if p.Parallel[i].Delivered {
 		return
 	}
 	p.Parallel = slices.Clone(p.Parallel)
-	p.Parallel[i].Told = true
+	p.Parallel[i].Delivered = true
 	if n > p.Heard {
 		p.Ahead = append(slices.Clip(p.Ahead), n)
 		slices.Sort(p.Ahead)

@@ -166,7 +166,7 @@ func (d *draft) leaveOtherChannels(name AgentID) {
 			if c.participant(name).Stop = 0; p.Gone {
 				c.leave(name)
 			}
-			c.emit(rowTold, name, "", "", Event(StopWork))
+			c.emit(rowConfirmed, name, "", "", Event(StopWork))
 		}
 		c.leadLost(name)
 		c.advance()

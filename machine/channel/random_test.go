@@ -168,7 +168,7 @@ func (w *world) say(c *Channel, token Token, how uint64) {
 func (w *world) doAction(id ChannelID, how uint64) {
 	actions := w.state.Actions(id, w.now)
 	if len(actions) == 0 || how%16 == 0 {
-		w.decide(Told{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]ActionKind{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
+		w.decide(ActionConfirmed{Token: Token{id, from(w.agents, how>>4), how >> 8 % 9}, Do: from([]ActionKind{StopWork, TellAside, TellTurn, TellGoOn, TellMessage}, how>>12), N: how >> 16 % 9})
 		return
 	}
 	action := actions[how>>4%uint64(min(2, len(actions)))]
@@ -181,7 +181,7 @@ func (w *world) doAction(id ChannelID, how uint64) {
 // loses makes an agent lose the conversation in which it received an action. The action must become
 // pending again.
 func (w *world) loses(t Action) {
-	if len(w.decide(Untold{Token: t.Token, Do: t.Do, N: t.N})) == 0 {
+	if len(w.decide(ActionForgotten{Token: t.Token, Do: t.Do, N: t.N})) == 0 {
 		return
 	}
 	delete(w.given, fmt.Sprintf("%s/%s/%d/%d", t.Token.Channel, t.Token.Agent, w.life[t.Token.Agent], t.N))
@@ -231,7 +231,7 @@ func (w *world) do(t Action) {
 			w.t.Fatalf("%s receives message %d twice", t.Token.Agent, n)
 		}
 	}
-	if changes := w.decide(Told{Token: t.Token, Do: t.Do, N: t.N}); len(changes) == 0 {
+	if changes := w.decide(ActionConfirmed{Token: t.Token, Do: t.Do, N: t.N}); len(changes) == 0 {
 		w.t.Fatalf("the action %s was done but is still pending", t.Key)
 	}
 	for _, again := range w.state.Actions(t.Token.Channel, w.now) {

@@ -168,7 +168,7 @@ func (c *channelDraft) holds(t Token) bool {
 	if t.Agent == "" || c.head.Holder != t.Agent || c.head.Turn != t.Turn {
 		return false
 	}
-	if !c.head.Lease.Told {
+	if !c.head.Lease.Delivered {
 		c.tellTurn()
 	}
 	return true
@@ -177,7 +177,7 @@ func (c *channelDraft) holds(t Token) bool {
 // tellTurn records that the agent with the turn has received the messages since its last one.
 func (c *channelDraft) tellTurn() {
 	l := &c.head.Lease
-	l.Told = true
+	l.Delivered = true
 	p := c.look(c.head.Holder)
 	var fresh []uint64
 	for _, m := range c.open {

@@ -39,7 +39,7 @@ type stage struct {
 	now      Now
 	here     ChannelID
 	last     Deadline
-	told     Told // the last action that was delivered
+	told     ActionConfirmed // the last action that was delivered
 	shown    map[ChannelID]string
 	out      strings.Builder
 }
@@ -179,7 +179,7 @@ func (s *stage) agent(name AgentID, words []string) {
 	case "is told":
 		s.tell(name)
 	case "loses its":
-		s.decide(Untold(s.told))
+		s.decide(ActionForgotten(s.told))
 	case "is ready":
 		s.decide(WaitOver{token})
 	case "is under":
@@ -233,7 +233,7 @@ func (s *stage) tell(name AgentID) {
 			}
 		}
 		s.out.WriteByte('\n')
-		s.told = Told{Token: actions[i].Token, Do: actions[i].Do, N: actions[i].N}
+		s.told = ActionConfirmed{Token: actions[i].Token, Do: actions[i].Do, N: actions[i].N}
 		s.decide(s.told)
 	}
 	s.t.Fatal("a hundred actions without an end")

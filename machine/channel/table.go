@@ -210,8 +210,8 @@ var MessageTable = lazy.Value(func() machine.Table[MessageState, MessageEvent, A
 // state changes.
 const SaidLate Event = "said_late"
 
-// ToldAgain is the event of rule N9.
-const ToldAgain Event = "conversation_lost"
+// ConversationLost is the event of rule N9.
+const ConversationLost Event = "conversation_lost"
 
 // Named rules that are not a transition of an agent or of a message.
 const (
@@ -220,9 +220,9 @@ const (
 	rowLate       = "N3" // text without the turn: kept, marked, changes no state
 	rowAside      = "N4" // an answer that needs no turn
 	rowParked     = "N5" // no agent is to speak now, with the reason
-	rowTold       = "N6" // an action was done
+	rowConfirmed  = "N6" // an action was done
 	rowUnfinished = "N7" // an answer without TURN_COMPLETE
 	rowEnding     = "N8" // the turn ends with the current answer
-	rowUntold     = "N9" // the conversation in which an action was delivered is lost: the action is delivered again
+	rowForgotten  = "N9" // the conversation in which an action was delivered is lost: the action is delivered again
 	rowLimited    = "X9"
 )

@@ -262,7 +262,7 @@ func (w *walk) tellAll(was, cs *Channels, now Now) {
 			if len(actions) == 0 || cs.ByID[id] == was.ByID[id] {
 				break
 			}
-			w.must(cs, Told{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
+			w.must(cs, ActionConfirmed{Token: actions[0].Token, Do: actions[0].Do, N: actions[0].N})
 		}
 	}
 }
@@ -332,7 +332,7 @@ func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
 	c := cs.ByID[id]
 	h := &c.Head
 	for _, t := range cs.Actions(id, w.now()) {
-		ins = append(ins, Told{Token: t.Token, Do: t.Do, N: t.N})
+		ins = append(ins, ActionConfirmed{Token: t.Token, Do: t.Do, N: t.N})
 	}
 	for _, name := range w.form.agents {
 		if p := c.Participants[name]; p != nil {
@@ -355,7 +355,7 @@ func (w *walk) answers(ins []Input, cs *Channels, id ChannelID) []Input {
 	if w.can&speaksFirst != 0 {
 		ins = append(ins, Said{Token: token, Bytes: 1})
 	}
-	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, Told{Token: old, Do: TellTurn, N: old.Turn}, Untold{Token: token, Do: TellTurn, N: token.Turn})
+	ins = append(ins, Said{Token: old, Bytes: 1, Complete: true}, ActionConfirmed{Token: old, Do: TellTurn, N: old.Turn}, ActionForgotten{Token: token, Do: TellTurn, N: token.Turn})
 	if w.can&quietly != 0 {
 		ins = append(ins, Said{Token: token, Complete: true}, Said{Token: token, Ended: true})
 	}

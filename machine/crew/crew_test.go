@@ -110,7 +110,7 @@ func TestExpiredIsTerminal(t *testing.T) {
 // TestEveryStageTakesTheseEvents checks the events that every stage must accept.
 func TestEveryStageTakesTheseEvents(t *testing.T) {
 	for _, stage := range []Stage{Idle, Summoning, Asking, Waking} {
-		for _, event := range []LeadEvent{Forgotten, Adopted, Configured, Ended, Told, ReportedAll, StatusMissing, Noticed} {
+		for _, event := range []LeadEvent{Forgotten, Adopted, Configured, Ended, Received, ReportedAll, StatusMissing, Noticed} {
 			if _, ok := LeadTable()[stage][event]; !ok {
 				t.Errorf("%s does not take %s", stage, event)
 			}

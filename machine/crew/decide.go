@@ -52,8 +52,8 @@ func (d *draft) decide(in Input) error {
 		return d.leadStep(Heard, step{Session: in.Session, UUID: in.UUID})
 	case LeadLost:
 		return lostLead(d, in)
-	case ActionTold:
-		return d.told(in)
+	case ActionReceived:
+		return d.received(in)
 	case Reported:
 		return d.reported(in)
 	case Registered:

@@ -46,7 +46,7 @@ func inputOf(line string) Input {
 		WakeAsked      *WakeAsked
 		LeadBegan      *LeadBegan
 		LeadEnded      *LeadEnded
-		AskTold        *ActionTold
+		AskTold        *ActionReceived
 		Reported       *Reported
 		Registered     *Registered
 		Spoke          *Spoke

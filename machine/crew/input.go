@@ -51,8 +51,8 @@ type (
 	// did nothing (Why says so), or it was an ordinary session with markers.
 	LeadLost struct{ Session, Why string }
 
-	// ActionTold records that the lead received an action.
-	ActionTold struct{ N uint64 }
+	// ActionReceived records that the lead received an action.
+	ActionReceived struct{ N uint64 }
 
 	// Reported is the lead's [AGENT_STATUS].
 	Reported struct {
@@ -107,7 +107,7 @@ func (LeadBegan) input()      {}
 func (LeadEnded) input()      {}
 func (LeadHeard) input()      {}
 func (LeadLost) input()       {}
-func (ActionTold) input()     {}
+func (ActionReceived) input() {}
 func (Reported) input()       {}
 func (Registered) input()     {}
 func (Spoke) input()          {}

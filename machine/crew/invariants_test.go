@@ -75,7 +75,7 @@ func (b *oracle) takes(in Input) {
 		}
 	case DaemonStarted:
 		b.reported, b.named = false, map[DocID]bool{}
-	case ActionTold:
+	case ActionReceived:
 		if asked, is := b.lead.ActionOf(in.N); is && asked.Do == TellStatus {
 			b.askDue = false
 		}

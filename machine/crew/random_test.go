@@ -140,9 +140,9 @@ func (w *world) something() Input {
 		return w.session()
 	case n < 40:
 		if l := &w.crew.Lead; len(l.Actions) > 0 && l.Session != "" {
-			return ActionTold{N: l.Actions[0].N}
+			return ActionReceived{N: l.Actions[0].N}
 		}
-		return ActionTold{N: w.crew.Lead.Number + 1} // an action that was never pending
+		return ActionReceived{N: w.crew.Lead.Number + 1} // an action that was never pending
 	case n < 58:
 		return w.report()
 	case n < 72:

@@ -162,7 +162,7 @@ func (s *stage) tell(one bool) {
 			return
 		}
 		fmt.Fprintf(&s.out, "  -> %s\n", askText(asks[0]))
-		if s.decide(ActionTold{N: asks[0].N}); one {
+		if s.decide(ActionReceived{N: asks[0].N}); one {
 			return
 		}
 	}
@@ -329,7 +329,7 @@ func (s *stage) tellChange(ch *Change, before *Lead) {
 		}
 	}
 	for _, a := range before.Actions {
-		if _, is := ch.Body.Lead.ActionOf(a.N); !is && ch.Trigger != string(Told) {
+		if _, is := ch.Body.Lead.ActionOf(a.N); !is && ch.Trigger != string(Received) {
 			fmt.Fprintf(&s.out, "  not to be told any more: %s\n", askText(a))
 		}
 	}

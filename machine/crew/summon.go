@@ -316,11 +316,11 @@ func lostLead(d *draft, in LeadLost) error {
 	return d.leadStep(Left, with)
 }
 
-func (d *draft) told(in ActionTold) error {
+func (d *draft) received(in ActionReceived) error {
 	if _, ok := d.lead.ActionOf(in.N); !ok {
 		return nil
 	}
-	return d.leadStep(Told, step{Ask: in.N})
+	return d.leadStep(Received, step{Ask: in.N})
 }
 
 func (d *draft) timer() error {

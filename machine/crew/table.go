@@ -126,7 +126,7 @@ const (
 	Ended         LeadEvent = "lead_ended"
 	Left          LeadEvent = "lead_left"  // a lead session or an ordinary one has ended, and the summon or wake in progress continues
 	Heard         LeadEvent = "lead_heard" // a marker in an ordinary session of the lead
-	Told          LeadEvent = "lead_told"
+	Received      LeadEvent = "lead_told"
 	SummonBegins  LeadEvent = "summon_asked"
 	WakeBegins    LeadEvent = "wake_asked"         // the lead has reported in its session
 	WakeUnheard   LeadEvent = "wake_asked_unheard" // the lead has not reported, or has no session
@@ -180,7 +180,7 @@ var LeadTable = lazy.Value(func() machine.Table[Stage, LeadEvent, LeadAct] {
 			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions)},
 			Left:          {ID: "L10", To: Idle, Do: doLead(DropSession, DropActions)},
 			Heard:         {ID: "L11", To: Idle, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
-			Told:          {ID: "L4", To: Idle, Do: doLead(DropAction)},
+			Received:      {ID: "L4", To: Idle, Do: doLead(DropAction)},
 			SummonBegins:  {ID: "P1", To: Summoning, Do: doLead(QueueSummon)},
 			WakeBegins:    {ID: "P8", To: Waking, Do: doLead(QueueWake)},
 			WakeUnheard:   {ID: "P8", To: Asking, Do: doLead(QueueStatus, NoteWho)},
@@ -197,7 +197,7 @@ var LeadTable = lazy.Value(func() machine.Table[Stage, LeadEvent, LeadAct] {
 			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
 			Left:          {ID: "L10", To: Summoning, Do: doLead(DropSession, DropActions, TellAgain, QueueSummon)},
 			Heard:         {ID: "L11", To: Summoning, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
-			Told:          {ID: "L4", To: Summoning, Do: doLead(DropAction)},
+			Received:      {ID: "L4", To: Summoning, Do: doLead(DropAction)},
 			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 			ReportedEarly: {ID: "L5", To: Summoning, Do: doLead(NoteReport), Why: "the lead was not told yet"},
 			ReportedPart:  {ID: "L5", To: Summoning, Do: doLead(NoteReport, MoreTime), Why: "other seats have no agent yet"},
@@ -215,7 +215,7 @@ var LeadTable = lazy.Value(func() machine.Table[Stage, LeadEvent, LeadAct] {
 			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
 			Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus)},
 			Heard:         {ID: "L11", To: Asking, Do: doLead(TakeSession), Why: "the markers of any session of the lead count"},
-			Told:          {ID: "L4", To: Asking, Do: doLead(DropAction)},
+			Received:      {ID: "L4", To: Asking, Do: doLead(DropAction)},
 			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 			ReportedSome:  {ID: "P8", To: Waking, Do: doLead(NoteReport, QueueWake)},
 			FellSilent:    {ID: "L6", To: Idle, Do: doLead(NoteSilence, EndCeremony), Why: "otherwise an agent that is alive would be woken twice"},
@@ -229,7 +229,7 @@ var LeadTable = lazy.Value(func() machine.Table[Stage, LeadEvent, LeadAct] {
 			Configured:    {ID: "L1", To: Waking, Do: doLead(Configure)},
 			Ended:         {ID: "L3", To: Idle, Do: doLead(DropSession, DropActions, EndCeremony)},
 			Left:          {ID: "L10", To: Asking, Do: doLead(DropSession, DropActions, TellAgain, QueueStatus), Why: "a session that has not reported is asked first"},
-			Told:          {ID: "L4", To: Waking, Do: doLead(DropAction)},
+			Received:      {ID: "L4", To: Waking, Do: doLead(DropAction)},
 			ReportedAll:   {ID: "L5", To: Idle, Do: doLead(NoteReport, EndCeremony)},
 			ReportedEarly: {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake), Why: "the lead was not told yet"},
 			ReportedPart:  {ID: "L5", To: Waking, Do: doLead(NoteReport, NarrowWake, MoreTime), Why: "other agents were not reported yet"},

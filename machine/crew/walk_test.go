@@ -200,7 +200,7 @@ func (w *walk) recovers(f *form) {
 			w.apply(c, LeadBegan{Session: "s9", UUID: "u9"}, at)
 		case len(l.Actions) > 0:
 			a := l.Actions[0]
-			w.apply(c, ActionTold{N: a.N}, at)
+			w.apply(c, ActionReceived{N: a.N}, at)
 			for _, id := range a.Docs {
 				knows[id] = true
 			}

@@ -32,7 +32,7 @@ func walkInputs(size int, few bool) []walkInput {
 			if c.Lead.Session == "" || len(c.Lead.Actions) == 0 {
 				return nil
 			}
-			return ActionTold{N: c.Lead.Actions[0].N}
+			return ActionReceived{N: c.Lead.Actions[0].N}
 		}},
 		{"the lead speaks", func(c *Crew) Input { return Spoke{Session: c.Lead.Session, Text: "words"} }},
 	}

@@ -106,7 +106,7 @@ const (
 	AgeMax        = 7 * 24 * time.Hour // older matters are not sent: they have been in the inbox for long
 	pendingMax    = 200                // matters that one message counts; the others follow in the next
 	listedMax     = 10                 // matters that one message lists; a phone shows no more
-	toldMax       = 400                // matters that a record remembers; the oldest are forgotten
+	mattersMax    = 400                // matters that a record remembers; the oldest are forgotten
 	hour          = time.Hour
 )
 
@@ -157,7 +157,7 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 		}
 	}
 	add := func(m Matter) bool {
-		told, known := r.told(m)
+		told, known := r.sentBefore(m)
 		switch {
 		case !slices.Contains(t.Events, m.Event), now.Sub(m.Since) > AgeMax, m.Past && m.Since.Before(from), known && !m.Since.After(told.Since):
 			return false
@@ -175,11 +175,11 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 		reminder := m
 		reminder.Event = StillNeedsYou
 		due := m.Since.Add(ReminderAfter)
-		if told, known := r.told(m); known && told.At.After(m.Since) { // it may have been held for hours
+		if told, known := r.sentBefore(m); known && told.At.After(m.Since) { // it may have been held for hours
 			due = told.At.Add(ReminderAfter)
 		}
 		if now.Before(due) {
-			if told, known := r.told(reminder); !known || reminder.Since.After(told.Since) {
+			if told, known := r.sentBefore(reminder); !known || reminder.Since.After(told.Since) {
 				waits(due)
 			}
 			continue

@@ -70,7 +70,7 @@ func (w *world) until(at time.Duration) {
 }
 
 func (w *world) send(p Plan) {
-	w.outcome(Sent{Target: w.target.Name, Told: p.Marks(), Counted: len(p.More), Began: w.started, Failure: w.fails}, w.now)
+	w.outcome(Sent{Target: w.target.Name, Matters: p.Marks(), Counted: len(p.More), Began: w.started, Failure: w.fails}, w.now)
 	if w.fails != nil {
 		w.log = append(w.log, fmt.Sprintf("%v failed", w.now.Sub(noon)))
 		return
@@ -223,8 +223,8 @@ func TestRateLimit(t *testing.T) {
 		return strings.Join(words, ", ")
 	}
 	w.want("0s needs_you question/q100", "1m0s needs_you question/q101", "2m0s needs_you question/q102", "3m0s needs_you question/q103", "1h0m0s "+ten(104)+" and 46 more")
-	if w.record.Counted != 46 || len(w.record.Told) != 60 {
-		t.Errorf("the record counts %d and lists %d", w.record.Counted, len(w.record.Told))
+	if w.record.Counted != 46 || len(w.record.Matters) != 60 {
+		t.Errorf("the record counts %d and lists %d", w.record.Counted, len(w.record.Matters))
 	}
 }
 
@@ -302,7 +302,7 @@ func TestFailures(t *testing.T) {
 	w := newWorld(t, person())
 	w.open = []Matter{asks(1, noon)}
 	fail := func(cause string, at time.Duration) bool {
-		return w.outcome(Sent{Target: "phone", Told: []Told{{NeedsYou, "question/q1", noon, time.Time{}}}, Failure: &Failure{Cause: cause, WayOut: "do it"}}, noon.Add(at))
+		return w.outcome(Sent{Target: "phone", Matters: []SentMatter{{NeedsYou, "question/q1", noon, time.Time{}}}, Failure: &Failure{Cause: cause, WayOut: "do it"}}, noon.Add(at))
 	}
 	if !fail("refused", 0) || fail("refused", time.Minute) || !fail("it answers 403", 2*time.Minute) {
 		t.Error("a failure was not recorded once for each cause")
@@ -333,8 +333,8 @@ func TestLimits(t *testing.T) {
 	}
 	w.open = w.open[:300]
 	w.until(time.Hour)
-	if len(w.log) != 2 || len(w.record.Told) != 300 {
-		t.Errorf("%d messages reported %d matters", len(w.log), len(w.record.Told))
+	if len(w.log) != 2 || len(w.record.Matters) != 300 {
+		t.Errorf("%d messages reported %d matters", len(w.log), len(w.record.Matters))
 	}
 	old := Matter{Event: GaveUp, Cause: "agent/old", Since: noon.Add(-8 * 24 * time.Hour)}
 	if p := target.Plan(Record{}, []Matter{old}, noon, noon); len(p.Matters) != 0 {
@@ -383,7 +383,7 @@ func TestRandom(t *testing.T) {
 			if sent = append(sent, now); len(sent) > target.PerHour && now.Sub(sent[len(sent)-1-target.PerHour]) < time.Hour {
 				t.Fatalf("seed %d: %d messages within an hour", seed, target.PerHour+1)
 			}
-			r, _, _ = r.After(Sent{Target: "phone", Told: p.Marks(), Counted: len(p.More), Began: noon}, now)
+			r, _, _ = r.After(Sent{Target: "phone", Matters: p.Marks(), Counted: len(p.More), Began: noon}, now)
 		}
 		for range 100 {
 			p := target.Plan(r, open, noon, now)
@@ -394,7 +394,7 @@ func TestRandom(t *testing.T) {
 				for _, m := range append(p.Matters, p.More...) {
 					told[m.Cause]++
 				}
-				r, _, _ = r.After(Sent{Target: "phone", Told: p.Marks(), Counted: len(p.More), Began: noon}, now)
+				r, _, _ = r.After(Sent{Target: "phone", Matters: p.Marks(), Counted: len(p.More), Began: noon}, now)
 				continue
 			}
 			now = p.Again

@@ -28,7 +28,7 @@ const (
 type Act string
 
 const (
-	NoteTold  Act = "note_told"  // its matters are not sent again
+	NoteSent  Act = "note_told"  // its matters are not sent again
 	NoteCause Act = "note_cause" // why it failed
 	Forget    Act = "forget"     // drops the cause of the last failure
 )
@@ -37,11 +37,11 @@ const (
 var Table = lazy.Value(func() machine.Table[State, Outcome, Act] {
 	return machine.Table[State, Outcome, Act]{
 		Reached: {
-			Delivered: {ID: "G1", To: Reached, Do: machine.Do(NoteTold)},
+			Delivered: {ID: "G1", To: Reached, Do: machine.Do(NoteSent)},
 			Failed:    {ID: "G2", To: Failing, Do: machine.Do(NoteCause), Why: "the matters stay due, and the message is tried again"},
 		},
 		Failing: {
-			Delivered: {ID: "G3", To: Reached, Do: machine.Do(NoteTold, Forget)},
+			Delivered: {ID: "G3", To: Reached, Do: machine.Do(NoteSent, Forget)},
 			Failed:    {ID: "G4", To: Failing, Do: machine.Do(NoteCause), Why: "for another cause; the same one is journaled once"},
 		},
 	}
@@ -49,15 +49,15 @@ var Table = lazy.Value(func() machine.Table[State, Outcome, Act] {
 
 // Record is what a target was sent. It is journaled whole.
 type Record struct {
-	From    time.Time   `json:"from"`              // matters from before this are not sent
-	Told    []Told      `json:"told,omitempty"`    // oldest first, toldMax at most
-	Sent    []time.Time `json:"sent,omitempty"`    // messages of the last hour
-	Counted int         `json:"counted,omitempty"` // matters that messages of the last hour only counted
-	Failure *Failure    `json:"failure,omitempty"` // nil: it can be reached
+	From    time.Time    `json:"from"`              // matters from before this are not sent
+	Matters []SentMatter `json:"told,omitempty"`    // oldest first, toldMax at most
+	Sent    []time.Time  `json:"sent,omitempty"`    // messages of the last hour
+	Counted int          `json:"counted,omitempty"` // matters that messages of the last hour only counted
+	Failure *Failure     `json:"failure,omitempty"` // nil: it can be reached
 }
 
-// Told is one matter that was sent.
-type Told struct {
+// SentMatter is one matter that was sent.
+type SentMatter struct {
 	Event Event     `json:"event"`
 	Cause string    `json:"cause"`
 	Since time.Time `json:"since"`
@@ -87,28 +87,28 @@ func (r Record) State() State {
 
 // Last returns when the target was sent its last message, or was first used.
 func (r Record) Last() time.Time {
-	if n := len(r.Told); n > 0 {
-		return r.Told[n-1].At
+	if n := len(r.Matters); n > 0 {
+		return r.Matters[n-1].At
 	}
 	return r.From
 }
 
-func (r Record) told(m Matter) (Told, bool) {
-	for i := range r.Told {
-		if t := r.Told[i]; t.Event == m.Event && t.Cause == m.Cause {
+func (r Record) sentBefore(m Matter) (SentMatter, bool) {
+	for i := range r.Matters {
+		if t := r.Matters[i]; t.Event == m.Event && t.Cause == m.Cause {
 			return t, true
 		}
 	}
-	return Told{}, false
+	return SentMatter{}, false
 }
 
 // Sent is the outcome of a message to a target.
 type Sent struct {
 	Target  string
-	Told    []Told    // the matters, without their time
-	Counted int       // how many of them the message only counted
-	Began   time.Time // when the daemon started
-	Failure *Failure  // nil: it was delivered
+	Matters []SentMatter // the matters, without their time
+	Counted int          // how many of them the message only counted
+	Began   time.Time    // when the daemon started
+	Failure *Failure     // nil: it was delivered
 }
 
 // Outcome returns the event of the table.
@@ -120,10 +120,10 @@ func (s Sent) Outcome() Outcome {
 }
 
 // Marks returns the matters of a plan as its outcome records them.
-func (p Plan) Marks() []Told {
-	told := make([]Told, 0, len(p.Matters)+len(p.More))
+func (p Plan) Marks() []SentMatter {
+	told := make([]SentMatter, 0, len(p.Matters)+len(p.More))
 	for _, m := range slices.Concat(p.Matters, p.More) {
-		told = append(told, Told{Event: m.Event, Cause: m.Cause, Since: m.Since})
+		told = append(told, SentMatter{Event: m.Event, Cause: m.Cause, Since: m.Since})
 	}
 	return told
 }
@@ -141,7 +141,7 @@ func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[Stat
 	}
 	for _, act := range rule.Do {
 		switch act {
-		case NoteTold:
+		case NoteSent:
 			next.note(s, at)
 		case Forget:
 			next.Failure = nil
@@ -161,16 +161,16 @@ func (r Record) After(s Sent, at time.Time) (next Record, rule machine.Rule[Stat
 // note adds the matters of a message. It copies slices, because the caller may still use the old
 // record.
 func (r *Record) note(s Sent, at time.Time) {
-	kept := slices.DeleteFunc(slices.Clone(r.Told), func(t Told) bool {
-		again := slices.ContainsFunc(s.Told, func(m Told) bool { return m.Event == t.Event && m.Cause == t.Cause })
+	kept := slices.DeleteFunc(slices.Clone(r.Matters), func(t SentMatter) bool {
+		again := slices.ContainsFunc(s.Matters, func(m SentMatter) bool { return m.Event == t.Event && m.Cause == t.Cause })
 		return again || at.Sub(t.At) > AgeMax
 	})
-	for _, m := range s.Told {
+	for _, m := range s.Matters {
 		m.At = at
 		m.Since = m.Since.UTC().Round(0)
 		kept = append(kept, m)
 	}
-	r.Told = kept[max(0, len(kept)-toldMax):]
+	r.Matters = kept[max(0, len(kept)-mattersMax):]
 	old := func(t time.Time) bool { return at.Sub(t) >= hour }
 	if r.Sent = append(slices.DeleteFunc(slices.Clone(r.Sent), old), at); len(r.Sent) == 1 {
 		r.Counted = 0

@@ -348,7 +348,7 @@ func (d *draft) takeBack(in TakeBack) error {
 		}
 		return d.moveID(in.ID, TakenBack, in)
 	}
-	for _, q := range append(d.questions.Open(""), d.questions.Untold("")...) {
+	for _, q := range append(d.questions.Open(""), d.questions.Undelivered("")...) {
 		if q.Session == in.Session {
 			if err := d.move(*q, TakenBack, in); err != nil {
 				return err

@@ -235,13 +235,13 @@ func (b *Questions) put(q Question) {
 }
 
 // Over reports whether a question has ended.
-func (q *Question) Over() bool { return q.State == Told || q.State == Withdrawn }
+func (q *Question) Over() bool { return q.State == Delivered || q.State == Withdrawn }
 
 // Open lists the questions that wait for a person, oldest first; of one agent, or all if agent is empty.
 func (b *Questions) Open(agent string) []*Question { return b.in(Open, agent) }
 
-// Untold lists answers that are not delivered yet, oldest first.
-func (b *Questions) Untold(agent string) []*Question { return b.in(Answered, agent) }
+// Undelivered lists answers that are not delivered yet, oldest first.
+func (b *Questions) Undelivered(agent string) []*Question { return b.in(Answered, agent) }
 
 func (b *Questions) in(state State, agent string) []*Question {
 	var list []*Question

@@ -88,7 +88,7 @@ func check(t testing.TB, b *Questions) {
 			t.Fatalf("%s: its id is %s, the %dth of %d", id, q.ID, q.N, b.Asked)
 		case q.State == Open && (q.By != "" || !q.AnsweredAt.IsZero()):
 			t.Fatalf("%s is open but answered by %s", id, q.By)
-		case q.State == Answered && (q.By == "" || q.AnsweredAt.IsZero()), q.State == Told && (q.By == "" || q.EndedAt.IsZero()):
+		case q.State == Answered && (q.By == "" || q.AnsweredAt.IsZero()), q.State == Delivered && (q.By == "" || q.EndedAt.IsZero()):
 			t.Fatalf("%s is %s without an author: %+v", id, q.State, q)
 		case q.Over() != slices.Contains(b.Past, id):
 			t.Fatalf("%s is %s, but the ended questions are %v", id, q.State, b.Past)
@@ -430,7 +430,7 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 			t.Fatal(err)
 		}
 	}
-	if left := append(questions.Open(""), questions.Untold("")...); len(left) > 0 {
+	if left := append(questions.Open(""), questions.Undelivered("")...); len(left) > 0 {
 		t.Fatalf("a question does not end: %+v", left[0])
 	}
 }

@@ -12,7 +12,7 @@ const (
 	None      State = "none"
 	Open      State = "open"      // waits for a person
 	Answered  State = "answered"  // not delivered yet
-	Told      State = "told"      // delivered
+	Delivered State = "told"      // delivered
 	Withdrawn State = "withdrawn" // withdrawn before it was delivered
 )
 
@@ -57,7 +57,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			TakenBack: {ID: "Q5", To: Withdrawn, Do: do(NoteEnd)},
 		},
 		Answered: {
-			Handed:    {ID: "Q6", To: Told, Do: do(NoteEnd)},
+			Handed:    {ID: "Q6", To: Delivered, Do: do(NoteEnd)},
 			TakenBack: {ID: "Q5", To: Withdrawn, Do: do(NoteEnd), Why: "its session ended before the answer was delivered"},
 		},
 	}

@@ -27,20 +27,20 @@ const (
 type Event string
 
 const (
-	Opened     Event = "opened"
-	Started    Event = "started"
-	Adopted    Event = "adopted"
-	EndAsked   Event = "end_asked"
-	Reported   Event = "reported"
-	Told       Event = "told"
-	Named      Event = "named"
-	StatusSaid Event = "status_said"
-	TokenGiven Event = "token_given"
-	PersonTold Event = "person_told"
-	TellGiven  Event = "tell_given"
-	Ended      Event = "ended"
-	Lost       Event = "lost"
-	Withdrawn  Event = "withdrawn"
+	Opened          Event = "opened"
+	Started         Event = "started"
+	Adopted         Event = "adopted"
+	EndAsked        Event = "end_asked"
+	Reported        Event = "reported"
+	ActionDelivered Event = "told"
+	Named           Event = "named"
+	StatusSaid      Event = "status_said"
+	TokenGiven      Event = "token_given"
+	PersonWrote     Event = "person_told"
+	TellGiven       Event = "tell_given"
+	Ended           Event = "ended"
+	Lost            Event = "lost"
+	Withdrawn       Event = "withdrawn"
 
 	Requested      Event = "claimed"       // another request waits for the slot
 	RequestDropped Event = "claim_dropped" // a waiting request is no longer wanted
@@ -69,19 +69,19 @@ var Table = lazy.Value(func() machine.Table[Phase, Event, Act] {
 			RequestDropped: {ID: "J1", To: Open, Why: "it is no longer wanted"},
 		},
 		Running: {
-			Started:        {ID: "S1", To: Running, Why: "reported twice after a crash"},
-			Adopted:        {ID: "S2", To: Running},
-			EndAsked:       {ID: "S3", To: Running},
-			Reported:       {ID: "S7", To: Running, Why: "usage and terminal events, with their offset in the output"},
-			Told:           {ID: "S8", To: Running, Why: "an action of a channel was written to its input; it is not written again"},
-			Named:          {ID: "S9", To: Running, Why: "the program names its conversation; a resume uses this name"},
-			StatusSaid:     {ID: "S10", To: Running},
-			PersonTold:     {ID: "S12", To: Running, Why: "a person tells its agent something; its next session for the same purpose begins with it"},
-			TellGiven:      {ID: "S13", To: Running, Why: "its program has read it during its answer; the next session does not begin with it"},
-			Ended:          {ID: "S4", To: None},
-			Lost:           {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
-			Requested:      {ID: "J1", To: Running},
-			RequestDropped: {ID: "J1", To: Running},
+			Started:         {ID: "S1", To: Running, Why: "reported twice after a crash"},
+			Adopted:         {ID: "S2", To: Running},
+			EndAsked:        {ID: "S3", To: Running},
+			Reported:        {ID: "S7", To: Running, Why: "usage and terminal events, with their offset in the output"},
+			ActionDelivered: {ID: "S8", To: Running, Why: "an action of a channel was written to its input; it is not written again"},
+			Named:           {ID: "S9", To: Running, Why: "the program names its conversation; a resume uses this name"},
+			StatusSaid:      {ID: "S10", To: Running},
+			PersonWrote:     {ID: "S12", To: Running, Why: "a person tells its agent something; its next session for the same purpose begins with it"},
+			TellGiven:       {ID: "S13", To: Running, Why: "its program has read it during its answer; the next session does not begin with it"},
+			Ended:           {ID: "S4", To: None},
+			Lost:            {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
+			Requested:       {ID: "J1", To: Running},
+			RequestDropped:  {ID: "J1", To: Running},
 		},
 	}
 })

@@ -5,7 +5,7 @@
 // reported. So the parts that are kept never exceed their total, and together with the rest they are
 // the total.
 //
-// The promise: Within(parts, total) sums up to total at most, in each measure, whatever an agent
+// The one promise: Within(parts, total) sums up to total at most, in each measure, whatever an agent
 // reports; and Add keeps that for the sums of many reports.
 package models
 

@@ -1,6 +1,6 @@
 // Package resume decides whether a session resumes an earlier conversation.
 //
-// The promise: a conversation that cannot be resumed is tried at most twice in a row, and a person who was asked
+// The one promise: a conversation that cannot be resumed is tried at most twice in a row, and a person who was asked
 // is not asked again about the same thing.
 package resume
 
@@ -131,7 +131,7 @@ func NextStep(q *question.Question, startable, asked bool) Step {
 		return Asks
 	case q == nil || q.State == question.Withdrawn:
 		return BeginsNew // the question could not be asked, or was taken back
-	case q.State == question.Answered || q.State == question.Told:
+	case q.State == question.Answered || q.State == question.Delivered:
 		return TakesAnswer
 	default:
 		return Waits
@@ -151,7 +151,7 @@ func Answer(t *team.Team, agent, session, ask string, once bool) *question.Quest
 	}
 	var found *question.Question
 	for _, q := range t.Questions.Questions {
-		if q.Agent == agent && q.Ask == ask && q.State == question.Told && (found == nil || q.N > found.N) {
+		if q.Agent == agent && q.Ask == ask && q.State == question.Delivered && (found == nil || q.N > found.N) {
 			found = q
 		}
 	}

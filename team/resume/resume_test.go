@@ -22,7 +22,7 @@ func TestNextResumeStep(t *testing.T) {
 		{"no question", nil, Asks, BeginsNew},
 		{"open", is(question.Open), Waits, Waits},
 		{"answered", is(question.Answered), TakesAnswer, TakesAnswer},
-		{"told", is(question.Told), TakesAnswer, TakesAnswer},
+		{"told", is(question.Delivered), TakesAnswer, TakesAnswer},
 		{"withdrawn", is(question.Withdrawn), BeginsNew, BeginsNew},
 	} {
 		for _, c := range []struct {

@@ -35,7 +35,7 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "a message counts as delivered although its session never started",
-		file:   "team/delivery.go", old: "		if !talk.Told {\n			return nil", new: "		if !talk.Told && talk.Told {\n			return nil",
+		file:   "team/delivery.go", old: "		if !talk.Confirmed {\n			return nil", new: "		if !talk.Confirmed && talk.Confirmed {\n			return nil",
 	},
 	{
 		breaks: "a session for channels starts for a delivery that is no longer due",

@@ -51,7 +51,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "a delivery to the lead is not recorded",
-		file:   "team/crew.go", old: "		return d.crew(crew.ActionTold{N: delivery.N})\n", new: "		return nil\n",
+		file:   "team/crew.go", old: "		return d.crew(crew.ActionReceived{N: delivery.N})\n", new: "		return nil\n",
 	},
 	{
 		breaks: "a request to put the crew to sleep succeeds and has no effect",

@@ -213,7 +213,7 @@ func (w *world) checkQuestion(ch team.Change) {
 		s.asks.times[q.Ask]++
 		w.check(questionAnswered, s.asks.times[q.Ask] == 1, "%s of %s is stored %d times", q.Ask, s.id, s.asks.times[q.Ask])
 	}
-	if q.State == question.Told {
+	if q.State == question.Delivered {
 		typed := slices.ContainsFunc(strings.Split(string(s.input.all), "\n"), func(text string) bool {
 			var o script.Order
 			return json.Unmarshal([]byte(text), &o) == nil && o.Type == script.OrderAnswer && o.ID == q.Ask && o.Option == q.Option
