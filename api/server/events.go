@@ -156,7 +156,7 @@ func (t *watcher) run(ctx context.Context) error {
 	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	late := pollEnd(t.poll)
+	late := t.pollEnd()
 	for !t.poll || !t.told {
 		frames, bell, err := t.feed.since(t.place)
 		if err != nil {
@@ -199,11 +199,11 @@ func (t *watcher) wait(ctx context.Context, bell <-chan struct{}, ping, late <-c
 }
 
 // pollEnd is when an answer to a poll ends without news; nil: never, because it is a stream.
-func pollEnd(poll bool) <-chan time.Time {
-	if !poll {
+func (t *watcher) pollEnd() <-chan time.Time {
+	if !t.poll {
 		return nil
 	}
-	return time.After(pollWait)
+	return time.After(t.s.waits.poll)
 }
 
 // tell writes the frames that match the entity and flushes them at once.

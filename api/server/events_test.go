@@ -496,20 +496,21 @@ func TestFeedComesBack(t *testing.T) {
 // An answer to a poll ends with the first changes, or without any: a proxy that holds back what it could stream passes on
 // what has ended.
 func TestPolls(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	s.fake.add(t, "control/coder", 3)
-	events := func(path string) string {
+	events := func(s *served, path string) string {
 		text, h := send(t, s.request(t, "GET", api.Base+path, map[string]string{"Authorization": "Bearer " + testToken}), 200)
 		if h.Get("X-Accel-Buffering") != "no" {
 			t.Error("nginx is not told to pass the stream on")
 		}
 		return text
 	}
-	if text := events("/events?after=1&poll=true"); !strings.Contains(text, "id: 2\n") || !strings.Contains(text, "id: 3\n") || strings.Contains(text, "id: 1\nevent") {
+	if text := events(s, "/events?after=1&poll=true"); !strings.Contains(text, "id: 2\n") || !strings.Contains(text, "id: 3\n") || strings.Contains(text, "id: 1\nevent") {
 		t.Errorf("what has been is answered with %s", text)
 	}
 	next := make(chan string, 1)
-	go func() { next <- events("/events?after=3&poll=true") }()
+	go func() { next <- events(s, "/events?after=3&poll=true") }()
 	wait.Until(t, "there is a watcher", func() bool { return s.watchers.Load() == 1 })
 	s.fake.add(t, "control/coder", 1)
 	if text := <-next; !strings.Contains(text, "id: 4\n") {
@@ -517,20 +518,23 @@ func TestPolls(t *testing.T) {
 	}
 	wait.Until(t, "no watcher is left", func() bool { return s.watchers.Load() == 0 })
 	s.fake.say("coder-1", "hello")
-	if text := events("/sessions/coder-1/output/stream?poll=true"); !strings.Contains(text, `"text":"hello"`) || strings.Contains(text, "event: bye") {
+	if text := events(s, "/sessions/coder-1/output/stream?poll=true"); !strings.Contains(text, `"text":"hello"`) || strings.Contains(text, "event: bye") {
 		t.Errorf("an output that goes on is answered with %s", text)
 	}
-	var idle sync.WaitGroup // ten seconds
+	hasty := serveHasty(t) // answers soon, too, if there is nothing
+	hasty.fake.add(t, "control/coder", 4)
+	hasty.fake.say("coder-1", "hello")
+	var idle sync.WaitGroup
 	for _, path := range []string{"/events?after=4&poll=true&entity=control/reviewer", "/sessions/coder-1/output/stream?from=5&poll=true"} {
 		idle.Go(func() {
-			if text := events(path); strings.Contains(text, "event:") || !strings.HasSuffix(text, ": ping\n\n") {
+			if text := events(hasty, path); strings.Contains(text, "event:") || !strings.HasSuffix(text, ": ping\n\n") {
 				t.Errorf("%s without news is answered with %s", path, text)
 			}
 		})
 	}
 	idle.Wait()
 	s.fake.endSession("coder-1", "ok")
-	if text := events("/sessions/coder-1/output/stream?from=5&poll=true"); !strings.Contains(text, "event: end") {
+	if text := events(s, "/sessions/coder-1/output/stream?from=5&poll=true"); !strings.Contains(text, "event: end") {
 		t.Errorf("the end is answered with %s", text)
 	}
 }

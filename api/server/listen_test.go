@@ -119,8 +119,8 @@ func TestSocket(t *testing.T) {
 // A logout takes the runtime folder away, sockets and all. The daemon is found again, and
 // where the old place cannot be made again, at the next.
 func TestSocketIsMadeAgain(t *testing.T) {
+	base := ownRuntimeFolder(t)
 	dir := newWorkspace(t)
-	base := os.Getenv(runtimedir.Var)
 	var mu sync.Mutex
 	var places []string
 	l, err := KeepSocket(dir, slog.New(slog.DiscardHandler), func(path string) error {
@@ -172,8 +172,8 @@ func TestSocketIsMadeAgain(t *testing.T) {
 }
 
 func TestRuntimeFolder(t *testing.T) {
+	base := ownRuntimeFolder(t)
 	dir := newWorkspace(t)
-	base := os.Getenv(runtimedir.Var)
 	if err := os.Symlink(t.TempDir(), filepath.Join(base, "fairlead")); err != nil {
 		t.Fatal(err)
 	}
@@ -220,8 +220,9 @@ func TestPeer(t *testing.T) {
 
 // A repository may bring a daemon.json with it: it must not make us talk to other sockets.
 func TestDialForeignSocket(t *testing.T) {
+	base := ownRuntimeFolder(t)
 	dir := newWorkspace(t)
-	other, err := net.Listen("unix", filepath.Join(os.Getenv(runtimedir.Var), "agent.sock"))
+	other, err := net.Listen("unix", filepath.Join(base, "agent.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,6 +104,7 @@ func (s *served) poll(ctx context.Context, t *testing.T, wait string) <-chan str
 
 // A long poll outlives what a request may take to be sent, and then says that there is nothing.
 func TestLongPoll(t *testing.T) {
+	t.Parallel()
 	s := serveHasty(t)
 	wait := hasty.request + hasty.answer/2
 	if got := <-s.poll(t.Context(), t, fmt.Sprintf("%dms", wait.Milliseconds())); !strings.HasPrefix(got, `200 {"actions":[]}`) {

@@ -172,7 +172,7 @@ func handleOutputStream(s *Server, w http.ResponseWriter, r *http.Request, in *o
 	}
 	t.out = out
 	if t.poll {
-		within, cancel := context.WithTimeout(ctx, pollWait)
+		within, cancel := context.WithTimeout(ctx, s.waits.poll)
 		defer cancel()
 		ctx = within
 	}

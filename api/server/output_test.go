@@ -154,6 +154,7 @@ func TestOutputLongLine(t *testing.T) {
 }
 
 func TestNearEnd(t *testing.T) {
+	t.Parallel()
 	f := newFake()
 	s := New(Options{Engine: f})
 	defer s.Close()

@@ -13,6 +13,7 @@ import (
 
 // The feed writes for a watcher that waits. A client that takes only a part of that gets the rest, and each change once.
 func TestParked(t *testing.T) {
+	t.Parallel()
 	s := serveAt(t, newFake(), newWorkspace(t), waitsUsual, tight{listenAny(t)})
 	conn := s.connect(t)
 	if _, err := io.WriteString(conn, s.head("GET", "/events")+"\r\n"); err != nil {

@@ -16,20 +16,21 @@ const (
 	goodbyeWait = 5 * time.Second // for answers in progress when the daemon stops
 )
 
-// waits are the time limits for the client's part of a request.
+// waits are the time limits for the client's part of a request, and for a poll.
 type waits struct {
 	headers time.Duration // to send the headers of a request
 	request time.Duration // to send a whole request
 	body    time.Duration // to send its body, once the headers are there
 	answer  time.Duration // to read an answer
 	piece   time.Duration // to read a piece of a stream
+	poll    time.Duration // until a poll is answered without news; shorter than proxies wait for an answer
 }
 
 // waitsUsual are longer than a program needs on a machine that is very busy: a browser opens connections
 // before it has requests for them, and loses a part of the page if one is closed too early. They are
 // short enough that an idle or malicious client does not keep a connection.
 var waitsUsual = waits{
-	headers: 30 * time.Second, request: 60 * time.Second, body: 30 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second,
+	headers: 30 * time.Second, request: 60 * time.Second, body: 30 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second, poll: 10 * time.Second,
 }
 
 // Serve answers on both listeners until ctx ends; then it ends the streams with a goodbye, lets

@@ -12,11 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/internal/runtimedir"
-
-	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -30,7 +28,7 @@ func serveIn(t testing.TB, f *fake, dir string) *served {
 
 // hasty holds short time limits of a server, for tests that wait for them. They are still longer than a
 // busy machine needs, because the same tests expect that fast clients are served.
-var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second}
+var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second, poll: time.Second}
 
 // serveHasty is serve with short time limits, and with a listener whose connections have small buffers, so
 // that a client that does not read is noticed soon.
@@ -90,15 +88,9 @@ func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener
 	return s
 }
 
-// workspace is a folder that a daemon can be announced in, with sockets of its own.
+// newWorkspace is a folder that a daemon can be announced in.
 func newWorkspace(t testing.TB) string {
 	t.Helper()
-	runtime, err := os.MkdirTemp("/tmp", "fl") //nolint:usetesting // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(runtime) })
-	t.Setenv(runtimedir.Var, runtime)
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, ".fairlead"), 0o700); err != nil {
 		t.Fatal(err)

@@ -40,11 +40,13 @@ func (s *served) head(method, path string) string {
 // Who sends half a body is told so when its time is over; it does not help him to send a
 // little now and then. Half a body is no order.
 func TestSlowBodies(t *testing.T) {
+	t.Parallel()
 	for name, begin := range map[string]string{
 		"of a length": "Content-Length: 100000\r\n\r\n", "in chunks": "Transfer-Encoding: chunked\r\n\r\n186a0\r\n",
 	} {
 		for _, trickles := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s trickles=%v", name, trickles), func(t *testing.T) {
+				t.Parallel()
 				s := serveHasty(t)
 				conn := s.connect(t)
 				if _, err := io.WriteString(conn, s.head("POST", "/hold")+"Content-Type: application/json\r\n"+begin+`{"note":"`); err != nil {
@@ -93,6 +95,7 @@ func trickle[T any](t *testing.T, conn io.Writer, at bool, until <-chan T) T {
 
 // Headers that come a letter at a time are waited for as long as headers are, and no longer.
 func TestHeadersThatTrickle(t *testing.T) {
+	t.Parallel()
 	s := serveHasty(t)
 	conn := s.connect(t)
 	if _, err := io.WriteString(conn, s.head("GET", "/agents")+"X-Slow: "); err != nil {
@@ -114,6 +117,7 @@ func TestHeadersThatTrickle(t *testing.T) {
 // A client that watches but does not read is disconnected at the time limit, and the log says so. It delays
 // no other client meanwhile: the journal grows, others get events at once, and orders are accepted.
 func TestSlowReaders(t *testing.T) {
+	t.Parallel()
 	s := serveHasty(t)
 	s.fake.say("coder-1", strings.Repeat("a line that nobody reads\n", 200_000)) // more than the kernel holds for a connection
 	for range 10 {

@@ -18,7 +18,6 @@ const (
 	streamsMax = 2000
 
 	pingEvery    = 15 * time.Second // proxies and browsers close a connection that is idle for more than about a minute
-	pollWait     = 10 * time.Second // an answer to a poll; shorter than proxies wait for one
 	writeBytes   = 64 << 10         // written before the deadline is extended
 	reconnectMin = 500              // ms, sent to browsers
 	reconnectVar = 1000             // ms, so that clients do not all reconnect at the same moment
