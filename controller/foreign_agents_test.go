@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -53,11 +54,15 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 			}
 		}
 		var waited sync.WaitGroup
-		var came []view.ActionView
+		var came, again []view.ActionView
 		waited.Go(func() { came, _ = b.engine.AgentActions(ctx, "ada", time.Minute) })
+		waited.Go(func() { again, _ = b.engine.AgentActions(ctx, "ada", time.Minute) })
 		b.after(8 * time.Second)
 		b.retrySay("please review", "")
 		waited.Wait()
+		if !reflect.DeepEqual(came, again) {
+			t.Errorf("two requests that wait receive %+v and %+v", came, again)
+		}
 		if len(came) != 1 || came[0].Turn != 1 || !strings.Contains(came[0].Text, "> please review") || !strings.Contains(came[0].Text, "POST /api/v1/channels/reviews/said") || len(came[0].Messages) != 1 {
 			t.Fatalf("ada received %+v", came)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,24 +128,20 @@ func (told *TurnInput) company() string {
 // prompt does not end its turn.
 func (told *TurnInput) acts() string {
 	if told.HTTP {
-		who := fmt.Sprintf(`"agent":%s,"turn":%d`, quoteJSON(told.Agent), told.Turn)
-		return strings.Join([]string{
-			"Each of these is a request whose body is JSON:",
-			"- " + told.post("said", who+`,"text":"…"`) + " says something to the channel; more may follow;",
-			"- " + told.post("said", who+`,"text":"…","complete":true`) + " says something and ends your turn: the next agent has the turn;",
-			"- " + told.post("pass", who) + " when you have nothing to add: the next agent has the turn;",
-			"- " + told.post("wait", who+`,"why":"…"`) + " when you wait for something: you keep the turn meanwhile;",
-			"- " + told.post("go-on", who) + " when you no longer have to wait.",
-			"Messages after the end of the turn are kept and shown as late.", "",
-		}, "\n")
+		post, who := "- "+told.post(), `{"agent":`+quoteJSON(told.Agent)+`,"turn":`+strconv.FormatUint(told.Turn, 10)
+		return "Each of these is a request whose body is JSON:\n" +
+			post + "said " + who + `,"text":"…"} says something to the channel; more may follow;` + "\n" +
+			post + "said " + who + `,"text":"…","complete":true} says something and ends your turn: the next agent has the turn;` + "\n" +
+			post + "pass " + who + "} when you have nothing to add: the next agent has the turn;\n" +
+			post + "wait " + who + `,"why":"…"} when you wait for something: you keep the turn meanwhile;` + "\n" +
+			post + "go-on " + who + "} when you no longer have to wait.\n" +
+			"Messages after the end of the turn are kept and shown as late.\n"
 	}
-	return strings.Join([]string{
-		"Your answer is shown in the channel. At the very end of it write one of these words:",
-		"- TURN_COMPLETE when you are done: the next agent has the turn;",
-		"- TURN_PASS alone when you have nothing to add: nothing is shown, and the next agent has the turn;",
-		"- TURN_WAIT when you wait for something: say before it what you wait for; you keep the turn meanwhile.",
-		"Messages after the end of the turn are kept and shown as late.", "",
-	}, "\n")
+	return "Your answer is shown in the channel. At the very end of it write one of these words:\n" +
+		"- TURN_COMPLETE when you are done: the next agent has the turn;\n" +
+		"- TURN_PASS alone when you have nothing to add: nothing is shown, and the next agent has the turn;\n" +
+		"- TURN_WAIT when you wait for something: say before it what you wait for; you keep the turn meanwhile.\n" +
+		"Messages after the end of the turn are kept and shown as late.\n"
 }
 
 // answer explains how to answer without having the turn.
@@ -157,11 +154,12 @@ func (told *TurnInput) answer(ask string) string {
 		re = told.Said[len(told.Said)-1].N
 	}
 	return ask + ", with a request whose body is JSON; it needs no turn:\n" +
-		"- " + told.post("said", fmt.Sprintf(`"agent":%s,"turn":0,"re":%d,"text":"…","ended":true`, quoteJSON(told.Agent), re)) + "\n"
+		"- " + told.post() + fmt.Sprintf(`said {"agent":%s,"turn":0,"re":%d,"text":"…","ended":true}`, quoteJSON(told.Agent), re) + "\n"
 }
 
-func (told *TurnInput) post(act, body string) string {
-	return fmt.Sprintf("POST /api/v1/channels/%s/%s {%s}", url.PathEscape(shortLine(told.Channel)), act, body)
+// post is the beginning of a request; its act and body follow.
+func (told *TurnInput) post() string {
+	return "POST /api/v1/channels/" + url.PathEscape(shortLine(told.Channel)) + "/"
 }
 
 func (told *TurnInput) time(words string) string {
@@ -190,7 +188,8 @@ func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 		fmt.Fprintf(&b, "Earlier messages that are left out: %d.\n\n", leftOut)
 	}
 	for _, one := range said {
-		b.WriteString(one + "\n")
+		b.WriteString(one)
+		b.WriteByte('\n')
 	}
 	b.WriteString(tail)
 	return b.String()
@@ -246,13 +245,14 @@ func (l *TurnLine) cut(most int) string {
 }
 
 func (l *TurnLine) header() string {
+	from := " from an agent, "
 	switch {
 	case l.Human:
-		return fmt.Sprintf("#%d from a person, %s:\n", l.N, name(l.By))
+		from = " from a person, "
 	case l.Late:
-		return fmt.Sprintf("#%d from an agent without the turn, %s:\n", l.N, name(l.By))
+		from = " from an agent without the turn, "
 	}
-	return fmt.Sprintf("#%d from an agent, %s:\n", l.N, name(l.By))
+	return "#" + strconv.FormatUint(l.N, 10) + from + name(l.By) + ":\n"
 }
 
 func quoteJSON(s string) string {

@@ -15,6 +15,9 @@ const nameRunesMax = 80
 
 // name formats a name for a line of Fairlead's own text: unchanged if it cannot be misread, else in quotation marks.
 func name(s string) string {
+	if simple(s) {
+		return s
+	}
 	s = shortLine(s)
 	plain := s != ""
 	for _, r := range s {
@@ -26,8 +29,22 @@ func name(s string) string {
 	return strconv.QuoteToGraphic(s)
 }
 
+// simple says that a name has only letters, digits and the signs between them that names of agents and channels may have.
+// Almost all names are simple, and the prompt of a turn has all names of a channel.
+func simple(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= nameRunesMax
+}
+
 // shortLine returns a text without line breaks and control characters, shortened like a name.
 func shortLine(s string) string {
+	if simple(s) {
+		return s
+	}
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || endsLine(r) {
 			return utf8.RuneError

@@ -122,28 +122,27 @@ func (c *Controller) AgentActions(ctx context.Context, agent string, wait time.D
 	until := time.NewTimer(min(max(wait, 0), actionWaitMax))
 	defer until.Stop()
 	for {
-		var plans []message
 		var no error
-		var waits <-chan struct{}
+		var next *actionWait
 		if err := c.View(ctx, func(t *team.Team) {
-			if no = c.joining(agent, "actions"); no != nil {
-				return
-			}
-			c.lives(agent)
-			waits = c.waitFor(agent)
-			for _, todo := range t.AgentChannelActions(agent, c.Now()) {
-				if len(plans) < actionsMax {
-					plans = append(plans, c.messageFor(todo, true))
-				}
+			if no = c.joining(agent, "actions"); no == nil {
+				c.lives(agent)
+				next = c.waitFor(agent, t.AgentChannelActions(agent, c.Now()))
 			}
 		}); err != nil {
 			return nil, err
 		}
-		if no != nil || len(plans) > 0 {
-			return c.actionViews(ctx, plans, no)
+		if no != nil {
+			return nil, no
+		}
+		select { // also for a request that does not wait
+		case <-next.found:
+			return c.actionViews(ctx, next.plans)
+		default:
 		}
 		select {
-		case <-waits:
+		case <-next.found:
+			return c.actionViews(ctx, next.plans)
 		case <-time.After(actionBeatEvery):
 		case <-until.C:
 			return []view.ActionView{}, nil
@@ -155,40 +154,48 @@ func (c *Controller) AgentActions(ctx context.Context, agent string, wait time.D
 	}
 }
 
-// waitFor returns a channel that is closed when there may be a new action for an agent.
-func (c *Controller) waitFor(agent string) <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.waits[agent] == nil {
-		c.waits[agent] = make(chan struct{})
-	}
-	return c.waits[agent]
+// actionWait is what requests for an agent's actions wait for. Only the loop's goroutine makes and fills it.
+type actionWait struct {
+	found chan struct{} // closed when there are plans, which do not change afterwards
+	plans []message
 }
 
-// wakeWaiter wakes the requests that wait for an agent's actions.
-func (c *Controller) wakeWaiter(agent string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if waits := c.waits[agent]; waits != nil {
-		close(waits)
-		delete(c.waits, agent)
+// waitFor returns what a request for an agent's actions waits for: if there is something to do now, it is filled already.
+func (c *Controller) waitFor(agent string, todo []channel.Action) *actionWait {
+	wait := c.waits[agent]
+	if wait == nil {
+		wait = &actionWait{found: make(chan struct{})}
+		c.waits[agent] = wait
 	}
+	c.fillWait(agent, todo)
+	return wait
 }
 
-func (c *Controller) actionViews(ctx context.Context, plans []message, no error) ([]view.ActionView, error) {
-	if no != nil {
-		return nil, no
+// fillWait gives actions to the requests that wait for them. They are planned here, because a request that asked the
+// loop for them would wait for it twice.
+func (c *Controller) fillWait(agent string, todo []channel.Action) {
+	wait := c.waits[agent]
+	if wait == nil || len(todo) == 0 {
+		return
 	}
+	for _, one := range todo[:min(len(todo), actionsMax)] {
+		wait.plans = append(wait.plans, c.messageFor(one, true))
+	}
+	close(wait.found)
+	delete(c.waits, agent)
+}
+
+func (c *Controller) actionViews(ctx context.Context, plans []message) ([]view.ActionView, error) {
 	views := make([]view.ActionView, 0, len(plans))
-	for i := range plans {
-		text, messages, err := c.prompt(ctx, &plans[i])
+	for _, plan := range plans { // a copy, because other requests may have the same plans
+		text, messages, err := c.prompt(ctx, &plan)
 		if err != nil {
 			return nil, err
 		}
-		todo := &plans[i].todo
+		todo := &plan.todo
 		view := view.ActionView{
 			Key: todo.Key, Do: string(todo.Do), Channel: string(todo.Token.Channel), Agent: string(todo.Token.Agent), Turn: todo.Token.Turn,
-			N: todo.N, Text: text, Messages: messages, LeftOut: todo.Given.LeftOut, Deadline: view.Moment(plans[i].deadline),
+			N: todo.N, Text: text, Messages: messages, LeftOut: todo.Given.LeftOut, Deadline: view.Moment(plan.deadline),
 		}
 		if todo.Do == channel.TellAside || todo.Do == channel.TellMessage {
 			view.Message = todo.N

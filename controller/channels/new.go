@@ -24,10 +24,10 @@ type Controller struct {
 	// Only the loop's goroutine reads or writes these.
 	participants map[string]*participant // by the agent's name
 	timers       timerQueue              // the next deadline of every channel
+	waits        map[string]*actionWait  // by agent: requests that wait for its actions
 
 	mu      sync.Mutex
 	writers map[string]*SessionWriter // of the sessions that take part in channels, by session id, while they are followed
-	waits   map[string]chan struct{}  // by agent; closed when there may be a new action to fetch
 
 	index  messageIndex  // where in the journal the conversations are
 	probes chan struct{} // limits concurrent probes
@@ -46,7 +46,7 @@ type Hooks struct {
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{
 		Loop: l, sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
-		writers: map[string]*SessionWriter{}, waits: map[string]chan struct{}{},
+		writers: map[string]*SessionWriter{}, waits: map[string]*actionWait{},
 		index: messageIndex{making: make(chan struct{}, 1)}, probes: make(chan struct{}, probesMax),
 	}
 }

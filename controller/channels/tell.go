@@ -99,9 +99,7 @@ func (c *Controller) tellNext(name string) {
 	}
 	todo := c.State().AgentChannelActions(name, c.Now())
 	if c.Joins(m) {
-		if len(todo) > 0 {
-			c.wakeWaiter(name)
-		}
+		c.fillWait(name, todo)
 		return
 	}
 	if is != nil && c.mayProbe(m, a, is) { // it is not known whether it can take part (J3)
