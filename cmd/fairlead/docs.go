@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-func docsCommand(a *app, root *cobra.Command) *cobra.Command {
+func docsCommand(a *app) *cobra.Command {
 	pages := map[string]func() error{
 		"machines":      a.docsMachines,
 		"config":        func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
@@ -28,7 +28,7 @@ func docsCommand(a *app, root *cobra.Command) *cobra.Command {
 			_, err = a.Out.Write(text)
 			return err
 		},
-		"cli": func() error { _, err := fmt.Fprint(a.Out, cliPage(root)); return err },
+		"cli": func() error { _, err := fmt.Fprint(a.Out, cliPage()); return err },
 	}
 	return &cobra.Command{
 		Use:   "docs machines|config|workflow [task]|api|cli",
@@ -62,7 +62,10 @@ func (a *app) docsMachines() error {
 }
 
 // cliPage is doc/cli.md.
-func cliPage(root *cobra.Command) string {
+func cliPage() string {
+	root := (&app{&cli.App{}}).root("")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	var page strings.Builder
 	page.WriteString("<!-- Code generated from the program by UPDATE=1 go test ./cmd/fairlead; DO NOT EDIT. -->\n\n# The command line\n\n")
 	page.WriteString(root.Short + `.

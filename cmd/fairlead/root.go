@@ -16,7 +16,11 @@ import (
 // run is the whole program as a function: arguments and streams in, exit code out.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	a := &app{&cli.App{In: in, Out: out, Err: errs}}
-	root := a.root()
+	name := ""
+	if first := nextWord(args, 0); first < len(args) {
+		name = args[first]
+	}
+	root := a.root(name)
 	root.SetArgs(a.present(root, args))
 	root.SetIn(in)
 	root.SetOut(out)
@@ -24,8 +28,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	return a.Report(root.ExecuteContext(context.Background()))
 }
 
-// root is the command with everything below it.
-func (a *app) root() *cobra.Command {
+// root is the command with the one of that name below it; with all of them if there is none of that name.
+func (a *app) root(name string) *cobra.Command {
 	var which bool
 	root := &cobra.Command{
 		Use:   "fairlead",
@@ -54,7 +58,7 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
 	_ = root.Flags().MarkHidden("version") // it exists; the command of that name is in the list
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return cli.Usage(cmd, err) })
-	a.addVerbs(root)
+	a.addVerbs(root, name)
 	return root
 }
 

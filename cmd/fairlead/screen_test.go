@@ -14,7 +14,7 @@ import (
 // Every verb that is offered for a word of another program exists.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	root := (&app{(&cli.App{})}).root()
+	root := (&app{(&cli.App{})}).root("")
 	for word, here := range elsewhere {
 		if cmd, _, err := root.Find([]string{word}); err == nil && cmd != root {
 			t.Errorf("%q is a verb of ours", word)

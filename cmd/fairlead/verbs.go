@@ -11,33 +11,112 @@ import (
 // The help lists commands in the order in which they are added.
 func init() { cobra.EnableCommandSorting = false }
 
-// addVerbs puts every command into the tree: what people do daily with agents at the top, and the
-// rest in groups by noun.
-func (a *app) addVerbs(root *cobra.Command) {
-	root.AddGroup(
-		&cobra.Group{ID: "begin", Title: "Start here:"},
-		&cobra.Group{ID: "tasks", Title: "Give tasks and land them:"},
-		&cobra.Group{ID: "see", Title: "See what happens:"},
-		&cobra.Group{ID: "agents", Title: "Control agents:"},
-		&cobra.Group{ID: "answer", Title: "Answer what waits for you:"},
-		&cobra.Group{ID: "nouns", Title: "Work by topic (each has commands of its own):"},
-		&cobra.Group{ID: "more", Title: "More:"},
-	)
-	root.SetHelpCommandGroupID("more")
-	root.SetCompletionCommandGroupID("more")
-	add := func(group string, verbs ...*cobra.Command) {
-		for _, verb := range verbs {
-			verb.GroupID = group
-			root.AddCommand(verb)
+// A verb is a command below the root, by its name.
+type verb struct {
+	name string
+	make func(*app) *cobra.Command
+}
+
+// verbGroups lists every command: what people do daily with agents at the top, and the rest in groups by noun.
+func verbGroups() []struct {
+	id, title string
+	verbs     []verb
+} {
+	return []struct {
+		id, title string
+		verbs     []verb
+	}{
+		{"begin", "Start here:", []verb{
+			{"demo", demoCommand},
+			{"init", initCommand},
+			{"up", upCommand},
+			{"down", downCommand},
+			{"reload", reloadCommand},
+			{"open", openCommand},
+			{"doctor", doctorCommand},
+		}},
+		{"tasks", "Give tasks and land them:", []verb{
+			{"task", taskCommand},
+			{"tasks", at(tasksCommand)},
+			{"diff", diffCommand},
+			{"comment", commentCommand},
+			{"request", requestCommand},
+			{"merge", mergeCommand},
+			{"pr", prCommand},
+			{"drop", dropCommand},
+			{"tell", tellCommand},
+		}},
+		{"see", "See what happens:", []verb{
+			{"ps", at(psCommand)},
+			{"why", at(whyCommand)},
+			{"watch", watchCommand},
+			{"events", eventsCommand},
+			{"search", searchCommand},
+			{"digest", digestCommand},
+			{"usage", at(usageCommand)},
+			{"repos", reposCommand},
+		}},
+		{"agents", "Control agents:", []verb{
+			ordering("start"), ordering("stop"), ordering("once"), ordering("cleanup"),
+			{"hold", holdCommand},
+			{"unhold", unholdCommand},
+			{"retry", retryCommand},
+		}},
+		{"answer", "Answer what waits for you:", []verb{
+			{"inbox", at(inboxCommand)}, {"answer", answerAskedCommand}, {"approve", approveCommand}, {"reject", rejectCommand},
+		}},
+		{"nouns", "Work by topic (each has commands of its own):", []verb{
+			{"agent", agentCommand},
+			{"channel", channelCommand},
+			{"crew", crewCommand},
+			{"run", runCommand},
+			{"dispatch", dispatchCommand},
+			{"question", questionCommand},
+			{"notify", notifyCommand},
+		}},
+		{"more", "More:", []verb{
+			{"claude", claudeCommand},
+			{"compact", compactCommand},
+			{"hook", hookCommand},
+			{"mcp", mcpCommand},
+			{"docs", docsCommand},
+			{"version", versionCommand},
+			{"sim", simCommand},
+		}},
+	}
+}
+
+func at(make func(*app) *cobra.Command) func(*app) *cobra.Command {
+	return func(a *app) *cobra.Command { return a.AtFlag(make(a)) }
+}
+
+func ordering(name string) verb {
+	return verb{name, func(a *app) *cobra.Command { return orderCommand(a, name) }}
+}
+
+// addVerbs adds the command of that name to the root. If there is none, it adds every command: for the help, for
+// suggestions and for completion. To make all of them takes longer than most commands do.
+func (a *app) addVerbs(root *cobra.Command, name string) {
+	groups := verbGroups()
+	for _, group := range groups {
+		for _, verb := range group.verbs {
+			if verb.name == name {
+				root.CompletionOptions.DisableDefaultCmd = true
+				root.AddCommand(verb.make(a))
+				return
+			}
 		}
 	}
-	add("begin", demoCommand(a), initCommand(a), upCommand(a), downCommand(a), reloadCommand(a), openCommand(a), doctorCommand(a))
-	add("tasks", taskCommand(a), a.AtFlag(tasksCommand(a)), diffCommand(a), commentCommand(a), requestCommand(a), mergeCommand(a), prCommand(a), dropCommand(a), tellCommand(a))
-	add("see", a.AtFlag(psCommand(a)), a.AtFlag(whyCommand(a)), watchCommand(a), eventsCommand(a), searchCommand(a), digestCommand(a), a.AtFlag(usageCommand(a)), reposCommand(a))
-	add("agents", orderCommand(a, "start"), orderCommand(a, "stop"), orderCommand(a, "once"), orderCommand(a, "cleanup"), holdCommand(a), unholdCommand(a), retryCommand(a))
-	add("answer", a.AtFlag(inboxCommand(a)), answerAskedCommand(a), approveCommand(a), rejectCommand(a))
-	add("nouns", agentCommand(a), channelCommand(a), crewCommand(a), runCommand(a), dispatchCommand(a), questionCommand(a), notifyCommand(a))
-	add("more", claudeCommand(a), compactCommand(a), hookCommand(a), mcpCommand(a), docsCommand(a, root), versionCommand(a), simCommand(a))
+	root.SetHelpCommandGroupID("more")
+	root.SetCompletionCommandGroupID("more")
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, verb := range group.verbs {
+			cmd := verb.make(a)
+			cmd.GroupID = group.id
+			root.AddCommand(cmd)
+		}
+	}
 	root.AddCommand(a.exitCodesTopic())
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -122,10 +123,38 @@ func TestOldVerbs(t *testing.T) {
 	}
 }
 
+// A command that is made alone, without the others, has the name in the list and explains itself as it does among all.
+func TestCommandAlone(t *testing.T) {
+	t.Parallel()
+	help := func(root *cobra.Command, name string) string {
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetArgs([]string{name, "--help"})
+		return fmt.Sprint(root.Execute(), out.String())
+	}
+	all := (&app{&cli.App{}}).root("")
+	seen := 0
+	for _, group := range verbGroups() {
+		for _, verb := range group.verbs {
+			seen++
+			root := (&app{&cli.App{}}).root(verb.name)
+			if below := root.Commands(); len(below) != 1 || below[0].Name() != verb.name {
+				t.Fatalf("the root for %q has %d commands", verb.name, len(below))
+			}
+			if alone, among := help(root, verb.name), help(all, verb.name); alone != among {
+				t.Errorf("%s explains itself alone:\n%s\namong all:\n%s", verb.name, alone, among)
+			}
+		}
+	}
+	if listed := len(all.Commands()); listed < seen {
+		t.Errorf("%d of %d commands are in the help", listed, seen)
+	}
+}
+
 // Every old name is tested above, and no command has it.
 func TestOldNamesAreAllTested(t *testing.T) {
 	t.Parallel()
-	root := (&app{&cli.App{}}).root()
+	root := (&app{&cli.App{}}).root("")
 	for _, name := range oldNames {
 		if !slices.ContainsFunc(renamed, func(r struct{ old, now string }) bool { return r.old == name.old && r.now == name.now }) {
 			t.Errorf("`fairlead %s` has a new name, and no row in this test", name.old)
@@ -140,7 +169,7 @@ func TestOldNamesAreAllTested(t *testing.T) {
 func TestOldNameAfterFlags(t *testing.T) {
 	t.Parallel()
 	a := &app{&cli.App{Err: io.Discard}}
-	root := a.root()
+	root := a.root("")
 	for _, c := range [][2]string{
 		{"--dir . say reviews hello", "--dir . channel say reviews hello"},
 		{"--json runs --dir . prune --keep 1", "--json run prune --dir . --keep 1"},
@@ -220,5 +249,5 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk((&app{a}).root())
+	walk((&app{a}).root(""))
 }
