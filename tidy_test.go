@@ -74,6 +74,7 @@ var imports = []importRow{
 	{pkg: "search"},
 	{pkg: "journal", inTests: []string{"journal/*"}},
 	{pkg: "journal/attempt"},
+	{pkg: "journal/jetstream", may: []string{"journal", "journal/attempt", "journal/sqlite"}, inTests: []string{"journal/*"}},
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},

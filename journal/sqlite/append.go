@@ -31,12 +31,17 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
+	return j.append(ctx, batch, expect, nil)
+}
+
+func (j *Journal) append(ctx context.Context, batch []journal.Change, expect []journal.Expect, link *journal.Hash) (uint64, error) {
 	select {
 	case j.pen <- struct{}{}:
 		defer func() { <-j.pen }()
 	case <-ctx.Done():
 		return 0, fmt.Errorf("append to journal: %w", ctx.Err())
 	}
+	j.link = link
 	last, err := j.transact(ctx, batch, expect)
 	var conflict *journal.Conflict
 	switch {
@@ -183,6 +188,10 @@ func (j *Journal) insert(batch []journal.Change) error {
 			return err
 		}
 		before = nanos
+	}
+	if j.link != nil && *j.link != t.hash {
+		t.known = false
+		return broken(first, "the changes up to %d give the hash %s, and they came with %s", t.seq, t.hash, *j.link)
 	}
 	if err := j.writer.exec(insertBatch, int64(first), int64(t.seq), t.hash[:], j.row); err != nil {
 		t.known = false

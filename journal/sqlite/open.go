@@ -43,9 +43,10 @@ type Journal struct {
 	how  access      // of the readers' connections; readOnly has no writer
 	bell journal.Bell
 
-	writer *conn  // only used by the goroutine that may write
-	tail   tail   // likewise
-	row    []byte // likewise: the data of the row to insert
+	writer *conn         // only used by the goroutine that may write
+	tail   tail          // likewise
+	row    []byte        // likewise: the data of the row to insert
+	link   *journal.Hash // likewise: the hash that the batch must end with, or nil
 	pen    chan struct{}
 
 	readers chan *conn    // idle ones

@@ -1,0 +1,304 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/attempt"
+)
+
+const stateEvery = 100 * time.Millisecond // between two looks at what servers do by themselves
+
+// Fill appends to a stream what a journal has and the stream has not: for a team that was on one host, and for a stream that
+// is made anew from the longest mirror that verifies. The hashes stay. If it is interrupted, call it again. No other
+// program may append meanwhile.
+func Fill(ctx context.Context, nc *nats.Conn, stream string, from journal.Journal) error {
+	r, err := reach(ctx, nc, stream)
+	if err == nil {
+		err = r.fill(ctx, from)
+	}
+	if err != nil {
+		return fmt.Errorf("fill stream %s: %w", stream, err)
+	}
+	return nil
+}
+
+func (r *remote) fill(ctx context.Context, from journal.Journal) error {
+	end, err := r.endOf(ctx)
+	if err != nil {
+		return err
+	}
+	b, size := batch{first: end.seq + 1, before: end.hash}, 0
+	flush := func() error {
+		if len(b.changes) == 0 {
+			return nil
+		}
+		b.hash = b.changes[len(b.changes)-1].Hash
+		name := newID()
+		messages := encode(name, &b, r.limit)
+		step, err := r.prove(ctx, name, messages, end.place, patience)
+		if err == nil && step != attempt.Stored {
+			err = errors.New("another program appends to it")
+		}
+		end = position{end.place + uint64(len(messages)), b.last(), b.hash}
+		b, size = batch{first: end.seq + 1, before: end.hash}, 0
+		return err
+	}
+	chain := journal.Chain{}
+	if end.seq > 1 { // the change before the end is not needed, its own hash is
+		chain.Seq = end.seq - 1
+	}
+	for c, err := range from.Read(ctx, journal.Query{After: max(end.seq, 1) - 1}) {
+		switch {
+		case err != nil:
+			return err
+		case c.Seq == end.seq && c.Hash != end.hash:
+			return &Damage{Place: end.place, Seq: c.Seq, What: "it belongs to another history than the journal that it is to be filled from"}
+		case c.Seq == end.seq:
+			chain.Seq, chain.Hash = c.Seq, c.Hash
+			continue
+		}
+		if err := chain.Take(&c); err != nil {
+			return err
+		}
+		if b.changes, size = append(b.changes, c), size+len(c.Data); len(b.changes) == journal.BatchChangesMax || size > r.limit/2 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if chain.Seq < end.seq || chain.Hash.IsZero() && end.seq > 0 {
+		return fmt.Errorf("it has change %d already, and the journal that it is to be filled from does not go so far", end.seq)
+	}
+	return flush()
+}
+
+// endOf reads the last batch of the stream.
+func (r *remote) endOf(ctx context.Context) (p position, err error) {
+	last := r.stream.CachedInfo().State.LastSeq
+	if last == 0 {
+		return p, nil
+	}
+	m, err := r.one(ctx, last)
+	if err != nil {
+		return p, err
+	}
+	var t taker
+	var b *batch
+	for place := last + 1 - uint64(m.part); place <= last; place++ {
+		raw, err := r.message(ctx, place)
+		if err == nil {
+			b, err = t.add(raw)
+		}
+		if err != nil {
+			return p, wrong(place, m.first, err)
+		}
+	}
+	if b == nil {
+		return p, wrong(last, m.first, errParts)
+	}
+	return position{last, b.last(), b.hash}, nil
+}
+
+// Lead makes a server lead the stream, or, with an empty name, any other one than it is now.
+func Lead(ctx context.Context, nc *nats.Conn, stream, server string) error {
+	r, err := reach(ctx, nc, stream)
+	if err == nil {
+		err = r.lead(ctx, server, "")
+	}
+	if err != nil {
+		return fmt.Errorf("move the lead of stream %s: %w", stream, err)
+	}
+	return nil
+}
+
+// lead makes a server lead, or with an empty name any but one.
+func (r *remote) lead(ctx context.Context, server, but string) error {
+	asked := errors.New("it has no leader")
+	return r.until(ctx, func(c *js.ClusterInfo) error {
+		if c.Leader != "" && c.Leader != but && (server == "" && but != "" || c.Leader == server) {
+			return nil
+		}
+		to := server
+		if server == "" {
+			if but == "" {
+				but = c.Leader
+			}
+			for _, p := range c.Replicas {
+				if p.Name != but && p.Current && !p.Offline {
+					to = p.Name
+				}
+			}
+		}
+		if to != "" && c.Leader != "" {
+			asked = r.stepDown(ctx, to)
+		}
+		return asked
+	})
+}
+
+func (r *remote) stepDown(ctx context.Context, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, tryWait)
+	defer cancel()
+	ask, err := json.Marshal(map[string]any{"placement": map[string]string{"preferred": to}})
+	if err != nil {
+		return err
+	}
+	reply, err := r.nc.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+r.name, ask)
+	if err != nil {
+		return err
+	}
+	var said struct {
+		Error *js.APIError `json:"error"`
+	}
+	if err := json.Unmarshal(reply.Data, &said); err != nil {
+		return err
+	}
+	if said.Error != nil {
+		return said.Error
+	}
+	return errors.New("the new leader is not known yet")
+}
+
+// until looks at the copies until they are as they must be.
+func (r *remote) until(ctx context.Context, good func(*js.ClusterInfo) error) error {
+	for {
+		info, err := r.state(ctx, tryWait)
+		switch {
+		case err == nil && info.Cluster == nil:
+			return errors.New("it has only one copy")
+		case err == nil:
+			err = good(info.Cluster)
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(stateEvery):
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// Node is a server that can be stopped, by the program that runs it.
+type Node interface {
+	Name() string                // of the server
+	Store() string               // its StoreDir
+	Stop(context.Context) error  // and wait until it has ended
+	Start(context.Context) error // and wait until it takes connections
+}
+
+// Repair has one server fetch its copy of the stream anew from the others. It first moves the lead away, stops the
+// server, and makes sure that the other copies are complete and that the one that leads now is equal to the mirror. Only
+// then are the files removed. At the end the server leads and its new copy is compared with the mirror. nc must not depend on
+// that server alone.
+func Repair(ctx context.Context, nc *nats.Conn, stream string, mirror journal.Journal, node Node) error {
+	r, err := reach(ctx, nc, stream)
+	if err == nil {
+		err = r.repair(ctx, mirror, node)
+	}
+	if err != nil {
+		return fmt.Errorf("repair the copy of stream %s on server %s: %w", stream, node.Name(), err)
+	}
+	return nil
+}
+
+func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) (err error) {
+	if err := r.lead(ctx, "", node.Name()); err != nil {
+		return err
+	}
+	group := ""
+	if c := r.stream.CachedInfo().Cluster; c != nil {
+		group = c.RaftGroup
+	}
+	if err := node.Stop(ctx); err != nil {
+		return err
+	}
+	stopped := true
+	defer func() {
+		if stopped {
+			err = errors.Join(err, node.Start(ctx))
+		}
+	}()
+	// What is acknowledged from now on is on all the others. What was acknowledged before is there too when they are
+	// complete. So no change is only in the files that are removed.
+	if err := r.until(ctx, others(node.Name())); err != nil {
+		return fmt.Errorf("the other copies are not complete, so nothing was removed: %w", err)
+	}
+	if err := r.whole(ctx, mirror); err != nil {
+		return fmt.Errorf("nothing was removed: %w", err)
+	}
+	if err := wipe(node.Store(), r.name, group); err != nil {
+		return err
+	}
+	stopped = false
+	if err := node.Start(ctx); err != nil {
+		return err
+	}
+	if err := r.until(ctx, others("")); err != nil {
+		return err
+	}
+	if err := r.lead(ctx, node.Name(), ""); err != nil {
+		return err
+	}
+	return r.whole(ctx, mirror)
+}
+
+// others says which copies are not complete, but for that of one server.
+func others(but string) func(*js.ClusterInfo) error {
+	return func(c *js.ClusterInfo) error {
+		if c.Leader == "" || c.Leader == but {
+			return errors.New("it has no leader")
+		}
+		for _, p := range c.Replicas {
+			if p.Name != but && (!p.Current || p.Offline || p.Lag != 0) {
+				return fmt.Errorf("server %s lacks %d messages or cannot be reached", p.Name, p.Lag)
+			}
+		}
+		return nil
+	}
+}
+
+// whole is nil if the leader's copy is equal to the mirror.
+func (r *remote) whole(ctx context.Context, mirror journal.Journal) error {
+	for _, f := range Scrub(ctx, r.nc, r.name, mirror) {
+		if !f.OK {
+			return errors.New(f.What + "; " + f.Do)
+		}
+	}
+	return nil
+}
+
+// wipe removes the files of a stream and of its group of servers, of all accounts of a server that has ended.
+func wipe(store, stream, group string) error {
+	for _, pattern := range []string{
+		filepath.Join(store, folder, "*", "streams", stream),
+		filepath.Join(store, folder, "*", "_js_", group),
+	} {
+		if filepath.Base(pattern) == "_js_" {
+			continue // the name of the group is not known, so its files stay
+		}
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		for _, path := range found {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const folder = "jetstream" // the folder in StoreDir

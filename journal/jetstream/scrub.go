@@ -1,0 +1,147 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+// faultsShown is how many faults Scrub lists: a copy that lost a block has thousands, and they are mended together.
+const faultsShown = 10
+
+// Scrub compares the copy of the server that leads with a journal that verifies, such as a mirror, message by message. It
+// reads everything, and changes nothing. If all is well, the only finding is OK. To look at each copy, have each
+// server lead in turn: see [Lead].
+func Scrub(ctx context.Context, nc *nats.Conn, stream string, mirror journal.Journal) []sqlite.Finding {
+	r, err := reach(ctx, nc, stream)
+	if err != nil {
+		return []sqlite.Finding{{What: err.Error(), Do: "see to that, then compare again"}}
+	}
+	s := scrub{remote: r, server: "the server"}
+	info := r.stream.CachedInfo()
+	if c := info.Cluster; c != nil && c.Leader != "" {
+		s.server = c.Leader
+	}
+	if d := lost(info); d != nil {
+		s.found(d)
+	}
+	next, stop := iter.Pull2(mirror.Read(ctx, journal.Query{}))
+	defer stop()
+	s.next = next
+	if err := s.all(ctx, info.State.LastSeq); err != nil {
+		s.findings = append(s.findings, sqlite.Finding{What: err.Error(), Do: "see to that, then compare again"})
+	}
+	if len(s.findings) == 0 {
+		s.findings = append(s.findings, sqlite.Finding{OK: true, What: fmt.Sprintf("the copy of %s is whole: %d messages, %d changes", s.server, info.State.LastSeq, s.chain.Seq)})
+	}
+	return s.findings
+}
+
+// scrub is a comparison under way.
+type scrub struct {
+	remote   *remote
+	server   string
+	next     func() (journal.Change, error, bool)
+	chain    journal.Chain // of the mirror, as far as it was read
+	taker    taker
+	findings []sqlite.Finding
+}
+
+func (s *scrub) found(d *Damage) {
+	d.Server = s.server
+	if d.Do == "" {
+		d.Do = "move the lead to another server and compare there; if that copy is whole, repair this one"
+	}
+	if len(s.findings) < faultsShown {
+		s.findings = append(s.findings, sqlite.Finding{What: fmt.Sprintf("message %d on %s: %s", d.Place, d.Server, d.What), Do: d.Do, Seq: d.Seq})
+	}
+}
+
+func (s *scrub) all(ctx context.Context, last uint64) error {
+	for place := uint64(1); place <= last; place++ {
+		raw, err := s.remote.message(ctx, place)
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("compare stream %s with the mirror: %w", s.remote.name, ctx.Err())
+		}
+		var b *batch
+		switch {
+		case err == nil && raw == nil:
+			err = errors.New("it is missing")
+		case err == nil:
+			b, err = s.taker.add(raw)
+		}
+		if err != nil {
+			s.taker = taker{}
+			s.found(&Damage{Place: place, Seq: s.chain.Seq + 1, What: err.Error()})
+		} else if b != nil {
+			if err := s.compare(place, b); err != nil {
+				return err
+			}
+		}
+	}
+	if len(s.findings) > 0 {
+		return nil
+	}
+	if more, err := s.advance(); err != nil || more {
+		if more {
+			s.found(&Damage{Place: last + 1, Seq: s.chain.Seq, What: "it is missing: the mirror goes on, and the stream ends"})
+		}
+		return err
+	}
+	return nil
+}
+
+// advance reads one change of the mirror.
+func (s *scrub) advance() (more bool, err error) {
+	c, err, more := s.next()
+	if err == nil && more {
+		err = s.chain.Take(&c)
+	}
+	var broken *journal.Broken
+	if errors.As(err, &broken) {
+		return false, fmt.Errorf("the mirror is damaged at change %d (%s): end Fairlead on this host, move the mirror away, and it is fetched anew", broken.Seq, broken.Why)
+	}
+	return more, err
+}
+
+// compare reads the mirror up to the end of a batch. The batch is that of the mirror if its changes, behind those that the mirror
+// has before them, give the mirror's hash.
+func (s *scrub) compare(place uint64, b *batch) error {
+	var sum journal.Summer
+	for s.chain.Seq+1 < b.first {
+		if more, err := s.advance(); err != nil || !more {
+			return err
+		}
+	}
+	if s.chain.Seq+1 != b.first {
+		s.found(&Damage{Place: place, Seq: b.first, What: fmt.Sprintf("it begins with change %d, where %d follows", b.first, s.chain.Seq+1)})
+		return nil
+	}
+	hash := s.chain.Hash
+	if hash != b.before {
+		s.found(&Damage{Place: place, Seq: b.first, What: "it does not follow the change before it"})
+	}
+	for i := range b.changes {
+		hash = sum.Sum(hash, &b.changes[i])
+		more, err := s.advance()
+		if err != nil {
+			return err
+		}
+		if !more { // the mirror lags: what it lacks must fit at least
+			s.chain.Seq, s.chain.Hash = b.changes[i].Seq, hash
+		} else if hash != s.chain.Hash {
+			s.found(&Damage{Place: place, Seq: s.chain.Seq, What: fmt.Sprintf("its change %d is not that of the mirror", s.chain.Seq)})
+			hash = s.chain.Hash
+		}
+	}
+	if hash != b.hash {
+		s.found(&Damage{Place: place, Seq: b.last(), What: "its hash is not that of its changes"})
+	}
+	return nil
+}
