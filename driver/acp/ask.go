@@ -91,7 +91,7 @@ func (p *play) asked(m message) {
 		c = t.call
 		p.tellCall(t, m.params)
 	}
-	tool := c.tool(serverName)
+	tool := c.tool()
 	what := strings.TrimSpace(verbFor(tool) + " " + c.what(tool, p.part.Dir))
 	if tool == "other" {
 		what = namedBy(options) + what

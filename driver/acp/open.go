@@ -17,9 +17,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// serverName is the name under which every program sees Fairlead's MCP server.
-const serverName = "fairlead"
-
 // abilities are the capabilities that a program announces in its answer to initialize.
 type abilities struct {
 	program string // name and version
@@ -91,8 +88,7 @@ func (p *play) start() *driver.Stop {
 	}
 	child, err := p.stage.Start(adapter.Command{Argv: argv, Env: env, Dir: p.part.Dir})
 	if err != nil {
-		stop := failed(err.Error())
-		return &stop
+		return failed(err.Error())
 	}
 	if why := p.known.toolsIgnored(p.part.Dir, argv, append(slices.Clone(p.stage.Env), env...)); why != "" && len(p.servers()) > 0 {
 		p.fault(why, nil)
@@ -106,24 +102,21 @@ func (p *play) start() *driver.Stop {
 func (p *play) greet(ctx context.Context) *driver.Stop {
 	m, end := p.ask(ctx, sdk.AgentMethodInitialize, greeting{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
-		ClientInfo:      sdk.Implementation{Name: serverName, Version: clientVersion},
+		ClientInfo:      sdk.Implementation{Name: adapter.ServerName, Version: clientVersion},
 	}, p.limits.greeting)
 	if end != nil {
 		return end
 	}
-	var stop driver.Stop
 	if m.err != nil {
-		stop = failed("the program does not accept initialize: " + oneLine(m.err.words()) +
+		return failed("the program does not accept initialize: " + oneLine(m.err.words()) +
 			"; does it speak ACP? Many programs need an argument for it, as in command: [opencode, acp]")
-		return &stop
 	}
 	p.conversation.abilities = readAbilities(m.result)
 	if p.conversation.program == "" {
 		p.conversation.program = filepath.Base(p.part.Command[0])
 	}
 	if v := p.conversation.version; v != sdk.ProtocolVersionNumber {
-		stop = failed(fmt.Sprintf("%s speaks version %d of the protocol, Fairlead speaks %d; use a version of the program that speaks %d", p.conversation.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
-		return &stop
+		return failed(fmt.Sprintf("%s speaks version %d of the protocol, Fairlead speaks %d; use a version of the program that speaks %d", p.conversation.program, v, sdk.ProtocolVersionNumber, sdk.ProtocolVersionNumber))
 	}
 	return nil
 }
@@ -169,7 +162,7 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn().MatchString(words) {
 		stop.Reason = session.ReasonNotSignedIn
 	}
-	return &stop
+	return stop
 }
 
 // authRequired is the protocol's code for a program that is not signed in. Programs use it for other
@@ -217,12 +210,12 @@ func (p *play) servers() []sdk.McpServer {
 	switch {
 	case m.URL != "" && p.conversation.http:
 		return []sdk.McpServer{{Http: &sdk.McpServerHttpInline{
-			Type: "http", Name: serverName, Url: m.URL,
+			Type: "http", Name: adapter.ServerName, Url: m.URL,
 			Headers: []sdk.HttpHeader{{Name: "Authorization", Value: "Bearer " + m.Token}},
 		}}}
 	case len(m.Stdio) > 0:
 		return []sdk.McpServer{{Stdio: &sdk.McpServerStdio{
-			Name: serverName, Command: m.Stdio[0], Args: append([]string{}, m.Stdio[1:]...),
+			Name: adapter.ServerName, Command: m.Stdio[0], Args: append([]string{}, m.Stdio[1:]...),
 			Env: []sdk.EnvVariable{{Name: adapter.VariableMCPURL, Value: m.URL}, {Name: adapter.VariableMCPToken, Value: m.Token}},
 		}}}
 	}
@@ -251,8 +244,7 @@ func (p *play) setModel(ctx context.Context) *driver.Stop {
 	}
 	m, end := p.ask(ctx, sdk.AgentMethodSessionSetModel, sdk.UnstableSetSessionModelRequest{SessionId: sdk.SessionId(p.conversation.session), ModelId: sdk.UnstableModelId(id)}, p.limits.opening)
 	if end == nil && m.err != nil {
-		stop := failed(fmt.Sprintf("%s does not accept the model %s: %s", p.conversation.program, id, oneLine(m.err.words())))
-		end = &stop
+		end = failed(fmt.Sprintf("%s does not accept the model %s: %s", p.conversation.program, id, oneLine(m.err.words())))
 	}
 	if end == nil {
 		p.conversation.model = id
@@ -273,8 +265,7 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 		if o := p.conversation.option("mode"); o != nil {
 			return p.setOption(ctx, o, "mode", want)
 		}
-		stop := failed(fmt.Sprintf("%s has no modes; remove `mode: %s` from the agent's configuration", p.conversation.program, clip(want, 100)))
-		return &stop
+		return failed(fmt.Sprintf("%s has no modes; remove `mode: %s` from the agent's configuration", p.conversation.program, clip(want, 100)))
 	}
 	id := choose(p.conversation.modes, want)
 	if id == "" {
@@ -286,8 +277,7 @@ func (p *play) setMode(ctx context.Context) *driver.Stop {
 			return end
 		}
 		if m.err != nil {
-			stop := failed(fmt.Sprintf("%s does not accept the mode %s: %s", p.conversation.program, id, oneLine(m.err.words())))
-			return &stop
+			return failed(fmt.Sprintf("%s does not accept the mode %s: %s", p.conversation.program, id, oneLine(m.err.words())))
 		}
 	}
 	p.conversation.mode, p.wantMode = id, id
@@ -314,8 +304,7 @@ func (p *play) setOption(ctx context.Context, o *configOption, what, want string
 			p.configure(readConfig(objectOf(m.result).list("configOptions")))
 		}
 		if now := p.conversation.option(what); m.err != nil || now == nil || now.current != id {
-			stop := failed(fmt.Sprintf("%s does not accept the %s %s: %s", p.conversation.program, what, id, why))
-			return &stop
+			return failed(fmt.Sprintf("%s does not accept the %s %s: %s", p.conversation.program, what, id, why))
 		}
 	}
 	if what == "mode" {
@@ -325,8 +314,7 @@ func (p *play) setOption(ctx context.Context, o *configOption, what, want string
 }
 
 func unknown(program, what, want string, there []choice) *driver.Stop {
-	stop := failed(fmt.Sprintf("%s has no %s %q; it has %s", program, what, clip(want, 100), listed(there)))
-	return &stop
+	return failed(fmt.Sprintf("%s has no %s %q; it has %s", program, what, clip(want, 100), listed(there)))
 }
 
 // moded handles a change of the program's mode.

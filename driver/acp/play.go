@@ -109,7 +109,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 		text, ok := p.queue.Next()
 		switch {
 		case ok && strings.TrimSpace(text) == "" && !p.part.TakesPrompts():
-			return failed("there is nothing to do; give the agent a session_prompt")
+			return *failed("there is nothing to do; give the agent a session_prompt")
 		case ok && strings.TrimSpace(text) == "": // it was started to wait for input
 		case ok:
 			if end := p.prompt(ctx, text); end != nil {
@@ -117,7 +117,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 			}
 			first, listening = false, false
 		case first && !p.part.TakesPrompts() && p.queue.Over():
-			return failed("there was no prompt; give the agent a session_prompt")
+			return *failed("there was no prompt; give the agent a session_prompt")
 		case !first && !p.part.TakesPrompts(), p.queue.Over():
 			return p.completed()
 		default:
@@ -133,7 +133,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 // completed ends a session in which every prompt was answered. Denied calls are listed, because the
 // work may be incomplete without them.
 func (p *play) completed() driver.Stop {
-	return driver.Stop{OK: true, Reason: "completed", Detail: p.denialWords(0), ContextPercent: p.context}
+	return driver.Stop{OK: true, Reason: adapter.ReasonCompleted, Detail: p.denialWords(0), ContextPercent: p.context}
 }
 
 // denialWords names the calls that were denied after the first ones; empty if there were none.
@@ -177,7 +177,7 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 // answered decides what the end of an answer means. A program may end an answer with "cancelled"
 // because a call was denied, and some report an error as the agent's words.
 func (p *play) answered(reason string) *driver.Stop {
-	stop := driver.Stop{Reason: reason}
+	stop := &driver.Stop{Reason: reason}
 	switch reason {
 	case string(sdk.StopReasonEndTurn):
 		if !adapter.APIError(p.words) {
@@ -196,11 +196,11 @@ func (p *play) answered(reason string) *driver.Stop {
 	default:
 		stop = failed("the answer ended with " + clip(oneLine(reason), 100))
 	}
-	if p.part.TakesPrompts() && stop.Reason != "failed" {
+	if p.part.TakesPrompts() && stop.Reason != adapter.ReasonFailed {
 		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "fairlead", Text: "the answer was not finished: " + stop.Reason})
 		return nil
 	}
-	return &stop
+	return stop
 }
 
 // refused turns an error into the end of the session. It reports a rate limit as such.
@@ -214,7 +214,7 @@ func (p *play) refused(e *rpcError) *driver.Stop {
 	if e.keyRefused() {
 		stop.Reason = session.ReasonNotSignedIn
 	}
-	return &stop
+	return stop
 }
 
 // keyRefused reports whether the provider has rejected the program's key.
@@ -227,7 +227,9 @@ func (e *rpcError) keyRefused() bool {
 	return driver.KeyRefused(int(max(0, min(status, 999))), e.Message+" "+string(e.Data))
 }
 
-func failed(detail string) driver.Stop { return driver.Stop{Reason: "failed", Detail: detail} }
+func failed(detail string) *driver.Stop {
+	return &driver.Stop{Reason: adapter.ReasonFailed, Detail: detail}
+}
 
 // ask sends one request and waits for the response, at most for the duration within (0: no limit).
 // If the session ends meanwhile, end says how.
@@ -244,8 +246,7 @@ func (p *play) ask(ctx context.Context, method string, params any, within time.D
 			return m, end
 		}
 		if !late.IsZero() && !time.Now().Before(late) {
-			stop := failed("the program did not answer " + method + " within " + within.String() + "; see what it printed, and start it by hand to see what it waits for")
-			return m, &stop
+			return m, failed("the program did not answer " + method + " within " + within.String() + "; see what it printed, and start it by hand to see what it waits for")
 		}
 		p.stepUntil(ctx, late)
 	}
@@ -258,24 +259,21 @@ func (p *play) ask(ctx context.Context, method string, params any, within time.D
 
 // over reports whether the session cannot continue, and how it ended.
 func (p *play) over(ctx context.Context) *driver.Stop {
-	var stop driver.Stop
 	switch {
 	case ctx.Err() != nil:
-		stop = driver.Stop{Reason: "terminated", Detail: "the session's output is no longer read"}
+		return &driver.Stop{Reason: adapter.ReasonTerminated, Detail: "the session's output is no longer read"}
 	case p.leaving != "" && (p.gone || p.waiting == 0 || p.late()):
 		return p.left()
 	case p.gone && p.waiting == 0:
-		stop = failed(p.child.End().String() + "; it was not asked to end")
+		return failed(p.child.End().String() + "; it was not asked to end")
 	case p.gone && p.opened:
-		stop = driver.Stop{Reason: session.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be resumed
+		return &driver.Stop{Reason: session.ReasonDied, Detail: p.child.End().String() + "; it had not finished"} // its conversation can be resumed
 	case p.gone:
-		stop = failed(p.child.End().String() + "; it had not finished")
+		return failed(p.child.End().String() + "; it had not finished")
 	case p.broken != nil && p.late():
-		stop = failed(p.broken.Error() + "; it had not finished")
-	default:
-		return nil
+		return failed(p.broken.Error() + "; it had not finished")
 	}
-	return &stop
+	return nil
 }
 
 // late reports whether the program's time to end by itself has passed.
@@ -328,7 +326,7 @@ func (p *play) stepUntil(ctx context.Context, late time.Time) {
 		}
 	case <-p.stop:
 		p.stop = nil
-		p.leave("terminated")
+		p.leave(adapter.ReasonTerminated)
 	case <-timer:
 		p.tellLate()
 	}
@@ -343,7 +341,7 @@ func (p *play) order(o speech.Order, ok bool) {
 	case o.Type == speech.OrderAnswer:
 		p.answer(o)
 	case o.Type == speech.OrderCancel:
-		p.leave("cancelled")
+		p.leave(adapter.ReasonCancelled)
 	}
 }
 

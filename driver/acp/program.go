@@ -3,6 +3,8 @@ package acp
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // program is what is known about one program beyond its own announcements. Each row names its
@@ -51,7 +53,7 @@ var programs = []program{
 	{
 		name: "Qwen Code", commands: []string{"qwen"}, asking: "default",
 		asks:  "mode default: asks before it writes and runs, unless its settings allow it; commands that only look are not asked for",
-		tools: []string{"--allowed-tools", "mcp__" + serverName},
+		tools: []string{"--allowed-tools", "mcp__" + adapter.ServerName},
 		seen: "run here, 0.15.10: modes plan, default, auto-edit, yolo; it names session/resume and does not know it; " +
 			"its question for a tool of an MCP server does not say which tool; the model has to look for such tools (tool_search)",
 	},

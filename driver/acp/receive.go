@@ -178,14 +178,14 @@ func (p *play) called(c toolCall, piece fields, began bool, raw json.RawMessage)
 	switch t.call.status {
 	case "completed", "failed":
 		p.tellCall(t, raw)
-		if tool := t.call.tool(serverName); !t.over {
+		if tool := t.call.tool(); !t.over {
 			p.stage.Out.Result(tool, result(tool, t.content, piece))
 		}
 		t.over, t.content = true, nil
 		t.call = toolCall{id: t.call.id, name: t.call.name, kind: t.call.kind, title: t.call.title} // discard the arguments of the earlier call
 		return
 	}
-	if t.call.whole(t.call.tool(serverName)) {
+	if t.call.whole(t.call.tool()) {
 		p.tellCall(t, raw)
 	}
 }
@@ -217,7 +217,7 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	t.reported = true
 	p.unreported = slices.DeleteFunc(p.unreported, func(other *trackedCall) bool { return other == t })
 	p.words = ""
-	tool := t.call.tool(serverName)
+	tool := t.call.tool()
 	args, cut := t.call.eventArguments(tool, p.part.Dir, p.known.titled)
 	p.stage.Out.Tell(speech.Event{
 		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,

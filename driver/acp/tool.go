@@ -103,16 +103,16 @@ const callPathsMax = 257 // limit for one call; one more than an event holds, so
 var identifier = lazy.Regexp(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
 // tool returns the tool's name in Fairlead's vocabulary or, if it is unknown, the program's own
-// name. server is the name of Fairlead's MCP server.
-func (c toolCall) tool(server string) string {
-	if word := ours(c.name, server); word != "" {
+// name.
+func (c toolCall) tool() string {
+	if word := ours(c.name); word != "" {
 		return word
 	}
 	if word := c.byServer(); word != "" {
 		return word
 	}
 	byKind, title := kindWords[c.kind], c.titleName()
-	named := ours(title, server)
+	named := ours(title)
 	if c.name != "" { // it has an unknown name; a title adds nothing
 		title, named = "", ""
 	}
@@ -188,7 +188,7 @@ func (c toolCall) named(tool string) bool {
 // titleName returns a title that may be the tool's name. Many programs send the model's description
 // as the title, so it is accepted only if it fits the tool kind that the program gives.
 func (c toolCall) titleName() string {
-	if identifier().MatchString(c.title) && (c.called == "" || ours(c.called, serverName) == "") {
+	if identifier().MatchString(c.title) && (c.called == "" || ours(c.called) == "") {
 		return c.title
 	}
 	return c.called

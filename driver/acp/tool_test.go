@@ -220,7 +220,7 @@ func TestToolWords(t *testing.T) {
 					call = call.with(next)
 				}
 			}
-			tool := call.tool(serverName)
+			tool := call.tool()
 			args, _ := call.arguments(tool)
 			if tool != c.tool || string(args.encoded()) != c.args {
 				t.Errorf("got %s %s, want %s %s", tool, args.encoded(), c.tool, c.args)

@@ -3,6 +3,8 @@ package acp
 import (
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // teamTools are the tools of Fairlead's MCP server. Programs join the server's name and the tool's
@@ -11,7 +13,7 @@ var teamTools = []string{"turn_complete", "pass", "wait", "say", "report_step", 
 
 // isTeamTool reports whether a tool, in Fairlead's vocabulary, is one of the team's.
 func isTeamTool(tool string) bool {
-	name, ok := strings.CutPrefix(tool, "mcp__"+serverName+"__")
+	name, ok := strings.CutPrefix(tool, "mcp__"+adapter.ServerName+"__")
 	return ok && slices.Contains(teamTools, name)
 }
 
@@ -40,14 +42,14 @@ var titleSays = map[string][]string{
 }
 
 // ours returns a tool's name in Fairlead's vocabulary; empty if it is unknown.
-func ours(name, server string) string {
+func ours(name string) string {
 	if strings.HasPrefix(name, "mcp__") && !strings.HasPrefix(name, "mcp__acp__") {
 		return clip(oneLine(name), titleBytesMax)
 	}
 	name = strings.TrimPrefix(name, "mcp__acp__") // an adapter's replacements for the built-in tools
 	for _, sep := range []string{"__", "_", "-", ":", "."} {
-		if rest, ok := strings.CutPrefix(name, server+sep); ok && slices.Contains(teamTools, rest) {
-			return "mcp__" + server + "__" + rest
+		if rest, ok := strings.CutPrefix(name, adapter.ServerName+sep); ok && slices.Contains(teamTools, rest) {
+			return "mcp__" + adapter.ServerName + "__" + rest
 		}
 	}
 	return toolWords[strings.Map(func(r rune) rune {

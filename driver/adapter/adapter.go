@@ -103,7 +103,7 @@ func Main(args []string, protocols ...Protocol) int {
 	}
 	if err != nil {
 		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
-		out.Tell(speech.Ended(driver.Stop{Reason: "failed", Detail: "the adapter was started with wrong arguments; this is a bug in Fairlead"}))
+		out.Tell(speech.Ended(driver.Stop{Reason: ReasonFailed, Detail: "the adapter was started with wrong arguments; this is a bug in Fairlead"}))
 		return codeFaulty
 	}
 	part.MCP = mcpFrom(os.Getenv)
@@ -125,7 +125,7 @@ func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.St
 	defer cancel()
 	played := make(chan driver.Stop, 1)
 	go func() {
-		broken := driver.Stop{Reason: "failed", Detail: "the adapter did not end; this is a bug in Fairlead"}
+		broken := driver.Stop{Reason: ReasonFailed, Detail: "the adapter did not end; this is a bug in Fairlead"}
 		defer func() {
 			if v := recover(); v != nil {
 				broken.Detail = fmt.Sprintf("the adapter broke: %v; this is a bug in Fairlead", v)
@@ -136,14 +136,14 @@ func Perform(ctx context.Context, p Protocol, part Part, stage *Stage) driver.St
 		broken = p.Play(ctx, part, stage)
 	}()
 	stop := await(ctx, cancel, played, stage.Stop)
-	if stop.Reason == "failed" && stage.stopping() {
+	if stop.Reason == ReasonFailed && stage.stopping() {
 		// A signal usually goes to the whole process tree, so the program may have ended before the adapter.
-		stop = driver.Stop{Reason: "terminated", Detail: strings.TrimSuffix("asked to stop by a signal: "+stop.Detail, ": ")}
+		stop = driver.Stop{Reason: ReasonTerminated, Detail: strings.TrimSuffix("asked to stop by a signal: "+stop.Detail, ": ")}
 	}
 	if stop.Reason == "" {
-		stop.Reason = "completed"
+		stop.Reason = ReasonCompleted
 		if !stop.OK {
-			stop.Reason = "failed"
+			stop.Reason = ReasonFailed
 		}
 	}
 	stage.Out.Tell(speech.Ended(stop))
@@ -165,7 +165,7 @@ func await(ctx context.Context, cancel func(), played <-chan driver.Stop, stop <
 			gone, late = nil, time.After(leaveGrace)
 		case <-late:
 			if gone == nil {
-				return driver.Stop{Reason: "terminated", Detail: "asked to stop; the program's conversation is unchanged"}
+				return driver.Stop{Reason: ReasonTerminated, Detail: "asked to stop; the program's conversation is unchanged"}
 			}
 			cancel()
 		}
@@ -204,9 +204,9 @@ func code(stop driver.Stop) int {
 	switch {
 	case stop.OK:
 		return 0
-	case stop.Reason == "cancelled":
+	case stop.Reason == ReasonCancelled:
 		return codeCancelled
-	case stop.Reason == "terminated":
+	case stop.Reason == ReasonTerminated:
 		return codeTerminated
 	}
 	return codeFailed

@@ -130,11 +130,11 @@ func (s suggestion) words() (label, kind string) {
 			}
 			rules = append(rules, adapter.OneLine(rule))
 		}
-		return clip.Text("Allow, and in this session also "+strings.Join(rules, ", "), essentialBytesMax), kindAlways
+		return clip.Text("Allow, and in this session also "+strings.Join(rules, ", "), adapter.WhatBytesMax), kindAlways
 	case s.Type == "addDirectories" && len(s.Directories) > 0:
-		return clip.Text("Allow, and in this session also in "+adapter.OneLine(strings.Join(s.Directories, ", ")), essentialBytesMax), kindAlways
+		return clip.Text("Allow, and in this session also in "+adapter.OneLine(strings.Join(s.Directories, ", ")), adapter.WhatBytesMax), kindAlways
 	case s.Type == "setMode" && s.Mode != "":
-		return "Allow, and continue in the mode " + clip.Text(adapter.OneLine(s.Mode), essentialBytesMax), kindAllowMode
+		return "Allow, and continue in the mode " + adapter.Clipped(s.Mode, adapter.WhatBytesMax), kindAllowMode
 	}
 	return "", ""
 }
@@ -167,9 +167,9 @@ func (q *question) choices(input json.RawMessage) bool {
 	if only.Multi || only.Question == "" || len(only.Options) == 0 || len(only.Options) > choicesMax {
 		return false
 	}
-	q.event.Text = clip.Text(adapter.OneLine(only.Question), essentialBytesMax)
+	q.event.Text = adapter.Clipped(only.Question, adapter.WhatBytesMax)
 	for i, o := range only.Options {
-		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, clip.Text(adapter.OneLine(o.Label), essentialBytesMax),
+		q.option(fmt.Sprintf("choice_%d", i+1), kindChoice, adapter.Clipped(o.Label, adapter.WhatBytesMax),
 			answer{Behavior: "allow", Input: answered(input, only.Question, o.Label)})
 	}
 	q.option(optionDeny, kindDeny, "No answer", answer{Behavior: "deny", Message: "This question was not answered. Decide yourself, or say what you need and end your answer."})
@@ -223,7 +223,7 @@ func askedWords(c call, r request) string {
 	if why := adapter.OneLine(r.Reason.Text); why != "" {
 		text += ": " + why
 	}
-	return clip.Text(text, 2*essentialBytesMax)
+	return clip.Text(text, 2*adapter.WhatBytesMax)
 }
 
 // response returns the response for an option; false if the option does not exist. A refusal may

@@ -21,8 +21,8 @@ func (Driver) Name() string { return "claude" }
 // Check returns an error for a command that cannot be started, a flag in it that Fairlead sets
 // itself, or an unusable workspace. It starts nothing.
 func (d Driver) Check(a driver.Agent) error {
-	a = withCommand(a)
-	if err := checkFlags(a); err != nil {
+	a = adapter.WithCommand(a, "claude")
+	if err := adapter.CheckArguments(a, own); err != nil {
 		return err
 	}
 	return adapter.Check(a, d.Needs(a)...)
@@ -34,7 +34,7 @@ func (d Driver) Check(a driver.Agent) error {
 func (d Driver) Capabilities(a driver.Agent, kind driver.Kind) driver.Capabilities {
 	c := d.Behind.Capabilities(a, kind)
 	c.Messages = true
-	c.Steers = known(withCommand(a).Command).steers && !adapter.Part{What: kind}.TakesPrompts()
+	c.Steers = known(adapter.WithCommand(a, "claude").Command).steers && !adapter.Part{What: kind}.TakesPrompts()
 	return c
 }
 
@@ -45,13 +45,13 @@ func (d Driver) Converse(a driver.Agent, s driver.Session, w driver.Wire) driver
 
 // Launch describes how the adapter of a session is started.
 func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
-	return adapter.Launch(d.Name(), withCommand(a), s, d.Needs(a)...)
+	return adapter.Launch(d.Name(), adapter.WithCommand(a, "claude"), s, d.Needs(a)...)
 }
 
 // Needs returns the variables with which Claude Code is configured. Those of a cloud only if it is to use that cloud.
 // Other programs get their keys from their own configuration.
 func (Driver) Needs(a driver.Agent) []string {
-	if known(withCommand(a).Command).name != "claude" {
+	if known(adapter.WithCommand(a, "claude").Command).name != "claude" {
 		return nil
 	}
 	needs := []string{"ANTHROPIC_*", "CLAUDE_*"}
@@ -61,12 +61,4 @@ func (Driver) Needs(a driver.Agent) []string {
 		}
 	}
 	return needs
-}
-
-// withCommand adds the default program to an agent without a command.
-func withCommand(a driver.Agent) driver.Agent {
-	if len(a.Command) == 0 {
-		a.Command = []string{"claude"}
-	}
-	return a
 }

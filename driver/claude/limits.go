@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -11,21 +10,13 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-// End reasons with a name of their own.
 const (
-	reasonCompleted  = "completed"
-	reasonFailed     = "failed"
-	reasonCancelled  = "cancelled"
-	reasonTerminated = "terminated"
-	reasonTurns      = "max_turns"
-	reasonBudget     = "max_budget"
-	reasonRefused    = "refused"
-)
+	reasonTurns   = "max_turns"
+	reasonBudget  = "max_budget"
+	reasonRefused = "refused"
 
-const (
 	statusTooMany    = 429
 	heldByBackground = "session_held_by_background"
-	deniedPrefix     = "denied: "
 )
 
 // Phrases for rate limits and exhausted contexts, for results without a field that says so. The
@@ -41,13 +32,13 @@ func verdict(r result, subtype string, seen limits, now time.Time) (driver.Stop,
 	text := endWords(r)
 	failed := r.IsError || strings.HasPrefix(subtype, "error") || r.StartupFailure != "" || adapter.APIError(text)
 	if !failed {
-		stop := driver.Stop{OK: true, Reason: reasonCompleted}
+		stop := driver.Stop{OK: true, Reason: adapter.ReasonCompleted}
 		if r.StopReason == "refusal" {
 			stop = driver.Stop{Reason: reasonRefused, Detail: "the model refused: " + text}
 		}
 		return stop, time.Time{}
 	}
-	stop := driver.Stop{Reason: reasonFailed, Detail: text}
+	stop := driver.Stop{Reason: adapter.ReasonFailed, Detail: text}
 	switch {
 	case subtype == "error_max_turns" || r.TerminalReason == "max_turns":
 		stop.Reason = reasonTurns
@@ -96,29 +87,11 @@ func endWords(r result) string {
 
 // deniedCalls describes the calls that the program reports as denied, one line each.
 func deniedCalls(denials []denial) (calls []string) {
-	for _, d := range denials[:min(len(denials), deniedMax)] {
+	for _, d := range denials[:min(len(denials), adapter.DeniedMax)] {
 		c := ourCall(d.Tool, d.Input)
 		calls = append(calls, strings.TrimSpace(adapter.OneLine(c.Tool)+" "+c.what()))
 	}
 	return calls
-}
-
-// withDenied appends the denied calls to the end's description, each once.
-func withDenied(detail string, calls []string) string {
-	const namedMax = 5
-	var named []string
-	for _, c := range calls {
-		if !slices.Contains(named, c) {
-			named = append(named, c)
-		}
-	}
-	if len(named) == 0 {
-		return detail
-	}
-	if len(named) > namedMax {
-		named = append(named[:namedMax], "…")
-	}
-	return strings.TrimPrefix(detail+"; "+deniedPrefix+strings.Join(named, ", "), "; ")
 }
 
 var (
@@ -130,7 +103,7 @@ var (
 // zero if there is none. Without a time zone, the machine's zone is used.
 func resetIn(text string, now time.Time) time.Time {
 	if m := resetEpoch().FindStringSubmatch(text); m != nil {
-		return rate{ResetsAt: number(atoi(m[1]))}.resets()
+		return rate{ResetsAt: adapter.Number(adapter.Digits(m[1]))}.resets()
 	}
 	m := resetsAt().FindStringSubmatch(text)
 	if m == nil {
@@ -144,34 +117,5 @@ func resetIn(text string, now time.Time) time.Time {
 		}
 		zone = loaded
 	}
-	hour, minute := atoi(m[3])%12, atoi(m[4])
-	if strings.EqualFold(m[5], "pm") {
-		hour += 12
-	}
-	here := now.In(zone)
-	year, month, day := here.Date()
-	if m[1] == "" {
-		at := time.Date(year, month, day, hour, minute, 0, 0, zone)
-		if !at.After(now) {
-			at = time.Date(year, month, day+1, hour, minute, 0, 0, zone)
-		}
-		return at.UTC()
-	}
-	named, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
-	if err != nil {
-		return time.Time{}
-	}
-	at := time.Date(year, named.Month(), atoi(m[2]), hour, minute, 0, 0, zone)
-	if at.Before(now.AddDate(0, -1, 0)) { // in December, a date in January is next year's
-		at = at.AddDate(1, 0, 0)
-	}
-	return at.UTC()
-}
-
-// atoi converts a short number matched by a pattern; an empty string is 0.
-func atoi(s string) (n int) {
-	for _, r := range s {
-		n = n*10 + int(r-'0')
-	}
-	return n
+	return adapter.ClockTime(now.In(zone), m[1], m[2], "", m[3], m[4], m[5])
 }

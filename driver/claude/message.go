@@ -2,7 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"math"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
@@ -27,12 +26,12 @@ type message struct {
 	Tasks        []task `json:"tasks"`
 
 	// other system messages
-	Content    loose  `json:"content"`
-	Message    loose  `json:"message"` // assistant, user: the message; permission_denied: the reason
-	ToolName   string `json:"tool_name"`
-	Attempt    int    `json:"attempt"`
-	RetriesMax int    `json:"max_retries"`
-	RetryDelay number `json:"retry_delay_ms"`
+	Content    loose          `json:"content"`
+	Message    loose          `json:"message"` // assistant, user: the message; permission_denied: the reason
+	ToolName   string         `json:"tool_name"`
+	Attempt    int            `json:"attempt"`
+	RetriesMax int            `json:"max_retries"`
+	RetryDelay adapter.Number `json:"retry_delay_ms"`
 
 	Command loose `json:"command_uuid"` // command_lifecycle: the ID of a message to the program
 	State   loose `json:"state"`        // its state: queued, started, completed
@@ -53,11 +52,11 @@ type result struct {
 	IsError        bool                  `json:"is_error"`
 	Result         loose                 `json:"result"`
 	Errors         []loose               `json:"errors"`
-	Cost           number                `json:"total_cost_usd"`
+	Cost           adapter.Number        `json:"total_cost_usd"`
 	Usage          *usage                `json:"usage"`
 	ModelUsage     map[string]modelUsage `json:"modelUsage"`
 	Denials        []denial              `json:"permission_denials"`
-	APIStatus      number                `json:"api_error_status"`
+	APIStatus      adapter.Number        `json:"api_error_status"`
 	TerminalReason string                `json:"terminal_reason"`
 	StartupFailure string                `json:"startup_failure_reason"`
 	StopReason     string                `json:"stop_reason"`
@@ -105,19 +104,19 @@ type streamEvent struct {
 
 // usage is the token count of one request to the model. The three kinds of input do not overlap.
 type usage struct {
-	Input      number `json:"input_tokens"`
-	CacheRead  number `json:"cache_read_input_tokens"`
-	CacheWrite number `json:"cache_creation_input_tokens"`
-	Output     number `json:"output_tokens"`
+	Input      adapter.Number `json:"input_tokens"`
+	CacheRead  adapter.Number `json:"cache_read_input_tokens"`
+	CacheWrite adapter.Number `json:"cache_creation_input_tokens"`
+	Output     adapter.Number `json:"output_tokens"`
 }
 
 type modelUsage struct {
-	Window     number `json:"contextWindow"` // tokens that its context holds
-	Input      number `json:"inputTokens"`
-	CacheRead  number `json:"cacheReadInputTokens"`
-	CacheWrite number `json:"cacheCreationInputTokens"`
-	Output     number `json:"outputTokens"`
-	Cost       number `json:"costUSD"`
+	Window     adapter.Number `json:"contextWindow"` // tokens that its context holds
+	Input      adapter.Number `json:"inputTokens"`
+	CacheRead  adapter.Number `json:"cacheReadInputTokens"`
+	CacheWrite adapter.Number `json:"cacheCreationInputTokens"`
+	Output     adapter.Number `json:"outputTokens"`
+	Cost       adapter.Number `json:"costUSD"`
 }
 
 type denial struct {
@@ -127,12 +126,12 @@ type denial struct {
 }
 
 type rate struct {
-	Status        string `json:"status"` // allowed, allowed_warning, rejected
-	ResetsAt      number `json:"resetsAt"`
-	Type          string `json:"rateLimitType"`
-	Utilization   number `json:"utilization"` // 0 to 1
-	OverageStatus string `json:"overageStatus"`
-	UsingOverage  bool   `json:"isUsingOverage"`
+	Status        string         `json:"status"` // allowed, allowed_warning, rejected
+	ResetsAt      adapter.Number `json:"resetsAt"`
+	Type          string         `json:"rateLimitType"`
+	Utilization   adapter.Number `json:"utilization"` // 0 to 1
+	OverageStatus string         `json:"overageStatus"`
+	UsingOverage  bool           `json:"isUsingOverage"`
 }
 
 // request is a request of the program to Fairlead.
@@ -172,24 +171,6 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 		return json.Unmarshal(b, &l.Text)
 	}
 	return nil
-}
-
-// number is a number, or 0 if the field holds another type.
-type number float64
-
-// UnmarshalJSON accepts any value.
-func (n *number) UnmarshalJSON(b []byte) error {
-	var f float64
-	if json.Unmarshal(b, &f) == nil && f >= 0 && !math.IsInf(f, 0) {
-		*n = number(f)
-	}
-	return nil
-}
-
-// count returns the number as a token count; implausibly large values count as 0.
-func (n number) count() int64 {
-	const tokensMax = 1 << 50
-	return int64(min(float64(n), tokensMax))
 }
 
 // read decodes one line. A field of an unexpected shape is an error: it is reported as a fault, and

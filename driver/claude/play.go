@@ -59,7 +59,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 	program := known(part.Command)
 	child, err := stage.Start(program.command(part))
 	if err != nil {
-		return driver.Stop{Reason: reasonFailed, Detail: err.Error()}
+		return driver.Stop{Reason: adapter.ReasonFailed, Detail: err.Error()}
 	}
 	g := &runningSession{
 		part: part, stage: stage, child: child, listened: -1,
@@ -85,9 +85,9 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 		case <-g.timer.C:
 			stop = g.late()
 		case <-stage.Stop:
-			return driver.Stop{Reason: reasonTerminated}
+			return driver.Stop{Reason: adapter.ReasonTerminated}
 		case <-ctx.Done():
-			return driver.Stop{Reason: reasonTerminated}
+			return driver.Stop{Reason: adapter.ReasonTerminated}
 		}
 		if stop == nil {
 			stop = g.next()
@@ -113,7 +113,7 @@ func (g *runningSession) order(o speech.Order, ok bool) *driver.Stop {
 		g.steer(o)
 	case o.Type == speech.OrderCancel:
 		if g.mine == "" {
-			return &driver.Stop{Reason: reasonCancelled}
+			return &driver.Stop{Reason: adapter.ReasonCancelled}
 		}
 		g.cancelled = true
 		g.interrupt()
@@ -174,11 +174,11 @@ func (g *runningSession) handleLine(l adapter.Line) *driver.Stop {
 		return nil
 	}
 	g.mine = ""
-	if g.refused = append(g.refused, h.denied...); len(g.refused) > deniedMax {
-		g.refused = g.refused[:deniedMax]
+	if g.refused = append(g.refused, h.denied...); len(g.refused) > adapter.DeniedMax {
+		g.refused = g.refused[:adapter.DeniedMax]
 	}
 	if stop := g.ended(h.stop); stop != nil {
-		stop.Detail = withDenied(stop.Detail, g.refused)
+		stop.Detail = adapter.WithDenied(stop.Detail, g.refused)
 		return stop
 	}
 	g.goOn()
@@ -189,14 +189,14 @@ func (g *runningSession) handleLine(l adapter.Line) *driver.Stop {
 func (g *runningSession) ended(stop driver.Stop) *driver.Stop {
 	switch {
 	case g.cancelled:
-		return &driver.Stop{Reason: reasonCancelled, Detail: stop.Detail}
+		return &driver.Stop{Reason: adapter.ReasonCancelled, Detail: stop.Detail}
 	case stop.OK:
 	case stop.Reason == reasonRefused || stop.Reason == reasonTurns:
 		if !g.part.TakesPrompts() {
 			return &stop
 		}
-		g.notice(stop.Detail) // the next prompt may succeed
-		stop = driver.Stop{OK: true, Reason: reasonCompleted}
+		g.Notice(stop.Detail) // the next prompt may succeed
+		stop = driver.Stop{OK: true, Reason: adapter.ReasonCompleted}
 	default:
 		return &stop
 	}
@@ -234,14 +234,14 @@ func (g *runningSession) next() *driver.Stop {
 }
 
 func (g *runningSession) completed() *driver.Stop {
-	return &driver.Stop{OK: true, Reason: reasonCompleted, Detail: withDenied("", g.refused), ContextPercent: g.context}
+	return &driver.Stop{OK: true, Reason: adapter.ReasonCompleted, Detail: adapter.WithDenied("", g.refused), ContextPercent: g.context}
 }
 
 // late handles a timeout.
 func (g *runningSession) late() *driver.Stop {
 	switch {
 	case g.cancelled:
-		return &driver.Stop{Reason: reasonCancelled, Detail: "the program did not end its answer in time; it was stopped"}
+		return &driver.Stop{Reason: adapter.ReasonCancelled, Detail: "the program did not end its answer in time; it was stopped"}
 	case !g.ready:
 		g.ready = true
 		g.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: fmt.Sprintf("the program did not answer initialize within %s; prompts are sent anyway", greetingPatience)})
@@ -250,7 +250,7 @@ func (g *runningSession) late() *driver.Stop {
 	case g.waitsForSubagents:
 		g.waitsForSubagents = false
 		if g.background > 0 {
-			g.notice(fmt.Sprintf("subagents still running after %s are ended with the session", backgroundPatience))
+			g.Notice(fmt.Sprintf("subagents still running after %s are ended with the session", backgroundPatience))
 		}
 	}
 	return nil
@@ -261,7 +261,7 @@ func (g *runningSession) died() driver.Stop {
 	ended := g.child.End()
 	switch {
 	case g.cancelled:
-		return driver.Stop{Reason: reasonCancelled}
+		return driver.Stop{Reason: adapter.ReasonCancelled}
 	case g.last != nil && (g.mine == "" || g.unreadTexts) && !g.part.TakesPrompts():
 		return *g.completed()
 	case g.queue.Over() && g.mine == "" && g.ready:
@@ -296,5 +296,5 @@ func (g *runningSession) endReason() string {
 	if g.named.ID != "" {
 		return session.ReasonDied
 	}
-	return reasonFailed
+	return adapter.ReasonFailed
 }

@@ -109,14 +109,11 @@ func (p program) command(part adapter.Part) adapter.Command {
 	}
 	env := p.env
 	if config, vars := p.tools(part.MCP); config != "" {
-		argv = append(argv, p.allow, "mcp__"+serverName, "--mcp-config", config)
+		argv = append(argv, p.allow, "mcp__"+adapter.ServerName, "--mcp-config", config)
 		env = append(append([]string{}, env...), vars...)
 	}
 	return adapter.Command{Argv: argv, Env: env}
 }
-
-// serverName is the name of Fairlead's MCP server in tool names: mcp__fairlead__say.
-const serverName = "fairlead"
 
 type server struct {
 	Type    string            `json:"type,omitempty"`
@@ -149,7 +146,7 @@ func (p program) tools(m driver.MCP) (config string, vars []string) {
 	default:
 		return "", nil
 	}
-	b, err := json.Marshal(map[string]map[string]server{"mcpServers": {serverName: s}})
+	b, err := json.Marshal(map[string]map[string]server{"mcpServers": {adapter.ServerName: s}})
 	if err != nil {
 		panic("claude: encode a configuration: " + err.Error())
 	}

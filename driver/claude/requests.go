@@ -7,23 +7,22 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
-	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // request handles a request of the program.
 func (h *translator) request(m message, raw json.RawMessage) lineResult {
 	if m.Request == nil || m.RequestID == "" {
-		h.fault("a request that cannot be answered", raw)
+		h.Fault("a request that cannot be answered", raw)
 		return lineResult{}
 	}
 	switch m.Request.Subtype {
 	case "can_use_tool":
 		return h.asked(m.RequestID, *m.Request, raw)
 	case "elicitation":
-		h.notice("a tool server requests input, which is not supported; the request is declined")
+		h.Notice("a tool server requests input, which is not supported; the request is declined")
 		return lineResult{send: []any{success(m.RequestID, map[string]string{"action": "decline"})}}
 	}
-	h.fault("a request of an unknown kind: "+clip.Text(adapter.OneLine(m.Request.Subtype), 80), raw)
+	h.Fault("a request of an unknown kind: "+adapter.Clipped(m.Request.Subtype, 80), raw)
 	return lineResult{send: []any{failure(m.RequestID, "unknown request: "+m.Request.Subtype)}}
 }
 
@@ -31,19 +30,19 @@ func (h *translator) asked(id string, r request, raw json.RawMessage) lineResult
 	if q, again := h.open[id]; again && q.asks == r.Tool+" "+string(r.Input) {
 		return lineResult{} // a repetition after a gap; the answer is on its way
 	} else if again { // it would be unclear which of the two an answer belongs to
-		h.fault("two permission questions with the same id; both are denied", raw)
+		h.Fault("two permission questions with the same id; both are denied", raw)
 		h.withdraw(id)
 		return lineResult{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	h.call(r.ToolUse, r.Tool, r.Input, raw)
 	if r.Tool == "" || len(h.open) >= asksMax {
-		h.fault("a permission question that cannot be answered; it is denied", raw)
+		h.Fault("a permission question that cannot be answered; it is denied", raw)
 		return lineResult{send: []any{success(id, answer{Behavior: "deny", Message: refusalWords})}}
 	}
 	q := ask(id, r, h.dir, speech.CutRaw(raw))
 	q.event.ID, q.asks = h.ownName(id), r.Tool+" "+string(r.Input)
 	h.open[id] = q
-	h.out.Tell(q.event)
+	h.Out.Tell(q.event)
 	return lineResult{}
 }
 
@@ -59,11 +58,11 @@ func (h *translator) answer(o speech.Order) any {
 	}
 	response, ok := q.response(o.Option, o.Text)
 	if !ok {
-		h.fault(fmt.Sprintf("the question %s has no option %q; it stays open", clip.Text(adapter.OneLine(o.ID), 80), clip.Text(adapter.OneLine(o.Option), 80)), nil)
+		h.Fault(fmt.Sprintf("the question %s has no option %q; it stays open", adapter.Clipped(o.ID, 80), adapter.Clipped(o.Option, 80)), nil)
 		return nil
 	}
 	delete(h.open, q.request)
-	if q.answers[o.Option].Behavior == "deny" && q.event.Tool != askTool && len(h.denied) < deniedMax {
+	if q.answers[o.Option].Behavior == "deny" && q.event.Tool != askTool && len(h.denied) < adapter.DeniedMax {
 		h.denied = append(h.denied, q.what)
 	}
 	return response
@@ -72,7 +71,7 @@ func (h *translator) answer(o speech.Order) any {
 func (h *translator) withdraw(id string) {
 	if q, open := h.open[id]; open {
 		delete(h.open, id)
-		h.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: q.event.ID})
+		h.Out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: q.event.ID})
 	}
 }
 
@@ -100,11 +99,11 @@ func (h *translator) openAs(told string) (question, bool) {
 // response handles the program's response to one of our requests.
 func (h *translator) response(m message, raw json.RawMessage) lineResult {
 	if m.Response == nil {
-		h.fault("an empty response to one of Fairlead's requests", raw)
+		h.Fault("an empty response to one of Fairlead's requests", raw)
 		return lineResult{}
 	}
 	if m.Response.Subtype == "error" {
-		h.fault("the program rejects one of Fairlead's requests: "+clip.Text(adapter.OneLine(m.Response.Error.Text), shownBytesMax), raw)
+		h.Fault("the program rejects one of Fairlead's requests: "+adapter.Clipped(m.Response.Error.Text, adapter.NoticeBytesMax), raw)
 	}
 	if m.Response.RequestID != greetingID {
 		return lineResult{}

@@ -41,7 +41,7 @@ func (g *runningSession) steer(o speech.Order) {
 	case o.ID == "" || g.part.TakesPrompts():
 		return // without an ID nothing waits for its confirmation; see Capabilities
 	case len(g.waiting)+len(g.sent) >= steersMax:
-		g.fault(fmt.Sprintf("a text was not passed on to the program: it has not read %d others yet", steersMax), nil)
+		g.Fault(fmt.Sprintf("a text was not passed on to the program: it has not read %d others yet", steersMax), nil)
 		return
 	}
 	g.waiting = append(g.waiting, text{message: g.messageID("steer " + o.ID), id: o.ID, text: o.Text})

@@ -47,8 +47,6 @@ var pathArgs = []string{"file_path", "notebook_path", "path"}
 // essential lists arguments by how well they describe a call; the first one present is shown.
 var essential = []string{"command", "file_path", "notebook_path", "pattern", "url", "query", "path", "description", "prompt", "text", "skill"}
 
-const essentialBytesMax = 400 // limit for the description of a call, in one line
-
 // call is a tool with its arguments, in Claude Code's vocabulary.
 type call struct {
 	Tool string
@@ -105,11 +103,11 @@ func (c call) text(name string) string {
 func (c call) what() string {
 	for _, name := range essential {
 		if s := adapter.OneLine(c.text(name)); s != "" {
-			return clip.Text(s, essentialBytesMax)
+			return clip.Text(s, adapter.WhatBytesMax)
 		}
 	}
 	if asked := asks(c.fields["questions"]); len(asked) > 0 {
-		return clip.Text(adapter.OneLine(asked[0].Question), essentialBytesMax)
+		return adapter.Clipped(asked[0].Question, adapter.WhatBytesMax)
 	}
 	return ""
 }
@@ -150,7 +148,7 @@ func (c call) paths(dir, more string) (paths []string) {
 		if !filepath.IsAbs(p) {
 			p = filepath.Join(dir, p)
 		}
-		if p = filepath.Clean(p); filepath.IsAbs(p) && !contains(paths, p) {
+		if p = filepath.Clean(p); filepath.IsAbs(p) && !slices.Contains(paths, p) {
 			paths = append(paths, p)
 		}
 	}
@@ -164,13 +162,4 @@ func (c call) pathTexts() (texts []string) {
 		}
 	}
 	return texts
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }

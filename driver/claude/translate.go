@@ -19,16 +19,13 @@ const (
 	piecesMax      = 64      // blocks reported in pieces whose whole message has not arrived yet
 	pieceBytesMax  = 8 << 20 // size of one of them
 	callsMax       = 4096    // calls per answer that are remembered as reported
-	shownBytesMax  = 4 << 10 // size of a notice
-	deniedMax      = 64      // calls remembered as denied
 	byWhomSubagent = "subagent"
-	byWhomProgram  = "program"
 )
 
 // translator turns the program's messages into events. It starts and sends nothing, so the same
 // lines always produce the same events.
 type translator struct {
-	out     *speech.Writer
+	adapter.Reporter
 	program program
 	dir     string
 	resume  string // the conversation to resume
@@ -79,7 +76,7 @@ type lineResult struct {
 
 func newHearing(out *speech.Writer, p program, part adapter.Part) *translator {
 	return &translator{
-		out: out, program: p, dir: part.Dir, resume: part.Resume, mode: p.modeOf(part), now: time.Now,
+		Reporter: adapter.Reporter{Out: out}, program: p, dir: part.Dir, resume: part.Resume, mode: p.modeOf(part), now: time.Now,
 		calls: make(map[string]shown), open: make(map[string]question), askNames: make(map[string]bool), meter: meter{trusts: p.trusts},
 	}
 }
@@ -88,7 +85,7 @@ func newHearing(out *speech.Writer, p program, part adapter.Part) *translator {
 func (h *translator) line(raw json.RawMessage, mine string) lineResult {
 	m, err := read(raw)
 	if err != nil {
-		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
+		h.Fault("a message has a field of an unexpected type: "+err.Error(), raw)
 	}
 	switch m.Type {
 	case "system":
@@ -119,23 +116,12 @@ func (h *translator) line(raw json.RawMessage, mine string) lineResult {
 		// These types repeat what is sent elsewhere.
 	case "":
 		if err == nil {
-			h.fault("a message without a type", raw)
+			h.Fault("a message without a type", raw)
 		}
 	default:
-		h.fault("a message of an unknown type: "+clip.Text(adapter.OneLine(m.Type), 80), raw)
+		h.Fault("a message of an unknown type: "+adapter.Clipped(m.Type, 80), raw)
 	}
 	return lineResult{}
-}
-
-func (h *translator) fault(text string, raw json.RawMessage) {
-	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
-}
-
-// notice reports a message of the program about itself, which does not count as the agent's words.
-func (h *translator) notice(text string) {
-	if text = clip.Text(adapter.OneLine(text), shownBytesMax); text != "" {
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: byWhomProgram, Text: text})
-	}
 }
 
 // name reports the conversation and what restricts it if that has changed. Empty fields keep their
@@ -144,7 +130,7 @@ func (h *translator) name(c driver.Conversed) {
 	next := h.named
 	for _, f := range []struct{ have, say *string }{{&next.ID, &c.ID}, {&next.Model, &c.Model}, {&next.Mode, &c.Mode}, {&next.Program, &c.Program}} {
 		if *f.say != "" {
-			*f.have = clip.Text(adapter.OneLine(*f.say), essentialBytesMax)
+			*f.have = adapter.Clipped(*f.say, adapter.WhatBytesMax)
 		}
 	}
 	if next.Mode == "" {
@@ -156,7 +142,7 @@ func (h *translator) name(c driver.Conversed) {
 		return
 	}
 	h.named = next
-	h.out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
+	h.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
 }
 
 func (h *translator) system(m message) lineResult {
@@ -169,14 +155,14 @@ func (h *translator) system(m message) lineResult {
 			h.name(driver.Conversed{Mode: m.mode()})
 		}
 	case "compact_boundary":
-		h.notice("the conversation was compacted: it had become too long for its model")
+		h.Notice("the conversation was compacted: it had become too long for its model")
 		h.filled = 0
 	case "api_retry":
-		h.notice(fmt.Sprintf("the provider did not answer (%s); retry %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.count())*time.Millisecond))
+		h.Notice(fmt.Sprintf("the provider did not answer (%s); retry %d of %d in %s", m.Error.Text, m.Attempt, m.RetriesMax, time.Duration(m.RetryDelay.Count())*time.Millisecond))
 	case "permission_denied":
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: clip.Text(strings.TrimSpace(adapter.OneLine(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), shownBytesMax)})
+		h.Out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: clip.Text(strings.TrimSpace(adapter.OneLine(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), adapter.NoticeBytesMax)})
 	case "informational", "notification":
-		h.notice(m.Content.Text)
+		h.Notice(m.Content.Text)
 	case "background_tasks_changed":
 		h.background = 0
 		for _, t := range m.Tasks {
@@ -199,7 +185,7 @@ func (h *translator) requestMode(mode string) []any {
 	if mode == h.mode || mode == "default" && h.mode == alias || mode == alias && h.mode == "default" {
 		return nil
 	}
-	h.notice(fmt.Sprintf("it was started in the mode %s but is in %s; the configured mode is requested again", h.mode, mode))
+	h.Notice(fmt.Sprintf("it was started in the mode %s but is in %s; the configured mode is requested again", h.mode, mode))
 	return []any{map[string]any{"type": "control_request", "request_id": modeID, "request": map[string]any{"subtype": "set_permission_mode", "mode": h.mode}}}
 }
 
@@ -213,7 +199,7 @@ func (h *translator) stream(m message) {
 	case "message_start":
 		h.pieces = nil
 	case "content_block_start":
-		h.out.Hush()
+		h.Out.Hush()
 		if e.Block != nil && (e.Block.Type == "text" || e.Block.Type == "thinking") {
 			h.pieces = append(h.pieces[max(len(h.pieces)-piecesMax+1, 0):], piece{kind: spoken(e.Block.Type)})
 		}
@@ -228,12 +214,12 @@ func (h *translator) stream(m message) {
 		}
 		if len(p.text)+len(text) <= pieceBytesMax {
 			p.text = append(p.text, text...)
-			h.out.Speak(p.kind, text)
+			h.Out.Speak(p.kind, text)
 		} else {
 			p.more = true // the rest is reported with the whole message
 		}
 	case "content_block_stop", "message_stop":
-		h.out.Hush()
+		h.Out.Hush()
 	}
 }
 
@@ -248,7 +234,7 @@ func spoken(blockType string) driver.FactKind {
 func (h *translator) assistant(m message, raw json.RawMessage) {
 	t, err := m.turn()
 	if err != nil {
-		h.fault("a message has a field of an unexpected type: "+err.Error(), raw)
+		h.Fault("a message has a field of an unexpected type: "+err.Error(), raw)
 	}
 	if m.Parent == "" && t.Usage != nil {
 		of := t.Usage.sum()
@@ -268,7 +254,7 @@ func (h *translator) assistant(m message, raw json.RawMessage) {
 		}
 	}
 	if fresh := h.meter.message(t.ID, t.Model, t.Usage); !fresh.Empty() {
-		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh, ContextPercent: driver.ContextPercent(h.filled, h.window[h.model])})
+		h.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh, ContextPercent: driver.ContextPercent(h.filled, h.window[h.model])})
 	}
 }
 
@@ -279,7 +265,7 @@ func (h *translator) words(kind driver.FactKind, text, parent string) {
 	}
 	if parent != "" {
 		if kind == driver.Said { // a subagent's thoughts are useless without its prompt
-			h.out.Say(driver.Said, byWhomSubagent, text)
+			h.Out.Say(driver.Said, byWhomSubagent, text)
 		}
 		return
 	}
@@ -295,11 +281,11 @@ func (h *translator) words(kind driver.FactKind, text, parent string) {
 		break
 	}
 	if whole {
-		h.out.Say(kind, "", text)
+		h.Out.Say(kind, "", text)
 		return
 	}
-	h.out.Speak(kind, text)
-	h.out.Hush()
+	h.Out.Speak(kind, text)
+	h.Out.Hush()
 }
 
 // call reports a tool call, once.
@@ -312,10 +298,10 @@ func (h *translator) call(id, name string, input, raw json.RawMessage) {
 		h.calls[id] = shown{tool: c.Tool, diff: c.diff()}
 	}
 	if c.Tool == "" {
-		h.fault("a tool call without a name", raw)
+		h.Fault("a tool call without a name", raw)
 		return
 	}
-	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
+	h.Out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
 }
 
 // shown is what is known of a reported call until its result comes.
@@ -339,9 +325,9 @@ func (h *translator) results(m message) {
 		switch {
 		case b.Type != "tool_result" || !known:
 		case call.diff != "" && !b.IsError:
-			h.out.Result(call.tool, call.diff)
+			h.Out.Result(call.tool, call.diff)
 		default:
-			h.out.Result(call.tool, resultText(b.Result))
+			h.Out.Result(call.tool, resultText(b.Result))
 		}
 	}
 }
@@ -359,7 +345,7 @@ func resultText(raw json.RawMessage) string {
 	var all []string
 	for _, b := range blocks {
 		if b.Type != "text" {
-			b.Text = "[" + clip.Text(adapter.OneLine(b.Type), 80) + "]"
+			b.Text = "[" + adapter.Clipped(b.Type, 80) + "]"
 		}
 		all = append(all, b.Text)
 	}
@@ -370,7 +356,7 @@ func resultText(raw json.RawMessage) string {
 // at extra cost.
 func (h *translator) rate(r *rate) {
 	if r != nil && r.Status == "allowed_warning" && r.Utilization > 0 && r.Utilization <= 1 {
-		h.notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), adapter.OneLine(r.Type)))
+		h.Notice(fmt.Sprintf("%.0f %% of the limit %s is used", 100*float64(r.Utilization), adapter.OneLine(r.Type)))
 	}
 	if r == nil || r.Status != "rejected" || r.UsingOverage || strings.HasPrefix(r.OverageStatus, "allowed") {
 		return
@@ -382,21 +368,21 @@ func (h *translator) rate(r *rate) {
 func (h *translator) limited(until time.Time, text string) {
 	if !h.warned {
 		h.warned = true
-		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: clip.Text(adapter.OneLine(text), shownBytesMax)})
+		h.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: adapter.Clipped(text, adapter.NoticeBytesMax)})
 	}
 }
 
 // result handles the end of an answer. If the answer belongs to no prompt of Fairlead (the
 // program's own notification that a subagent has finished), only the cost counts.
 func (h *translator) result(m message, mine string) lineResult {
-	h.out.Hush()
+	h.Out.Hush()
 	h.pieces = nil
 	clear(h.calls)
 	if m.SessionID != "" && h.named.ID == "" && !m.IsError {
 		h.name(driver.Conversed{ID: m.SessionID})
 	}
 	for _, fresh := range h.meter.end(m.result) {
-		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+		h.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.open)) {
 		if h.open[id].subagent == "" { // a background subagent asks on its own

@@ -40,8 +40,8 @@ const modelsMax = 64 // more models of one process are not counted separately
 
 func (u usage) sum() driver.Usage {
 	return driver.Usage{
-		InputTokens:  u.Input.count() + u.CacheRead.count() + u.CacheWrite.count(),
-		OutputTokens: u.Output.count(),
+		InputTokens:  u.Input.Count() + u.CacheRead.Count() + u.CacheWrite.Count(),
+		OutputTokens: u.Output.Count(),
 	}
 }
 

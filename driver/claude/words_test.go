@@ -91,9 +91,9 @@ func TestOurCall(t *testing.T) {
 
 // TestMeter checks that usage from several sources is counted once.
 func TestMeter(t *testing.T) {
-	use := func(in, out float64) *usage { return &usage{Input: number(in), Output: number(out)} }
+	use := func(in, out float64) *usage { return &usage{Input: adapter.Number(in), Output: adapter.Number(out)} }
 	model := func(in, out float64) map[string]modelUsage {
-		return map[string]modelUsage{"m": {Input: number(in), Output: number(out)}}
+		return map[string]modelUsage{"m": {Input: adapter.Number(in), Output: adapter.Number(out)}}
 	}
 	sum := func(all ...driver.Usage) (s driver.Usage) {
 		for _, u := range all {
@@ -129,7 +129,7 @@ func TestMeter(t *testing.T) {
 // each part has the model that the program named.
 func TestMeterByModel(t *testing.T) {
 	m := meter{trusts: true}
-	use := func(in, out float64) *usage { return &usage{Input: number(in), Output: number(out)} }
+	use := func(in, out float64) *usage { return &usage{Input: adapter.Number(in), Output: adapter.Number(out)} }
 	m.message("a", "opus", use(100, 20))
 	parts := m.end(result{Cost: 0.9, Usage: use(100, 25), ModelUsage: map[string]modelUsage{
 		"opus": {Input: 100, Output: 25, Cost: 0.8}, "haiku": {Input: 40, Output: 4, Cost: 0.1},
@@ -160,11 +160,11 @@ func TestMeterByModel(t *testing.T) {
 			for range dice.IntN(4) {
 				name := names[dice.IntN(len(names))]
 				t := totals[name]
-				t.Input, t.Output, t.Cost = t.Input+number(dice.IntN(900)), t.Output+number(dice.IntN(90)), t.Cost+number(dice.IntN(8))/8
+				t.Input, t.Output, t.Cost = t.Input+adapter.Number(dice.IntN(900)), t.Output+adapter.Number(dice.IntN(90)), t.Cost+adapter.Number(dice.IntN(8))/8
 				totals[name] = t
 			}
 			cost += float64(dice.IntN(10)) / 8
-			r := result{Cost: number(cost), Usage: use(float64(dice.IntN(900)), 9), ModelUsage: maps.Clone(totals)}
+			r := result{Cost: adapter.Number(cost), Usage: use(float64(dice.IntN(900)), 9), ModelUsage: maps.Clone(totals)}
 			for _, part := range by.end(r) {
 				all = add(all, part)
 			}

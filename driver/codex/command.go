@@ -13,8 +13,6 @@ import (
 const (
 	usualMode = "workspace-write" // the default: codex cannot ask anyone, so a sandbox must restrict it
 
-	serverName = "fairlead" // name of Fairlead's MCP server in tool names: mcp__fairlead__say
-
 	// toolSeconds is the time limit for one of Fairlead's tools: one that asks a person takes long.
 	toolSeconds = 1800
 )
@@ -74,7 +72,7 @@ func command(part adapter.Part, thread string, images []string) adapter.Command 
 // the command line. Commands that codex runs do not see it. The tools need no approval: codex could
 // not ask for it, and Fairlead itself checks each call.
 func tools(m driver.MCP) (config, env []string) {
-	const server = "mcp_servers." + serverName + "."
+	const server = "mcp_servers." + adapter.ServerName + "."
 	switch {
 	case m.Token == "" || m.URL == "":
 		return nil, nil

@@ -2,7 +2,8 @@ package codex
 
 import (
 	"encoding/json"
-	"math"
+
+	"github.com/fairlead-dev/fairlead/driver/adapter"
 )
 
 // event is one line of `codex exec --json`.
@@ -68,21 +69,8 @@ func (f *fault) UnmarshalJSON(b []byte) error {
 
 // usage is the total of a thread over all its processes. Input includes cached tokens.
 type usage struct {
-	Input  number `json:"input_tokens"`
-	Output number `json:"output_tokens"`
-}
-
-// number is a number, or 0 if the field holds another type.
-type number int64
-
-// UnmarshalJSON accepts any value.
-func (n *number) UnmarshalJSON(b []byte) error {
-	const tokensMax = 1 << 50 // more than any model reads
-	var f float64
-	if json.Unmarshal(b, &f) == nil && f > 0 {
-		*n = number(math.Min(f, tokensMax))
-	}
-	return nil
+	Input  adapter.Number `json:"input_tokens"`
+	Output adapter.Number `json:"output_tokens"`
 }
 
 // read decodes one line. If a field has an unexpected shape, it returns an error and the fields that

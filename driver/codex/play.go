@@ -53,7 +53,7 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 		g.used, g.known = usedBefore(stage.Env, part.Resume)
 	}
 	if err := g.start(version, adapter.Command{Argv: append(slices.Clone(part.Command), "--version")}, ""); err != nil {
-		return driver.Stop{Reason: reasonFailed, Detail: err.Error()}
+		return driver.Stop{Reason: adapter.ReasonFailed, Detail: err.Error()}
 	}
 	for {
 		orders, lines := stage.Orders, (<-chan adapter.Line)(nil)
@@ -78,12 +78,13 @@ func (Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stage)
 		case <-g.timer.C:
 			g.ended() // end the process: its purpose is achieved or cannot be
 		case <-stage.Stop:
-			return driver.Stop{Reason: reasonTerminated}
+			return driver.Stop{Reason: adapter.ReasonTerminated}
 		case <-ctx.Done():
-			return driver.Stop{Reason: reasonTerminated}
+			return driver.Stop{Reason: adapter.ReasonTerminated}
 		}
 		if stop := g.next(); stop != nil {
-			return g.withDenied(*stop)
+			stop.Detail = adapter.WithDenied(stop.Detail, g.denied)
+			return *stop
 		}
 	}
 }
@@ -107,8 +108,8 @@ func (g *runningSession) cancel() driver.Stop {
 	if g.child != nil {
 		g.child.End()
 	}
-	g.out.Hush()
-	return driver.Stop{Reason: reasonCancelled}
+	g.Out.Hush()
+	return driver.Stop{Reason: adapter.ReasonCancelled}
 }
 
 func (g *runningSession) hear(l adapter.Line) {
@@ -140,7 +141,7 @@ func (g *runningSession) ended() {
 	if does != answer {
 		return
 	}
-	g.out.Hush()
+	g.Out.Hush()
 	if !g.finished {
 		g.unfinished(how)
 	}
@@ -173,16 +174,16 @@ func (g *runningSession) next() *driver.Stop {
 		g.begin()
 		g.listened, g.last = -1, nil
 		if err := g.start(answer, command(g.part, cmp.Or(g.named.ID, g.part.Resume), g.queue.Images()), text); err != nil {
-			return &driver.Stop{Reason: reasonFailed, Detail: err.Error()}
+			return &driver.Stop{Reason: adapter.ReasonFailed, Detail: err.Error()}
 		}
 		return nil
 	}
 	switch {
 	case g.last != nil && !g.part.TakesPrompts(), g.queue.Over():
-		return &driver.Stop{OK: true, Reason: reasonCompleted}
+		return &driver.Stop{OK: true, Reason: adapter.ReasonCompleted}
 	case g.listened != g.queue.Answered() && g.queue.Answered() > 0: // the first order may still be on its way
 		g.listened = g.queue.Answered()
-		g.out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
+		g.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
 	}
 	return nil
 }

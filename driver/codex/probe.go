@@ -19,7 +19,7 @@ var sandboxed = []string{"sandbox", "--", "/bin/sh", "-c", "echo it-holds"}
 // Probe determines a program's version, whether it knows the arguments that Fairlead uses, and
 // whether its sandbox works on this machine.
 func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error) {
-	a = withCommand(a)
+	a = adapter.WithCommand(a, "codex")
 	env := driver.Environment(a, driver.Session{}, d.Needs(a)...)
 	path, err := driver.FindProgram(a, env)
 	if err != nil {
@@ -31,23 +31,8 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 	}
 	command := append([]string{path}, a.Command[1:]...)
 	stage := adapter.NewStage(speech.NewWriter(io.Discard), a.Workspace, env)
-	says, err := stage.Printed(ctx, append(slices.Clip(command), "--version"))
-	if err != nil {
-		return found, fmt.Errorf("ask %s for its version: %w", path, err)
-	}
-	if number := adapter.VersionIn(says); number != "" {
-		found.Program += " " + number
-	} else {
-		found.Warnings = append(found.Warnings, "it does not print its version; is this the right program?")
-	}
-	help, err := stage.Printed(ctx, append(slices.Clip(command), "exec", "resume", "--help"))
-	if err != nil {
-		return found, fmt.Errorf("ask %s for the flags of `exec resume`: %w", path, err)
-	}
-	for _, flag := range []string{"--json", "--config", "--skip-git-repo-check", "--model"} {
-		if !strings.Contains(help, flag) {
-			found.Warnings = append(found.Warnings, fmt.Sprintf("`exec resume` does not know the flag %s; use another version", flag))
-		}
+	if err := stage.ProbeProgram(ctx, &found, command, []string{"exec", "resume", "--help"}, []string{"--json", "--config", "--skip-git-repo-check", "--model"}); err != nil {
+		return found, err
 	}
 	if modes[modeOf(a.Mode)] == "" {
 		found.Warnings = append(found.Warnings, fmt.Sprintf("it has no mode %q; it has %s", a.Mode, strings.Join(modeWords(), ", ")))

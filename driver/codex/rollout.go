@@ -131,7 +131,7 @@ func lastTotal(record []byte) (used driver.Usage, known bool) {
 			return true
 		}
 		total := says.Payload.Info.Total
-		used, known = driver.Usage{InputTokens: int64(total.Input), OutputTokens: int64(total.Output)}, true
+		used, known = driver.Usage{InputTokens: total.Input.Count(), OutputTokens: total.Output.Count()}, true
 		return false
 	})
 	return used, known

@@ -2,7 +2,7 @@ package codex
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,16 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
-const (
-	itemsMax  = 4096 // items per answer that are remembered as reported
-	deniedMax = 64   // calls remembered as denied
-
-	byProgram = "program"
-)
+const itemsMax = 4096 // items per answer that are remembered as reported
 
 // translator turns codex's lines into events. It starts and sends nothing.
 type translator struct {
-	out  *speech.Writer
+	adapter.Reporter
 	part adapter.Part
 	now  func() time.Time
 
@@ -42,7 +37,7 @@ type translator struct {
 }
 
 func newHearing(out *speech.Writer, part adapter.Part) *translator {
-	return &translator{out: out, part: part, now: time.Now, known: part.Resume == ""}
+	return &translator{Reporter: adapter.Reporter{Out: out}, part: part, now: time.Now, known: part.Resume == ""}
 }
 
 // begin resets the state for a new answer, which is a new process.
@@ -54,10 +49,10 @@ func (h *translator) begin() {
 func (h *translator) line(raw json.RawMessage) {
 	e, err := read(raw)
 	if err != nil {
-		h.fault("a line has a field of an unexpected type: "+err.Error(), raw)
+		h.Fault("a line has a field of an unexpected type: "+err.Error(), raw)
 	}
 	if h.unreported && (e.Type != "turn.failed" || e.Error.Message != "" && e.Error.Message != h.lastError) {
-		h.notice(h.lastError) // for example, a connection that is retried
+		h.Notice(h.lastError) // for example, a connection that is retried
 	}
 	h.unreported = false
 	switch e.Type {
@@ -76,7 +71,7 @@ func (h *translator) line(raw json.RawMessage) {
 			h.failed(h.words)
 			return
 		}
-		h.finished, h.stop = true, driver.Stop{OK: true, Reason: reasonCompleted}
+		h.finished, h.stop = true, driver.Stop{OK: true, Reason: adapter.ReasonCompleted}
 	case "turn.failed":
 		h.usage(e.Usage)
 		text := e.Error.Message
@@ -86,10 +81,10 @@ func (h *translator) line(raw json.RawMessage) {
 		h.failed(text)
 	case "":
 		if err == nil {
-			h.fault("a line without a type", raw)
+			h.Fault("a line without a type", raw)
 		}
 	default:
-		h.fault("a line of an unknown type: "+clip.Text(adapter.OneLine(e.Type), 80), raw)
+		h.Fault("a line of an unknown type: "+adapter.Clipped(e.Type, 80), raw)
 	}
 }
 
@@ -97,20 +92,9 @@ func (h *translator) line(raw json.RawMessage) {
 func (h *translator) failed(text string) {
 	stop, until := failed(text, h.now())
 	if stop.Reason == session.ReasonRateLimited {
-		h.out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
+		h.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
 	}
 	h.finished, h.stop = true, stop
-}
-
-func (h *translator) fault(text string, raw json.RawMessage) {
-	h.out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
-}
-
-// notice reports a message of codex about itself, which does not count as the agent's words.
-func (h *translator) notice(text string) {
-	if text = clip.Text(adapter.OneLine(text), shownBytesMax); text != "" {
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: byProgram, Text: text})
-	}
 }
 
 // name reports the conversation and what restricts it if that has changed. Empty fields keep their
@@ -118,7 +102,7 @@ func (h *translator) notice(text string) {
 func (h *translator) name(c driver.Conversed) {
 	next := h.named
 	if c.ID != "" {
-		next.ID = clip.Text(adapter.OneLine(c.ID), whatBytesMax)
+		next.ID = adapter.Clipped(c.ID, adapter.WhatBytesMax)
 	}
 	if c.Program != "" {
 		next.Program = c.Program
@@ -128,7 +112,7 @@ func (h *translator) name(c driver.Conversed) {
 	changed := next != h.named
 	h.named = next
 	if changed && next.ID != "" {
-		h.out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
+		h.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
 	}
 }
 
@@ -139,17 +123,17 @@ func (h *translator) usage(u *usage) {
 	if u == nil {
 		return
 	}
-	total := driver.Usage{InputTokens: int64(u.Input), OutputTokens: int64(u.Output)}
+	total := driver.Usage{InputTokens: u.Input.Count(), OutputTokens: u.Output.Count()}
 	fresh := driver.Usage{InputTokens: max(total.InputTokens-h.used.InputTokens, 0), OutputTokens: max(total.OutputTokens-h.used.OutputTokens, 0)}
 	switch {
 	case !h.known:
 		h.known = true
-		h.fault("the usage of this answer is unknown: codex reports the total of the conversation, and there is no record of its earlier usage", nil)
+		h.Fault("the usage of this answer is unknown: codex reports the total of the conversation, and there is no record of its earlier usage", nil)
 	case !fresh.Empty():
 		if h.model != nil {
 			fresh.Model = h.model(h.named.ID)
 		}
-		h.out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+		h.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
 	}
 	h.used = total
 }
@@ -160,16 +144,16 @@ func (h *translator) item(i item, over bool, raw json.RawMessage) {
 	switch i.Type {
 	case "agent_message", "plan":
 		if over && i.Text != "" {
-			h.words = clip.Text(i.Text, shownBytesMax)
-			h.out.Say(driver.Said, "", i.Text)
+			h.words = clip.Text(i.Text, adapter.NoticeBytesMax)
+			h.Out.Say(driver.Said, "", i.Text)
 		}
 	case "reasoning":
 		if over && i.Text != "" {
-			h.out.Say(driver.Thought, "", i.Text)
+			h.Out.Say(driver.Thought, "", i.Text)
 		}
 	case "error":
 		if over {
-			h.notice(i.Message)
+			h.Notice(i.Message)
 		}
 	case "command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search", "todo_list":
 		h.words = ""
@@ -181,7 +165,7 @@ func (h *translator) item(i item, over bool, raw json.RawMessage) {
 			h.outcome(i)
 		}
 	default:
-		h.fault("an item of an unknown type: "+clip.Text(adapter.OneLine(i.Type), 80), raw)
+		h.Fault("an item of an unknown type: "+adapter.Clipped(i.Type, 80), raw)
 	}
 }
 
@@ -209,7 +193,7 @@ func (h *translator) call(i item, raw json.RawMessage) {
 }
 
 func (h *translator) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
-	h.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: clip.Text(adapter.OneLine(what), whatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
+	h.Out.Tell(speech.Event{Type: driver.ToolCalled, Tool: tool, Text: adapter.Clipped(what, adapter.WhatBytesMax), Args: args, Paths: paths, Raw: speech.CutRaw(raw)})
 }
 
 // call translates an item into Claude Code's vocabulary.
@@ -242,12 +226,7 @@ func firstText(args json.RawMessage) string {
 	if json.Unmarshal(args, &fields) != nil {
 		return ""
 	}
-	var names []string
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if s, ok := fields[name].(string); ok && s != "" {
 			return s
 		}
@@ -259,10 +238,10 @@ func firstText(args json.RawMessage) string {
 func (h *translator) outcome(i item) {
 	tool, what, _ := i.call()
 	if i.Type == "command_execution" {
-		h.out.Result(tool, i.Output)
+		h.Out.Result(tool, i.Output)
 	}
 	for _, part := range i.Result.Content {
-		h.out.Result(tool, part.Text)
+		h.Out.Result(tool, part.Text)
 	}
 	if i.Type == "file_change" {
 		tool, what = "Edit", ""
@@ -270,31 +249,16 @@ func (h *translator) outcome(i item) {
 			what = strings.TrimPrefix(what+", "+c.Path, ", ")
 		}
 	}
-	said := clip.Text(strings.TrimSpace(tool+" "+adapter.OneLine(what)), whatBytesMax)
+	said := clip.Text(strings.TrimSpace(tool+" "+adapter.OneLine(what)), adapter.WhatBytesMax)
 	switch {
 	case i.Status == "declined", i.Status == "failed" && deniedWords().MatchString(i.Error.Message):
-		if len(h.denied) < deniedMax && !slices.Contains(h.denied, said) {
+		if len(h.denied) < adapter.DeniedMax && !slices.Contains(h.denied, said) {
 			h.denied = append(h.denied, said)
 		}
-		h.out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+clip.Text(adapter.OneLine(i.Error.Message), shownBytesMax), ": ")})
+		h.Out.Tell(speech.Event{Type: driver.Said, Tool: "denied", Text: strings.TrimSuffix(said+": "+adapter.Clipped(i.Error.Message, adapter.NoticeBytesMax), ": ")})
 	case i.Status == "failed" && i.Type != "command_execution":
-		h.notice(strings.TrimSuffix(said+" failed: "+i.Error.Message, ": "))
+		h.Notice(strings.TrimSuffix(said+" failed: "+i.Error.Message, ": "))
 	}
-}
-
-// withDenied appends the denied calls to the end's description, as far as codex has reported them.
-func (h *translator) withDenied(stop driver.Stop) driver.Stop {
-	const namedMax = 5
-	if len(h.denied) == 0 {
-		return stop
-	}
-	named := h.denied[:min(len(h.denied), namedMax)]
-	words := "denied: " + strings.Join(named, ", ")
-	if len(h.denied) > namedMax {
-		words += fmt.Sprintf(" and %d more", len(h.denied)-namedMax)
-	}
-	stop.Detail = strings.TrimPrefix(stop.Detail+"; "+words, "; ")
-	return stop
 }
 
 func absolute(dir, path string) string {

@@ -6,22 +6,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
-	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine/session"
-)
-
-// End reasons with a name of their own.
-const (
-	reasonCompleted  = "completed"
-	reasonFailed     = "failed"
-	reasonCancelled  = "cancelled"
-	reasonTerminated = "terminated"
-)
-
-const (
-	shownBytesMax = 4 << 10 // of codex's messages about itself
-	whatBytesMax  = 400     // of a call's description, in one line
 )
 
 var (
@@ -37,7 +23,7 @@ var (
 
 // failed classifies a failure by its text, because codex sends nothing else.
 func failed(text string, now time.Time) (driver.Stop, time.Time) {
-	stop := driver.Stop{Reason: reasonFailed, Detail: clip.Text(adapter.OneLine(text), shownBytesMax)}
+	stop := driver.Stop{Reason: adapter.ReasonFailed, Detail: adapter.Clipped(text, adapter.NoticeBytesMax)}
 	switch {
 	case contextWords().MatchString(text):
 		stop.Reason = session.ReasonContextExhausted
@@ -57,23 +43,7 @@ func failed(text string, now time.Time) (driver.Stop, time.Time) {
 // found.
 func again(text string, now time.Time) time.Time {
 	if m := againAt().FindStringSubmatch(text); m != nil {
-		hour, minute := number10(m[4])%12, number10(m[5])
-		if strings.EqualFold(m[6], "PM") {
-			hour += 12
-		}
-		if m[1] == "" {
-			year, month, day := now.Date()
-			at := time.Date(year, month, day, hour, minute, 0, 0, now.Location())
-			if !at.After(now) {
-				at = time.Date(year, month, day+1, hour, minute, 0, 0, now.Location())
-			}
-			return at.UTC()
-		}
-		month, err := time.Parse("Jan", strings.ToUpper(m[1][:1])+strings.ToLower(m[1][1:]))
-		if err != nil {
-			return time.Time{}
-		}
-		return time.Date(number10(m[3]), month.Month(), number10(m[2]), hour, minute, 0, 0, now.Location()).UTC()
+		return adapter.ClockTime(now, m[1], m[2], m[3], m[4], m[5], m[6])
 	}
 	m := againIn().FindStringSubmatch(text)
 	if m == nil {
@@ -83,7 +53,7 @@ func again(text string, now time.Time) time.Time {
 	var wait time.Duration
 	for _, p := range piece().FindAllStringSubmatch(m[1], -1) {
 		unit := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}[strings.ToLower(p[2])]
-		if n := number10(p[1]); n < int(waitMax/time.Second) {
+		if n := adapter.Digits(p[1]); n < int(waitMax/time.Second) {
 			wait += time.Duration(n) * unit
 		}
 	}
@@ -91,16 +61,6 @@ func again(text string, now time.Time) time.Time {
 		return time.Time{}
 	}
 	return now.Add(wait).UTC()
-}
-
-// number10 converts a short number matched by a pattern.
-func number10(s string) (n int) {
-	for _, r := range s {
-		if n < 1<<31 {
-			n = n*10 + int(r-'0')
-		}
-	}
-	return n
 }
 
 // shells matches the shell prefix with which codex reports commands.
