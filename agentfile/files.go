@@ -30,7 +30,7 @@ type Seen struct {
 	Name     string // as given to Add
 	Seq      uint64 // increases with each observation; the same observation keeps its Seq
 	Kind     Kind
-	Bytes    []byte    // written, malformed: the content; read-only
+	Bytes    []byte    // written, malformed: the content; read-only. nil if Own
 	State    State     // written
 	Sum      file.Sum  // of Bytes
 	Ident    string    // identifies the write: the same content written again has another Ident; empty if there is no file
@@ -121,7 +121,7 @@ type stateFile struct {
 
 // doubt is an observation that is reported only after it has stayed the same for a while.
 type doubt struct {
-	what  suspicion
+	what  *suspicion // nil: none
 	since time.Time
 }
 
@@ -134,8 +134,8 @@ type suspicion struct {
 
 // certain records a suspicion and reports whether it has lasted long enough.
 func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
-	if d.what != s {
-		*d = doubt{s, now}
+	if d.what == nil || *d.what != s {
+		*d = doubt{&s, now}
 	}
 	return now.Sub(d.since) >= after
 }

@@ -1,7 +1,6 @@
 package agentfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -219,7 +218,7 @@ func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 		return nil, err
 	}
 	_ = handle.Close()
-	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: bytes.Clone(content)}
+	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: content}
 	if err = file.Uninterrupted(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) }); err != nil {
 		file.Remove(dir, newPrefix+tail)
 		return nil, err
@@ -248,7 +247,7 @@ func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err er
 	}
 	now := time.Now()
 	f.now = Seen{
-		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, Bytes: p.content, State: state,
+		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, State: state,
 		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
 	}
 	f.doubt = doubt{}

@@ -14,7 +14,9 @@ import (
 // agents reads the agents in file order.
 func (c *checker) agents(cfg *Config) {
 	var nodes []*file.YAMLNode
-	for _, f := range fieldsOf(c.root.Get("agents")) {
+	fields := fieldsOf(c.root.Get("agents"))
+	cfg.Agents = slices.Grow(cfg.Agents, len(fields))
+	for _, f := range fields {
 		c.name(f)
 		if f.Value.Kind != file.YAMLObject {
 			continue

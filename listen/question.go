@@ -109,7 +109,7 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	}
 	var ask question.Ask
 	var doubt string
-	if ask.Verdict, doubt = l.e.questions.Rules[l.m.Conf.Name].Verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
+	if ask.Verdict, doubt = questions.RulesOf(l.m.Conf).Verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
 		q.Why, q.Otherwise = questions.InDoubt+doubt, false
 	}
 	if len(call.Unread) > 0 {
@@ -241,7 +241,7 @@ func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (som
 	case driver.ToolCalled:
 		if l.work == nil {
 			call := l.callIn(fact.Fact)
-			if v, _ := l.e.questions.Rules[l.m.Conf.Name].Verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
+			if v, _ := questions.RulesOf(l.m.Conf).Verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
 				l.past.called(call, v.Rule)
 			}
 		}

@@ -272,7 +272,7 @@ func (a *Agent) remember(ident string) {
 }
 
 func (a *Agent) setSession(s Session) {
-	if s.N > a.Opened && a.step == "" {
+	if s.N > a.Opened && a.step() == "" {
 		a.Days = sumOfDays(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
 	}
 	a.Opened = max(a.Opened, s.N)

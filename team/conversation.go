@@ -189,7 +189,7 @@ func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
 		return err
 	}
 	rule, err := d.look(a, session.Named)
-	if err != nil || a.step != "" {
+	if err != nil || a.step() != "" {
 		return err
 	}
 	c := Conversation{Conversed: what.cut(), Session: s.ID, For: s.For, At: d.ev.At, Launch: s.Launch}
@@ -225,7 +225,7 @@ func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
 		return err
 	}
 	rule, err := d.look(a, session.StatusSaid)
-	if err != nil || a.step != "" {
+	if err != nil || a.step() != "" {
 		return err
 	}
 	says := Says{Text: clip.To(cutLine(what.Text), statusMax), Session: s.ID, At: d.ev.At}

@@ -37,13 +37,13 @@ func (d *draft) openSession(a *Agent, s Session) error {
 	if folder, _, works := DispatchActionOf(s.For); works && d.team.Dispatches[folder] != nil {
 		s.Folder = d.team.Dispatches[folder].State.Began
 	}
-	if run, step, _ := StepOf(s.For); a.step != "" {
+	if run, step, _ := StepOf(s.For); a.step() != "" {
 		s.ID, s.N = fmt.Sprintf("%s@%s-%d", step, run, s.Lease), s.Lease
 	} else {
-		s.Slot, s.N = a.slot, a.Opened+1
+		s.Slot, s.N = a.slot(), a.Opened+1
 		s.ID = sessionID(a.Name, s.N)
 	}
-	if a.step == "" {
+	if a.step() == "" {
 		s.FirstTells = a.tellsFor(s.For)
 	}
 	if err := d.setSession(a, session.Opened, s); err != nil {
@@ -185,7 +185,7 @@ func (d *draft) limitReached(a *Agent) error {
 	if limit == "" {
 		return nil
 	}
-	if a.step == "" {
+	if a.step() == "" {
 		if err := d.control(a.at(0), control.LimitHit{Limit: limit}); err != nil {
 			return err
 		}

@@ -20,12 +20,13 @@ import (
 // at returns a copy of the agent for decisions about one of its slots.
 func (a *Agent) at(slot int) *Agent {
 	next := *a
-	if a.slot != 0 {
-		next.Session = a.first
+	if a.slot() != 0 {
+		next.Session = a.place.first
 	}
-	next.slot, next.first = slot, nil
+	next.place = nil
 	if slot != 0 {
-		next.first, next.Session = next.Session, a.Extra[slot]
+		next.place = &place{slot: slot, first: next.Session}
+		next.Session = a.Extra[slot]
 	}
 	return &next
 }
@@ -105,7 +106,7 @@ func (a *Agent) InSlot(slot int) *Session {
 
 // setOpen puts the new state of a session into its slot; nil: the slot is free.
 func (a *Agent) setOpen(slot int, s *Session) {
-	if slot == a.slot {
+	if slot == a.slot() {
 		a.Session = s
 	}
 	if slot == 0 {
@@ -156,7 +157,7 @@ func placeFor(t *Team, a *Agent, forWhom Purpose) (slot int, ok bool) {
 // stepPlace returns the slot that a step may have now, whatever is before it in the queue; nil: none.
 // a is the step's slot, or its agent at slot 0.
 func stepPlace(t *Team, a *Agent, run string, step workflow.StepID) *Agent {
-	if a.step != "" {
+	if a.step() != "" {
 		if t.slotFree(a) && inTheWay(t, ForStep(run, step)) == nil {
 			return a
 		}
@@ -200,7 +201,7 @@ func nextRequest(t *Team, a *Agent) int {
 	switch {
 	case len(queue) == 0 || t.Hold.On || t.Stopping:
 		return -1
-	case a.step != "":
+	case a.step() != "":
 		if t.slotFree(a) {
 			return slices.IndexFunc(queue, func(c Request) bool { return inTheWay(t, c.For) == nil })
 		}

@@ -53,7 +53,7 @@ func (l *Limited) words() string {
 // limited records, at the end of a session, the provider's rate limit or, after a successful
 // session, that there is none.
 func (d *draft) limited(a *Agent, s *Session, until time.Time) {
-	if a.step != "" {
+	if a.step() != "" {
 		return // a step without an agent
 	}
 	if s.Outcome == control.OK && a.Limited != nil && a.Limited.Times > 0 && !a.Waits() { // an instance that ends well during the wait says nothing about it

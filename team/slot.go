@@ -42,19 +42,19 @@ func stepEntity(run string, step workflow.StepID) string { return runPrefix + ru
 
 // stepSlot returns the slot of a step without an agent.
 func (t *Team) stepSlot(key string) *Agent {
-	return &Agent{Name: key, step: key, Session: t.Pool.Sessions[key]}
+	return &Agent{Name: key, place: &place{step: key}, Session: t.Pool.Sessions[key]}
 }
 
 // pool represents the slots of all steps in the worker pool, which share one queue.
-func (t *Team) pool() *Agent { return &Agent{Name: "the worker pool", step: "bench"} }
+func (t *Team) pool() *Agent { return &Agent{Name: "the worker pool", place: &place{step: "bench"}} }
 
 // entity is the journal entity of the slot's session.
 func (a *Agent) entity() string {
-	if a.step != "" {
-		return runPrefix + a.step
+	if a.step() != "" {
+		return runPrefix + a.step()
 	}
-	if a.slot != 0 {
-		return extraEntity(a.Name, a.slot)
+	if a.slot() != 0 {
+		return extraEntity(a.Name, a.slot())
 	}
 	return sessionPrefix + a.Name
 }
@@ -70,7 +70,7 @@ func (t *Team) slot(run string, step *workflow.Step) *Agent {
 
 // queue returns the requests for a slot.
 func (t *Team) queue(a *Agent) []Request {
-	if a.step != "" {
+	if a.step() != "" {
 		return t.Pool.Queue
 	}
 	return a.Queue
@@ -78,7 +78,7 @@ func (t *Team) queue(a *Agent) []Request {
 
 // slotFree reports whether an agent's slot 0, or the slot of a step without an agent, is free.
 func (t *Team) slotFree(a *Agent) bool {
-	if a.step == "" {
+	if a.step() == "" {
 		_, ok := placeFor(t, a, ForControl)
 		return ok
 	}
@@ -169,7 +169,7 @@ func (t *Team) StepWaits(run, step string) string {
 		return "the team is held; it begins after `fairlead unhold`"
 	}
 	a := t.slot(run, plan)
-	if a.step == "" {
+	if a.step() == "" {
 		return stepBehind(t, a, ForStep(run, workflow.StepID(step)))
 	}
 	queue, taken, me := t.Pool.Queue, "", ForStep(run, workflow.StepID(step))
@@ -236,7 +236,7 @@ func (d *draft) request(a *Agent, c Request) error {
 // setQueue sets a slot's queue, also on the copy.
 func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
 	entity, state := a.entity(), a.phase()
-	if a.step != "" {
+	if a.step() != "" {
 		entity, state = poolEntity, session.None
 	}
 	rule, err := session.Table().Look("the line of "+a.Name, state, event)
@@ -244,7 +244,7 @@ func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
 		return err
 	}
 	d.add(entity, "session", rule.ID, string(state), string(rule.To), string(event), Body{Queue: &QueueSet{Requests: queue}})
-	if a.step == "" {
+	if a.step() == "" {
 		a.Queue = queue
 		return nil
 	}
@@ -324,7 +324,7 @@ func (b *startChecks) stillWanted(a *Agent, c *Request) (ok bool, why string) {
 
 // sameQueue reports whether two slots share a queue: all slots of the worker pool do.
 func sameQueue(a, b *Agent) bool {
-	return a.step != "" && b.step != "" || a.step == b.step && a.Name == b.Name
+	return a.step() != "" && b.step() != "" || a.step() == b.step() && a.Name == b.Name
 }
 
 // moveQueue drops invalid requests, or gives a free slot to the first request for it. An event does

@@ -99,10 +99,28 @@ type Agent struct {
 	Tells    []Tell `json:"tells,omitempty"` // what it is still to be told
 	LastTell uint64 `json:"last_tell,omitempty"`
 
-	step string // of a slot made for one decision: RUN/STEP, for a step without an agent
+	place *place // of a copy made for one decision; nil: slot 0
+}
 
-	slot  int      // of a copy made for one decision: the slot that Session belongs to
-	first *Session // of such a copy for a slot above 0: the session of slot 0
+// place says what an Agent that was made for one decision decides about.
+type place struct {
+	step  string   // RUN/STEP, for a step without an agent
+	slot  int      // the slot that Session belongs to
+	first *Session // of a slot above 0: the session of slot 0
+}
+
+func (a *Agent) step() string {
+	if a.place == nil {
+		return ""
+	}
+	return a.place.step
+}
+
+func (a *Agent) slot() int {
+	if a.place == nil {
+		return 0
+	}
+	return a.place.slot
 }
 
 // Settings is the part of an agent's configuration on which decisions depend.

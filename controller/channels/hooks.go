@@ -218,7 +218,9 @@ func (c *ChannelController) ChannelsBegin() {
 		c.timers.set(id, c.State().Channels.Deadline(id))
 	}
 	for _, m := range c.sessions.Slots {
-		c.Participant(m).beat = c.Now()
+		if c.Joins(m) {
+			c.Participant(m).beat = c.Now()
+		}
 	}
 	c.probeAll()
 }

@@ -14,8 +14,6 @@ type QuestionController struct {
 	sessions *sessions.SessionController
 	log      *slog.Logger
 
-	Rules map[string]rulebook // by agent; it does not change after the start
-
 	// Only the loop's goroutine reads or writes these.
 	answering map[*sessions.Slot]int // answers that are being told, by slot
 }
@@ -24,15 +22,12 @@ type QuestionController struct {
 func New(l *loop.Loop, opts seam.Options, under *sessions.SessionController) (*QuestionController, error) {
 	e := &QuestionController{
 		Loop: l, sessions: under, log: opts.Log,
-		Rules: map[string]rulebook{}, answering: map[*sessions.Slot]int{},
+		answering: map[*sessions.Slot]int{},
 	}
 	for i := range opts.Config.Agents {
-		conf := &opts.Config.Agents[i]
-		rules, err := BookOf(conf)
-		if err != nil {
+		if _, err := BookOf(&opts.Config.Agents[i]); err != nil {
 			return nil, err
 		}
-		e.Rules[conf.Name] = rules
 	}
 	return e, nil
 }

@@ -21,7 +21,14 @@ type rulebook struct{ policy.Book }
 // by the token of who calls. No other tool of that server is ours: a repository may bring one of that name.
 var ownTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
 
-// bookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
+// RulesOf is BookOf for an agent of a controller that New has made, which has read the patterns once. Questions are rare, so
+// the rules are not kept for each agent.
+func RulesOf(conf *config.Agent) rulebook {
+	rules, _ := BookOf(conf)
+	return rules
+}
+
+// BookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
 func BookOf(conf *config.Agent) (b rulebook, err error) {
 	read := func(texts []string) (list []policy.Pattern) {
 		for _, text := range texts {

@@ -31,7 +31,7 @@ type Slot struct {
 // NewSlot makes the slot of an agent.
 func NewSlot(conf *config.Agent, d driver.Driver) *Slot {
 	can := d.Capabilities(Known(*conf), driver.Turn)
-	return &Slot{Conf: conf, Driver: d, Steers: can.Steers, Resumes: can.Resumes, Doing: map[string]bool{}}
+	return &Slot{Conf: conf, Driver: d, Steers: can.Steers, Resumes: can.Resumes}
 }
 
 // At returns another slot of the agent of slot 0. It is called in the loop.
@@ -43,7 +43,7 @@ func (m *Slot) At(n int) *Slot {
 		m.extra = map[int]*Slot{}
 	}
 	if m.extra[n] == nil {
-		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Resumes: m.Resumes, Doing: map[string]bool{}}
+		m.extra[n] = &Slot{Conf: m.Conf, Driver: m.Driver, N: n, Steers: m.Steers, Resumes: m.Resumes}
 	}
 	return m.extra[n]
 }
@@ -63,6 +63,9 @@ func (m *Slot) Begun(session, key string) bool {
 	if m.session != session {
 		m.session = session
 		clear(m.Doing) // drop the actions of the previous session
+	}
+	if m.Doing == nil {
+		m.Doing = map[string]bool{}
 	}
 	before := m.Doing[key]
 	m.Doing[key] = true

@@ -33,11 +33,13 @@ type dictionary struct {
 
 func (d *dictionary) forget() { *d = dictionary{} }
 
-func (d *dictionary) learnEntity(id int64, name string) {
-	if d.entities == nil || len(d.entities) >= namesKept {
-		d.entities, d.entityIDs = map[int64]string{}, map[string]int64{}
+// learnID remembers the id of an entity. A connection that writes asks for ids, one that reads for names, so each
+// remembers one direction only.
+func (d *dictionary) learnID(id int64, name string) {
+	if d.entityIDs == nil || len(d.entityIDs) >= namesKept {
+		d.entityIDs = map[string]int64{}
 	}
-	d.entities[id], d.entityIDs[name] = name, id
+	d.entityIDs[name] = id
 }
 
 func (d *dictionary) learnPhrase(id int64, p phrase) {
@@ -57,7 +59,10 @@ func (c *conn) entity(id int64) (name string, found bool, err error) {
 	if err != nil || name == "" {
 		return "", false, err
 	}
-	c.names.learnEntity(id, name)
+	if c.names.entities == nil || len(c.names.entities) >= namesKept {
+		c.names.entities = map[int64]string{}
+	}
+	c.names.entities[id] = name
 	return name, true, nil
 }
 
@@ -70,7 +75,7 @@ func (c *conn) entityID(name string) (int64, error) {
 	if err != nil || !ok {
 		return 0, err
 	}
-	c.names.learnEntity(id, name)
+	c.names.learnID(id, name)
 	return id, nil
 }
 
@@ -83,7 +88,7 @@ func (c *conn) makeEntity(name string) (int64, error) {
 	if err != nil || !ok {
 		return 0, fmt.Errorf("add entity: %w", err)
 	}
-	c.names.learnEntity(id, name)
+	c.names.learnID(id, name)
 	return id, nil
 }
 

@@ -69,8 +69,8 @@ type Desired struct {
 	N       uint64    `json:"n,omitempty"`       // increases with every desired state; a session records the one that it obeys
 	Rested  bool      `json:"rested,omitempty"`  // set by default: the pause of a new, deleted or broken file
 	Unknown bool      `json:"unknown,omitempty"` // not a known word; treated as pause
-	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
 	File    bool      `json:"file,omitempty"`    // read from agent_state.json; By is what the file says and is not verified
+	Lock    Lock      `json:"lock,omitempty"`    // who may lift this pause
 }
 
 // Author returns human, agent, fairlead or file. It is file for a desired state from the file,
