@@ -6,7 +6,18 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 )
+
+// Main is `fairlead hook EVENT`: Run, with this program as what runs MAIN's commands.
+func Main(name string, in io.Reader, out, errs io.Writer) int {
+	exe, err := os.Executable()
+	if err != nil {
+		return failed(name, fmt.Errorf("find this program's own file: %w", err)).Write(out, errs)
+	}
+	return Run(name, []string{exe, "hook", confine.Verb}, in, out, errs)
+}
 
 // Run runs a hook: the event's name and the streams in, the exit code out. exe is Hook.Exe.
 func Run(name string, exe []string, in io.Reader, out, errs io.Writer) int {

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-
-	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/version"
 )
 
 // rememberedMax is how long a program's answer is believed: some answers depend on the system, such as whether a
@@ -68,7 +67,7 @@ func (a answers) file(asked Request, env []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	text, err := json.Marshal([]any{cli.Version(), asked.Driver, asked.Command, asked.Dir, asked.Model, asked.Mode, files})
+	text, err := json.Marshal([]any{version.String(), asked.Driver, asked.Command, asked.Dir, asked.Model, asked.Mode, files})
 	if err != nil {
 		return ""
 	}

@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fairlead-dev/fairlead/claudehook"
-	"github.com/fairlead-dev/fairlead/claudehook/confine"
+	_ "github.com/fairlead-dev/fairlead/claudehook/branch" // hooks are run there
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
@@ -27,12 +25,8 @@ ignored.`,
 		Example: "  fairlead hook PreToolUse < event.json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, words []string) error {
-			exe, err := os.Executable()
-			if err != nil {
-				return fmt.Errorf("find this program's own file: %w", err)
-			}
 			var said bytes.Buffer
-			code := claudehook.Run(words[0], []string{exe, "hook", confine.Verb}, a.In, a.Out, &said)
+			code := claudehook.Main(words[0], a.In, a.Out, &said)
 			if code == 0 {
 				return nil
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/version"
 )
 
 // What a session of fairlead has in its environment, so that its program finds the tools of its team.
@@ -28,7 +29,7 @@ doc/mcp.md.`,
 		Example: "  fairlead mcp",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bridge := &mcp.Bridge{Dir: a.Dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: cli.Version()}
+			bridge := &mcp.Bridge{Dir: a.Dir, URL: os.Getenv(mcpURLVar), Token: os.Getenv(mcpTokenVar), Version: version.String()}
 			return bridge.Run(cmd.Context(), io.NopCloser(a.In), nopCloser{a.Out})
 		},
 	}

@@ -46,10 +46,10 @@ type rpcError struct {
 
 const methodNotFound = -32601
 
-// decode reads one object. It never fails: an invalid message has the kind broken and a text that
-// says why.
+// decode reads one object of valid JSON. It never fails: an invalid message has the kind broken and a
+// text that says why.
 func decode(raw json.RawMessage) message {
-	all := objectOf(raw)
+	all := members(raw)
 	if all == nil {
 		return message{kind: broken, raw: raw, text: "a message that is not a JSON object"}
 	}
@@ -62,7 +62,7 @@ func decode(raw json.RawMessage) message {
 		return bad("a message whose id is neither a number nor a short string")
 	}
 	if given, ok := all["method"]; ok {
-		if json.Unmarshal(given, &m.method) != nil || m.method == "" {
+		if m.method = textOf(given); m.method == "" {
 			return bad("a message whose method is not a name")
 		}
 		m.kind = notification
@@ -127,35 +127,92 @@ func (m message) number() (uint64, bool) {
 type fields map[string]json.RawMessage
 
 func objectOf(raw json.RawMessage) fields {
-	var of fields
-	if len(raw) == 0 || json.Unmarshal(raw, &of) != nil {
+	if len(raw) == 0 || !json.Valid(raw) {
 		return nil
+	}
+	return members(raw)
+}
+
+// members is objectOf for what is known to be valid, as every part of a message is. A message has objects within
+// objects, and each is read once this way. The values are parts of raw.
+func members(raw json.RawMessage) fields {
+	i := space(raw, 0)
+	if i >= len(raw) || raw[i] != '{' {
+		return nil
+	}
+	of := make(fields)
+	for i = space(raw, i+1); i < len(raw) && raw[i] == '"'; {
+		name := i
+		i = after(raw, name)
+		value := space(raw, space(raw, i)+1) // after the colon
+		end := after(raw, value)
+		of[textOf(raw[name:i])] = raw[value:end:end]
+		if i = space(raw, end); i < len(raw) && raw[i] == ',' {
+			i = space(raw, i+1)
+		}
 	}
 	return of
 }
 
-func (f fields) text(name string) string {
+// space returns the first place at or after i that is not white space.
+func space(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n') {
+		i++
+	}
+	return min(i, len(raw))
+}
+
+// after returns the place after the value at i.
+func after(raw []byte, i int) int {
+	for depth := 0; i < len(raw); {
+		switch raw[i] {
+		case '"':
+			for i++; i < len(raw) && raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		default:
+			if depth == 0 { // a number or a word
+				return i + len(raw[i:]) - len(bytes.TrimLeft(raw[i:], "+-.0123456789Eaeflnrstu"))
+			}
+		}
+		if i++; depth == 0 {
+			break
+		}
+	}
+	return min(i, len(raw))
+}
+
+// textOf returns a JSON string as a text; other values have none.
+func textOf(raw json.RawMessage) string {
+	if n := len(raw); n >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : n-1])
+	}
 	var s string
-	if json.Unmarshal(f[name], &s) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
 	return s
 }
 
+func (f fields) text(name string) string { return textOf(f[name]) }
+
 func (f fields) number(name string) (float64, bool) {
 	var n *float64
-	if json.Unmarshal(f[name], &n) != nil || n == nil {
+	if raw := f[name]; raw == nil || json.Unmarshal(raw, &n) != nil || n == nil {
 		return 0, false
 	}
 	return *n, true
 }
 
-func (f fields) yes(name string) bool {
-	var b bool
-	return json.Unmarshal(f[name], &b) == nil && b
-}
+func (f fields) yes(name string) bool { return string(f[name]) == "true" }
 
-func (f fields) object(name string) fields { return objectOf(f[name]) }
+func (f fields) object(name string) fields { return members(f[name]) }
 
 // has reads a capability: {} and true mean that it exists, null and false that it does not.
 func (f fields) has(name string) bool {
@@ -165,7 +222,7 @@ func (f fields) has(name string) bool {
 
 func (f fields) list(name string) []json.RawMessage {
 	var all []json.RawMessage
-	if json.Unmarshal(f[name], &all) != nil {
+	if raw := f[name]; raw == nil || json.Unmarshal(raw, &all) != nil {
 		return nil
 	}
 	return all

@@ -378,6 +378,40 @@ func TestPrompts(t *testing.T) {
 	s.ended(true, "completed", "")
 }
 
+// FuzzMembers checks that an object has the members that encoding/json finds in it.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `null`, `[{"a":1}]`, `"{"`, ` { } `, `{"a":1,"b":-1.5e+3,"a":null,"":[],"c":{"d":[{"e":"}"}]},"f":true}`,
+		"{\t\"a\" :\r\n\"x\" , \"b\":[ 1 , [ ] , { } ] }", `{"\u0061\"":"\\","b\\":"\"]"}`, `{"a":"\ud800","\ud800":0}`,
+		"{\"\xff\":\"\xff\"}", `{"a":"b\\\\","c":false}`, `{"a":1}x`, `{"a"`, `{"a":"`, `{"a":[`, `{"a":"\`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var want map[string]json.RawMessage
+		if json.Unmarshal(b, &want) != nil {
+			want = nil
+		}
+		if got := objectOf(b); len(got) != len(want) || (got == nil) != (want == nil) {
+			t.Fatalf("%q has %d members, want %d", b, len(got), len(want))
+		} else {
+			for name, value := range want {
+				if string(got[name]) != string(value) {
+					t.Errorf("%q: %q is %q, want %q", b, name, got[name], value)
+				}
+				var text string
+				if json.Unmarshal(value, &text) != nil {
+					text = ""
+				}
+				if got.text(name) != text {
+					t.Errorf("%q: the text of %q is %q, want %q", b, name, got.text(name), text)
+				}
+			}
+		}
+		members(b) // what is not valid has some members or none
+	})
+}
+
 // FuzzHear checks that the decoder accepts any input.
 func FuzzHear(f *testing.F) {
 	for _, seed := range []string{

@@ -51,7 +51,7 @@ type usage struct{ input, output int64 }
 
 // readUpdate reads the parameters of session/update.
 func readUpdate(params json.RawMessage) update {
-	all := objectOf(params)
+	all := members(params)
 	of := all.object("update")
 	u := update{session: all.text("sessionId"), kind: of.text("sessionUpdate")}
 	switch u.kind {
@@ -78,7 +78,7 @@ func readUpdate(params json.RawMessage) update {
 
 // contentText returns a content block as text. Content that is not text is described by its type.
 func contentText(raw json.RawMessage) string {
-	of := objectOf(raw)
+	of := members(raw)
 	switch kind := of.text("type"); kind {
 	case "text":
 		return of.text("text")

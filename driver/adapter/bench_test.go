@@ -93,6 +93,7 @@ func TestCountsOfUpdate(t *testing.T) { //nolint:paralleltest // other tests wou
 	}
 	w, line := speech.NewWriter(io.Discard), eventLine()
 	counts.Check(t, "an update of a program, written as an event: allocations", counts.Allocations(50, func() { w.Tell(benchEvent) }))
+	counts.Check(t, "a piece of a message, written as an event: allocations", counts.Allocations(50, func() { w.Speak(driver.Said, "some words ") }))
 	counts.Check(t, "an update of a program, read from an event: allocations", counts.Allocations(50, func() {
 		if speech.Fact(line).Kind != driver.ToolCalled {
 			t.Fatal("not understood")

@@ -176,6 +176,7 @@ func (c *Child) read() {
 		if !ok {
 			return
 		}
+		c.stage.Out.Gather(r.more())
 		select {
 		case c.lines <- l:
 		case <-c.ending: // keep reading: a program that cannot write would not end

@@ -75,6 +75,12 @@ func (r *lineReader) next() (l Line, ok bool) {
 	}
 }
 
+// more reports whether another complete line was already read.
+func (r *lineReader) more() bool {
+	read, _ := r.r.Peek(r.r.Buffered())
+	return bytes.IndexByte(read, '\n') >= 0
+}
+
 // errorsRead reports a program's error output and keeps its end.
 type errorsRead struct {
 	stage *Stage

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
 )
@@ -17,16 +19,24 @@ const (
 	// which is written immediately.
 	asideMax = 256
 
+	// What is gathered is written when it is this long or this old.
+	gatheredBytesMax = 32 << 10
+	gatheredMax      = 2 * time.Millisecond
+
 	// eventBytesMax is the longest event including its line ending: what a reader accepts as one line.
 	eventBytesMax = driver.LineBytesMax
 )
 
-// Writer writes events, each with one Write. It remembers a failed Write: an agent whose output is
-// not read should end. It is safe for concurrent use.
+// Writer writes events, each with one Write; see Gather for pieces of a message. It remembers a failed
+// Write: an agent whose output is not read should end. It is safe for concurrent use.
 type Writer struct {
 	mu     sync.Mutex
 	out    io.Writer
 	failed error
+
+	gathers  bool
+	gathered []byte      // pieces of a message that are not written yet
+	late     *time.Timer // writes them if nothing else does; nil: nothing was gathered so far
 
 	open  driver.FactKind // kind of the current message; empty: none
 	half  bool            // its last line is incomplete
@@ -44,6 +54,16 @@ func (w *Writer) Hide(secret string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.secret = []byte(secret)
+}
+
+// Gather with true says that more of the agent's output has already been read. Pieces of a message may
+// then be written together, up to gatheredMax later, and at the latest before the next other event.
+func (w *Writer) Gather(more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gathers = more; !more {
+		w.flush()
+	}
 }
 
 // Tell writes one event. Overlong parts are cut, with a note. An event ends the current message,
@@ -92,7 +112,7 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 			head = head[:edge(piece, len(head))]
 			piece = piece[len(head):]
 		}
-		w.tell(Event{Type: kind, Text: head, Part: !ended})
+		w.piece(kind, head, !ended)
 		w.half = !ended
 	}
 }
@@ -132,14 +152,75 @@ func (w *Writer) Broken() error {
 
 func (w *Writer) tell(e Event) { w.print(encode(e)) }
 
+// piece writes a piece of a message, or gathers it.
+func (w *Writer) piece(kind driver.FactKind, text string, part bool) {
+	before := len(w.gathered)
+	w.gathered = appendPiece(w.gathered, kind, text, part)
+	if own := w.gathered[before:]; len(w.secret) > 0 && bytes.Contains(own, w.secret) {
+		w.gathered = append(w.gathered[:before], w.hide(own)...)
+	}
+	switch {
+	case !w.gathers || len(w.gathered) > gatheredBytesMax:
+		w.flush()
+	case before > 0:
+	case w.late == nil:
+		w.late = time.AfterFunc(gatheredMax, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.flush()
+		})
+	default:
+		w.late.Reset(gatheredMax)
+	}
+}
+
+// print writes bytes after what was gathered.
 func (w *Writer) print(b []byte) {
-	if w.failed != nil {
+	w.gathered = append(w.gathered, w.hide(b)...)
+	w.flush()
+}
+
+func (w *Writer) hide(b []byte) []byte {
+	if len(w.secret) == 0 {
+		return b
+	}
+	return bytes.ReplaceAll(b, w.secret, []byte("***"))
+}
+
+// flush writes what was gathered.
+func (w *Writer) flush() {
+	if len(w.gathered) == 0 {
 		return
 	}
-	if len(w.secret) > 0 {
-		b = bytes.ReplaceAll(b, w.secret, []byte("***"))
+	if w.late != nil {
+		w.late.Stop()
 	}
-	_, w.failed = w.out.Write(b)
+	if w.failed == nil {
+		_, w.failed = w.out.Write(w.gathered)
+	}
+	if w.gathered = w.gathered[:0]; cap(w.gathered) > 2*gatheredBytesMax {
+		w.gathered = nil // a long event is rare
+	}
+}
+
+// appendPiece appends the event for a piece of a message, as line encodes it.
+func appendPiece(b []byte, kind driver.FactKind, text string, part bool) []byte {
+	if strings.ContainsFunc(text, escaped) || !utf8.ValidString(text) {
+		return append(b, line(Event{Type: kind, Text: text, Part: part})...)
+	}
+	b = append(append(append(b, `{"type":"`...), kind...), '"')
+	if text != "" {
+		b = append(append(append(b, `,"text":"`...), text...), '"')
+	}
+	if part {
+		b = append(b, `,"part":true`...)
+	}
+	return append(b, "}\n"...)
+}
+
+// escaped reports whether JSON, as line writes it, has another form of a character.
+func escaped(r rune) bool {
+	return r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029'
 }
 
 // encode encodes an event as a line within the length limit.

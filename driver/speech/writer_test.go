@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/drivertest"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // heard parses the facts in what was written.
@@ -100,6 +102,76 @@ func TestAsideHasALimit(t *testing.T) {
 	})
 	if n := strings.Count(got, "[stderr]"); n < 700 || !strings.HasPrefix(got, "said once upon…\nsaid \nsaid[stderr] 0\n") {
 		t.Errorf("%d lines, beginning with %.80q", n, got)
+	}
+}
+
+// calls counts the writes that it gets.
+type calls struct {
+	bytes.Buffer
+	n int
+}
+
+func (c *calls) Write(b []byte) (int, error) {
+	c.n++
+	return c.Buffer.Write(b)
+}
+
+// TestGather checks that pieces of a message are written together while more of the program's output
+// has been read: not after an event that follows them, not for longer than some milliseconds, and with the bytes of
+// single writes.
+func TestGather(t *testing.T) {
+	t.Parallel()
+	speak := func(w *speech.Writer) {
+		for _, piece := range []string{"a", " b\n", "c \"d\" \\", "<&>\t", "é„“\u2028\n", "\x7f"} {
+			w.Speak(driver.Said, piece)
+		}
+	}
+	var one bytes.Buffer
+	speak(speech.NewWriter(&one))
+	for line := range bytes.Lines(one.Bytes()) {
+		var e speech.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		var again bytes.Buffer
+		enc := json.NewEncoder(&again)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(e); err != nil || again.String() != string(line) {
+			t.Errorf("a piece is written as %q, encoding/json writes %q (%v)", line, again.String(), err)
+		}
+	}
+	for name, end := range map[string]func(w *speech.Writer){
+		"no more":       func(w *speech.Writer) { w.Gather(false) },
+		"another event": func(w *speech.Writer) { w.Tell(speech.Event{Type: driver.UsageReported}) },
+		"other bytes":   func(w *speech.Writer) { w.Print([]byte("x\n")) },
+		"time":          func(*speech.Writer) { wait.Elapse(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var out calls
+				w := speech.NewWriter(&out)
+				w.Gather(true)
+				for round := range 3 {
+					before := out.Len()
+					if speak(w); out.n != round {
+						t.Fatalf("round %d: %d writes", round, out.n)
+					}
+					if end(w); out.n != round+1 || !bytes.HasPrefix(out.Bytes()[before:], one.Bytes()) {
+						t.Fatalf("round %d: %d writes; got\n%s\nwant\n%s", round, out.n, out.Bytes()[before:], one.Bytes())
+					}
+					w.Hush()
+					w.Gather(true)
+					out.n = round + 1
+				}
+			})
+		})
+	}
+	var out calls
+	w := speech.NewWriter(&out)
+	w.Gather(true)
+	if w.Speak(driver.Said, strings.Repeat("x", 100<<10)); out.Len() < 60<<10 {
+		t.Errorf("of 100 KiB, %d bytes were written", out.Len())
 	}
 }
 

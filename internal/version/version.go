@@ -1,0 +1,44 @@
+// Package version names the version of this program.
+//
+// `fairlead version` needs nothing else of the program, so this package answers it when it is initialized, before most
+// other packages are (package shim does the same and explains how). With flags, the command does it.
+//
+// The one promise: the version is the one that the build recorded.
+package version
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+)
+
+func init() { //nolint:gochecknoinits // see above: main is too late
+	if len(os.Args) == 2 && (os.Args[1] == "version" || os.Args[1] == "--version") {
+		if _, err := fmt.Println(Line()); err == nil {
+			os.Exit(0)
+		}
+	}
+}
+
+// Line is the version for people: with that of Go and the platform.
+func Line() string {
+	return fmt.Sprintf("fairlead %s (%s, %s/%s)", String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// String is the version in the build information: a tag, a commit, or devel.
+func String() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}
