@@ -84,7 +84,7 @@ var imports = []importRow{
 	{pkg: "cluster/ca", may: []string{"cluster", "machine/host", "internal/file"}},
 	{pkg: "cluster/invite", may: []string{"cluster", "cluster/ca", "machine/host", "internal/file"}},
 	{pkg: "cluster/lease", may: []string{"cluster", "machine/host", "journal/attempt"}},
-	{pkg: "cluster/node", may: []string{"cluster", "cluster/ca", "machine/host", "journal/attempt", "internal/file"}, inTests: []string{"cluster/invite", "cluster/lease"}},
+	{pkg: "cluster/node", may: []string{"cluster", "cluster/ca", "machine/host", "journal/attempt", "internal/file"}, inTests: []string{"cluster/invite", "cluster/lease", "journal", "journal/jetstream"}},
 
 	{pkg: "loop", may: append([]string{"journal", "team", "internal/jsontable"}, pure...), inTests: []string{"journal/*"}},
 	{pkg: "worktree", may: []string{"internal/file", "loop", "machine", "view"}},

@@ -31,6 +31,9 @@ func (f MembersFunc) Member(name string) (Member, bool) { return f(name) }
 // journal is one message, and the default of NATS, 1 MiB, is too small for it.
 const PayloadMax = 8 << 20
 
+// JournalStream is the stream of the journal. Its subject and the bucket of its snapshots follow from the name.
+const JournalStream = "fairlead-journal"
+
 // The leases are a key-value bucket. NATS keeps that as a stream, with a subject for each key.
 const (
 	LeaseBucket   = "fairlead-leases"
@@ -40,7 +43,7 @@ const (
 
 // The subjects. What follows a host's name is about it alone.
 const (
-	JournalSubject = "fairlead.journal"
+	JournalSubject = JournalStream + ".batch"
 	hostSubjects   = "fairlead.host." // published by the host
 	toSubjects     = "fairlead.to."   // published by engine hosts
 )
@@ -83,11 +86,13 @@ func (m Member) Permissions() Permissions {
 	if m.Role != Engine {
 		return own
 	}
-	own.Publish = append(own.Publish, JournalSubject, toSubjects+">", LeaseSubjects+">", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>")
-	own.NoPublish = []string{ // what is stored is not taken away by a message
-		"$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.PURGE.>", "$JS.API.STREAM.MSG.DELETE.>",
-		"$JS.API.STREAM.RESTORE.>", "$JS.API.SERVER.>", "$JS.API.ACCOUNT.>",
+	own.Publish = append(own.Publish, JournalSubject, "$O."+JournalStream+"-snapshots.>", toSubjects+">", LeaseSubjects+">", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>")
+	own.NoPublish = []string{"$JS.API.SERVER.>", "$JS.API.ACCOUNT.>"}
+	for _, stream := range []string{JournalStream, LeaseStream} { // no message takes away what they have
+		for _, what := range []string{"DELETE.", "PURGE.", "MSG.DELETE.", "RESTORE."} {
+			own.NoPublish = append(own.NoPublish, "$JS.API.STREAM."+what+stream)
+		}
 	}
-	own.Subscribe = append(own.Subscribe, JournalSubject, hostSubjects+">")
+	own.Subscribe = append(own.Subscribe, hostSubjects+">")
 	return own
 }

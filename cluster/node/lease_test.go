@@ -303,7 +303,9 @@ func TestSilentServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.node.Stop()
+	if err := l.node.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	wait.Until(t, "the loss of the connection", func() bool { return !l.nc.IsConnected() })
 	l.own.each = second / 2 // so each try takes 0.5 s by the clock of b
 	tries := 0
@@ -320,10 +322,7 @@ func TestSilentServer(t *testing.T) {
 	if holds, _ := l.holds(); !holds {
 		t.Error("the lease is over")
 	}
-	l.node.mu.Lock()
-	err = l.node.start(t.Context())
-	l.node.mu.Unlock()
-	if err != nil {
+	if err := l.node.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the connections", func() bool { return l.nc.IsConnected() && l.admin.IsConnected() })

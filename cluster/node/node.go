@@ -127,7 +127,7 @@ func (n *Node) options() (*server.Options, error) {
 		MaxPayload:                 cluster.PayloadMax,
 		MaxConn:                    clientsMax,
 		JetStream:                  true,
-		StoreDir:                   filepath.Join(n.o.Dir, "store"),
+		StoreDir:                   n.Store(),
 		SyncAlways:                 true,
 		JetStreamMaxStore:          n.o.StoreMax,
 		DisableJetStreamBanner:     true,
@@ -244,11 +244,25 @@ func (n *Node) Recheck(ctx context.Context) error {
 	return n.start(ctx)
 }
 
-// Stop ends the server.
-func (n *Node) Stop() {
+// Name is the name of the server, which is that of its host.
+func (n *Node) Name() string { return n.o.Identity.Name }
+
+// Store is the folder in which the server keeps its streams.
+func (n *Node) Store() string { return filepath.Join(n.o.Dir, "store") }
+
+// Stop ends the server, and returns when it has ended.
+func (n *Node) Stop(context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.stop()
+	return nil
+}
+
+// Start starts the server again after Stop, at the same addresses.
+func (n *Node) Start(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.start(ctx)
 }
 
 func (n *Node) stop() {

@@ -18,9 +18,12 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 )
 
 // team is a cluster on loopback: an authority, members, and nodes.
@@ -96,7 +99,7 @@ func (f *team) start(o Options) *Node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.t.Cleanup(n.Stop)
+	f.t.Cleanup(func() { _ = n.Stop(context.Background()) })
 	return n
 }
 
@@ -139,7 +142,9 @@ func TestPermissions(t *testing.T) {
 		{"fairlead.host.b", no, sub},
 		{cluster.PlacedSubject("b"), sub, both},
 		{cluster.PlacedSubject("c"), no, pub},
-		{cluster.JournalSubject, no, both},
+		{cluster.JournalSubject, no, pub},
+		{"$O.fairlead-journal-snapshots.C.x", no, pub},
+		{"$O.fairlead-journal-snapshots.M.x", no, pub},
 		{"$KV.fairlead-leases.b.1", pub, pub},
 		{"$KV.fairlead-leases.c.1", no, pub},
 		{"$KV.other.b.1", no, no},
@@ -147,20 +152,26 @@ func TestPermissions(t *testing.T) {
 		{"_INBOX.c.x", no, no},
 		{"_INBOX.x", no, no},
 		{"$JS.API.STREAM.INFO.KV_fairlead-leases", pub, pub},
-		{"$JS.API.STREAM.INFO.journal", no, pub},
+		{"$JS.API.STREAM.INFO.fairlead-journal", no, pub},
 		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.b.1", pub, pub},
 		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.c.1", no, pub},
-		{"$JS.API.DIRECT.GET.journal", no, pub},
+		{"$JS.API.DIRECT.GET.fairlead-journal", no, pub},
 		{"$JS.API.STREAM.MSG.GET.KV_fairlead-leases", no, pub},
-		{"$JS.API.STREAM.CREATE.journal", no, pub},
-		{"$JS.API.CONSUMER.CREATE.journal", no, pub},
-		{"$JS.API.STREAM.DELETE.journal", no, no},
-		{"$JS.API.STREAM.PURGE.journal", no, no},
-		{"$JS.API.STREAM.MSG.DELETE.journal", no, no},
-		{"$JS.API.STREAM.RESTORE.journal", no, no},
+		{"$JS.API.STREAM.CREATE.fairlead-journal", no, pub},
+		{"$JS.API.CONSUMER.CREATE.fairlead-journal", no, pub},
+		{"$JS.API.STREAM.DELETE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.DELETE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.PURGE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.PURGE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.MSG.DELETE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.MSG.DELETE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.RESTORE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.RESTORE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.PURGE.OBJ_fairlead-journal-snapshots", no, pub},
+		{"$JS.API.STREAM.LEADER.STEPDOWN.fairlead-journal", no, pub},
 		{"$JS.API.ACCOUNT.PURGE.x", no, no},
 		{"$JS.API.SERVER.REMOVE", no, no},
-		{"$JS.ACK.journal.x", no, pub},
+		{"$JS.ACK.fairlead-journal.x", no, pub},
 		{"$SYS.REQ.SERVER.PING", no, no},
 		{"fairlead.>", no, no},
 		{"fairlead.host.*.event", no, sub},
@@ -391,7 +402,7 @@ func TestStartFails(t *testing.T) {
 		edit(&o)
 		n, err := Start(t.Context(), o)
 		if err == nil {
-			n.Stop()
+			_ = n.Stop(t.Context())
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -469,6 +480,54 @@ func TestRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	nc.Close()
+}
+
+var _ jetstream.Node = (*Node)(nil)
+
+// The journal of a team works with the permissions of an engine host, also for one without the server in its process.
+func TestJournalOnNode(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	nc, _ := f.connect(f.host("b", cluster.Engine), n.Address())
+	if err := jetstream.Create(t.Context(), nc, cluster.JournalStream, 1); err != nil {
+		t.Fatal(err)
+	}
+	j, err := jetstream.Open(t.Context(), nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: filepath.Join(t.TempDir(), "mirror.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for range journal.SnapshotsKept + 1 { // the last one replaces the first
+		seq, err := j.Append(t.Context(), []journal.Change{{Time: f.now().UTC(), Machine: "team", Entity: "team/web", Row: "X1", From: "a", To: "b", Trigger: "x", Actor: journal.Actor{Kind: "human", ID: "ann"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, hash, err := j.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Hash: hash, Format: "1", Data: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(shortly(t), cluster.JournalStream); err == nil {
+		t.Error("a message deletes the journal")
+	}
+	if seq, _, err := j.Head(t.Context()); err != nil || seq != journal.SnapshotsKept+1 {
+		t.Error(seq, err)
+	}
+}
+
+// shortly is for a request that the server does not answer.
+func shortly(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // A host is invited, joins, connects, and gets its next certificate.
