@@ -70,9 +70,11 @@ func InboxPrefix(name string) string { return "_INBOX." + name }
 // even if an allowed one covers it.
 type Permissions struct {
 	Publish, NoPublish, Subscribe []string
+
+	Answer bool // each request that it received, once
 }
 
-// Permissions derives what a member may do. It may also answer each request that it received, once.
+// Permissions derives what a member may do. A plain host hears orders and reports events; it answers no requests.
 func (m Member) Permissions() Permissions {
 	own := Permissions{
 		Publish: []string{
@@ -88,7 +90,8 @@ func (m Member) Permissions() Permissions {
 	}
 	own.Publish = append(own.Publish, JournalSubject, "$O."+JournalStream+"-snapshots.>", toSubjects+">", LeaseSubjects+">", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>")
 	own.NoPublish = []string{"$JS.API.SERVER.>", "$JS.API.ACCOUNT.>"}
-	for _, stream := range []string{JournalStream, LeaseStream} { // no message takes away what they have
+	own.Answer = true
+	for _, stream := range []string{JournalStream, LeaseStream} { // no message takes away what they have, by mistake; an engine host has the files themselves
 		for _, what := range []string{"DELETE.", "PURGE.", "MSG.DELETE.", "RESTORE."} {
 			own.NoPublish = append(own.NoPublish, "$JS.API.STREAM."+what+stream)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// answerWithin is how long a host may answer a request that it received.
+// answerWithin is how long an engine host may answer a request that it received.
 const answerWithin = 2 * time.Minute
 
 // gate decides about every connection, and remembers those that it admitted.
@@ -36,7 +37,8 @@ func newGate(own string, members cluster.Members) *gate {
 // clientGate is the gate as the server asks it.
 type clientGate struct {
 	*gate
-	open func(id uint64) bool // whether a connection is still open
+	server *server.Server
+	log    *slog.Logger
 }
 
 // Check admits a client or refuses it. The look at the membership and the note of the connection are one step for
@@ -57,13 +59,18 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 	if !ok || m.Name != name || !signed(m.Key, c) {
 		return false
 	}
+	account, err := accountOf(g.server, m)
+	if err != nil {
+		g.log.Error("a host was refused", "error", err)
+		return false
+	}
 	for id := range g.clients {
-		if !g.open(id) {
+		if g.server.GetClient(id) == nil {
 			delete(g.clients, id)
 		}
 	}
 	g.clients[c.GetID()] = m
-	c.RegisterUser(&server.User{Username: name, Permissions: permissions(m)})
+	c.RegisterUser(&server.User{Username: name, Account: account, Permissions: permissions(m)})
 	return true
 }
 
@@ -80,11 +87,14 @@ func signed(key string, c server.ClientAuthentication) bool {
 
 func permissions(m cluster.Member) *server.Permissions {
 	p := m.Permissions()
-	return &server.Permissions{
+	allowed := &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: p.Publish, Deny: p.NoPublish},
 		Subscribe: &server.SubjectPermission{Allow: p.Subscribe},
-		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: answerWithin},
 	}
+	if p.Answer {
+		allowed.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: answerWithin}
+	}
+	return allowed
 }
 
 // engine reports a peer that is no engine host of the team. TLS asks it for each connection between servers.

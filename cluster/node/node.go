@@ -105,7 +105,10 @@ func (n *Node) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, err)
 	}
-	opts.CustomClientAuthentication.(*clientGate).open = func(id uint64) bool { return s.GetClient(id) != nil } //nolint:forcetypeassert // options has set it
+	opts.CustomClientAuthentication.(*clientGate).server = s //nolint:forcetypeassert // options has set it
+	if err := export(s.GlobalAccount()); err != nil {
+		return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, err)
+	}
 	log := &logger{log: n.o.Log.With("server", n.o.Identity.Name)}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
@@ -137,7 +140,7 @@ func (n *Node) options() (*server.Options, error) {
 		TLSVerify:                  true,
 		TLSHandshakeFirst:          true,
 		TLSConfig:                  id.TLS(nil),
-		CustomClientAuthentication: &clientGate{gate: n.gate},
+		CustomClientAuthentication: &clientGate{gate: n.gate, log: n.o.Log},
 	}
 	var err error
 	if opts.Host, opts.Port, err = listenOn(n.o.Address, n.client); err != nil {

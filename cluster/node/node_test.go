@@ -209,8 +209,8 @@ func tries(t *testing.T, nc *nats.Conn, subject string) string {
 	return string(got)
 }
 
-// A host answers the requests that it received, and nothing else outside its own subjects.
-func TestAnswers(t *testing.T) {
+// The leader and a host talk: the host asks and reports, and hears what is placed on it.
+func TestLeaderAndHostTalk(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
 	n := f.start(f.options(f.host("a", cluster.Engine)))
@@ -219,25 +219,40 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leader.Close()
-	nc, _ := f.connect(f.host("b", cluster.Host), n.Address())
-	if _, err := nc.Subscribe(cluster.PlacedSubject("b"), func(m *nats.Msg) { _ = m.Respond([]byte("yes")) }); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := leader.Subscribe(cluster.AskSubject("*"), func(m *nats.Msg) { _ = m.Respond([]byte(m.Subject)) }); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(nc.Flush(), leader.Flush()); err != nil {
-		t.Fatal(err)
-	}
-	if m, err := leader.Request(cluster.PlacedSubject("b"), nil, wait.Patience); err != nil || string(m.Data) != "yes" {
-		t.Error(err)
-	}
-	if m, err := nc.Request(cluster.AskSubject("b"), nil, wait.Patience); err != nil || string(m.Data) != cluster.AskSubject("b") {
-		t.Error(err)
-	}
-	big := make([]byte, cluster.PayloadMax)
-	if m, err := leader.Request(cluster.PlacedSubject("b"), big, wait.Patience); err != nil || string(m.Data) != "yes" {
-		t.Error("a message of 8 MiB", err)
+	for _, role := range []cluster.Role{cluster.Host, cluster.Engine} {
+		name := "b-" + string(role)
+		nc, _ := f.connect(f.host(name, role), n.Address())
+		placed, err := nc.SubscribeSync(cluster.PlacedSubject(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := leader.SubscribeSync(cluster.EventSubject("*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := leader.Subscribe(cluster.AskSubject(name), func(m *nats.Msg) { _ = m.Respond(m.Data) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(nc.Flush(), leader.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		big := make([]byte, cluster.PayloadMax)
+		if m, err := nc.Request(cluster.AskSubject(name), big, wait.Patience); err != nil || len(m.Data) != len(big) {
+			t.Error(role, "an answer of 8 MiB", err)
+		}
+		if err := errors.Join(leader.Publish(cluster.PlacedSubject(name), big), nc.Publish(cluster.EventSubject(name), []byte("began"))); err != nil {
+			t.Error(err)
+		}
+		if m, err := placed.NextMsg(wait.Patience); err != nil || len(m.Data) != len(big) {
+			t.Error(role, err)
+		}
+		if m, err := events.NextMsg(wait.Patience); err != nil || m.Subject != cluster.EventSubject(name) || string(m.Data) != "began" {
+			t.Error(role, err)
+		}
+		if err := errors.Join(events.Unsubscribe(), asked.Unsubscribe()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
