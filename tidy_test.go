@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -80,6 +81,12 @@ var imports = []importRow{
 	{pkg: "journal/*", may: []string{"journal"}, inTests: []string{"journal/*"}},
 	{pkg: "driver", inTests: []string{"driver/*"}},
 	{pkg: "driver/*", may: []string{"driver", "driver/speech", "driver/adapter", "machine/session"}, inTests: []string{"driver/*", "internal/test/*"}},
+
+	{pkg: "cluster"},
+	{pkg: "cluster/ca", may: []string{"cluster", "machine/host", "internal/file"}},
+	{pkg: "cluster/invite", may: []string{"cluster", "cluster/ca", "machine/host", "internal/file"}},
+	{pkg: "cluster/lease", may: []string{"cluster", "machine/host", "journal/attempt"}},
+	{pkg: "cluster/node", may: []string{"cluster", "cluster/ca", "machine/host", "journal/attempt", "internal/file"}, inTests: []string{"cluster/invite", "cluster/lease", "journal", "journal/jetstream"}},
 
 	{pkg: "loop", may: append([]string{"journal", "team", "internal/jsontable"}, pure...), inTests: []string{"journal/*"}},
 	{pkg: "worktree", may: []string{"internal/file", "loop", "machine", "view"}},
@@ -168,6 +175,7 @@ func TestTidy(t *testing.T) {
 	r := readTree(t)
 	t.Run("imports", r.imports)
 	t.Run("light to start", r.lightToStart)
+	t.Run("no server in the programs", noServerInPrograms)
 	t.Run("package docs", r.packageDocs)
 	t.Run("pure packages", r.purePackages)
 	t.Run("no sleep in tests", r.noSleepInTests)
@@ -284,6 +292,24 @@ func (r *tree) lightToStart(t *testing.T) {
 					t.Errorf("%s imports %s, which makes every start slow; only tests may (%s)", p, name, why)
 				}
 			}
+		}
+	}
+}
+
+// noServerInPrograms checks what the programs link, also by other modules. A laptop needs nothing of a cluster
+// (doc/adr/0037-transport-and-security-of-many-hosts.md).
+func noServerInPrograms(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./cmd/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, module+"/cmd/fairlead") || !slices.Contains(packages, module+"/loop") {
+		t.Fatalf("go list names %d packages, and not all of the programs", len(packages))
+	}
+	for _, p := range packages {
+		if strings.HasPrefix(p, "github.com/nats-io/") || strings.HasPrefix(p, module+"/cluster") {
+			t.Errorf("cmd links %s; only a program of its own may", p)
 		}
 	}
 }

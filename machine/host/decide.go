@@ -225,13 +225,13 @@ func (d *hostDraft) join(in Join) error {
 // wrong says what is wrong with the facts of a host.
 func (d *hostDraft) wrong(in Join) string {
 	switch {
-	case !isWord(in.Name):
+	case !IsWord(in.Name):
 		return fmt.Sprintf("its name must have 1 to %d characters a-z, 0-9 and -", wordMax)
 	case in.Boot == "" || len(in.Boot) > bootMax:
 		return fmt.Sprintf("the id of its boot must have 1 to %d bytes", bootMax)
 	case in.Capacity < 1 || in.Capacity > capacityMax:
 		return fmt.Sprintf("its capacity is %d; it must be 1 to %d sessions", in.Capacity, capacityMax)
-	case len(in.Labels) > labelsMax || slices.ContainsFunc(in.Labels, func(l string) bool { return !isWord(l) }):
+	case len(in.Labels) > labelsMax || slices.ContainsFunc(in.Labels, func(l string) bool { return !IsWord(l) }):
 		return fmt.Sprintf("it may have %d labels, each of 1 to %d characters a-z, 0-9 and -", labelsMax, wordMax)
 	case d.t.Hosts[in.Name] == nil && len(d.t.Hosts) >= hostsMax:
 		return fmt.Sprintf("the team knows %d hosts, which is the limit", hostsMax)
@@ -239,7 +239,8 @@ func (d *hostDraft) wrong(in Join) string {
 	return ""
 }
 
-func isWord(s string) bool {
+// IsWord reports whether a text can be the name of a host or a label.
+func IsWord(s string) bool {
 	return s != "" && len(s) <= wordMax && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 

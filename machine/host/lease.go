@@ -96,10 +96,11 @@ func (g *Guard) Renew(now BootTime) (r Renewal, due bool) {
 	return Renewal{RenewalID{g.daemon, g.n}, g.Incarnation, g.revision}, true
 }
 
-// Stored takes in that a renewal was stored by a majority of the engine hosts. Only a positive answer says that.
-func (g *Guard) Stored(r Renewal) {
+// Stored takes in that a renewal was stored by a majority of the engine hosts, as this revision of the entry. Only
+// a positive answer says that.
+func (g *Guard) Stored(r Renewal, revision uint64) {
 	if r.Incarnation == g.Incarnation {
-		g.SawLease(r.Revision+1, r.RenewalID, false)
+		g.SawLease(revision, r.RenewalID, false)
 	}
 }
 

@@ -39,15 +39,15 @@ func TestLeaseCountsFromTheSend(t *testing.T) {
 		t.Error("a lease before the answer")
 	}
 	again := renew(t, g, 16*second) // the answer to the first was lost, as it seems
-	g.Stored(r)
+	g.Stored(r, 1)
 	if end, held := g.Deadline(); !held || end != 55*second || !g.Holds(54*second) || g.Holds(55*second) {
 		t.Errorf("the lease ends at %v %v", time.Duration(end), held)
 	}
-	g.Stored(again) // an answer for a revision that is past
+	g.Stored(again, 1) // an answer for a revision that is past
 	if end, _ := g.Deadline(); end != 55*second {
 		t.Errorf("the lease ends at %v", time.Duration(end))
 	}
-	g.Stored(renew(t, g, 20*second))
+	g.Stored(renew(t, g, 20*second), 9) // revisions of other entries lie between
 	if end, _ := g.Deadline(); end != 65*second {
 		t.Errorf("the lease ends at %v", time.Duration(end))
 	}
@@ -84,7 +84,7 @@ func TestLostAnswer(t *testing.T) {
 // A lease that the leader has closed is over: the host renews it no more.
 func TestClosedLease(t *testing.T) {
 	g := guard(t)
-	g.Stored(renew(t, g, 0))
+	g.Stored(renew(t, g, 0), 1)
 	g.SawLease(2, RenewalID{}, true)
 	if _, due := g.Renew(100 * second); due || g.Holds(46*second) || !g.Holds(44*second) {
 		t.Error("a closed lease is renewed, or ends at another time")
@@ -117,7 +117,7 @@ func TestMayStart(t *testing.T) {
 		"no lease":                      func(g *Guard, _ **Lease, _ *Grant, _ *BootTime) { g.acked = -40 * second },
 	} {
 		g := guard(t)
-		g.Stored(renew(t, g, 10*second))
+		g.Stored(renew(t, g, 10*second), 1)
 		g.Ask("s1", 11*second)
 		lease, grant, now := &Lease{Token: token}, Grant{Token: token, Epoch: 3, Asked: 11 * second}, 12*second
 		edit(g, &lease, &grant, &now)
@@ -132,7 +132,7 @@ func TestMayStart(t *testing.T) {
 		}
 	}
 	g := guard(t)
-	g.Stored(renew(t, g, 10*second))
+	g.Stored(renew(t, g, 10*second), 1)
 	g.Ask("s1", 53*second)
 	if by, why := g.MayStart(&Lease{Token: token}, Grant{token, 3, 53 * second}, 54*second); why != "" || by != 55*second {
 		t.Errorf("it may start until %v, and its lease ends at 55 s: %s", time.Duration(by), why)

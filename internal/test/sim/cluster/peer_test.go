@@ -255,7 +255,7 @@ func (p *peer) renew() {
 	p.w.set(p, key, version{rev: r.Revision, by: r.RenewalID, sent: p.clock.boot(p.w.now), boots: p.boots}, func(ok bool) {
 		switch {
 		case ok:
-			p.guard.Stored(r)
+			p.guard.Stored(r, r.Revision+1)
 		case !p.reachesNode():
 			p.reconnect()
 			return

@@ -1,0 +1,204 @@
+package invite
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/machine/host"
+
+	"github.com/nats-io/nkeys"
+)
+
+const (
+	requestMax  = 16 << 10         // bytes of a request to join, which has less than 1 KiB
+	answerMax   = 64 << 10         // of the answer: two certificates and some addresses
+	joinWithin  = 10 * time.Second // for the whole conversation at the door
+	callersMax  = 16               // at one time; more are closed at once
+	whyMax      = 300              // bytes of the team's reason
+	requestForm = 1                // version of the format
+)
+
+// request is what a host sends to join.
+type request struct {
+	Form   int    `json:"form"`
+	ID     string `json:"id"`
+	Secret []byte `json:"secret"`
+	Name   string `json:"name"`
+	Key    string `json:"key"`   // public half of its nkey
+	CSR    []byte `json:"csr"`   // for its TLS key
+	Proof  []byte `json:"proof"` // CSR, signed with its nkey
+}
+
+// answer is what the door says: a code, or the rest.
+type answer struct {
+	Code        Code         `json:"code,omitempty"`
+	Why         string       `json:"why,omitempty"`
+	Certificate string       `json:"certificate,omitempty"`
+	Authority   string       `json:"authority,omitempty"`
+	Role        cluster.Role `json:"role,omitempty"`
+	Servers     []string     `json:"servers,omitempty"`
+}
+
+// Joiner is a host with a valid invitation, which the team is asked to admit.
+type Joiner struct {
+	cluster.Member
+	Labels  []string
+	Invited string // by whom
+}
+
+// Door is where hosts join. Its fields are set before Serve.
+type Door struct {
+	Book      *Book
+	Authority *ca.Authority
+	Servers   []string                            // addresses of the cluster's servers: tls://a:4222
+	Admit     func(context.Context, Joiner) error // the same host may be admitted twice; an error is the team's refusal, shown to the host
+	Now       func() time.Time                    // the clock of certificates and invitations
+	Log       *slog.Logger
+}
+
+// Serve answers hosts until the last invitation has expired, or the context ends. It closes the listener, and returns
+// when all callers are answered.
+func (d *Door) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	context.AfterFunc(ctx, func() { listener.Close() })
+	go d.closeInTime(ctx, cancel)
+	places := make(chan struct{}, callersMax)
+	var callers sync.WaitGroup
+	defer callers.Wait()
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listen for hosts that join: %w", err)
+		}
+		select {
+		case places <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
+		callers.Go(func() {
+			defer func() { <-places }()
+			defer conn.Close()
+			ctx, cancel := context.WithTimeout(ctx, joinWithin)
+			defer cancel()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			if err := d.answer(ctx, tls.Server(conn, config)); err != nil {
+				d.Log.Warn("a host did not join", "from", conn.RemoteAddr().String(), "error", err)
+			}
+		})
+	}
+}
+
+// closeInTime ends the door when no invitation is left. One that is made meanwhile keeps it open.
+func (d *Door) closeInTime(ctx context.Context, cancel func()) {
+	for {
+		left := d.Book.Until().Sub(d.Now())
+		if left <= 0 {
+			cancel()
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(left):
+		}
+	}
+}
+
+// answer takes one request. Its error is for the log; the caller gets a code.
+func (d *Door) answer(ctx context.Context, conn *tls.Conn) error {
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	line, err := readLine(conn, requestMax)
+	if err != nil {
+		return fmt.Errorf("its request did not arrive: %w", err)
+	}
+	a, failure := d.admit(ctx, line, conn.RemoteAddr())
+	var refused *Refused
+	if errors.As(failure, &refused) {
+		a = answer{Code: refused.Code, Why: clip.To(refused.Why, whyMax)}
+	} else if failure != nil {
+		a = answer{Code: NotAdmit, Why: "its inviting host failed, see its log"}
+	}
+	text, err := json.Marshal(a)
+	if err == nil {
+		_, err = conn.Write(append(text, '\n'))
+	}
+	return errors.Join(failure, err, conn.Close())
+}
+
+// admit judges a request: the invitation, then the team, then the certificate.
+func (d *Door) admit(ctx context.Context, line []byte, from net.Addr) (answer, error) {
+	r, err := parseRequest(line)
+	if err != nil {
+		return answer{}, err
+	}
+	invitation, err := d.Book.Use(r.ID, r.Secret, r.Key)
+	if err != nil {
+		return answer{}, err
+	}
+	member := cluster.Member{Name: r.Name, Role: invitation.Role, Key: r.Key}
+	if err := d.Admit(ctx, Joiner{member, invitation.Labels, invitation.By}); err != nil {
+		return answer{}, &Refused{NotAdmit, err.Error()}
+	}
+	caller := net.ParseIP(hostOf(from.String()))
+	certificate, err := d.Authority.Sign(r.CSR, r.Name, invitation.Role, func(ip net.IP) bool { return ip.Equal(caller) }, d.Now())
+	if err != nil {
+		return answer{}, &Refused{NotAdmit, err.Error()}
+	}
+	return answer{Certificate: string(certificate), Authority: string(d.Authority.PEM()), Role: invitation.Role, Servers: d.Servers}, nil
+}
+
+// parseRequest reads a request, and checks that its sender has both keys. Its bytes are untrusted.
+func parseRequest(line []byte) (request, error) {
+	var r request
+	if err := strict(line, &r); err != nil || r.Form != requestForm {
+		return r, &Refused{BadRequest, "it sends another kind of request; use the same version of Fairlead on both hosts"}
+	}
+	if !host.IsWord(r.Name) {
+		return r, &Refused{BadRequest, "its name must have 1 to 63 characters a-z, 0-9 and -"}
+	}
+	csr, err := ca.ParseRequest(r.CSR)
+	if err != nil || csr.Subject.CommonName != r.Name {
+		return r, &Refused{BadRequest, "its certificate request is not valid; use the same version of Fairlead on both hosts"}
+	}
+	key, err := nkeys.FromPublicKey(r.Key)
+	if err != nil || !nkeys.IsValidPublicUserKey(r.Key) || key.Verify(r.CSR, r.Proof) != nil {
+		return r, &Refused{BadRequest, "it does not prove that it has its key; use the same version of Fairlead on both hosts"}
+	}
+	return r, nil
+}
+
+func hostOf(address string) string {
+	name, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	return name
+}
+
+// readLine reads one line of limited length.
+func readLine(r io.Reader, most int64) ([]byte, error) {
+	line, err := bufio.NewReader(io.LimitReader(r, most)).ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("the connection ended within a line, or the line has more than %d bytes", most)
+	}
+	return line, err
+}

@@ -1,0 +1,154 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/journal/attempt"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	reconnectWait = 250 * time.Millisecond
+	pingEvery     = time.Second // a server that is gone without a word is noticed after three
+	askMax        = 16 << 10    // bytes of a request for a certificate
+)
+
+// ErrRefused is the answer of a server to a host that does not belong to the team.
+var ErrRefused = errors.New("the team refuses this host: it was removed, or has left, or its keys are older than its last invitation; to come back, it needs a new invitation")
+
+// ErrPayload is about a server with a limit below cluster.PayloadMax.
+var ErrPayload = fmt.Errorf("the server takes messages of too few bytes; set max_payload to %d in its configuration and restart it", cluster.PayloadMax)
+
+// Connect connects a host to servers of the team. It goes on trying others when a connection is lost. ended is called
+// once, when the connection is closed for good; its error is nil after a Close.
+func Connect(ctx context.Context, id *ca.Identity, servers []string, log *slog.Logger, ended func(error)) (*nats.Conn, error) {
+	return connect(ctx, id, strings.Join(servers, ","), log, ended, nats.Secure(id.TLS(nil)), nats.TLSHandshakeFirst())
+}
+
+// Connect connects this process to its own server.
+func (n *Node) Connect(ctx context.Context, ended func(error)) (*nats.Conn, error) {
+	return connect(ctx, n.o.Identity, "", n.o.Log, ended, nats.InProcessServer(n))
+}
+
+func connect(ctx context.Context, id *ca.Identity, servers string, log *slog.Logger, ended func(error), more ...nats.Option) (*nats.Conn, error) {
+	if err := id.CheckClock(); err != nil {
+		return nil, err
+	}
+	within := attempt.ReconnectAfter
+	if end, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(end))
+	}
+	nc, err := nats.Connect(servers, append(more,
+		nats.Name(id.Name),
+		nats.Nkey(id.PublicKey(), id.SignNonce),
+		nats.CustomInboxPrefix(cluster.InboxPrefix(id.Name)),
+		nats.Timeout(within),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ReconnectBufSize(-1), // nothing is sent later than it was meant
+		nats.PingInterval(pingEvery),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			if nc.MaxPayload() < cluster.PayloadMax {
+				log.Error("connected to another server", "server", nc.ConnectedUrlRedacted(), "error", ErrPayload)
+				_ = nc.ForceReconnect() // to yet another one; it fails only if the connection is closed
+			}
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("connection to the team", "error", err)
+		}),
+		nats.ClosedHandler(func(nc *nats.Conn) { ended(explain(nc.LastError(), id)) }),
+	)...)
+	if err != nil {
+		return nil, fmt.Errorf("connect host %s to team %s: %w", id.Name, id.Team(), explain(err, id))
+	}
+	if nc.MaxPayload() < cluster.PayloadMax {
+		took := nc.MaxPayload()
+		nc.Close()
+		return nil, fmt.Errorf("connect host %s to team %s: %s takes %d bytes: %w", id.Name, id.Team(), servers, took, ErrPayload)
+	}
+	return nc, nil
+}
+
+// explain adds to an error of a connection what to do about it.
+func explain(err error, id *ca.Identity) error {
+	switch {
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case errors.Is(err, nats.ErrNoServers):
+		return fmt.Errorf("no server answers; check the addresses, check that the other hosts run, and that no firewall is between: %w", err)
+	}
+	return ca.Explain(err, id.Team(), id.Now())
+}
+
+// certificateAsk is a request for the next certificate.
+type certificateAsk struct {
+	Certificate string `json:"certificate"`
+	Request     []byte `json:"request"`
+}
+
+// certificateAnswer has one of both.
+type certificateAnswer struct {
+	Certificate string `json:"certificate,omitempty"`
+	Why         string `json:"why,omitempty"`
+}
+
+// ServeCertificates renews the certificates of hosts that ask, until the subscription ends. The connection is that of
+// an engine host, on the host that has the authority.
+func ServeCertificates(nc *nats.Conn, authority *ca.Authority, members cluster.Members, now func() time.Time) (*nats.Subscription, error) {
+	return nc.Subscribe(cluster.CertificateSubject("*"), func(m *nats.Msg) {
+		var a certificateAnswer
+		certificate, err := renew(m, authority, members, now())
+		if err != nil {
+			a.Why = err.Error()
+		}
+		a.Certificate = string(certificate)
+		if text, err := json.Marshal(a); err == nil {
+			_ = m.Respond(text) // the host asks again
+		}
+	})
+}
+
+func renew(m *nats.Msg, authority *ca.Authority, members cluster.Members, now time.Time) ([]byte, error) {
+	name := strings.Split(m.Subject, ".")[2] // the server lets a host publish under its own name only
+	member, ok := members.Member(name)
+	if !ok {
+		return nil, ErrRefused
+	}
+	var ask certificateAsk
+	if err := json.Unmarshal(m.Data, &ask); err != nil || len(m.Data) > askMax {
+		return nil, errors.New("the request for a certificate is not valid; use the same version of Fairlead on both hosts")
+	}
+	return authority.Renew([]byte(ask.Certificate), ask.Request, member, now)
+}
+
+// RenewCertificate gets the next certificate of a host. New connections use it at once.
+func RenewCertificate(ctx context.Context, nc *nats.Conn, id *ca.Identity) error {
+	certificate, request, err := id.Next()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(certificateAsk{string(certificate), request})
+	if err != nil {
+		return err
+	}
+	reply, err := nc.RequestWithContext(ctx, cluster.CertificateSubject(id.Name), text)
+	if err != nil {
+		return fmt.Errorf("renew the certificate of %s, which ends on %s: the host with the certificate authority does not answer; start Fairlead there: %w", id.Name, id.Expires().Format(time.DateOnly), err)
+	}
+	var a certificateAnswer
+	if err := json.Unmarshal(reply.Data, &a); err != nil || a.Certificate == "" {
+		return fmt.Errorf("renew the certificate of %s: %s", id.Name, clip.To(a.Why, 300))
+	}
+	return id.Install([]byte(a.Certificate), nil)
+}

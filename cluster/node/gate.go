@@ -1,0 +1,151 @@
+package node
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+// answerWithin is how long an engine host may answer a request that it received.
+const answerWithin = 2 * time.Minute
+
+// gate decides about every connection, and remembers those that it admitted.
+type gate struct {
+	own     string // the name of this host
+	members cluster.Members
+
+	mu      sync.Mutex
+	clients map[uint64]cluster.Member   // by the id of the connection
+	routes  map[net.Conn]cluster.Member // those that other servers made
+}
+
+func newGate(own string, members cluster.Members) *gate {
+	return &gate{own: own, members: members, clients: map[uint64]cluster.Member{}, routes: map[net.Conn]cluster.Member{}}
+}
+
+// clientGate is the gate as the server asks it.
+type clientGate struct {
+	*gate
+	server *server.Server
+	log    *slog.Logger
+}
+
+// Check admits a client or refuses it. The look at the membership and the note of the connection are one step for
+// [gate.leaving], so no connection slips between the two.
+func (g *clientGate) Check(c server.ClientAuthentication) bool {
+	if c.Kind() != server.CLIENT {
+		return false
+	}
+	name := g.own
+	if state := c.GetTLSConnectionState(); state != nil {
+		name = ca.PeerName(*state)
+	} else if c.RemoteAddress() == nil || c.RemoteAddress().Network() != "pipe" {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m, ok := g.members.Member(name)
+	if !ok || m.Name != name || !signed(m.Key, c) {
+		return false
+	}
+	account, err := accountOf(g.server, m)
+	if err != nil {
+		g.log.Error("a host was refused", "error", err)
+		return false
+	}
+	for id := range g.clients {
+		if g.server.GetClient(id) == nil {
+			delete(g.clients, id)
+		}
+	}
+	g.clients[c.GetID()] = m
+	c.RegisterUser(&server.User{Username: name, Account: account, Permissions: permissions(m)})
+	return true
+}
+
+// signed reports whether a client has signed the server's challenge with a key.
+func signed(key string, c server.ClientAuthentication) bool {
+	o := c.GetOpts()
+	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
+	if err != nil || o.Nkey != key || len(c.GetNonce()) == 0 {
+		return false
+	}
+	public, err := nkeys.FromPublicKey(key)
+	return err == nil && public.Verify(c.GetNonce(), signature) == nil
+}
+
+func permissions(m cluster.Member) *server.Permissions {
+	p := m.Permissions()
+	allowed := &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: p.Publish, Deny: p.NoPublish},
+		Subscribe: &server.SubjectPermission{Allow: p.Subscribe},
+	}
+	if p.Answer {
+		allowed.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: answerWithin}
+	}
+	return allowed
+}
+
+// engine reports a peer that is no engine host of the team. TLS asks it for each connection between servers.
+func (g *gate) engine(name string) error {
+	if m, ok := g.members.Member(name); !ok || m.Role != cluster.Engine || name == g.own {
+		return fmt.Errorf("%q is no other engine host of the team", name)
+	}
+	return nil
+}
+
+// routeTLS makes a configuration note the connections that other servers make.
+func (g *gate) routeTLS(config *tls.Config) *tls.Config {
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		c := config.Clone()
+		c.GetConfigForClient = nil
+		c.VerifyConnection = func(state tls.ConnectionState) error {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			name := ca.PeerName(state)
+			if err := g.engine(name); err != nil {
+				return err
+			}
+			m, _ := g.members.Member(name)
+			for conn := range g.routes {
+				if _, err := conn.Write(nil); errors.Is(err, net.ErrClosed) {
+					delete(g.routes, conn)
+				}
+			}
+			g.routes[hello.Conn] = m
+			return nil
+		}
+		return c, nil
+	}
+	return config
+}
+
+// leaving returns the connections of hosts that do not belong to the team as they did when they connected.
+func (g *gate) leaving() (clients []uint64, routes []net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, was := range g.clients {
+		if m, ok := g.members.Member(was.Name); !ok || m != was {
+			clients = append(clients, id)
+			delete(g.clients, id)
+		}
+	}
+	for conn, was := range g.routes {
+		if m, ok := g.members.Member(was.Name); !ok || m != was {
+			routes = append(routes, conn)
+			delete(g.routes, conn)
+		}
+	}
+	return clients, routes
+}

@@ -1,0 +1,274 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/internal/file"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	freeMin     = 256 << 20        // bytes that must be free on the disk at a start
+	startWithin = 30 * time.Second // a large stream is read before the server answers
+	clientsMax  = 1024             // connections: 256 hosts with some each
+)
+
+// Options say how a node starts.
+type Options struct {
+	Identity *ca.Identity
+	Members  cluster.Members
+	Dir      string // of the store
+	Address  string // host:port for hosts; port 0: one that is free
+	Routes   *Routes
+	StoreMax int64 // bytes; 0: as much as the disk has
+	Log      *slog.Logger
+
+	free func(dir string) (uint64, error)
+}
+
+// Routes connect the servers of several engine hosts.
+type Routes struct {
+	Address string // host:port for other servers
+	Others  []Peer
+}
+
+// Peer is another engine host.
+type Peer struct{ Name, Address string }
+
+// Node is a running server. Use Start.
+type Node struct {
+	o    Options
+	gate *gate
+
+	mu     sync.Mutex
+	server *server.Server
+	client net.Addr // where hosts connect
+	route  net.Addr
+}
+
+// Start starts the server of an engine host, and returns when it takes connections.
+func Start(ctx context.Context, o Options) (*Node, error) {
+	if m, ok := o.Members.Member(o.Identity.Name); !ok || m.Role != cluster.Engine {
+		return nil, fmt.Errorf("host %s is no engine host of team %s; join with an invitation that was made with --engine", o.Identity.Name, o.Identity.Team())
+	}
+	if err := o.Identity.CheckClock(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, ca.Explain(fmt.Errorf("make the folder of the journal's server: %w", err), "", time.Time{})
+	}
+	if o.free == nil {
+		o.free = free
+	}
+	if left, err := o.free(o.Dir); err != nil || left < freeMin {
+		return nil, fmt.Errorf("start the server of host %s: %s is free in %s, and it needs %s: %w", o.Identity.Name, file.Size(int64(left)), o.Dir, file.Size(freeMin), //nolint:gosec // a disk has less than 8 EiB
+			cmp.Or(err, ca.Explain(syscall.ENOSPC, "", time.Time{})))
+	}
+	n := &Node{o: o, gate: newGate(o.Identity.Name, o.Members)}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n, n.start(ctx)
+}
+
+// free is how many bytes this user can still write.
+func free(dir string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, err
+	}
+	return st.Bavail * uint64(st.Bsize), nil //nolint:gosec // the size of a block is positive
+}
+
+// start starts a server on the addresses that the node has.
+func (n *Node) start(ctx context.Context) error {
+	opts, err := n.options()
+	if err != nil {
+		return err
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, err)
+	}
+	opts.CustomClientAuthentication.(*clientGate).server = s //nolint:forcetypeassert // options has set it
+	if err := export(s.GlobalAccount()); err != nil {
+		return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, err)
+	}
+	log := &logger{log: n.o.Log.With("server", n.o.Identity.Name)}
+	s.SetLoggerV2(log, false, false, false)
+	s.Start()
+	for late := time.Now().Add(startWithin); !s.ReadyForConnections(50 * time.Millisecond); {
+		if err := cmp.Or(log.fatal(), ctx.Err()); err != nil || time.Now().After(late) {
+			s.Shutdown()
+			return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, cmp.Or(err, errors.New("it does not answer; see the log")))
+		}
+	}
+	n.server, n.client, n.route = s, s.Addr(), s.ClusterAddr()
+	return nil
+}
+
+// options are those of the server. A port that was chosen once is kept.
+func (n *Node) options() (*server.Options, error) {
+	id := n.o.Identity
+	opts := &server.Options{
+		ServerName:                 id.Name,
+		MaxPayload:                 cluster.PayloadMax,
+		MaxConn:                    clientsMax,
+		JetStream:                  true,
+		StoreDir:                   n.Store(),
+		SyncAlways:                 true,
+		JetStreamMaxStore:          n.o.StoreMax,
+		DisableJetStreamBanner:     true,
+		NoSigs:                     true,
+		AlwaysEnableNonce:          true,
+		TLS:                        true,
+		TLSVerify:                  true,
+		TLSHandshakeFirst:          true,
+		TLSConfig:                  id.TLS(nil),
+		CustomClientAuthentication: &clientGate{gate: n.gate, log: n.o.Log},
+	}
+	var err error
+	if opts.Host, opts.Port, err = listenOn(n.o.Address, n.client); err != nil {
+		return nil, err
+	}
+	if n.o.Routes == nil {
+		return opts, nil
+	}
+	// Two teams never share the name, as it has the authority's fingerprint.
+	opts.Cluster.Name = id.Team() + "-" + id.Authority()[:16]
+	opts.Cluster.TLSConfig = n.gate.routeTLS(id.TLS(n.gate.engine))
+	opts.Cluster.TLSTimeout = server.DEFAULT_ROUTE_DIAL.Seconds()
+	if opts.Cluster.Host, opts.Cluster.Port, err = listenOn(n.o.Routes.Address, n.route); err != nil {
+		return nil, err
+	}
+	for _, peer := range n.o.Routes.Others {
+		if n.gate.engine(peer.Name) == nil {
+			opts.Routes = append(opts.Routes, &url.URL{Scheme: "tls", Host: peer.Address})
+		}
+	}
+	if len(opts.Routes) == 0 { // the server wants one; it ignores that to itself
+		opts.Routes = append(opts.Routes, &url.URL{Scheme: "tls", Host: net.JoinHostPort(opts.Cluster.Host, strconv.Itoa(opts.Cluster.Port))})
+	}
+	return opts, nil
+}
+
+// listenOn checks that an address can be listened on. was is the one of before a restart.
+func listenOn(address string, was net.Addr) (name string, port int, err error) {
+	l, err := net.Listen("tcp", address)
+	if was != nil {
+		l, err = net.Listen("tcp", was.String())
+	}
+	if err != nil {
+		return "", 0, ca.Explain(fmt.Errorf("listen for the hosts of the team: %w", err), "", time.Time{})
+	}
+	name, text, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return "", 0, err
+	}
+	port, err = strconv.Atoi(text)
+	return name, port, errors.Join(err, l.Close())
+}
+
+// Address is where hosts connect: tls://host:port.
+func (n *Node) Address() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return "tls://" + n.client.String()
+}
+
+// RouteAddress is where other servers connect: host:port.
+func (n *Node) RouteAddress() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.route.String()
+}
+
+// InProcessConn is a connection of this process to the server, without a port. Connect uses it.
+func (n *Node) InProcessConn() (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.server.InProcessConn()
+}
+
+// Peers are the names of the servers that this one is connected to.
+func (n *Node) Peers() ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.peers(func(*server.RouteInfo) bool { return true })
+}
+
+func (n *Node) peers(which func(*server.RouteInfo) bool) ([]string, error) {
+	routes, err := n.server.Routez(nil)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range routes.Routes {
+		if which(r) {
+			names = append(names, r.RemoteName)
+		}
+	}
+	return names, nil
+}
+
+// Recheck closes the connections of hosts whose membership has changed. Call it after each change. A connection
+// that this server has made to another one cannot be closed alone, so the server restarts without it.
+func (n *Node) Recheck(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clients, routes := n.gate.leaving()
+	for _, id := range clients {
+		_ = n.server.DisconnectClientByID(id) // it may have ended meanwhile
+	}
+	for _, conn := range routes {
+		conn.Close()
+	}
+	wrong, err := n.peers(func(r *server.RouteInfo) bool { return r.DidSolicit && n.gate.engine(r.RemoteName) != nil })
+	if err != nil || len(wrong) == 0 {
+		return err
+	}
+	n.o.Log.Info("the server restarts, because an engine host was removed", "host", wrong[0])
+	n.stop()
+	return n.start(ctx)
+}
+
+// Name is the name of the server, which is that of its host.
+func (n *Node) Name() string { return n.o.Identity.Name }
+
+// Store is the folder in which the server keeps its streams.
+func (n *Node) Store() string { return filepath.Join(n.o.Dir, "store") }
+
+// Stop ends the server, and returns when it has ended.
+func (n *Node) Stop(context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stop()
+	return nil
+}
+
+// Start starts the server again after Stop, at the same addresses.
+func (n *Node) Start(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.start(ctx)
+}
+
+func (n *Node) stop() {
+	n.server.Shutdown()
+	n.server.WaitForShutdown()
+}

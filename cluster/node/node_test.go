@@ -1,0 +1,617 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+)
+
+// team is a cluster on loopback: an authority, members, and nodes.
+type team struct {
+	t         *testing.T
+	authority *ca.Authority
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	at      time.Time // by the clock of all hosts
+	members map[string]cluster.Member
+}
+
+func newTeam(t *testing.T, name string) *team {
+	t.Helper()
+	f := &team{t: t, members: map[string]cluster.Member{}, at: time.Now(), log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError + 1}))}
+	var err error
+	if f.authority, err = ca.Create(t.TempDir(), name, f.at); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *team) now() time.Time { f.mu.Lock(); defer f.mu.Unlock(); return f.at }
+
+// Member is the membership, as the journal would have it.
+func (f *team) Member(name string) (cluster.Member, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m, ok := f.members[name]
+	return m, ok
+}
+
+func (f *team) set(name string, m cluster.Member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.members[name] = m; m.Name == "" {
+		delete(f.members, name)
+	}
+}
+
+func (f *team) remove(name string) { f.set(name, cluster.Member{}) }
+
+// host makes a member.
+func (f *team) host(name string, role cluster.Role) *ca.Identity {
+	f.t.Helper()
+	id, err := ca.NewIdentity(f.t.TempDir(), name, f.now)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	request, err := id.Request([]string{name, "127.0.0.1"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cert, err := f.authority.Sign(request, name, role, net.IP.IsLoopback, f.now())
+	if err == nil {
+		err = id.Install(cert, f.authority.PEM())
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.set(name, cluster.Member{Name: name, Role: role, Key: id.PublicKey()})
+	return id
+}
+
+func (f *team) options(id *ca.Identity) Options {
+	return Options{Identity: id, Members: f, Dir: filepath.Join(f.t.TempDir(), "nats"), Address: "127.0.0.1:0", Log: f.log}
+}
+
+func (f *team) start(o Options) *Node {
+	f.t.Helper()
+	n, err := Start(f.t.Context(), o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = n.Stop(context.Background()) })
+	return n
+}
+
+// connect connects a host. ended gets the reason when its connection is closed for good.
+func (f *team) connect(id *ca.Identity, address string) (nc *nats.Conn, ended chan error) {
+	f.t.Helper()
+	ended = make(chan error, 1)
+	nc, err := Connect(f.t.Context(), id, []string{address}, f.log, func(err error) { ended <- err })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(nc.Close)
+	return nc, ended
+}
+
+// TestPermissions is the matrix: each role, each subject, both directions. Host b tries all.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	const no, pub, sub, both = "--", "p-", "-s", "ps"
+	id := f.host("b", cluster.Host)
+	m, _ := f.Member("b")
+	conns := map[cluster.Role]*nats.Conn{}
+	for _, role := range []cluster.Role{cluster.Host, cluster.Engine} {
+		m.Role = role
+		f.set("b", m)
+		conns[role], _ = f.connect(id, n.Address())
+	}
+	for _, row := range []struct{ subject, host, engine string }{
+		{cluster.EventSubject("b"), pub, both},
+		{cluster.EventSubject("c"), no, sub},
+		{cluster.AskSubject("b"), pub, both},
+		{cluster.AskSubject("c"), no, sub},
+		{cluster.OutputSubject("b", "s1"), pub, both},
+		{cluster.OutputSubject("c", "s1"), no, sub},
+		{cluster.CertificateSubject("b"), pub, both},
+		{cluster.CertificateSubject("c"), no, sub},
+		{cluster.EventSubject("b2"), no, sub},
+		{"fairlead.host.b", no, sub},
+		{cluster.PlacedSubject("b"), sub, both},
+		{cluster.PlacedSubject("c"), no, pub},
+		{cluster.JournalSubject, no, pub},
+		{"$O.fairlead-journal-snapshots.C.x", no, pub},
+		{"$O.fairlead-journal-snapshots.M.x", no, pub},
+		{"$KV.fairlead-leases.b.1", pub, pub},
+		{"$KV.fairlead-leases.c.1", no, pub},
+		{"$KV.other.b.1", no, no},
+		{"_INBOX.b.x", sub, sub},
+		{"_INBOX.c.x", no, no},
+		{"_INBOX.x", no, no},
+		{"$JS.API.STREAM.INFO.KV_fairlead-leases", pub, pub},
+		{"$JS.API.STREAM.INFO.fairlead-journal", no, pub},
+		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.b.1", pub, pub},
+		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.c.1", no, pub},
+		{"$JS.API.DIRECT.GET.fairlead-journal", no, pub},
+		{"$JS.API.STREAM.MSG.GET.KV_fairlead-leases", no, pub},
+		{"$JS.API.STREAM.CREATE.fairlead-journal", no, pub},
+		{"$JS.API.CONSUMER.CREATE.fairlead-journal", no, pub},
+		{"$JS.API.STREAM.DELETE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.DELETE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.PURGE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.PURGE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.MSG.DELETE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.MSG.DELETE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.RESTORE.fairlead-journal", no, no},
+		{"$JS.API.STREAM.RESTORE.KV_fairlead-leases", no, no},
+		{"$JS.API.STREAM.PURGE.OBJ_fairlead-journal-snapshots", no, pub},
+		{"$JS.API.STREAM.LEADER.STEPDOWN.fairlead-journal", no, pub},
+		{"$JS.API.ACCOUNT.PURGE.x", no, no},
+		{"$JS.API.SERVER.REMOVE", no, no},
+		{"$JS.ACK.fairlead-journal.x", no, pub},
+		{"$SYS.REQ.SERVER.PING", no, no},
+		{"fairlead.>", no, no},
+		{"fairlead.host.*.event", no, sub},
+		{"fairlead.to.*.placed", no, pub},
+		{"$KV.>", no, no},
+		{"_INBOX.>", no, no},
+		{">", no, no},
+		{"x", no, no},
+	} {
+		for role, want := range map[cluster.Role]string{cluster.Host: row.host, cluster.Engine: row.engine} {
+			if got := tries(t, conns[role], row.subject); got != want {
+				t.Errorf("%s %s: %s, want %s", role, row.subject, got, want)
+			}
+		}
+	}
+}
+
+// tries publishes and subscribes, and returns what the server allowed.
+func tries(t *testing.T, nc *nats.Conn, subject string) string {
+	t.Helper()
+	denied := func(what string, do func() error) bool {
+		err := do()
+		if err := nc.Flush(); err != nil { // the server has answered to everything before
+			t.Fatal(err)
+		}
+		return err != nil || strings.Contains(fmt.Sprint(nc.LastError()), fmt.Sprintf("for %s to %q", what, subject))
+	}
+	got := []byte("ps")
+	if denied("Publish", func() error { return nc.Publish(subject, nil) }) {
+		got[0] = '-'
+	}
+	if denied("Subscription", func() error { _, err := nc.SubscribeSync(subject); return err }) {
+		got[1] = '-'
+	}
+	return string(got)
+}
+
+// The leader and a host talk: the host asks and reports, and hears what is placed on it.
+func TestLeaderAndHostTalk(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	leader, err := n.Connect(t.Context(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leader.Close()
+	for _, role := range []cluster.Role{cluster.Host, cluster.Engine} {
+		name := "b-" + string(role)
+		nc, _ := f.connect(f.host(name, role), n.Address())
+		placed, err := nc.SubscribeSync(cluster.PlacedSubject(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := leader.SubscribeSync(cluster.EventSubject("*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := leader.Subscribe(cluster.AskSubject(name), func(m *nats.Msg) { _ = m.Respond(m.Data) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(nc.Flush(), leader.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		big := make([]byte, cluster.PayloadMax)
+		if m, err := nc.Request(cluster.AskSubject(name), big, wait.Patience); err != nil || len(m.Data) != len(big) {
+			t.Error(role, "an answer of 8 MiB", err)
+		}
+		if err := errors.Join(leader.Publish(cluster.PlacedSubject(name), big), nc.Publish(cluster.EventSubject(name), []byte("began"))); err != nil {
+			t.Error(err)
+		}
+		if m, err := placed.NextMsg(wait.Patience); err != nil || len(m.Data) != len(big) {
+			t.Error(role, err)
+		}
+		if m, err := events.NextMsg(wait.Patience); err != nil || m.Subject != cluster.EventSubject(name) || string(m.Data) != "began" {
+			t.Error(role, err)
+		}
+		if err := errors.Join(events.Unsubscribe(), asked.Unsubscribe()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A removed host is out at once: its connection is closed, and no other one is taken. So is a host whose key or
+// role has changed.
+func TestRemovedHost(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	stays, _ := f.connect(f.host("c", cluster.Host), n.Address())
+	for name, change := range map[string]func(m cluster.Member){
+		"removed":      func(m cluster.Member) { f.remove(m.Name) },
+		"joined anew":  func(m cluster.Member) { m.Key = strings.Repeat("U", 56); f.set(m.Name, m) },
+		"another name": func(m cluster.Member) { f.set(m.Name, cluster.Member{Name: "x", Role: m.Role, Key: m.Key}) },
+	} {
+		id := f.host("b", cluster.Host)
+		_, ended := f.connect(id, n.Address())
+		m, _ := f.Member("b")
+		change(m)
+		if err := n.Recheck(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait.For(t, "the end of the connection", ended); !errors.Is(err, ErrRefused) { // its tries to come back fail, too
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err := Connect(t.Context(), id, []string{n.Address()}, f.log, func(error) {})
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "it needs a new invitation") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	id := f.host("d", cluster.Engine)
+	nc, ended := f.connect(id, n.Address())
+	m, _ := f.Member("d")
+	m.Role = cluster.Host
+	f.set("d", m)
+	if err := n.Recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the connection to come back", func() bool { return nc.Stats().Reconnects == 1 })
+	if got := tries(t, nc, cluster.JournalSubject); got != "--" {
+		t.Errorf("a former engine host has %s of the journal", got)
+	}
+	if stays.Stats().Reconnects != 0 || !stays.IsConnected() || len(ended) > 0 {
+		t.Error("the connection of a member was closed")
+	}
+}
+
+// TestBadConnections is the table of hosts and servers that do not fit.
+func TestBadConnections(t *testing.T) {
+	t.Parallel()
+	f, same, other := newTeam(t, "web"), newTeam(t, "web"), newTeam(t, "shop")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	twin := same.start(same.options(same.host("a", cluster.Engine)))
+	shop := other.start(other.options(other.host("a", cluster.Engine)))
+	small := smallServer(t, f.host("s", cluster.Engine))
+	id := f.host("b", cluster.Host)
+	local := func(n *Node) string { return strings.Replace(n.Address(), "127.0.0.1", "localhost", 1) }
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for want, address := range map[string]string{
+		"":                               n.Address(),
+		`not for "localhost"`:            local(n),
+		"also called web":                twin.Address(),
+		"may be another server than you": shop.Address(),
+		"set max_payload to 8388608":     small,
+		"check that the other hosts run": "tls://" + taken.Addr().String(),
+	} {
+		nc, err := Connect(t.Context(), id, []string{address}, f.log, func(error) {})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+		if err == nil {
+			nc.Close()
+		}
+	}
+	f.mu.Lock()
+	f.at = f.at.AddDate(-6, 0, 0)
+	f.mu.Unlock()
+	if _, err := Connect(t.Context(), id, []string{n.Address()}, f.log, func(error) {}); err == nil || !strings.Contains(err.Error(), "set the clock right") {
+		t.Error("a clock that is years behind:", err)
+	}
+	if _, err := Start(t.Context(), f.options(id)); err == nil {
+		t.Error("a server starts years behind")
+	}
+}
+
+// smallServer is a foreign NATS server with the default size of messages.
+func smallServer(t *testing.T, id *ca.Identity) string {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, TLS: true, TLSHandshakeFirst: true, TLSConfig: id.TLS(nil), AlwaysEnableNonce: true, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	wait.Until(t, "the server", func() bool { return s.ReadyForConnections(time.Millisecond) })
+	return "tls://" + s.Addr().String()
+}
+
+// TestForgedConnections shows half of a host's proof.
+func TestForgedConnections(t *testing.T) {
+	t.Parallel()
+	f, other := newTeam(t, "web"), newTeam(t, "shop")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	b, c, foreign := f.host("b", cluster.Host), f.host("c", cluster.Engine), other.host("b", cluster.Host)
+	none := b.TLS(nil)
+	none.GetClientCertificate = nil
+	plain := func() *tls.Config { return b.TLS(nil) }
+	half := foreign.TLS(nil)
+	half.RootCAs = b.TLS(nil).RootCAs
+	for name, c := range map[string]struct {
+		config *tls.Config
+		more   []nats.Option
+	}{
+		"another host's key":         {plain(), []nats.Option{nats.Nkey(c.PublicKey(), c.SignNonce)}},
+		"another signature":          {plain(), []nats.Option{nats.Nkey(b.PublicKey(), c.SignNonce)}},
+		"a signature of other bytes": {plain(), []nats.Option{nats.Nkey(b.PublicKey(), func([]byte) ([]byte, error) { return b.SignNonce([]byte("x")) })}},
+		"no key":                     {plain(), nil},
+		"a password":                 {plain(), []nats.Option{nats.UserInfo("b", "b")}},
+		"another host's certificate": {c.TLS(nil), []nats.Option{nats.Nkey(b.PublicKey(), b.SignNonce)}},
+		"no certificate":             {none, []nats.Option{nats.Nkey(b.PublicKey(), b.SignNonce)}},
+		"another team's certificate": {half, []nats.Option{nats.Nkey(b.PublicKey(), b.SignNonce)}},
+		"no TLS":                     {nil, []nats.Option{nats.Nkey(b.PublicKey(), b.SignNonce)}},
+	} {
+		address, more := n.Address(), append(c.more, nats.MaxReconnects(0))
+		if c.config != nil {
+			more = append(more, nats.Secure(c.config), nats.TLSHandshakeFirst())
+		} else {
+			address = strings.Replace(address, "tls://", "nats://", 1)
+			more = append(more, nats.Timeout(100*time.Millisecond)) // it waits for a greeting that does not come
+		}
+		if nc, err := nats.Connect(address, more...); err == nil {
+			nc.Close()
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	a, b := f.host("a", cluster.Engine), f.host("b", cluster.Host)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().String()
+	for want, edit := range map[string]func(*Options){
+		"choose another port":                    func(o *Options) { o.Address = port },
+		"listen for the hosts of the team":       func(o *Options) { o.Routes = &Routes{Address: port} },
+		"the disk is full":                       func(o *Options) { o.free = func(string) (uint64, error) { return freeMin - 1, nil } },
+		"invitation that was made with --engine": func(o *Options) { o.Identity = b },
+		"missing port":                           func(o *Options) { o.Address = "127.0.0.1" },
+	} {
+		o := f.options(a)
+		edit(&o)
+		n, err := Start(t.Context(), o)
+		if err == nil {
+			_ = n.Stop(t.Context())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if left, err := free(t.TempDir()); err != nil || left == 0 {
+		t.Error(left, err)
+	}
+}
+
+// Servers connect to those of other engine hosts only. When one is removed, its connections end on both sides, and
+// none comes back.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	o := f.options(f.host("a", cluster.Engine))
+	o.Routes = &Routes{Address: "127.0.0.1:0"}
+	a := f.start(o)
+	o = f.options(f.host("b", cluster.Engine))
+	o.Routes = &Routes{Address: "127.0.0.1:0", Others: []Peer{{"a", a.RouteAddress()}}}
+	b := f.start(o)
+	peers := func(n *Node) []string {
+		names, err := n.Peers()
+		if err != nil {
+			t.Error(err)
+		}
+		return slices.Compact(slices.Sorted(slices.Values(names)))
+	}
+	linked := func(yes bool) func() bool {
+		return func() bool { return slices.Contains(peers(a), "b") == yes && slices.Contains(peers(b), "a") == yes }
+	}
+	wait.Until(t, "a connection of two servers", linked(true))
+	was := b.Address()
+
+	for name, id := range map[string]*ca.Identity{"a plain host": f.host("w", cluster.Host), "a removed one": f.host("r", cluster.Engine)} {
+		if name == "a removed one" {
+			f.remove("r")
+		}
+		conn, err := net.Dial("tcp", a.RouteAddress())
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := id.TLS(nil)
+		config.ServerName = "a"
+		tlsConn := tls.Client(conn, config)
+		_ = conn.SetDeadline(time.Now().Add(wait.Patience))
+		if err := tlsConn.Handshake(); err == nil {
+			if _, err = tlsConn.Read(make([]byte, 1)); err == nil {
+				t.Errorf("%s is taken for a server", name)
+			}
+		}
+		conn.Close()
+	}
+
+	f.remove("b") // a has accepted it
+	if err := a.Recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the end of the connection", linked(false))
+	f.host("b2", cluster.Engine)
+	o.Identity = f.host("b3", cluster.Engine)
+	o.Dir = filepath.Join(t.TempDir(), "nats")
+	c := f.start(o)
+	wait.Until(t, "a connection that c makes", func() bool { return slices.Contains(peers(c), "a") })
+	address := c.Address()
+	f.remove("a") // c has made the connection
+	if err := c.Recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(peers(c)) > 0 || c.Address() != address || was == "" {
+		t.Errorf("after the removal of a: %v, %s", peers(c), c.Address())
+	}
+	nc, err := c.Connect(t.Context(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+}
+
+var _ jetstream.Node = (*Node)(nil)
+
+// The journal of a team works with the permissions of an engine host, also for one without the server in its process.
+func TestJournalOnNode(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	nc, _ := f.connect(f.host("b", cluster.Engine), n.Address())
+	if err := jetstream.Create(t.Context(), nc, cluster.JournalStream, 1); err != nil {
+		t.Fatal(err)
+	}
+	j, err := jetstream.Open(t.Context(), nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: filepath.Join(t.TempDir(), "mirror.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for range journal.SnapshotsKept + 1 { // the last one replaces the first
+		seq, err := j.Append(t.Context(), []journal.Change{{Time: f.now().UTC(), Machine: "team", Entity: "team/web", Row: "X1", From: "a", To: "b", Trigger: "x", Actor: journal.Actor{Kind: "human", ID: "ann"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, hash, err := j.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.SaveSnapshot(t.Context(), journal.Snapshot{Seq: seq, Hash: hash, Format: "1", Data: []byte("x")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteStream(shortly(t), cluster.JournalStream); err == nil {
+		t.Error("a message deletes the journal")
+	}
+	if seq, _, err := j.Head(t.Context()); err != nil || seq != journal.SnapshotsKept+1 {
+		t.Error(seq, err)
+	}
+}
+
+// shortly is for a request that the server does not answer.
+func shortly(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A host is invited, joins, connects, and gets its next certificate.
+func TestJoinAndRenew(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	own := f.host("a", cluster.Engine)
+	n := f.start(f.options(own))
+	book, err := invite.OpenBook(filepath.Join(t.TempDir(), "invitations.json"), f.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := invite.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := book.Invite("human/ann", cluster.Host, nil, l.Addr().String(), f.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	door := &invite.Door{Book: book, Authority: f.authority, Servers: []string{n.Address()}, Now: f.now, Log: f.log, Admit: func(_ context.Context, j invite.Joiner) error {
+		f.set(j.Name, j.Member)
+		return nil
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- door.Serve(ctx, l, own.DoorTLS()) }()
+	id, err := ca.NewIdentity(t.TempDir(), "b", f.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, err := invite.Join(t.Context(), token, id, nil, f.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := wait.For(t, "the end of the door", done); err != nil {
+		t.Error(err)
+	}
+	nc, _ := f.connect(id, joined.Servers[0])
+
+	if err := RenewCertificate(t.Context(), nc, id); err == nil || !strings.Contains(err.Error(), "start Fairlead there") {
+		t.Error("no host serves certificates:", err)
+	}
+	leader, err := n.Connect(t.Context(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leader.Close()
+	if _, err := ServeCertificates(leader, f.authority, f, f.now); err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	until := id.Expires()
+	f.mu.Lock()
+	f.at = f.at.AddDate(0, 9, 0)
+	f.mu.Unlock()
+	if err := RenewCertificate(t.Context(), nc, id); err != nil || !id.Expires().After(until) {
+		t.Error(err, id.Expires())
+	}
+	for _, text := range []string{"", "{}", "x"} {
+		m, err := nc.Request(cluster.CertificateSubject("b"), []byte(text), wait.Patience)
+		if err != nil || !strings.Contains(string(m.Data), `"why"`) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if again, _ := f.connect(id, n.Address()); !again.IsConnected() {
+		t.Error("the next certificate is not taken")
+	}
+}
