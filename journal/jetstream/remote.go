@@ -256,7 +256,9 @@ type Damage struct {
 	Err    error
 }
 
-func (d *Damage) Error() string {
+func (d *Damage) Error() string { return d.fault() + "; " + d.advice() }
+
+func (d *Damage) fault() string {
 	text := "the journal's stream is damaged"
 	if d.Place != 0 {
 		text += fmt.Sprintf(" at message %d", d.Place)
@@ -267,7 +269,7 @@ func (d *Damage) Error() string {
 	if d.Server != "" {
 		text += " on server " + d.Server
 	}
-	return text + ": " + d.What + "; " + d.advice()
+	return text + ": " + d.What
 }
 
 func (d *Damage) advice() string {

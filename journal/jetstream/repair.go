@@ -16,7 +16,11 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/attempt"
 )
 
-const stateEvery = 100 * time.Millisecond // between two looks at what servers do by themselves
+const (
+	stateEvery   = 100 * time.Millisecond // between two looks at what servers do by themselves
+	settle       = time.Second            // a server that was just started counts as complete before it begins to fetch what it lacks
+	stepDownWait = 5 * time.Second        // for the new leader; who asks at each look keeps them from electing one
+)
 
 // Fill appends to a stream what a journal has and the stream has not: for a team that was on one host, and for a stream that
 // is made anew from the longest mirror that verifies. The hashes stay. If it is interrupted, call it again. No other
@@ -123,24 +127,25 @@ func Lead(ctx context.Context, nc *nats.Conn, stream, server string) error {
 
 // lead makes a server lead, or with an empty name any but one.
 func (r *remote) lead(ctx context.Context, server, but string) error {
-	asked := errors.New("it has no leader")
+	asked, again := errors.New("it has no leader"), time.Now().Add(settle)
 	return r.until(ctx, func(c *js.ClusterInfo) error {
 		if c.Leader != "" && c.Leader != but && (server == "" && but != "" || c.Leader == server) {
 			return nil
 		}
-		to := server
-		if server == "" {
-			if but == "" {
-				but = c.Leader
-			}
-			for _, p := range c.Replicas {
-				if p.Name != but && p.Current && !p.Offline {
-					to = p.Name
-				}
+		if server == "" && but == "" {
+			but = c.Leader
+		}
+		to := ""
+		for _, p := range c.Replicas {
+			if p.Current && !p.Offline && p.Lag == 0 && p.Name != but && (server == "" || p.Name == server) {
+				to = p.Name
 			}
 		}
-		if to != "" && c.Leader != "" {
-			asked = r.stepDown(ctx, to)
+		if to == "" {
+			again = time.Now().Add(settle)
+		}
+		if to != "" && c.Leader != "" && time.Now().After(again) {
+			asked, again = r.stepDown(ctx, to), time.Now().Add(stepDownWait)
 		}
 		return asked
 	})

@@ -15,6 +15,8 @@ import (
 // faultsShown is how many faults Scrub lists: a copy that lost a block has thousands, and they are mended together.
 const faultsShown = 10
 
+var errMissing = errors.New("it is missing")
+
 // Scrub compares the copy of the server that leads with a journal that verifies, such as a mirror, message by message. It
 // reads everything, and changes nothing. If all is well, the only finding is OK. To look at each copy, have each
 // server lead in turn: see [Lead].
@@ -59,21 +61,18 @@ func (s *scrub) found(d *Damage) {
 		d.Do = "move the lead to another server and compare there; if that copy is whole, repair this one"
 	}
 	if len(s.findings) < faultsShown {
-		s.findings = append(s.findings, sqlite.Finding{What: fmt.Sprintf("message %d on %s: %s", d.Place, d.Server, d.What), Do: d.Do, Seq: d.Seq})
+		s.findings = append(s.findings, sqlite.Finding{What: d.fault(), Do: d.Do, Seq: d.Seq})
 	}
 }
 
 func (s *scrub) all(ctx context.Context, last uint64) error {
 	for place := uint64(1); place <= last; place++ {
 		raw, err := s.remote.message(ctx, place)
-		if err != nil && ctx.Err() != nil {
-			return fmt.Errorf("compare stream %s with the mirror: %w", s.remote.name, ctx.Err())
+		if err != nil {
+			return fmt.Errorf("compare stream %s with the mirror, message %d: %w", s.remote.name, place, err)
 		}
 		var b *batch
-		switch {
-		case err == nil && raw == nil:
-			err = errors.New("it is missing")
-		case err == nil:
+		if err = errMissing; raw != nil {
 			b, err = s.taker.add(raw)
 		}
 		if err != nil {

@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -180,5 +179,3 @@ func opened(t testing.TB, nc *nats.Conn, stream, path string) *Journal {
 	})
 	return j
 }
-
-var errTest = errors.New("the test wanted it")
