@@ -31,8 +31,6 @@ var proseExceptions = map[string]string{
 	"machine/workflow/process.go":      "the same fault of an answer, found again, is no change",
 	"shim/agent.go":                    "leaves the commonest text out of an error that lists folders",
 	"api/client/stream.go":             "the fixed words of the last event of the feed",
-	"driver/acp/play.go":               "the fixed words for how an agent program stopped",
-	"driver/adapter/adapter.go":        "the fixed words for how an agent program stopped",
 	"driver/speech/conversation.go":    "the fixed words for how an agent program stopped",
 	"journal/journaltest/run.go":       "checks that a journal returns each field as it was stored",
 }

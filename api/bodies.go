@@ -3,11 +3,12 @@ package api
 import (
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/view"
-
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/fairlead-dev/fairlead/config/edit"
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // SayBody is a message of a person.
@@ -341,4 +342,145 @@ type SearchQuery struct {
 	Since  time.Time `query:"since" doc:"Only what is not older"`
 	Limit  int       `query:"limit" default:"20" minimum:"1" maximum:"100" doc:"The maximum number of results"`
 	Before int64     `query:"before" minimum:"0" doc:"next of the page before"`
+}
+
+// ConfigAgents is what a form for an agent offers.
+type ConfigAgents struct {
+	Sum      string          `json:"sum" doc:"The SHA-256 of fairlead.yaml"`
+	Names    []string        `json:"names" nullable:"false" doc:"The agents of the file"`
+	Programs []ConfigProgram `json:"programs" nullable:"false" doc:"The agent programs that this build can drive"`
+	Why      string          `json:"why,omitempty" doc:"Why the file cannot be changed"`
+}
+
+// ConfigProgram is an agent program.
+type ConfigProgram struct {
+	Name    string   `json:"name" example:"codex"`
+	Title   string   `json:"title"`
+	Driver  string   `json:"driver"`
+	Command []string `json:"command" nullable:"false"`
+	Path    string   `json:"path,omitempty" doc:"Where it is installed; absent: it was not found"`
+	Page    string   `json:"page"`
+}
+
+// ConfigEntry is the entry of an agent in fairlead.yaml.
+type ConfigEntry struct {
+	Name  string     `json:"name"`
+	Agent edit.Agent `json:"agent"`
+	Sum   string     `json:"sum" doc:"The SHA-256 of fairlead.yaml"`
+}
+
+// AgentChange is a change of one agent in fairlead.yaml.
+type AgentChange struct {
+	Op    string     `json:"op" enum:"add,edit,remove"`
+	Name  string     `json:"name" maxLength:"64" pattern:"^[a-z0-9][a-z0-9._-]*$" doc:"The agent"`
+	Agent edit.Agent `json:"agent,omitempty" doc:"Its whole entry; a field that is absent is removed from the file"`
+	Sum   string     `json:"sum,omitempty" maxLength:"128" doc:"To write: the sum that the preview had"`
+}
+
+// AgentPreview is what a change would make of fairlead.yaml.
+type AgentPreview struct {
+	Sum     string   `json:"sum" doc:"The SHA-256 of the file that the diff was made from"`
+	Diff    string   `json:"diff" doc:"A unified diff; values of variables and of notify are hidden"`
+	Changes []string `json:"changes" nullable:"false" doc:"What the team would load"`
+	Notes   []string `json:"notes" nullable:"false" doc:"What a person should know"`
+}
+
+// AgentWritten says what was changed.
+type AgentWritten struct {
+	Changes []string `json:"changes" nullable:"false" doc:"What the daemon loads"`
+	Fault   string   `json:"fault,omitempty" doc:"Why the daemon did not load the file that was written"`
+}
+
+// AgentTest is the result of a look at an agent's program.
+type AgentTest struct {
+	OK       bool           `json:"ok"`
+	Findings []AgentFinding `json:"findings" nullable:"false"`
+}
+
+// AgentFinding is one result.
+type AgentFinding struct {
+	OK   bool   `json:"ok"`
+	What string `json:"what"`
+	Do   string `json:"do,omitempty" doc:"What a person can do"`
+}
+
+// Summary is what a daemon tells other daemons and commands of this user about its repository.
+type Summary struct {
+	Dir      string   `json:"dir" doc:"The folder of the repository"`
+	Name     string   `json:"name"`
+	Version  string   `json:"version"`
+	PID      int      `json:"pid"`
+	Address  string   `json:"address" doc:"Of Mission Control on this machine: http://127.0.0.1:7466"`
+	Origins  []string `json:"origins" doc:"Where it is opened through a tunnel or a proxy"`
+	NeedsYou int      `json:"needs_you" doc:"Things in the inbox"`
+	Working  int      `json:"working" doc:"Agents at work"`
+	Agents   int      `json:"agents"`
+	Hold     bool     `json:"hold"`
+	Stopping bool     `json:"stopping"`
+}
+
+// Problem codes of a Repository.
+const (
+	RepoEnded     = "ended"      // no process answers on the socket
+	RepoOtherUser = "other_user" // the process at the other end belongs to another user
+	RepoSlow      = "slow"       // no answer in time
+	RepoOld       = "old"        // a Fairlead without this route
+	RepoWrong     = "wrong"      // an answer that no Fairlead gives
+)
+
+// Repository is a daemon of this user, found by its socket.
+type Repository struct {
+	ID string `json:"id" example:"d-0123456789abcdef" doc:"The file name of its socket"`
+	Summary
+	Here    bool   `json:"here" doc:"It is the one that answers"`
+	Problem string `json:"problem,omitempty" enum:"ended,other_user,slow,old,wrong" doc:"Why nothing else is known. ended: no process answers; other_user: another user's process does; slow: no answer within 2 s; old: an earlier Fairlead; wrong: an answer that no Fairlead gives"`
+	Detail  string `json:"detail,omitempty" doc:"The same in words"`
+}
+
+// Repositories are the daemons of this user.
+type Repositories struct {
+	Repositories []Repository `json:"repositories" doc:"Those with something that needs a person first, then by name; those that do not answer last"`
+	More         int          `json:"more" doc:"Sockets that were left out, because only 50 are asked"`
+	Outside      bool         `json:"outside" doc:"The request came through a tunnel or a proxy, so addresses on this machine do not lead anywhere"`
+}
+
+// RepositoryLogin signs a browser in at another repository.
+type RepositoryLogin struct {
+	URL string `json:"url" doc:"Open it within 30 seconds; it is valid once"`
+}
+
+// LoginBody is a code to exchange for a secret.
+type LoginBody struct {
+	Code string `json:"code" minLength:"1" maxLength:"32" example:"K7QM-2XDP" doc:"The code that fairlead open issued; case, spaces and hyphens do not matter"`
+	Name string `json:"name,omitempty" maxLength:"200" example:"Firefox on Linux" doc:"How the browser describes itself, for the list of logins"`
+}
+
+// LoginCode is a code that signs one browser in.
+type LoginCode struct {
+	Code      string    `json:"code" example:"K7QM-2XDP" doc:"Valid once"`
+	ExpiresAt time.Time `json:"expires_at" doc:"The code is not valid from this time on"`
+}
+
+// LoginSecret is what a browser sends as a bearer token from then on.
+type LoginSecret struct {
+	ID     string `json:"id" example:"l3" doc:"For the list of logins"`
+	Secret string `json:"secret" doc:"It is shown once and stored nowhere; send it as Authorization: Bearer SECRET"`
+}
+
+// Login is a browser that is signed in.
+type Login struct {
+	ID        string    `json:"id" example:"l3"`
+	Name      string    `json:"name" example:"Firefox on Linux" doc:"As the browser described itself"`
+	CreatedAt time.Time `json:"created_at"`
+	UsedAt    time.Time `json:"used_at" doc:"The last request; after a restart of the daemon up to an hour too early"`
+}
+
+// Logins are the browsers that are signed in, the oldest first.
+type Logins struct {
+	Logins []Login `json:"logins"`
+}
+
+// LoginRevoked is the answer to a revocation.
+type LoginRevoked struct {
+	ID string `json:"id" example:"l3"`
 }

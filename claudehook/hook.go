@@ -1,13 +1,19 @@
 package claudehook
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
+	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -237,4 +243,136 @@ func cut(text string, most int) string {
 	}
 	mark := fmt.Sprintf(" … (cut here; it has %d bytes)", len(text))
 	return clip.To(text, most-len(mark)) + mark
+}
+
+// Main is `fairlead hook EVENT`: Run, with this program as what runs MAIN's commands.
+func Main(name string, in io.Reader, out, errs io.Writer) int {
+	exe, err := os.Executable()
+	if err != nil {
+		return failed(name, fmt.Errorf("find this program's own file: %w", err)).Write(out, errs)
+	}
+	return Run(name, []string{exe, "hook", confine.Verb}, in, out, errs)
+}
+
+// Run runs a hook: the event's name and the streams in, the exit code out. exe is Hook.Exe.
+func Run(name string, exe []string, in io.Reader, out, errs io.Writer) int {
+	home, _ := os.UserHomeDir() // none: only the project's agents are found
+	h := Hook{Now: time.Now, Env: os.Getenv, Home: home, Nested: nested, Args: callerArgs, Exe: exe}
+	done := make(chan Answer, 1)
+	go func() {
+		defer func() {
+			if bug := recover(); bug != nil { // for some events the program would take a crash for consent
+				done <- failed(name, fmt.Errorf("this is a bug: %v", bug))
+			}
+		}()
+		done <- h.Answer(name, in)
+	}()
+	select {
+	case a := <-done:
+		return a.Write(out, errs)
+	case <-time.After(HookWait):
+		return failed(name, errors.New("there was no decision in time; check whether a process holds the session's lock")).Write(out, errs)
+	}
+}
+
+// Exit codes for the program: 2 blocks; any other except 0 is shown to the user and does not block.
+const (
+	codePass  = 0
+	codeFault = 1
+	codeBlock = 2
+)
+
+// Answer is a hook's result. The zero value says nothing, so the program does what it would do without the
+// hook.
+type Answer struct {
+	Out  []byte // standard output: one JSON object, or nothing
+	Err  string // standard error, without a newline
+	Code int    // exit code
+}
+
+// Write writes an answer to the streams and returns the exit code.
+func (a Answer) Write(out, errs io.Writer) int {
+	if len(a.Out) > 0 {
+		if _, err := out.Write(append(a.Out, '\n')); err != nil { // the denial was not delivered
+			_, _ = io.WriteString(errs, "fairlead: send the decision to the program: "+err.Error()+"\n")
+			return codeBlock
+		}
+	}
+	if a.Err != "" {
+		_, _ = io.WriteString(errs, "fairlead: "+a.Err+"\n")
+	}
+	return a.Code
+}
+
+// block is a failure where letting the call through would be wrong.
+func block(text string) Answer { return Answer{Err: text, Code: codeBlock} }
+
+// said is the part of an answer that is an object, in the documented order.
+type said struct {
+	Decision string    `json:"decision,omitempty"` // block: of a prompt, or of what a tool has done
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"systemMessage,omitempty"` // for the user
+	Specific *specific `json:"hookSpecificOutput,omitempty"`
+}
+
+type specific struct {
+	Event    string          `json:"hookEventName"`
+	Decision string          `json:"permissionDecision,omitempty"`
+	Reason   string          `json:"permissionDecisionReason,omitempty"`
+	Updated  json.RawMessage `json:"updatedInput,omitempty"`
+	Context  string          `json:"additionalContext,omitempty"`
+}
+
+func say(s said) Answer {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic("claude: an answer does not encode as JSON: " + err.Error())
+	}
+	return Answer{Out: bytes.TrimSpace(text.Bytes())}
+}
+
+// deny denies a tool call, with a reason for the model.
+func deny(reason string) Answer {
+	return say(said{Specific: &specific{Event: PreToolUse, Decision: "deny", Reason: reason}})
+}
+
+// refusePrompt erases a prompt, with a reason for the user.
+func refusePrompt(reason string) Answer { return say(said{Decision: "block", Reason: reason}) }
+
+// tell adds text to the model's context, and shows the user a line.
+func tell(event, context, message string) Answer {
+	return say(said{Message: message, Specific: &specific{Event: event, Context: context}})
+}
+
+// configured is the part of fairlead.yaml that hooks need.
+type configured struct {
+	Tools   []string `yaml:"tools"`   // that MAIN may use besides the known ones
+	Hooks   []string `yaml:"hooks"`   // commands of other hooks that do not replace shell commands
+	Commits *bool    `yaml:"commits"` // whether agents may run git add and git commit; nil: yes
+}
+
+// configuredIn reads it. Package config is not used, because it would slow down the start of every hook; an
+// error in the needed part is an error here.
+func configuredIn(repo string) (configured, error) {
+	var conf struct {
+		Dispatch *configured `yaml:"dispatch"`
+		Session  configured  `yaml:"session"` // the old name
+	}
+	path := filepath.Join(repo, "fairlead.yaml")
+	text, _, err := readSmall(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return configured{}, nil
+	}
+	if err != nil {
+		return configured{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	if err := yaml.Unmarshal(text, &conf); err != nil {
+		return configured{}, fmt.Errorf("read the dispatch settings in %s: %w; fairlead doctor reports the fault", path, err)
+	}
+	if conf.Dispatch != nil {
+		return *conf.Dispatch, nil
+	}
+	return conf.Session, nil
 }

@@ -1,12 +1,18 @@
 package driver
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // FindProgram looks up an agent's program as a shell in its workspace does, with the PATH of the
@@ -90,3 +96,93 @@ func executable(path string) error {
 	}
 	return nil
 }
+
+// keyWords matches error messages about missing or invalid credentials. Only failures are searched,
+// never the words of a model.
+var keyWords = lazy.Regexp(`(?i)(invalid|incorrect|missing|expired|revoked|unknown|no) (x-)?api[ _-]?key|invalid[ _]authentication|authentication[ _](error|failed|required)|` +
+	`[a-z0-9]+_(api_key|auth_token)\b.{0,60}(not set|missing|required|must be set|unset|undefined|empty)|(set|missing|provide|required|need)\b.{0,60}[a-z0-9]+_api_key\b|` +
+	`invalid (bearer|access|auth) token|oauth token (has )?expired|not (logged|signed) in|please (log|sign) in|run /login|` +
+	`(status|error|http|code)\W{0,4}(code\W{0,4})?40[13]\b|\b401\b.{0,20}unauthori[sz]ed|\b403\b.{0,20}forbidden`)
+
+// KeyRefused reports whether a failure means that the provider rejects the credentials, by its HTTP
+// status (0: unknown) or its text. Retrying does not help: a person has to sign in.
+func KeyRefused(status int, words string) bool {
+	return status == 401 || status == 403 || keyWords().MatchString(words)
+}
+
+// signIns says how to sign in, by the program's file name.
+var signIns = map[string]string{
+	"claude":   "run `claude` once by hand and say /login, or put ANTHROPIC_API_KEY into its `env`",
+	"codex":    "run `codex login`, or put CODEX_API_KEY into its `env`",
+	"opencode": "run `opencode auth login`, or put its provider's key into its `env`",
+	"gemini":   "run `gemini` once by hand, or put GEMINI_API_KEY into its `env`",
+	"qwen":     "run `qwen` once by hand, or put OPENAI_API_KEY into its `env`",
+}
+
+// SignIn returns instructions for signing in to an agent's program, for errors about rejected
+// credentials.
+func SignIn(kind string, command []string) string {
+	program := kind
+	if len(command) > 0 {
+		program = filepath.Base(command[0])
+	}
+	if words, known := signIns[program]; known {
+		return words
+	}
+	return "start the program once by hand and sign in, or put its provider's key into its `env`, which is the only way in which it gets one: `env: {NAME: \"${NAME}\"}`"
+}
+
+// AllowMore is the kind of an option that may allow more than this one call. It is not a plain yes:
+// only a person chooses it.
+const AllowMore = "allow_more"
+
+// Unambiguous returns the options of a question with one option for each ID, because an answer is
+// only an ID. Options with the same ID and kind are one. If all of them allow, the effect of the
+// answer may be the widest of theirs, so the option is AllowMore. If one of them rejects or has an
+// unknown kind, the ID says both yes and no, and the option is dropped.
+func Unambiguous(options []Option) []Option {
+	var all []Option
+	for _, o := range options {
+		i := slices.IndexFunc(all, func(had Option) bool { return had.ID == o.ID })
+		if i < 0 {
+			all = append(all, o)
+			continue
+		}
+		had := &all[i]
+		if o.Label != "" && !slices.Contains(strings.Split(had.Label, " / "), o.Label) {
+			had.Label = strings.TrimPrefix(had.Label+" / "+o.Label, " / ")
+		}
+		switch {
+		case had.Kind == o.Kind:
+		case strings.HasPrefix(had.Kind, "allow") && strings.HasPrefix(o.Kind, "allow"):
+			had.Kind = AllowMore
+		case strings.HasPrefix(had.Kind, "reject") && strings.HasPrefix(o.Kind, "reject"):
+			had.Kind = "reject_once"
+		default:
+			had.Kind = bothKinds
+		}
+	}
+	return slices.DeleteFunc(all, func(o Option) bool { return o.Kind == bothKinds })
+}
+
+const bothKinds = "\x00" // different from every kind that a program can send
+
+// Recorded is a Wire to output that was read before. It takes no input.
+type Recorded struct {
+	Text []byte
+	From int64 // the offset of the first byte of Text in the output
+}
+
+var _ Wire = Recorded{}
+
+// Output implements Wire.
+func (r Recorded) Output(_ context.Context, offset int64) (io.ReadCloser, error) {
+	at := min(max(offset-r.From, 0), int64(len(r.Text)))
+	return io.NopCloser(bytes.NewReader(r.Text[at:])), nil
+}
+
+// Send implements Wire; it fails.
+func (Recorded) Send(context.Context, []byte) error { return io.ErrClosedPipe }
+
+// CloseInput implements Wire; it fails.
+func (Recorded) CloseInput(context.Context) error { return io.ErrClosedPipe }

@@ -3,15 +3,18 @@ package task
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/internal/file"
+	"syscall"
 
 	"github.com/fairlead-dev/fairlead/forge"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 const (
@@ -167,3 +170,60 @@ func (in Intake) load() ([]Taken, error) {
 }
 
 func (in Intake) save(all []Taken) error { return file.StoreJSON(in.File, all) }
+
+const issueTextMax = 60 << 10 // a task's text has 64 KiB
+
+// IssueText is the text of a task from an issue: what a person adds, then title, link, text, and the comments of
+// people who may write to the repository. All of it is other people's text; nothing in it has an effect by itself.
+func IssueText(add string, i forge.Issue) string {
+	var b strings.Builder
+	if add = strings.TrimSpace(add); add != "" {
+		b.WriteString(add + "\n\n")
+	}
+	fmt.Fprintf(&b, "%s (#%d)\n\n%s\n", i.Title, i.Number, i.URL)
+	if body := strings.TrimSpace(i.Body); body != "" {
+		b.WriteString("\n" + body + "\n")
+	}
+	for _, c := range i.Comments {
+		if c.Trusted && !strings.Contains(c.Text, ownMark) {
+			fmt.Fprintf(&b, "\nComment of %s:\n%s\n", c.Author, strings.TrimSpace(c.Text))
+		}
+	}
+	text := b.String()
+	if len(text) > issueTextMax {
+		return strings.ToValidUTF8(text[:issueTextMax], "") + "\n(there is more; see the link)\n"
+	}
+	return text
+}
+
+// lock waits for a lock file. The kernel keeps the order of those that wait, and the lock ends with the process.
+func lock(path string) (release func(), err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err {
+		case nil:
+			return func() { file.Close() }, nil
+		case syscall.EINTR:
+		default:
+			return nil, errors.Join(fmt.Errorf("wait for %s: %w", path, err), file.Close())
+		}
+	}
+}
+
+// queue waits until this is the only task that lands on its base branch.
+func (t Task) queue() (release func(), err error) {
+	dir := filepath.Join(t.Git, "fairlead")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the .git folder
+		return nil, err
+	}
+	return lock(filepath.Join(dir, "landing-"+digest(t.Base)+".lock"))
+}
+
+// digest is a short name for a text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

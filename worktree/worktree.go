@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -163,4 +164,9 @@ func trailer(text, name string) string {
 		}
 	}
 	return ""
+}
+
+// RefuseRun is the refusal to start a run, with its reason.
+func RefuseRun(id, reason string) error {
+	return &machine.Refusal{Subject: "run " + id, Event: "run_asked", State: "asked", Row: "W1", Reason: reason}
 }

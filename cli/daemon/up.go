@@ -10,12 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // UpOptions are the flags of `up`.
@@ -170,4 +172,99 @@ func daemonLog(a *cli.App) (*os.File, string, error) {
 		return nil, "", fmt.Errorf("open the daemon's log: %w", err)
 	}
 	return file, path, nil
+}
+
+// Down stops the daemon; now ends running sessions.
+func Down(ctx context.Context, a *cli.App, now bool) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	client, err := a.Dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := client.Down(ctx, now); err != nil {
+		return err
+	}
+	said := ""
+	for {
+		view, err := client.Agents(ctx)
+		if err != nil {
+			break // the daemon no longer answers
+		}
+		var open []string
+		for _, agent := range view.Agents {
+			for _, s := range agent.Sessions {
+				open = append(open, s.ID)
+			}
+		}
+		if text := strings.Join(open, ", "); text != said && text != "" && !a.JSON {
+			fmt.Fprintf(a.Err, DownWords(now), text)
+			said = text
+		}
+		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
+			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("not waiting any longer; fairlead still stops as soon as its sessions have finished")}
+		}
+	}
+	if err := untilGone(ctx, a); err != nil {
+		return err
+	}
+	return a.Say(map[string]bool{"down": true}, "fairlead is down; desired states are kept for the next `fairlead up`")
+}
+
+// DownWords says what is waited for, and how to avoid waiting.
+func DownWords(now bool) string {
+	if now {
+		return "ending %s\n"
+	}
+	return "waiting for %s to finish; `fairlead down --now` ends them\n"
+}
+
+// untilGone waits until the workspace is free, so that `fairlead up` can follow at once.
+func untilGone(ctx context.Context, a *cli.App) error {
+	for {
+		if free, err := workspace.Free(a.Dir); free || err != nil {
+			return err
+		}
+		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
+			return err
+		}
+	}
+}
+
+// SignInURL returns the address that signs a browser in. The code comes after the #, and browsers send that
+// part to no server; the page exchanges it and removes it from the address bar.
+func SignInURL(page, code string) string { return page + "#code=" + code }
+
+// OpenSignedIn shows a place of a daemon's page in a browser, such as now, and signs the browser in. Other users can read the arguments of
+// the program that opens the browser, so the code in them is valid once and for seconds.
+func OpenSignedIn(d *Daemon, place string) {
+	if browserProgram() != "" {
+		code, _ := d.Logins.NewCode()
+		OpenBrowser(SignInURL(d.Url, code) + "/" + place)
+	}
+}
+
+// OpenBrowser shows a page in a browser, if there is one. The address is printed in any case.
+func OpenBrowser(url string) {
+	name := browserProgram()
+	if name == "" {
+		return
+	}
+	cmd := exec.Command(name, url) //nolint:gosec // Fairlead's own address
+	if err := cmd.Start(); err != nil {
+		return
+	}
+	go func() { _ = cmd.Wait() }() // whether the browser works does not matter here
+}
+
+// browserProgram returns the program that opens a browser; empty if there is no display.
+func browserProgram() string {
+	switch {
+	case runtime.GOOS == "darwin":
+		return "open"
+	case os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "":
+		return ""
+	}
+	return "xdg-open"
 }

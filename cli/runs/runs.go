@@ -16,6 +16,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/view"
@@ -266,4 +267,216 @@ func NewestRun(repo string) (string, error) {
 		return "", &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("--start-at-step resumes an earlier run, and there is none in %s; leave it out to start a new one", filepath.Join(repo, ".agents", "runs"))}
 	}
 	return found[0].RunID, nil
+}
+
+// fileView is a run according to another program's file. The file does not say whether the run was
+// cancelled, nor whether that program still works on it.
+func fileView(s runfile.RunState) view.RunView {
+	shown := view.RunView{
+		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(RunFolder(s.RepoDir, s.RunID), runfile.RunStateName),
+		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []view.StepView{},
+	}
+	for _, step := range s.Steps {
+		one := view.StepView{
+			ID: step.ID, Status: step.Status, Attempts: step.Attempts, Iteration: step.IterationCount, LastError: textOf(step.LastError),
+			BlockedBy: textOf(step.BlockedByLoop), ReportPath: textOf(step.ReportPath), ManualInputPath: textOf(step.ManualInputPath),
+			Needs: []string{}, Artifacts: step.Artifacts, Metrics: map[string]string{}, Logs: step.Logs,
+			StartedAt: pointAt(step.StartedAt), EndedAt: pointAt(step.EndedAt),
+		}
+		for _, m := range step.Metrics {
+			one.Metrics[m.Name] = m.Value
+		}
+		if step.Loop != nil {
+			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
+		}
+		shown.Counts = count(shown.Counts, step.Status)
+		if step.Status == runfile.StepFailed && shown.Why == "" && one.LastError != "" {
+			shown.Why = step.ID + ": " + one.LastError
+		}
+		shown.Steps = append(shown.Steps, one)
+	}
+	shown.Status = string(statusOf(shown.Counts))
+	return shown
+}
+
+func count(c view.Counts, status string) view.Counts {
+	switch status {
+	case runfile.StepPending:
+		c.Pending++
+	case runfile.StepRunning:
+		c.Running++
+	case runfile.StepWaiting:
+		c.Waiting++
+	case runfile.StepCompleted:
+		c.Completed++
+	case runfile.StepFailed:
+		c.Failed++
+	case runfile.StepSkipped:
+		c.Skipped++
+	}
+	return c
+}
+
+// statusOf is a run's status, as far as its steps show it.
+func statusOf(c view.Counts) workflow.Status {
+	switch {
+	case c.Running > 0:
+		return workflow.IsRunning
+	case c.Waiting > 0:
+		return workflow.IsWaiting
+	case c.Failed > 0:
+		return workflow.IsFailed
+	case c.Pending > 0:
+		return workflow.IsWaiting // to be resumed
+	default:
+		return workflow.IsCompleted
+	}
+}
+
+// foreignRuns are runs that other programs left as files, and that the journal does not have. faults
+// are files that cannot be read.
+func foreignRuns(dir string, known []view.RunView) (found []view.RunView, faults []string) {
+	files, faults := RunFiles(dir)
+	for _, r := range files {
+		if !slices.ContainsFunc(known, func(v view.RunView) bool { return v.ID == r.RunID }) {
+			found = append(found, fileView(r))
+		}
+	}
+	return found, faults
+}
+
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// timeOf parses a time of a file; an invalid one is the zero time.
+func timeOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at
+}
+
+func pointAt(text *string) *time.Time {
+	at := timeOf(textOf(text))
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}
+
+// PruneOptions are the flags of `run prune`.
+type PruneOptions struct {
+	Older               cli.Days
+	Keep                int
+	DryRun, Delete, All bool
+}
+
+// pruned is one run that was archived, or kept with a reason.
+type pruned struct {
+	runs.PrunedRun
+	Deleted bool `json:"deleted,omitempty"` // after it was archived, on request
+}
+
+// Prune archives finished runs.
+func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
+	h, err := helmToPrune(ctx, a)
+	if err != nil {
+		return err
+	}
+	did, err := h.Runs.Prune(ctx, o.Keep, time.Duration(o.Older), o.All, o.DryRun)
+	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
+		return err
+	}
+	done := []pruned{}
+	for _, one := range did {
+		p := pruned{PrunedRun: one}
+		if o.Delete && one.Did == runs.RunWasArchived && one.To != "" {
+			if p.Deleted = true; !o.DryRun {
+				if err := DeleteArchived(a, one.To); err != nil {
+					return err
+				}
+			}
+		}
+		done = append(done, p)
+	}
+	return a.Show(map[string]any{"runs": done, "dry_run": o.DryRun}, func() error { return printPruned(a, done, o.DryRun) })
+}
+
+// helmToPrune is takeHelm without starting anything. Without a daemon, an interrupted run would
+// continue as soon as a process opens the journal, which pruning must not cause.
+func helmToPrune(ctx context.Context, a *cli.App) (*Helm, error) {
+	client, err := a.DialToRead(ctx)
+	var none *apiclient.NoDaemon
+	var runs []view.RunView
+	switch {
+	case err == nil:
+		defer client.Close() // takeHelm makes its own client
+		if client.Offline == nil {
+			return takeHelm(ctx, a)
+		}
+		if runs, err = client.Runs.List(ctx); err != nil {
+			return nil, err
+		}
+	case !errors.As(err, &none):
+		return nil, err
+	}
+	for _, run := range withForeign(a.Dir, runs).Runs {
+		if run.Counts.Running > 0 {
+			id := cli.Plain(run.ID)
+			return nil, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("run %s was interrupted, and would continue: first `fairlead run resume %s`, or `fairlead run cancel %s`", id, id, id)}
+		}
+	}
+	return takeHelm(ctx, a)
+}
+
+// DeleteArchived deletes a run that was archived just now, and nothing elsewhere.
+func DeleteArchived(a *cli.App, path string) error {
+	root, err := os.OpenRoot(filepath.Join(a.Dir, ".agents", "archive"))
+	if err != nil {
+		return fmt.Errorf("delete %s: %w; it is archived", path, err)
+	}
+	defer root.Close()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.Dir, path)
+	}
+	name, err := filepath.Rel(root.Name(), path)
+	if err == nil {
+		err = root.RemoveAll(name)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s: %w; what is left of it is archived", path, err)
+	}
+	return nil
+}
+
+func printPruned(a *cli.App, done []pruned, dryRun bool) error {
+	counts := map[string]int{}
+	for _, p := range done {
+		text := p.Did
+		switch {
+		case p.Deleted:
+			text = "deleted"
+		case p.Did == runs.RunWasKept:
+			text = a.Paint(cli.Dim, text) + ": " + cli.Plain(p.Why)
+		case p.To != "":
+			text += ": " + cli.Plain(p.To)
+		}
+		if p.WorktreeRef != "" {
+			text += "; its worktree is kept under " + cli.Plain(p.WorktreeRef)
+		}
+		did := p.Did
+		if p.Deleted {
+			did = "deleted"
+		}
+		counts[did]++
+		fmt.Fprintf(a.Out, "%s  %s\n", cli.Plain(p.ID), text)
+	}
+	said := fmt.Sprintf("%d archived, %d deleted, %d kept", counts[runs.RunWasArchived], counts["deleted"], counts[runs.RunWasKept])
+	if dryRun {
+		said += "; this was a dry run, nothing was changed"
+	}
+	_, err := fmt.Fprintln(a.Out, said)
+	return err
 }

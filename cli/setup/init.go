@@ -1,12 +1,15 @@
 package setup
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -169,4 +172,243 @@ func isThere(path string, agents []AgentProgram) error {
 		entries.WriteString("\n" + p.entry(p.Name))
 	}
 	return fmt.Errorf("%s exists and is not changed; add this below agents:\n%s", path, strings.TrimRight(entries.String(), "\n"))
+}
+
+// Which agent programs a new team has, and what is written for them.
+
+const AnswerBytesMax = 4 << 10 // of the line with the answer
+
+// DrivenNames are the words for --agent.
+func DrivenNames() []string {
+	var names []string
+	for _, p := range AgentPrograms {
+		if p.Driver != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// offered are the programs that are installed here and that this build can drive.
+func offered() []AgentProgram { return OfferedIn(os.Getenv("PATH")) }
+
+// OfferedIn lists the agent programs found in a search path.
+func OfferedIn(path string) []AgentProgram {
+	var all []AgentProgram
+	for _, p := range FindPrograms(path) {
+		if _, can := cli.Drivers()[p.Driver]; can {
+			all = append(all, p.AgentProgram)
+		}
+	}
+	return all
+}
+
+// ShownNames joins the names of agent programs.
+func ShownNames(programs []AgentProgram) string {
+	names := make([]string, 0, len(programs))
+	for _, p := range programs {
+		names = append(names, p.Title)
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// ChooseAgents returns the programs of a new team: the named ones, or those that a person chooses at
+// a terminal. A named program need not be installed yet: the file says what it needs, and `fairlead
+// doctor` what is missing.
+func ChooseAgents(a *cli.App, named []string, alone bool) ([]AgentProgram, error) {
+	if len(named) > 0 {
+		return byName(named)
+	}
+	found := offered()
+	if alone || a.JSON || len(found) == 0 || !cli.Tty(a.In) || !cli.Tty(a.Out) {
+		return nil, nil
+	}
+	return AskAgents(a, found, a.In)
+}
+
+func byName(named []string) ([]AgentProgram, error) {
+	var chosen []AgentProgram
+	for _, name := range named {
+		i := slices.IndexFunc(AgentPrograms, func(p AgentProgram) bool { return p.Name == name || p.File == name })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("unknown program %q; known are %s; doc/agents/other-acp.md says how to add another one", cli.Plain(name), strings.Join(DrivenNames(), ", "))
+		case AgentPrograms[i].Driver == "":
+			return nil, fmt.Errorf("%s: %s", AgentPrograms[i].Title, AgentPrograms[i].Hint)
+		case !slices.ContainsFunc(chosen, func(p AgentProgram) bool { return p.Name == AgentPrograms[i].Name }):
+			chosen = append(chosen, AgentPrograms[i])
+		}
+	}
+	return chosen, nil
+}
+
+// AskAgents asks a person at a terminal. An empty line means none: the file then has the scripted
+// agent.
+func AskAgents(a *cli.App, found []AgentProgram, in io.Reader) ([]AgentProgram, error) {
+	fmt.Fprintln(a.Out, "These agent programs are installed here:")
+	for i, p := range found {
+		fmt.Fprintf(a.Out, "  %d  %-12s %s\n", i+1, p.Name, p.Title)
+	}
+	lines := bufio.NewReader(io.LimitReader(in, AnswerBytesMax))
+	for {
+		fmt.Fprint(a.Out, "Which are to be on the team? Numbers or names, or Enter for a scripted one to look around with: ")
+		line, err := lines.ReadString('\n')
+		if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+			return nil, fmt.Errorf("no agents were chosen for the team; name them with --agent, or use --no-agents: %w", err)
+		}
+		chosen, fault := chosenOf(found, line)
+		if fault == "" {
+			return chosen, nil
+		}
+		fmt.Fprintln(a.Out, fault)
+	}
+}
+
+func chosenOf(found []AgentProgram, line string) (chosen []AgentProgram, fault string) {
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\r' || r == '\n' }) {
+		i := slices.IndexFunc(found, func(p AgentProgram) bool { return p.Name == word || p.File == word })
+		if n, err := strconv.Atoi(word); err == nil {
+			i = n - 1
+		}
+		if i < 0 || i >= len(found) {
+			return nil, fmt.Sprintf("There is no %s in the list.", cli.Plain(word))
+		}
+		if !slices.ContainsFunc(chosen, func(p AgentProgram) bool { return p.Name == found[i].Name }) {
+			chosen = append(chosen, found[i])
+		}
+	}
+	return chosen, ""
+}
+
+// TeamFile is a fairlead.yaml with these agents.
+func TeamFile(agents []AgentProgram) []byte {
+	var b strings.Builder
+	b.WriteString(`# fairlead.yaml says who is on the team. Every key: doc/config.md.
+# ` + "`fairlead up`" + ` runs these agents; ` + "`fairlead doctor`" + ` checks the file and starts each program once.
+version: 1
+
+agents:
+`)
+	names := make([]string, 0, len(agents))
+	for i, p := range agents {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		workspace := p.Name
+		if i == 0 {
+			workspace = "."
+		}
+		b.WriteString(p.entry(workspace))
+		names = append(names, p.Name)
+	}
+	b.WriteString(`
+# What the whole team may use.
+#
+# team:
+#   limits: {cost_per_day_usd: 50}
+
+# Where agents take turns.
+#
+# channels:
+#   reviews: {agents: [` + strings.Join(names, ", ") + `], maxRounds: 3}
+
+# Told when something waits for you.
+#
+# notify: {webhook: "${NOTIFY_URL}", desktop: true}
+
+listen: 127.0.0.1:7466
+`)
+	return []byte(b.String())
+}
+
+// entry is a program's entry in a fairlead.yaml.
+func (p AgentProgram) entry(workspace string) string {
+	where := "where it works, and where its agent_state.json lives"
+	if workspace != "." {
+		where = "a folder of its own; to work on the same code: git worktree add " + workspace
+	}
+	ran := "as documented; it was not run when this was written"
+	if p.Ran {
+		ran = "it asks before it writes and runs"
+		if p.Name == "codex" {
+			ran = "it asks nothing: its own sandbox holds it"
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "  # %s; %s. Install and set up: doc/agents/%s.\n", p.Title, ran, p.Page)
+	fmt.Fprintf(&b, "  %s:\n    description: %s\n    driver: %s\n    command: [%s]\n", p.Name, p.does, p.Driver, strings.Join(p.Command, ", "))
+	fmt.Fprintf(&b, "    workspace: %s  # %s\n", workspace, where)
+	b.WriteString(`    session_prompt: Continue the work in PLAN.md, one step of it, and say what you did.
+    cleanup_prompt: Tidy up what the last sessions left; no new features.
+    limits: {session: 1h, cost_per_day_usd: 20}  # as far as the program says what it costs
+    # model: NAME            # the program's own spelling; left out: its own choice
+`)
+	if p.Name == "codex" {
+		b.WriteString("    # mode: read-only        # its sandbox; left out: workspace-write\n")
+		return b.String()
+	}
+	b.WriteString(`    permissions:             # what is answered when it asks: doc/agents/permissions.md
+      allow: [Read, "Bash(git status*)", "Bash(ls *)"]
+      deny: ["Bash(rm *)", "Read(.env)"]
+      timeout: 30m           # then the answer is no; until then it waits in ` + "`fairlead inbox`" + `
+`)
+	return b.String()
+}
+
+// AgentProgram is an agent program that doctor looks for and init offers.
+type AgentProgram struct {
+	Name    string   // of the agent that init writes, and the word for --agent
+	Title   string   // as people call it
+	File    string   // in the PATH
+	Driver  string   // the word in fairlead.yaml; empty: no driver supports it
+	Command []string // in fairlead.yaml; nil: the driver finds the program itself
+	Page    string   // below doc/agents
+	Ran     bool     // Fairlead's developers have run it; otherwise the facts are from its documentation
+	Hint    string   // of a program without a driver: what to do with it
+	does    string   // the description that init writes
+}
+
+// AgentPrograms are the known programs, those that Fairlead's developers have run first.
+var AgentPrograms = []AgentProgram{
+	{Name: "opencode", Title: "OpenCode", File: "opencode", Driver: config.DriverACP, Command: []string{"opencode", "acp"}, Page: "opencode.md", Ran: true, does: "Writes and changes code"},
+	{Name: "qwen", Title: "Qwen Code", File: "qwen", Driver: config.DriverACP, Command: []string{"qwen", "--acp"}, Page: "qwen.md", Ran: true, does: "Writes and changes code"},
+	{Name: "claude", Title: "Claude Code", File: "claude", Driver: config.DriverClaude, Command: []string{"claude"}, Page: "claude-code.md", does: "Writes and changes code"},
+	{Name: "codex", Title: "Codex", File: "codex", Driver: config.DriverCodex, Command: []string{"codex"}, Page: "codex.md", Ran: true, does: "Writes and changes code"},
+	{Name: "gemini", Title: "Gemini CLI", File: "gemini", Driver: config.DriverACP, Command: []string{"gemini", "--acp"}, Page: "gemini.md", Ran: true, does: "Writes and changes code"},
+	{Name: "goose", Title: "goose", File: "goose", Driver: config.DriverACP, Command: []string{"goose", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
+	{Name: "copilot", Title: "Copilot CLI", File: "copilot", Driver: config.DriverACP, Command: []string{"copilot", "--acp", "--stdio"}, Page: "other-acp.md", does: "Writes and changes code"},
+	{Name: "cursor", Title: "Cursor CLI", File: "cursor-agent", Driver: config.DriverACP, Command: []string{"cursor-agent", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
+	{Name: "kimi", Title: "Kimi CLI", File: "kimi", Driver: config.DriverACP, Command: []string{"kimi", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
+	{Name: "claude-acp", Title: "Claude Code by its ACP adapter", File: "claude-agent-acp", Driver: config.DriverACP, Command: []string{"claude-agent-acp"}, Page: "other-acp.md", does: "Writes and changes code"},
+	{Name: "codex-acp", Title: "Codex by its ACP adapter", File: "codex-acp", Driver: config.DriverACP, Command: []string{"codex-acp"}, Page: "other-acp.md", does: "Writes and changes code"},
+	{Name: "amp", Title: "Amp", File: "amp", Page: "other-acp.md", Hint: "no driver supports its protocol; an adapter that speaks the Agent Client Protocol for it works with driver acp"},
+	{Name: "aider", Title: "Aider", File: "aider", Page: "other-acp.md", Hint: "run it with driver exec, as `command: [aider, --yes-always, --message-file, TASK.md]`: it asks nothing then"},
+	{Name: "crush", Title: "Crush", File: "crush", Page: "other-acp.md", Hint: "run it with driver exec, as `command: [crush, run, …]`: it asks nothing then"},
+}
+
+// FoundProgram is a known program that is in the PATH.
+type FoundProgram struct {
+	AgentProgram
+	Path string
+}
+
+// FindPrograms looks for the known programs in the PATH, in the order of the list. It starts nothing.
+func FindPrograms(path string) []FoundProgram {
+	var found []FoundProgram
+	for _, p := range AgentPrograms {
+		for _, dir := range filepath.SplitList(path) {
+			if !filepath.IsAbs(dir) { // a relative PATH entry such as "." could find the wrong program
+				continue
+			}
+			full := filepath.Join(dir, p.File)
+			if info, err := os.Stat(full); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				found = append(found, FoundProgram{p, full})
+				break
+			}
+		}
+	}
+	return found
 }

@@ -10,17 +10,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/forge"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/task"
 	"github.com/fairlead-dev/fairlead/view"
@@ -190,4 +195,83 @@ func notNow(r view.RunView) error {
 		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}
 	}
 	return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is %s and does not wait for you; `fairlead tasks` shows what it does", name, Words(r.Task.Status))}
+}
+
+// FromIssue fills in the text of a task from an issue on the forge. Without an issue the task needs a text.
+func FromIssue(ctx context.Context, a *cli.App, issue string, flags *view.TaskFlags) error {
+	if issue == "" {
+		if strings.TrimSpace(flags.Text) == "" {
+			return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("say what is to be done, or name an issue: fairlead task TEXT, fairlead task --issue 142")}
+		}
+		return nil
+	}
+	repo, number, err := forge.ParseIssue(issue)
+	if err != nil {
+		return &cli.Coded{Code: cli.ExitUsage, Err: err}
+	}
+	conf, err := a.Load()
+	if err != nil {
+		return err
+	}
+	var f forge.Forge
+	if repo.Host != "" {
+		f, err = forge.Of(repo)
+	} else {
+		f, err = task.ForgeOf(ctx, task.Task{Repo: a.Dir, Remote: conf.Tasks.Remote})
+	}
+	if err != nil {
+		return &cli.Coded{Code: cli.ExitRefused, Err: err}
+	}
+	found, err := f.Issue(ctx, number)
+	var fault *forge.Fault
+	if errors.As(err, &fault) {
+		return &cli.Coded{Code: cli.ExitRefused, Err: err}
+	} else if err != nil {
+		return err
+	}
+	flags.Text, flags.Issue = task.IssueText(flags.Text, found), found.URL
+	return nil
+}
+
+// Attach reads the files that are given with a task. The daemon checks their sizes and their number.
+func Attach(paths []string) (all []view.TaskAttachment, err error) {
+	for _, path := range paths {
+		one, err := attachment(path)
+		if err != nil {
+			return nil, &cli.Coded{Code: cli.ExitUsage, Err: err}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func attachment(path string) (one view.TaskAttachment, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return one, fmt.Errorf("--attach: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return one, fmt.Errorf("--attach: %s is not a file", cli.Line(path, cli.PathWidth))
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return one, fmt.Errorf("--attach: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, driver.ImageBytesMax+1)) // a text has a lower limit
+	if err != nil {
+		return one, fmt.Errorf("--attach: %w", err)
+	}
+	one.Name = filepath.Base(path)
+	switch _, err := driver.ImageType(data); {
+	case err == nil:
+		one.Image = data
+	case !errors.Is(err, driver.ErrNotImage):
+		return one, fmt.Errorf("--attach: %s cannot be attached: it is %w", cli.Line(path, cli.PathWidth), err)
+	case !utf8.Valid(data):
+		return one, fmt.Errorf("--attach: %s is neither a text file nor a PNG, JPEG, GIF or WebP image; put it into the repository, or name its path in the text", cli.Line(path, cli.PathWidth))
+	default:
+		one.Text = string(data)
+	}
+	return one, nil
 }

@@ -138,3 +138,140 @@ Flags that you leave out keep their values. For the other flags see ` + "`fairle
 	opts.AddRunFlags(cmd.Flags())
 	return cmd
 }
+
+func runListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the runs of workflows, the newest first",
+		Long:    "It prints a line for each run: its workflow, its status, and how many of its steps are done.",
+		Example: "  fairlead run list",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runs.ListRuns(cmd.Context(), a.App) },
+	}
+}
+
+func runShowCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show RUN",
+		Short:             "Show the steps of a run, and what each one waits for",
+		Long:              "It prints each step with its status, its attempts, and where its report and its log are.",
+		Example:           "  fairlead run show 20260801-101500-build",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE:              func(cmd *cobra.Command, words []string) error { return runs.ShowRun(cmd.Context(), a.App, words[0]) },
+	}
+}
+
+// completeRuns offers the runs that have files.
+func (a *app) completeRuns(_ *cobra.Command, words []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(words) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if a.Place(nil) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found, _ := runs.RunFiles(a.Dir)
+	var names []string
+	for _, r := range found {
+		names = append(names, cli.Plain(r.RunID)+"\t"+cli.Line(r.WorkflowName, cli.StepWidth))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func pruneCommand(a *app) *cobra.Command {
+	var opts runs.PruneOptions
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Archive old runs: by age, by number, or both",
+		Long: `It moves the folders of completed runs from .agents/runs to .agents/archive/runs. --older-than
+selects runs that have not changed for that long, --keep all but that many of the newest; with
+both flags a run must match both. Nothing is deleted without --delete. Failed and cancelled runs
+stay in place without --all. A run that is not over is never moved.
+` + "`fairlead run resume RUN`" + ` brings an archived run back.`,
+		Example: `  fairlead run prune --older-than 30d --dry-run
+  fairlead run prune --keep 20`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.Older == 0 && !cmd.Flags().Changed("keep") {
+				return cli.Usage(cmd, errors.New("which runs? Give --older-than 30d, --keep 20, or both"))
+			}
+			if opts.Keep < 0 {
+				return cli.Usage(cmd, errors.New("--keep is less than nothing"))
+			}
+			return runs.Prune(cmd.Context(), a.App, opts)
+		},
+	}
+	cmd.Flags().Var(&opts.Older, "older-than", "only runs that have not changed for so long, as 30d or 12h")
+	cmd.Flags().IntVar(&opts.Keep, "keep", 0, "leave the newest so many where they are")
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be done, and do nothing")
+	cmd.Flags().BoolVar(&opts.Delete, "delete", false, "delete instead of archiving: there is no way back")
+	cmd.Flags().BoolVar(&opts.All, "all", false, "also runs that have failed or were cancelled")
+	return cmd
+}
+
+func approveCommand(a *app) *cobra.Command {
+	return answerCommand(a, "approve", "Approve a workflow step that waits for a person", false, "is approved", `
+
+If the step asks for more than yes or no, pass a JSON object with --input, as the step's input_schema
+demands; `+"`fairlead inbox`"+` prints the schema.`)
+}
+
+func rejectCommand(a *app) *cobra.Command {
+	return answerCommand(a, "reject", "Reject a workflow step that waits for a person", true, "is rejected", `
+
+The run goes back to the step that loop_back_to names; if it names none, the step fails. --note is
+passed to the agent that does the work again.`)
+}
+
+func answerCommand(a *app, verb, short string, reject bool, said, more string) *cobra.Command {
+	var input, note string
+	cmd := &cobra.Command{
+		Use:   verb + " RUN STEP",
+		Short: short,
+		Long: `It returns when the answer is on disk; the run then continues.` + more + `
+
+You can give the same answer in Mission Control, or as a file at the path that the inbox prints.`,
+		Example:           "  fairlead " + verb + ` 20260801-101500-build review --note "see my comments"`,
+		Args:              cli.Args(cobra.ExactArgs(2)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			answer := view.StepAnswer{Rejected: reject, Note: note}
+			if input != "" {
+				text, err := runs.ReadInput(a.App, input)
+				if err != nil {
+					return cli.Usage(cmd, err)
+				}
+				answer.Input = text
+			}
+			return runs.Answer(cmd.Context(), a.App, words[0], words[1], answer, said)
+		},
+	}
+	cmd.Flags().StringVar(&input, "input", "", "a `FILE` with a JSON object, or - for standard input")
+	cmd.Flags().StringVar(&note, "note", "", "a note that is kept with the answer")
+	return cmd
+}
+
+func cancelCommand(a *app) *cobra.Command {
+	var note string
+	cmd := &cobra.Command{
+		Use:   "cancel RUN [STEP]",
+		Short: "Cancel a run, or one of its steps",
+		Long: `It ends the processes of the run and everything that they started, and returns when they are gone.
+Completed steps stay completed, and ` + "`fairlead run resume RUN`" + ` can still continue the run. Cancelling
+a step that has not started cancels the run.
+
+It also works without a daemon, also for steps that outlived the process that started them.`,
+		Example:           `  fairlead run cancel 20260801-101500-build --note "wrong branch"`,
+		Args:              cli.Args(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			step := ""
+			if len(words) == 2 {
+				step = words[1]
+			}
+			return runs.Cancel(cmd.Context(), a.App, words[0], step, note)
+		},
+	}
+	cmd.Flags().StringVar(&note, "note", "", "the reason; it is kept with the run")
+	return cmd
+}

@@ -2,8 +2,13 @@ package codex
 
 import (
 	"encoding/json"
+	"strings"
+	"time"
 
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
 // event is one line of `codex exec --json`.
@@ -79,4 +84,127 @@ func read(raw json.RawMessage) (event, error) {
 	var e event
 	err := json.Unmarshal(raw, &e)
 	return e, err
+}
+
+var (
+	limitWords   = lazy.Regexp(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = lazy.Regexp(`(?i)context window|context length|ran out of room`)
+	resumeWords  = lazy.Regexp(`(?i)no rollout found|no saved session|session .*not found`)
+	deniedWords  = lazy.Regexp(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
+
+	againAt = lazy.Regexp(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
+	againIn = lazy.Regexp(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
+	piece   = lazy.Regexp(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
+)
+
+// failed classifies a failure by its text, because codex sends nothing else.
+func failed(text string, now time.Time) (driver.Stop, time.Time) {
+	stop := driver.Stop{Reason: adapter.ReasonFailed, Detail: adapter.Clipped(text, adapter.NoticeBytesMax)}
+	switch {
+	case contextWords().MatchString(text):
+		stop.Reason = session.ReasonContextExhausted
+	case limitWords().MatchString(text):
+		stop.Reason = session.ReasonRateLimited
+		return stop, again(text, now)
+	case resumeWords().MatchString(text):
+		stop.Reason = session.ReasonNotResumed
+	case driver.KeyRefused(0, text):
+		stop.Reason = session.ReasonNotSignedIn
+	}
+	return stop, time.Time{}
+}
+
+// again finds the end of a rate limit in its text: "try again at 3:42 PM", "… at Mar 10th, 2026 3:39
+// AM", "… in 2 hours 13 minutes". codex uses the machine's time zone. It returns zero if nothing is
+// found.
+func again(text string, now time.Time) time.Time {
+	if m := againAt().FindStringSubmatch(text); m != nil {
+		return adapter.ClockTime(now, m[1], m[2], m[3], m[4], m[5], m[6])
+	}
+	m := againIn().FindStringSubmatch(text)
+	if m == nil {
+		return time.Time{}
+	}
+	const waitMax = 60 * 24 * time.Hour // longer waits mean that the text was misread
+	var wait time.Duration
+	for _, p := range piece().FindAllStringSubmatch(m[1], -1) {
+		unit := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}[strings.ToLower(p[2])]
+		if n := adapter.Digits(p[1]); n < int(waitMax/time.Second) {
+			wait += time.Duration(n) * unit
+		}
+	}
+	if wait <= 0 || wait > waitMax {
+		return time.Time{}
+	}
+	return now.Add(wait).UTC()
+}
+
+// shells matches the shell prefix with which codex reports commands.
+var shells = lazy.Regexp(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
+
+// unwrapped removes the shell prefix from a command, as the model wrote it. A command that cannot be
+// parsed is returned unchanged.
+func unwrapped(command string) string {
+	prefix := shells().FindString(command)
+	if prefix == "" {
+		return command
+	}
+	if word, ok := unquoted(command[len(prefix):]); ok {
+		return word
+	}
+	return command
+}
+
+// unquoted reads one word of a shell command line. It returns false if there is more than one word,
+// or an expansion.
+func unquoted(s string) (string, bool) {
+	var b strings.Builder
+	for len(s) > 0 {
+		switch c := s[0]; c {
+		case '\'':
+			end := strings.IndexByte(s[1:], '\'')
+			if end < 0 {
+				return "", false
+			}
+			b.WriteString(s[1 : 1+end])
+			s = s[end+2:]
+		case '"':
+			rest, ok := doubleQuoted(&b, s[1:])
+			if !ok {
+				return "", false
+			}
+			s = rest
+		case '\\':
+			if len(s) < 2 {
+				return "", false
+			}
+			b.WriteByte(s[1])
+			s = s[2:]
+		case ' ', '\t', '\n', '$', '`', '&', '|', ';', '<', '>', '(', ')', '*', '?', '[', '~', '#':
+			return "", false
+		default:
+			b.WriteByte(c)
+			s = s[1:]
+		}
+	}
+	return b.String(), true
+}
+
+// doubleQuoted reads up to the closing quote and returns what follows it.
+func doubleQuoted(b *strings.Builder, s string) (rest string, ok bool) {
+	for len(s) > 0 {
+		switch c := s[0]; {
+		case c == '"':
+			return s[1:], true
+		case c == '\\' && len(s) > 1 && strings.IndexByte("$`\"\\\n", s[1]) >= 0:
+			b.WriteByte(s[1])
+			s = s[2:]
+		case c == '$' || c == '`':
+			return "", false
+		default:
+			b.WriteByte(c)
+			s = s[1:]
+		}
+	}
+	return "", false
 }

@@ -1,12 +1,15 @@
 package file
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Replace puts content in a file's place. After a crash the file has its old content or the new one.
@@ -58,4 +61,77 @@ func StoreJSON(path string, v any) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return Replace(path, append(text, '\n'), 0o600)
+}
+
+// Capped keeps the beginning of what a program prints, and takes the rest without keeping it, so that the program can
+// end. It embeds no buffer: io.Copy would fill that past the limit through its method ReadFrom.
+type Capped struct {
+	Max int  // bytes that are kept
+	Cut bool // there was more
+
+	kept bytes.Buffer
+}
+
+// Write keeps what fits.
+func (c *Capped) Write(b []byte) (int, error) {
+	fits := b[:min(len(b), max(0, c.Max-c.kept.Len()))]
+	c.Cut = c.Cut || len(fits) < len(b)
+	c.kept.Write(fits)
+	return len(b), nil
+}
+
+// Bytes returns what was kept.
+func (c *Capped) Bytes() []byte { return c.kept.Bytes() }
+
+// String returns what was kept.
+func (c *Capped) String() string { return c.kept.String() }
+
+// DiskUse is how much disk a folder takes. Files that go away meanwhile do not count, and a file with several names
+// counts once.
+func DiskUse(ctx context.Context, dir string) (bytes int64, err error) {
+	const blockBytes = 512 // of Stat_t.Blocks, on all systems
+	type file struct {
+		device, inode uint64
+	}
+	linked := map[file]bool{}
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		var info fs.FileInfo
+		if err == nil {
+			info, err = d.Info()
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case errors.Is(err, fs.ErrPermission) && d != nil && d.IsDir():
+			return fs.SkipDir
+		case err != nil:
+			return err
+		}
+		is, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			bytes += info.Size()
+			return nil
+		}
+		if is.Nlink > 1 && !d.IsDir() {
+			id := file{uint64(is.Dev), is.Ino} //nolint:unconvert,gosec // another type on macOS
+			if linked[id] {
+				return nil
+			}
+			linked[id] = true
+		}
+		bytes += is.Blocks * blockBytes
+		return nil
+	})
+	return bytes, err
+}
+
+// Size writes a number of bytes for people, such as 12.3 MB.
+func Size(bytes int64) string {
+	if bytes >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
 }
