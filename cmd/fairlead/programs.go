@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/claudehook"
 	_ "github.com/fairlead-dev/fairlead/claudehook/branch" // hooks are run there
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/view"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
-// faultsShown is how many faults Scrub lists: a copy that lost a block has thousands, and they are mended together.
+// faultsShown is how many faults Scrub lists: a copy that lost a block has thousands, and they are repaired together.
 const faultsShown = 10
 
 var errMissing = errors.New("it is missing")
