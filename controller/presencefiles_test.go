@@ -393,7 +393,7 @@ func (stuckDocuments) PutAside(crewfile.FoundDocument, string) (string, error) {
 // is reported once, although every look finds it again.
 func TestStuckDocumentIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	p := &crewctl.DocumentPen{E: newCrew(t).engine.crewController, Files: stuckDocuments{}, Papers: map[string]*crewctl.DocumentPaper{}}
+	p := &crewctl.DocumentPen{E: newCrew(t).engine.CrewController, Files: stuckDocuments{}, Papers: map[string]*crewctl.DocumentPaper{}}
 	found := crewfile.FoundDocument{Name: "mira.json", Stem: "mira", Sum: "1"}
 	said := 0
 	for range 5 {

@@ -54,7 +54,7 @@ func (e *Supervisor) recover(ctx context.Context) error {
 	e.Go(func(context.Context) { e.Pump(pumping) })
 	e.Go(e.NotifyPeople)
 	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
-		e.Go(func(ctx context.Context) { runs.TakeIssues(ctx, e.runsController) })
+		e.Go(func(ctx context.Context) { runs.TakeIssues(ctx, e.RunController) })
 	}
 	return nil
 }

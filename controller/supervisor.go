@@ -26,40 +26,22 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// The controllers by the names under which Supervisor embeds them, so that their methods are its
-// own.
-type (
-	sessionsController    = sessions.Controller
-	agentsController      = agents.Controller
-	channelsController    = channels.Controller
-	crewController        = crewctl.Controller
-	runsController        = runs.Controller
-	dispatchController    = dispatchctl.Controller
-	questionsController   = questions.Controller
-	toolsController       = tools.Controller
-	statusController      = status.Controller
-	transitionsController = transitions.Controller
-	tasksController       = tasks.Controller
-	noticesController     = notices.Controller
-	listener              = listen.Listener
-)
-
-// Supervisor runs one team: the loop and all controllers. Make it with Open, then call Run.
+// Supervisor runs one team: the loop and all controllers, whose methods are its own. Make it with Open, then call Run.
 type Supervisor struct {
 	*loop.Loop
-	*sessionsController
-	*agentsController
-	*channelsController
-	*crewController
-	*runsController
-	*tasksController
-	*dispatchController
-	*questionsController
-	*toolsController
-	*statusController
-	*transitionsController
-	*noticesController
-	*listener
+	*sessions.SessionController
+	*agents.AgentController
+	*channels.ChannelController
+	*crewctl.CrewController
+	*runs.RunController
+	*tasks.TaskController
+	*dispatchctl.DispatchController
+	*questions.QuestionController
+	*tools.ToolController
+	*status.StatusController
+	*transitions.TransitionController
+	*notices.NoticeController
+	*listen.Listener
 
 	opts seam.Options
 	log  *slog.Logger
@@ -72,27 +54,27 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	if err := l.Replay(ctx); err != nil {
 		return nil, err
 	}
-	e.sessionsController = sessions.New(l, opts)
-	e.agentsController = agents.New(l, opts, e.sessionsController)
-	e.channelsController = channels.New(l, opts, e.sessionsController)
-	e.crewController = crewctl.New(l, opts, e.sessionsController, e.channelsController)
-	e.runsController = runs.New(l, opts, e.sessionsController)
-	e.tasksController = tasks.New(l, e.runsController)
-	e.dispatchController = dispatchctl.New(l, opts, e.sessionsController)
+	e.SessionController = sessions.New(l, opts)
+	e.AgentController = agents.New(l, opts, e.SessionController)
+	e.ChannelController = channels.New(l, opts, e.SessionController)
+	e.CrewController = crewctl.New(l, opts, e.SessionController, e.ChannelController)
+	e.RunController = runs.New(l, opts, e.SessionController)
+	e.TaskController = tasks.New(l, e.RunController)
+	e.DispatchController = dispatchctl.New(l, opts, e.SessionController)
 	var err error
-	if e.questionsController, err = questions.New(l, opts, e.sessionsController); err != nil {
+	if e.QuestionController, err = questions.New(l, opts, e.SessionController); err != nil {
 		return nil, err
 	}
-	e.toolsController = tools.New(l, e.sessionsController, e.channelsController, e.runsController)
-	e.statusController = status.New(l, opts, status.Parts{
-		Sessions: e.sessionsController, Agents: e.agentsController, Channels: e.channelsController, Crew: e.crewController, Dispatch: e.dispatchController,
-		Runs: e.runsController, Questions: e.questionsController,
+	e.ToolController = tools.New(l, e.SessionController, e.ChannelController, e.RunController)
+	e.StatusController = status.New(l, opts, status.Parts{
+		Sessions: e.SessionController, Agents: e.AgentController, Channels: e.ChannelController, Crew: e.CrewController, Dispatch: e.DispatchController,
+		Runs: e.RunController, Questions: e.QuestionController,
 	})
-	e.transitionsController = transitions.New(l, opts.Log)
-	e.noticesController = notices.New(l, opts)
-	e.listener = listen.New(l, opts, listen.Parts{
-		Sessions: e.sessionsController, Channels: e.channelsController, Runs: e.runsController,
-		Dispatch: e.dispatchController, Questions: e.questionsController,
+	e.TransitionController = transitions.New(l, opts.Log)
+	e.NoticeController = notices.New(l, opts)
+	e.Listener = listen.New(l, opts, listen.Parts{
+		Sessions: e.SessionController, Channels: e.ChannelController, Runs: e.RunController,
+		Dispatch: e.DispatchController, Questions: e.QuestionController,
 	})
 	e.connect()
 	if err := Check(opts.Config, opts.Drivers); err != nil {
@@ -123,17 +105,17 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 
 // connect sets the hooks through which lower controllers call higher ones.
 func (e *Supervisor) connect() {
-	e.sessionsController.Hooks = sessions.Hooks{
-		Follow: e.listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
+	e.SessionController.Hooks = sessions.Hooks{
+		Follow: e.Listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
 		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
 	}
-	e.channelsController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
+	e.ChannelController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
 }
 
 // AddMember adds an agent's slot and the state of its file.
 func (e *Supervisor) AddMember(m *sessions.Slot) {
 	e.Slots[m.Conf.Name] = m
-	e.agentsController.Add(m)
+	e.AgentController.Add(m)
 }
 
 // Run recovers the team, then serves until ctx ends, the journal fails, or another daemon takes

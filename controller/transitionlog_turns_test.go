@@ -47,7 +47,7 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 	line := strings.TrimSuffix(want.String(), "}") +
 		`,"machine":"turn","entity":"channel/reviews","row":"T7","actor":{"kind":"agent","id":"pm"},"seq":41}` + "\n"
 	for what, lines := range map[string]func(context.Context, journal.Change) ([][]byte, error){
-		"turns": (&transitions.Controller{}).TurnLines, "transitions": (&transitions.Controller{}).TransitionLines,
+		"turns": (&transitions.TransitionController{}).TurnLines, "transitions": (&transitions.TransitionController{}).TransitionLines,
 	} {
 		got, err := lines(t.Context(), ch)
 		if err != nil || len(got) != 1 || string(got[0]) != line {
@@ -58,20 +58,20 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 	for _, still := range []struct{ from, to string }{{"", ""}, {"QUEUED", "QUEUED"}, {"", "OFFLINE"}} {
 		ch := ch
 		ch.From, ch.To, ch.Trigger = still.from, still.to, "told"
-		if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 0 {
+		if got, err := (&transitions.TransitionController{}).TurnLines(t.Context(), ch); err != nil || len(got) != 0 {
 			t.Errorf("%+v: %s, %v", still, got, err)
 		}
-		got, err := (&transitions.Controller{}).TransitionLines(t.Context(), ch)
+		got, err := (&transitions.TransitionController{}).TransitionLines(t.Context(), ch)
 		if err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"agentId":"pm"`) || !strings.Contains(string(got[0]), `"channel":"reviews"`) {
 			t.Errorf("%+v: %s, %v", still, got, err)
 		}
 	}
 	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // the agent itself, in no channel
-	if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"trigger":"Agent starts","channel":"",`) {
+	if got, err := (&transitions.TransitionController{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"trigger":"Agent starts","channel":"",`) {
 		t.Errorf("%s, %v", got, err)
 	}
 	ch.Data = json.RawMessage(`{"turn":`)
-	if _, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err == nil {
+	if _, err := (&transitions.TransitionController{}).TurnLines(t.Context(), ch); err == nil {
 		t.Error("an incomplete change is written")
 	}
 }
@@ -94,7 +94,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 		begins := fmt.Appendf(nil, `{"timestamp":%q,"event":"state_transition","agentId":%q,"from":%q,"to":%q,"trigger":%q,"channel":%q,`,
 			ch.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"), body.Turn.Agent, ch.From, ch.To,
 			machineturn.TriggerFrom(machineturn.State(ch.From), machineturn.Event(ch.Trigger)), name)
-		if got, err := (&transitions.Controller{}).TurnLines(b.t.Context(), ch); err != nil || len(got) != 1 || !bytes.HasPrefix(got[0], begins) {
+		if got, err := (&transitions.TransitionController{}).TurnLines(b.t.Context(), ch); err != nil || len(got) != 1 || !bytes.HasPrefix(got[0], begins) {
 			b.t.Errorf("%s, %v; want %s", got, err, begins)
 		}
 		seqs = append(seqs, ch.Seq)

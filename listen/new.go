@@ -15,22 +15,22 @@ import (
 // Listener follows sessions.
 type Listener struct {
 	*loop.Loop
-	sessions  *sessions.Controller
-	channels  *channels.Controller
-	runs      *runs.Controller
-	dispatch  *dispatchctl.Controller
-	questions *questions.Controller
+	sessions  *sessions.SessionController
+	channels  *channels.ChannelController
+	runs      *runs.RunController
+	dispatch  *dispatchctl.DispatchController
+	questions *questions.QuestionController
 	opts      seam.Options
 	log       *slog.Logger
 }
 
 // Parts are the controllers that listeners report to.
 type Parts struct {
-	Sessions  *sessions.Controller
-	Channels  *channels.Controller
-	Runs      *runs.Controller
-	Dispatch  *dispatchctl.Controller
-	Questions *questions.Controller
+	Sessions  *sessions.SessionController
+	Channels  *channels.ChannelController
+	Runs      *runs.RunController
+	Dispatch  *dispatchctl.DispatchController
+	Questions *questions.QuestionController
 }
 
 // New makes a listener.

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// draft is what a batch has led to, not yet in the journal.
-type draft struct {
+// batchDraft is what a batch has led to, not yet in the journal.
+type batchDraft struct {
 	changes []team.Change
 	records []journal.Change
 	ends    []int         // after so many records an event is complete
@@ -24,7 +24,7 @@ type draft struct {
 // Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
 // before Run; afterwards only Run does.
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
-	made := draft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
+	made := batchDraft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
 	touched := &l.marks
 	l.moved = true
 	touched.forget()
@@ -51,7 +51,7 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 	return nil
 }
 
-func (l *Loop) decideAll(batch []Request, made *draft, touched *Touched) []Answer {
+func (l *Loop) decideAll(batch []Request, made *batchDraft, touched *Touched) []Answer {
 	answers := append(l.answers[:0], make([]Answer, len(batch))...)
 	l.answers = answers
 	for i, req := range batch {
@@ -117,7 +117,7 @@ func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed err
 // decide decides one event and applies the changes. Until the batch is committed only the loop sees
 // them. What the journal would refuse is not applied: its caller gets the error, and no other request
 // is affected.
-func (l *Loop) decide(ev team.Event, made *draft) error {
+func (l *Loop) decide(ev team.Event, made *batchDraft) error {
 	ev.At = l.clock.now()
 	for _, h := range l.hooks {
 		if h.Check == nil {
@@ -151,7 +151,7 @@ func (l *Loop) decide(ev team.Event, made *draft) error {
 
 // follows decides what follows from the last decision, for the same append: a free slot goes to the
 // first request in its queue, and a step that may begin begins.
-func (l *Loop) follows(made *draft) {
+func (l *Loop) follows(made *batchDraft) {
 	if l.holding {
 		return // nothing begins before the recovery has seen everything
 	}
@@ -169,7 +169,7 @@ func (l *Loop) follows(made *draft) {
 }
 
 // announce notifies watchers, and lets the controllers start actions.
-func (l *Loop) announce(made *draft, touched *Touched) {
+func (l *Loop) announce(made *batchDraft, touched *Touched) {
 	if len(made.records) > 0 {
 		l.hub.publish(made.records)
 	}

@@ -54,7 +54,7 @@ func appendRecords(records []journal.Change, text []byte, changes []team.Change)
 // decided on, so a daemon that was overtaken, or had not read everything, can write nothing more.
 // After a failure the team in memory is ahead of the journal: the loop stops, and the next start
 // rebuilds the state from the journal.
-func (l *Loop) commit(ctx context.Context, made *draft) error {
+func (l *Loop) commit(ctx context.Context, made *batchDraft) error {
 	ctx = context.WithoutCancel(ctx) // a decision is written even while the loop stops
 	for from := 0; from < len(made.records); {
 		to := made.part(from)
@@ -95,7 +95,7 @@ func appendFailed(err error) error {
 // are separated where an event ends or, within an event that is larger than one append, where one
 // agent's changes end. Each agent's half is complete. What the other agents missed is found again,
 // since a hold and a limit are checked before every start.
-func (d *draft) part(from int) int {
+func (d *batchDraft) part(from int) int {
 	most, bytes := from, 0
 	for most < len(d.records) && most-from < partMax && (most == from || bytes+len(d.records[most].Data) <= partBytesMax) {
 		bytes += len(d.records[most].Data)

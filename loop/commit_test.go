@@ -9,7 +9,7 @@ import (
 
 // Appends are split where an event ends, or else where one agent's changes end.
 func TestWhereBatchesAreSplit(t *testing.T) {
-	d := draft{}
+	d := batchDraft{}
 	add := func(entities ...string) {
 		for _, entity := range entities {
 			d.records = append(d.records, journal.Change{Entity: entity, Data: []byte("{}")})
@@ -31,7 +31,7 @@ func TestWhereBatchesAreSplit(t *testing.T) {
 	if to := d.part(1200); to != 1200+1000 {
 		t.Errorf("the changes of one agent are split at %d", to)
 	}
-	d = draft{}
+	d = batchDraft{}
 	for range 4 {
 		d.records = append(d.records, journal.Change{Entity: "control/a", Data: make([]byte, partBytesMax-1)})
 		d.ends = append(d.ends, len(d.records))

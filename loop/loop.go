@@ -208,7 +208,7 @@ func (l *Loop) Run(ctx context.Context) error {
 func (l *Loop) Begin(ctx context.Context) error {
 	l.holding = false
 	l.touched.All()
-	var made draft
+	var made batchDraft
 	l.follows(&made)
 	if err := l.commit(ctx, &made); err != nil {
 		return err

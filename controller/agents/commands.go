@@ -15,12 +15,12 @@ import (
 // Command sets an agent's desired state to one of the seed's four words. It returns when the change
 // is durable, with the Seq of its last change. The error is a *machine.Refusal or a *team.Unknown
 // if the command is refused.
-func (c *Controller) Command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
+func (c *AgentController) Command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
 	return c.Do(ctx, loop.Request{Event: c.CommandEvent(by, agent, desired, note)})
 }
 
 // CommandEvent is the event of an order for an agent.
-func (c *Controller) CommandEvent(by seam.Actor, agent, desired, note string) *team.Event {
+func (c *AgentController) CommandEvent(by seam.Actor, agent, desired, note string) *team.Event {
 	setBy := by.Kind
 	if setBy != "agent" {
 		setBy = "human"
@@ -32,7 +32,7 @@ func (c *Controller) CommandEvent(by seam.Actor, agent, desired, note string) *t
 // The desired state does not change: an agent that should run continuously starts again, so stop it
 // first. The error is a *machine.Refusal if no session runs, if the session belongs to a run or to
 // the lead (other commands end those), or if an agent asks (X10).
-func (c *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *AgentController) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &machine.Refusal{
 			Subject: agent, Event: "end_asked", State: "running", Row: "X10",
@@ -43,7 +43,7 @@ func (c *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent s
 }
 
 // Hold stops all new sessions until the hold is released; running sessions finish (X8).
-func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
+func (c *AgentController) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
 	note = clip.Text(note, loop.NoteBytesMax)
 	if on {
 		return c.Submit(ctx, by, "", team.HoldAsked{Note: note})
@@ -53,7 +53,7 @@ func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note stri
 
 // Stop lets sessions finish and starts no new ones; with now it ends them (C14). It returns when
 // the request is durable; Stopped reports when it is complete.
-func (c *Controller) Stop(ctx context.Context, by seam.Actor, now bool) error {
+func (c *AgentController) Stop(ctx context.Context, by seam.Actor, now bool) error {
 	_, err := c.Submit(ctx, by, "", team.StopAsked{Now: now})
 	return err
 }

@@ -127,7 +127,7 @@ var byFile = team.Actor{Kind: "engine", ID: agentfile.FileName}
 // desired state would replace a newer one. Content recovered from a replaced file (FromSwap) is
 // older than the current file and only reported here, so it is processed however late it arrives;
 // its own timestamp decides whether it still counts.
-func (c *Controller) observe(seen agentfile.Seen) []team.Event {
+func (c *AgentController) observe(seen agentfile.Seen) []team.Event {
 	m, a := c.Files[seen.Name], c.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.Known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
@@ -188,7 +188,7 @@ func (c *Controller) observe(seen agentfile.Seen) []team.Event {
 
 // SeenRequest processes one observation of a file. Afterwards the file package may forget the
 // observation.
-func (c *Controller) SeenRequest(seen agentfile.Seen) loop.Request {
+func (c *AgentController) SeenRequest(seen agentfile.Seen) loop.Request {
 	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event { return c.observe(seen) }}
 	if c.opts.Files != nil { // nil in a dry run
 		req.After = func() { c.opts.Files.Took(seen) }
@@ -217,7 +217,7 @@ func (m *AgentFile) arrived() {
 
 // LastLook reads the file once more and returns when its content has been processed, so that no
 // session starts against a desired state that is already in the file.
-func (c *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
+func (c *AgentController) LastLook(ctx context.Context, slot *sessions.Slot) error {
 	m := c.Files[slot.Conf.Name] // the map does not change while sessions start
 	if m == nil || m.Conf.Workspace == "" {
 		return nil
@@ -251,7 +251,7 @@ func (c *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 // fileRead converts content that another program wrote to an event. If the file has too many
 // unknown fields, they stay in the file, which is then not overwritten; its desired state counts as
 // usual.
-func (c *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, first bool) control.FileRead {
+func (c *AgentController) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
 	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
 		stamp = time.Time{} // without a usable timestamp, only changed content counts as newer
@@ -285,7 +285,7 @@ func (c *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentfile.Seen, 
 const yearMin, yearMax = 1970, 9000
 
 // FileDue reports whether the file differs from what it should contain.
-func (c *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
+func (c *AgentController) FileDue(m *AgentFile, a *team.Agent) bool {
 	if a == nil || m.Conf.Workspace == "" || !m.Known || m.Crowded || a.Removed {
 		return false
 	}
@@ -326,7 +326,7 @@ func saysAlready(m *AgentFile, want agentfile.State) bool {
 
 // saying identifies what the file should say, without timestamp and unknown fields. A new desired
 // state counts as different even if it has the same words.
-func (c *Controller) saying(a *team.Agent) string {
+func (c *AgentController) saying(a *team.Agent) string {
 	file, n := c.State().File(a), a.Control.Desired.N
 	if a.Control.Desired.Rested {
 		n = 0 // no new desired state: the file was deleted again
@@ -335,7 +335,7 @@ func (c *Controller) saying(a *team.Agent) string {
 }
 
 // contentOf returns the content to write.
-func (c *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
+func (c *AgentController) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
 	file := c.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.State
@@ -350,7 +350,7 @@ func (c *Controller) contentOf(m *AgentFile, a *team.Agent) agentfile.State {
 
 // writeFile starts a write, one at a time for each agent. Later changes are part of the next write:
 // the file shows only the newest state, the history is in the journal.
-func (c *Controller) writeFile(m *AgentFile, a *team.Agent) {
+func (c *AgentController) writeFile(m *AgentFile, a *team.Agent) {
 	if m.Writing || m.seen < m.changed || !c.FileDue(m, a) {
 		return
 	}
@@ -401,7 +401,7 @@ func (c *Controller) writeFile(m *AgentFile, a *team.Agent) {
 }
 
 // writeNext starts writes that waited for a free writer, with the content that is current now.
-func (c *Controller) writeNext() {
+func (c *AgentController) writeNext() {
 	for c.writers < WritersMax && len(c.unwritten) > 0 {
 		m := c.unwritten[0]
 		c.unwritten = c.unwritten[1:]
@@ -417,7 +417,7 @@ func (c *Controller) writeNext() {
 
 // fileWritten records the result of a write. If another program's content was in the way, its
 // observation becomes an event, and the result of that event is written instead.
-func (c *Controller) fileWritten(w writeResult) []team.Event {
+func (c *AgentController) fileWritten(w writeResult) []team.Event {
 	m := c.Files[w.agent]
 	m.Writing = false
 	c.writers--

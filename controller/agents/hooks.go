@@ -19,7 +19,7 @@ const (
 )
 
 // AgentHooks returns the agents' hooks into the loop.
-func (c *Controller) AgentHooks() loop.Hooks {
+func (c *AgentController) AgentHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			c.warn(ch)
@@ -54,7 +54,7 @@ func (c *Controller) AgentHooks() loop.Hooks {
 
 // dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
 // due again.
-func (c *Controller) dueOfAgents(now time.Time) []loop.Request {
+func (c *AgentController) dueOfAgents(now time.Time) []loop.Request {
 	var batch []loop.Request
 	for _, name := range c.State().Names() {
 		a := c.State().Agents[name]
@@ -75,7 +75,7 @@ func (c *Controller) dueOfAgents(now time.Time) []loop.Request {
 // deadline is the next deadline of an agent. A session that has ended, but whose end is not yet in
 // the journal, has none: it may have ended long before, while no daemon ran, and must not be
 // reported as timed out.
-func (c *Controller) deadline(a *team.Agent) time.Time {
+func (c *AgentController) deadline(a *team.Agent) time.Time {
 	at := c.State().Deadline(a)
 	if at.IsZero() {
 		return at
@@ -89,7 +89,7 @@ func (c *Controller) deadline(a *team.Agent) time.Time {
 }
 
 // filesSettled reports whether every file is up to date or cannot be written at present.
-func (c *Controller) filesSettled() bool {
+func (c *AgentController) filesSettled() bool {
 	for name, m := range c.Files {
 		waits := m.Failed != "" || !m.Again.IsZero()
 		if m.Writing || (!waits && c.FileDue(m, c.State().Agents[name])) {
@@ -100,7 +100,7 @@ func (c *Controller) filesSettled() bool {
 }
 
 // releaseMemory returns memory to the system after the start of a large team.
-func (c *Controller) releaseMemory() {
+func (c *AgentController) releaseMemory() {
 	if len(c.Files) < largeTeamMin {
 		return
 	}
@@ -113,7 +113,7 @@ func (c *Controller) releaseMemory() {
 
 // beginActions starts the actions that the agent's state asks for and that have not begun. It is
 // called after every change, so that no other code has to remember to call it.
-func (c *Controller) beginActions(name string) {
+func (c *AgentController) beginActions(name string) {
 	a, m := c.State().Agents[name], c.sessions.Slots[name]
 	if a == nil || m == nil || c.Holding() {
 		return
@@ -152,7 +152,7 @@ var warnings = map[control.Event]string{
 }
 
 // warn logs each warning once per start for each agent.
-func (c *Controller) warn(ch team.Change) {
+func (c *AgentController) warn(ch team.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
 	if !known || ch.Machine != "control" { // steps have an event of the same name
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller keeps each agent's agent_state.json and desired state, and starts its actions.
-type Controller struct {
+// AgentController keeps each agent's agent_state.json and desired state, and starts its actions.
+type AgentController struct {
 	*loop.Loop
-	sessions *sessions.Controller
+	sessions *sessions.SessionController
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -28,12 +28,12 @@ type Controller struct {
 }
 
 // New makes a controller without agents.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *AgentController {
+	return &AgentController{
 		Loop: l, sessions: sessions, opts: opts, log: opts.Log,
 		Files: map[string]*AgentFile{}, warned: map[string]bool{}, pumped: make(chan struct{}),
 	}
 }
 
 // Add makes the controller keep the file of a slot's agent.
-func (c *Controller) Add(m *sessions.Slot) { c.Files[m.Conf.Name] = &AgentFile{Slot: m} }
+func (c *AgentController) Add(m *sessions.Slot) { c.Files[m.Conf.Name] = &AgentFile{Slot: m} }

@@ -16,7 +16,7 @@ import (
 // ReadFiles processes what other programs wrote while no daemon ran, before any action starts.
 // Content recovered from a replaced file (the daemon was killed between a write and reading what it
 // had replaced) is older than the current file and comes first.
-func (c *Controller) ReadFiles(ctx context.Context) error {
+func (c *AgentController) ReadFiles(ctx context.Context) error {
 	reads := map[string]agentfile.Seen{}
 	newest := uint64(0)
 	for _, name := range c.State().Names() {
@@ -46,7 +46,7 @@ func (c *Controller) ReadFiles(ctx context.Context) error {
 }
 
 // drain processes observations up to one that is known to be on its way.
-func (c *Controller) drain(ctx context.Context, until uint64) error {
+func (c *AgentController) drain(ctx context.Context, until uint64) error {
 	quiet := time.NewTimer(DrainQuiet)
 	defer quiet.Stop()
 	for got := uint64(0); got < until; {
@@ -82,7 +82,7 @@ type looked struct {
 }
 
 // lookAtFile starts watching a file and reads it.
-func (c *Controller) lookAtFile(name, folder string, added bool) looked {
+func (c *AgentController) lookAtFile(name, folder string, added bool) looked {
 	l := looked{agent: name, added: added}
 	if l.err = os.MkdirAll(folder, 0o755); l.err != nil { //nolint:gosec // a workspace is as public as its repository
 		l.err = fmt.Errorf("create the workspace: %w", l.err)
@@ -99,7 +99,7 @@ func (c *Controller) lookAtFile(name, folder string, added bool) looked {
 }
 
 // CannotLook records that a file could not be read; it is read again later.
-func (c *Controller) CannotLook(m *AgentFile, err error) {
+func (c *AgentController) CannotLook(m *AgentFile, err error) {
 	if m.Failed != err.Error() {
 		c.log.Error("agent_state.json cannot be read; the agent's state does not change, and Fairlead tries again every second", "agent", m.Conf.Name, "error", err)
 	}
@@ -108,7 +108,7 @@ func (c *Controller) CannotLook(m *AgentFile, err error) {
 }
 
 // lookAgain repeats a first read that failed at the start.
-func (c *Controller) lookAgain(m *AgentFile) {
+func (c *AgentController) lookAgain(m *AgentFile) {
 	if m.Writing || c.Holding() {
 		return
 	}
@@ -122,7 +122,7 @@ func (c *Controller) lookAgain(m *AgentFile) {
 
 // lookedAgain processes that read. A numbered observation is delivered separately, after earlier
 // ones.
-func (c *Controller) lookedAgain(l looked) []team.Event {
+func (c *AgentController) lookedAgain(l looked) []team.Event {
 	m := c.Files[l.agent]
 	m.Writing, m.added = false, l.added
 	if l.err != nil {
@@ -138,7 +138,7 @@ func (c *Controller) lookedAgain(l looked) []team.Event {
 
 // Pump sends every observation of a file to the loop. One that does not get there was not
 // acknowledged and is read again from its file.
-func (c *Controller) Pump(ctx context.Context) {
+func (c *AgentController) Pump(ctx context.Context) {
 	defer close(c.pumped)
 	for {
 		select {

@@ -25,31 +25,31 @@ import (
 // ready and alive, fetches its actions, and sends its text with the number of its turn.
 
 // Joins reports whether an agent is foreign, so that it joins by itself.
-func (c *Controller) Joins(m *sessions.Slot) bool { return m.Conf.Loop == config.LoopForeign }
+func (c *ChannelController) Joins(m *sessions.Slot) bool { return m.Conf.Loop == config.LoopForeign }
 
 // ByAgent is the actor of an agent's own request.
 func ByAgent(name string) seam.Actor { return seam.Actor{Kind: "agent", ID: name} }
 
 // asAgent submits a request of an agent. Every request of a foreign agent is a sign of life.
-func (c *Controller) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
+func (c *ChannelController) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
 	return c.Do(ctx, c.agentActs(agent, text, what))
 }
 
-func (c *Controller) agentActs(agent, text string, what channel.Input) loop.Request {
+func (c *ChannelController) agentActs(agent, text string, what channel.Input) loop.Request {
 	ev := loop.EventBy(ByAgent(agent), "", what)
 	ev.Text = text
 	return loop.Request{Event: ev, Look: func(*team.Team) { c.lives(agent) }}
 }
 
 // lives records a sign of life; it runs in the loop.
-func (c *Controller) lives(agent string) {
+func (c *ChannelController) lives(agent string) {
 	if m := c.sessions.Slots[agent]; m != nil && c.Joins(m) {
 		c.Participant(m).beat = c.Now()
 	}
 }
 
 // joining refuses requests that only a foreign agent may make; it runs in the loop.
-func (c *Controller) joining(agent, event string) error {
+func (c *ChannelController) joining(agent, event string) error {
 	m := c.sessions.Slots[agent]
 	switch is := c.State().Channels.Agents[channel.AgentID(agent)]; {
 	case m == nil:
@@ -69,7 +69,7 @@ func (c *Controller) joining(agent, event string) error {
 }
 
 // foreign submits a request that only a foreign agent may make.
-func (c *Controller) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
+func (c *ChannelController) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
 	var no error
 	if err := c.View(ctx, func(*team.Team) { no = c.joining(agent, event) }); err != nil {
 		return 0, err
@@ -81,18 +81,18 @@ func (c *Controller) foreign(ctx context.Context, agent, event string, what chan
 }
 
 // AgentReady connects a foreign agent (T1, T18). Other agents are refused.
-func (c *Controller) AgentReady(ctx context.Context, agent string) (uint64, error) {
+func (c *ChannelController) AgentReady(ctx context.Context, agent string) (uint64, error) {
 	return c.foreign(ctx, agent, "ready", channel.AgentConnected{Agent: channel.AgentID(agent)})
 }
 
 // AgentLeft disconnects a foreign agent (T3, T6, T11).
-func (c *Controller) AgentLeft(ctx context.Context, agent string) (uint64, error) {
+func (c *ChannelController) AgentLeft(ctx context.Context, agent string) (uint64, error) {
 	return c.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "the agent said that it leaves"})
 }
 
 // AgentBeat is a heartbeat, due every 10 seconds; three missed ones are T11. It is kept only in
 // memory.
-func (c *Controller) AgentBeat(ctx context.Context, agent string) error {
+func (c *ChannelController) AgentBeat(ctx context.Context, agent string) error {
 	var no error
 	err := c.View(ctx, func(t *team.Team) {
 		if no = c.joining(agent, "heartbeat"); no != nil {
@@ -118,7 +118,7 @@ const (
 
 // AgentActions returns what an agent is to be told now, stops first. If there is nothing, it waits,
 // at most a minute. Actions are returned again until AgentConfirm.
-func (c *Controller) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
+func (c *ChannelController) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
 	until := time.NewTimer(min(max(wait, 0), actionWaitMax))
 	defer until.Stop()
 	for {
@@ -161,7 +161,7 @@ type actionWait struct {
 }
 
 // waitFor returns what a request for an agent's actions waits for: if there is something to do now, it is filled already.
-func (c *Controller) waitFor(agent string, todo []channel.Action) *actionWait {
+func (c *ChannelController) waitFor(agent string, todo []channel.Action) *actionWait {
 	wait := c.waits[agent]
 	if wait == nil {
 		wait = &actionWait{found: make(chan struct{})}
@@ -173,7 +173,7 @@ func (c *Controller) waitFor(agent string, todo []channel.Action) *actionWait {
 
 // fillWait gives actions to the requests that wait for them. They are planned here, because a request that asked the
 // loop for them would wait for it twice.
-func (c *Controller) fillWait(agent string, todo []channel.Action) {
+func (c *ChannelController) fillWait(agent string, todo []channel.Action) {
 	wait := c.waits[agent]
 	if wait == nil || len(todo) == 0 {
 		return
@@ -185,7 +185,7 @@ func (c *Controller) fillWait(agent string, todo []channel.Action) {
 	delete(c.waits, agent)
 }
 
-func (c *Controller) actionViews(ctx context.Context, plans []message) ([]view.ActionView, error) {
+func (c *ChannelController) actionViews(ctx context.Context, plans []message) ([]view.ActionView, error) {
 	views := make([]view.ActionView, 0, len(plans))
 	for _, plan := range plans { // a copy, because other requests may have the same plans
 		text, messages, err := c.prompt(ctx, &plan)
@@ -206,7 +206,7 @@ func (c *Controller) actionViews(ctx context.Context, plans []message) ([]view.A
 }
 
 // AgentConfirm acknowledges an action by its key. A key that is no longer due changes nothing.
-func (c *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
+func (c *ChannelController) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
 		return 0, &team.Unknown{What: "action", Name: clip.Text(key, loop.ActorBytesMax)}
@@ -229,7 +229,7 @@ func (c *Controller) AgentConfirm(ctx context.Context, agent, key string) (uint6
 
 // AgentSaid records an agent's text, the end of its turn or answer, or both. Text without the turn
 // is kept and marked late.
-func (c *Controller) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
+func (c *ChannelController) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
 	text := strings.ToValidUTF8(s.Text, "\uFFFD")
 	if said, word := Ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: the marker counts at the end of a message, however the message was sent
 		text, s.Complete = said, true
@@ -249,14 +249,14 @@ type spokenBytes struct {
 
 // CheckRoom refuses text above the limit of one turn, since the journal keeps it permanently. The
 // end of a turn or answer is always accepted.
-func (c *Controller) CheckRoom(ctx context.Context, s view.Speech, bytes int) error {
+func (c *ChannelController) CheckRoom(ctx context.Context, s view.Speech, bytes int) error {
 	var full error
 	err := c.View(ctx, func(*team.Team) { full = c.checkRoom(s, bytes) })
 	return cmp.Or(err, full)
 }
 
 // checkRoom is CheckRoom in the loop.
-func (c *Controller) checkRoom(s view.Speech, bytes int) error {
+func (c *ChannelController) checkRoom(s view.Speech, bytes int) error {
 	m, ch := c.sessions.Slots[s.Agent], c.State().Channels.ByID[channel.ChannelID(s.Channel)]
 	if bytes == 0 || m == nil || ch == nil {
 		return nil // an unknown agent or channel is refused elsewhere
@@ -279,17 +279,17 @@ func (c *Controller) checkRoom(s view.Speech, bytes int) error {
 }
 
 // AgentPass is T22.
-func (c *Controller) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+func (c *ChannelController) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
 	return c.asAgent(ctx, agent, "", channel.PassAsked{Token: token(channelName, agent, number)})
 }
 
 // AgentWait is T10.
-func (c *Controller) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
+func (c *ChannelController) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
 	return c.asAgent(ctx, agent, "", channel.WaitAskedFor{Token: token(channelName, agent, number), Why: why})
 }
 
 // AgentGoesOn is T12. The agent that says so needs no notification of it.
-func (c *Controller) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+func (c *ChannelController) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
 	is := token(channelName, agent, number)
 	seq, err := c.asAgent(ctx, agent, "", channel.WaitOver{Token: is})
 	if err != nil {

@@ -83,7 +83,7 @@ func (d *timerQueue) past(now time.Time) []channel.Deadline {
 }
 
 // dueInChannels returns a request for each expired timer of a channel or of a participant.
-func (c *Controller) dueInChannels(now time.Time) []loop.Request {
+func (c *ChannelController) dueInChannels(now time.Time) []loop.Request {
 	var batch []loop.Request
 	for _, about := range c.timers.past(now) {
 		batch = append(batch, loop.Request{
@@ -112,7 +112,7 @@ func (c *Controller) dueInChannels(now time.Time) []loop.Request {
 }
 
 // participantDue is when an agent's participation needs attention; zero: never.
-func (c *Controller) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
+func (c *ChannelController) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
 	p := c.participants[a.Name]
 	if c.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
 		return time.Time{} // called for every agent between two batches, so the common case returns first
@@ -137,7 +137,7 @@ type channelNews struct {
 }
 
 // ChannelHooks returns the channels' hooks into the loop.
-func (c *Controller) ChannelHooks() loop.Hooks {
+func (c *ChannelController) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
 		Appended: c.index.note,
@@ -194,7 +194,7 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 
 // channelsMoved sets the timers of the changed channels and marks the agents that may have actions in
 // them.
-func (c *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
+func (c *ChannelController) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
 		c.timers.set(id, c.State().Channels.Deadline(id))
 		if is := c.State().Channels.ByID[id]; is != nil {
@@ -213,7 +213,7 @@ func (c *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 
 // ChannelsBegin restores all channels after a start: deadlines stay as they were, heartbeats count
 // from now (SPEC, Turn).
-func (c *Controller) ChannelsBegin() {
+func (c *ChannelController) ChannelsBegin() {
 	for id := range c.State().Channels.ByID {
 		c.timers.set(id, c.State().Channels.Deadline(id))
 	}

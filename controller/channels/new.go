@@ -11,10 +11,10 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 )
 
-// Controller delivers turns to agents and records what people and foreign agents say.
-type Controller struct {
+// ChannelController delivers turns to agents and records what people and foreign agents say.
+type ChannelController struct {
 	*loop.Loop
-	sessions *sessions.Controller
+	sessions *sessions.SessionController
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -43,8 +43,8 @@ type Hooks struct {
 }
 
 // New makes the controller of the channels.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *ChannelController {
+	return &ChannelController{
 		Loop: l, sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
 		writers: map[string]*SessionWriter{}, waits: map[string]*actionWait{},
 		index: messageIndex{making: make(chan struct{}, 1)}, probes: make(chan struct{}, probesMax),

@@ -46,7 +46,7 @@ func ConfigureTurns(c *team.Configured, conf *config.Config, hears func(config.A
 }
 
 // Hears reports whether an agent reads input while it answers.
-func (c *Controller) Hears(a config.Agent) bool {
+func (c *ChannelController) Hears(a config.Agent) bool {
 	d, ok := c.opts.Drivers[a.Driver]
 	return ok && d.Capabilities(sessions.Known(a), driver.Turn).Prompts
 }
@@ -72,7 +72,7 @@ type participant struct {
 }
 
 // Participant returns what is kept of an agent's participation. It runs in the loop.
-func (c *Controller) Participant(m *sessions.Slot) *participant {
+func (c *ChannelController) Participant(m *sessions.Slot) *participant {
 	p := c.participants[m.Conf.Name]
 	if p == nil {
 		p = &participant{}
@@ -82,7 +82,7 @@ func (c *Controller) Participant(m *sessions.Slot) *participant {
 }
 
 // mayProbe reports whether an agent that Fairlead runs is to be probed now.
-func (c *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
+func (c *ChannelController) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
 	p := c.Participant(m)
 	return !p.probing && !a.Removed && m.Conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
 }
@@ -90,7 +90,7 @@ func (c *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent
 // probeAll is the first round of probes. The results are submitted together in the order of
 // fairlead.yaml, so that the first agent of a channel has its first turn, not the agent whose check
 // finished first.
-func (c *Controller) probeAll() {
+func (c *ChannelController) probeAll() {
 	var all []*sessions.Slot
 	for _, name := range rotationOrder(c.opts.Config) {
 		m := c.sessions.Slots[name]
@@ -147,7 +147,7 @@ func rotationOrder(conf *config.Config) []string {
 }
 
 // probe checks whether an agent could be started now.
-func (c *Controller) probe(ctx context.Context, m *sessions.Slot) {
+func (c *ChannelController) probe(ctx context.Context, m *sessions.Slot) {
 	err := c.check(ctx, m)
 	if ctx.Err() != nil {
 		return
@@ -167,7 +167,7 @@ func probeSays(m *sessions.Slot, err error) *team.Event {
 	return loop.EventBy(sessions.ByProbe, "", channel.AgentConnected{Agent: name})
 }
 
-func (c *Controller) check(ctx context.Context, m *sessions.Slot) error {
+func (c *ChannelController) check(ctx context.Context, m *sessions.Slot) error {
 	select {
 	case c.probes <- struct{}{}:
 		defer func() { <-c.probes }()
@@ -185,7 +185,7 @@ func (c *Controller) check(ctx context.Context, m *sessions.Slot) error {
 }
 
 // probed runs in the loop.
-func (c *Controller) probed(m *sessions.Slot, err error) {
+func (c *ChannelController) probed(m *sessions.Slot, err error) {
 	p := c.Participant(m)
 	p.probing, p.probed, p.probeAt = false, true, time.Time{}
 	if err == nil {

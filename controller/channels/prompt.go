@@ -23,7 +23,7 @@ type message struct {
 }
 
 // messageFor runs in the loop.
-func (c *Controller) messageFor(todo channel.Action, http bool) message {
+func (c *ChannelController) messageFor(todo channel.Action, http bool) message {
 	token := todo.Token
 	if team.IsLeadToken(token) {
 		return message{todo: todo} // the text is made when it is written
@@ -69,7 +69,7 @@ func (p *message) numbers() []uint64 {
 }
 
 // prompt returns the text of an action and the messages in it.
-func (c *Controller) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
+func (c *ChannelController) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
 	said := []view.ChannelEntry{}
 	if numbers := p.numbers(); len(numbers) > 0 {
 		all, err := c.Messages(ctx, p.told.Channel, numbers)
@@ -103,7 +103,7 @@ func (c *Controller) prompt(ctx context.Context, p *message) (string, []view.Cha
 }
 
 // FirstPrompt returns the first prompt of a session for channels.
-func (c *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
+func (c *ChannelController) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
 	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
 		text, err := c.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
 		if errors.Is(err, ErrOvertaken) {

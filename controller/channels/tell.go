@@ -73,14 +73,14 @@ func (v *SessionWriter) SetWaits(waits bool) {
 }
 
 // SessionWriter is the writer of a followed session, or nil.
-func (c *Controller) SessionWriter(session string) *SessionWriter {
+func (c *ChannelController) SessionWriter(session string) *SessionWriter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.writers[session]
 }
 
 // SetSessionWriter adds the writer of a session; nil removes it.
-func (c *Controller) SetSessionWriter(session string, v *SessionWriter) {
+func (c *ChannelController) SetSessionWriter(session string, v *SessionWriter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v == nil {
@@ -92,7 +92,7 @@ func (c *Controller) SetSessionWriter(session string, v *SessionWriter) {
 
 // tellNext delivers what an agent's channels ask for now. It is called after every change, so that
 // no other code has to remember to call it.
-func (c *Controller) tellNext(name string) {
+func (c *ChannelController) tellNext(name string) {
 	m, a, is := c.sessions.Slots[name], c.State().Agents[name], c.State().Channels.Agents[channel.AgentID(name)]
 	if m == nil || a == nil || is == nil && !a.Session.IsLead() || c.Holding() {
 		return // a lead need not be in a channel
@@ -131,7 +131,7 @@ func (c *Controller) tellNext(name string) {
 // turn that it is answering are written during an answer, and only if the program reads input then;
 // all others wait until the answer is over. resumes means that the agent has already continued and
 // needs no text.
-func (c *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
+func (c *ChannelController) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
 	stops := map[channel.ChannelID]bool{}
 	for _, one := range todo {
 		if one.Do == channel.StopWork {
@@ -155,18 +155,18 @@ func (c *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channe
 }
 
 // acknowledge records an action that needed no write.
-func (c *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.ActionConfirmed, then func(*team.Team)) {
+func (c *ChannelController) acknowledge(ctx context.Context, m *sessions.Slot, what channel.ActionConfirmed, then func(*team.Team)) {
 	_, _ = c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then}) // fails only if the loop has stopped
 }
 
 // ClearTelling records, in the loop, that no write to an agent is in progress.
-func (c *Controller) ClearTelling(m *sessions.Slot) func(*team.Team) {
+func (c *ChannelController) ClearTelling(m *sessions.Slot) func(*team.Team) {
 	return func(*team.Team) { c.Participant(m).telling = "" }
 }
 
 // tellSession writes an action into a running session, once, and journals it before any of its
 // results.
-func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
+func (c *ChannelController) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
 	words := func(ctx context.Context) (string, error) { return c.Hooks.LeadPrompt(ctx, plan.todo, false) }
 	var err error
 	if !team.IsLeadToken(plan.todo.Token) {
@@ -195,7 +195,7 @@ var ErrOvertaken = errors.New("the action is no longer due")
 
 // stillToTell checks, while it holds the write lock, whether an action is still due: waiting for
 // the lock may have taken longer than the turn.
-func (c *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
+func (c *ChannelController) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
 	still := false
 	if err := c.View(ctx, func(t *team.Team) {
 		if now := m.Open(t); now != nil && now.ID == s.ID && now.Phase == session.Running && now.Ending == "" && now.Stop == nil {
@@ -213,7 +213,7 @@ func (c *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.S
 
 // write writes the action. It asks for words last, since the lead receives what is true at that
 // moment.
-func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action, words func(context.Context) (string, error)) error {
+func (c *ChannelController) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action, words func(context.Context) (string, error)) error {
 	v, proc := c.SessionWriter(s.ID), c.sessions.Proc(s.ID)
 	typist, ok := proc.(seam.InputWriter)
 	if v == nil || !ok {
@@ -260,7 +260,7 @@ func (v *SessionWriter) NoteInput(input int64) {
 
 // stopWork stops an agent's work that is no longer wanted, and acknowledges the stop when the work
 // has stopped: at once if the agent was not working on it. A stop never waits behind other actions.
-func (c *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
+func (c *ChannelController) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
 	begun := c.Participant(m).stops
 	c.Participant(m).stops = nil
 	for _, one := range todo {
@@ -290,7 +290,7 @@ func (c *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Ac
 
 // worksOn reports whether a session works on what is to be stopped. Answers that need no turn
 // continue, unless the agent has left the channel.
-func (c *Controller) worksOn(s *team.Session, stop channel.Action) bool {
+func (c *ChannelController) worksOn(s *team.Session, stop channel.Action) bool {
 	if !s.AnswerPending() || s.Delivery.Token.Channel != stop.Token.Channel {
 		return false
 	}
@@ -300,7 +300,7 @@ func (c *Controller) worksOn(s *team.Session, stop channel.Action) bool {
 
 // cancelAnswer cancels a session's current work. A session that does not support that, or does not
 // obey, is ended.
-func (c *Controller) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
+func (c *ChannelController) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
 	proc, err := c.sessions.Proc(s.ID), driver.ErrNoInput
 	if proc != nil {
 		err = m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc).Cancel(ctx)

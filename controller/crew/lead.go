@@ -30,7 +30,7 @@ func ConfigureLead(c *team.Configured, conf *config.Config) {
 
 // mayTellLead refuses requests for a lead that cannot receive input, because the request would wait
 // forever. It runs in the loop.
-func (c *Controller) mayTellLead(what any) error {
+func (c *CrewController) mayTellLead(what any) error {
 	var row string
 	switch what.(type) {
 	case crew.SummonAsked:
@@ -57,7 +57,7 @@ func (c *Controller) mayTellLead(what any) error {
 }
 
 // crewHooks are what the crew's controller does in the loop.
-func (c *Controller) CrewHooks() loop.Hooks {
+func (c *CrewController) CrewHooks() loop.Hooks {
 	return loop.Hooks{
 		Check:    c.mayTellLead,
 		Appended: c.CrewState.note,
@@ -76,7 +76,7 @@ func (c *Controller) CrewHooks() loop.Hooks {
 
 // LeadPrompt renders an action of the lead as text for its session. It omits members that have
 // become awake meanwhile. atStart: the session begins with this text, so no member is awake in it.
-func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
+func (c *CrewController) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
 	var ask crew.Action
 	var docs []*crew.Document // never changed, only replaced
 	still, lead := false, ""
@@ -122,7 +122,7 @@ func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 const wakeTranscriptMax = 32 << 10
 
 // ConfirmLeadAction acknowledges an action of the lead for which no text had to be written.
-func (c *Controller) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
+func (c *CrewController) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
 	_, err := c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", crew.ActionReceived{N: n}), Agent: m.Conf.Name, Look: c.channels.ClearTelling(m)})
 	if loop.IsAnswer(err) {
 		return nil
@@ -131,7 +131,7 @@ func (c *Controller) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n 
 }
 
 // leadDue are the timers of the team that have run out.
-func (c *Controller) leadDue() []loop.Request {
+func (c *CrewController) leadDue() []loop.Request {
 	if at := c.State().Crew.Deadline(); at.IsZero() || c.Now().Before(at) {
 		return nil
 	}

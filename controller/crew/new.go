@@ -9,11 +9,11 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller serves the lead and its members.
-type Controller struct {
+// CrewController serves the lead and its members.
+type CrewController struct {
 	*loop.Loop
-	sessions *sessions.Controller
-	channels *channels.Controller
+	sessions *sessions.SessionController
+	channels *channels.ChannelController
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -21,6 +21,6 @@ type Controller struct {
 }
 
 // New makes the controller of the crew.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, channels *channels.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, channels: channels, opts: opts, log: opts.Log, CrewState: newCrewSide()}
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController, channels *channels.ChannelController) *CrewController {
+	return &CrewController{Loop: l, sessions: sessions, channels: channels, opts: opts, log: opts.Log, CrewState: newCrewSide()}
 }

@@ -24,12 +24,12 @@ import (
 // Seq of its last change. Crew shows the effect.
 
 // Summon asks the lead to create the crew (P1).
-func (c *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
+func (c *CrewController) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
 	return c.Submit(ctx, by, "", crew.SummonAsked{})
 }
 
 // Wake asks the lead to wake sleeping members (P8): those named by ID or name, or all.
-func (c *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
+func (c *CrewController) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
 	if len(who) > wakeNamesMax {
 		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
 	}
@@ -53,7 +53,7 @@ func (c *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uin
 const wakeNamesMax = 64 // per request; more than a crew has members
 
 // Sleep ends the lead's session, which puts all members to sleep (P3).
-func (c *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
+func (c *CrewController) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
 	return c.Submit(ctx, by, "", team.SleepAsked{})
 }
 
@@ -70,7 +70,7 @@ func (b *BadDocument) Unwrap() error { return b.Why }
 // awake until the lead reports it. It gets a new ID, and the ID in the document is dropped. The
 // error is a *BadDocument if the document is invalid, and a *machine.Refusal if the crew cannot take
 // it.
-func (c *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
+func (c *CrewController) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
 	doc, bare, err := crewfile.ReadDocument(data)
 	if err != nil {
 		return view.DocumentView{}, &BadDocument{Why: err}

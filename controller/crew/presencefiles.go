@@ -32,7 +32,7 @@ const (
 func DocumentSum(doc *crew.Document) string { return crewfile.DocumentSum(doc) }
 
 // DocumentsBegin starts the exchange between document files and journal. It reads before it writes.
-func (c *Controller) DocumentsBegin() {
+func (c *CrewController) DocumentsBegin() {
 	if c.opts.Documents == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func (c *Controller) DocumentsBegin() {
 // DocumentPen is the only reader and writer of the document files in this process. No other write by
 // Fairlead can therefore happen between a read and the following write.
 type DocumentPen struct {
-	E      *Controller
+	E      *CrewController
 	Files  seam.Documents
 	Papers map[string]*DocumentPaper // by stem
 	leads  bool                      // the team has a lead
@@ -372,7 +372,7 @@ func (d *DocumentPaper) used(now time.Time) bool { return now.Sub(d.news.Since) 
 
 // doAll submits requests in order, so that they are decided in this order, and waits for all
 // answers.
-func (c *Controller) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
+func (c *CrewController) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
 	waits := make([]func(context.Context) (uint64, error), len(reqs))
 	for i, req := range reqs {
 		wait, err := c.Post(ctx, req)

@@ -12,7 +12,7 @@ import (
 
 // Crew returns the members and their states. With all it includes expired members. Unknown fields of
 // documents are left out.
-func (c *Controller) Crew(ctx context.Context, all bool) (view.CrewView, error) {
+func (c *CrewController) Crew(ctx context.Context, all bool) (view.CrewView, error) {
 	var view view.CrewView
 	err := c.View(ctx, func(t *team.Team) { view = c.crewView(t, all) })
 	return view, err
@@ -20,7 +20,7 @@ func (c *Controller) Crew(ctx context.Context, all bool) (view.CrewView, error) 
 
 // Document returns one member with its unknown fields, by ID or by name. The error is a
 // *team.Unknown if no member matches, and a *machine.Refusal if two match.
-func (c *Controller) Document(ctx context.Context, name string) (view.DocumentView, error) {
+func (c *CrewController) Document(ctx context.Context, name string) (view.DocumentView, error) {
 	var shown view.DocumentView
 	var answer error
 	if err := c.View(ctx, func(t *team.Team) {
@@ -35,7 +35,7 @@ func (c *Controller) Document(ctx context.Context, name string) (view.DocumentVi
 }
 
 // crewView runs in the loop.
-func (c *Controller) crewView(t *team.Team, all bool) view.CrewView {
+func (c *CrewController) crewView(t *team.Team, all bool) view.CrewView {
 	crew := &t.Crew
 	shown := view.CrewView{
 		Button: string(crew.Button()), Agents: []view.DocumentView{}, Lead: c.leadView(t), Size: crew.Lead.Size,
@@ -57,7 +57,7 @@ func (c *Controller) crewView(t *team.Team, all bool) view.CrewView {
 	return shown
 }
 
-func (c *Controller) leadView(t *team.Team) view.LeadView {
+func (c *CrewController) leadView(t *team.Team) view.LeadView {
 	lead := &t.Crew.Lead
 	shown := view.LeadView{Agent: lead.Agent, State: view.LeadAsleep, ReportedAt: view.Moment(lead.Reported), Seat: crew.LeadSeat}
 	a := t.Agents[lead.Agent]
@@ -81,7 +81,7 @@ func (c *Controller) leadView(t *team.Team) view.LeadView {
 
 // PresenceOf is the role or state of a configured agent in the crew: the lead, or the state of the
 // document with the agent's name.
-func (c *Controller) PresenceOf(name string) string {
+func (c *CrewController) PresenceOf(name string) string {
 	members := &c.State().Crew
 	if name == members.Lead.Agent {
 		return "lead"

@@ -59,7 +59,7 @@ const (
 )
 
 // Transcript returns a part of the messages from lead sessions and channels.
-func (c *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
+func (c *CrewController) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
 	q.Limit = min(cmp.Or(max(q.Limit, 0), channels.PageDefault), channels.PageMax)
 	page := TranscriptPage{Messages: []Message{}}
 	if len(q.Text) > transcriptTextMax {
@@ -173,7 +173,7 @@ func (w *Whom) Messages(s *Spoken) []Message {
 
 // search reads the transcript in the requested direction.
 type search struct {
-	e            *Controller
+	e            *CrewController
 	q            TranscriptQuery
 	text         string // in lower case
 	whom         Whom
@@ -335,7 +335,7 @@ const transcriptStretch = 20_000 // changes of the journal that one request read
 
 // MessagesFor returns what one speaker said in one session, oldest first: slightly more of the
 // newest messages than a waking member receives. leftOut counts the messages before them.
-func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
+func (c *CrewController) MessagesFor(ctx context.Context, session, speaker string) (messages []prompt.Message, leftOut int, err error) {
 	if session == "" || speaker == "" {
 		return nil, 0, nil
 	}

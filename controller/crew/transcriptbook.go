@@ -242,7 +242,7 @@ func (t *Transcript) isMade() bool {
 }
 
 // makeTranscript reads the past, once.
-func (c *Controller) MakeTranscript(ctx context.Context) error {
+func (c *CrewController) MakeTranscript(ctx context.Context) error {
 	t := &c.CrewState.Said
 	if t.isMade() {
 		return nil
@@ -342,7 +342,7 @@ func spokenOf(rec journal.Change) (Spoken, bool, error) {
 
 // spokenAt reads what was said by single changes. They come back in the order that they are in
 // the journal.
-func (c *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, error) {
+func (c *CrewController) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, error) {
 	seqs = slices.Clone(seqs)
 	slices.Sort(seqs)
 	said, rest := c.CrewState.Said.atHand(seqs)
@@ -374,7 +374,7 @@ func (c *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, err
 }
 
 // makeTranscriptBeside has the past read for the next question; it runs in the loop.
-func (c *Controller) makeTranscriptBeside() {
+func (c *CrewController) makeTranscriptBeside() {
 	if c.CrewState.begun {
 		return
 	}

@@ -69,7 +69,7 @@ func (d *folderSide) Poke() {
 }
 
 // dispatchHooks are what the dispatch controller does in the loop.
-func (c *Controller) DispatchHooks() loop.Hooks {
+func (c *DispatchController) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, _ *loop.Touched) bool {
 			if ch.Body.Dispatch != nil {
@@ -81,7 +81,7 @@ func (c *Controller) DispatchHooks() loop.Hooks {
 	}
 }
 
-func (c *Controller) noteHosted(name string) {
+func (c *DispatchController) noteHosted(name string) {
 	f := c.State().Dispatches[name]
 	if f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Phase != dispatch.Closed {
 		c.FolderState.Hosted[name] = true
@@ -95,7 +95,7 @@ func (c *Controller) noteHosted(name string) {
 
 // errandsOfFolders begins the pending actions of dispatch folders. It is called after every batch;
 // few folders are open at a time.
-func (c *Controller) errandsOfFolders() {
+func (c *DispatchController) errandsOfFolders() {
 	if c.Holding() {
 		return
 	}
@@ -114,7 +114,7 @@ func (c *Controller) errandsOfFolders() {
 }
 
 // forgetActions lets go of those that are not asked for any more.
-func (c *Controller) forgetActions(name string, todo []team.Action) {
+func (c *DispatchController) forgetActions(name string, todo []team.Action) {
 	maps.DeleteFunc(c.FolderState.doing, func(key string, _ bool) bool {
 		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
 	})
@@ -127,7 +127,7 @@ func errandOfFolder(key, name string) bool {
 }
 
 // foldersBegin lets the folders be taken in and served. It runs when recovery is over.
-func (c *Controller) FoldersBegin() {
+func (c *DispatchController) FoldersBegin() {
 	for name := range c.State().Dispatches {
 		c.noteHosted(name)
 	}
@@ -142,7 +142,7 @@ func (c *Controller) FoldersBegin() {
 }
 
 // sweepTemps removes the temporary folders of sessions whose end the daemon missed.
-func (c *Controller) sweepTemps() {
+func (c *DispatchController) sweepTemps() {
 	dir := filepath.Dir(c.PrivateTemp("any"))
 	names, err := readNames(dir, tempsMax)
 	if err != nil {
@@ -163,7 +163,7 @@ const tempsMax = 1000 // that one start removes; there is one for each session o
 
 // tellFolder repeats an action of a folder until it succeeds. The folder may be locked by a process
 // that hangs, or its disk may be full.
-func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Action) {
+func (c *DispatchController) tellFolder(ctx context.Context, path string, todo team.Action) {
 	warned := ""
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		err := c.tellOnce(ctx, path, todo)
@@ -193,7 +193,7 @@ func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Acti
 }
 
 // tellOnce takes the folder's door once.
-func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action) error {
+func (c *DispatchController) tellOnce(ctx context.Context, path string, todo team.Action) error {
 	f, err := dispatchfolder.Open(path)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action
 }
 
 // answerFolder closes a conversation whose answer needs no agent.
-func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
+func (c *DispatchController) answerFolder(f *dispatchfolder.Folder) error {
 	s, err := f.Session()
 	if err != nil {
 		return err

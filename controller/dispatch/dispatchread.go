@@ -27,7 +27,7 @@ const (
 
 // folderPen is the one reader of session folders: what it read last is in the journal before it reads on.
 type FolderPen struct {
-	E      *Controller
+	E      *DispatchController
 	from   seam.Sessions
 	Known  map[string]*PenFolder // by path
 	most   bool                  // it was said that there are too many

@@ -33,7 +33,7 @@ type Job struct {
 func (j *Job) Main() bool { return j.Work.Task == 0 }
 
 // jobOf finds what a session is to do. errNotAsked: nothing any more.
-func (c *Controller) JobOf(ctx context.Context, s team.Session) (*Job, error) {
+func (c *DispatchController) JobOf(ctx context.Context, s team.Session) (*Job, error) {
 	name, work, ok := team.DispatchActionOf(s.For)
 	if !ok {
 		panic("engine: no work of a session folder: " + s.For.String())
@@ -69,7 +69,7 @@ func (j *Job) due() bool {
 }
 
 // prepareWork says how an agent's process is started that has work in a session folder.
-func (c *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
+func (c *DispatchController) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
 	j, err := c.JobOf(ctx, s)
 	if err != nil {
 		return sessions.PreparedLaunch{}, fmt.Errorf("look at its session folder: %w", err)
@@ -148,7 +148,7 @@ func otherHooks(dir string, boxed bool) (layers []view.Layer) {
 const otherHooksMax = 10 // doctor has more
 
 // privateTemp is MAIN's own folder for what it throws away.
-func (c *Controller) PrivateTemp(session string) string {
+func (c *DispatchController) PrivateTemp(session string) string {
 	return filepath.Join(c.opts.Config.Dir, ".fairlead", "tmp", session)
 }
 
@@ -160,7 +160,7 @@ type mainBox struct {
 
 // mainBoxed says whether MAIN's process is kept from writing by the kernel. Nil: it is not, and the layer
 // says why.
-func (c *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*mainBox, []view.Layer, error) {
+func (c *DispatchController) mainBoxed(ctx context.Context, s team.Session, j *Job) (*mainBox, []view.Layer, error) {
 	rules := view.Layer{Name: "rules", Holds: true, Text: "what it asks for, and what it is seen to call, is judged by the permissions of " + dispatch.Main}
 	want := cmp.Or(c.opts.Config.Dispatch.Sandbox, config.SandboxAuto)
 	no := func(why string) (*mainBox, []view.Layer, error) {
@@ -195,14 +195,14 @@ func (c *Controller) mainBoxed(ctx context.Context, s team.Session, j *Job) (*ma
 		[]view.Layer{rules, {Name: "sandbox", Holds: true, Text: "the kernel (Landlock) lets it and all that it starts write below " + write[0] + " and its own temporary folder, and nowhere else; the network is open, and a program that must write settings of its own does not start in it"}}, nil
 }
 
-func (c *Controller) setLayers(folder string, layers []view.Layer) {
+func (c *DispatchController) setLayers(folder string, layers []view.Layer) {
 	c.FolderState.Mu.Lock()
 	defer c.FolderState.Mu.Unlock()
 	c.FolderState.layers[folder] = layers
 }
 
 // LayersOf lists the layers that hold MAIN's permissions in a folder.
-func (c *Controller) LayersOf(folder string) []view.Layer {
+func (c *DispatchController) LayersOf(folder string) []view.Layer {
 	c.FolderState.Mu.Lock()
 	defer c.FolderState.Mu.Unlock()
 	return append([]view.Layer(nil), c.FolderState.layers[folder]...)

@@ -12,7 +12,7 @@ import (
 
 // Folders are all session folders that are known, the one begun last first. Layers are
 // asked for one by one.
-func (c *Controller) Folders(ctx context.Context) ([]view.FolderView, error) {
+func (c *DispatchController) Folders(ctx context.Context) ([]view.FolderView, error) {
 	var views []view.FolderView
 	err := c.View(ctx, func(t *team.Team) {
 		for _, name := range slices.Sorted(maps.Keys(t.Dispatches)) {
@@ -24,7 +24,7 @@ func (c *Controller) Folders(ctx context.Context) ([]view.FolderView, error) {
 }
 
 // folderView runs in the loop.
-func (c *Controller) folderView(t *team.Team, f *team.Dispatch) view.FolderView {
+func (c *DispatchController) folderView(t *team.Team, f *team.Dispatch) view.FolderView {
 	view := view.FolderView{Name: f.Name, Path: f.Path, Gone: f.Gone, Read: f.Read, Session: f.State, State: f.State.State()}
 	if f.Gone {
 		return view
@@ -41,7 +41,7 @@ func (c *Controller) folderView(t *team.Team, f *team.Dispatch) view.FolderView 
 }
 
 // Folder is one of them, with what holds its MAIN. The error is a *team.Unknown where there is none.
-func (c *Controller) Folder(ctx context.Context, name string) (view.FolderView, error) {
+func (c *DispatchController) Folder(ctx context.Context, name string) (view.FolderView, error) {
 	var view view.FolderView
 	var unknown error
 	if err := c.View(ctx, func(t *team.Team) {

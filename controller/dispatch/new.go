@@ -8,11 +8,11 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller follows dispatch folders and lets agents do what they ask for.
-type Controller struct {
+// DispatchController follows dispatch folders and lets agents do what they ask for.
+type DispatchController struct {
 	*loop.Loop
 	Orders
-	sessions *sessions.Controller
+	sessions *sessions.SessionController
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -20,6 +20,6 @@ type Controller struct {
 }
 
 // New makes the controller of the dispatch folders.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{Loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log, FolderState: newFolderSide()}
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *DispatchController {
+	return &DispatchController{Loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log, FolderState: newFolderSide()}
 }

@@ -24,8 +24,8 @@ const (
 
 var byNotices = team.Actor{Kind: "engine", ID: "notices"}
 
-// Controller sends notices. Make it with New, then call NotifyPeople once.
-type Controller struct {
+// NoticeController sends notices. Make it with New, then call NotifyPeople once.
+type NoticeController struct {
 	*loop.Loop
 	opts  seam.Options
 	log   *slog.Logger
@@ -37,8 +37,8 @@ type Controller struct {
 }
 
 // New makes the controller.
-func New(l *loop.Loop, opts seam.Options) *Controller {
-	return &Controller{Loop: l, opts: opts, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
+func New(l *loop.Loop, opts seam.Options) *NoticeController {
+	return &NoticeController{Loop: l, opts: opts, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
 }
 
 // receiver is what is known of a target besides its record. Only NotifyPeople uses it.
@@ -57,7 +57,7 @@ type result struct {
 }
 
 // NotifyPeople sends what is due until ctx ends.
-func (c *Controller) NotifyPeople(ctx context.Context) {
+func (c *NoticeController) NotifyPeople(ctx context.Context) {
 	if c.opts.Notices == nil || len(c.opts.Notices.Targets) == 0 {
 		return
 	}
@@ -111,7 +111,7 @@ func (c *Controller) NotifyPeople(ctx context.Context) {
 }
 
 // look reads the team.
-func (c *Controller) look(ctx context.Context) (matters []notice.Matter, records map[string]notice.Record, now time.Time, err error) {
+func (c *NoticeController) look(ctx context.Context) (matters []notice.Matter, records map[string]notice.Record, now time.Time, err error) {
 	err = c.View(ctx, func(t *team.Team) {
 		now = c.Now()
 		matters, records = Matters(t, now), maps.Clone(t.Notices)
@@ -125,7 +125,7 @@ func (c *Controller) look(ctx context.Context) (matters []notice.Matter, records
 }
 
 // begin sends what is due for a target, and returns when to look again; zero: after a change.
-func (c *Controller) begin(ctx context.Context, t notice.Target, is *receiver, plan notice.Plan, now time.Time, results chan<- result) time.Time {
+func (c *NoticeController) begin(ctx context.Context, t notice.Target, is *receiver, plan notice.Plan, now time.Time, results chan<- result) time.Time {
 	switch {
 	case is.busy:
 		return time.Time{}
@@ -154,7 +154,7 @@ func (c *Controller) begin(ctx context.Context, t notice.Target, is *receiver, p
 }
 
 // ended notes the result of a message.
-func (c *Controller) ended(is *receiver, res result) {
+func (c *NoticeController) ended(is *receiver, res result) {
 	is.busy = false
 	if res.failed == nil {
 		*is = receiver{}
@@ -177,7 +177,7 @@ func (c *Controller) ended(is *receiver, res result) {
 }
 
 // FlushNotices waits until everything that is due was sent once, or ctx ends. NotifyPeople must be running.
-func (c *Controller) FlushNotices(ctx context.Context) {
+func (c *NoticeController) FlushNotices(ctx context.Context) {
 	if c.opts.Notices == nil || len(c.opts.Notices.Targets) == 0 {
 		return
 	}

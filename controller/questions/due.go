@@ -11,7 +11,7 @@ import (
 )
 
 // questionHooks are what the questions' controller does in the loop.
-func (c *Controller) QuestionHooks() loop.Hooks {
+func (c *QuestionController) QuestionHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			if ch.Body.Question == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller takes questions to people and answers to agents.
-type Controller struct {
+// QuestionController takes questions to people and answers to agents.
+type QuestionController struct {
 	*loop.Loop
-	sessions *sessions.Controller
+	sessions *sessions.SessionController
 	log      *slog.Logger
 
 	Rules map[string]rulebook // by agent; it does not change after the start
@@ -21,8 +21,8 @@ type Controller struct {
 }
 
 // New makes the controller of the questions. The error names an agent whose permissions cannot be read.
-func New(l *loop.Loop, opts seam.Options, under *sessions.Controller) (*Controller, error) {
-	e := &Controller{
+func New(l *loop.Loop, opts seam.Options, under *sessions.SessionController) (*QuestionController, error) {
+	e := &QuestionController{
 		Loop: l, sessions: under, log: opts.Log,
 		Rules: map[string]rulebook{}, answering: map[*sessions.Slot]int{},
 	}

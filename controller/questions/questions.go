@@ -13,7 +13,7 @@ import (
 )
 
 // Questions are those that wait for a person, the oldest first.
-func (c *Controller) Questions(ctx context.Context) ([]view.QuestionView, error) {
+func (c *QuestionController) Questions(ctx context.Context) ([]view.QuestionView, error) {
 	views := []view.QuestionView{}
 	err := c.View(ctx, func(t *team.Team) {
 		for _, q := range t.Questions.Open("") {
@@ -25,7 +25,7 @@ func (c *Controller) Questions(ctx context.Context) ([]view.QuestionView, error)
 
 // QuestionByID returns one question, including an answered one that is still in memory. The error is
 // a *team.Unknown if the id does not exist or only the journal still has it.
-func (c *Controller) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
+func (c *QuestionController) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
 	one := make([]view.QuestionView, 1)
 	var unknown error
 	err := c.View(ctx, func(t *team.Team) {
@@ -54,7 +54,7 @@ func unknownQuestion(t *team.Team, id string) error {
 // told after that. The Seq is that of the last change that it made.
 // The error is a *machine.Refusal (it is not open, the option is not offered, an agent may not answer)
 // or a *team.Unknown.
-func (c *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
+func (c *QuestionController) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
 	var unknown error
 	if err := c.View(ctx, func(t *team.Team) {
 		if t.Questions.Questions[id] == nil {
@@ -67,7 +67,7 @@ func (c *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id strin
 }
 
 // Standing lists the saved answers, the oldest first.
-func (c *Controller) Standing(ctx context.Context) ([]view.StandingView, error) {
+func (c *QuestionController) Standing(ctx context.Context) ([]view.StandingView, error) {
 	views := []view.StandingView{}
 	err := c.View(ctx, func(t *team.Team) {
 		for _, s := range t.Questions.List() {
@@ -78,7 +78,7 @@ func (c *Controller) Standing(ctx context.Context) ([]view.StandingView, error) 
 }
 
 // RevokeStanding revokes a saved answer. Errors are as AnswerQuestion's.
-func (c *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
+func (c *QuestionController) RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error) {
 	var unknown error
 	if err := c.View(ctx, func(t *team.Team) {
 		if t.Questions.Standing[id] == nil {
@@ -98,7 +98,7 @@ func (c *Controller) RevokeStanding(ctx context.Context, by seam.Actor, id strin
 }
 
 // inboxQuestion is a question as people see it. It runs in the loop.
-func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
+func (c *QuestionController) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
 	var s *team.Session
 	if a := t.Agents[q.Agent]; a != nil {
 		s = a.Open(q.Session)
@@ -123,7 +123,7 @@ func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.Inbo
 
 // LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
 // knows better. That it does not wait is no error.
-func (c *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *QuestionController) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &machine.Refusal{
 			Subject: agent, Event: "limit_lifted", State: "rate_limited", Row: "X10",

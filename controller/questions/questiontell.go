@@ -16,7 +16,7 @@ import (
 // answersOf sends an answer to the agent that asked. Like all actions it is derived from the team's
 // state: an answer that was journaled just before a crash is sent after it. Sending it twice is
 // harmless, because a program identifies its question by name. It runs in the loop.
-func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
+func (c *QuestionController) answersOf(m *sessions.Slot, a *team.Agent) {
 	for _, q := range c.State().Questions.Undelivered(a.Name) {
 		s := a.Open(q.Session)
 		if s == nil || s.Phase != session.Running || q.Kind != question.Permission {
@@ -40,7 +40,7 @@ func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 
 // answersTold waits until no answer is on its way to a session that is over: what it was told it is
 // known to have been told, and not to have left unanswered. False: we stop.
-func (c *Controller) DeliverAnswers(ctx context.Context, m *sessions.Slot) bool {
+func (c *QuestionController) DeliverAnswers(ctx context.Context, m *sessions.Slot) bool {
 	for {
 		under := 0
 		if c.View(ctx, func(*team.Team) { under = c.answering[m] }) != nil {
@@ -57,7 +57,7 @@ func (c *Controller) DeliverAnswers(ctx context.Context, m *sessions.Slot) bool 
 
 // tellAnswer tells a program what was answered, until it has it (true) or is gone. With its session its
 // questions are over.
-func (c *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Session, q question.Question) (told bool) {
+func (c *QuestionController) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Session, q question.Question) (told bool) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		if proc := c.sessions.Proc(s.ID); proc != nil {

@@ -11,7 +11,7 @@ import (
 
 // Waiting is what waits for a person: steps of runs, questions of agents, and what failed and was not
 // started again. It is not sorted.
-func (c *Controller) Waiting(ctx context.Context) ([]view.InboxItem, error) {
+func (c *QuestionController) Waiting(ctx context.Context) ([]view.InboxItem, error) {
 	items := []view.InboxItem{}
 	var asked []runs.StepAsked
 	err := c.View(ctx, func(t *team.Team) {

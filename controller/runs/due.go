@@ -11,7 +11,7 @@ import (
 )
 
 // RunHooks are the functions of the controller that the loop calls.
-func (c *Controller) RunHooks() loop.Hooks {
+func (c *RunController) RunHooks() loop.Hooks {
 	return loop.Hooks{
 		Act: func(t *loop.Touched) {
 			for id := range t.Runs {

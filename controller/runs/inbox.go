@@ -234,7 +234,7 @@ func textOf(content []byte) (text string, cut bool) {
 }
 
 // stepItem is one step that waits, as the inbox shows it; false: no person is asked about it.
-func stepItem(ctx context.Context, c *Controller, id, step string) (item view.InboxItem, waits bool, err error) {
+func stepItem(ctx context.Context, c *RunController, id, step string) (item view.InboxItem, waits bool, err error) {
 	var asked StepAsked
 	err = c.View(ctx, func(t *team.Team) {
 		for _, todo := range t.RunActions(id, c.Now()) {
@@ -250,7 +250,7 @@ func stepItem(ctx context.Context, c *Controller, id, step string) (item view.In
 }
 
 // stillShown refuses an answer to a question whose content is not what the person was shown.
-func stillShown(ctx context.Context, c *Controller, id, step, shown string) error {
+func stillShown(ctx context.Context, c *RunController, id, step, shown string) error {
 	if shown == "" {
 		return nil
 	}

@@ -27,7 +27,7 @@ const (
 var byIntake = seam.Actor{Kind: "engine", ID: "intake"}
 
 // TakeIssues makes tasks of labelled issues until Fairlead stops. It asks the forge only if tasks.from is set.
-func TakeIssues(ctx context.Context, c *Controller) {
+func TakeIssues(ctx context.Context, c *RunController) {
 	warned := ""
 	quiet := 0
 	for {
@@ -66,7 +66,7 @@ func TakeIssues(ctx context.Context, c *Controller) {
 	}
 }
 
-func takeIssues(ctx context.Context, c *Controller) ([]string, error) {
+func takeIssues(ctx context.Context, c *RunController) ([]string, error) {
 	conf := c.opts.Config
 	workspace, err := sessions.SettledDir(conf.Dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func takeIssues(ctx context.Context, c *Controller) ([]string, error) {
 }
 
 // discardUnbegun removes what is left of a task from an issue whose run never began, because Fairlead ended before.
-func discardUnbegun(ctx context.Context, c *Controller, workspace, url string) error {
+func discardUnbegun(ctx context.Context, c *RunController, workspace, url string) error {
 	files, err := filepath.Glob(filepath.Join(runsDir(workspace), taskIDPrefix+"*", task.FileName))
 	if err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller carries out the steps of runs.
-type Controller struct {
+// RunController carries out the steps of runs.
+type RunController struct {
 	*loop.Loop
-	sessions *sessions.Controller
+	sessions *sessions.SessionController
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -29,6 +29,6 @@ type Controller struct {
 }
 
 // New returns the controller of runs.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}, starting: map[string]bool{}, snapshots: map[string]time.Time{}}
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *RunController {
+	return &RunController{Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{}, starting: map[string]bool{}, snapshots: map[string]time.Time{}}
 }

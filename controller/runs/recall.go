@@ -21,7 +21,7 @@ import (
 // RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
 // then records the run from the journal. After a crash in between, the next prune archives the
 // folder again. The error is *team.Unknown if no archived run has that ID.
-func (c *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
+func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string) error {
 	r, settings, err := c.archivedRun(ctx, id)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (c *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) er
 
 // archivedRun reads a run from the journal as it was when it was archived. It reads the whole
 // journal: the case is rare, and the time is that of a start without a snapshot.
-func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
+func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
 	var settings team.RunSettings
 	past, key := c.NewTeam(), "run/"+id
 	var r *workflow.Run

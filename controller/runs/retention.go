@@ -64,7 +64,7 @@ type oldRun struct {
 //
 // It returns all runs, newest first, each with the result and reason, and last the runs that a crash
 // left half archived. The error is a *machine.Refusal if the arguments are invalid.
-func (c *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun, error) {
+func (c *RunController) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun, error) {
 	if keep < 0 || olderThan < 0 {
 		return nil, &machine.Refusal{Subject: "runs", Event: "prune_asked", State: "asked", Row: "X5", Reason: "neither the number of runs that stay nor their age is below 0"}
 	}
@@ -114,7 +114,7 @@ func (r *oldRun) keeps(n, keep int, olderThan time.Duration, all bool, now time.
 
 // oldRuns returns all runs, newest first. halves are runs that the journal lists as archived and
 // whose folders have not been moved.
-func (c *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
+func (c *RunController) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
 	here, err := sessions.SettledDir(c.opts.Config.Dir)
 	if err != nil {
 		return nil, nil, now, err
@@ -147,7 +147,7 @@ func (c *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now ti
 
 // putAway archives one run. It records that in the journal first, so that the run cannot resume
 // while its folder moves. The next prune finishes the move after a crash.
-func (c *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
+func (c *RunController) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
 	if dry {
 		r.Did = RunWasArchived
 		r.To, err = ToArchive(r.repo, r.ID, true)

@@ -114,7 +114,7 @@ resolved: ids of the open findings that are fixed. An open finding that you do n
 
 // reviewReport makes the report of a review from the reviewer's answer. Nil without an error: there is none, because
 // the session has failed.
-func reviewReport(ctx context.Context, c *Controller, m *sessions.Slot, f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.StepReport, error) {
+func reviewReport(ctx context.Context, c *RunController, m *sessions.Slot, f StepFacts, s team.Session, what *team.SessionEnded) (*runfile.StepReport, error) {
 	answer, err := reviewAnswer(ctx, c, m, f, s)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && what.Outcome == control.OK:
@@ -170,7 +170,7 @@ func reviewReport(ctx context.Context, c *Controller, m *sessions.Slot, f StepFa
 
 // reviewAnswer reads the answer from the report's file, or else from between the markers of the output. The error
 // wraps fs.ErrNotExist if there is neither.
-func reviewAnswer(ctx context.Context, c *Controller, m *sessions.Slot, f StepFacts, s team.Session) (runfile.ReviewAnswer, error) {
+func reviewAnswer(ctx context.Context, c *RunController, m *sessions.Slot, f StepFacts, s team.Session) (runfile.ReviewAnswer, error) {
 	of := runfile.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID}
 	answer, err := runfile.ReadReview(f.Report, of)
 	if err == nil {
@@ -188,7 +188,7 @@ func reviewAnswer(ctx context.Context, c *Controller, m *sessions.Slot, f StepFa
 
 // keptApart fails if files were changed during a review, so that nothing of the reviewer's lands unnoticed. A reviewer
 // in the kernel's sandbox cannot write them: then a person did.
-func keptApart(ctx context.Context, c *Controller, m *sessions.Slot, f StepFacts) error {
+func keptApart(ctx context.Context, c *RunController, m *sessions.Slot, f StepFacts) error {
 	if m.Conf.Sandbox.On && c.sessions.SandboxMissing(ctx) == "" {
 		return nil
 	}

@@ -56,7 +56,7 @@ func CheckWorkflow(flags view.RunFlags, conf *config.Config) (warnings []string,
 }
 
 // inRepo sets the repository if the flags name none.
-func inRepo(c *Controller, flags view.RunFlags) view.RunFlags {
+func inRepo(c *RunController, flags view.RunFlags) view.RunFlags {
 	flags.Repo = cmp.Or(flags.Repo, c.opts.Config.Dir)
 	return flags
 }
@@ -184,7 +184,7 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 
 // StartRun starts a run of a workflow. It returns after the start is durable. The error is
 // *runfile.FileFaults if the workflow is invalid, and *machine.Refusal if the run cannot start.
-func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
+func (c *RunController) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
 	if flags.Task != nil {
 		return startTask(ctx, c, by, *flags.Task, false)
 	}
@@ -225,7 +225,7 @@ func refuseTaken(id string) error {
 
 // reserve gives the name of a run to one order until release is called. Of several orders for one name
 // the others are refused before they make anything: what they made and removed would be another run's.
-func reserve(ctx context.Context, c *Controller, id string) (release func(), err error) {
+func reserve(ctx context.Context, c *RunController, id string) (release func(), err error) {
 	taken := false
 	err = c.View(ctx, func(t *team.Team) {
 		taken = t.Runs[id] != nil || c.starting[id]
@@ -268,7 +268,7 @@ func ownFolder(how howRun) bool {
 }
 
 // begin starts or resumes a run with a prepared request.
-func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
+func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
 	for _, name := range runFolders {
 		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), DirMode); err != nil {
 			return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
@@ -296,7 +296,7 @@ func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 // ResumeRun resumes a run that has ended, from a given step or with its failed steps. A run that
 // exists only as a file is imported first. Without an ID it resumes the run whose file was written
 // last.
-func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
+func (c *RunController) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
 	flags = inRepo(c, flags)
 	repo, err := sessions.SettledDir(flags.Repo)
 	if err != nil {
@@ -391,7 +391,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 
 // importRun imports a run that another program started, or that is missing from the journal, and
 // resumes it.
-func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
+func (c *RunController) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runfile.RunStateName)
 	taken, err := os.Lstat(path) // before it is read: a later version is not known
 	var state runfile.RunState
@@ -439,13 +439,13 @@ func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 }
 
 // untilLooked waits until every step that the imported file lists as RUNNING has been examined.
-func (c *Controller) untilLooked(ctx context.Context, id string) error {
+func (c *RunController) untilLooked(ctx context.Context, id string) error {
 	return c.Until(ctx, func(t *team.Team) bool {
 		return !slices.ContainsFunc(t.RunActions(id, c.Now()), func(todo team.Action) bool { return todo.Do == team.LookForIt })
 	})
 }
 
-func (c *Controller) knownRuns(ctx context.Context) (ids []string) {
+func (c *RunController) knownRuns(ctx context.Context) (ids []string) {
 	_ = c.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
 	return ids
 }
@@ -467,23 +467,23 @@ func newestRun(repo string) (string, error) {
 }
 
 // CancelRun ends a run, or one of its steps (W14).
-func (c *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
+func (c *RunController) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // PauseRun stops new steps from starting. Running steps finish.
-func (c *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+func (c *RunController) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // ReleaseRun ends a pause.
-func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+func (c *RunController) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
 // step's agent may read, and then records the decision.
-func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
+func (c *RunController) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	var q *stepQuestion
@@ -525,7 +525,7 @@ func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string,
 }
 
 // noQuestion reports that a step does not wait for an answer, and what its state is.
-func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
+func (c *RunController) noQuestion(ctx context.Context, id, step string) error {
 	shown, err := c.RunByID(ctx, id)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 )
 
 // ProjectRun updates run_state.json from the journal.
-func (c *Controller) ProjectRun(m *runMember) {
+func (c *RunController) ProjectRun(m *runMember) {
 	if m.dirty == nil {
 		m.dirty = make(chan struct{}, 1)
 		dirty := m.dirty
@@ -44,7 +44,7 @@ func (m *runMember) rouse() {
 
 // statePen writes the state file of one run.
 type statePen struct {
-	e      *Controller
+	e      *RunController
 	m      *runMember
 	last   fs.FileInfo // of the file as Fairlead wrote or imported it last; nil: neither
 	warned bool
@@ -176,7 +176,7 @@ func writtenAtOnce(updated string, at time.Time) bool {
 
 // lookAfter starts or stops the polling of files that people and other programs write for a run:
 // gates, and answers to open questions.
-func (c *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
+func (c *RunController) lookAfter(m *runMember, r *workflow.Run, asks bool) {
 	how := howOf(c.State(), m.id)
 	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
 	switch {
@@ -193,7 +193,7 @@ func (c *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
 
 // runWatch polls files. They may be on any file system, and each check is one system call.
 type runWatch struct {
-	e      *Controller
+	e      *RunController
 	id     string
 	how    howRun
 	open   []string
@@ -304,7 +304,7 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 }
 
 // answerRun evaluates the loop's condition with an answer and submits the result.
-func (c *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+func (c *RunController) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
 	if err := c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {
 			what.Until = runfile.WeighUntil(r, what.Lease.Step, runfile.ReportSoFar(r, what.Lease.Step))

@@ -50,7 +50,7 @@ type runMember struct {
 }
 
 // RunMember is what is kept of a run, made when it is first asked for.
-func (c *Controller) RunMember(id string) *runMember {
+func (c *RunController) RunMember(id string) *runMember {
 	m := c.Live[id]
 	if m == nil {
 		m = &runMember{id: id, Seats: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
@@ -72,7 +72,7 @@ func howOf(t *team.Team, id string) howRun {
 
 // environ returns K=V for every step. Values come from the start of the run, or from the daemon's
 // environment under the same name.
-func (c *Controller) environ(id string, how howRun) []string {
+func (c *RunController) environ(id string, how howRun) []string {
 	m := c.RunMember(id)
 	var env []string
 	for _, name := range how.EnvNames {
@@ -101,7 +101,7 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 }
 
 // errandsOfRun starts the pending actions of a run and updates run_state.json.
-func (c *Controller) errandsOfRun(id string) {
+func (c *RunController) errandsOfRun(id string) {
 	r := c.State().Runs[id]
 	if r == nil || c.Holding() {
 		c.forgetRun(id)
@@ -168,7 +168,7 @@ func runIsDone(r *workflow.Run) bool {
 }
 
 // forgetRun stops the work for a run that was removed from the team's state.
-func (c *Controller) forgetRun(id string) {
+func (c *RunController) forgetRun(id string) {
 	m := c.Live[id]
 	if m == nil || c.Holding() {
 		return
@@ -183,7 +183,7 @@ func (c *Controller) forgetRun(id string) {
 	delete(c.snapshots, id)
 }
 
-func (c *Controller) errandOnBench(todo team.Action) {
+func (c *RunController) errandOnBench(todo team.Action) {
 	s := todo.Session
 	m := c.PoolSlot(&s)
 	if m.Begun(s.ID, todo.Key) {
@@ -198,7 +198,7 @@ func (c *Controller) errandOnBench(todo team.Action) {
 
 // errandOfStep carries out an action of a run. Calculations run here, on a team whose changes are
 // all journaled. Actions that read files run outside the loop.
-func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
+func (c *RunController) errandOfStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.WeighIt:
@@ -226,7 +226,7 @@ func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 }
 
 // SubmitRun submits an event of a run. A refusal is an answer: the subject of the event has ended.
-func (c *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
+func (c *RunController) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
 	ev := loop.EventBy(by, "", what)
 	ev.Run = id
 	return c.Do(ctx, loop.Request{Event: ev})

@@ -19,7 +19,7 @@ import (
 
 // reportCost records the cost that a step's report states, if the driver has reported none. It
 // returns false if Fairlead is stopping.
-func (c *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
+func (c *RunController) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
 	told := false
 	if c.View(ctx, func(t *team.Team) {
 		if now := m.Open(t); now != nil {
@@ -40,7 +40,7 @@ func (c *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Se
 
 // reportOf finds a step's report in its file, or between the markers in its output. Without a report
 // it returns nil and no error.
-func (c *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
+func (c *RunController) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runfile.StepReport, error) {
 	of, err := f.Wanted()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (f StepFacts) Wanted() (runfile.ReportFor, error) {
 
 // markedReport is the last report that a session printed between the markers, or nil. A malformed
 // report is an error only if no complete one follows.
-func (c *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
+func (c *RunController) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
 	var read reportReader
 	said := c.printed
 	if m.Driver.Name() != sessions.PoolDriver {
@@ -119,7 +119,7 @@ func (r *reportReader) note(pieces []marker.Piece) {
 }
 
 // printed copies a session's raw output to the reader.
-func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
+func (c *RunController) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
 	out, err := c.opts.Host.Output(ctx, s.ID, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -134,7 +134,7 @@ func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Sessi
 
 // spoken copies the text of an agent whose output is a protocol. The output of its tools is left
 // out, because the agent did not write it.
-func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
+func (c *RunController) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
 	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: c.sessions, Session: s.ID})
 	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
@@ -154,7 +154,7 @@ func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Sessio
 // WithReport adds the step's report to the end of a session that left no process or output. The
 // report may have been written before the session was lost (W13). It is read synchronously, because
 // it is small and the case is rare.
-func (c *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
+func (c *RunController) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
 		return ended
@@ -180,7 +180,7 @@ func (c *Controller) WithReport(t *team.Team, s team.Session, ended team.Session
 
 // lookForReport handles a step that an imported file lists as RUNNING. No process is known, so
 // either a report decides the attempt or the attempt is lost (W13).
-func (c *Controller) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
+func (c *RunController) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
 	of, err := f.Wanted()
 	var report runfile.StepReport
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // Runs returns all runs that are not archived, latest change first, without their steps.
-func (c *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
+func (c *RunController) Runs(ctx context.Context) ([]view.RunView, error) {
 	views := []view.RunView{}
 	err := c.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
@@ -26,7 +26,7 @@ func (c *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 }
 
 // RunByID returns one run with its steps. The error is *team.Unknown if it does not exist.
-func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, error) {
+func (c *RunController) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	var shown view.RunView
 	var unknown error
 	err := c.View(ctx, func(t *team.Team) {
@@ -46,7 +46,7 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 	return shown, cmp.Or(err, unknown)
 }
 
-func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
+func (c *RunController) runView(t *team.Team, r *workflow.Run) view.RunView {
 	id := string(r.ID)
 	view := view.RunView{
 		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
@@ -79,7 +79,7 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	return view
 }
 
-func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
+func (c *RunController) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
 	plan, p := &r.Plan.Steps[i], &r.Steps[i]
 	id := string(r.ID)
 	shown := view.StepView{

@@ -53,7 +53,7 @@ type StepFacts struct {
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
-func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
+func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
 	r := t.Runs[run]
 	if r == nil {
 		return f, false
@@ -82,7 +82,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 }
 
 // PrepareStep decides how to start a step's process and creates the files that it needs.
-func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID) (sessions.PreparedLaunch, error) {
+func (c *RunController) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID) (sessions.PreparedLaunch, error) {
 	var f StepFacts
 	ok := false
 	if err := c.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
@@ -148,7 +148,7 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 const ownProgram = "fairlead"
 
 // launchCommand prepares a step that a wrapper, a template or its own command runs.
-func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
+func (c *RunController) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
 	f.Cmd.Wrapper, f.Cmd.WrapperArgs, f.Cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
 	argv, err := f.Cmd.Argv()
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team
 }
 
 // launchAgent prepares a step that an agent of the team runs, in the run's working folder.
-func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
+func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
 	agent, err := c.sessions.AgentFor(m)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
@@ -222,7 +222,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 
 // handOver tells a new conversation what an earlier session has done for a task; empty if there was none. A
 // conversation that is resumed knows it.
-func handOver(ctx context.Context, c *Controller, f StepFacts, s team.Session) (string, error) {
+func handOver(ctx context.Context, c *RunController, f StepFacts, s team.Session) (string, error) {
 	if f.how.Task == nil || f.Cmd.StepID != task.StepWork || s.Lease < 2 {
 		return "", nil
 	}
@@ -316,7 +316,7 @@ func setAside(path string, n uint64, replace bool) error {
 
 // KeepLog copies a session's output to the step's log. The returned channel is closed when the log
 // is complete. It is nil for a session without a step.
-func (c *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
+func (c *RunController) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
 		return nil
@@ -361,7 +361,7 @@ func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
 
 // StepOver adds the step's report to the end of its session. said are the last lines of its output. It returns
 // false if Fairlead is stopping.
-func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, said []string, kept <-chan struct{}) bool {
+func (c *RunController) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID, what *team.SessionEnded, said []string, kept <-chan struct{}) bool {
 	if kept != nil {
 		select {
 		case <-kept:

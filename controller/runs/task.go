@@ -73,7 +73,7 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func startTask(ctx context.Context, c *Controller, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
+func startTask(ctx context.Context, c *RunController, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {
@@ -204,7 +204,7 @@ func agentForTask(conf *config.Config, text, name string) (config.Agent, error) 
 }
 
 // nextTask reserves the next free id: T1, T2 and so on.
-func nextTask(ctx context.Context, c *Controller, workspace string) (id string, release func(), err error) {
+func nextTask(ctx context.Context, c *RunController, workspace string) (id string, release func(), err error) {
 	last := 0
 	note := func(name string) {
 		if n, err := strconv.Atoi(strings.TrimPrefix(name, taskIDPrefix)); err == nil && strings.HasPrefix(name, taskIDPrefix) {

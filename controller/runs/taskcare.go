@@ -24,7 +24,7 @@ const (
 )
 
 // watchFolder schedules snapshots of a task's folder while its agent works.
-func watchFolder(c *Controller, id string, r *workflow.Run) {
+func watchFolder(c *RunController, id string, r *workflow.Run) {
 	works := false
 	if howOf(c.State(), id).Task != nil {
 		_, p, known := r.Find(task.StepWork)
@@ -39,7 +39,7 @@ func watchFolder(c *Controller, id string, r *workflow.Run) {
 }
 
 // takeSnapshots keeps the content of the folders that are due.
-func takeSnapshots(c *Controller, now time.Time) {
+func takeSnapshots(c *RunController, now time.Time) {
 	for id, at := range c.snapshots {
 		if now.Before(at) {
 			continue
@@ -102,7 +102,7 @@ func (s *folderSizes) forget() {
 }
 
 // diskFull says what takes the disk that the folders of tasks may take; empty if there is room.
-func diskFull(ctx context.Context, c *Controller, workspace string) (string, error) {
+func diskFull(ctx context.Context, c *RunController, workspace string) (string, error) {
 	most := c.opts.Config.Tasks.DiskBytes
 	if most == 0 {
 		return "", nil

@@ -25,7 +25,7 @@ var nameOfRun = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
 // makeWorktree makes the checkout for a run's steps and sets Worktree in req.how, and Workdir if the
 // flags do not name one. The error is a *machine.Refusal if the repository, a name or the path does
 // not allow it. In that case nothing was created.
-func (c *Controller) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
+func (c *RunController) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
 	no := func(format string, args ...any) error {
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
 	}
@@ -142,7 +142,7 @@ type worktreeEnd struct {
 // endWorktree removes the checkout of a run that is done, after it saved all content under a ref. If
 // removal would lose content, that is not an error: Stays gives the reason. It may be called again
 // at any time, also after a crash.
-func (c *Controller) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+func (c *RunController) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	if how.Worktree == "" {
 		return end, nil
 	}
@@ -174,7 +174,7 @@ func (c *Controller) endWorktree(ctx context.Context, id, repo string, how howRu
 }
 
 // retireWorktree is endWorktree for a run that may have resumed since it was read.
-func (c *Controller) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+func (c *RunController) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	release, err := worktree.TakeCheckout(ctx, how.Worktree)
 	if err != nil {
 		return end, err
@@ -196,7 +196,7 @@ func wrapped(doing string, err error) error {
 
 // dropWorktree undoes makeWorktree for a run that was refused. Content written since then remains,
 // and so does a branch that has moved.
-func (c *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
+func (c *RunController) dropWorktree(ctx context.Context, req *runRequest) error {
 	if req.how.Worktree == "" {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (c *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
 // reviveWorktree recreates the checkout of a run that resumes after its removal. It restores all
 // saved content. It uses the run's branch if the branch is free and has not moved, and a detached
 // HEAD otherwise. Staged changes come back unstaged.
-func (c *Controller) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
+func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
 	if how.Worktree == "" {
 		return nil
 	}

@@ -26,7 +26,7 @@ import (
 type gitYard struct {
 	t      *testing.T
 	dir    string
-	engine *Controller
+	engine *RunController
 	logged bytes.Buffer
 }
 
@@ -41,7 +41,7 @@ func newGitYard(t *testing.T) *gitYard {
 		t.Fatal(err)
 	}
 	y := &gitYard{t: t, dir: dir}
-	y.engine = &Controller{log: slog.New(slog.NewTextHandler(&y.logged, nil))}
+	y.engine = &RunController{log: slog.New(slog.NewTextHandler(&y.logged, nil))}
 	yardOnce.Do(func() { yardFiles = y.fill() })
 	for path, file := range yardFiles {
 		to := filepath.Join(dir, path)

@@ -28,7 +28,7 @@ type Adoption struct {
 
 // AdoptAll asks the host about every open session concurrently, so that shims that do not answer
 // cost one timeout in total.
-func (c *Controller) AdoptAll(ctx context.Context) []Adoption {
+func (c *SessionController) AdoptAll(ctx context.Context) []Adoption {
 	return c.EachOpen(func(a *Adoption) {
 		a.Proc, a.Found, a.Err = c.opts.Host.Adopt(ctx, a.Session.ID, c.State().Epoch)
 	})
@@ -36,7 +36,7 @@ func (c *Controller) AdoptAll(ctx context.Context) []Adoption {
 
 // EachOpen calls ask concurrently for every open session: those of agents in order of name, then
 // those of the worker pool.
-func (c *Controller) EachOpen(ask func(*Adoption)) []Adoption {
+func (c *SessionController) EachOpen(ask func(*Adoption)) []Adoption {
 	var open []Adoption
 	for _, name := range c.State().Names() {
 		for _, s := range c.State().Agents[name].Sessions() {
@@ -59,7 +59,7 @@ func (c *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 
 // Resume records the outcome of one open session. A session whose shim does not answer stays open;
 // PickUp keeps asking for it.
-func (c *Controller) Resume(ctx context.Context, a Adoption) error {
+func (c *SessionController) Resume(ctx context.Context, a Adoption) error {
 	var fenced *seam.Fenced
 	switch {
 	case ctx.Err() != nil:
@@ -82,7 +82,7 @@ func (c *Controller) Resume(ctx context.Context, a Adoption) error {
 // PickUp starts the goroutine that an open session needs: it follows the process, or asks the shim
 // until it answers. A session whose process was never started is left to the agent's actions, which
 // check first whether it is still wanted.
-func (c *Controller) PickUp(a Adoption) {
+func (c *SessionController) PickUp(a Adoption) {
 	m := a.m
 	switch {
 	case a.Err != nil:
@@ -103,7 +103,7 @@ func (c *Controller) PickUp(a Adoption) {
 // adopt asks the host about a session until the outcome is known. Assuming that the session is dead
 // could start the agent twice. failed is why the process could not be started just now; nil if the
 // session was found open at the start of the daemon.
-func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error) {
+func (c *SessionController) adopt(ctx context.Context, m *Slot, id string, failed error) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		a := Adoption{Agent: m.Conf.Name, m: m}
@@ -142,7 +142,7 @@ func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 }
 
 // takeOver does for one session, while the loop runs, what Resume and PickUp do before it runs.
-func (c *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
+func (c *SessionController) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
 	atStart := failed == nil
 	if a.NeverBegan() {
 		a.Close()
@@ -209,7 +209,7 @@ func (a *Adoption) Close() {
 
 // Fenced reports whether err says that another daemon has taken over the sessions. It stops the
 // loop in that case.
-func (c *Controller) Fenced(err error) bool {
+func (c *SessionController) Fenced(err error) bool {
 	var fenced *seam.Fenced
 	if !errors.As(err, &fenced) {
 		return false
@@ -223,7 +223,7 @@ func takenOver(err error) error {
 }
 
 // setSilent records why the shim of a session does not answer. A nil err removes the record.
-func (c *Controller) setSilent(session string, err error) {
+func (c *SessionController) setSilent(session string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
@@ -234,7 +234,7 @@ func (c *Controller) setSilent(session string, err error) {
 }
 
 // Silence is why a session's shim does not answer, or "".
-func (c *Controller) Silence(session string) string {
+func (c *SessionController) Silence(session string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.silent[session]

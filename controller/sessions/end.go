@@ -15,7 +15,7 @@ import (
 const listenerGrace = time.Second
 
 // EndSession ends a session's process as the agent's state asks.
-func (c *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
+func (c *SessionController) EndSession(ctx context.Context, m *Slot, s team.Session) {
 	grace := m.Conf.Grace
 	if proc := c.Proc(s.ID); s.ServesChannels() && !s.AnswerPending() && !s.Now && proc != nil {
 		c.closeInput(ctx, m, s.ID, proc, min(grace, listenerGrace))
@@ -30,7 +30,7 @@ func (c *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
 // End tells a session's process to end, until the request was accepted or the session is over. If
 // no process is known, the session is still being adopted and End tries again. The goroutine that
 // follows the session reports its end.
-func (c *Controller) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
+func (c *SessionController) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
 	warned := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		if proc := c.Proc(id); proc != nil {
@@ -59,14 +59,14 @@ func (c *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 
 // SessionEnded reports the end of a session. It returns true if the end is recorded, also by an
 // earlier report.
-func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
+func (c *SessionController) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
 	c.boxedTemp(m, what.Session)
 	_, err := c.SubmitOf(ctx, by, m, what)
 	return err == nil || loop.IsAnswer(err)
 }
 
 // withdrawn records that a session is no longer wanted.
-func (c *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
+func (c *SessionController) withdrawn(ctx context.Context, m *Slot, id, why string) {
 	c.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Controller starts, adopts and ends sessions.
-type Controller struct {
+// SessionController starts, adopts and ends sessions.
+type SessionController struct {
 	*loop.Loop
 	opts seam.Options
 	log  *slog.Logger
@@ -61,15 +61,15 @@ type Hooks struct {
 }
 
 // New makes a controller without slots.
-func New(l *loop.Loop, opts seam.Options) *Controller {
-	return &Controller{
+func New(l *loop.Loop, opts seam.Options) *SessionController {
+	return &SessionController{
 		Loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
 		orphans: map[string][]seam.Orphan{}, procs: map[string]seam.Process{}, silent: map[string]string{},
 	}
 }
 
 // CloseAll closes the connections to the sessions' processes. The processes keep running.
-func (c *Controller) CloseAll() {
+func (c *SessionController) CloseAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.procs {

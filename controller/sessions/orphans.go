@@ -23,7 +23,7 @@ import (
 
 // past reports whether the journal says that a session is over, so that its folder need not be
 // inspected.
-func (c *Controller) past(session string) bool {
+func (c *SessionController) past(session string) bool {
 	name, n, is := NameParts(session)
 	if !is {
 		return true // not the name of a session; Fairlead leaves the folder alone
@@ -48,7 +48,7 @@ func NameParts(session string) (agent string, n uint64, is bool) {
 // FindOrphans inspects the sessions' folders before an epoch begins. The new epoch must be above
 // every epoch that a shim has obeyed; otherwise those shims would refuse this daemon and still obey
 // an earlier one.
-func (c *Controller) FindOrphans(ctx context.Context, who any) error {
+func (c *SessionController) FindOrphans(ctx context.Context, who any) error {
 	tracker, can := who.(seam.OrphanFinder)
 	if !can {
 		return nil
@@ -88,7 +88,7 @@ func (c *Controller) FindOrphans(ctx context.Context, who any) error {
 
 // SettleOrphans frees the names of orphan sessions that are over, and follows those that run. It
 // runs after all sessions were inspected and before anything starts.
-func (c *Controller) SettleOrphans(ctx context.Context) error {
+func (c *SessionController) SettleOrphans(ctx context.Context) error {
 	traced := c.orphans
 	c.orphans = map[string][]seam.Orphan{}
 	for name, traces := range traced {
@@ -121,7 +121,7 @@ func (c *Controller) SettleOrphans(ctx context.Context) error {
 }
 
 // outlive waits until an orphan session is over, then lets its agent start again.
-func (c *Controller) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
+func (c *SessionController) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
 	for pause := loop.RetryFirst; proc == nil; pause = min(2*pause, loop.RetryMax) {
 		var found seam.Found
 		var err error
@@ -165,12 +165,12 @@ func (c *Controller) outlive(ctx context.Context, name string, t seam.Orphan, pr
 // and is still wanted.
 const OrphanEvery = 200 * time.Millisecond
 
-func (c *Controller) epochNow(ctx context.Context) (epoch uint64) {
+func (c *SessionController) epochNow(ctx context.Context) (epoch uint64) {
 	_ = c.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // on error epoch stays 0, which shims refuse
 	return epoch
 }
 
-func (c *Controller) putAside(session string) error {
+func (c *SessionController) putAside(session string) error {
 	shelf, can := c.opts.Host.(seam.OrphanMover)
 	if !can {
 		return nil
@@ -184,7 +184,7 @@ func (c *Controller) putAside(session string) error {
 }
 
 // OrphanOf describes an orphan session of an agent that still runs; empty if there is none.
-func (c *Controller) OrphanOf(name string) string {
+func (c *SessionController) OrphanOf(name string) string {
 	alive := c.orphans[name]
 	if len(alive) == 0 {
 		return ""
@@ -193,7 +193,7 @@ func (c *Controller) OrphanOf(name string) string {
 }
 
 // AddOrphans adds the orphan sessions to a plan.
-func (c *Controller) AddOrphans(plan *view.Plan) {
+func (c *SessionController) AddOrphans(plan *view.Plan) {
 	plan.Behind = c.behind
 	now := c.Now()
 	for _, name := range slices.Sorted(maps.Keys(c.orphans)) {

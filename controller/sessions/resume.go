@@ -31,7 +31,7 @@ var errLeft = errors.New("the session is no longer to be started")
 // conversationToResume returns the id of the earlier conversation that a session resumes; empty if
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
-func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
+func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
 	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Resumes {
 		return "", false, nil
 	}
@@ -58,7 +58,7 @@ func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 }
 
 // confirmChangedLaunch asks a person before a conversation is resumed with a changed launch.
-func (c *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
+func (c *SessionController) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
 	differs := LaunchDiffers(was, record)
 	if len(differs) == 0 {
 		return true, nil
@@ -79,7 +79,7 @@ func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
-func (c *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
+func (c *SessionController) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
 	if c.opts.ProcessConflicts == nil {
 		return true, nil
 	}
@@ -117,7 +117,7 @@ type resumeQuestion struct {
 // askToResume asks a person and waits for the answer; true means resume. The answer for an earlier
 // session that came to nothing still applies, so that a turn that has passed meanwhile does not
 // cause the same question again.
-func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool, error) {
+func (c *SessionController) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool, error) {
 	ask := resume.AskID(was.ID, about.list)
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.Conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list, Default: view.Anew,
@@ -171,7 +171,7 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 
 // untilAnswered waits until look returns true, or until moved, which has no event and is therefore
 // asked every conflictEvery, does. moved may be nil.
-func (c *Controller) untilAnswered(ctx context.Context, moved func() bool, look func(*team.Team) bool) error {
+func (c *SessionController) untilAnswered(ctx context.Context, moved func() bool, look func(*team.Team) bool) error {
 	for {
 		waiting, cancel := ctx, func() {}
 		if moved != nil {

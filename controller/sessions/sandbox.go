@@ -25,7 +25,7 @@ import (
 
 // confined wraps a prepared launch in the agent's sandbox, if the agent has one. A launch that is
 // already boxed, as MAIN's is, keeps its narrower sandbox.
-func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
+func (c *SessionController) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
 	if !m.Conf.Sandbox.On || ready.Boxed {
 		return ready, nil
 	}
@@ -65,7 +65,7 @@ func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, read
 
 // SandboxMissing returns why this machine has no working sandbox; empty if a probe succeeded. The
 // probe runs once.
-func (c *Controller) SandboxMissing(ctx context.Context) string {
+func (c *SessionController) SandboxMissing(ctx context.Context) string {
 	c.Boxed.Once.Do(func() {
 		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
 			c.Boxed.Why = "there is no sandbox here: " + err.Error()
@@ -84,7 +84,7 @@ func envWithout(env []string, name string) []string {
 // folders; what the session needs (more); and sandbox.write of fairlead.yaml. Symbolic links are
 // resolved only in paths that a person configured: in a folder that the agent can write, the agent
 // could have created the link, so the sandbox refuses it.
-func (c *Controller) PlacesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
+func (c *SessionController) PlacesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
 	add := func(p string, err2 error) {
 		if err2 != nil && err == nil {
 			err = err2
@@ -181,7 +181,7 @@ func isBelow(p string, folders []string) bool {
 }
 
 // placeOf resolves a folder to its real path.
-func (c *Controller) placeOf(p string) (string, error) {
+func (c *SessionController) placeOf(p string) (string, error) {
 	if rel, err := filepath.Rel(c.opts.Config.Dir, p); err == nil && filepath.IsLocal(rel) {
 		return Below(c.opts.Config.Dir, p)
 	}
@@ -317,7 +317,7 @@ func oneLineOf(file string) string {
 }
 
 // boxedTemp removes the temporary folder of a session that ran in a sandbox.
-func (c *Controller) boxedTemp(m *Slot, session string) {
+func (c *SessionController) boxedTemp(m *Slot, session string) {
 	if !m.Conf.Sandbox.On {
 		return
 	}

@@ -70,14 +70,14 @@ func (m *Slot) Begun(session, key string) bool {
 }
 
 // Proc is the process of a running session, or nil.
-func (c *Controller) Proc(session string) seam.Process {
+func (c *SessionController) Proc(session string) seam.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.procs[session]
 }
 
 // SetProc notes the process of a session; nil removes it.
-func (c *Controller) SetProc(session string, p seam.Process) {
+func (c *SessionController) SetProc(session string, p seam.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.silent, session)
@@ -93,7 +93,7 @@ func (c *Controller) SetProc(session string, p seam.Process) {
 }
 
 // AwaitProc is Proc, and waits for a process that is not known yet; nil when ctx ended first.
-func (c *Controller) AwaitProc(ctx context.Context, session string) seam.Process {
+func (c *SessionController) AwaitProc(ctx context.Context, session string) seam.Process {
 	for {
 		c.mu.Lock()
 		p := c.procs[session]
@@ -124,7 +124,7 @@ func (m *Slot) Event(by team.Actor, what any) *team.Event {
 }
 
 // SubmitOf submits an event about a slot and returns the Seq of its last change.
-func (c *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
+func (c *SessionController) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
 	return c.Do(ctx, loop.Request{Event: m.Event(by, what)})
 }
 
@@ -153,7 +153,7 @@ func StepParts(name string) (run, step string, ok bool) {
 }
 
 // pastStep reports whether the journal says that a step's own session is over.
-func (c *Controller) pastStep(run, step string, n uint64, session string) bool {
+func (c *SessionController) pastStep(run, step string, n uint64, session string) bool {
 	if s := c.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
 		return false
 	}

@@ -20,7 +20,7 @@ import (
 // StartSession starts a session's process if it is still wanted. It prepares everything first, then
 // reads the agent's file once more, since another program may just have written pause, then asks
 // the loop, and then starts the process at once.
-func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
+func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Session) {
 	for is := (startCheck{orphan: true}); is.orphan; {
 		if is = c.mayStart(ctx, m, s, ""); !is.may || is.orphan && !loop.Rest(ctx, OrphanEvery) {
 			return
@@ -81,7 +81,7 @@ type startCheck struct {
 
 // mayStart asks the loop whether the session is still wanted, and withdraws it if not. Afterwards a token
 // is in the journal: the process must not have one that the next daemon does not know.
-func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session, token string) startCheck {
+func (c *SessionController) mayStart(ctx context.Context, m *Slot, s team.Session, token string) startCheck {
 	looked := make(chan startCheck, 1)
 	req := loop.Request{Look: func(t *team.Team) {
 		is := startCheck{orphan: len(c.orphans[m.Conf.Name]) > 0, epoch: t.Epoch}
@@ -102,7 +102,7 @@ func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session, toke
 }
 
 // takeCare records a process that was just started, and follows it.
-func (c *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
+func (c *SessionController) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
 	c.SetProc(s.ID, proc)
 	if _, err := c.SubmitOf(ctx, ByShim, m, team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
 		if loop.IsAnswer(err) {
@@ -114,12 +114,12 @@ func (c *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc
 	c.Hooks.Follow(ctx, m, s, proc, false)
 }
 
-func (c *Controller) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
+func (c *SessionController) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
 	c.SessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, ByShim)
 }
 
 // prepare asks the driver how to start the session, and creates what it needs.
-func (c *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
+func (c *SessionController) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		return c.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
 	}
@@ -155,7 +155,7 @@ func inputOf(proc seam.Process) int64 {
 }
 
 // AgentFor returns the agent for its driver, including the values of its environment.
-func (c *Controller) AgentFor(m *Slot) (driver.Agent, error) {
+func (c *SessionController) AgentFor(m *Slot) (driver.Agent, error) {
 	env, err := m.Conf.Env.Resolve(c.opts.Lookup)
 	if err != nil {
 		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.Conf.Name, err)
@@ -199,7 +199,7 @@ type PreparedLaunch struct {
 
 // Launch asks the driver how to start a session. It decides first whether the session resumes an
 // earlier conversation, which may wait for a person's answer.
-func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
+func (c *SessionController) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
 	}

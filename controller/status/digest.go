@@ -26,7 +26,7 @@ type digests struct {
 }
 
 // Digest says what happened since a time: from the runs as they are, and from the changes of the journal since then.
-func (c *Controller) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
+func (c *StatusController) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
 	c.digests.Lock()
 	defer c.digests.Unlock()
 	now := c.Now()

@@ -20,7 +20,7 @@ import (
 
 // doubtFile compares the last known content of the file with what it should say. A short difference
 // is normal; it counts if Fairlead cannot correct it. It runs in the loop.
-func (c *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
+func (c *StatusController) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
 	if m.Failed != "" {
 		shown.Doubt = agentfile.FileName + ": " + m.Failed
 	}
@@ -74,7 +74,7 @@ type proven struct {
 
 // prove asks the shims of all open sessions at the same time and adds the answers, or the failures, to
 // the view. It returns them by the sessions' ids.
-func (c *Controller) prove(ctx context.Context, shown *view.AgentView) map[string]proven {
+func (c *StatusController) prove(ctx context.Context, shown *view.AgentView) map[string]proven {
 	if c.past() {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (c *Controller) prove(ctx context.Context, shown *view.AgentView) map[strin
 }
 
 // proveSession asks the shim of one session.
-func (c *Controller) proveSession(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
+func (c *StatusController) proveSession(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
 	s := view.Session
 	if why := c.sessions.Silence(s.ID); why != "" {
 		err := errors.New(why)

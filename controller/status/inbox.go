@@ -20,7 +20,7 @@ import (
 )
 
 // Inbox is everything that needs a person, the most urgent first: view.ByNeed says what that is.
-func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
+func (c *StatusController) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	items, err := c.questions.Waiting(ctx)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ const (
 )
 
 // Working lists what runs now, the longest first: the sessions of agents, and steps without an agent.
-func (c *Controller) Working(ctx context.Context) ([]view.WorkView, error) {
+func (c *StatusController) Working(ctx context.Context) ([]view.WorkView, error) {
 	all := []view.WorkView{}
 	shown, err := c.runs.Runs(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func ofRun(w view.WorkView, runs map[string]view.RunView) view.WorkView {
 }
 
 // lastWords adds the last line of each session's output.
-func (c *Controller) lastWords(ctx context.Context, all []view.WorkView) {
+func (c *StatusController) lastWords(ctx context.Context, all []view.WorkView) {
 	ctx, cancel := context.WithTimeout(ctx, lastWait)
 	defer cancel()
 	var reading sync.WaitGroup
@@ -160,7 +160,7 @@ func (c *Controller) lastWords(ctx context.Context, all []view.WorkView) {
 }
 
 // lastOf is the last thing that a running session said or did; empty if it is not known in time.
-func (c *Controller) lastOf(ctx context.Context, id string) (text string, at *time.Time) {
+func (c *StatusController) lastOf(ctx context.Context, id string) (text string, at *time.Time) {
 	proc := c.sessions.Proc(id)
 	if proc == nil {
 		return "", nil

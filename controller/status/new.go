@@ -14,16 +14,16 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller reports the status of each agent, with its evidence.
-type Controller struct {
+// StatusController reports the status of each agent, with its evidence.
+type StatusController struct {
 	*loop.Loop
-	sessions  *sessions.Controller
-	agents    *agents.Controller
-	channels  *channels.Controller
-	crew      *crewctl.Controller
-	dispatch  *dispatchctl.Controller
-	runs      *runs.Controller
-	questions *questions.Controller
+	sessions  *sessions.SessionController
+	agents    *agents.AgentController
+	channels  *channels.ChannelController
+	crew      *crewctl.CrewController
+	dispatch  *dispatchctl.DispatchController
+	runs      *runs.RunController
+	questions *questions.QuestionController
 	opts      seam.Options
 	started   time.Time
 	digests   digests
@@ -31,18 +31,18 @@ type Controller struct {
 
 // Parts are the controllers that provide the evidence.
 type Parts struct {
-	Sessions  *sessions.Controller
-	Agents    *agents.Controller
-	Channels  *channels.Controller
-	Crew      *crewctl.Controller
-	Dispatch  *dispatchctl.Controller
-	Runs      *runs.Controller
-	Questions *questions.Controller
+	Sessions  *sessions.SessionController
+	Agents    *agents.AgentController
+	Channels  *channels.ChannelController
+	Crew      *crewctl.CrewController
+	Dispatch  *dispatchctl.DispatchController
+	Runs      *runs.RunController
+	Questions *questions.QuestionController
 }
 
 // New makes the controller of the status.
-func New(l *loop.Loop, opts seam.Options, p Parts) *Controller {
-	return &Controller{
+func New(l *loop.Loop, opts seam.Options, p Parts) *StatusController {
+	return &StatusController{
 		Loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
 		runs: p.Runs, questions: p.Questions,
 		opts: opts, started: time.Now(),

@@ -22,7 +22,7 @@ import (
 // Usage sums up usage by agent, by day and by run, from the agents' own reports: for the days that
 // are kept, and for the runs that are not archived. With archived set it includes archived runs,
 // for which it reads the whole journal.
-func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
+func (c *StatusController) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}, Budgets: []view.Budget{}}
 	gone, models := map[string]time.Time{}, view.ByModel{}
 	err := c.View(ctx, func(t *team.Team) {
@@ -79,7 +79,7 @@ func usageOfRun(t *team.Team, id string) view.UsageRow {
 
 // archivedUsage returns what runs had used when they were archived, the newest run first. An
 // agent's usage for a run is recorded with the agent's session, so the whole journal is replayed.
-func (c *Controller) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
+func (c *StatusController) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
 	past, found := c.NewTeam(), map[string]view.UsageRow{}
 	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
@@ -110,7 +110,7 @@ func (c *Controller) archivedUsage(ctx context.Context, gone map[string]time.Tim
 
 // viewConversation adds what an agent asks, what its provider reports, and the conversation with
 // its program. It runs in the loop.
-func (c *Controller) viewConversation(shown *view.AgentView, a *team.Agent) {
+func (c *StatusController) viewConversation(shown *view.AgentView, a *team.Agent) {
 	if open := c.State().Questions.Open(a.Name); len(open) > 0 {
 		shown.Asks, shown.AsksWhat = len(open), view.WantedWords(open[0])
 	}

@@ -21,7 +21,7 @@ import (
 const EvidenceWait = 500 * time.Millisecond
 
 // Team returns the whole team in the order of fairlead.yaml, with current evidence.
-func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
+func (c *StatusController) Team(ctx context.Context) (view.TeamView, error) {
 	var shown view.TeamView
 	var now time.Time
 	err := c.View(ctx, func(t *team.Team) {
@@ -49,7 +49,7 @@ func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 }
 
 // Agent returns one agent with its evidence.
-func (c *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
+func (c *StatusController) Agent(ctx context.Context, name string) (view.AgentView, error) {
 	var shown view.AgentView
 	var unknown error
 	var stopping bool
@@ -71,7 +71,7 @@ func (c *Controller) Agent(ctx context.Context, name string) (view.AgentView, er
 }
 
 // order is the order of the configuration, then agents that are no longer configured.
-func (c *Controller) order(t *team.Team) []string {
+func (c *StatusController) order(t *team.Team) []string {
 	names := make([]string, 0, len(t.Agents))
 	configured := make(map[string]bool, len(c.opts.Config.Agents))
 	for _, a := range c.opts.Config.Agents {
@@ -87,7 +87,7 @@ func (c *Controller) order(t *team.Team) []string {
 }
 
 // agentView runs in the loop.
-func (c *Controller) agentView(a *team.Agent) view.AgentView {
+func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 	file := c.State().File(a)
 	day := c.Now().Format(time.DateOnly)
 	shown := view.AgentView{
@@ -157,13 +157,13 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 
 // past reports whether the team is shown as it was at an earlier moment. Files and processes are as they are now, so
 // they say nothing about it.
-func (c *Controller) past() bool { return !c.opts.At.IsZero() }
+func (c *StatusController) past() bool { return !c.opts.At.IsZero() }
 
-func (c *Controller) name() string { return c.opts.Name }
+func (c *StatusController) name() string { return c.opts.Name }
 
 // Order is Command that also returns the agent's view with the command applied. It asks for no
 // evidence and does not wait for later effects.
-func (c *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
+func (c *StatusController) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
 	var view view.AgentView
 	seq, err := c.Do(ctx, loop.Request{
 		Event: c.agents.CommandEvent(by, agent, desired, note),
@@ -184,7 +184,7 @@ type Status struct {
 }
 
 // Status asks the loop, so that an answer shows that the loop runs.
-func (c *Controller) Status(ctx context.Context) (Status, error) {
+func (c *StatusController) Status(ctx context.Context) (Status, error) {
 	status := Status{StartedAt: c.started.UTC()}
 	err := c.View(ctx, func(*team.Team) { status.Head = c.Head() })
 	return status, err

@@ -22,7 +22,7 @@ import (
 )
 
 // Why collects the current evidence for an agent's status.
-func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error) {
+func (c *StatusController) Why(ctx context.Context, name string) (view.WhyView, error) {
 	var (
 		agent   team.Agent
 		hold    team.Hold
@@ -149,7 +149,7 @@ type adder = func(source string, at time.Time, holds bool, format string, args .
 
 // fileEvidence compares the current file with the journal, and returns the file's current_state;
 // empty if there is none.
-func (c *Controller) fileEvidence(conf config.Agent, shown view.AgentView, add adder) (current string) {
+func (c *StatusController) fileEvidence(conf config.Agent, shown view.AgentView, add adder) (current string) {
 	if conf.Workspace == "" {
 		return ""
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 // TaskChanges lists what a task has changed: between two commits, or without them all of it.
-func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v view.TaskChanges, err error) {
+func (c *TaskController) TaskChanges(ctx context.Context, id, from, to string) (v view.TaskChanges, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return v, err
@@ -85,7 +85,7 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 }
 
 // newest is the commit that a person should see: what they are asked about, or the newest content.
-func (c *Controller) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (string, error) {
+func (c *TaskController) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (string, error) {
 	shown, err := t.ShownCommit(ctx)
 	if err != nil {
 		return "", err
@@ -117,7 +117,7 @@ func list(ctx context.Context, t task.Review, from, to string) ([]diff.Entry, in
 }
 
 // TaskFile returns what was changed in one file of a list, counted from 0.
-func (c *Controller) TaskFile(ctx context.Context, id, from, to string, file int) (v view.DiffRows, err error) {
+func (c *TaskController) TaskFile(ctx context.Context, id, from, to string, file int) (v view.DiffRows, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return v, err
@@ -203,7 +203,7 @@ func attached(t task.Review) []view.TaskAttached {
 }
 
 // TaskImage returns an image that was given with a task, and its media type.
-func (c *Controller) TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error) {
+func (c *TaskController) TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return nil, "", err

@@ -19,10 +19,10 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// Controller answers about tasks.
-type Controller struct {
+// TaskController answers about tasks.
+type TaskController struct {
 	loop *loop.Loop
-	runs *runs.Controller
+	runs *runs.RunController
 
 	answers sync.Mutex // one answer or change of comments at a time: they look first, then act
 	looks   chan struct{}
@@ -32,12 +32,12 @@ type Controller struct {
 const looksMax = 4
 
 // New returns the controller of tasks.
-func New(l *loop.Loop, runs *runs.Controller) *Controller {
-	return &Controller{loop: l, runs: runs, looks: make(chan struct{}, looksMax)}
+func New(l *loop.Loop, runs *runs.RunController) *TaskController {
+	return &TaskController{loop: l, runs: runs, looks: make(chan struct{}, looksMax)}
 }
 
 // open reads the task of a run. The error is *team.Unknown if the run does not exist or is not a task.
-func (c *Controller) open(ctx context.Context, id string) (task.Review, error) {
+func (c *TaskController) open(ctx context.Context, id string) (task.Review, error) {
 	var dir string
 	if err := c.loop.View(ctx, func(t *team.Team) { dir = runs.TaskDir(t, id) }); err != nil {
 		return task.Review{}, err
@@ -50,7 +50,7 @@ func (c *Controller) open(ctx context.Context, id string) (task.Review, error) {
 }
 
 // look is a place among those that run git.
-func (c *Controller) look(ctx context.Context) (release func(), err error) {
+func (c *TaskController) look(ctx context.Context) (release func(), err error) {
 	select {
 	case c.looks <- struct{}{}:
 		return func() { <-c.looks }, nil
@@ -66,7 +66,7 @@ func refuse(id, event string, now view.TaskView, format string, args ...any) err
 
 // RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
 // it is not checked.
-func (c *Controller) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
+func (c *TaskController) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
 	const event = "request"
 	c.answers.Lock()
 	defer c.answers.Unlock()
@@ -99,7 +99,7 @@ func (c *Controller) RequestTask(ctx context.Context, by seam.Actor, id, text, s
 }
 
 // MergeTask approves what was shown, or lands it again after landing failed.
-func (c *Controller) MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error) {
+func (c *TaskController) MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error) {
 	const event = "merge"
 	c.answers.Lock()
 	defer c.answers.Unlock()
@@ -119,13 +119,13 @@ func (c *Controller) MergeTask(ctx context.Context, by seam.Actor, id, shown str
 	return c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{})
 }
 
-func (c *Controller) head(ctx context.Context) (seq uint64, err error) {
+func (c *TaskController) head(ctx context.Context) (seq uint64, err error) {
 	err = c.loop.View(ctx, func(*team.Team) { seq = c.loop.Head() })
 	return seq, err
 }
 
 // waits refuses unless a person is asked about the task, and about that commit.
-func (c *Controller) waits(ctx context.Context, id, event, shown string) (t task.Review, r view.RunView, err error) {
+func (c *TaskController) waits(ctx context.Context, id, event, shown string) (t task.Review, r view.RunView, err error) {
 	if t, err = c.open(ctx, id); err != nil {
 		return t, r, err
 	}
@@ -157,7 +157,7 @@ func asked(r view.RunView) bool {
 
 // DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
 // under which the content stays.
-func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
+func (c *TaskController) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return "", err

@@ -36,7 +36,7 @@ type ActReported struct {
 // ActReportStep writes the report of the step that a session is for, where the step's report
 // belongs, whole or not at all. It is checked first, as it will be when the session has ended; until
 // then the last one counts.
-func (c *Controller) ActReportStep(ctx context.Context, caller AgentCaller, report runs.AgentReport) (ActReported, error) {
+func (c *ToolController) ActReportStep(ctx context.Context, caller AgentCaller, report runs.AgentReport) (ActReported, error) {
 	var f runs.StepFacts
 	var no error
 	var begun time.Time
@@ -88,7 +88,7 @@ func (c *Controller) ActReportStep(ctx context.Context, caller AgentCaller, repo
 }
 
 // ActSetStatus says in a few words what the agent is at, for people.
-func (c *Controller) ActSetStatus(ctx context.Context, caller AgentCaller, text string) error {
+func (c *ToolController) ActSetStatus(ctx context.Context, caller AgentCaller, text string) error {
 	var no error
 	if err := c.View(ctx, func(t *team.Team) {
 		m, _, over := c.acting(t, caller)
@@ -150,7 +150,7 @@ const (
 
 // ActWhoIsHere says who is in the agent's channels and in which state, and who else is in the team.
 // channel empty: all of them.
-func (c *Controller) ActWhoIsHere(ctx context.Context, caller AgentCaller, channel string) (ActHere, error) {
+func (c *ToolController) ActWhoIsHere(ctx context.Context, caller AgentCaller, channel string) (ActHere, error) {
 	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}
 	var no error
 	err := c.View(ctx, func(t *team.Team) {
@@ -200,7 +200,7 @@ func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 	return you
 }
 
-func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
+func (c *ToolController) channelHere(t *team.Team, name string) ActChannel {
 	ch := t.Channels.ByID[channel.ChannelID(name)]
 	view := ActChannel{Name: name, Holder: string(ch.Head.Holder), Turn: ch.Head.Turn, Queue: []string{}, Lead: string(ch.Settings.Lead), States: map[string]string{}, Why: channels.ParkedWords(ch)}
 	for _, agent := range ch.Queue() {
@@ -214,7 +214,7 @@ func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
 	return view
 }
 
-func (c *Controller) agentHere(a *team.Agent) ActAgent {
+func (c *ToolController) agentHere(a *team.Agent) ActAgent {
 	view := ActAgent{Name: a.Name, Works: len(a.Sessions()) > 0}
 	if m := c.sessions.Slots[a.Name]; m != nil {
 		view.About = clip.Text(loop.FirstLine(m.Conf.Description), aboutChars)

@@ -30,7 +30,7 @@ type ActEnded struct {
 
 // ActSay posts text in a channel, in the agent's turn there. Without the turn it is kept, marked
 // late, and refused (N3).
-func (c *Controller) ActSay(ctx context.Context, caller AgentCaller, channelName, text string) (ActSpoken, error) {
+func (c *ToolController) ActSay(ctx context.Context, caller AgentCaller, channelName, text string) (ActSpoken, error) {
 	h, err := c.actsIn(ctx, caller, channelName, "say")
 	if err != nil {
 		if channelName == "" {
@@ -46,7 +46,7 @@ func (c *Controller) ActSay(ctx context.Context, caller AgentCaller, channelName
 }
 
 // actsIn is turnOf, from outside the loop.
-func (c *Controller) actsIn(ctx context.Context, caller AgentCaller, channel, event string) (h holding, err error) {
+func (c *ToolController) actsIn(ctx context.Context, caller AgentCaller, channel, event string) (h holding, err error) {
 	if looked := c.View(ctx, func(t *team.Team) { h, err = c.turnOf(t, caller, channel, event) }); looked != nil {
 		return h, looked
 	}
@@ -62,7 +62,7 @@ func lateCall(h holding, event string) error {
 }
 
 // lateWords keeps what was said without the turn, as late, and gives the refusal back.
-func (c *Controller) lateWords(ctx context.Context, caller AgentCaller, token channel.Token, text string, complete bool, no error) error {
+func (c *ToolController) lateWords(ctx context.Context, caller AgentCaller, token channel.Token, text string, complete bool, no error) error {
 	if !loop.IsAnswer(no) {
 		return no
 	}
@@ -81,7 +81,7 @@ func (c *Controller) lateWords(ctx context.Context, caller AgentCaller, token ch
 }
 
 // post posts a message in a turn that was checked. An agent that speaks stops waiting.
-func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, text string) (ActSpoken, error) {
+func (c *ToolController) post(ctx context.Context, caller AgentCaller, h holding, text string) (ActSpoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	if err := c.channels.CheckRoom(ctx, view.Speech{Channel: spoken.Channel, Agent: caller.Agent}, len(text)); err != nil {
@@ -110,12 +110,12 @@ func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, te
 }
 
 // goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
-func (c *Controller) goesOnItself(h *holding) { c.channels.Participant(h.m).Resumed = h.token }
+func (c *ToolController) goesOnItself(h *holding) { c.channels.Participant(h.m).Resumed = h.token }
 
 // ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
 // still says in the answer that is under way belongs to the turn. From an agent that does not hold
 // the turn it is recorded as late, changes nothing, and is refused (N3).
-func (c *Controller) ActTurnComplete(ctx context.Context, caller AgentCaller, channel, message string) (ActEnded, error) {
+func (c *ToolController) ActTurnComplete(ctx context.Context, caller AgentCaller, channel, message string) (ActEnded, error) {
 	h, err := c.actsIn(ctx, caller, channel, "turn_complete")
 	if err == nil && h.late {
 		err = c.lateWords(ctx, caller, h.token, message, true, lateCall(h, "turn_complete"))
@@ -133,7 +133,7 @@ func (c *Controller) ActTurnComplete(ctx context.Context, caller AgentCaller, ch
 }
 
 // ActPass gives the turn on, and posts nothing (T22).
-func (c *Controller) ActPass(ctx context.Context, caller AgentCaller, channel string) (ActEnded, error) {
+func (c *ToolController) ActPass(ctx context.Context, caller AgentCaller, channel string) (ActEnded, error) {
 	h, err := c.actsIn(ctx, caller, channel, "pass")
 	if err == nil && h.late {
 		err = lateCall(h, "pass")
@@ -145,7 +145,7 @@ func (c *Controller) ActPass(ctx context.Context, caller AgentCaller, channel st
 }
 
 // finish ends a turn: with the answer that is under way, or, where there is none, at once.
-func (c *Controller) finish(ctx context.Context, caller AgentCaller, h holding, pass bool) (ActEnded, error) {
+func (c *ToolController) finish(ctx context.Context, caller AgentCaller, h holding, pass bool) (ActEnded, error) {
 	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	event := "turn_complete"
 	var now channel.Input = channel.Said{Token: h.token, Complete: true}

@@ -57,7 +57,7 @@ type ActWaited struct {
 // ActWait pauses the agent's turn (T10) and waits, at most so long, until it goes on: a person says
 // so (T15) or writes something into the channel (T12). Asked again while the turn waits, it goes on
 // waiting; the wait's own time does not begin anew (T13).
-func (c *Controller) ActWait(ctx context.Context, caller AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
+func (c *ToolController) ActWait(ctx context.Context, caller AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
 	h, err := c.actsIn(ctx, caller, channelName, "wait")
 	if err == nil && h.late {
 		err = lateCall(h, "wait")
@@ -86,7 +86,7 @@ func (c *Controller) ActWait(ctx context.Context, caller AgentCaller, channelNam
 }
 
 // pause has a turn wait (T10).
-func (c *Controller) pause(ctx context.Context, caller AgentCaller, h holding, why string) error {
+func (c *ToolController) pause(ctx context.Context, caller AgentCaller, h holding, why string) error {
 	c.noteWait(caller, true)
 	_, err := c.act(ctx, caller, "", channel.WaitAskedFor{Token: h.token, Why: clip.Text(loop.FirstLine(why), channels.WhyShownMax)}, nil)
 	return err
@@ -94,7 +94,7 @@ func (c *Controller) pause(ctx context.Context, caller AgentCaller, h holding, w
 
 // noteWait tells the listener that a turn waits because its agent asked for it. The turn continues
 // when the agent speaks.
-func (c *Controller) noteWait(caller AgentCaller, is bool) {
+func (c *ToolController) noteWait(caller AgentCaller, is bool) {
 	if v := c.channels.SessionWriter(caller.Session); v != nil {
 		v.SetWaits(is)
 	}
@@ -130,7 +130,7 @@ func (h holding) waited(t *team.Team, waited *ActWaited) bool {
 
 // goesOn ends a wait (T12). The agent hears of it from the call that waited, and of the message that
 // ended it, so that neither is told a second time.
-func (c *Controller) goesOn(ctx context.Context, caller AgentCaller, h holding, waited *ActWaited) error {
+func (c *ToolController) goesOn(ctx context.Context, caller AgentCaller, h holding, waited *ActWaited) error {
 	var events []team.Event
 	if waited.Message != nil {
 		said, err := c.channels.Messages(ctx, waited.Channel, []uint64{waited.Message.N})
@@ -165,7 +165,7 @@ var errTimeUp = errors.New("the time is up")
 
 // untilSo waits until something is so, looking again whenever an entity changes. errTimeUp: it was
 // not so in time.
-func (c *Controller) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
+func (c *ToolController) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
 	waiting, cancel := context.WithTimeout(ctx, min(max(most, 0), ActWaitMax))
 	defer cancel()
 	for {
@@ -211,7 +211,7 @@ type ActAnswer struct {
 // ActAskHuman asks a person, and waits for the answer at most so long. A question is durable before
 // anybody waits: neither a restart of the daemon nor a call that was given up loses it. Asked again,
 // by its id or in the same words while it is open, it is the same question. A turn waits meanwhile (T10).
-func (c *Controller) ActAskHuman(ctx context.Context, caller AgentCaller, ask AgentQuestion, most time.Duration) (ActAnswer, error) {
+func (c *ToolController) ActAskHuman(ctx context.Context, caller AgentCaller, ask AgentQuestion, most time.Duration) (ActAnswer, error) {
 	id, err := c.questionOf(ctx, caller, ask)
 	if err != nil {
 		return ActAnswer{}, err
@@ -264,7 +264,7 @@ func (a *ActAnswer) read(q *question.Question) bool {
 const byTime = "time"
 
 // questionOf finds the question that an agent asks about, or raises it. It is durable then.
-func (c *Controller) questionOf(ctx context.Context, caller AgentCaller, ask AgentQuestion) (id string, err error) {
+func (c *ToolController) questionOf(ctx context.Context, caller AgentCaller, ask AgentQuestion) (id string, err error) {
 	var no error
 	q := question.Question{
 		Agent: caller.Agent, Session: caller.Session, Kind: question.Asked, What: ask.Text,
@@ -321,7 +321,7 @@ func freeName(book *question.Questions, session string, ask AgentQuestion) strin
 }
 
 // turnWaits has the turn wait that the agent holds; nil: it holds none.
-func (c *Controller) turnWaits(ctx context.Context, caller AgentCaller, id string) *holding {
+func (c *ToolController) turnWaits(ctx context.Context, caller AgentCaller, id string) *holding {
 	h := c.heldTurn(ctx, caller)
 	if h == nil || h.state != channel.Active {
 		return h
@@ -332,7 +332,7 @@ func (c *Controller) turnWaits(ctx context.Context, caller AgentCaller, id strin
 }
 
 // heldTurn is the turn that an agent holds in this session; nil: none.
-func (c *Controller) heldTurn(ctx context.Context, caller AgentCaller) *holding {
+func (c *ToolController) heldTurn(ctx context.Context, caller AgentCaller) *holding {
 	h, err := c.actsIn(ctx, caller, "", "ask_human")
 	if err != nil || h.late {
 		return nil
@@ -341,7 +341,7 @@ func (c *Controller) heldTurn(ctx context.Context, caller AgentCaller) *holding 
 }
 
 // turnGoesOn ends the wait for an answer. False: the turn is over.
-func (c *Controller) turnGoesOn(ctx context.Context, caller AgentCaller, h *holding) bool {
+func (c *ToolController) turnGoesOn(ctx context.Context, caller AgentCaller, h *holding) bool {
 	if h == nil {
 		return true
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller is what an agent can do for itself from within one of its sessions.
-type Controller struct {
+// ToolController is what an agent can do for itself from within one of its sessions.
+type ToolController struct {
 	*loop.Loop
-	sessions *sessions.Controller
-	channels *channels.Controller
-	runs     *runs.Controller
+	sessions *sessions.SessionController
+	channels *channels.ChannelController
+	runs     *runs.RunController
 }
 
 // New makes the controller of the agents' tools.
-func New(l *loop.Loop, sessions *sessions.Controller, channels *channels.Controller, runs *runs.Controller) *Controller {
-	return &Controller{Loop: l, sessions: sessions, channels: channels, runs: runs}
+func New(l *loop.Loop, sessions *sessions.SessionController, channels *channels.ChannelController, runs *runs.RunController) *ToolController {
+	return &ToolController{Loop: l, sessions: sessions, channels: channels, runs: runs}
 }

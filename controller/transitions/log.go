@@ -35,14 +35,14 @@ const LogRetry = 5 * time.Second
 // have, because the journal was lost or replaced by an old copy, the log is moved aside and begun
 // anew. LogTransitions returns when ctx or the loop ends; the error is for a file that it cannot
 // continue.
-func (c *Controller) LogTransitions(ctx context.Context, path string) error {
+func (c *TransitionController) LogTransitions(ctx context.Context, path string) error {
 	return c.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: c.TransitionLines})
 }
 
 // LogTurns is LogTransitions for turns only (seed 003, Logging): one line for each state change of
 // an agent in a channel, or of an agent itself, in the seed's words. At a start it reads the
 // journal from its last line on, or from the beginning if it has none.
-func (c *Controller) LogTurns(ctx context.Context, path string) error {
+func (c *TransitionController) LogTurns(ctx context.Context, path string) error {
 	return c.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: c.TurnLines})
 }
 
@@ -53,7 +53,7 @@ type transitionLog struct {
 	lines func(context.Context, journal.Change) ([][]byte, error)
 }
 
-func (c *Controller) writeLog(ctx context.Context, l transitionLog) error {
+func (c *TransitionController) writeLog(ctx context.Context, l transitionLog) error {
 	warned := false
 	for {
 		err := c.logTo(ctx, l)
@@ -92,7 +92,7 @@ func (n *notOurLog) Error() string {
 func (n *notOurLog) Unwrap() error { return n.err }
 
 // logTo continues one file until it is full.
-func (c *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
+func (c *TransitionController) logTo(ctx context.Context, l transitionLog) (err error) {
 	path := l.path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create the folder of the transition log: %w", err)
@@ -148,7 +148,7 @@ func (c *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 // TransitionLines returns the lines of one change: one for each agent or step whose state changed.
 // The current team state says which agent a step belongs to; a step of an archived run is named
 // alone.
-func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
+func (c *TransitionController) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
 	if ch.Machine == "turn" {
 		line, err := turnLine(ch)
 		return [][]byte{line}, err
@@ -202,7 +202,7 @@ type logLine struct {
 
 // goesOnAfter returns the place after the last line; the beginning if the log is empty. A log of
 // another journal is moved aside.
-func (c *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
+func (c *TransitionController) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
 	if last == nil {
 		return logPlace{}, nil
 	}
@@ -318,7 +318,7 @@ func tailOf(file *os.File) (last []byte, size int64, err error) {
 }
 
 // TurnLines returns the line of a change for the log of turns; none if no agent's state changed.
-func (c *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
+func (c *TransitionController) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
 	if ch.Machine != "turn" || ch.From == "" || ch.From == ch.To {
 		return nil, nil
 	}

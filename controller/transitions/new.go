@@ -6,8 +6,8 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 )
 
-// Controller writes the transition log.
-type Controller struct {
+// TransitionController writes the transition log.
+type TransitionController struct {
 	*loop.Loop
 	log *slog.Logger
 
@@ -15,6 +15,6 @@ type Controller struct {
 }
 
 // New makes the writer of the transition log.
-func New(l *loop.Loop, log *slog.Logger) *Controller {
-	return &Controller{Loop: l, log: log, LogBytesMax: logBytesMax}
+func New(l *loop.Loop, log *slog.Logger) *TransitionController {
+	return &TransitionController{Loop: l, log: log, LogBytesMax: logBytesMax}
 }

@@ -72,7 +72,7 @@ func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
 }
 
 // after returns a deadline; without a duration there is none.
-func (d *draft) after(wait time.Duration) time.Time {
+func (d *channelsDraft) after(wait time.Duration) time.Time {
 	if wait <= 0 {
 		return time.Time{}
 	}

@@ -35,7 +35,7 @@ const (
 // timer is late. The error is a *machine.Refusal.
 func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
-	d := &draft{channels: cs, now: now}
+	d := &channelsDraft{channels: cs, now: now}
 	var err error
 	switch in := in.(type) {
 	case AgentConfigured, AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted:
@@ -58,8 +58,8 @@ func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
 // changesUsual is how many changes an input leads to: a hand-off ends a turn and begins the next.
 const changesUsual = 2
 
-// draft collects the changes of one input.
-type draft struct {
+// channelsDraft collects the changes of one input.
+type channelsDraft struct {
 	channels *Channels
 	now      Now
 	changes  []Change
@@ -72,7 +72,7 @@ type draft struct {
 }
 
 // inChannel handles an input that concerns one channel.
-func (d *draft) inChannel(in Input) error {
+func (d *channelsDraft) inChannel(in Input) error {
 	id, event := about(in)
 	if d.channels.ByID[id] == nil {
 		return refusal("#"+string(id), event, "unknown", "", "there is no such channel; add it to fairlead.yaml")
@@ -162,7 +162,7 @@ func refusal(subject string, event Event, state, row, reason string, takes ...st
 
 // channelDraft is one channel with the changes so far applied.
 type channelDraft struct {
-	*draft
+	*channelsDraft
 	id           ChannelID
 	base         *Channel
 	rules        Settings
@@ -177,12 +177,12 @@ type channelDraft struct {
 	changed []AgentID // participants in the next change
 }
 
-func (d *draft) channel(id ChannelID) *channelDraft {
+func (d *channelsDraft) channel(id ChannelID) *channelDraft {
 	if i := slices.IndexFunc(d.drafts, func(c *channelDraft) bool { return c.id == id }); i >= 0 {
 		return d.drafts[i]
 	}
 	base := d.channels.ByID[id]
-	c := &channelDraft{draft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
+	c := &channelDraft{channelsDraft: d, id: id, base: base, rules: base.Settings, head: base.Head, open: base.Open}
 	d.drafts = append(d.drafts, c)
 	return c
 }
@@ -243,7 +243,7 @@ func (c *channelDraft) isParticipant(agent AgentID) bool {
 }
 
 // agentNow returns an agent with the changes so far applied; nil: unknown.
-func (d *draft) agentNow(name AgentID) *Agent {
+func (d *channelsDraft) agentNow(name AgentID) *Agent {
 	if d.who == name && name != "" {
 		return &d.is
 	}
@@ -251,7 +251,7 @@ func (d *draft) agentNow(name AgentID) *Agent {
 }
 
 // setAgent replaces an agent's own state with the next change.
-func (d *draft) setAgent(name AgentID, a Agent) { d.who, d.is, d.set = name, a, true }
+func (d *channelsDraft) setAgent(name AgentID, a Agent) { d.who, d.is, d.set = name, a, true }
 
 // state returns an agent's state in the channel.
 func (c *channelDraft) state(agent AgentID) State {
@@ -317,7 +317,7 @@ func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Eve
 	c.next = Body{}
 }
 
-func (d *draft) add(ch Change) {
+func (d *channelsDraft) add(ch Change) {
 	ch.At = d.now.At
 	if d.set {
 		if ch.Agent != d.who {

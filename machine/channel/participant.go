@@ -6,7 +6,7 @@ import (
 )
 
 // agent decides inputs that concern an agent in all its channels.
-func (d *draft) agent(in Input) error {
+func (d *channelsDraft) agent(in Input) error {
 	switch in := in.(type) {
 	case AgentConfigured:
 		a := Agent{}
@@ -48,7 +48,7 @@ func (d *draft) agent(in Input) error {
 	}
 }
 
-func (d *draft) known(name AgentID, event Event) (Agent, error) {
+func (d *channelsDraft) known(name AgentID, event Event) (Agent, error) {
 	a := d.channels.Agents[name]
 	if a == nil {
 		return Agent{}, refusal(string(name), event, "unknown", "", "no agent has this name; add it to fairlead.yaml")
@@ -57,7 +57,7 @@ func (d *draft) known(name AgentID, event Event) (Agent, error) {
 }
 
 // own applies a rule for the agent in general.
-func (d *draft) own(name AgentID, from State, event Event) error {
+func (d *channelsDraft) own(name AgentID, from State, event Event) error {
 	rule, err := Table().Look(string(name), from, event)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (d *draft) own(name AgentID, from State, event Event) error {
 	return nil
 }
 
-func (d *draft) connect(name AgentID) error {
+func (d *channelsDraft) connect(name AgentID) error {
 	a, err := d.known(name, Connected)
 	if err != nil || a.Connected {
 		return err
@@ -87,7 +87,7 @@ func (d *draft) connect(name AgentID) error {
 }
 
 // joinAssigned queues an agent in the channels to which it was assigned while it was offline.
-func (d *draft) joinAssigned(name AgentID) error {
+func (d *channelsDraft) joinAssigned(name AgentID) error {
 	for _, id := range d.is.Channels {
 		c := d.channel(id)
 		if p := c.look(name); p == nil || !p.JoinOnConnect {
@@ -102,7 +102,7 @@ func (d *draft) joinAssigned(name AgentID) error {
 }
 
 // disconnect removes an agent from all rotations in one batch.
-func (d *draft) disconnect(name AgentID, event Event, why string) error {
+func (d *channelsDraft) disconnect(name AgentID, event Event, why string) error {
 	a, err := d.known(name, event)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (d *draft) disconnect(name AgentID, event Event, why string) error {
 // leaveOtherChannels handles the channels in whose rotation a disconnected agent is not: where it
 // was answering an interruption, because the lead need not be a member, and where a cancellation of
 // its work was pending, which is done now.
-func (d *draft) leaveOtherChannels(name AgentID) {
+func (d *channelsDraft) leaveOtherChannels(name AgentID) {
 	for _, id := range sorted(d.channels.ByID) {
 		if ch := d.channels.ByID[id]; ch.Head.Aside.Agent != name && (ch.Participants[name] == nil || ch.Participants[name].Stop == 0) {
 			continue
@@ -173,7 +173,7 @@ func (d *draft) leaveOtherChannels(name AgentID) {
 	}
 }
 
-func (d *draft) enable(name AgentID) error {
+func (d *channelsDraft) enable(name AgentID) error {
 	a, err := d.known(name, Enabled)
 	if err != nil || !a.Disabled {
 		return err
@@ -190,7 +190,7 @@ func (d *draft) enable(name AgentID) error {
 }
 
 // limit sets or lifts an agent's limit, and ends its turns (X9).
-func (d *draft) limit(name AgentID, limit string) error {
+func (d *channelsDraft) limit(name AgentID, limit string) error {
 	a, err := d.known(name, LimitReached)
 	limit = cut(limit)
 	if err != nil || a.Limit == limit {
@@ -216,7 +216,7 @@ func (d *draft) limit(name AgentID, limit string) error {
 }
 
 // configure adds or reconfigures a channel.
-func (d *draft) configure(in ChannelConfigured) error {
+func (d *channelsDraft) configure(in ChannelConfigured) error {
 	subject := "#" + string(in.Channel)
 	set := in.Settings
 	switch {

@@ -14,15 +14,15 @@ import (
 // Decide returns the changes that an input causes, without applying them. It returns no change if
 // the input says what already holds. A refusal is a *machine.Refusal.
 func (c *Crew) Decide(in Input, now Now) ([]Change, error) {
-	d := &draft{crew: c, now: now, lead: c.Lead, made: c.Made}
+	d := &crewDraft{crew: c, now: now, lead: c.Lead, made: c.Made}
 	if err := d.decide(in); err != nil {
 		return nil, err
 	}
 	return d.changes, nil
 }
 
-// draft collects the changes of one input with their results.
-type draft struct {
+// crewDraft collects the changes of one input with their results.
+type crewDraft struct {
 	crew    *Crew
 	now     Now
 	lead    Lead
@@ -31,7 +31,7 @@ type draft struct {
 	changes []Change
 }
 
-func (d *draft) decide(in Input) error {
+func (d *crewDraft) decide(in Input) error {
 	switch in := in.(type) {
 	case LeadConfigured:
 		return d.configure(in)
@@ -72,7 +72,7 @@ func (d *draft) decide(in Input) error {
 }
 
 // doc returns a document with the changes so far.
-func (d *draft) doc(id DocID) *Document {
+func (d *crewDraft) doc(id DocID) *Document {
 	if doc := d.docs[id]; doc != nil {
 		return doc
 	}
@@ -80,7 +80,7 @@ func (d *draft) doc(id DocID) *Document {
 }
 
 // visible lists the documents that people see, by seat.
-func (d *draft) visible() []*Document {
+func (d *crewDraft) visible() []*Document {
 	var docs []*Document
 	for id, doc := range d.crew.Docs { // many may have expired; at most eight are visible
 		if d.docs[id] == nil && doc.Visible() {
@@ -97,7 +97,7 @@ func (d *draft) visible() []*Document {
 }
 
 // onSeat returns the document on a seat; nil: none.
-func (d *draft) onSeat(seat int) *Document {
+func (d *crewDraft) onSeat(seat int) *Document {
 	for _, doc := range d.visible() {
 		if doc.Seat == seat {
 			return doc
@@ -118,7 +118,7 @@ type named struct {
 }
 
 // move applies an event to a document. A row that changes nothing emits no change.
-func (d *draft) move(id DocID, event Event, with named) error {
+func (d *crewDraft) move(id DocID, event Event, with named) error {
 	was := d.doc(id)
 	if was == nil {
 		was = &Document{ID: id, Status: None, CreatedAt: d.now.At}
@@ -173,13 +173,13 @@ func (d *draft) move(id DocID, event Event, with named) error {
 	return nil
 }
 
-func (d *draft) add(ch Change) {
+func (d *crewDraft) add(ch Change) {
 	ch.At = d.now.At
 	d.changes = append(d.changes, ch)
 }
 
 // allVisible applies an event to all visible documents whose status accepts it.
-func (d *draft) allVisible(event Event, but map[DocID]bool) error {
+func (d *crewDraft) allVisible(event Event, but map[DocID]bool) error {
 	for _, doc := range d.visible() {
 		if _, takes := Table()[doc.Status][event]; !takes || but[doc.ID] {
 			continue
@@ -203,7 +203,7 @@ type step struct {
 }
 
 // leadStep applies an event to the lead.
-func (d *draft) leadStep(event LeadEvent, with step) error {
+func (d *crewDraft) leadStep(event LeadEvent, with step) error {
 	from := d.lead.stage()
 	rule, err := LeadTable().Look(cmp.Or(d.lead.Agent, "the team"), from, event)
 	if err != nil {
@@ -244,19 +244,19 @@ func sameLead(a, b *Lead) bool {
 func sameAction(a, b Action) bool { return a.N == b.N && slices.Equal(a.Docs, b.Docs) }
 
 // notice creates a message for people, cut to its limit.
-func (d *draft) notice(kind NoticeKind, text, session string) *Notice {
+func (d *crewDraft) notice(kind NoticeKind, text, session string) *Notice {
 	return &Notice{At: d.now.At, Kind: kind, Text: clip.Text(text, noticeBytesMax), Session: session}
 }
 
 // refuse returns the refusal of a person's request.
-func (d *draft) refuse(event LeadEvent, row, reason string, takes ...string) error {
+func (d *crewDraft) refuse(event LeadEvent, row, reason string, takes ...string) error {
 	return &machine.Refusal{
 		Subject: "the team", Event: string(event), State: string(d.lead.stage()), Row: row, Reason: reason, Takes: takes,
 	}
 }
 
 // begins reports whether a summon or a wake may start.
-func (d *draft) begins(event LeadEvent, row string) error {
+func (d *crewDraft) begins(event LeadEvent, row string) error {
 	switch l := &d.lead; {
 	case l.Agent == "":
 		return d.refuse(event, row, "the team has no lead; name an agent as team.lead in fairlead.yaml and restart")

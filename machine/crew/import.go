@@ -28,7 +28,7 @@ var reserved = map[DocID]bool{"lead": true, "words": true}
 
 // imported imports a document that another program wrote. It makes no agent alive, because only the
 // lead reports that, and it replaces no agent.
-func (d *draft) imported(in Imported) error {
+func (d *crewDraft) imported(in Imported) error {
 	if is := d.crew.Docs[in.ID]; is != nil {
 		if in.Document.Name == "" || in.Document.Name == is.Name {
 			return d.importedAgain(in)
@@ -112,7 +112,7 @@ func importEvent(in Imported) Event {
 // importedAgain imports another program's write to the file of a known document. It takes only the
 // unknown fields. The status is reported by the lead and is written again. The identity belongs to
 // the agent: a document with a different identity is refused, and a copy is kept.
-func (d *draft) importedAgain(in Imported) error {
+func (d *crewDraft) importedAgain(in Imported) error {
 	is, doc := d.doc(in.ID), &in.Document
 	if doc.Identity != is.Identity {
 		return &machine.Refusal{

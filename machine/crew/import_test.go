@@ -42,4 +42,4 @@ func TestImportOfAnExistingName(t *testing.T) {
 	}
 }
 
-func (c *Crew) onSeat(seat int) *Document { return (&draft{crew: c}).onSeat(seat) }
+func (c *Crew) onSeat(seat int) *Document { return (&crewDraft{crew: c}).onSeat(seat) }

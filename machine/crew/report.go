@@ -10,11 +10,11 @@ import (
 )
 
 // counts reports whether markers of a session count. Only those of the lead's session do.
-func (d *draft) counts(session string) bool { return session != "" && d.lead.Session == session }
+func (d *crewDraft) counts(session string) bool { return session != "" && d.lead.Session == session }
 
 // reported takes in the lead's list of agents that are alive. All other visible agents are
 // sleeping.
-func (d *draft) reported(in Reported) error {
+func (d *crewDraft) reported(in Reported) error {
 	if !d.counts(in.Session) {
 		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_STATUS]"})
 	}
@@ -54,7 +54,7 @@ func (d *draft) reported(in Reported) error {
 // match finds the agents that a report lists as alive, all agents that it lists, and those to leave
 // unchanged because the report contradicts itself or the documents. wrong describes the
 // contradictions.
-func (d *draft) match(report []Listed) (alive, listed, alone map[DocID]bool, wrong []string) {
+func (d *crewDraft) match(report []Listed) (alive, listed, alone map[DocID]bool, wrong []string) {
 	alive, listed, alone = map[DocID]bool{}, map[DocID]bool{}, map[DocID]bool{}
 	for _, line := range report {
 		doc, mixed, fault := d.meant(line)
@@ -76,7 +76,7 @@ func (d *draft) match(report []Listed) (alive, listed, alone map[DocID]bool, wro
 
 // meant finds the document of one line, by its seat, then by its name. mixed are the documents that
 // an inconsistent line may mean.
-func (d *draft) meant(line Listed) (doc *Document, mixed []*Document, fault string) {
+func (d *crewDraft) meant(line Listed) (doc *Document, mixed []*Document, fault string) {
 	var same []*Document
 	for _, one := range d.visible() {
 		if one.Name == line.Name && line.Name != "" {
@@ -111,7 +111,7 @@ func quoted(name string) string { return fmt.Sprintf("%q", clip.Text(name, 100))
 
 // reportEnds applies a report to the summon or wake in progress, which continues until all agents
 // that it is about were reported (listed: as alive or not).
-func (d *draft) reportEnds(listed map[DocID]bool) error {
+func (d *crewDraft) reportEnds(listed map[DocID]bool) error {
 	l := &d.lead
 	switch l.stage() {
 	case Asking:
@@ -144,7 +144,7 @@ func (d *draft) reportEnds(listed map[DocID]bool) error {
 }
 
 // reportEarly removes agents from a wake that were alive before the lead received it.
-func (d *draft) reportEarly() error {
+func (d *crewDraft) reportEarly() error {
 	who := d.notAlive(d.lead.Who)
 	if len(who) == 0 {
 		return d.leadStep(ReportedAll, step{})
@@ -157,7 +157,7 @@ func (d *draft) reportEarly() error {
 	return d.leadStep(ReportedEarly, step{Wake: who})
 }
 
-func (d *draft) notAlive(docs []DocID) (who []DocID) {
+func (d *crewDraft) notAlive(docs []DocID) (who []DocID) {
 	for _, id := range docs {
 		if doc := d.doc(id); doc.Visible() && doc.Status != Alive {
 			who = append(who, id)
@@ -168,7 +168,7 @@ func (d *draft) notAlive(docs []DocID) (who []DocID) {
 
 // registerAgain asks the lead to register an agent that it listed on a placeholder's seat. It asks once
 // for a seat and session, because a lead that cannot do it would be asked forever.
-func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
+func (d *crewDraft) registerAgain(listed []Listed, alive map[DocID]bool) error {
 	var with step
 	for _, doc := range d.visible() {
 		if doc.Status != Hatching || !alive[doc.ID] || slices.Contains(d.lead.Again, doc.Seat) {
@@ -190,7 +190,7 @@ func (d *draft) registerAgain(listed []Listed, alive map[DocID]bool) error {
 }
 
 // registered sets the identity of an agent.
-func (d *draft) registered(in Registered) error {
+func (d *crewDraft) registered(in Registered) error {
 	if !d.counts(in.Session) {
 		return d.faulty(Faulty{Session: in.Session, Marker: "[AGENT_REGISTERED] " + in.Name})
 	}
@@ -230,7 +230,7 @@ func (d *draft) registered(in Registered) error {
 }
 
 // spoke records text and extends the deadline of a summon or wake.
-func (d *draft) spoke(in Spoke) error {
+func (d *crewDraft) spoke(in Spoke) error {
 	session := in.Session
 	if d.counts(session) {
 		session = d.lead.UUID
@@ -265,7 +265,7 @@ func few(said []Passage, lead string) []Passage {
 }
 
 // knows reports whether an agent of the crew has this name.
-func (d *draft) knows(name string) bool {
+func (d *crewDraft) knows(name string) bool {
 	for _, doc := range d.crew.Docs {
 		if doc.Name == name && name != "" {
 			return true
@@ -277,7 +277,7 @@ func (d *draft) knows(name string) bool {
 // renewEvery is how often the lead's text extends a deadline, because each extension is a change.
 const renewEvery = time.Second
 
-func (d *draft) goOn() error {
+func (d *crewDraft) goOn() error {
 	l := &d.lead
 	if _, takes := LeadTable()[l.stage()][SpokeOn]; !takes || l.Ends.IsZero() || d.patience(l).Sub(l.Ends) < renewEvery {
 		return nil
@@ -286,7 +286,7 @@ func (d *draft) goOn() error {
 }
 
 // faulty records an invalid marker as a notice.
-func (d *draft) faulty(in Faulty) error {
+func (d *crewDraft) faulty(in Faulty) error {
 	kind, words := NoticeFault, in.Fault
 	switch {
 	case in.Fault != "" && (in.Session == "" || d.counts(in.Session)):

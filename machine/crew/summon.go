@@ -9,7 +9,7 @@ import (
 )
 
 // act applies one act of a row to the lead.
-func (d *draft) act(l *Lead, act LeadAct, with step) error {
+func (d *crewDraft) act(l *Lead, act LeadAct, with step) error {
 	switch act {
 	case Configure:
 		if l.Agent != with.Conf.Agent { // another agent becomes the lead
@@ -74,7 +74,7 @@ func (d *draft) act(l *Lead, act LeadAct, with step) error {
 
 // patience returns the deadline of a report. A lead that keeps speaking gets more time, up to a
 // limit.
-func (d *draft) patience(l *Lead) time.Time {
+func (d *crewDraft) patience(l *Lead) time.Time {
 	ends, last := d.now.At.Add(l.statusMax()), l.Since.Add(l.hatchMax())
 	if last.Before(ends) {
 		return last
@@ -82,7 +82,7 @@ func (d *draft) patience(l *Lead) time.Time {
 	return ends
 }
 
-func (d *draft) queueAction(l *Lead, ask Action) error {
+func (d *crewDraft) queueAction(l *Lead, ask Action) error {
 	if len(l.Actions) >= asksMax {
 		return d.refuse(RegisterDue, "P9", fmt.Sprintf("%s already has %d pending actions", l.Agent, asksMax))
 	}
@@ -93,7 +93,7 @@ func (d *draft) queueAction(l *Lead, ask Action) error {
 }
 
 // dropAction records that the lead received an action. The time for its report starts now.
-func (d *draft) dropAction(l *Lead, n uint64) {
+func (d *crewDraft) dropAction(l *Lead, n uint64) {
 	ask, _ := l.ActionOf(n)
 	l.Actions = slices.DeleteFunc(slices.Clone(l.Actions), func(a Action) bool { return a.N == n })
 	if len(l.Actions) == 0 {
@@ -126,7 +126,7 @@ func (l *Lead) pending(which ActionKind) bool {
 	return slices.ContainsFunc(l.Actions, func(a Action) bool { return a.Do == which })
 }
 
-func (d *draft) configure(in LeadConfigured) error {
+func (d *crewDraft) configure(in LeadConfigured) error {
 	in.StatusMax, in.HatchMax = cmp.Or(in.StatusMax, StatusMax), cmp.Or(in.HatchMax, HatchMax)
 	l := &d.lead
 	if l.Agent == in.Agent && l.Size == in.Size && (l.Agent == "" || l.StatusMax == in.StatusMax && l.HatchMax == in.HatchMax) {
@@ -141,7 +141,7 @@ func (d *draft) configure(in LeadConfigured) error {
 }
 
 // daemonStarted marks every status as unknown until the lead reports (seed 001: a page load).
-func (d *draft) daemonStarted() error {
+func (d *crewDraft) daemonStarted() error {
 	if err := d.allVisible(LeadUnheard, nil); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func seats(size int) []int {
 }
 
 // summon creates the crew. It is possible once, while there are no agents.
-func (d *draft) summon() error {
+func (d *crewDraft) summon() error {
 	if err := d.begins(SummonBegins, "P1"); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (d *draft) summon() error {
 }
 
 // newID returns an unused document id.
-func (d *draft) newID() DocID {
+func (d *crewDraft) newID() DocID {
 	for {
 		d.made++
 		if id := DocID(fmt.Sprintf("agent-%d", d.made)); d.doc(id) == nil {
@@ -205,7 +205,7 @@ func (d *draft) newID() DocID {
 
 // wake makes the lead wake agents. If its session has not reported yet, it is first asked which
 // agents are alive, so that none is woken twice.
-func (d *draft) wake(in WakeAsked) error {
+func (d *crewDraft) wake(in WakeAsked) error {
 	if err := d.begins(WakeBegins, "P8"); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (d *draft) wake(in WakeAsked) error {
 }
 
 // addressed lists the agents that a wake is for: the named ones, or all that are not alive.
-func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
+func (d *crewDraft) addressed(docs []DocID) (who []DocID, err error) {
 	here := d.visible()
 	if len(here) == 0 {
 		return nil, d.refuse(WakeBegins, "P8", "the crew was never summoned", "summon")
@@ -256,7 +256,7 @@ func (d *draft) addressed(docs []DocID) (who []DocID, err error) {
 }
 
 // began records a lead session. Its agents are unknown until it reports.
-func (d *draft) began(in LeadBegan) error {
+func (d *crewDraft) began(in LeadBegan) error {
 	event := Began
 	if in.Adopted {
 		event = Adopted
@@ -270,7 +270,7 @@ func (d *draft) began(in LeadBegan) error {
 }
 
 // ended records that a lead session ended or cannot start.
-func (d *draft) ended(in LeadEnded) error {
+func (d *crewDraft) ended(in LeadEnded) error {
 	l := &d.lead
 	if l.Session != "" && in.Session != l.Session {
 		return nil
@@ -296,7 +296,7 @@ func (d *draft) ended(in LeadEnded) error {
 
 // lostLead records the end of a session that keeps the summon or wake in progress. Its actions are
 // pending again for the next session.
-func lostLead(d *draft, in LeadLost) error {
+func lostLead(d *crewDraft, in LeadLost) error {
 	l := &d.lead
 	if l.Session == "" || in.Session != l.Session {
 		return nil // no action was delivered
@@ -316,14 +316,14 @@ func lostLead(d *draft, in LeadLost) error {
 	return d.leadStep(Left, with)
 }
 
-func (d *draft) received(in ActionReceived) error {
+func (d *crewDraft) received(in ActionReceived) error {
 	if _, ok := d.lead.ActionOf(in.N); !ok {
 		return nil
 	}
 	return d.leadStep(Received, step{Ask: in.N})
 }
 
-func (d *draft) timer() error {
+func (d *crewDraft) timer() error {
 	if err := d.hatched(); err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (d *draft) timer() error {
 }
 
 // hatched lets placeholders expire that no agent registered for (P7).
-func (d *draft) hatched() error {
+func (d *crewDraft) hatched() error {
 	for _, doc := range d.visible() {
 		if doc.Status == Hatching && doc.Name == "" && !d.now.At.Before(doc.CreatedAt.Add(d.lead.hatchMax())) {
 			if err := d.move(doc.ID, HatchedNever, named{}); err != nil {
@@ -343,7 +343,7 @@ func (d *draft) hatched() error {
 }
 
 // unreported returns the names or seats of members that the lead has not reported yet.
-func unreported(d *draft) (missing []string) {
+func unreported(d *crewDraft) (missing []string) {
 	switch d.lead.stage() {
 	case Waking:
 		for _, id := range d.notAlive(d.lead.Who) {
@@ -361,7 +361,7 @@ func unreported(d *draft) (missing []string) {
 }
 
 // tooLate ends what waits for a report when its deadline passes.
-func (d *draft) tooLate() error {
+func (d *crewDraft) tooLate() error {
 	l := &d.lead
 	due := func(at time.Time) bool { return !at.IsZero() && !d.now.At.Before(at) }
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
-func (d *draft) input(in UserInput) error {
+func (d *folderDraft) input(in UserInput) error {
 	if strings.TrimSpace(in.Text) == "" {
 		return d.refuse(string(InputCame), "D2", "the input is empty; say what is to be done")
 	}
@@ -54,7 +54,7 @@ func (d *draft) input(in UserInput) error {
 }
 
 // begin opens a conversation (D2) and assigns the matching agent (D3).
-func (d *draft) begin(in Waiting) error {
+func (d *folderDraft) begin(in Waiting) error {
 	err := d.step(InputCame, "user input", func(now *Now, body *Body) {
 		now.Made++
 		now.Open = &Conversation{N: now.Made, Began: d.at, Input: d.kept(in.Text), Named: in.Named}
@@ -67,7 +67,7 @@ func (d *draft) begin(in Waiting) error {
 }
 
 // kept shortens an input for the history.
-func (d *draft) kept(text string) string {
+func (d *folderDraft) kept(text string) string {
 	if d.is.Host == Fairlead {
 		return text
 	}
@@ -85,7 +85,7 @@ func matched(m *Match) string {
 	return clip.Within("matched "+strings.Join(quoted, " + "), wordsMax)
 }
 
-func (d *draft) message(in Message) error {
+func (d *folderDraft) message(in Message) error {
 	if in.Name == "" || len(in.Name) > wordsMax {
 		return d.refuse(string(MessageTaken), "D6", "a message needs a file name of moderate length for its answer; rename the file")
 	}
@@ -110,7 +110,7 @@ func (d *draft) message(in Message) error {
 	})
 }
 
-func (d *draft) respond(in Respond) error {
+func (d *folderDraft) respond(in Respond) error {
 	c := d.is.Open
 	if d.over(in.Conversation) {
 		return nil // it was answered by another program
@@ -139,7 +139,7 @@ func (d *draft) respond(in Respond) error {
 	return d.next()
 }
 
-func (d *draft) mainEnded(in MainEnded) error {
+func (d *folderDraft) mainEnded(in MainEnded) error {
 	c := d.is.Open
 	if c == nil || d.over(in.Conversation) || d.is.Host != Fairlead || d.is.Mode == Response || in.Round != c.Round {
 		return nil
@@ -170,7 +170,7 @@ func (d *draft) mainEnded(in MainEnded) error {
 }
 
 // next begins with the oldest waiting input.
-func (d *draft) next() error {
+func (d *folderDraft) next() error {
 	if len(d.is.Waiting) == 0 || d.is.Phase != Ready {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (d *draft) next() error {
 }
 
 // close ends the open conversation without an answer (D11).
-func (d *draft) close(event Event, why string) error {
+func (d *folderDraft) close(event Event, why string) error {
 	why = clip.Within(why, wordsMax)
 	return d.step(event, why, func(now *Now, body *Body) {
 		c := now.Open
@@ -193,7 +193,7 @@ func (d *draft) close(event Event, why string) error {
 	})
 }
 
-func (d *draft) interrupt(in Interrupt) error {
+func (d *folderDraft) interrupt(in Interrupt) error {
 	if d.is.Open == nil || d.over(in.Conversation) {
 		return nil
 	}

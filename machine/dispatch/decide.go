@@ -13,7 +13,7 @@ import (
 // Decide returns the changes that follow from an input. It changes nothing: apply the changes. No
 // changes and no error mean that the input has no effect. A refusal is a *machine.Refusal.
 func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
-	d := &draft{is: *s, at: at}
+	d := &folderDraft{is: *s, at: at}
 	var err error
 	switch in := in.(type) {
 	case Start:
@@ -49,15 +49,15 @@ func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
 	return d.changes, nil
 }
 
-// draft collects the changes of one input; is has those so far applied.
-type draft struct {
+// folderDraft collects the changes of one input; is has those so far applied.
+type folderDraft struct {
 	is      Dispatch
 	at      time.Time
 	changes []Change
 }
 
 // step applies an event as a change: edit modifies a copy of the state.
-func (d *draft) step(event Event, trigger string, edit func(now *Now, body *Body)) error {
+func (d *folderDraft) step(event Event, trigger string, edit func(now *Now, body *Body)) error {
 	rule, err := Table().Look(d.is.subject(), cmp.Or(d.is.Phase, None), event)
 	if err != nil {
 		return err
@@ -111,19 +111,19 @@ func some[T any](list []T) []T {
 
 func (s *Dispatch) subject() string { return cmp.Or(s.Path, "the session") }
 
-func (d *draft) refuse(event, row, reason string, takes ...string) error {
+func (d *folderDraft) refuse(event, row, reason string, takes ...string) error {
 	return &machine.Refusal{
 		Subject: d.is.subject(), Event: event, State: string(cmp.Or(d.is.Phase, None)), Row: row, Reason: reason, Takes: takes,
 	}
 }
 
 // over reports whether a named conversation is not the open one.
-func (d *draft) over(conversation int) bool {
+func (d *folderDraft) over(conversation int) bool {
 	return conversation != 0 && (d.is.Open == nil || d.is.Open.N != conversation)
 }
 
 // tooLong refuses a text that does not fit into a line; nil if it fits.
-func (d *draft) tooLong(event, row, what, text string) error {
+func (d *folderDraft) tooLong(event, row, what, text string) error {
 	if len(text) <= TextBytesMax {
 		return nil
 	}
@@ -131,14 +131,14 @@ func (d *draft) tooLong(event, row, what, text string) error {
 }
 
 // room refuses an input that would make every line of the history too long.
-func (d *draft) room(event Event, row string, bytes int) error {
+func (d *folderDraft) room(event Event, row string, bytes int) error {
 	if d.is.held()+bytes <= heldBytesMax {
 		return nil
 	}
 	return d.refuse(string(event), row, fmt.Sprintf("the undelivered texts would exceed %d bytes; wait for an answer first", heldBytesMax))
 }
 
-func (d *draft) start(setup Setup) error {
+func (d *folderDraft) start(setup Setup) error {
 	event := Started
 	if setup.Mode == Response {
 		event = StartedQueue
@@ -157,7 +157,7 @@ func (d *draft) start(setup Setup) error {
 	return d.step(event, "", func(_ *Now, body *Body) { body.Setup = &setup })
 }
 
-func (d *draft) deny(in Deny) error {
+func (d *folderDraft) deny(in Deny) error {
 	if d.over(in.Conversation) {
 		return d.refuse(string(CallDenied), "D8", ConversationID(in.Conversation)+" has ended, so the denied call is not part of it")
 	}
@@ -179,7 +179,7 @@ func (d *draft) deny(in Deny) error {
 	})
 }
 
-func (d *draft) wrote(in Wrote) error {
+func (d *folderDraft) wrote(in Wrote) error {
 	c := d.is.Open
 	file := in.File.cut()
 	if c == nil || d.over(in.Conversation) || file.Path == "" || slices.ContainsFunc(c.Files, func(f File) bool { return f.Path == file.Path }) {
@@ -200,7 +200,7 @@ func (d *draft) wrote(in Wrote) error {
 	})
 }
 
-func (d *draft) end(why string) error {
+func (d *folderDraft) end(why string) error {
 	if d.is.Phase == Closed {
 		return nil
 	}
@@ -219,7 +219,7 @@ func (d *draft) end(why string) error {
 }
 
 // fits refuses a match with an unknown agent.
-func (d *draft) fits(event Event, m *Match) error {
+func (d *folderDraft) fits(event Event, m *Match) error {
 	if m == nil || d.is.Phase == None || d.is.Phase == "" || d.is.Knows(m.Agent) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // charge gives an agent a task. asked: MAIN or an agent asked for it, and gets the result.
-func (d *draft) charge(event Event, asked bool, agent string, task Task, trigger, params string) error {
+func (d *folderDraft) charge(event Event, asked bool, agent string, task Task, trigger, params string) error {
 	task.Call, task.Caller = clip.Within(task.Call, wordsMax), clip.Within(task.Caller, wordsMax)
 	return d.step(event, clip.Within(trigger, wordsMax), func(now *Now, body *Body) {
 		c := now.Open
@@ -33,7 +33,7 @@ func (d *draft) charge(event Event, asked bool, agent string, task Task, trigger
 	})
 }
 
-func (d *draft) delegate(in Delegate) error {
+func (d *folderDraft) delegate(in Delegate) error {
 	event, row := Delegated, "D3"
 	if in.By != 0 {
 		event, row = HelpAsked, "D5"
@@ -78,7 +78,7 @@ func (d *draft) delegate(in Delegate) error {
 }
 
 // mayAsk refuses help that the mode does not allow, and endless cycles (D5).
-func (d *draft) mayAsk(in Delegate) error {
+func (d *folderDraft) mayAsk(in Delegate) error {
 	c := d.is.Open
 	asker, ok := c.Task(in.By)
 	switch {
@@ -100,7 +100,7 @@ func (d *draft) mayAsk(in Delegate) error {
 	return nil
 }
 
-func (d *draft) seen(in Seen) error {
+func (d *folderDraft) seen(in Seen) error {
 	c := d.is.Open
 	in.Caller = clip.Within(in.Caller, wordsMax)
 	if c == nil || in.Caller == "" || slices.ContainsFunc(c.Tasks, func(t Task) bool { return t.Caller == in.Caller }) {
@@ -131,7 +131,7 @@ func (c *Conversation) taskOf(in TaskEnded) int {
 	})
 }
 
-func (d *draft) taskEnded(in TaskEnded) error {
+func (d *folderDraft) taskEnded(in TaskEnded) error {
 	c := d.is.Open
 	if c == nil {
 		return nil
@@ -206,7 +206,7 @@ func (c *Conversation) tells(r Result) bool {
 }
 
 // ending returns the event for the end of a task, by the state after it.
-func (d *draft) ending(task Task) Event {
+func (d *folderDraft) ending(task Task) Event {
 	c := d.is.Open
 	left := slices.DeleteFunc(slices.Clone(c.Tasks), func(t Task) bool { return t.ID == task.ID || c.under(t, task.ID) })
 	switch {

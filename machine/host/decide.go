@@ -71,7 +71,7 @@ func (Report) input()  {}
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the input says what
 // already holds. by is the actor: human/ann.
 func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
-	d := &draft{t: t, at: at, by: by}
+	d := &hostDraft{t: t, at: at, by: by}
 	var err error
 	switch in := in.(type) {
 	case Join:
@@ -123,8 +123,8 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	return d.changes, nil
 }
 
-// draft collects the changes of one decision, which are all about one host: is has them applied.
-type draft struct {
+// hostDraft collects the changes of one decision, which are all about one host: is has them applied.
+type hostDraft struct {
 	t       *Hosts
 	is      *Host // nil before the first change
 	at      time.Time
@@ -132,7 +132,7 @@ type draft struct {
 	changes []Change
 }
 
-func (d *draft) host(name string) Host {
+func (d *hostDraft) host(name string) Host {
 	switch {
 	case d.is != nil:
 		return *d.is
@@ -142,13 +142,13 @@ func (d *draft) host(name string) Host {
 	return Host{Name: name, State: None}
 }
 
-func (d *draft) refusal(name string, event Event, row, reason string) error {
+func (d *hostDraft) refusal(name string, event Event, row, reason string) error {
 	state := d.host(name).State
 	return &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(state), Row: row, Reason: reason, Takes: machine.Names(Table()[state])}
 }
 
 // move takes a row of the table.
-func (d *draft) move(name string, event Event, in Input) error {
+func (d *hostDraft) move(name string, event Event, in Input) error {
 	h := d.host(name)
 	if h.State == None && event != HostJoined {
 		return d.refusal(clip.To(name, wordMax), event, "", "there is no such host; `fairlead hosts` lists them")
@@ -200,7 +200,7 @@ func (d *draft) move(name string, event Event, in Input) error {
 	return nil
 }
 
-func (d *draft) join(in Join) error {
+func (d *hostDraft) join(in Join) error {
 	h := d.host(in.Name)
 	if wrong := d.wrong(in); wrong != "" {
 		return d.refusal(clip.To(in.Name, wordMax), HostJoined, "H1", wrong)
@@ -223,7 +223,7 @@ func (d *draft) join(in Join) error {
 }
 
 // wrong says what is wrong with the facts of a host.
-func (d *draft) wrong(in Join) string {
+func (d *hostDraft) wrong(in Join) string {
 	switch {
 	case !isWord(in.Name):
 		return fmt.Sprintf("its name must have 1 to %d characters a-z, 0-9 and -", wordMax)
@@ -249,7 +249,7 @@ func labels(list []string) []string {
 }
 
 // lose doubts a host before it is lost, if the leader slept over the doubt.
-func (d *draft) lose(in Lose) error {
+func (d *hostDraft) lose(in Lose) error {
 	switch h := d.host(in.Name); {
 	case h.State == Lost || h.State == Left:
 		return nil
@@ -261,7 +261,7 @@ func (d *draft) lose(in Lose) error {
 	return d.move(in.Name, LostDue, in)
 }
 
-func (d *draft) place(in Place) error {
+func (d *hostDraft) place(in Place) error {
 	h := d.host(in.Host)
 	if h.State == Joined && d.t.Busy(in.Host) >= h.Capacity {
 		return d.refusal(in.Host, SessionPlaced, "H7", fmt.Sprintf("all %d places are taken", h.Capacity))
@@ -273,14 +273,14 @@ func (d *draft) place(in Place) error {
 }
 
 // drained lets a draining host leave when no session is left on it; ending is how many this decision ended.
-func (d *draft) drained(name string, ending int) error {
+func (d *hostDraft) drained(name string, ending int) error {
 	if d.host(name).State != Draining || d.t.Busy(name) > ending {
 		return nil
 	}
 	return d.move(name, Drained, nil)
 }
 
-func (d *draft) remove(in Remove) error {
+func (d *hostDraft) remove(in Remove) error {
 	switch h := d.host(in.Name); {
 	case h.State == Left || h.RemovedBy != "":
 		return nil

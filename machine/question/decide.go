@@ -13,7 +13,7 @@ import (
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the
 // input says what already holds. by is the actor: human/ann.
 func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) {
-	d := &draft{questions: *b, at: at, by: by}
+	d := &questionDraft{questions: *b, at: at, by: by}
 	var err error
 	switch in := in.(type) {
 	case Ask:
@@ -47,20 +47,20 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 	return d.changes, nil
 }
 
-// draft collects changes on a copy to which they are already applied.
-type draft struct {
+// questionDraft collects changes on a copy to which they are already applied.
+type questionDraft struct {
 	questions Questions
 	at        time.Time
 	by        string
 	changes   []Change
 }
 
-func (d *draft) add(ch Change) {
+func (d *questionDraft) add(ch Change) {
 	d.changes = append(d.changes, ch)
 	d.questions.Apply(ch)
 }
 
-func (d *draft) moveID(id string, event Event, in any) error {
+func (d *questionDraft) moveID(id string, event Event, in any) error {
 	q := d.questions.Questions[id]
 	if q == nil {
 		return refusal(id, event, None, "", "there is no such question; `fairlead inbox` lists the open ones")
@@ -69,7 +69,7 @@ func (d *draft) moveID(id string, event Event, in any) error {
 }
 
 // move applies a row of the table to a question.
-func (d *draft) move(q Question, event Event, in any) error {
+func (d *questionDraft) move(q Question, event Event, in any) error {
 	from := cmp.Or(q.State, None)
 	rule, err := Table().Look(q.ID, from, event)
 	if err != nil {
@@ -129,7 +129,7 @@ func endWords(q *Question) string {
 	return "it was answered by " + q.By
 }
 
-func (d *draft) ask(in Ask) error {
+func (d *questionDraft) ask(in Ask) error {
 	q := in.Question
 	if d.questions.Of(q.Session, q.Ask) != nil {
 		return nil
@@ -189,7 +189,7 @@ func options(list []Option) []Option {
 	return out
 }
 
-func (d *draft) answer(in Answer) error {
+func (d *questionDraft) answer(in Answer) error {
 	q := d.questions.Questions[in.ID]
 	if q == nil || q.State != Open {
 		return d.moveID(in.ID, Replied, in)
@@ -283,7 +283,7 @@ func (q *Question) optionFor(allow bool) string {
 }
 
 // saveAnswer applies an answer to later questions and to open ones.
-func (d *draft) saveAnswer(q *Question) {
+func (d *questionDraft) saveAnswer(q *Question) {
 	if q.Scope == Once {
 		return
 	}
@@ -328,13 +328,13 @@ func (d *draft) saveAnswer(q *Question) {
 	}
 }
 
-func (d *draft) endSaved(id string) {
+func (d *questionDraft) endSaved(id string) {
 	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
 }
 
 // takeBack withdraws one question, or all questions of a session with the answers saved for that
 // session.
-func (d *draft) takeBack(in TakeBack) error {
+func (d *questionDraft) takeBack(in TakeBack) error {
 	if in.ID == "" && in.Ask != "" {
 		q := d.questions.Of(in.Session, in.Ask)
 		if q == nil {
@@ -363,7 +363,7 @@ func (d *draft) takeBack(in TakeBack) error {
 	return nil
 }
 
-func (d *draft) revoke(id string) error {
+func (d *questionDraft) revoke(id string) error {
 	if d.questions.Standing[id] == nil {
 		return refusal(id, Revoked, None, "Q7", "there is no such saved answer; `fairlead question saved` lists them")
 	}

@@ -13,21 +13,21 @@ import (
 // timer is late. The error is a *machine.Refusal.
 func (r *Run) Decide(in Input, now Now) ([]Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
-	d := &draft{run: r, now: now}
+	d := &runDraft{run: r, now: now}
 	if err := d.decide(in); err != nil {
 		return nil, err
 	}
 	return d.changes, nil
 }
 
-// draft collects the changes of one input.
-type draft struct {
+// runDraft collects the changes of one input.
+type runDraft struct {
 	run     *Run
 	now     Now
 	changes []Change
 }
 
-func (d *draft) decide(in Input) error {
+func (d *runDraft) decide(in Input) error {
 	switch in := in.(type) {
 	case RunAsked:
 		return d.start(in)
@@ -67,7 +67,7 @@ func (d *draft) decide(in Input) error {
 
 // stepDraft is a step with the changes so far applied.
 type stepDraft struct {
-	*draft
+	*runDraft
 	i     int
 	plan  *Step
 	v     Value
@@ -78,12 +78,12 @@ type stepDraft struct {
 	items []string
 }
 
-func (d *draft) step(i int) *stepDraft {
-	return &stepDraft{draft: d, i: i, plan: &d.run.Plan.Steps[i], v: d.run.Steps[i].Value}
+func (d *runDraft) step(i int) *stepDraft {
+	return &stepDraft{runDraft: d, i: i, plan: &d.run.Plan.Steps[i], v: d.run.Steps[i].Value}
 }
 
 // find returns a step by ID, or a refusal.
-func (d *draft) find(id StepID, event Event) (*stepDraft, error) {
+func (d *runDraft) find(id StepID, event Event) (*stepDraft, error) {
 	i, ok := d.run.index.at[id]
 	if !ok {
 		return nil, d.refuse(id, string(event), "unknown", "", "the plan has no such step")
@@ -91,7 +91,7 @@ func (d *draft) find(id StepID, event Event) (*stepDraft, error) {
 	return d.step(i), nil
 }
 
-func (d *draft) refuse(id StepID, event, state, row, reason string) error {
+func (d *runDraft) refuse(id StepID, event, state, row, reason string) error {
 	subject := "run " + string(d.run.ID)
 	if id != "" {
 		subject += ", step " + string(id)
@@ -101,7 +101,7 @@ func (d *draft) refuse(id StepID, event, state, row, reason string) error {
 
 // refuse returns a refusal for a step.
 func (o *stepDraft) refuse(event Event, row, reason string) error {
-	return o.draft.refuse(o.plan.ID, string(event), string(o.v.State), row, reason)
+	return o.runDraft.refuse(o.plan.ID, string(event), string(o.v.State), row, reason)
 }
 
 // take applies the table's rule for an event in the step's state.
@@ -127,7 +127,7 @@ func (o *stepDraft) take(event Event) error {
 }
 
 // free unblocks the steps that were blocked until these targets are done again.
-func (d *draft) free(targets ...int) {
+func (d *runDraft) free(targets ...int) {
 	r := d.run
 	var in *set
 	for _, target := range targets {
@@ -153,7 +153,7 @@ func (d *draft) free(targets ...int) {
 
 // list moves many steps by one rule. It panics if one of them does not accept the event in its
 // state.
-func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body) {
+func (d *runDraft) list(moves []Move, event Event, to State, body func([]Move) Body) {
 	for _, part := range chunks(moves) {
 		var row string
 		for _, move := range part {
@@ -168,7 +168,7 @@ func (d *draft) list(moves []Move, event Event, to State, body func([]Move) Body
 }
 
 // ours finds the step of a lease. Input with an ended lease is refused.
-func (d *draft) ours(l Lease, event Event) (*stepDraft, error) {
+func (d *runDraft) ours(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func (d *draft) ours(l Lease, event Event) (*stepDraft, error) {
 }
 
 // begin is W2: a place is free for a step, and nothing prevents its start.
-func (d *draft) begin(in StartAsked) error {
+func (d *runDraft) begin(in StartAsked) error {
 	o, err := d.find(in.Step, Started)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (d *draft) begin(in StartAsked) error {
 }
 
 // keeps returns what prevents a step from starting, and the row that does; empty: it may start.
-func (d *draft) keeps(o *stepDraft) (row, why string) {
+func (d *runDraft) keeps(o *stepDraft) (row, why string) {
 	r := d.run
 	switch at := r.index.where[o.i]; {
 	case o.v.State != Pending:
@@ -218,7 +218,7 @@ func (d *draft) keeps(o *stepDraft) (row, why string) {
 	return "", ""
 }
 
-func (d *draft) weighed(in WhenWeighed) error {
+func (d *runDraft) weighed(in WhenWeighed) error {
 	o, err := d.find(in.Step, WhenTrue)
 	switch {
 	case err != nil:
@@ -235,7 +235,7 @@ func (d *draft) weighed(in WhenWeighed) error {
 	}
 }
 
-func (d *draft) itemsSeen(in ItemsSeen) error {
+func (d *runDraft) itemsSeen(in ItemsSeen) error {
 	o, err := d.find(in.Step, ItemsFound)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (d *draft) itemsSeen(in ItemsSeen) error {
 }
 
 // timer handles a deadline. It ignores one whose subject has changed.
-func (d *draft) timer(about Deadline) error {
+func (d *runDraft) timer(about Deadline) error {
 	i, ok := d.run.index.at[about.Step]
 	if !ok || d.now.At.Before(about.At) {
 		return nil

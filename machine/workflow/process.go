@@ -9,7 +9,7 @@ import (
 )
 
 // process handles input from a step's process or about it.
-func (d *draft) process(in Input) error {
+func (d *runDraft) process(in Input) error {
 	switch in := in.(type) {
 	case ProcessAdopted:
 		o, err := d.ours(in.Lease, Adopted)
@@ -66,7 +66,7 @@ func (d *draft) process(in Input) error {
 
 // departed records the end of a process. If its attempt had ended before, the step may only become
 // ready to start: then departed returns no step.
-func (d *draft) departed(l Lease, event Event) (*stepDraft, error) {
+func (d *runDraft) departed(l Lease, event Event) (*stepDraft, error) {
 	o, err := d.find(l.Step, event)
 	switch {
 	case err != nil:
@@ -90,7 +90,7 @@ func (o *stepDraft) failure() error {
 }
 
 // report handles a step's report.
-func (d *draft) report(in ReportRead) error {
+func (d *runDraft) report(in ReportRead) error {
 	o, err := d.ours(in.Lease, Reported)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func (o *stepDraft) gateFailure(reason string, free bool) error {
 }
 
 // answer handles people's answer (W9, W10).
-func (d *draft) answer(in AnswerRead) error {
+func (d *runDraft) answer(in AnswerRead) error {
 	o, err := d.ours(in.Lease, Answered)
 	switch {
 	case err != nil:

@@ -9,7 +9,7 @@ import (
 
 // replan replaces the workflow by its edited version. Steps keep their results by ID; new ones are
 // PENDING. The draft continues with the resulting run.
-func (d *draft) replan(in ResumeAsked) (why string, err error) {
+func (d *runDraft) replan(in ResumeAsked) (why string, err error) {
 	r := d.run
 	if slices.EqualFunc(r.Plan.Steps, in.Plan.Steps, sameStep) {
 		return "", nil
@@ -71,7 +71,7 @@ func sameStep(a, b Step) bool {
 }
 
 // applied returns the run with the changes so far applied; the run itself is not modified.
-func (d *draft) applied() *Run {
+func (d *runDraft) applied() *Run {
 	next := &Run{Head: d.run.Head}
 	for _, ch := range d.changes {
 		next.Apply(ch)

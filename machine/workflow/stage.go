@@ -11,12 +11,12 @@ import (
 )
 
 // stage applies the run's rule for an event, including its effects on the steps.
-func (d *draft) stage(event RunEvent, by, why string, pause PauseReason) error {
+func (d *runDraft) stage(event RunEvent, by, why string, pause PauseReason) error {
 	_, err := d.setHead(event, func(h *Head) { h.By, h.Why, h.PauseReason = cut(by), cut(why), pause })
 	return err
 }
 
-func (d *draft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, RunAct], error) {
+func (d *runDraft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, RunAct], error) {
 	from := d.run.Stage
 	if from == "" {
 		from = Absent
@@ -38,10 +38,10 @@ func (d *draft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, R
 }
 
 // start is W1.
-func (d *draft) start(in RunAsked) error { return d.layOut(RunStarted, in) }
+func (d *runDraft) start(in RunAsked) error { return d.layOut(RunStarted, in) }
 
 // layOut journals the plan with its steps, all PENDING, in as many changes as necessary.
-func (d *draft) layOut(event RunEvent, in RunAsked) error {
+func (d *runDraft) layOut(event RunEvent, in RunAsked) error {
 	fault := idFault(string(in.ID), runIDBytesMax)
 	for _, dir := range []string{in.RepoDir, in.ReportsDir, in.ManualInputsDir} {
 		fault = cmp.Or(fault, pathFault(dir))
@@ -68,7 +68,7 @@ func (d *draft) layOut(event RunEvent, in RunAsked) error {
 	return nil
 }
 
-func (d *draft) planParts(row string, event RunEvent, plan *Plan) {
+func (d *runDraft) planParts(row string, event RunEvent, plan *Plan) {
 	for n, part := range parts(plan.Steps) {
 		set := &PlanPart{Steps: part}
 		if n == 0 {
@@ -79,7 +79,7 @@ func (d *draft) planParts(row string, event RunEvent, plan *Plan) {
 }
 
 // gates records the content of the gate-state file, as far as the plan uses it.
-func (d *draft) gates(in GatesSeen) error {
+func (d *runDraft) gates(in GatesSeen) error {
 	var open []string
 	for _, name := range in.Open {
 		if _, asked := d.run.index.gates[name]; asked {
@@ -96,7 +96,7 @@ func (d *draft) gates(in GatesSeen) error {
 
 // skip skips unnecessary steps, as many as fit into one batch of the journal. Steps that depend on
 // them become unnecessary and are skipped next.
-func (d *draft) skip() error {
+func (d *runDraft) skip() error {
 	var needless, empty []Move
 	var freed []int
 	for i := range d.run.index.in[pointless].all() {
@@ -120,7 +120,7 @@ func (d *draft) skip() error {
 
 // cancel is W14. A step that waits for people or has not started stays as it is. Nothing starts
 // afterwards.
-func (d *draft) cancel(in CancelAsked) error {
+func (d *runDraft) cancel(in CancelAsked) error {
 	if in.Step != "" {
 		o, err := d.find(in.Step, CancelledByHand)
 		if err != nil {
@@ -144,7 +144,7 @@ func (d *draft) cancel(in CancelAsked) error {
 	return nil
 }
 
-func (d *draft) cancelStep(o *stepDraft, in CancelAsked) error {
+func (d *runDraft) cancelStep(o *stepDraft, in CancelAsked) error {
 	o.why = "cancelled by " + in.By
 	if in.Why != "" {
 		o.why += ": " + in.Why
@@ -153,7 +153,7 @@ func (d *draft) cancelStep(o *stepDraft, in CancelAsked) error {
 }
 
 // resume is W12: the named step and all that depend on it start over, or all failed steps.
-func (d *draft) resume(in ResumeAsked) error {
+func (d *runDraft) resume(in ResumeAsked) error {
 	status := string(d.run.Status())
 	no := func(format string, args ...any) error {
 		return d.refuse(in.From, string(RunResumed), status, "W12", fmt.Sprintf(format, args...))

@@ -13,7 +13,7 @@ import (
 // takeIn imports another program's run_state.json (X3). The run is parked: it is not driven until
 // it is resumed. A step that is RUNNING in the file gets a lease, so that later input for it (a
 // report, or its loss: W13) can name it.
-func (d *draft) takeIn(in StateFound) error {
+func (d *runDraft) takeIn(in StateFound) error {
 	no := func(step StepID, fault string) error {
 		return d.refuse(step, string(RunTakenIn), string(Absent), "X3", fault)
 	}
@@ -73,7 +73,7 @@ func (d *draft) takeIn(in StateFound) error {
 
 // takeSteps journals steps in their present state. Results that are larger than a change may be are
 // stored in further changes.
-func (d *draft) takeSteps(row string, event RunEvent, list []Taken) {
+func (d *runDraft) takeSteps(row string, event RunEvent, list []Taken) {
 	change := func(step StepID, body Body) {
 		d.changes = append(d.changes, Change{At: d.now.At, Row: row, Step: step, Trigger: string(event), Body: body})
 	}
@@ -200,7 +200,7 @@ func ownView(p Progress, s *Step, in StateFound) Progress {
 
 // blockedNow clears blocks that no longer apply: the gate's target is done again, or the step does
 // not depend on it. Otherwise such an imported run would wait forever.
-func (d *draft) blockedNow(taken []Taken) {
+func (d *runDraft) blockedNow(taken []Taken) {
 	scratch := d.applied()
 	states := make(map[StepID]State, len(taken))
 	for i := range taken {
