@@ -94,6 +94,29 @@ func TestTranscriptSplitsALeadsText(t *testing.T) {
 
 // TestTranscriptOfALeadsPost checks that a post of a lead in a channel is one change that may have
 // several speakers.
+// TestTranscriptIndexIsMadeByTheFirstQuery checks that nothing is indexed before a query, and all of it afterwards.
+func TestTranscriptIndexIsMadeByTheFirstQuery(t *testing.T) {
+	t.Parallel()
+	w := newTalkingCrew(t)
+	said := &w.engine.CrewState.Said
+	places := func() int {
+		said.Mu.Lock()
+		defer said.Mu.Unlock()
+		return len(said.Places)
+	}
+	w.happens(crew.Spoke{Session: "julian-1", Text: "before"})
+	if n := places(); n != 0 {
+		t.Errorf("%d places are in the index before a query", n)
+	}
+	if err := w.engine.MakeTranscript(context.Background()); err != nil || places() != 1 {
+		t.Errorf("%d places after the first query: %v", places(), err)
+	}
+	w.happens(crew.Spoke{Session: "julian-1", Text: "after"})
+	if n := places(); n != 2 {
+		t.Errorf("%d places after another message", n)
+	}
+}
+
 func TestTranscriptOfALeadsPost(t *testing.T) {
 	t.Parallel()
 	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{

@@ -30,6 +30,8 @@ type Change struct {
 	Data    json.RawMessage `json:"data,omitempty"`  // what Apply needs; one JSON value, or nothing, as the caller of Append ensures
 	Cause   uint64          `json:"cause,omitempty"` // Seq of the change that led to this one; 0: none
 	Hash    Hash            `json:"hash"`            // SHA-256 over the previous change's hash and this change
+
+	checked bool // it keeps the limits; see Check
 }
 
 // Hash is one link of the chain; it prints as 64 hexadecimal digits.

@@ -39,6 +39,20 @@ type Refused struct {
 
 func (r *Refused) Error() string { return "append to journal: " + r.What + ": " + r.Why }
 
+// Check returns a *Refused if one of the changes exceeds a limit, and marks them as checked if none does: Append
+// does not check a marked change again. A caller with several decisions in one batch so learns which one is refused.
+func Check(changes []Change) error {
+	for i := range changes {
+		if why := faultOf(&changes[i]); why != "" {
+			return &Refused{fmt.Sprintf("change %d (%q)", i, clip(changes[i].Entity)), why}
+		}
+	}
+	for i := range changes {
+		changes[i].checked = true
+	}
+	return nil
+}
+
 // CheckBatch returns a *Refused if a batch or its expectations exceed a limit. A backend calls it before
 // anything else. An empty batch is allowed: it stores nothing, and Append then only checks the
 // expectations. Data is not parsed: the caller has just encoded it, and parsing would add a tenth to
@@ -52,8 +66,10 @@ func CheckBatch(batch []Change, expect []Expect) error {
 	}
 	total := 0
 	for i := range batch {
-		if why := faultOf(&batch[i]); why != "" {
-			return &Refused{fmt.Sprintf("change %d (%q)", i, clip(batch[i].Entity)), why}
+		if !batch[i].checked {
+			if why := faultOf(&batch[i]); why != "" {
+				return &Refused{fmt.Sprintf("change %d (%q)", i, clip(batch[i].Entity)), why}
+			}
 		}
 		total += len(batch[i].Data)
 	}

@@ -40,12 +40,8 @@ func appendRecords(records []journal.Change, text []byte, changes []team.Change)
 			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: text[begins:len(text):len(text)],
 		})
 	}
-	for rest := records[from:]; len(rest) > 0; {
-		part := rest[:min(len(rest), journal.BatchChangesMax)]
-		rest = rest[len(part):]
-		if err := journal.CheckBatch(part, nil); err != nil {
-			return records[:from], text, fmt.Errorf("the journal cannot keep this, so it was not done: %w", err)
-		}
+	if err := journal.Check(records[from:]); err != nil {
+		return records[:from], text, fmt.Errorf("the journal cannot keep this, so it was not done: %w", err)
 	}
 	return records, text, nil
 }

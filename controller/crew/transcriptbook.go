@@ -52,6 +52,9 @@ func (c *crewSide) note(changes []team.Change, seq uint64) {
 	for i := range changes {
 		ch := &changes[i]
 		rouse = rouse || ch.Body.Presence != nil && ch.Body.Presence.Doc != nil
+		if c.Said.From == 0 {
+			continue // no request needed the index yet; the first one reads what is in the journal by then
+		}
 		if said, is := SpokenIn(ch, seq+uint64(i)); is {
 			c.Said.Note(said)
 		}
@@ -121,13 +124,13 @@ func (s *Spoken) Speakers() []string {
 	return all
 }
 
-// Transcript is an index of where the journal holds what was said. Its past is read once, on the
-// first query. Every append updates it from the start on.
+// Transcript is an index of where the journal holds what was said. The first query reads the past,
+// once; every append from then on updates it.
 type Transcript struct {
 	Mu     sync.Mutex
 	Ids    map[string]uint32 // sessions and speakers by number
 	Places []place           // in order
-	From   uint64            // appends are noted from this Seq on; 0: there was none yet
+	From   uint64            // appends are noted from this Seq on, which the loop sets; 0: no query came yet
 	Below  uint64            // what is older than this may be missing: there was too much
 	Made   bool              // all that is older than from is in it, too
 	Newest []Spoken
@@ -146,9 +149,6 @@ type place struct {
 func (t *Transcript) Note(said Spoken) {
 	t.Mu.Lock()
 	defer t.Mu.Unlock()
-	if t.From == 0 {
-		t.From = said.Seq
-	}
 	t.Places = t.add(t.Places, &said)
 	if len(t.Places) > TranscriptMax {
 		half := len(t.Places) / 2

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
@@ -62,6 +63,37 @@ func TestLoadRefuses(t *testing.T) {
 		if _, err := Load(path); err == nil {
 			t.Errorf("%s was loaded", path)
 		}
+	}
+}
+
+// TestLoadReadsAFileOnce checks that a script is parsed again only if its file has changed.
+func TestLoadReadsAFileOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write := func(text string, at time.Time) *Program {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	old := time.Now().Add(-time.Hour)
+	first := write("steps: [{say: one}]", old)
+	if again, err := Load(path); err != nil || again != first {
+		t.Errorf("the same file was parsed again: %v", err)
+	}
+	if p := write("steps: [{say: two}]", old.Add(time.Minute)); p == first {
+		t.Error("the changed file was not parsed")
+	}
+	now := write("steps: [{say: new}]", time.Now())
+	if again, err := Load(path); err != nil || again == now {
+		t.Errorf("a file that may still change with the same time was not parsed again: %v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -82,21 +83,41 @@ type Case struct {
 	Steps      []Step
 }
 
-// Load reads and checks a script file. A faulty script returns Faults.
+// loaded holds the last version of each script that was read: a daemon asks at every start of a session.
+var loaded sync.Map // of *version, by path
+
+type version struct {
+	info    os.FileInfo
+	program *Program
+	err     error
+}
+
+// Load reads and checks a script file, unless it has not changed since the last time. A faulty script
+// returns Faults. The program must not be changed.
 func Load(path string) (*Program, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the script: %w; correct `script`, or write the file", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("read the script: %s is not a regular file", path)
+	}
+	if last, ok := loaded.Load(path); ok {
+		if v := last.(*version); os.SameFile(v.info, info) && v.info.Size() == info.Size() && v.info.ModTime().Equal(info.ModTime()) { //nolint:forcetypeassert // nothing else is stored
+			return v.program, v.err
+		}
 	}
 	source, err := io.ReadAll(io.LimitReader(f, scriptBytesMax+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the script: %w", err)
 	}
-	return Parse(filepath.Base(path), source)
+	program, err := Parse(filepath.Base(path), source)
+	if time.Since(info.ModTime()) > time.Second { // a file that was just written may change again and keep its time
+		loaded.Store(path, &version{info: info, program: program, err: err})
+	}
+	return program, err
 }
 
 // talk returns the steps for a kind of session that takes prompts; empty: it has no steps of its
