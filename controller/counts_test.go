@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,39 @@ func TestCountsOfLoop(t *testing.T) { //nolint:paralleltest // other tests would
 			counts.Check(t, name+"changes each", int(e.Head()-head)/size/runs)
 		}
 	}
+}
+
+// TestCountsOfRest counts the memory that one more agent at rest keeps, from its configuration to its watched file.
+func TestCountsOfRest(t *testing.T) { //nolint:paralleltest // other tests would allocate meanwhile
+	if testsize.Race {
+		t.Skip("the race detector changes what is allocated")
+	}
+	const few, many = 20, 220
+	kept := func(agents int) (objects, bytes int) {
+		var yaml strings.Builder
+		yaml.WriteString("version: 1\nagents:\n")
+		for n := range agents {
+			fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
+		}
+		var before, after runtime.MemStats
+		collect(&before)
+		e, _, _ := benchEngine(t, yaml.String())
+		collect(&after)
+		runtime.KeepAlive(e)
+		return int(after.HeapObjects) - int(before.HeapObjects), int(after.HeapAlloc) - int(before.HeapAlloc) //nolint:gosec // some millions
+	}
+	kept(1) // what is made once in a process
+	objects, bytes := kept(few)
+	more, moreBytes := kept(many)
+	counts.Within(t, "an agent at rest: objects kept", (more-objects)/(many-few), 10)
+	counts.Within(t, "an agent at rest: bytes kept", (moreBytes-bytes)/(many-few), 10)
+}
+
+// collect frees what is not used and reads what is left. A second collection frees what finalizers and pools had kept.
+func collect(mem *runtime.MemStats) {
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(mem)
 }
 
 // TestCountsOfAppends counts the appends, each with one sync, from an order or a change of a file

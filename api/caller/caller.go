@@ -45,9 +45,21 @@ func (c Caller) Identity() seam.Caller {
 
 type key struct{}
 
+// record is how a context finds out who made a request.
+type record struct {
+	who      func() Caller
+	identity func() seam.Caller
+}
+
+func (r record) in(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, r) }
+
+func recordOf(seen func() Caller) record {
+	return record{seen, func() seam.Caller { return seen().Identity() }}
+}
+
 // With records who made a request.
 func With(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, key{}, func() Caller { return c })
+	return recordOf(func() Caller { return c }).in(ctx)
 }
 
 // WithConn records who is at the other end of a connection; dir is the repository, in the form that shims use.
@@ -64,23 +76,34 @@ func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
 		return With(ctx, is.Caller)
 	}
 	if port := overTCP(c, dir); port != nil {
-		return context.WithValue(ctx, key{}, port.seen)
+		return recordOf(port.seen).in(ctx)
 	}
 	return ctx
 }
 
-// Once makes a request look up its caller at most once: over TCP each look-up reads every process.
+// Once makes a request look up its caller and its identity at most once: over TCP each look-up reads every process, and over
+// the socket the caller's own entry in the process table.
 func Once(ctx context.Context) context.Context {
-	if seen, ok := ctx.Value(key{}).(func() Caller); ok {
-		return context.WithValue(ctx, key{}, sync.OnceValue(seen))
+	if r, ok := ctx.Value(key{}).(record); ok {
+		r = recordOf(sync.OnceValue(r.who))
+		r.identity = sync.OnceValue(r.identity)
+		return r.in(ctx)
 	}
 	return ctx
 }
 
 // In returns the caller of a request. Without a record it is in no session.
 func In(ctx context.Context) Caller {
-	if seen, ok := ctx.Value(key{}).(func() Caller); ok {
-		return seen()
+	if r, ok := ctx.Value(key{}).(record); ok {
+		return r.who()
 	}
 	return Caller{}
+}
+
+// IdentityIn returns the identity of the caller of a request; see [Caller.Identity].
+func IdentityIn(ctx context.Context) seam.Caller {
+	if r, ok := ctx.Value(key{}).(record); ok {
+		return r.identity()
+	}
+	return Caller{}.Identity()
 }

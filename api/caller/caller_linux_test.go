@@ -1,11 +1,11 @@
 package caller
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/machine"
@@ -62,17 +62,37 @@ func TestUnseenOverThePort(t *testing.T) {
 // A request asks who it is from more than once, and the processes are read once.
 func TestLookedUpOnce(t *testing.T) {
 	looks := 0
-	ctx := context.WithValue(t.Context(), key{}, func() Caller { looks++; return Caller{Session: "coder-17"} })
+	ctx := recordOf(func() Caller { looks++; return Caller{Session: "coder-17"} }).in(t.Context())
 	for range 2 { // two requests over one connection
 		request := Once(ctx)
 		for range 3 {
-			if is := In(request).Identity(); is.Session != "coder-17" {
+			if is := IdentityIn(request); is.Session != "coder-17" || In(request).Session != "coder-17" {
 				t.Errorf("the caller is %+v", is)
 			}
 		}
 	}
 	if looks != 2 {
 		t.Errorf("the caller of two requests was looked up %d times", looks)
+	}
+}
+
+// A request looks once whether its caller still runs; the next request over the connection looks again.
+func TestIdentityOnce(t *testing.T) {
+	child := exec.Command("sleep", "1000")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	is, _ := shim.BirthOf(child.Process.Pid)
+	ctx := With(t.Context(), Caller{Who: is})
+	request := Once(ctx)
+	before := IdentityIn(request)
+	_ = child.Process.Kill()
+	_ = child.Wait()
+	if after := IdentityIn(request); before.Unknown || after.Unknown {
+		t.Errorf("one request has two identities: %+v, then %+v", before, after)
+	}
+	if next := IdentityIn(Once(ctx)); !next.Unknown {
+		t.Errorf("the caller has ended, and the next request is of %+v", next)
 	}
 }
 

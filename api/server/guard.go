@@ -72,9 +72,10 @@ func (s *Server) repository() string {
 }
 
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
-func identity(ctx context.Context) seam.Caller { return caller.In(ctx).Identity() }
+func identity(ctx context.Context) seam.Caller { return caller.IdentityIn(ctx) }
 
-// ours lets agents of other repositories only read. The rules of single orders decide for all other callers.
+// ours lets agents of other repositories only read. It comes after the whole body was read: a request looks its caller up
+// once, and the caller may have ended while it sent the body. The rules of single orders decide for all other callers.
 func ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

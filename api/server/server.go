@@ -139,13 +139,13 @@ func New(opts Options) *Server {
 
 // Handler serves callers over TCP, which need the token or the secret of a login.
 func (s *Server) Handler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(ours(s.whole(dated(s.mux)))))))
+	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(ours(dated(s.mux)))))))
 }
 
 // SocketHandler serves the same routes to callers over the unix socket. The listener must have
 // checked the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(ours(s.whole(dated(s.mux)))))))
+	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(ours(dated(s.mux)))))))
 }
 
 // Close ends every stream with a goodbye. Other requests are still answered as long as the loop
