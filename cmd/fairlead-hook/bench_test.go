@@ -21,7 +21,9 @@ func programs(tb testing.TB) (dir string) {
 		tb.Fatal(err)
 	}
 	for name, what := range map[string]string{"fairlead": "../fairlead", "fairlead-hook": ".", "empty": filepath.Join(dir, "empty.go")} {
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), what).CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), what)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the README installs them
+		if out, err := build.CombinedOutput(); err != nil {
 			tb.Fatalf("build %s: %v\n%s", name, err, out)
 		}
 	}

@@ -37,7 +37,9 @@ func built(b *testing.B) (fairlead, empty string) {
 		b.Fatal(err)
 	}
 	for out, what := range map[string]string{fairlead: ".", empty: source} {
-		if said, err := exec.Command("go", "build", "-o", out, what).CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-o", out, what)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the README installs it
+		if said, err := build.CombinedOutput(); err != nil {
 			b.Fatalf("go build %s: %v: %s", what, err, said)
 		}
 	}
