@@ -76,9 +76,8 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 
 // signed reports whether a client has signed the server's challenge with a key.
 func signed(key string, c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
-	if err != nil || o.Nkey != key || len(c.GetNonce()) == 0 {
+	signature, err := base64.RawURLEncoding.DecodeString(c.GetOpts().Sig)
+	if err != nil || len(c.GetNonce()) == 0 {
 		return false
 	}
 	public, err := nkeys.FromPublicKey(key)

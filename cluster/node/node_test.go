@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -450,6 +451,7 @@ func TestRoutes(t *testing.T) {
 		return func() bool { return slices.Contains(peers(a), "b") == yes && slices.Contains(peers(b), "a") == yes }
 	}
 	wait.Until(t, "a connection of two servers", linked(true))
+	crossTalk(t, f, a, b)
 	was := b.Address()
 
 	for name, id := range map[string]*ca.Identity{"a plain host": f.host("w", cluster.Host), "a removed one": f.host("r", cluster.Engine)} {
@@ -543,6 +545,85 @@ func shortly(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// crossTalk lets a plain host on one server talk with a leader on the other one.
+func crossTalk(t *testing.T, f *team, a, b *Node) {
+	t.Helper()
+	leader, err := a.Connect(t.Context(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leader.Close()
+	nc, _ := f.connect(f.host("far", cluster.Host), b.Address())
+	defer nc.Close()
+	placed, err := nc.SubscribeSync(cluster.PlacedSubject("far"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leader.Subscribe(cluster.AskSubject("*"), func(m *nats.Msg) {
+		_ = m.Respond([]byte("yes"))
+		_ = leader.Publish(cluster.PlacedSubject("far"), []byte("s1"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "an answer and an order through both servers", func() bool { // they tell each other of listeners after they answered
+		m, err := nc.Request(cluster.AskSubject("far"), nil, wait.Patience)
+		orders, _, _ := placed.Pending()
+		return err == nil && string(m.Data) == "yes" && orders > 0
+	})
+}
+
+// A server that falls silent, on a connection that stays open, is left after 3 s for another one.
+func TestFrozenServer(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	address := strings.TrimPrefix(n.Address(), "tls://")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var frozen atomic.Bool
+	pump := func(to, from net.Conn) {
+		b := make([]byte, 64<<10)
+		for {
+			k, err := from.Read(b)
+			if err != nil {
+				to.Close()
+				return
+			}
+			if !frozen.Load() {
+				_, _ = to.Write(b[:k])
+			}
+		}
+	}
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", address)
+			if err != nil {
+				near.Close()
+				return
+			}
+			go pump(near, far)
+			go pump(far, near)
+		}
+	}()
+	nc, err := Connect(t.Context(), f.host("b", cluster.Host), []string{"tls://" + l.Addr().String()}, f.log, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := nc.SetServerPool([]string{"tls://" + l.Addr().String(), n.Address()}); err != nil {
+		t.Fatal(err)
+	}
+	frozen.Store(true)
+	wait.Until(t, "the connection to the other address", func() bool { return nc.ConnectedAddr() == address && nc.IsConnected() })
 }
 
 // A host is invited, joins, connects, and gets its next certificate.
