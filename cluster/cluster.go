@@ -20,7 +20,7 @@ type Member struct {
 }
 
 // Members says which hosts belong to the team at this moment. A removed host does not. It is asked for every
-// connection, from several goroutines.
+// connection, from several goroutines, and must not wait for a node.
 type Members interface {
 	Member(name string) (m Member, ok bool)
 }
