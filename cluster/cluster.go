@@ -1,5 +1,7 @@
 package cluster
 
+import "strconv"
+
 // Role is what a host is for.
 type Role string
 
@@ -13,10 +15,12 @@ type Member struct {
 	Name string
 	Role Role
 	Key  string // the public half of its key, an nkey of a user: it begins with U
+
+	Incarnation uint64 // as machine/host has it; 0: none yet. It renews only the lease of this one
 }
 
 // Members says which hosts belong to the team at this moment. A removed host does not. It is asked for every
-// connection, from several goroutines.
+// connection, from several goroutines, and must not wait for a node.
 type Members interface {
 	Member(name string) (m Member, ok bool)
 }
@@ -66,6 +70,14 @@ func PlacedSubject(name string) string { return toSubjects + name + ".placed" }
 // InboxPrefix is where a host receives answers.
 func InboxPrefix(name string) string { return "_INBOX." + name }
 
+// Subjects are those on which a plain host hears engine hosts, and on which they hear it. The incarnation is a number, or
+// a wildcard.
+func (m Member) Subjects(incarnation string) (hears, says []string) {
+	lease := LeaseSubjects + m.Name + "." + incarnation
+	return []string{toSubjects + m.Name + ".>"},
+		[]string{hostSubjects + m.Name + ".>", lease, "$JS.API.STREAM.INFO." + LeaseStream, "$JS.API.DIRECT.GET." + LeaseStream + "." + lease}
+}
+
 // Permissions are the subjects that a member may use, with the wildcards of NATS. A denied one is not allowed,
 // even if an allowed one covers it.
 type Permissions struct {
@@ -76,15 +88,8 @@ type Permissions struct {
 
 // Permissions derives what a member may do. A plain host hears orders and reports events; it answers no requests.
 func (m Member) Permissions() Permissions {
-	own := Permissions{
-		Publish: []string{
-			hostSubjects + m.Name + ".>",
-			LeaseSubjects + m.Name + ".*",
-			"$JS.API.STREAM.INFO." + LeaseStream,
-			"$JS.API.DIRECT.GET." + LeaseStream + "." + LeaseSubjects + m.Name + ".*",
-		},
-		Subscribe: []string{toSubjects + m.Name + ".>", InboxPrefix(m.Name) + ".>"},
-	}
+	hears, says := m.Subjects(strconv.FormatUint(m.Incarnation, 10))
+	own := Permissions{Publish: says, Subscribe: append(hears, InboxPrefix(m.Name)+".>")}
 	if m.Role != Engine {
 		return own
 	}

@@ -1,9 +1,9 @@
 // Package cluster says what a host of a team may do on the connection between the hosts.
 //
 // Every host is a [Member]: it has a name, a role and the public half of its key. Hosts talk by subjects of
-// NATS. [Member.Permissions] derives from name and role alone which subjects a host may publish and subscribe. A
-// host publishes its own events and output, renews its own lease, and hears what is placed on it. Only an engine
-// host reaches the journal, orders and the leases of others.
+// NATS. [Member.Permissions] derives from the member alone which subjects a host may publish and subscribe. A plain
+// host publishes its own events, questions and output, renews the lease of its present incarnation, and hears what is placed
+// on it. Only an engine host reaches the journal, orders and the leases of others.
 //
 // The packages below do the rest. ca: the team's own certificate authority and the files of a host. invite:
 // invitations that are used once, and the door at which a host joins. node: the embedded server, and

@@ -3,6 +3,7 @@ package ca
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -223,6 +224,9 @@ func TestTLS(t *testing.T) {
 	_, same := team(t, "web", "a")
 	_, other := team(t, "shop", "a")
 	worker := join(t, a, t.TempDir(), "w", cluster.Host, at(start))
+	if leaf := worker.cert.Load().Leaf; len(leaf.ExtKeyUsage) != 1 || leaf.ExtKeyUsage[0] != x509.ExtKeyUsageClientAuth || len(leaf.DNSNames)+len(leaf.IPAddresses) > 0 || leaf.IsCA {
+		t.Errorf("a plain host's certificate is good for %v %v", leaf.ExtKeyUsage, leaf.DNSNames)
+	}
 	for _, c := range []struct {
 		name   string
 		server *tls.Config
@@ -298,7 +302,7 @@ func TestRenewal(t *testing.T) {
 	if leaf := id.cert.Load().Leaf; len(leaf.IPAddresses) != 1 || len(leaf.DNSNames) != 1 {
 		t.Error(leaf.DNSNames, leaf.IPAddresses)
 	}
-	if again, err := LoadIdentity(id.dir, id.now); err != nil || again.Expires() != id.Expires() {
+	if again, err := LoadIdentity(id.dir, id.now); err != nil || !again.Expires().Equal(id.Expires()) {
 		t.Error(err)
 	}
 	more, err := id.Request([]string{"b", "10.0.0.1"})

@@ -97,7 +97,8 @@ func (d *Door) Serve(ctx context.Context, listener net.Listener, config *tls.Con
 			defer conn.Close()
 			ctx, cancel := context.WithTimeout(ctx, joinWithin)
 			defer cancel()
-			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			defer stop()
 			if err := d.answer(ctx, tls.Server(conn, config)); err != nil {
 				d.Log.Warn("a host did not join", "from", conn.RemoteAddr().String(), "error", err)
 			}

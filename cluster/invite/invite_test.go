@@ -236,7 +236,7 @@ func TestRefusedJoins(t *testing.T) {
 				if err := os.Rename(filepath.Dir(f.path)+"-gone", filepath.Dir(f.path)); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := f.join(token, id); err != nil {
+				if _, err := f.join(token, f.host("c", t.TempDir())); err != nil { // it was not used
 					t.Error(err)
 				}
 			}

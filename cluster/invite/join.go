@@ -65,7 +65,8 @@ func ask(ctx context.Context, token Token, r request, now func() time.Time) (a a
 		return a, err
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	text, err := json.Marshal(r)
 	if err != nil {
 		return a, err

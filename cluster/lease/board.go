@@ -61,7 +61,8 @@ func (b *Board) Follow(ctx context.Context, seen func(host.Renew)) error {
 		return fmt.Errorf("watch the leases: %w", explain(err))
 	}
 	defer entries.Stop()
-	defer context.AfterFunc(ctx, entries.Stop)()
+	stop := context.AfterFunc(ctx, entries.Stop)
+	defer stop()
 	for {
 		got, err := entries.Next()
 		if ctx.Err() != nil {

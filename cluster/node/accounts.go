@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/cluster"
 
@@ -14,14 +13,14 @@ import (
 // to a plain host would go into the journal's stream, if that host named its subject. So each plain host has an
 // account of its own, and an answer never leaves it. The accounts import what the permissions allow.
 
-// export makes the account of the engine hosts offer what plain hosts may use.
+// export makes the account of the engine hosts offer what plain hosts may use. Only this package makes accounts.
 func export(engine *server.Account) error {
-	all := cluster.Member{Name: "*", Role: cluster.Host}.Permissions()
+	hears, says := cluster.Member{Name: "*"}.Subjects("*")
 	var errs []error
-	for _, subject := range all.Publish {
-		errs = append(errs, engine.AddServiceExport(subject, nil)) // only this package makes accounts
+	for _, subject := range says {
+		errs = append(errs, engine.AddServiceExport(subject, nil))
 	}
-	for _, subject := range placed(all) {
+	for _, subject := range hears {
 		errs = append(errs, engine.AddStreamExport(subject, nil))
 	}
 	return errors.Join(errs...)
@@ -37,26 +36,16 @@ func accountOf(s *server.Server, m cluster.Member) (*server.Account, error) {
 	if !isNew {
 		return own, nil
 	}
-	p := m.Permissions()
+	hears, says := m.Subjects("*") // the permissions know the incarnation
 	var errs []error
-	for _, subject := range p.Publish {
+	for _, subject := range says {
 		errs = append(errs, own.AddServiceImport(engine, subject, subject))
 	}
-	for _, subject := range placed(p) {
+	for _, subject := range hears {
 		errs = append(errs, own.AddStreamImport(engine, subject, ""))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("make the account of host %s: %w", m.Name, err)
 	}
 	return own, nil
-}
-
-// placed are the subjects on which a member hears engine hosts. Inboxes stay within its account.
-func placed(p cluster.Permissions) (subjects []string) {
-	for _, subject := range p.Subscribe {
-		if !strings.HasPrefix(subject, cluster.InboxPrefix("")) {
-			subjects = append(subjects, subject)
-		}
-	}
-	return subjects
 }

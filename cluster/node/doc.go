@@ -3,7 +3,9 @@
 // A connection proves its host twice: by a certificate of the team's authority, and by the signature of the host's
 // nkey. The server then asks [cluster.Members] whether that host belongs to the team, and gives it the permissions of
 // its role. After the membership has changed, [Node.Recheck] closes the connections of hosts that do not belong to it
-// any longer, so a removal is effective at once. Servers connect to each other under the same rule.
+// any longer, so a removal is effective at once. Servers connect to each other under the same rule. A plain host has an
+// account of its own, which imports what its permissions allow: an answer goes to the subject that the sender names,
+// and no server checks that.
 //
 // The server listens with TLS 1.3 from the first byte. It stores with a sync before each answer, and takes messages of 8
 // MiB. [Connect] checks that of every server.

@@ -28,10 +28,11 @@ type gate struct {
 	mu      sync.Mutex
 	clients map[uint64]cluster.Member   // by the id of the connection
 	routes  map[net.Conn]cluster.Member // those that other servers made
+	dialled map[string]bool             // engine hosts that this server has connected to since it started
 }
 
 func newGate(own string, members cluster.Members) *gate {
-	return &gate{own: own, members: members, clients: map[uint64]cluster.Member{}, routes: map[net.Conn]cluster.Member{}}
+	return &gate{own: own, members: members, clients: map[uint64]cluster.Member{}, routes: map[net.Conn]cluster.Member{}, dialled: map[string]bool{}}
 }
 
 // clientGate is the gate as the server asks it.
@@ -76,9 +77,8 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 
 // signed reports whether a client has signed the server's challenge with a key.
 func signed(key string, c server.ClientAuthentication) bool {
-	o := c.GetOpts()
-	signature, err := base64.RawURLEncoding.DecodeString(o.Sig)
-	if err != nil || o.Nkey != key || len(c.GetNonce()) == 0 {
+	signature, err := base64.RawURLEncoding.DecodeString(c.GetOpts().Sig)
+	if err != nil || len(c.GetNonce()) == 0 {
 		return false
 	}
 	public, err := nkeys.FromPublicKey(key)
@@ -97,7 +97,18 @@ func permissions(m cluster.Member) *server.Permissions {
 	return allowed
 }
 
-// engine reports a peer that is no engine host of the team. TLS asks it for each connection between servers.
+// dial notes a server that this one connects to, if that is one of the team. TLS asks it.
+func (g *gate) dial(name string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := g.engine(name)
+	if err == nil {
+		g.dialled[name] = true
+	}
+	return err
+}
+
+// engine reports a peer that is no other engine host of the team.
 func (g *gate) engine(name string) error {
 	if m, ok := g.members.Member(name); !ok || m.Role != cluster.Engine || name == g.own {
 		return fmt.Errorf("%q is no other engine host of the team", name)
@@ -131,8 +142,9 @@ func (g *gate) routeTLS(config *tls.Config) *tls.Config {
 	return config
 }
 
-// leaving returns the connections of hosts that do not belong to the team as they did when they connected.
-func (g *gate) leaving() (clients []uint64, routes []net.Conn) {
+// leaving returns the connections of hosts that do not belong to the team as they did when they connected. dialled
+// is one of the hosts that this server has connected to itself.
+func (g *gate) leaving() (clients []uint64, routes []net.Conn, dialled string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, was := range g.clients {
@@ -147,5 +159,19 @@ func (g *gate) leaving() (clients []uint64, routes []net.Conn) {
 			delete(g.routes, conn)
 		}
 	}
-	return clients, routes
+	for name := range g.dialled {
+		if g.engine(name) != nil {
+			dialled = name
+		}
+	}
+	return clients, routes, dialled
+}
+
+// forget forgets all connections: the server has ended.
+func (g *gate) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	clear(g.clients)
+	clear(g.routes)
+	clear(g.dialled)
 }

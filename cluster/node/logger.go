@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -25,7 +24,7 @@ func (l *logger) Errorf(form string, v ...any) { l.log.Error(fmt.Sprintf(form, v
 func (l *logger) Fatalf(form string, v ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last = errors.New(fmt.Sprintf(form, v...))
+	l.last = fmt.Errorf(form, v...)
 }
 
 func (l *logger) fatal() error {

@@ -151,7 +151,7 @@ func (n *Node) options() (*server.Options, error) {
 	}
 	// Two teams never share the name, as it has the authority's fingerprint.
 	opts.Cluster.Name = id.Team() + "-" + id.Authority()[:16]
-	opts.Cluster.TLSConfig = n.gate.routeTLS(id.TLS(n.gate.engine))
+	opts.Cluster.TLSConfig = n.gate.routeTLS(id.TLS(n.gate.dial))
 	opts.Cluster.TLSTimeout = server.DEFAULT_ROUTE_DIAL.Seconds()
 	if opts.Cluster.Host, opts.Cluster.Port, err = listenOn(n.o.Routes.Address, n.route); err != nil {
 		return nil, err
@@ -209,19 +209,13 @@ func (n *Node) InProcessConn() (net.Conn, error) {
 func (n *Node) Peers() ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.peers(func(*server.RouteInfo) bool { return true })
-}
-
-func (n *Node) peers(which func(*server.RouteInfo) bool) ([]string, error) {
 	routes, err := n.server.Routez(nil)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, r := range routes.Routes {
-		if which(r) {
-			names = append(names, r.RemoteName)
-		}
+		names = append(names, r.RemoteName)
 	}
 	return names, nil
 }
@@ -231,18 +225,20 @@ func (n *Node) peers(which func(*server.RouteInfo) bool) ([]string, error) {
 func (n *Node) Recheck(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clients, routes := n.gate.leaving()
+	if !n.server.Running() {
+		return nil
+	}
+	clients, routes, dialled := n.gate.leaving()
 	for _, id := range clients {
 		_ = n.server.DisconnectClientByID(id) // it may have ended meanwhile
 	}
 	for _, conn := range routes {
 		conn.Close()
 	}
-	wrong, err := n.peers(func(r *server.RouteInfo) bool { return r.DidSolicit && n.gate.engine(r.RemoteName) != nil })
-	if err != nil || len(wrong) == 0 {
-		return err
+	if dialled == "" {
+		return nil
 	}
-	n.o.Log.Info("the server restarts, because an engine host was removed", "host", wrong[0])
+	n.o.Log.Info("the server restarts, because an engine host was removed", "host", dialled)
 	n.stop()
 	return n.start(ctx)
 }
@@ -271,4 +267,5 @@ func (n *Node) Start(ctx context.Context) error {
 func (n *Node) stop() {
 	n.server.Shutdown()
 	n.server.WaitForShutdown()
+	n.gate.forget()
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,7 +84,7 @@ func (f *team) host(name string, role cluster.Role) *ca.Identity {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.set(name, cluster.Member{Name: name, Role: role, Key: id.PublicKey()})
+	f.set(name, cluster.Member{Name: name, Role: role, Key: id.PublicKey(), Incarnation: 1})
 	return id
 }
 
@@ -147,6 +146,8 @@ func TestPermissions(t *testing.T) {
 		{"$O.fairlead-journal-snapshots.M.x", no, pub},
 		{"$KV.fairlead-leases.b.1", pub, pub},
 		{"$KV.fairlead-leases.c.1", no, pub},
+		{"$KV.fairlead-leases.b.2", no, pub}, // another incarnation
+		{"$KV.fairlead-leases.b", no, pub},
 		{"$KV.other.b.1", no, no},
 		{"_INBOX.b.x", sub, sub},
 		{"_INBOX.c.x", no, no},
@@ -263,19 +264,25 @@ func TestRemovedHost(t *testing.T) {
 	f := newTeam(t, "web")
 	n := f.start(f.options(f.host("a", cluster.Engine)))
 	stays, _ := f.connect(f.host("c", cluster.Host), n.Address())
-	for name, change := range map[string]func(m cluster.Member){
+	changes := map[string]func(m cluster.Member){
 		"removed":      func(m cluster.Member) { f.remove(m.Name) },
-		"joined anew":  func(m cluster.Member) { m.Key = strings.Repeat("U", 56); f.set(m.Name, m) },
-		"another name": func(m cluster.Member) { f.set(m.Name, cluster.Member{Name: "x", Role: m.Role, Key: m.Key}) },
-	} {
-		id := f.host("b", cluster.Host)
-		_, ended := f.connect(id, n.Address())
-		m, _ := f.Member("b")
+		"joined-anew":  func(m cluster.Member) { m.Key = strings.Repeat("U", 56); f.set(m.Name, m) },
+		"another-name": func(m cluster.Member) { f.set(m.Name, cluster.Member{Name: "x", Role: m.Role, Key: m.Key}) },
+	}
+	ids, ends := map[string]*ca.Identity{}, map[string]chan error{}
+	for name := range changes {
+		ids[name] = f.host(name, cluster.Host)
+		_, ends[name] = f.connect(ids[name], n.Address())
+	}
+	for name, change := range changes {
+		m, _ := f.Member(name)
 		change(m)
-		if err := n.Recheck(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := wait.For(t, "the end of the connection", ended); !errors.Is(err, ErrRefused) { // its tries to come back fail, too
+	}
+	if err := n.Recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range ids {
+		if err := wait.For(t, "the end of the connection", ends[name]); !errors.Is(err, ErrRefused) { // its tries to come back fail, too
 			t.Errorf("%s: %v", name, err)
 		}
 		_, err := Connect(t.Context(), id, []string{n.Address()}, f.log, func(error) {})
@@ -426,75 +433,6 @@ func TestStartFails(t *testing.T) {
 	if left, err := free(t.TempDir()); err != nil || left == 0 {
 		t.Error(left, err)
 	}
-}
-
-// Servers connect to those of other engine hosts only. When one is removed, its connections end on both sides, and
-// none comes back.
-func TestRoutes(t *testing.T) {
-	t.Parallel()
-	f := newTeam(t, "web")
-	o := f.options(f.host("a", cluster.Engine))
-	o.Routes = &Routes{Address: "127.0.0.1:0"}
-	a := f.start(o)
-	o = f.options(f.host("b", cluster.Engine))
-	o.Routes = &Routes{Address: "127.0.0.1:0", Others: []Peer{{"a", a.RouteAddress()}}}
-	b := f.start(o)
-	peers := func(n *Node) []string {
-		names, err := n.Peers()
-		if err != nil {
-			t.Error(err)
-		}
-		return slices.Compact(slices.Sorted(slices.Values(names)))
-	}
-	linked := func(yes bool) func() bool {
-		return func() bool { return slices.Contains(peers(a), "b") == yes && slices.Contains(peers(b), "a") == yes }
-	}
-	wait.Until(t, "a connection of two servers", linked(true))
-	was := b.Address()
-
-	for name, id := range map[string]*ca.Identity{"a plain host": f.host("w", cluster.Host), "a removed one": f.host("r", cluster.Engine)} {
-		if name == "a removed one" {
-			f.remove("r")
-		}
-		conn, err := net.Dial("tcp", a.RouteAddress())
-		if err != nil {
-			t.Fatal(err)
-		}
-		config := id.TLS(nil)
-		config.ServerName = "a"
-		tlsConn := tls.Client(conn, config)
-		_ = conn.SetDeadline(time.Now().Add(wait.Patience))
-		if err := tlsConn.Handshake(); err == nil {
-			if _, err = tlsConn.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%s is taken for a server", name)
-			}
-		}
-		conn.Close()
-	}
-
-	f.remove("b") // a has accepted it
-	if err := a.Recheck(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wait.Until(t, "the end of the connection", linked(false))
-	f.host("b2", cluster.Engine)
-	o.Identity = f.host("b3", cluster.Engine)
-	o.Dir = filepath.Join(t.TempDir(), "nats")
-	c := f.start(o)
-	wait.Until(t, "a connection that c makes", func() bool { return slices.Contains(peers(c), "a") })
-	address := c.Address()
-	f.remove("a") // c has made the connection
-	if err := c.Recheck(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(peers(c)) > 0 || c.Address() != address || was == "" {
-		t.Errorf("after the removal of a: %v, %s", peers(c), c.Address())
-	}
-	nc, err := c.Connect(t.Context(), func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nc.Close()
 }
 
 var _ jetstream.Node = (*Node)(nil)

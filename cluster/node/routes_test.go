@@ -1,0 +1,167 @@
+package node
+
+import (
+	"crypto/tls"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Servers connect to those of other engine hosts only. When one is removed, its connections end on both sides, and
+// none comes back.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	o := f.options(f.host("a", cluster.Engine))
+	o.Routes = &Routes{Address: "127.0.0.1:0"}
+	a := f.start(o)
+	o = f.options(f.host("b", cluster.Engine))
+	o.Routes = &Routes{Address: "127.0.0.1:0", Others: []Peer{{"a", a.RouteAddress()}}}
+	b := f.start(o)
+	peers := func(n *Node) []string {
+		names, err := n.Peers()
+		if err != nil {
+			t.Error(err)
+		}
+		return slices.Compact(slices.Sorted(slices.Values(names)))
+	}
+	linked := func(yes bool) func() bool {
+		return func() bool { return slices.Contains(peers(a), "b") == yes && slices.Contains(peers(b), "a") == yes }
+	}
+	wait.Until(t, "a connection of two servers", linked(true))
+	crossTalk(t, f, a, b)
+	was := b.Address()
+
+	for name, id := range map[string]*ca.Identity{"a plain host": f.host("w", cluster.Host), "a removed one": f.host("r", cluster.Engine)} {
+		if name == "a removed one" {
+			f.remove("r")
+		}
+		conn, err := net.Dial("tcp", a.RouteAddress())
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := id.TLS(nil)
+		config.ServerName = "a"
+		tlsConn := tls.Client(conn, config)
+		_ = conn.SetDeadline(time.Now().Add(wait.Patience))
+		if err := tlsConn.Handshake(); err == nil {
+			if _, err = tlsConn.Read(make([]byte, 1)); err == nil {
+				t.Errorf("%s is taken for a server", name)
+			}
+		}
+		conn.Close()
+	}
+
+	f.remove("b") // a has accepted it
+	if err := a.Recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the end of the connection", linked(false))
+	f.host("b2", cluster.Engine)
+	o.Identity = f.host("b3", cluster.Engine)
+	o.Dir = filepath.Join(t.TempDir(), "nats")
+	c := f.start(o)
+	wait.Until(t, "a connection that c makes", func() bool { return slices.Contains(peers(c), "a") })
+	address := c.Address()
+	f.remove("a") // c has made the connection
+	if err := c.Recheck(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(peers(c)) > 0 || c.Address() != address || was == "" {
+		t.Errorf("after the removal of a: %v, %s", peers(c), c.Address())
+	}
+	nc, err := c.Connect(t.Context(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+}
+
+// crossTalk lets a plain host on one server talk with a leader on the other one.
+func crossTalk(t *testing.T, f *team, a, b *Node) {
+	t.Helper()
+	leader, err := a.Connect(t.Context(), func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leader.Close()
+	nc, _ := f.connect(f.host("far", cluster.Host), b.Address())
+	defer nc.Close()
+	placed, err := nc.SubscribeSync(cluster.PlacedSubject("far"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leader.Subscribe(cluster.AskSubject("*"), func(m *nats.Msg) {
+		_ = m.Respond([]byte("yes"))
+		_ = leader.Publish(cluster.PlacedSubject("far"), []byte("s1"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "an answer and an order through both servers", func() bool { // they tell each other of listeners after they answered
+		m, err := nc.Request(cluster.AskSubject("far"), nil, wait.Patience)
+		orders, _, _ := placed.Pending()
+		return err == nil && string(m.Data) == "yes" && orders > 0
+	})
+}
+
+// A server that falls silent, on a connection that stays open, is left after 3 s for another one.
+func TestFrozenServer(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("a", cluster.Engine)))
+	address := strings.TrimPrefix(n.Address(), "tls://")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var frozen atomic.Bool
+	pump := func(to, from net.Conn) {
+		b := make([]byte, 64<<10)
+		for {
+			k, err := from.Read(b)
+			if err != nil {
+				to.Close()
+				return
+			}
+			if !frozen.Load() {
+				_, _ = to.Write(b[:k])
+			}
+		}
+	}
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", address)
+			if err != nil {
+				near.Close()
+				return
+			}
+			go pump(near, far)
+			go pump(far, near)
+		}
+	}()
+	nc, err := Connect(t.Context(), f.host("b", cluster.Host), []string{"tls://" + l.Addr().String()}, f.log, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if err := nc.SetServerPool([]string{"tls://" + l.Addr().String(), n.Address()}); err != nil {
+		t.Fatal(err)
+	}
+	frozen.Store(true)
+	wait.Until(t, "the connection to the other address", func() bool { return nc.ConnectedAddr() == address && nc.IsConnected() })
+}
