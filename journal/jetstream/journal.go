@@ -35,10 +35,13 @@ type Journal struct {
 	mu       sync.Mutex
 	end      position          // what the next append follows: the mirror's end, or own changes that are stored and not yet mirrored
 	mirrored position          // the mirror's end
+	own      []pending         // what is between them
 	versions map[string]uint64 // of the entities, at end
 	damage   error             // the stream cannot be followed now
 	asOf     time.Time         // when the mirror was last known to have all
 	silent   time.Time         // until then no server is asked only to see more
+
+	keeping sync.Mutex // held by the one that writes to the mirror, and taken before mu
 
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
@@ -252,9 +255,19 @@ func (j *Journal) commit(name id, g *group) (attempt.Step, error) {
 	if step != attempt.Stored {
 		return step, nil
 	}
+	end := position{g.after.place + uint64(len(messages)), g.batch.last(), g.batch.hash}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.count(position{g.after.place + uint64(len(messages)), g.batch.last(), g.batch.hash}, g.batch.changes)
+	j.count(end, g.batch.changes)
+	if j.mirrored.place < end.place {
+		j.own = append(j.own, pending{end, g.batch.changes})
+	}
+	many := len(j.own) > ownKept
+	j.mu.Unlock()
+	if many {
+		if err := j.keepOwn(j.ctx); err != nil {
+			j.stuck(err) // the batch is stored all the same
+		}
+	}
 	return step, nil
 }
 
