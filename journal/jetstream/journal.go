@@ -129,11 +129,37 @@ func (r *remote) find(ctx context.Context, first, last, seq uint64) (uint64, err
 			high = mid - 1
 		}
 	}
-	m, err := r.one(ctx, low)
+	begins, b, err := r.batchAt(ctx, low)
 	if err != nil {
 		return 0, err
 	}
-	return low - uint64(m.part), nil
+	if b.last() < seq {
+		return 0, &Damage{Place: low + 1, Seq: b.last() + 1, What: fmt.Sprintf("it is missing, and this host has %d changes", seq)}
+	}
+	return begins - 1, nil
+}
+
+// batchAt reads the batch that a message is of, and says where its first message is.
+func (r *remote) batchAt(ctx context.Context, place uint64) (begins uint64, b *batch, err error) {
+	m, err := r.one(ctx, place)
+	if err != nil {
+		return 0, nil, err
+	}
+	var t taker
+	begins = place - min(place, uint64(m.part)) + 1
+	for at := begins; at < begins+uint64(m.parts); at++ {
+		raw, err := r.message(ctx, at)
+		switch {
+		case err != nil:
+			return 0, nil, fmt.Errorf("read message %d of stream %s: %w", at, r.name, err)
+		case raw == nil:
+			return 0, nil, &Damage{Place: at, Seq: m.first, What: errMissing.Error()}
+		}
+		if b, err = t.add(raw); err != nil {
+			return 0, nil, wrong(at, m.first, err)
+		}
+	}
+	return begins, b, nil
 }
 
 // one reads a message that must be there.
@@ -143,7 +169,7 @@ func (r *remote) one(ctx context.Context, place uint64) (message, error) {
 		return message{}, fmt.Errorf("read message %d of stream %s: %w", place, r.name, err)
 	}
 	if raw == nil {
-		return message{}, &Damage{Place: place, What: "it is missing"}
+		return message{}, &Damage{Place: place, What: errMissing.Error()}
 	}
 	m, err := parse(raw)
 	if err != nil {
