@@ -29,7 +29,8 @@ type Journal struct {
 	opts   Options
 	remote *remote
 	mirror *sqlite.Journal
-	bell   journal.Bell // rings when the mirror grew, or damage was found or has gone
+	wanted chan struct{} // has room for one: a reader waits for the mirror
+	bell   journal.Bell  // rings when the mirror grew, or damage was found or has gone
 	queue  queue
 
 	mu       sync.Mutex
@@ -78,7 +79,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (j *Journal, err err
 	if opts.Patience == 0 {
 		opts.Patience = patience
 	}
-	j = &Journal{opts: opts, remote: r, mirror: mirror, closed: make(chan struct{})}
+	j = &Journal{opts: opts, remote: r, mirror: mirror, closed: make(chan struct{}), wanted: make(chan struct{}, 1)}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	j.queue.more = make(chan struct{}, 1)
 	if err := j.begin(ctx); err != nil {
@@ -192,6 +193,10 @@ func (j *Journal) reach(ctx context.Context, holds func() bool) error {
 			return damage
 		}
 		select {
+		case j.wanted <- struct{}{}:
+		default:
+		}
+		select {
 		case <-next:
 		case <-j.closed:
 			return journal.ErrClosed
@@ -233,8 +238,11 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 // write appends what waits, one message at a time, until Close.
 func (j *Journal) write() {
 	defer j.queue.close()
+	last := 0
 	for j.ctx.Err() == nil {
+		j.queue.gather(last)
 		if waiting := j.queue.take(j.remote.limit / 2); len(waiting) > 0 {
+			last = len(waiting)
 			j.store(newID(), waiting)
 			continue
 		}

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	feedBytes  = 32 << 20               // of messages that are fetched ahead: four of the largest
-	feedExpiry = 20 * time.Second       // of one request for messages: the traffic of a host at rest
-	feedBeat   = 2 * time.Second        // a consumer that is silent for two of these is made anew
-	lookEvery  = 30 * time.Second       // a stream that ends before the mirror does shows only if it is asked
-	againAfter = 2 * time.Second        // after damage: another server may lead by then
+	feedBytes  = 32 << 20         // of messages that are fetched ahead: four of the largest
+	feedExpiry = 20 * time.Second // of one request for messages: the traffic of a host at rest
+	feedBeat   = 2 * time.Second  // a consumer that is silent for two of these is made anew
+	lookEvery  = 30 * time.Second // a stream that ends before the mirror does shows only if it is asked
+	againAfter = 2 * time.Second  // after damage: another server may lead by then
+	keepEvery  = 5 * time.Millisecond
 	ownKept    = 64                     // messages of this handle that its consumer has not brought; more are mirrored at once
 	ownWait    = 100 * time.Millisecond // for the consumer; then a reader mirrors what this handle has stored
 	shortLooks = 3                      // a server that lags, or leads no longer, may say an old end; after so many looks it is damage
@@ -89,7 +90,9 @@ func (j *Journal) follow(ctx context.Context) error {
 	for {
 		select {
 		case m := <-came:
-			err = j.take(ctx, &t, gather(m, came))
+			if err = j.take(ctx, &t, gather(m, came)); err == nil {
+				j.pause(ctx)
+			}
 		case <-look.C:
 			err = j.look(ctx)
 		case <-ctx.Done():
@@ -102,6 +105,15 @@ func (j *Journal) follow(ctx context.Context) error {
 			}
 			return err
 		}
+	}
+}
+
+// pause lets messages gather, unless a reader waits: so a busy stream costs the mirror a few hundred syncs a second.
+func (j *Journal) pause(ctx context.Context) {
+	select {
+	case <-j.wanted:
+	case <-time.After(keepEvery):
+	case <-ctx.Done():
 	}
 }
 
