@@ -123,7 +123,6 @@ func damaged(t *testing.T, served bool, do func(n node, stream string)) {
 			t.Error(err)
 		}
 	}
-	began = time.Now()
 	if err := Repair(ctx, nc, stream, j, bad); err != nil {
 		t.Fatal(err)
 	}

@@ -29,16 +29,20 @@ type Journal struct {
 	opts   Options
 	remote *remote
 	mirror *sqlite.Journal
-	bell   journal.Bell // rings when the mirror grew, or damage was found or has gone
+	wanted chan struct{} // has room for one: a reader waits for the mirror
+	bell   journal.Bell  // rings when the mirror grew, or damage was found or has gone
 	queue  queue
 
 	mu       sync.Mutex
 	end      position          // what the next append follows: the mirror's end, or own changes that are stored and not yet mirrored
 	mirrored position          // the mirror's end
+	own      []pending         // what is between them
 	versions map[string]uint64 // of the entities, at end
 	damage   error             // the stream cannot be followed now
 	asOf     time.Time         // when the mirror was last known to have all
 	silent   time.Time         // until then no server is asked only to see more
+
+	keeping sync.Mutex // held by the one that writes to the mirror, and taken before mu
 
 	ctx    context.Context // ends with Close
 	stop   context.CancelFunc
@@ -75,7 +79,7 @@ func Open(ctx context.Context, nc *nats.Conn, opts Options) (j *Journal, err err
 	if opts.Patience == 0 {
 		opts.Patience = patience
 	}
-	j = &Journal{opts: opts, remote: r, mirror: mirror, closed: make(chan struct{})}
+	j = &Journal{opts: opts, remote: r, mirror: mirror, closed: make(chan struct{}), wanted: make(chan struct{}, 1)}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	j.queue.more = make(chan struct{}, 1)
 	if err := j.begin(ctx); err != nil {
@@ -126,11 +130,37 @@ func (r *remote) find(ctx context.Context, first, last, seq uint64) (uint64, err
 			high = mid - 1
 		}
 	}
-	m, err := r.one(ctx, low)
+	begins, b, err := r.batchAt(ctx, low)
 	if err != nil {
 		return 0, err
 	}
-	return low - uint64(m.part), nil
+	if b.last() < seq {
+		return 0, &Damage{Place: low + 1, Seq: b.last() + 1, What: fmt.Sprintf("it is missing, and this host has %d changes", seq)}
+	}
+	return begins - 1, nil
+}
+
+// batchAt reads the batch that a message is of, and says where its first message is.
+func (r *remote) batchAt(ctx context.Context, place uint64) (begins uint64, b *batch, err error) {
+	m, err := r.one(ctx, place)
+	if err != nil {
+		return 0, nil, err
+	}
+	var t taker
+	begins = place - min(place, uint64(m.part)) + 1
+	for at := begins; at < begins+uint64(m.parts); at++ {
+		raw, err := r.message(ctx, at)
+		switch {
+		case err != nil:
+			return 0, nil, fmt.Errorf("read message %d of stream %s: %w", at, r.name, err)
+		case raw == nil:
+			return 0, nil, &Damage{Place: at, Seq: m.first, What: errMissing.Error()}
+		}
+		if b, err = t.add(raw); err != nil {
+			return 0, nil, wrong(at, m.first, err)
+		}
+	}
+	return begins, b, nil
 }
 
 // one reads a message that must be there.
@@ -140,7 +170,7 @@ func (r *remote) one(ctx context.Context, place uint64) (message, error) {
 		return message{}, fmt.Errorf("read message %d of stream %s: %w", place, r.name, err)
 	}
 	if raw == nil {
-		return message{}, &Damage{Place: place, What: "it is missing"}
+		return message{}, &Damage{Place: place, What: errMissing.Error()}
 	}
 	m, err := parse(raw)
 	if err != nil {
@@ -161,6 +191,10 @@ func (j *Journal) reach(ctx context.Context, holds func() bool) error {
 			return nil
 		case damage != nil:
 			return damage
+		}
+		select {
+		case j.wanted <- struct{}{}:
+		default:
 		}
 		select {
 		case <-next:
@@ -204,8 +238,11 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 // write appends what waits, one message at a time, until Close.
 func (j *Journal) write() {
 	defer j.queue.close()
+	last := 0
 	for j.ctx.Err() == nil {
+		j.queue.gather(last)
 		if waiting := j.queue.take(j.remote.limit / 2); len(waiting) > 0 {
+			last = len(waiting)
 			j.store(newID(), waiting)
 			continue
 		}
@@ -252,9 +289,19 @@ func (j *Journal) commit(name id, g *group) (attempt.Step, error) {
 	if step != attempt.Stored {
 		return step, nil
 	}
+	end := position{g.after.place + uint64(len(messages)), g.batch.last(), g.batch.hash}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.count(position{g.after.place + uint64(len(messages)), g.batch.last(), g.batch.hash}, g.batch.changes)
+	j.count(end, g.batch.changes)
+	if j.mirrored.place < end.place {
+		j.own = append(j.own, pending{end, g.batch.changes})
+	}
+	many := len(j.own) > ownKept
+	j.mu.Unlock()
+	if many {
+		if err := j.keepOwn(j.ctx); err != nil {
+			j.stuck(err) // the batch is stored all the same
+		}
+	}
 	return step, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	js "github.com/nats-io/nats.go/jetstream"
@@ -17,7 +18,10 @@ const (
 	feedBeat   = 2 * time.Second  // a consumer that is silent for two of these is made anew
 	lookEvery  = 30 * time.Second // a stream that ends before the mirror does shows only if it is asked
 	againAfter = 2 * time.Second  // after damage: another server may lead by then
-	shortLooks = 3                // a server that lags, or leads no longer, may say an old end; after so many looks it is damage
+	keepEvery  = 5 * time.Millisecond
+	ownKept    = 64                     // messages of this handle that its consumer has not brought; more are mirrored at once
+	ownWait    = 100 * time.Millisecond // for the consumer; then a reader mirrors what this handle has stored
+	shortLooks = 3                      // a server that lags, or leads no longer, may say an old end; after so many looks it is damage
 )
 
 // stored is a message and its place.
@@ -86,7 +90,9 @@ func (j *Journal) follow(ctx context.Context) error {
 	for {
 		select {
 		case m := <-came:
-			err = j.take(ctx, &t, gather(m, came))
+			if err = j.take(ctx, &t, gather(m, came)); err == nil {
+				j.pause(ctx)
+			}
 		case <-look.C:
 			err = j.look(ctx)
 		case <-ctx.Done():
@@ -99,6 +105,15 @@ func (j *Journal) follow(ctx context.Context) error {
 			}
 			return err
 		}
+	}
+}
+
+// pause lets messages gather, unless a reader waits: so a busy stream costs the mirror a few hundred syncs a second.
+func (j *Journal) pause(ctx context.Context) {
+	select {
+	case <-j.wanted:
+	case <-time.After(keepEvery):
+	case <-ctx.Done():
 	}
 }
 
@@ -177,8 +192,9 @@ func lost(info *js.StreamInfo) *Damage {
 
 // taker puts the parts of batches together.
 type taker struct {
-	part message // the last part, of a batch that is not whole yet
-	body []byte
+	place uint64  // of the last message that was taken
+	part  message // the last part, of a batch that is not whole yet
+	body  []byte
 }
 
 // add takes the next message. The batch is nil until all its parts are there.
@@ -210,12 +226,17 @@ func (j *Journal) take(ctx context.Context, t *taker, messages []stored) error {
 	now := j.mirrored
 	j.mu.Unlock()
 	place, head, hash := now.place, now.seq, now.hash
-	if t.part.part > 0 {
-		place += uint64(t.part.part)
+	if t.place > place {
+		place = t.place // parts of a batch that is not whole yet
+	} else {
+		*t = taker{}
 	}
 	var made []pending
 	var bad error
 	for _, m := range messages {
+		if m.place <= now.place {
+			continue // this host has stored it, and mirrored it already
+		}
 		if place++; m.place != place {
 			bad = &Damage{Place: place, Seq: head + 1, What: fmt.Sprintf("it is missing (the next one stored is %d)", m.place)}
 			break
@@ -225,7 +246,7 @@ func (j *Journal) take(ctx context.Context, t *taker, messages []stored) error {
 			bad = wrong(place, head+1, err)
 			break
 		}
-		if b == nil {
+		if t.place = place; b == nil {
 			continue
 		}
 		rest, err := follows(b, head, hash)
@@ -263,9 +284,22 @@ func follows(b *batch, head uint64, hash journal.Hash) ([]journal.Change, error)
 	return b.changes[head+1-b.first:], nil
 }
 
+// keepOwn mirrors what this handle has stored and its consumer has not brought: the servers may be gone since.
+func (j *Journal) keepOwn(ctx context.Context) error {
+	j.mu.Lock()
+	own := slices.Clone(j.own)
+	j.mu.Unlock()
+	return j.keep(ctx, own)
+}
+
 // keep stores batches in the mirror, many at once. If the mirror refuses that, it gets them one by one, to find the
 // bad one.
 func (j *Journal) keep(ctx context.Context, made []pending) error {
+	j.keeping.Lock()
+	defer j.keeping.Unlock()
+	j.mu.Lock()
+	made = slices.DeleteFunc(made, func(p pending) bool { return p.place <= j.mirrored.place })
+	j.mu.Unlock()
 	for len(made) > 0 {
 		n, changes := 1, made[0].changes
 		for n < len(made) && len(changes)+len(made[n].changes) <= journal.BatchChangesMax {
@@ -312,6 +346,9 @@ func (j *Journal) keepOne(ctx context.Context, p pending) error {
 		p.seq, p.hash = j.mirrored.seq, j.mirrored.hash
 	}
 	j.mirrored = p.position
+	for len(j.own) > 0 && j.own[0].place <= p.place {
+		j.own = j.own[1:]
+	}
 	j.count(p.position, p.changes)
 	j.damage, j.asOf, j.silent = nil, time.Now(), time.Time{}
 	j.mu.Unlock()

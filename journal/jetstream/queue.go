@@ -3,11 +3,14 @@ package jetstream
 import (
 	"bytes"
 	"crypto/rand"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/journal"
 )
+
+const gatherLooks = 16 // some microseconds, where a message takes milliseconds
 
 // request is one call of Append.
 type request struct {
@@ -75,6 +78,19 @@ func (q *queue) putBack(requests []*request) {
 	if len(requests) > 0 {
 		q.waiting = slices.Insert(q.waiting, 0, requests...)
 		q.ring()
+	}
+}
+
+// gather lets the callers that were just answered come again, as many as they were. They run already, so it waits for no time.
+func (q *queue) gather(callers int) {
+	for n := 0; n < gatherLooks; n++ {
+		q.mu.Lock()
+		have := len(q.waiting)
+		q.mu.Unlock()
+		if have >= callers {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -57,7 +58,12 @@ func (j *Journal) ready(ctx context.Context, until uint64) error {
 	j.mu.Lock()
 	own := j.end.seq
 	j.mu.Unlock()
-	return j.reach(ctx, func() bool { return j.mirrored.seq >= own })
+	soon, cancel := context.WithTimeout(ctx, ownWait)
+	defer cancel()
+	if err := j.reach(soon, func() bool { return j.mirrored.seq >= own }); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return err
+	}
+	return j.keepOwn(ctx)
 }
 
 // AsOf says how far the mirror is, and when it was last known to have all that the servers had.

@@ -86,29 +86,15 @@ func (r *remote) fill(ctx context.Context, from journal.Journal) error {
 	return flush()
 }
 
-// endOf reads the last batch of the stream.
+// endOf is the end of the last batch of the stream.
 func (r *remote) endOf(ctx context.Context) (p position, err error) {
 	last := r.stream.CachedInfo().State.LastSeq
 	if last == 0 {
 		return p, nil
 	}
-	m, err := r.one(ctx, last)
+	_, b, err := r.batchAt(ctx, last)
 	if err != nil {
 		return p, err
-	}
-	var t taker
-	var b *batch
-	for place := last + 1 - uint64(m.part); place <= last; place++ {
-		raw, err := r.message(ctx, place)
-		if err == nil {
-			b, err = t.add(raw)
-		}
-		if err != nil {
-			return p, wrong(place, m.first, err)
-		}
-	}
-	if b == nil {
-		return p, wrong(last, m.first, errParts)
 	}
 	return position{last, b.last(), b.hash}, nil
 }

@@ -15,10 +15,14 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
+func TestMain(m *testing.M) {
+	testsize.Parallel(8) // they wait for servers
+	os.Exit(leaktest.Main(m))
+}
 
 const payload = 8 << 20
 
@@ -29,7 +33,7 @@ type servers struct {
 	streams atomic.Int64
 }
 
-func started(t testing.TB, n int) *servers {
+func started(t testing.TB, n int, change ...func(*server.Options)) *servers {
 	t.Helper()
 	c, dir := &servers{run: make([]*server.Server, n)}, t.TempDir()
 	ports := free(t, 2*n)
@@ -44,6 +48,9 @@ func started(t testing.TB, n int) *servers {
 		}
 		if n > 1 {
 			o.Cluster, o.Routes = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: ports[n+i]}, routes
+		}
+		for _, with := range change {
+			with(o)
 		}
 		c.options = append(c.options, o)
 		c.start(t, i)
