@@ -2,14 +2,13 @@ package speech
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 const (
@@ -130,7 +129,7 @@ func (w *Writer) Broken() error {
 	return w.failed
 }
 
-func (w *Writer) tell(e Event) { w.print(encode(e)) }
+func (w *Writer) tell(e Event) { w.print(fitting(e)) }
 
 func (w *Writer) print(b []byte) {
 	if w.failed != nil {
@@ -142,8 +141,8 @@ func (w *Writer) print(b []byte) {
 	_, w.failed = w.out.Write(b)
 }
 
-// encode encodes an event as a line within the length limit.
-func encode(e Event) []byte {
+// fitting encodes an event as a line within the length limit.
+func fitting(e Event) []byte {
 	e.Text, e.Detail = CutText(e.Text), cutTo(e.Detail, detailBytesMax)
 	e.Tool, e.Reason, e.ID = cutTo(e.Tool, optionBytesMax), cutTo(e.Reason, optionBytesMax), cutTo(e.ID, optionBytesMax)
 	e.Options = fewer(e.Options)
@@ -166,12 +165,4 @@ func encode(e Event) []byte {
 	return b
 }
 
-func line(e Event) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // keep it readable
-	if err := enc.Encode(e); err != nil {
-		panic(fmt.Sprintf("speech: encode an event: %v", err))
-	}
-	return b.Bytes()
-}
+func line(e Event) []byte { return append(encode.JSON(e), '\n') }
