@@ -62,6 +62,7 @@ var imports = []importRow{
 	{pkg: "internal/clip"},
 	{pkg: "internal/lazy"},
 	{pkg: "internal/version"},
+	{pkg: "internal/encode"},
 	{pkg: "internal/jsontable"},
 	{pkg: "internal/origin"},
 	{pkg: "prompt", may: []string{"machine", "machine/*"}, inTests: []string{"marker"}},
@@ -279,7 +280,7 @@ func (r *tree) imports(t *testing.T) {
 			t.Errorf("%s: the package %s is not in the table of imports; add it to `imports` in tidy_test.go, at its place in the order", p, dir)
 			continue
 		}
-		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy"}) // every package cuts and matches what others wrote
+		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy", "internal/encode"}) // every package cuts, matches and encodes texts
 		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
 			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}

@@ -100,7 +100,7 @@ func (w *Files) lookSwapped(f *stateFile, s *swapped, dir int, now time.Time) (o
 	return age >= file.SwappedFor && !s.told.IsZero() && now.Sub(s.told) >= file.SwappedFor
 }
 
-// retire removes a replaced file, and reads it once more when no program can open it any longer. A file whose
+// retire removes a replaced file, and reads it once more when no program can have it open. A file whose
 // last report was not confirmed stays for the next start.
 func (w *Files) retire(f *stateFile, s *swapped, dir int, now time.Time) {
 	if s.name != "" && dir >= 0 && f.took.sheet(s.seq) {

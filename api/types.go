@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -236,13 +237,7 @@ type Bye struct {
 
 // Encode writes JSON on one line, without escaping HTML.
 func Encode(v any) []byte {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic("api: encode as JSON: " + err.Error())
-	}
-	return bytes.ToValidUTF8(bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), []byte("\uFFFD"))
+	return bytes.ToValidUTF8(encode.JSON(v), []byte("\uFFFD"))
 }
 
 // DispatchSession is one session folder in a list (SPEC Dispatch).

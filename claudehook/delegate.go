@@ -1,7 +1,6 @@
 package claudehook
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
@@ -144,11 +144,5 @@ func replaceMember(object json.RawMessage, key, text string) (json.RawMessage, e
 	if err := once(n, "the task"); err != nil {
 		return nil, err
 	}
-	var with bytes.Buffer
-	enc := json.NewEncoder(&with)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
-		return nil, fmt.Errorf("write %s: %w", key, err)
-	}
-	return splice(object, old.start, old.end, strings.TrimSpace(with.String())), nil
+	return splice(object, old.start, old.end, string(encode.JSON(text))), nil
 }

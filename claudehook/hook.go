@@ -1,7 +1,6 @@
 package claudehook
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/claudehook/confine"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
@@ -323,15 +323,7 @@ type specific struct {
 	Context  string          `json:"additionalContext,omitempty"`
 }
 
-func say(s said) Answer {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("claude: an answer does not encode as JSON: " + err.Error())
-	}
-	return Answer{Out: bytes.TrimSpace(text.Bytes())}
-}
+func say(s said) Answer { return Answer{Out: encode.JSON(s)} }
 
 // deny denies a tool call, with a reason for the model.
 func deny(reason string) Answer {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // settingsBytesMax is the largest settings file that is edited.
@@ -530,11 +532,7 @@ func render(key string, value any, line, indent, unit string) string {
 	if key == "" {
 		return text
 	}
-	name, err := json.Marshal(key)
-	if err != nil {
-		panic("claude: a key does not encode as JSON: " + err.Error())
-	}
-	return string(name) + ": " + text
+	return string(encode.JSON(key)) + ": " + text
 }
 
 // take removes an item. hollow means that a container which put created is empty now, so that it should be

@@ -126,7 +126,7 @@ func (h Hook) outside(is Event) Answer {
 	}
 	for _, f := range all {
 		if f.Fault == "" && f.Session.Program == is.Session {
-			text := fmt.Sprintf("Fairlead: the session in %s has ended (%s), so nothing is recorded and nothing is enforced any more; you are not MAIN. The user can begin a new one with /%s.", f.Folder.Path(), f.Session.Ended, CommandName)
+			text := fmt.Sprintf("Fairlead: the session in %s has ended (%s), so nothing is recorded or enforced; you are not MAIN. The user can begin a new one with /%s.", f.Folder.Path(), f.Session.Ended, CommandName)
 			return tell(SessionStart, text, "")
 		}
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/runfile"
 )
@@ -160,11 +160,7 @@ func (a *App) Report(err error) int {
 	if errors.As(err, &refused) {
 		answer["refusal"] = refused.Refusal
 	}
-	text, jerr := json.Marshal(answer)
-	if jerr != nil {
-		panic("fairlead: encode an error as JSON: " + jerr.Error())
-	}
-	fmt.Fprintln(a.Err, string(text))
+	fmt.Fprintln(a.Err, string(encode.JSON(answer)))
 	return code
 }
 

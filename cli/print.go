@@ -10,17 +10,13 @@ import (
 	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // PrintJSON writes one value as one line, without HTML escaping.
 func (a *App) PrintJSON(v any) error {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := a.Out.Write(line.Bytes())
+	_, err := a.Out.Write(append(encode.JSON(v), '\n'))
 	return err
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/version"
 )
 
-// App is what every command has at hand.
+// App is what every command needs.
 type App struct {
 	In       io.Reader
 	Out, Err io.Writer

@@ -103,10 +103,7 @@ func grow(b *testing.B, f *Folder, lines uint64) {
 			b.Fatal(err)
 		}
 		s.Apply(changes[0])
-		line, err := jsonLine(f.recordOf(s, changes[0], Actor{}))
-		if err != nil {
-			b.Fatal(err)
-		}
+		line := jsonLine(f.recordOf(s, changes[0], Actor{}))
 		text = append(text, line...)
 	}
 	add(b, f, string(text))

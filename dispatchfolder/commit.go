@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // part is what one file receives in a commit. Exactly one of Text, Move and Whole is set.
@@ -53,10 +55,7 @@ func (d opened) lockWithin(wait time.Duration) (unlock func(), err error) {
 // commit writes the parts to the redo file, applies them, and empties the redo file. When it returns, they
 // are on disk.
 func (d opened) commit(parts []part) error {
-	body, err := json.Marshal(parts)
-	if err != nil {
-		panic("dispatchfolder: parts do not encode as JSON: " + err.Error())
-	}
+	body := encode.JSON(parts)
 	redo, err := d.open(redoName, unix.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) { // the folder was created by another program
 		if redo, err = d.open(redoName, unix.O_RDWR|unix.O_CREAT); err == nil {

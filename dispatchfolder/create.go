@@ -162,10 +162,7 @@ func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Dispatch, er
 	if opt.Repo != "" || len(opt.Tools) > 0 || opt.NoCommits {
 		r.Ours.About = &about{Repo: opt.Repo, Tools: opt.Tools, NoCommits: opt.NoCommits}
 	}
-	line, err := jsonLine(r)
-	if err != nil {
-		return s, err
-	}
+	line := jsonLine(r)
 	if len(line) > lineBytesMax {
 		return s, fmt.Errorf("the first line would have %d bytes; the maximum is %d; use fewer agents or shorter descriptions", len(line), lineBytesMax)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/policy"
 )
@@ -158,11 +159,7 @@ func setupOf(r record, at time.Time) dispatch.Setup {
 }
 
 func rulesText(rules policy.Rules) json.RawMessage {
-	text, err := json.Marshal(rules)
-	if err != nil {
-		panic("dispatchfolder: rules do not encode as JSON: " + err.Error())
-	}
-	return text
+	return encode.JSON(rules)
 }
 
 // seedTimeOf parses a time of another program; an invalid one becomes the previous line's.

@@ -240,17 +240,12 @@ func (f *Folder) logLine(raw []byte) (n int, line []byte, err error) {
 	}
 	m.Files, m.Agents = append([]dispatch.File{}, m.Files...), append([]string{}, m.Agents...)
 	n = conversationNumber(m.ID)
-	if line, err = jsonLine(m); err != nil {
-		return 0, nil, err
-	}
+	line = jsonLine(m)
 	more, err := otherFields(w.Data)
 	if err != nil || len(more) == 0 {
 		return n, line, err
 	}
-	rest, err := jsonLine(more)
-	if err != nil {
-		return 0, nil, err
-	}
+	rest := jsonLine(more)
 	return n, slices.Concat(bytes.TrimSuffix(line, []byte("}\n")), []byte(", "), rest[1:]), nil
 }
 

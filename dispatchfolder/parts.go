@@ -22,10 +22,7 @@ func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change
 			f.addOutputs(d, sum)
 		}
 		s.Apply(*ch)
-		line, err := jsonLine(f.recordOf(*s, *ch, actor))
-		if err != nil {
-			return nil, err
-		}
+		line := jsonLine(f.recordOf(*s, *ch, actor))
 		if len(line) > lineBytesMax {
 			return nil, fmt.Errorf("write the change to %s: the line would have %d bytes; the maximum is %d; answer the waiting inputs first, or shorten the text", stateName, len(line), lineBytesMax)
 		}
@@ -106,10 +103,7 @@ func (p *draft) files(f *Folder, ch *dispatch.Change) error {
 	}
 	if body.Summary != nil {
 		m := messageOf(body.Summary)
-		line, err := jsonLine(m)
-		if err != nil {
-			return err
-		}
+		line := jsonLine(m)
 		has, err := p.d.hasLogged(conversationNumber(m.ID)) // by the seed's logger, before the end
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
@@ -155,15 +156,7 @@ func (r *record) change() dispatch.Change {
 }
 
 // jsonLine encodes a value like the seed's programs: on one line, with a space after each colon and comma.
-func jsonLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("write a line: %w", err)
-	}
-	return spaced(b.Bytes()), nil
-}
+func jsonLine(v any) []byte { return append(spaced(encode.JSON(v)), '\n') }
 
 // spaced adds the spaces to compact JSON.
 func spaced(compact []byte) []byte {

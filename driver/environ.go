@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // The environment variables that give an agent access to its team's tools.
@@ -103,10 +104,7 @@ func Environment(a Agent, s Session, needs ...string) []string {
 		vars[VariableMCPURL], vars[VariableMCPToken] = a.MCP.URL, a.MCP.Token
 	}
 	if len(a.MCP.Stdio) > 0 {
-		command, err := json.Marshal(a.MCP.Stdio)
-		if err != nil {
-			panic("driver: encode texts: " + err.Error())
-		}
+		command := encode.JSON(a.MCP.Stdio)
 		vars[VariableMCPStdio] = string(command)
 	}
 	env := make([]string, 0, len(vars))

@@ -48,7 +48,7 @@ func (w *watched) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w.sent++
 	if w.failed = verdict(res.StatusCode, res.Header.Get("Retry-After")); w.failed != nil && (res.StatusCode == http.StatusTooManyRequests || res.StatusCode < 400 || res.StatusCode >= 500) {
-		res.Body.Close() // nothing in the answer decides anything any more; some services would wait and ask again
+		res.Body.Close() // the status has decided; some services would read the body, wait and ask again
 		return nil, errors.Join(errStopped, context.Canceled)
 	}
 	res.Body = struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 )
@@ -101,10 +102,7 @@ func (s *service) Tell(ctx context.Context, m Message) *notice.Failure {
 	if err != nil {
 		return &notice.Failure{Cause: "the program of Fairlead is not known", WayOut: "start Fairlead by its full path"}
 	}
-	order, err := json.Marshal(order{Address: s.address, Title: m.title(), Body: m.body(), Link: Link(m.Base, &m.Listed[0])})
-	if err != nil {
-		panic("notify: a message is not JSON: " + err.Error()) // it holds only texts
-	}
+	order := encode.JSON(order{Address: s.address, Title: m.title(), Body: m.body(), Link: Link(m.Base, &m.Listed[0])})
 	ctx, cancel := context.WithTimeout(ctx, childMax)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, childWord) //nolint:gosec // this program

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
@@ -102,10 +102,7 @@ func postedOf(m Message) posted {
 func (w *webhook) Tell(ctx context.Context, m Message) *notice.Failure {
 	ctx, cancel := context.WithTimeout(ctx, tryMax)
 	defer cancel()
-	body, err := json.Marshal(postedOf(m))
-	if err != nil {
-		panic("notify: a notice is not JSON: " + err.Error()) // it holds only texts and a time
-	}
+	body := encode.JSON(postedOf(m))
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.address.String(), bytes.NewReader(body))
 	if err != nil {
 		return &notice.Failure{Cause: "no request can be made of the address", WayOut: "correct the address"}

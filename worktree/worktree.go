@@ -53,7 +53,7 @@ func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlag
 	}
 	for _, name := range []string{"refs/heads/" + branch, KeptRefs + id} {
 		if _, err := g.Ask(ctx, "check-ref-format", name); GitHasNone(err) {
-			return "", "", no("git takes no ref of the name %s; choose another --git-worktree-branch or --run-id", name)
+			return "", "", no("git accepts no ref named %s; choose another --git-worktree-branch or --run-id", name)
 		} else if err != nil {
 			return "", "", err
 		}

@@ -61,7 +61,7 @@ func gitEnv(dir string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1", "PWD="+dir)
 }
 
-// Inside returns settings for git in a worktree: if the folder is no worktree any longer, git must
+// Inside returns settings for git in a worktree: if the folder is no longer a worktree, git must
 // not search for a repository in its parents.
 func (g Git) Inside() []string {
 	return []string{"GIT_CEILING_DIRECTORIES=" + filepath.Dir(g.Dir)}

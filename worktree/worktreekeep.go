@@ -110,7 +110,7 @@ func (w *Checkout) delete(ctx context.Context) error {
 	if _, err := os.Lstat(w.Git.Dir); errors.Is(err, fs.ErrNotExist) { // git forgets a worktree that does not exist
 		if err := w.Repo.Worktree(ctx, "remove", "--force", "--", w.Git.Dir); err != nil && !GitSaidNo(err) {
 			return err
-		} // git does not know it any longer, which is fine
+		} // git has forgotten it already
 	}
 	if os.RemoveAll(gone) == nil {
 		return nil
@@ -131,7 +131,7 @@ func (w *Checkout) delete(ctx context.Context) error {
 // all of it.
 func (w *Checkout) isOurs(ctx context.Context) error {
 	if info, err := os.Lstat(filepath.Join(w.Git.Dir, ".git")); err != nil || !info.Mode().IsRegular() {
-		return Stays("it is no worktree any more: its .git is not the file that git puts there")
+		return Stays("it is no longer a worktree: its .git is not the file that git puts there")
 	}
 	said, err := w.Git.AskIn(ctx, nil, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir")
 	if err != nil {
@@ -143,7 +143,7 @@ func (w *Checkout) isOurs(ctx context.Context) error {
 	}
 	lines := strings.Split(said, "\n")
 	if len(lines) < 3 || lines[0] != w.Git.Dir || lines[1] != strings.TrimSuffix(common, "\n") {
-		return Stays("it is no worktree of this repository any more")
+		return Stays("it is no longer a worktree of this repository")
 	}
 	for name, what := range map[string]string{
 		"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase", "rebase-apply": "a rebase",

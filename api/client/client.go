@@ -414,7 +414,7 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	return nil, ReadProblem(resp)
 }
 
-// unreached explains why no answer arrived. If the connection ended because the daemon did, no daemon answers any more.
+// unreached explains why no answer arrived. If the connection ended because the daemon ended, no daemon answers now.
 func (c *Client) unreached(ctx context.Context, method string, err error) error {
 	var none *NoDaemon
 	var wrapped *url.Error

@@ -35,8 +35,8 @@ grace allows; a second call with --now ends it at once.`, "will stop",
 	},
 }
 
-// Everybody returns the names of all agents.
-func Everybody(ctx context.Context, client *apiclient.Client) ([]string, error) {
+// Names returns the names of all agents.
+func Names(ctx context.Context, client *apiclient.Client) ([]string, error) {
 	view, err := client.Agents(ctx)
 	var names []string
 	for _, agent := range view.Agents {

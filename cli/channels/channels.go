@@ -94,8 +94,8 @@ func standsWhy(c view.ChannelView) string {
 	}
 }
 
-// standing describes a channel's state as a sentence without its full stop.
-func standing(c view.ChannelView) string {
+// stateText describes a channel's state as a sentence without its full stop.
+func stateText(c view.ChannelView) string {
 	var text string
 	switch {
 	case c.Holder == "" && c.Aside != nil:
@@ -135,7 +135,7 @@ func ShowChannel(ctx context.Context, a *cli.App, client *apiclient.Client, name
 
 // PrintChannel prints one channel from its view.
 func PrintChannel(a *cli.App, out io.Writer, c view.ChannelView) error {
-	fmt.Fprintf(out, "%s: %s\n", a.Paint(cli.Bold, cli.Plain(c.Name)), standing(c))
+	fmt.Fprintf(out, "%s: %s\n", a.Paint(cli.Bold, cli.Plain(c.Name)), stateText(c))
 	rounds := "no limit of rounds"
 	if c.RoundsMax > 0 {
 		rounds = cli.HowMany(c.RoundsMax, "round", "rounds")
@@ -204,7 +204,7 @@ func Ordered(a *cli.App, done api.ChannelOrdered, err error) error {
 	if err != nil {
 		return err
 	}
-	return a.Say(done, "%s: %s", cli.Plain(done.Channel.Name), standing(done.Channel))
+	return a.Say(done, "%s: %s", cli.Plain(done.Channel.Name), stateText(done.Channel))
 }
 
 // Modes are the ways in which a person's message affects the current turn, with their descriptions
@@ -238,7 +238,7 @@ func Say(ctx context.Context, a *cli.App, client *apiclient.Client, channel, tex
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "message %d in %s is %s; %s\n", spoken.N, cli.Plain(channel), cli.Plain(spoken.State), standing(view))
+	_, err = fmt.Fprintf(a.Out, "message %d in %s is %s; %s\n", spoken.N, cli.Plain(channel), cli.Plain(spoken.State), stateText(view))
 	return err
 }
 
@@ -253,7 +253,7 @@ func awaitAnswer(ctx context.Context, a *cli.App, client *apiclient.Client, chan
 		return err
 	}
 	if view, err := client.Channels.Show(ctx, channelName); err == nil && !a.JSON && slices.Contains(unattended, channel.Reason(view.Parked)) {
-		fmt.Fprintln(a.Err, a.Paint(cli.Dim, standing(view)))
+		fmt.Fprintln(a.Err, a.Paint(cli.Dim, stateText(view)))
 	}
 	var answers []view.ChannelEntry
 	show := NewConversation(a)

@@ -141,7 +141,7 @@ func WatchChannel(ctx context.Context, a *cli.App, client *cli.Reader, name stri
 	}
 	if opts.noFollow || client.Offline != nil {
 		if !a.JSON {
-			_, err = fmt.Fprintln(a.Out, a.Paint(cli.Dim, standing(shown)))
+			_, err = fmt.Fprintln(a.Out, a.Paint(cli.Dim, stateText(shown)))
 		}
 		return err
 	}

@@ -101,7 +101,7 @@ func leadSeat(a *cli.App, lead view.LeadView) {
 		colour = cli.Green
 	}
 	about := map[string]string{
-		view.LeadAsleep: "asleep", view.LeadStarting: "starting", view.LeadUnheard: "here, not heard yet", view.LeadHeard: "here", view.LeadWaits: "waits",
+		view.LeadAsleep: "asleep", view.LeadStarting: "starting", view.LeadUnheard: "running, no report yet", view.LeadHeard: "running", view.LeadWaits: "waits",
 	}
 	seat(a, lead.Seat, a.Paint(colour, "◆")+" "+swatch(a, ""), lead.Agent, "lead", about[lead.State])
 }

@@ -27,8 +27,8 @@ func LeadAsked(a *cli.App, done api.CrewOrdered, what string) error {
 	return err
 }
 
-// EverybodyOf returns the ids of the visible members.
-func EverybodyOf(view view.CrewView) (ids []string) {
+// MembersOf returns the ids of the visible members.
+func MembersOf(view view.CrewView) (ids []string) {
 	for _, doc := range view.Agents {
 		if doc.Status != string(crew.Expired) {
 			ids = append(ids, doc.ID)
@@ -68,7 +68,7 @@ func NamesOf(view view.CrewView, ids []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Hatched reports whether all summoned members have come or expired.
+// Hatched reports whether all summoned members have registered or expired.
 func Hatched(shown view.CrewView) bool {
 	return shown.InProgress == "" && !slices.ContainsFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.Status == string(crew.Hatching) })
 }

@@ -159,7 +159,7 @@ func untilStarted(ctx context.Context, client *apiclient.Client, head uint64) er
 	if ctx.Err() == nil {
 		return fmt.Errorf("the daemon did not start again within %s; see .fairlead/log/daemon.log, and start it with `fairlead up`", restartMax)
 	}
-	return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("not waiting any longer; the daemon starts again with the changed fairlead.yaml")}
+	return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; the daemon starts again with the changed fairlead.yaml")}
 }
 
 // started reports whether a daemon has started; false without an error if ctx ended first.

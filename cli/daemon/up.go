@@ -203,7 +203,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 			said = text
 		}
 		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
-			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("not waiting any longer; fairlead still stops as soon as its sessions have finished")}
+			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; fairlead still stops as soon as its sessions have finished")}
 		}
 	}
 	if err := untilGone(ctx, a); err != nil {

@@ -235,7 +235,7 @@ func unlessRefused(err error) error {
 
 // demoTeam is the result of the demo's crew.
 type demoTeam struct {
-	Summoned int `json:"summoned"`      // members that have come
+	Summoned int `json:"summoned"`      // members that have registered
 	Sessions int `json:"lead_sessions"` // of the lead: one more for each sleep
 }
 

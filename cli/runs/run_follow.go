@@ -52,7 +52,7 @@ type Voyage struct {
 }
 
 // errLeft says that the person stopped following the run while the daemon continues.
-var errLeft = &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("not looking on any longer; the run goes on")}
+var errLeft = &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped following; the run continues")}
 
 // follow shows the run from the change after `from` until it is over, or waits with --no-wait, or a
 // signal ends the command. It returns the final view.

@@ -201,7 +201,7 @@ func notNow(r view.RunView) error {
 func FromIssue(ctx context.Context, a *cli.App, issue string, flags *view.TaskFlags) error {
 	if issue == "" {
 		if strings.TrimSpace(flags.Text) == "" {
-			return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("say what is to be done, or name an issue: fairlead task TEXT, fairlead task --issue 142")}
+			return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("give the task, or name an issue: fairlead task TEXT, fairlead task --issue 142")}
 		}
 		return nil
 	}

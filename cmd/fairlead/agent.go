@@ -51,7 +51,7 @@ agent's program as ` + "`fairlead doctor`" + ` does, and writes nothing.`,
 	f.StringVar(&form.Script, "script", "", "the `file` that driver script plays")
 	f.StringVar(&form.Workspace, "workspace", "", "the `folder` in which it works")
 	f.StringVar(&form.Model, "model", "", "the model, in its program's spelling")
-	f.StringVar(&form.SessionPrompt, "session-prompt", "", "what it is told at the start of a session")
+	f.StringVar(&form.SessionPrompt, "session-prompt", "", "the prompt at the start of a session")
 	f.IntVar(&form.Instances, "instances", 0, "how many sessions may run at the same time")
 	f.StringArrayVar(&form.CanWrite, "can-write", nil, "a `pattern` of files that it may write; once for each")
 	f.StringVar(&form.Sandbox, "sandbox", "", "auto, workspace or off")
@@ -148,7 +148,7 @@ session failed.`,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			if all {
 				var err error
-				if names, err = agents.Everybody(ctx, client); err != nil {
+				if names, err = agents.Names(ctx, client); err != nil {
 					return err
 				}
 			}
@@ -203,7 +203,7 @@ func tellCommand(a *app) *cobra.Command {
 		Long: `AGENT is an agent, one of its sessions (coder-12) or a task (T12). A program that reads during its answer, such
 as Claude Code, gets the text before its next step, or after its answer if that was the last one. Otherwise a
 task goes on with it when the answer is over, and an agent that runs session after session begins its next one
-with it. The command says which. The text is on disk first, and is due until the program confirms that it has
+with it. The command says which. The text is stored first, and is sent until the program confirms that it has
 read it.
 As TEXT, - reads standard input; several words are one text.`,
 		Example:           `  fairlead tell coder "use the v2 client"`,

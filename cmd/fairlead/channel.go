@@ -171,7 +171,7 @@ ends only that turn; if it is over already, no other agent loses a turn.`,
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
-	cmd.Flags().Uint64Var(&which, "turn", 0, "only the turn of this number (default: whichever is under way)")
+	cmd.Flags().Uint64Var(&which, "turn", 0, "only the turn with this number (default: the current turn)")
 	return cmd
 }
 
@@ -195,7 +195,7 @@ rotation gets the turn.`,
 			return channels.Ordered(a.App, done, err)
 		}),
 	}
-	cmd.Flags().BoolVar(&resume, "resume", false, "the turn goes on")
+	cmd.Flags().BoolVar(&resume, "resume", false, "the turn continues")
 	cmd.Flags().BoolVar(&end, "end", false, "the turn ends")
 	return cmd
 }

@@ -83,12 +83,12 @@ summoned once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 				return err
 			}
 			if wait {
-				return crewcli.AwaitCrew(ctx, a.App, client, done, crewcli.EverybodyOf(done.Team), crewcli.Hatched)
+				return crewcli.AwaitCrew(ctx, a.App, client, done, crewcli.MembersOf(done.Team), crewcli.Hatched)
 			}
-			return crewcli.LeadAsked(a.App, done, fmt.Sprintf("is to summon %s; `fairlead crew` shows who comes", cli.HowMany(len(done.Team.Agents), "agent", "agents")))
+			return crewcli.LeadAsked(a.App, done, fmt.Sprintf("will summon %s; `fairlead crew` shows which members have registered", cli.HowMany(len(done.Team.Agents), "agent", "agents")))
 		}),
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when everybody has come, or expired")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when every member has registered or expired")
 	return cmd
 }
 
@@ -98,21 +98,21 @@ func wakeCommand(a *app) *cobra.Command {
 		Use:   "wake [AGENT...]",
 		Short: "Wake sleeping crew members: all of them, or some by name",
 		Long: `The lead is started if it has no session, and asked which members are with it. The others are woken:
-for each, the lead gets its soul and what it said last. A member is awake when the lead says so. Two
+for each, the lead gets its soul and what it said last. A member is awake when the lead reports it. Two
 members may have the same name; each has an id, which ` + "`fairlead crew --json`" + ` shows.
 
 --wait returns when the lead has reported or was silent for too long; exit code 1 means that a member
 is not awake.`,
 		Example: `  fairlead crew wake --wait
   fairlead crew wake Wren`,
-		Args:              cli.Args(namesSomebody),
+		Args:              cli.Args(noEmptyNames),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, names []string) error {
 			done, err := client.Crew.Wake(ctx, names)
 			if err != nil {
 				return err
 			}
-			who := crewcli.EverybodyOf(done.Team)
+			who := crewcli.MembersOf(done.Team)
 			if len(names) > 0 {
 				who = slices.DeleteFunc(who, func(id string) bool { return !crewcli.Addressed(done.Team, id, names) })
 			}
@@ -121,12 +121,12 @@ is not awake.`,
 			}
 			asleep := slices.DeleteFunc(who, func(id string) bool { return crewcli.IsAwake(done.Team, id) })
 			if len(asleep) == 0 {
-				return crewcli.LeadAsked(a.App, done, "is asked who is awake: everybody was, by its last word")
+				return crewcli.LeadAsked(a.App, done, "was asked which members are awake; by its last report, all are")
 			}
-			return crewcli.LeadAsked(a.App, done, "is to wake "+cli.Line(crewcli.NamesOf(done.Team, asleep), cli.ErrorWidth)+"; `fairlead crew` shows who does")
+			return crewcli.LeadAsked(a.App, done, "will wake "+cli.Line(crewcli.NamesOf(done.Team, asleep), cli.ErrorWidth)+"; `fairlead crew` shows which members are awake")
 		}),
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has said who is awake")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has reported which members are awake")
 	return cmd
 }
 
@@ -150,15 +150,15 @@ are kept; ` + "`fairlead crew wake`" + ` gives them back. --wait returns when th
 			if done.Team.Lead.Session == "" {
 				return crewcli.LeadAsked(a.App, done, "has no session: the crew sleeps already")
 			}
-			return crewcli.LeadAsked(a.App, done, "is to end its session; then everybody sleeps")
+			return crewcli.LeadAsked(a.App, done, "will end its session; then all members sleep")
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead's session is over")
 	return cmd
 }
 
-// namesSomebody refuses an empty name, which is mostly a variable of a script that is not set.
-func namesSomebody(_ *cobra.Command, names []string) error {
+// noEmptyNames refuses an empty name, which is mostly a variable of a script that is not set.
+func noEmptyNames(_ *cobra.Command, names []string) error {
 	if slices.Contains(names, "") {
 		return errors.New("an agent's name is empty; `fairlead crew` lists the names")
 	}
@@ -172,7 +172,7 @@ func crewShowCommand(a *app) *cobra.Command {
 		Long: `It prints the text that the member wrote when it took its name. The member gets this text back
 each time it wakes, and it never changes. On a terminal, control characters are replaced.`,
 		Example:           "  fairlead crew show Wren",
-		Args:              cli.Args(cobra.MatchAll(cobra.ExactArgs(1), namesSomebody)),
+		Args:              cli.Args(cobra.MatchAll(cobra.ExactArgs(1), noEmptyNames)),
 		ValidArgsFunction: a.completeCrew,
 		RunE: a.reading(func(ctx context.Context, client *cli.Reader, words []string) error {
 			doc, err := client.Crew.Document(ctx, words[0])

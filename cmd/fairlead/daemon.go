@@ -130,7 +130,7 @@ fairlead.yaml names that agent.`,
 		},
 	}
 	cmd.Flags().BoolVar(&lead, "lead", false, "write LEAD.md, the instructions of a lead, and nothing else")
-	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an installed agent program that is to be on the team: "+strings.Join(setup.DrivenNames(), ", "))
+	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an installed agent program to put on the team: "+strings.Join(setup.DrivenNames(), ", "))
 	cmd.Flags().BoolVar(&alone, "no-agents", false, "ask nothing, and begin with the scripted agent alone")
 	return cmd
 }
@@ -241,7 +241,7 @@ becomes smaller.
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Compact(cmd.Context(), a.App, opts) },
 	}
-	cmd.Flags().Var(&opts.Older, "older-than", "only what ended so long ago, as 30d or 12h")
+	cmd.Flags().Var(&opts.Older, "older-than", "only what ended at least this time ago, such as 30d or 12h")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be freed, and change nothing")
 	return cmd
 }

@@ -167,7 +167,7 @@ TEXT, - reads standard input.`,
 		},
 	}
 	cmd.Flags().BoolVar(&failed, "failed", false, "it failed")
-	cmd.Flags().StringVar(&agent, "agent", "", "whose task (default: the one that was begun last)")
+	cmd.Flags().StringVar(&agent, "agent", "", "the agent whose task it is (default: the task that was started last)")
 	if err := cmd.RegisterFlagCompletionFunc("agent", a.completeSessionAgent(path)); err != nil {
 		panic("fairlead: session done has no --agent: " + err.Error())
 	}
@@ -285,7 +285,7 @@ func sessionEndCommand(a *app, path *string) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "end",
-		Short: "End a dispatch: its rules are not enforced any more",
+		Short: "End a dispatch: its rules are no longer enforced",
 		Long: `A working agent is cancelled, and its conversation closed with a summary that says so. Nothing is
 deleted. Only a person, or a program outside of the dispatch, can end it.`,
 		Example: `  fairlead dispatch end --why "done for today"`,
@@ -445,7 +445,7 @@ Exit codes: 0 allowed, 3 denied, 4 a person would be asked.`,
 		},
 	}
 	cmd.Flags().StringVar(&asked.State, "state", dispatch.Main, "MAIN, or an agent's name")
-	cmd.Flags().StringVar(&asked.Agent, "agent", "", "an agent of fairlead.yaml, by whose permissions it is answered")
+	cmd.Flags().StringVar(&asked.Agent, "agent", "", "an agent of fairlead.yaml; its permissions decide")
 	cmd.Flags().StringVar(&asked.Tool, "tool", "", "the tool's name")
 	cmd.Flags().StringVar(&asked.Input, "input", "{}", "its arguments, a JSON object")
 	oldPath(cmd, path)

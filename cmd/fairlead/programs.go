@@ -273,7 +273,7 @@ func simCommand(a *app) *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("the simulator is not part of this program any more; in a clone of Fairlead's source run: go run ./internal/test/sim/cmd/sim --seed N")
+			return errors.New("the simulator is no longer part of this program; in a clone of Fairlead's source run: go run ./internal/test/sim/cmd/sim --seed N")
 		},
 	}
 }

@@ -61,7 +61,7 @@ Agents cannot use this command: only a person can say yes.`,
 				word = words[1]
 			}
 			if word == "" && text == "" {
-				return cli.Usage(cmd, errors.New("what is the answer? yes, no, an option, or --text"))
+				return cli.Usage(cmd, errors.New("give the answer: yes, no, an option, or --text"))
 			}
 			return a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 				return questions.AnswerAsked(ctx, a.App, client, words[0], word, answer)

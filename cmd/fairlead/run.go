@@ -193,18 +193,18 @@ stay in place without --all. A run that is not over is never moved.
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.Older == 0 && !cmd.Flags().Changed("keep") {
-				return cli.Usage(cmd, errors.New("which runs? Give --older-than 30d, --keep 20, or both"))
+				return cli.Usage(cmd, errors.New("choose the runs with --older-than 30d, --keep 20, or both"))
 			}
 			if opts.Keep < 0 {
-				return cli.Usage(cmd, errors.New("--keep is less than nothing"))
+				return cli.Usage(cmd, errors.New("--keep must not be negative"))
 			}
 			return runs.Prune(cmd.Context(), a.App, opts)
 		},
 	}
-	cmd.Flags().Var(&opts.Older, "older-than", "only runs that have not changed for so long, as 30d or 12h")
-	cmd.Flags().IntVar(&opts.Keep, "keep", 0, "leave the newest so many where they are")
+	cmd.Flags().Var(&opts.Older, "older-than", "only runs that have not changed for this time, such as 30d or 12h")
+	cmd.Flags().IntVar(&opts.Keep, "keep", 0, "keep this number of the newest runs where they are")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be done, and do nothing")
-	cmd.Flags().BoolVar(&opts.Delete, "delete", false, "delete instead of archiving: there is no way back")
+	cmd.Flags().BoolVar(&opts.Delete, "delete", false, "delete instead of archiving; this cannot be undone")
 	cmd.Flags().BoolVar(&opts.All, "all", false, "also runs that have failed or were cancelled")
 	return cmd
 }

@@ -158,12 +158,12 @@ changes. A word such as yesterday is its beginning for --since and its end for -
 		}),
 	}
 	cmd.Flags().Uint64Var(&query.After, "after", 0, "only what came after this sequence number")
-	cmd.Flags().IntVar(&query.Tail, "tail", 0, "begin with the newest so many, at most 1000")
+	cmd.Flags().IntVar(&query.Tail, "tail", 0, "begin with this number of the newest changes, at most 1000")
 	cmd.Flags().StringVar(&query.Entity, "entity", "", "only this one, as in session/coder or team/team")
 	cmd.Flags().StringVar(&query.Agent, "agent", "", "only what this agent did: its orders, sessions, questions and turns")
 	cmd.Flags().StringVar(&since, "since", "", "only what came after: how long ago, as in 8h or 2d, a time as in 22:00, or today, yesterday, last-night")
 	cmd.Flags().StringVar(&until, "until", "", "only what came before")
-	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what comes")
+	cmd.Flags().BoolVar(&follow, "follow", false, "continue with new changes")
 	return cmd
 }
 
@@ -307,7 +307,7 @@ func reposCommand(a *app) *cobra.Command {
 		Use:   "repos",
 		Short: "List all repositories in which a daemon of yours runs, with what needs you",
 		Long: `A line for each daemon of yours, found by its socket: how many things need you, how many agents work, and where
-its page is. It works in any folder. A socket whose process does not answer, or answers as no Fairlead does, is listed
+its page is. It works in any folder. A socket whose process does not answer, or whose answer is not that of Fairlead, is listed
 below with the reason. At most 50 are asked. ` + "`fairlead open --dir FOLDER`" + ` opens the page of one.`,
 		Example: "  fairlead repos\n  fairlead repos --json\n  fairlead open --dir ~/src/harbour-api",
 		Args:    cli.Args(cobra.NoArgs),

@@ -151,8 +151,8 @@ gets the task and your request in a new one. Then the checks run again and you a
 func mergeCommand(a *app) *cobra.Command {
 	return approvalCommand(a, "merge", "land it on its base branch",
 		`It lands exactly what was shown when the task began to wait for you. Tasks land one at a time on a branch. If the
-branch has moved, the checks run again on the merged files. Until it has landed the command waits, and says for what. A conflict, or a check that fails, goes back to the
-agent. If the branch is checked out and has changes that are not committed, nothing lands, and you are told which.
+branch has moved, the checks run again on the merged files. The command waits until it has landed, and prints what it waits for. A conflict, or a check that fails, goes back to the
+agent. If the branch is checked out and has changes that are not committed, nothing lands, and the command names them.
 Hooks of git do not run.`, tasks.Merge)
 }
 

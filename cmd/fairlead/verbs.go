@@ -212,7 +212,7 @@ func noun(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// exitCodes is what the numbers mean with which a command ends (exit.go).
+// exitCodes is what the numbers mean with which a command ends.
 const exitCodes = `0  done
 1  failed
 2  wrong usage
@@ -225,8 +225,8 @@ func (a *app) exitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of commands mean", Long: "A command ends with one of these exit codes:\n\n" + exitCodes}
 }
 
-// elsewhere is what people type who come from other programs, and what it is called here. A
-// verb that is near by its letters alone (docs for logs) would lead them astray.
+// elsewhere maps words of other programs to the command here. A suggestion by spelling alone (docs for logs) would be
+// wrong for them.
 var elsewhere = map[string]string{
 	"agents": "ps", "ls": "ps", "list": "ps", "status": "ps", "top": "watch",
 	"attach": "watch AGENT", "follow": "watch AGENT", "output": "watch AGENT", "tail": "watch AGENT",

@@ -237,9 +237,9 @@ func TestWorktreeIsRefused(t *testing.T) {
 		{"an unknown ref", y.dir, "r", view.RunFlags{WorktreeRef: "nosuch"}, "nosuch is no commit here"},
 		{"a ref that is an option", y.dir, "r", view.RunFlags{WorktreeRef: "--output=x"}, "is no name"},
 		{"a branch that is an option", y.dir, "r", view.RunFlags{WorktreeBranch: "-d"}, "is no name"},
-		{"a branch that is none", y.dir, "r", view.RunFlags{WorktreeBranch: "a..b"}, "git takes no ref"},
+		{"a branch that is none", y.dir, "r", view.RunFlags{WorktreeBranch: "a..b"}, "git accepts no ref named"},
 		{"a branch under a branch", y.dir, "r", view.RunFlags{WorktreeBranch: "main/x"}, "cannot be made"},
-		{"a run that is no ref", y.dir, "r.lock", view.RunFlags{}, "git takes no ref"},
+		{"a run that is no ref", y.dir, "r.lock", view.RunFlags{}, "git accepts no ref named"},
 		{"a run that climbs", y.dir, "../r", view.RunFlags{}, "choose another --run-id"},
 		{"a folder in no commit", filepath.Join(y.dir, "fresh"), "r", view.RunFlags{}, "is not in HEAD"},
 	} {

@@ -182,13 +182,13 @@ func TestWorktreeStays(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, ".git")); err != nil {
 				y.t.Fatal(err)
 			}
-		}, "no worktree any more"},
+		}, "no longer a worktree"},
 		"a repository took its place": {func(y *gitYard, dir string) {
 			if err := os.Remove(filepath.Join(dir, ".git")); err != nil {
 				y.t.Fatal(err)
 			}
 			y.git(dir, "init", "-q")
-		}, "no worktree any more"},
+		}, "no longer a worktree"},
 		"locked": {func(y *gitYard, dir string) { y.git(y.dir, "worktree", "lock", dir) }, "locked"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
@@ -228,7 +229,7 @@ func (c toolCall) arguments(tool string) (args fields, unsure []string) {
 	}
 	if tool == "Bash" {
 		if command, sure, ok := c.command(args); ok {
-			if args["command"] = quoted(command); !sure {
+			if args["command"] = encode.JSON(command); !sure {
 				unsure = append(unsure, "command")
 			}
 			delete(args, "commands")
@@ -284,7 +285,7 @@ func commandIn(raw json.RawMessage) json.RawMessage {
 func (c toolCall) eventArguments(tool, dir string, titled bool) (args json.RawMessage, cut []string) {
 	of, cut := c.arguments(tool)
 	if tool == "Bash" && of["command"] == nil && c.title != "" {
-		if of["command"] = quoted(strings.Trim(strings.TrimSpace(c.title), "`")); !titled || !c.explainsFolder(dir) {
+		if of["command"] = encode.JSON(strings.Trim(strings.TrimSpace(c.title), "`")); !titled || !c.explainsFolder(dir) {
 			cut = append(cut, "command")
 		}
 	}
@@ -313,11 +314,7 @@ func (f fields) encoded() json.RawMessage {
 	if len(f) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(f)
-	if err != nil {
-		panic("acp: encode arguments: " + err.Error())
-	}
-	return b
+	return encode.JSON(f)
 }
 
 // fill adds information from other parts of the call: the only file it concerns, and the new
@@ -327,14 +324,14 @@ func (c toolCall) fill(tool string, args fields) {
 		return
 	}
 	if files := c.files(); args["file_path"] == nil && len(files) == 1 {
-		args["file_path"] = quoted(files[0])
+		args["file_path"] = encode.JSON(files[0])
 	}
 	if len(c.diffs) != 1 || !c.diffs[0].complete {
 		return
 	}
 	put := func(name, value string) {
 		if args[name] == nil {
-			args[name] = quoted(value)
+			args[name] = encode.JSON(value)
 		}
 	}
 	switch d := c.diffs[0]; tool {
@@ -441,14 +438,6 @@ func commandLine(raw json.RawMessage) (string, bool) {
 }
 
 var plainWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-func quoted(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic("acp: encode a text: " + err.Error())
-	}
-	return b
-}
 
 // what describes the call in one line for people.
 func (c toolCall) what(tool, dir string) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // Time limits for a child: after its input was closed, after SIGTERM, and, after it has ended, for
@@ -81,13 +82,7 @@ func newChild(s *Stage, p Process) *Child {
 
 // Send writes a message as one line of JSON. It does not block. It returns an error if the program's
 // input is closed or full.
-func (c *Child) Send(message any) error {
-	b, err := json.Marshal(message)
-	if err != nil {
-		panic(fmt.Sprintf("adapter: encode a message: %v", err))
-	}
-	return c.Write(append(b, '\n'))
-}
+func (c *Child) Send(message any) error { return c.Write(append(encode.JSON(message), '\n')) }
 
 // Write queues bytes for the program. It does not block, and it keeps b.
 func (c *Child) Write(b []byte) error { return c.feed.add(b) }

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 const (
@@ -146,11 +147,7 @@ func forSession(raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	fields["destination"] = json.RawMessage(`"session"`)
-	b, err := json.Marshal(fields)
-	if err != nil {
-		panic("claude: encode a suggestion: " + err.Error())
-	}
-	return b
+	return encode.JSON(fields)
 }
 
 // choices adds the options of a question that the model asks a person: one question with several
@@ -199,16 +196,8 @@ func answered(input json.RawMessage, question, label string) json.RawMessage {
 	if json.Unmarshal(input, &fields) != nil || fields == nil {
 		fields = make(map[string]json.RawMessage)
 	}
-	b, err := json.Marshal(map[string]string{question: label})
-	if err != nil {
-		panic("claude: encode texts: " + err.Error())
-	}
-	fields["answers"] = b
-	b, err = json.Marshal(fields)
-	if err != nil {
-		panic("claude: encode an answer: " + err.Error())
-	}
-	return b
+	fields["answers"] = encode.JSON(map[string]string{question: label})
+	return encode.JSON(fields)
 }
 
 // askedWords describes in one line what is asked for, and why the program asks.

@@ -1,12 +1,12 @@
 package claude
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // program describes the differences between programs that speak this protocol.
@@ -146,9 +146,5 @@ func (p program) tools(m driver.MCP) (config string, vars []string) {
 	default:
 		return "", nil
 	}
-	b, err := json.Marshal(map[string]map[string]server{"mcpServers": {adapter.ServerName: s}})
-	if err != nil {
-		panic("claude: encode a configuration: " + err.Error())
-	}
-	return string(b), []string{adapter.VariableMCPURL + "=" + m.URL, adapter.VariableMCPToken + "=" + m.Token}
+	return string(encode.JSON(map[string]map[string]server{"mcpServers": {adapter.ServerName: s}})), []string{adapter.VariableMCPURL + "=" + m.URL, adapter.VariableMCPToken + "=" + m.Token}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // names maps other programs' tool names to Claude Code's.
@@ -81,11 +82,7 @@ func ourCall(name string, input json.RawMessage) call {
 		}
 	}
 	if renamed {
-		b, err := json.Marshal(c.fields)
-		if err != nil {
-			panic("claude: arguments that are no JSON: " + err.Error())
-		}
-		c.Args = b
+		c.Args = encode.JSON(c.fields)
 	}
 	return c
 }

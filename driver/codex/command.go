@@ -1,13 +1,12 @@
 package codex
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 const (
@@ -95,12 +94,4 @@ func tools(m driver.MCP) (config, env []string) {
 
 // set formats one configuration value for the flag -c: TOML, in which strings and lists are written
 // as in JSON.
-func set(key string, value any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		panic(fmt.Sprintf("codex: encode a configuration value: %v", err))
-	}
-	return key + "=" + strings.TrimSpace(b.String())
-}
+func set(key string, value any) string { return key + "=" + string(encode.JSON(value)) }

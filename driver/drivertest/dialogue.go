@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/speech"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // Entry is one line of a recorded conversation with a program (testdata/dialogues/NAME.jsonl). Dir
@@ -238,7 +239,7 @@ func message(line []byte) json.RawMessage {
 	if object(line) != nil {
 		return bytes.Clone(line)
 	}
-	return encoded(strings.ToValidUTF8(string(line), "\uFFFD"))
+	return encode.JSON(strings.ToValidUTF8(string(line), "\uFFFD"))
 }
 
 // compacted formats a recorded text as the adapter writes it.
@@ -247,7 +248,7 @@ func compacted(recorded json.RawMessage) json.RawMessage {
 	if json.Unmarshal(recorded, &text) != nil {
 		return recorded
 	}
-	return encoded(text)
+	return encode.JSON(text)
 }
 
 // answered replaces the ID in a recorded response by the current ID of the adapter's request.
@@ -258,14 +259,14 @@ func (d *dialogue) answered(msg json.RawMessage) json.RawMessage {
 	case id != nil && m["method"] == nil:
 		if now := d.ids[string(id)]; now != nil && !bytes.Equal(now, id) {
 			m["id"] = now
-			return encoded(m)
+			return encode.JSON(m)
 		}
 	case string(m["type"]) == `"control_response"`:
 		inner := object(m["response"])
 		if now := d.ids[string(inner["request_id"])]; now != nil && !bytes.Equal(now, inner["request_id"]) {
 			inner["request_id"] = now
-			m["response"] = encoded(inner)
-			return encoded(m)
+			m["response"] = encode.JSON(inner)
+			return encode.JSON(m)
 		}
 	}
 	return msg
@@ -292,20 +293,10 @@ func object(b []byte) (m map[string]json.RawMessage) {
 }
 
 func plain(m map[string]json.RawMessage) (v any) {
-	if err := json.Unmarshal(encoded(m), &v); err != nil {
+	if err := json.Unmarshal(encode.JSON(m), &v); err != nil {
 		panic("drivertest: " + err.Error())
 	}
 	return v
-}
-
-func encoded(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic("drivertest: " + err.Error())
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // variables returns the sorted names of an environment's variables.
@@ -339,7 +330,7 @@ func writeEntries(t *testing.T, file string, all []Entry) {
 	t.Helper()
 	var b bytes.Buffer
 	for _, e := range all {
-		b.Write(append(encoded(e), '\n'))
+		b.Write(append(encode.JSON(e), '\n'))
 	}
 	must(t, os.MkdirAll(filepath.Dir(file), 0o777))
 	must(t, os.WriteFile(file, b.Bytes(), 0o666))

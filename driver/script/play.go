@@ -65,7 +65,7 @@ func Play(ctx context.Context, program *Program, part Part, stage Stage) End {
 	n := number(part.Session)
 	p := &player{
 		ctx: ctx, stage: stage, part: part, program: program, n: n,
-		voice:   speech.NewWriter(stage.Out),
+		out:     speech.NewWriter(stage.Out),
 		answers: make(map[string]string), taken: part.taken,
 		vars: map[string]string{
 			varName: part.Name, varSession: part.Session, varN: strconv.Itoa(n), varKind: string(part.Kind),
@@ -86,7 +86,7 @@ type player struct {
 	stage   Stage
 	part    Part
 	program *Program
-	voice   *speech.Writer
+	out     *speech.Writer
 	vars    map[string]string
 	draw    *rand.Rand
 	n       int
@@ -171,8 +171,8 @@ func (p *player) end(err error) End {
 	default:
 		stop, code = driver.Stop{Reason: "failed", Detail: err.Error()}, CodeFailed
 	}
-	p.voice.Tell(event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail})
-	if p.voice.Broken() != nil {
+	p.out.Tell(event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail})
+	if p.out.Broken() != nil {
 		return End{Code: CodeFailed}
 	}
 	return End{Stop: &stop, Code: code}
@@ -235,7 +235,7 @@ func (e placedError) Unwrap() error { return e.error }
 
 // lookUp handles the pending orders without blocking.
 func (p *player) lookUp() error {
-	if err := p.voice.Broken(); err != nil {
+	if err := p.out.Broken(); err != nil {
 		return errGone
 	}
 	for {
@@ -304,7 +304,7 @@ func (p *player) take(o Order, ok bool) error {
 		p.answers[o.ID] = o.Option
 	case OrderStart, OrderPrompt, OrderSteer:
 		if len(p.prompts) >= promptsMax {
-			p.voice.Tell(event{
+			p.out.Tell(event{
 				Type: driver.Faulted,
 				Text: fmt.Sprintf("a prompt was dropped: %d are not read yet", promptsMax),
 			})

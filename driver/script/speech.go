@@ -19,7 +19,7 @@ type event = speech.Event
 
 // printer turns a command's output into facts, line by line.
 type printer struct {
-	voice *speech.Writer
+	out   *speech.Writer
 	tool  string
 	quiet bool
 
@@ -67,9 +67,9 @@ func (p *printer) flush() {
 	switch {
 	case p.quiet:
 	case p.total <= printedBytesMax:
-		p.voice.Tell(event{Type: driver.Said, Tool: p.tool, Text: text})
+		p.out.Tell(event{Type: driver.Said, Tool: p.tool, Text: text})
 	case before <= printedBytesMax:
-		p.voice.Tell(event{
+		p.out.Tell(event{
 			Type: driver.Said, Tool: p.tool,
 			Text: fmt.Sprintf("… [the command prints more than %d bytes; the rest is not shown]", printedBytesMax),
 		})

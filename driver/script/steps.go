@@ -29,7 +29,7 @@ func (p *player) step(s *Step) error {
 	case "sleep":
 		return p.rest(s.From + time.Duration(p.draw.Int64N(int64(s.To-s.From)+1)))
 	case "usage":
-		p.voice.Tell(event{
+		p.out.Tell(event{
 			Type:  driver.UsageReported,
 			Usage: driver.Usage{InputTokens: s.Tokens[0], OutputTokens: s.Tokens[1], CostUSD: s.CostUSD, Model: s.Model},
 		})
@@ -45,7 +45,7 @@ func (p *player) step(s *Step) error {
 	case "count":
 		return p.count(s)
 	case "emit":
-		p.voice.Print(append(alphabet(s.N), s.Bytes...))
+		p.out.Print(append(alphabet(s.N), s.Bytes...))
 	case "hang":
 		return p.hang(s)
 	case "ask":
@@ -69,13 +69,13 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 	text := strings.TrimSuffix(p.text(s.Text), "\n")
 	for line := range strings.SplitSeq(text, "\n") {
 		if s.Delay == 0 && s.Chunk == 0 {
-			p.voice.Tell(event{Type: kind, Text: line})
+			p.out.Tell(event{Type: kind, Text: line})
 			continue
 		}
 		all := pieces(line, s.Chunk)
 		for i, piece := range all {
 			more := i < len(all)-1
-			p.voice.Tell(event{Type: kind, Text: piece, Part: more})
+			p.out.Tell(event{Type: kind, Text: piece, Part: more})
 			if !more {
 				break
 			}
@@ -95,7 +95,7 @@ func (p *player) change(s *Step) error {
 	if err != nil {
 		return err
 	}
-	p.voice.Tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: shown, Args: speech.Args(map[string]string{"file_path": shown})})
+	p.out.Tell(event{Type: driver.ToolCalled, Tool: s.Verb, Text: shown, Args: speech.Args(map[string]string{"file_path": shown})})
 	switch s.Verb {
 	case "write":
 		return world.WriteFile(name, []byte(p.text(s.Content)))
@@ -137,7 +137,7 @@ func (p *player) place(file string) (world World, name, shown string, err error)
 // run runs a command, with retries, and reports its output.
 func (p *player) run(s *Step) error {
 	command := p.text(s.Text)
-	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "run", Text: command, Args: speech.Args(map[string]string{"command": speech.CutText(command)})})
+	p.out.Tell(event{Type: driver.ToolCalled, Tool: "run", Text: command, Args: speech.Args(map[string]string{"command": speech.CutText(command)})})
 	for try := 1; ; try++ {
 		code, err := p.runOnce(s, command)
 		if err != nil {
@@ -149,7 +149,7 @@ func (p *player) run(s *Step) error {
 		if code == 0 {
 			return nil
 		}
-		p.voice.Tell(event{Type: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
+		p.out.Tell(event{Type: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
 		if try == s.Tries {
 			if s.MayFail {
 				return nil
@@ -167,7 +167,7 @@ func (p *player) run(s *Step) error {
 func (p *player) runOnce(s *Step, command string) (int, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, s.Limit)
 	defer cancel()
-	out := &printer{voice: p.voice, tool: "run", quiet: s.Quiet}
+	out := &printer{out: p.out, tool: "run", quiet: s.Quiet}
 	if s.Says {
 		out.tool = "" // the output counts as the agent's own words
 	}
@@ -205,12 +205,12 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 // spawn leaves a process running when the session ends, which the shim must end.
 func (p *player) spawn(s *Step) error {
 	command := p.text(s.Text)
-	p.voice.Tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})
+	p.out.Tell(event{Type: driver.ToolCalled, Tool: "spawn", Text: command})
 	pid, err := p.stage.World.Spawn(command, s.Mode, s.Holds, p.env())
 	if err != nil {
 		return err
 	}
-	p.voice.Say(driver.Said, "spawn", fmt.Sprintf("left running: pid %d (%s)", pid, s.Mode))
+	p.out.Say(driver.Said, "spawn", fmt.Sprintf("left running: pid %d (%s)", pid, s.Mode))
 	return nil
 }
 
@@ -227,8 +227,8 @@ func (p *player) count(s *Step) error {
 	}
 	for i := 1; i <= s.N; i++ {
 		line := fmt.Appendf(nil, "%s %d/%d\n", p.part.Session, i, s.N)
-		p.voice.Print(line)
-		if ledger != "" && p.voice.Broken() == nil {
+		p.out.Print(line)
+		if ledger != "" && p.out.Broken() == nil {
 			if err := p.stage.World.AppendFile(ledger, line, true); err != nil {
 				return err
 			}
@@ -248,7 +248,7 @@ func (p *player) count(s *Step) error {
 // hang does nothing until it is stopped; with deaf, only SIGKILL ends it.
 func (p *player) hang(s *Step) error {
 	if s.Text != "" {
-		p.voice.Say(driver.Thought, "", p.text(s.Text))
+		p.out.Say(driver.Thought, "", p.text(s.Text))
 	}
 	if s.Deaf {
 		<-p.ctx.Done()
@@ -272,7 +272,7 @@ func (p *player) ask(s *Step) error {
 	for name, value := range s.Args {
 		args[name] = speech.CutText(p.text(value))
 	}
-	p.voice.Tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: speech.Args(args)})
+	p.out.Tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: speech.Args(args)})
 	var timer <-chan time.Time
 	if s.Limit > 0 {
 		t := time.NewTimer(s.Limit)
@@ -287,13 +287,13 @@ func (p *player) ask(s *Step) error {
 	switch known := slices.ContainsFunc(options, func(o driver.Option) bool { return o.ID == answer }); {
 	case !ok:
 		answer = "no answer"
-		p.voice.Tell(event{Type: driver.PermissionWithdrawn, ID: id})
-		p.voice.Say(driver.Thought, "", fmt.Sprintf("no answer came within %v", s.Limit))
+		p.out.Tell(event{Type: driver.PermissionWithdrawn, ID: id})
+		p.out.Say(driver.Thought, "", fmt.Sprintf("no answer came within %v", s.Limit))
 	case !known: // strict: an answer that was not offered does not allow
-		p.voice.Tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
+		p.out.Tell(event{Type: driver.Faulted, Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer))})
 		answer = "not offered"
 	default:
-		p.voice.Tell(event{Type: driver.PermissionAnswered, ID: id, Text: answer})
+		p.out.Tell(event{Type: driver.PermissionAnswered, ID: id, Text: answer})
 	}
 	p.vars[varAnswer] = answer
 	if kindOf(answer) == "allow_once" {
@@ -317,7 +317,7 @@ func (p *player) expectPrompt(s *Step) error {
 		return err
 	}
 	if len(p.prompts) == 0 {
-		p.voice.Tell(event{Type: driver.Listening, Input: p.taken})
+		p.out.Tell(event{Type: driver.Listening, Input: p.taken})
 	}
 	var timer <-chan time.Time
 	if s.Limit > 0 {
@@ -337,7 +337,7 @@ func (p *player) expectPrompt(s *Step) error {
 	next := p.prompts[0]
 	p.vars[varPrompt], p.prompts = next.text, p.prompts[1:]
 	if next.steer != "" {
-		p.voice.Tell(event{Type: driver.TextRead, ID: next.steer, Text: next.text})
+		p.out.Tell(event{Type: driver.TextRead, ID: next.steer, Text: next.text})
 	}
 	if want := p.text(s.Text); !strings.Contains(p.vars[varPrompt], want) {
 		return fmt.Errorf("the prompt %q does not contain %q", clip(p.vars[varPrompt]), clip(want))

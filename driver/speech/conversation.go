@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine/session"
 )
 
@@ -132,13 +133,7 @@ const (
 )
 
 // Encode returns the order as a line.
-func (o Order) Encode() []byte {
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(fmt.Sprintf("speech: encode an order: %v", err))
-	}
-	return append(b, '\n')
-}
+func (o Order) Encode() []byte { return append(encode.JSON(o), '\n') }
 
 // ParseOrder parses one line. A line that is not a JSON object is a prompt, so that a person can use
 // an agent in a terminal.

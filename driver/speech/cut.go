@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // Size limits for the parts of an event. Together they are well below the longest line that a reader
@@ -57,11 +58,7 @@ func CutRaw(raw []byte) json.RawMessage {
 	case len(raw) <= rawBytesMax && json.Valid(raw):
 		return bytes.ToValidUTF8(raw, []byte(string(utf8.RuneError)))
 	}
-	b, err := json.Marshal(cutTo(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax+1)]), string(utf8.RuneError)), rawBytesMax/2))
-	if err != nil {
-		panic("speech: encode a text: " + err.Error())
-	}
-	return b
+	return encode.JSON(cutTo(strings.ToValidUTF8(string(raw[:min(len(raw), rawBytesMax+1)]), string(utf8.RuneError)), rawBytesMax/2))
 }
 
 // cutArgs shortens arguments that are too long, and returns the names of those that are incomplete.
@@ -96,11 +93,7 @@ func cutArgs(args json.RawMessage, cut []string) (json.RawMessage, []string) {
 	if left > 0 {
 		cut = append(cut, cutArguments)
 	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		panic("speech: encode arguments: " + err.Error())
-	}
-	return b, cut
+	return encode.JSON(all), cut
 }
 
 // beginning returns the beginning of a string. Other values cannot be shortened meaningfully and are
@@ -110,15 +103,7 @@ func beginning(value json.RawMessage, most int) json.RawMessage {
 	if json.Unmarshal(value, &text) != nil {
 		text = fmt.Sprintf("[cut: %d bytes]", len(value))
 	}
-	return quoted(cutTo(text, most))
-}
-
-func quoted(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic("speech: encode a text: " + err.Error())
-	}
-	return b
+	return encode.JSON(cutTo(text, most))
 }
 
 func fewer(options []driver.Option) []driver.Option {

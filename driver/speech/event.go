@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // Event is one line that an agent writes: a fact, in JSON. Type is a driver.FactKind; it determines
@@ -58,11 +59,7 @@ func Args(of map[string]string) json.RawMessage {
 	if len(of) == 0 {
 		return nil
 	}
-	b, err := json.Marshal(of)
-	if err != nil {
-		panic("speech: encode texts: " + err.Error())
-	}
-	return b
+	return encode.JSON(of)
 }
 
 // Ended is the terminal event for a stop.

@@ -2,8 +2,6 @@ package speech
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 const (
@@ -150,7 +149,7 @@ func (w *Writer) Broken() error {
 	return w.failed
 }
 
-func (w *Writer) tell(e Event) { w.print(encode(e)) }
+func (w *Writer) tell(e Event) { w.print(fitting(e)) }
 
 // piece writes a piece of a message, or gathers it.
 func (w *Writer) piece(kind driver.FactKind, text string, part bool) {
@@ -223,8 +222,8 @@ func escaped(r rune) bool {
 	return r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029'
 }
 
-// encode encodes an event as a line within the length limit.
-func encode(e Event) []byte {
+// fitting encodes an event as a line within the length limit.
+func fitting(e Event) []byte {
 	e.Text, e.Detail = CutText(e.Text), cutTo(e.Detail, detailBytesMax)
 	e.Tool, e.Reason, e.ID = cutTo(e.Tool, optionBytesMax), cutTo(e.Reason, optionBytesMax), cutTo(e.ID, optionBytesMax)
 	e.Options = fewer(e.Options)
@@ -247,12 +246,4 @@ func encode(e Event) []byte {
 	return b
 }
 
-func line(e Event) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // keep it readable
-	if err := enc.Encode(e); err != nil {
-		panic(fmt.Sprintf("speech: encode an event: %v", err))
-	}
-	return b.Bytes()
-}
+func line(e Event) []byte { return append(encode.JSON(e), '\n') }

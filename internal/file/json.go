@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 const DepthMax = 64 // bounds the cost of walking unknown fields
@@ -91,13 +93,7 @@ func AppendQuoted(out []byte, text string) []byte {
 	if plain(text) { // the common case
 		return append(append(append(out, '"'), text...), '"')
 	}
-	var quoted bytes.Buffer
-	enc := json.NewEncoder(&quoted)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
-		panic(fmt.Sprintf("file: a string does not encode: %v", err))
-	}
-	return append(out, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
+	return append(out, encode.JSON(text)...)
 }
 
 // plain reports whether a text needs no escaping in JSON.

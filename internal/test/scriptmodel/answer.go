@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // question is a request in a form that is independent of the API: the conversation and the offered
@@ -102,11 +104,7 @@ var item = regexp.MustCompile(`(?m)\bdo: (write|read|bash|mcp|tool|say|think|slo
 func (q question) answer() answer {
 	a := answer{in: tokensIn, out: tokensOut}
 	if q.shape != nil {
-		filled, err := json.Marshal(q.shape.fill())
-		if err != nil {
-			panic("scriptmodel: encode a filled schema: " + err.Error())
-		}
-		a.text = string(filled)
+		a.text = string(encode.JSON(q.shape.fill()))
 		return a
 	}
 	if len(q.tools) == 0 { // a title or a summary: not part of the work
@@ -333,13 +331,7 @@ func (a answer) String() string {
 	return "say " + a.text
 }
 
-func (c call) json() string {
-	b, err := json.Marshal(c.args)
-	if err != nil {
-		panic("scriptmodel: encode arguments: " + err.Error())
-	}
-	return string(b)
-}
+func (c call) json() string { return string(encode.JSON(c.args)) }
 
 // pieces splits the text, at words if it is slow.
 func (a answer) pieces() []string {

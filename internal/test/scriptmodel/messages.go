@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // messages is a request of Anthropic's messages API, as far as Claude Code uses it.
@@ -115,10 +117,7 @@ func (m *messages) stream(e *events, a answer) {
 				return
 			}
 		} else {
-			input, err := json.Marshal(b["input"])
-			if err != nil {
-				panic("scriptmodel: encode arguments: " + err.Error())
-			}
+			input := encode.JSON(b["input"])
 			send("content_block_start", map[string]any{"index": i, "content_block": map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}})
 			delta(map[string]any{"type": "input_json_delta", "partial_json": string(input)})
 		}

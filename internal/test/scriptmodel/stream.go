@@ -1,10 +1,11 @@
 package scriptmodel
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // events writes server-sent events until the client disconnects.
@@ -21,11 +22,7 @@ func (e *events) send(name string, v any) {
 	}
 	text, ok := v.(string)
 	if !ok {
-		b, err := json.Marshal(v)
-		if err != nil {
-			panic("scriptmodel: encode an event: " + err.Error())
-		}
-		text = string(b)
+		text = string(encode.JSON(v))
 	}
 	fmt.Fprintf(e.w, "data: %s\n\n", text)
 	if f, ok := e.w.(http.Flusher); ok {

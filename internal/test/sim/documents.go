@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
@@ -259,11 +260,7 @@ func (w *world) newDocument(a Act, note string) []byte {
 	case "broken":
 		return []byte(`{"type":"agent-identity","theirs":"` + note)
 	}
-	b, err := json.Marshal(doc)
-	if err != nil {
-		panic("sim: " + err.Error())
-	}
-	return b
+	return encode.JSON(doc)
 }
 
 func (w *world) importDocument(a Act) {

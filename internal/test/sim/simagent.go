@@ -2,13 +2,12 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -294,9 +293,5 @@ func (k *simAgent) endTurn(marker string) {
 }
 
 func (k *simAgent) emit(event map[string]any) {
-	b, err := json.Marshal(event)
-	if err != nil {
-		panic(fmt.Sprintf("sim: encode an event: %v", err))
-	}
-	_, _ = spool{k.w, k.s}.Write(append(b, '\n'))
+	_, _ = spool{k.w, k.s}.Write(append(encode.JSON(event), '\n'))
 }

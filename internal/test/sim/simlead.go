@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
@@ -224,13 +224,7 @@ func (k *simAgent) registers(name string, seat int) *markerText {
 	})}
 }
 
-func marshal(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("sim: " + err.Error())
-	}
-	return string(b)
-}
+func marshal(v any) string { return string(encode.JSON(v)) }
 
 // sayMarker says a marker in one message, between other words, in arbitrary pieces, or over several
 // lines.

@@ -12,7 +12,6 @@ package uitest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +31,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -490,13 +490,7 @@ func (p *Page) OpenTeam(url string) {
 }
 
 // quote returns a Go string as a JavaScript literal. JSON is a subset of it.
-func quote(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("uitest: quote %q: %v", s, err))
-	}
-	return string(b)
-}
+func quote(s string) string { return string(encode.JSON(s)) }
 
 // UIDir returns the folder ui of the repository. Tests run in the folder of their package, so the
 // root is the first parent that contains go.mod.
