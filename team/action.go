@@ -100,11 +100,11 @@ func (t *Team) mayStart(a *Agent, at time.Time) (ok bool, why string) {
 	case a.Session.For == ForControl:
 		return t.mayControl(a, at)
 	case a.Session.IsLead():
-		return t.leadActionWanted(a, a.Session.Delivery.Key)
+		return teamCrew{t}.leadActionWanted(a, a.Session.Delivery.Key)
 	case a.Session.ServesChannels():
-		return t.deliveryWanted(a, at)
+		return teamChannels{t}.deliveryWanted(a, at)
 	case a.Session.servesDispatch():
-		return t.mayServeDispatch(a, a.Session.For, at)
+		return teamDispatch{t}.mayServeDispatch(a, a.Session.For, at)
 	default:
 		return true, ""
 	}
@@ -163,7 +163,7 @@ func (t *Team) RunActions(id string, at time.Time) []Action {
 	for step := range r.Actions(workflow.Now{At: at, Held: true}) {
 		switch step.Do {
 		case workflow.RunIt, workflow.EndIt:
-			actions = append(actions, t.poolActions(id, step)...)
+			actions = append(actions, teamRuns{t}.poolActions(id, step)...)
 		case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem:
 			actions = append(actions, Action{Key: step.Key, Do: ActionKind(step.Do), Run: id, Step: step})
 		case workflow.SkipIt, workflow.StartIt: // Next
@@ -172,7 +172,10 @@ func (t *Team) RunActions(id string, at time.Time) []Action {
 	return actions
 }
 
-func (t *Team) poolActions(id string, step workflow.Action) []Action {
+// teamRuns is the part of a team that concerns runs and their steps.
+type teamRuns struct{ *Team }
+
+func (t teamRuns) poolActions(id string, step workflow.Action) []Action {
 	s := t.Pool.Sessions[id+"/"+string(step.Lease.Step)]
 	switch {
 	case s == nil:
@@ -193,8 +196,8 @@ func (t *Team) DeadlineRun(id string) time.Time {
 	if r == nil {
 		return time.Time{}
 	}
-	_, _, pool := t.poolDeadline(id, r)
-	return machine.Earliest(r.Deadline().At, pool, t.limitDeadline(id, r))
+	_, _, pool := teamRuns{t}.poolDeadline(id, r)
+	return machine.Earliest(r.Deadline().At, pool, teamRuns{t}.limitDeadline(id, r))
 }
 
 // Deadline is the next time at which an agent's state changes without an event; zero: never.
@@ -204,7 +207,7 @@ func (t *Team) Deadline(a *Agent) time.Time {
 		_, at := t.sessionDeadline(a.at(slot))
 		next = machine.Earliest(next, at)
 	}
-	next = machine.Earliest(next, t.channelIdleDeadline(a), t.dayDeadline(a, next))
+	next = machine.Earliest(next, teamChannels{t}.channelIdleDeadline(a), teamChannels{t}.dayDeadline(a, next))
 	if a.Waits() {
 		next = machine.Earliest(next, a.Limited.Until)
 	}

@@ -24,7 +24,7 @@ func atRest(r *workflow.Run) bool {
 }
 
 // archive is X5 for a run that has ended: active, waiting and resumable runs stay.
-func (d *draft) archive(id string, r *workflow.Run) error {
+func (d runDecision) archive(id string, r *workflow.Run) error {
 	if status := r.Status(); !atRest(r) {
 		return &machine.Refusal{
 			Subject: "run " + id, Event: "run_archived", State: string(status), Row: "X5",
@@ -46,7 +46,7 @@ func (d *draft) archive(id string, r *workflow.Run) error {
 const recallBytesMax = 256 << 10
 
 // recall restores an archived run, in as many changes as necessary.
-func (d *draft) recall(id string, what RunRecalled) error {
+func (d runDecision) recall(id string, what RunRecalled) error {
 	no := func(reason string) error {
 		return &machine.Refusal{Subject: "run " + id, Event: "run_recalled", State: "known", Row: "X5", Reason: reason}
 	}

@@ -140,13 +140,13 @@ func (t *Team) Apply(ch Change) {
 		t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
 		t.Pool.Places = set.Places
 	case strings.HasPrefix(ch.Entity, runPrefix):
-		t.applyRun(ch)
+		teamRuns{t}.applyRun(ch)
 	case ch.Body.Turn != nil:
-		t.applyTurn(ch.turn())
+		teamChannels{t}.applyTurn(ch.turn())
 	case ch.Body.Presence != nil:
 		t.Crew.Apply(ch.presence())
 	case ch.Body.Dispatch != nil:
-		t.applyDispatch(name, ch.Body.Dispatch)
+		teamDispatch{t}.applyDispatch(name, ch.Body.Dispatch)
 	case ch.Body.Question != nil:
 		t.applyQuestion(*ch.Body.Question)
 	case ch.Body.Limited != nil:
@@ -185,14 +185,14 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Used != nil:
 		used := ch.Body.Used
 		t.Usage = t.Usage.on(used.Usage.Day).plus(used.Usage)
-		t.useRun(t.Agents[name].use(*used), *used)
+		teamRuns{t}.useRun(t.Agents[name].use(*used), *used)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
 	}
 }
 
 // applyRun performs a change of a run, of one of its steps, or of a step's own session.
-func (t *Team) applyRun(ch Change) {
+func (t teamRuns) applyRun(ch Change) {
 	key := nameOf(ch.Entity)
 	id, step, _ := strings.Cut(key, "/")
 	switch body := ch.Body; {
@@ -233,7 +233,7 @@ func (t *Team) applyRun(ch Change) {
 }
 
 // useRun adds a session's usage to the run that it works for.
-func (t *Team) useRun(forWhom Purpose, used Used) {
+func (t teamRuns) useRun(forWhom Purpose, used Used) {
 	id, _, ok := StepOf(forWhom)
 	if !ok {
 		return

@@ -46,9 +46,12 @@ func (t *Team) ChannelIDs() []string {
 	return ids
 }
 
+// channelDecision is the part of a decision that concerns channels and the delivery of their actions.
+type channelDecision struct{ *decision }
+
 // channels decides a channel input. It is called at most once in an event, because it decides on the
 // applied state: consequences follow from Next.
-func (d *draft) channels(in channel.Input) error {
+func (d channelDecision) channels(in channel.Input) error {
 	if err := d.knows(in); err != nil {
 		return err
 	}
@@ -61,7 +64,7 @@ func (d *draft) channels(in channel.Input) error {
 }
 
 // knows refuses unknown names, and requests for a channel that was removed from the configuration.
-func (d *draft) knows(in channel.Input) error {
+func (d channelDecision) knows(in channel.Input) error {
 	channelName, agent := namesIn(in)
 	t := d.team
 	switch {
@@ -130,7 +133,7 @@ func asks(in channel.Input) bool {
 }
 
 // addTurns converts changes of package channel to the team's form.
-func (d *draft) addTurns(changes []channel.Change) {
+func (d channelDecision) addTurns(changes []channel.Change) {
 	d.changes = slices.Grow(d.changes, len(changes))
 	sets := make([]TurnSet, len(changes))
 	for i := range changes {
@@ -151,7 +154,7 @@ func (d *draft) addTurns(changes []channel.Change) {
 }
 
 // sessionOf returns the session of a message in a channel; empty: none of Fairlead's sessions.
-func (d *draft) sessionOf(what any) string {
+func (d channelDecision) sessionOf(what any) string {
 	said, ok := what.(channel.Said)
 	if a := d.team.Agents[string(said.Token.Agent)]; ok && a != nil && a.Session.ServesChannels() {
 		return cmp.Or(a.Session.UUID, a.Session.ID)
@@ -161,7 +164,7 @@ func (d *draft) sessionOf(what any) string {
 
 // configureChannels applies the configured channels, agents and members. It decides many inputs in
 // one event, each on a state with the previous ones applied.
-func (d *draft) configureChannels(conf Configured) error {
+func (d channelDecision) configureChannels(conf Configured) error {
 	if len(conf.Channels)+len(d.team.Channels.ByID) == 0 {
 		return nil // an agent in no channel gets no turns
 	}
@@ -174,7 +177,7 @@ func (d *draft) configureChannels(conf Configured) error {
 			return fmt.Errorf("team: the channels cannot be as fairlead.yaml has them: %w", err)
 		}
 		for _, ch := range d.changes[first:] {
-			next.applyTurn(ch.turn())
+			teamChannels{&next}.applyTurn(ch.turn())
 		}
 		return nil
 	}
@@ -201,7 +204,7 @@ func (d *draft) configureChannels(conf Configured) error {
 
 // channelInputs returns the inputs that the configuration requires for channels and agents, except
 // membership.
-func (d *draft) channelInputs(conf Configured) (ins []channel.Input) {
+func (d channelDecision) channelInputs(conf Configured) (ins []channel.Input) {
 	for _, name := range slices.Sorted(maps.Keys(conf.Channels)) {
 		ins = append(ins, channel.ChannelConfigured{Channel: channel.ChannelID(name), Settings: conf.Channels[name].Settings})
 	}
@@ -222,7 +225,7 @@ func (d *draft) channelInputs(conf Configured) (ins []channel.Input) {
 
 // configureChannel compares with the previous configuration, not with the current members: an agent
 // that a person removed stays removed.
-func (d *draft) configureChannel(name string, now ChannelConfig, decide func(channel.Input) error) error {
+func (d channelDecision) configureChannel(name string, now ChannelConfig, decide func(channel.Input) error) error {
 	was, channelName := d.team.ChannelConfigs[name], channel.ChannelID(name)
 	member := func(agent string) bool {
 		s := d.team.Channels.ByID[channelName].Participants[channel.AgentID(agent)]
@@ -256,7 +259,7 @@ func (d *draft) configureChannel(name string, now ChannelConfig, decide func(cha
 	return nil
 }
 
-func (d *draft) knowsChannel(name string) bool {
+func (d channelDecision) knowsChannel(name string) bool {
 	_, known := d.team.ChannelConfigs[name]
 	return known
 }

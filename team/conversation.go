@@ -159,7 +159,7 @@ func (a *Agent) converses(c Conversation) {
 }
 
 // sessionStarted records that a process was first seen, and how it was started.
-func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
+func (d *decision) sessionStarted(a *Agent, what SessionStarted) error {
 	if a.Session != nil && a.Session.ID == what.Session && what.Launch != nil {
 		s := *a.Session
 		s.Launch = what.Launch.cut()
@@ -172,7 +172,7 @@ func (d *draft) sessionStarted(a *Agent, what SessionStarted) error {
 const tokensMax = 4
 
 // tokenGiven records the hash of a token before a process can have it.
-func tokenGiven(d *draft, a *Agent, what TokenGiven) error {
+func tokenGiven(d *decision, a *Agent, what TokenGiven) error {
 	s, err := d.ours(a, session.TokenGiven, what.Session)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func tokenGiven(d *draft, a *Agent, what TokenGiven) error {
 }
 
 // conversationNamed records the program's name for a session's conversation, and its changes.
-func (d *draft) conversationNamed(a *Agent, what ConversationNamed) error {
+func (d *decision) conversationNamed(a *Agent, what ConversationNamed) error {
 	s, err := d.ours(a, session.Named, what.Session)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (c Conversed) cut() Conversed {
 }
 
 // statusSaid records an agent's own status. An unchanged status has no effect.
-func (d *draft) statusSaid(a *Agent, what StatusSaid) error {
+func (d *decision) statusSaid(a *Agent, what StatusSaid) error {
 	s, err := d.ours(a, session.StatusSaid, what.Session)
 	if err != nil {
 		return err

@@ -36,8 +36,11 @@ func (ch *Change) presence() crew.Change {
 	return crew.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *ch.Body.Presence}
 }
 
+// crewDecision is the part of a decision that concerns the crew and its lead.
+type crewDecision struct{ *decision }
+
 // crewNow returns what the crew's decisions may depend on besides the crew.
-func (d *draft) crewNow() crew.Now {
+func (d crewDecision) crewNow() crew.Now {
 	now := crew.Now{At: d.ev.At, Held: held(d.team) || d.team.Stopping}
 	if a := d.team.Agents[d.team.Crew.Lead.Agent]; a != nil {
 		now.Limit = d.team.OverLimit(a, d.ev.At)
@@ -46,11 +49,11 @@ func (d *draft) crewNow() crew.Now {
 }
 
 // crew decides a crew input. Its changes apply to later decisions of the same event.
-func (d *draft) crew(in crew.Input) error {
+func (d crewDecision) crew(in crew.Input) error {
 	if err := d.mayLead(in); err != nil {
 		return err
 	}
-	if err := leadHeard(d, in); err != nil {
+	if err := leadHeard(d.decision, in); err != nil {
 		return err
 	}
 	changes, err := d.team.Crew.Decide(in, d.crewNow())
@@ -76,7 +79,7 @@ func (d *draft) crew(in crew.Input) error {
 }
 
 // mayLead refuses requests for a lead that cannot receive anything.
-func (d *draft) mayLead(in crew.Input) error {
+func (d crewDecision) mayLead(in crew.Input) error {
 	var row string
 	switch in.(type) {
 	case crew.SummonAsked:
@@ -109,8 +112,11 @@ func (d *draft) mayLead(in crew.Input) error {
 // leadAgent returns the lead, if it exists.
 func (t *Team) leadAgent() *Agent { return t.Agents[t.Crew.Lead.Agent] }
 
+// teamCrew is the part of a team that concerns the crew and its lead.
+type teamCrew struct{ *Team }
+
 // leadActions returns the lead's pending actions, in the form of channel actions.
-func (t *Team) leadActions(agent string) (actions []channel.Action) {
+func (t teamCrew) leadActions(agent string) (actions []channel.Action) {
 	lead := &t.Crew.Lead
 	if lead.Agent != agent {
 		return nil
@@ -140,7 +146,7 @@ func IsLeadToken(token channel.Token) bool { return token.Channel == "" }
 type leadDue struct{}
 
 // nextOfLead returns the next event for the lead; nil: none.
-func (t *Team) nextOfLead(a *Agent, at time.Time) any {
+func (t teamCrew) nextOfLead(a *Agent, at time.Time) any {
 	lead, s := &t.Crew.Lead, a.Session
 	if s.IsLead() {
 		if s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && t.leadIdleReason(a, at) != (ending{}) {
@@ -156,14 +162,14 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Queue, ForLead):
 		return leadDue{}
-	case !may && !held(t) || t.Stopping:
+	case !may && !held(t.Team) || t.Stopping:
 		return crew.LeadEnded{Session: lead.Session, Why: why}
 	}
 	return nil
 }
 
 // leadIdleReason returns why an idle lead session ends; the zero value: it stays.
-func (t *Team) leadIdleReason(a *Agent, at time.Time) ending {
+func (t teamCrew) leadIdleReason(a *Agent, at time.Time) ending {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	switch limit := t.OverLimit(a, at); {
 	case t.Stopping:
@@ -179,7 +185,7 @@ func (t *Team) leadIdleReason(a *Agent, at time.Time) ending {
 }
 
 // mayTakeLead reports whether a request for the lead's session is still valid, or why not.
-func (t *Team) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
+func (t teamCrew) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
 	if ok, why = t.mayRunSession(a, at); !ok && !t.Hold.On && !t.Stopping {
 		return false, why
 	}
@@ -187,7 +193,7 @@ func (t *Team) mayTakeLead(a *Agent, at time.Time) (ok bool, why string) {
 }
 
 // leadActionWanted reports whether any action, or a certain one, is pending for the lead.
-func (t *Team) leadActionWanted(a *Agent, key string) (ok bool, why string) {
+func (t teamCrew) leadActionWanted(a *Agent, key string) (ok bool, why string) {
 	for _, action := range t.leadActions(a.Name) {
 		if key == "" || action.Key == key {
 			return !a.Settings.Policy.Foreign, foreignWords
@@ -197,8 +203,8 @@ func (t *Team) leadActionWanted(a *Agent, key string) (ok bool, why string) {
 }
 
 // lead opens a session for the lead's pending action, or queues a request for one (J1).
-func (d *draft) lead(a *Agent) error {
-	actions := d.team.leadActions(a.Name)
+func (d crewDecision) lead(a *Agent) error {
+	actions := teamCrew{d.team}.leadActions(a.Name)
 	switch {
 	case len(actions) == 0:
 		return nil
@@ -208,21 +214,21 @@ func (d *draft) lead(a *Agent) error {
 	return d.request(a, Request{For: ForLead, Kind: control.Lead, At: d.ev.At})
 }
 
-func (d *draft) openLead(a *Agent, action channel.Action) error {
+func (d crewDecision) openLead(a *Agent, action channel.Action) error {
 	delivery := DeliveryOf(action)
 	return d.openSession(a, Session{Kind: control.Lead, For: ForLead, Delivery: &delivery, UUID: d.leadUUID(sessionID(a.Name, a.Opened+1))})
 }
 
 // leadUUID returns the name of a lead session in documents. A crew's documents may move to other
 // machines whose sessions have the same IDs, so the name includes this machine and this start.
-func (d *draft) leadUUID(id string) string {
+func (d crewDecision) leadUUID(id string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "lead session %s %s %d %d", id, d.team.BootID, d.team.Epoch, d.ev.At.UnixNano()))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8: custom
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
 // leadSeen records that the process of a lead session is alive.
-func (d *draft) leadSeen(a *Agent, s *Session, adopted bool) error {
+func (d crewDecision) leadSeen(a *Agent, s *Session, adopted bool) error {
 	if d.team.Crew.Lead.Agent != a.Name {
 		return nil // it no longer leads, and is asked to end
 	}
@@ -231,7 +237,7 @@ func (d *draft) leadSeen(a *Agent, s *Session, adopted bool) error {
 
 // leadHeard makes the session of a marker the lead's session, if it is an ordinary one of the lead and no lead
 // session is open.
-func leadHeard(d *draft, in crew.Input) error {
+func leadHeard(d *decision, in crew.Input) error {
 	id := ""
 	switch in := in.(type) {
 	case crew.Reported:
@@ -243,11 +249,11 @@ func leadHeard(d *draft, in crew.Input) error {
 	if id == "" || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != id || a.Session.Phase != session.Running {
 		return nil
 	}
-	return d.crew(crew.LeadHeard{Session: id, UUID: d.leadUUID(id)})
+	return crewDecision{d}.crew(crew.LeadHeard{Session: id, UUID: crewDecision{d}.leadUUID(id)})
 }
 
 // leadOver records how a session ended that led the crew. A withdrawn one may still begin.
-func (d *draft) leadOver(s *Session) error {
+func (d crewDecision) leadOver(s *Session) error {
 	if s.Outcome == control.Withdrawn {
 		return nil
 	}
@@ -261,15 +267,15 @@ func (d *draft) leadOver(s *Session) error {
 }
 
 // leadDelivered reports a delivered action to its source.
-func (d *draft) leadDelivered(delivery Delivery) error {
+func (d crewDecision) leadDelivered(delivery Delivery) error {
 	if IsLeadToken(delivery.Token) {
 		return d.crew(crew.ActionReceived{N: delivery.N})
 	}
-	return d.channels(channel.ActionConfirmed{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
+	return channelDecision{d.decision}.channels(channel.ActionConfirmed{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
 }
 
 // sleep ends the lead session and cancels a pending one.
-func (d *draft) sleep() error {
+func (d crewDecision) sleep() error {
 	lead := &d.team.Crew.Lead
 	why := ending{EndSleep, cmp.Or(d.ev.Actor.ID, d.ev.Actor.Kind)}
 	a := d.team.leadAgent()
@@ -320,7 +326,7 @@ func (t *Team) FindDocument(name string) (*crew.Document, error) {
 }
 
 // idleReason returns why a session for channels is asked to end.
-func (t *Team) idleReason(a *Agent, at time.Time) ending {
+func (t teamCrew) idleReason(a *Agent, at time.Time) ending {
 	if a.Session.IsLead() {
 		return cmp.Or(t.leadIdleReason(a, at), ending{reason: EndShutdown})
 	}

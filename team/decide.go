@@ -43,33 +43,33 @@ func (u *Unknown) Error() string {
 // changes and no error mean that the event has no effect.
 func (t *Team) Decide(ev Event) ([]Change, error) {
 	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
-	d := &draft{team: t, ev: ev}
+	d := &decision{team: t, ev: ev}
 	var err error
 	switch what := ev.What.(type) { // what is not about one agent
 	case Configured:
 		d.configure(what)
-		if err = d.configureChannels(what); err == nil {
-			err = d.crew(what.Lead)
+		if err = (channelDecision{d}).configureChannels(what); err == nil {
+			err = crewDecision{d}.crew(what.Lead)
 		}
 	case channel.Input:
-		err = d.channels(what)
+		err = channelDecision{d}.channels(what)
 	case crew.Input:
-		err = d.crew(what)
+		err = crewDecision{d}.crew(what)
 	case question.Input:
 		err = d.questions(what)
 	case notice.Sent:
 		noticeSent(d, what)
 	case DispatchSeen:
-		err = d.dispatchSeen(what)
+		err = dispatchDecision{d}.dispatchSeen(what)
 	case DispatchGone:
-		err = d.dispatchGone(what.Name)
+		err = dispatchDecision{d}.dispatchGone(what.Name)
 	case SleepAsked:
-		err = d.sleep()
+		err = crewDecision{d}.sleep()
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
 		})
-		err = d.crew(crew.DaemonStarted{})
+		err = crewDecision{d}.crew(crew.DaemonStarted{})
 	case HoldAsked:
 		d.hold(what)
 	case ReleaseAsked:
@@ -81,7 +81,7 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		_, ofQueue := what.(slotDue)
 		switch {
 		case ev.Run != "":
-			err = d.run()
+			err = runDecision{d}.run()
 		case ofQueue && ev.Agent == "":
 			err = d.moveQueue(t.pool())
 		case known:
@@ -96,15 +96,15 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 	return d.changes, nil
 }
 
-// draft collects the changes of one event. Agents that it affects are copies with the changes so far
+// decision collects the changes of one event. Agents that it affects are copies with the changes so far
 // applied, so that each decision sees the results of earlier ones.
-type draft struct {
+type decision struct {
 	team    *Team
 	ev      Event
 	changes []Change
 }
 
-func (d *draft) add(entity, kind, row, from, to, trigger string, body Body) Change {
+func (d *decision) add(entity, kind, row, from, to, trigger string, body Body) Change {
 	ch := Change{
 		Machine: kind, Entity: entity, Row: row, From: from, To: to, Trigger: trigger,
 		At: d.ev.At, Actor: d.ev.Actor, Body: body,
@@ -114,7 +114,7 @@ func (d *draft) add(entity, kind, row, from, to, trigger string, body Body) Chan
 }
 
 // one decides an event about one agent.
-func (d *draft) one(member *Agent) error {
+func (d *decision) one(member *Agent) error {
 	a := member.slotOf(sessionNamed(d.ev.What))
 	switch what := d.ev.What.(type) {
 	case control.Commanded:
@@ -128,7 +128,7 @@ func (d *draft) one(member *Agent) error {
 		if err := d.sessionStarted(a, what); err != nil || !a.Session.ServesChannels() {
 			return err
 		}
-		return d.channelSessionSeen(a, a.Session, what.Input, false)
+		return channelDecision{d}.channelSessionSeen(a, a.Session, what.Input, false)
 	case TokenGiven:
 		return tokenGiven(d, a, what)
 	case ConversationNamed:
@@ -144,15 +144,15 @@ func (d *draft) one(member *Agent) error {
 	case EndAsked:
 		return d.endAsked(a)
 	case Delivered:
-		return d.delivered(a, what)
+		return channelDecision{d}.delivered(a, what)
 	case talkDue:
-		return d.openChannelSession(a)
+		return channelDecision{d}.openChannelSession(a)
 	case talkOver:
-		return d.endSession(a, d.team.idleReason(a, d.ev.At), false)
+		return d.endSession(a, teamCrew{d.team}.idleReason(a, d.ev.At), false)
 	case leadDue:
-		return d.lead(a)
+		return crewDecision{d}.lead(a)
 	case workDue:
-		return d.openDispatchSession(a, what)
+		return dispatchDecision{d}.openDispatchSession(a, what)
 	case workOver:
 		return d.endSession(a, what.why, false)
 	case SessionAdopted:
@@ -170,7 +170,7 @@ func (d *draft) one(member *Agent) error {
 	}
 }
 
-func (d *draft) refuseRemoved(a *Agent, what control.Commanded) error {
+func (d *decision) refuseRemoved(a *Agent, what control.Commanded) error {
 	return &machine.Refusal{
 		Subject: a.Name, Event: "wanted_" + what.Desired, State: "removed", Row: "E3",
 		Reason: "it is no longer configured; add it to fairlead.yaml and restart", Takes: []string{"wanted_pause"},
@@ -179,7 +179,7 @@ func (d *draft) refuseRemoved(a *Agent, what control.Commanded) error {
 
 // control decides a control input and executes its changes: the session to open or end is the
 // agent's, not the machine's (J1).
-func (d *draft) control(a *Agent, in control.Input) error {
+func (d *decision) control(a *Agent, in control.Input) error {
 	changes, err := a.Control.Decide(in, control.Now{
 		At: d.ev.At, Held: held(d.team), Stopping: d.team.Stopping || a.Removed, OverLimit: d.team.OverLimit(a, d.ev.At),
 	})
@@ -221,7 +221,7 @@ func (d *draft) control(a *Agent, in control.Input) error {
 
 // configure compares the configuration with the known agents. Removed agents stay known and start
 // nothing.
-func (d *draft) configure(conf Configured) {
+func (d *decision) configure(conf Configured) {
 	if conf.Limits != d.team.Limits || conf.Places != d.team.Pool.Places {
 		d.setTeam("E2", "configured", func(s *TeamSet) { s.Limits, s.Places = conf.Limits, conf.Places })
 	}
@@ -253,18 +253,18 @@ func (d *draft) configure(conf Configured) {
 }
 
 // removed stops the retries of a removed agent.
-func (d *draft) removed(a Agent) {
+func (d *decision) removed(a Agent) {
 	a.Removed = true
 	if err := d.control(&a, control.Stopping{}); err != nil {
 		panic("team: what comes to rest may not be refused: " + err.Error())
 	}
 }
 
-func (d *draft) setAgent(name, from, to, trigger string, set AgentSet) {
+func (d *decision) setAgent(name, from, to, trigger string, set AgentSet) {
 	d.add("agent/"+name, "team", "E3", from, to, trigger, Body{Agent: &set})
 }
 
-func (d *draft) setTeam(row, trigger string, edit func(*TeamSet)) {
+func (d *decision) setTeam(row, trigger string, edit func(*TeamSet)) {
 	t := d.team
 	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits, Places: t.Pool.Places}
 	from := set.word()
@@ -285,7 +285,7 @@ func (s *TeamSet) word() string {
 }
 
 // everybody decides the same input for all agents, on a modified copy of the team.
-func (d *draft) everybody(edit func(*Team), in control.Input) {
+func (d *decision) everybody(edit func(*Team), in control.Input) {
 	next := *d.team
 	edit(&next)
 	d.team = &next
@@ -297,7 +297,7 @@ func (d *draft) everybody(edit func(*Team), in control.Input) {
 	}
 }
 
-func (d *draft) hold(what HoldAsked) {
+func (d *decision) hold(what HoldAsked) {
 	if d.team.Hold.On {
 		return
 	}
@@ -306,7 +306,7 @@ func (d *draft) hold(what HoldAsked) {
 	d.everybody(func(t *Team) { t.Hold = hold }, control.Held{})
 }
 
-func (d *draft) release(ReleaseAsked) {
+func (d *decision) release(ReleaseAsked) {
 	if !d.team.Hold.On {
 		return
 	}
@@ -316,7 +316,7 @@ func (d *draft) release(ReleaseAsked) {
 
 // stop lets sessions finish; a second request, or an immediate one, ends them (C14). A foreign
 // loop's program never finishes by itself, so it is ended immediately.
-func (d *draft) stop(what StopAsked) {
+func (d *decision) stop(what StopAsked) {
 	if !d.team.Stopping {
 		d.setTeam("C14", "stop_asked", func(s *TeamSet) { s.Stopping = true })
 		d.everybody(func(t *Team) { t.Stopping = true }, control.Stopping{})
@@ -336,13 +336,13 @@ func (d *draft) stop(what StopAsked) {
 	}
 }
 
-func (d *draft) mustEnd(a *Agent, why ending, now bool) {
+func (d *decision) mustEnd(a *Agent, why ending, now bool) {
 	if err := d.endSession(a, why, now); err != nil {
 		panic("team: an open session can always be asked to end: " + err.Error())
 	}
 }
 
 // look finds a rule for the agent's session.
-func (d *draft) look(a *Agent, event session.Event) (machine.Rule[session.Phase, session.Act], error) {
+func (d *decision) look(a *Agent, event session.Event) (machine.Rule[session.Phase, session.Act], error) {
 	return session.Table().Look("session of "+a.Name, a.phase(), event)
 }

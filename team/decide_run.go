@@ -19,8 +19,11 @@ type (
 	limitDue struct{ step workflow.StepID } // its session has reached a limit
 )
 
+// runDecision is the part of a decision that concerns runs and their steps.
+type runDecision struct{ *decision }
+
 // run decides an event about one run.
-func (d *draft) run() error {
+func (d runDecision) run() error {
 	id := d.ev.Run
 	switch what := d.ev.What.(type) {
 	case workflow.RunAsked, workflow.StateFound:
@@ -52,7 +55,7 @@ func (d *draft) run() error {
 	case SessionStarted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
 	case TokenGiven:
-		return d.inPool(what.Session, func(a *Agent) error { return tokenGiven(d, a, what) })
+		return d.inPool(what.Session, func(a *Agent) error { return tokenGiven(d.decision, a, what) })
 	case SessionAdopted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.adopted(a, what) })
 	case SessionReported:
@@ -64,7 +67,7 @@ func (d *draft) run() error {
 	}
 }
 
-func (d *draft) unknownRun(id string) error {
+func (d runDecision) unknownRun(id string) error {
 	if at, gone := d.team.Archive[id]; gone {
 		return &machine.Refusal{
 			Subject: "run " + id, Event: wordOf(d.ev.What), State: "archived", Row: "X5",
@@ -89,7 +92,7 @@ func wordOf(what any) string {
 
 // begins starts a run. An archived run keeps its name: its folder exists, its leases are in the
 // journal, and a late report must not reach another run.
-func (d *draft) begins(id string, in workflow.Input) error {
+func (d runDecision) begins(id string, in workflow.Input) error {
 	r := d.team.Runs[id]
 	if r == nil {
 		if _, gone := d.team.Archive[id]; gone {
@@ -101,7 +104,7 @@ func (d *draft) begins(id string, in workflow.Input) error {
 }
 
 // begun starts a run with its own settings, or continues it with new ones.
-func (d *draft) begun(id string, what RunBegun) error {
+func (d runDecision) begun(id string, what RunBegun) error {
 	if faults := what.Settings.check(); faults != "" {
 		return &machine.Refusal{Subject: "run " + id, Event: wordOf(what.Asked), State: "asked", Row: "W1", Reason: faults}
 	}
@@ -131,18 +134,18 @@ func (d *draft) begun(id string, what RunBegun) error {
 	return nil
 }
 
-func (d *draft) note(id, row, trigger string, set NoteSet) {
+func (d runDecision) note(id, row, trigger string, set NoteSet) {
 	d.add(runPrefix+id, "run", row, "noted", "noted", trigger, Body{Note: &set})
 }
 
-func (d *draft) runNow() workflow.Now {
+func (d runDecision) runNow() workflow.Now {
 	return workflow.Now{At: d.ev.At, Held: d.team.Hold.On || d.team.Stopping}
 }
 
 // runDecides decides a run's input, and opens the required sessions in the same batch: a step is
 // RUNNING only with a session (X2). It is called at most once in an event, because it decides on the
 // applied state: consequences follow from Next.
-func (d *draft) runDecides(id string, r *workflow.Run, in workflow.Input) error {
+func (d runDecision) runDecides(id string, r *workflow.Run, in workflow.Input) error {
 	if asked := idOf(in); asked != "" && asked != id {
 		panic(fmt.Sprintf("team: run %s is asked for as %s", asked, id))
 	}
@@ -170,19 +173,19 @@ func idOf(in workflow.Input) string {
 }
 
 // place reports whether a step's slot is free now, for the agent that works with people's answer.
-func (d *draft) place(id string, r *workflow.Run, step workflow.StepID) bool {
+func (d runDecision) place(id string, r *workflow.Run, step workflow.StepID) bool {
 	plan, _, known := r.Find(step)
 	if !known || d.runNow().Held {
 		return false
 	}
 	a := d.team.slot(id, plan)
-	limit, _ := d.team.stepOver(id, a, d.ev.At)
+	limit, _ := teamRuns{d.team}.stepOver(id, a, d.ev.At)
 	return limit == "" && stepPlace(d.team, a, id, step) != nil && len(d.team.queue(a)) == 0
 }
 
 // addRun converts a run's changes to the team's form. A change that moves many steps lists their
 // previous states in its body; Transitions separates them.
-func (d *draft) addRun(id string, changes []workflow.Change) {
+func (d runDecision) addRun(id string, changes []workflow.Change) {
 	for i := range changes {
 		ch := &changes[i]
 		entity, kind := runPrefix+id, "workflow"
@@ -222,7 +225,7 @@ func fromOf(ch *workflow.Change) string {
 }
 
 // openSteps opens a session for each step that gets a process with a new lease by these changes.
-func (d *draft) openSteps(id string, r *workflow.Run, changes []workflow.Change) error {
+func (d runDecision) openSteps(id string, r *workflow.Run, changes []workflow.Change) error {
 	for i := range changes {
 		step, v := changes[i].Step, lastOf(changes, i)
 		if v == nil {
@@ -258,7 +261,7 @@ func lastOf(changes []workflow.Change, i int) *workflow.Value {
 
 // beginStep is W2 with J1: the step starts if its slot is free, and is queued otherwise. A step that
 // begins with a question needs no slot. first means that the queue gives it a slot.
-func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
+func (d runDecision) beginStep(id string, step workflow.StepID, first bool) error {
 	r := d.team.Runs[id]
 	plan, p, known := r.Find(step)
 	if !known {
@@ -273,7 +276,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 		d.addRun(id, changes) // people are asked
 		return nil
 	}
-	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
+	if limit, at := (teamRuns{d.team}).stepOver(id, a, d.ev.At); at == LimitPauses {
 		return d.runDecides(id, r, workflow.PauseAsked{By: byLimit, Reason: workflow.PausedByLimit, Why: limitWords + limit})
 	}
 	if !first && (stepPlace(d.team, a, id, step) == nil || len(d.team.queue(a)) > 0) {
@@ -284,7 +287,7 @@ func (d *draft) beginStep(id string, step workflow.StepID, first bool) error {
 }
 
 // endStep asks the session of a step to end whose attempt or run has ended.
-func (d *draft) endStep(id string, r *workflow.Run, step workflow.StepID) error {
+func (d runDecision) endStep(id string, r *workflow.Run, step workflow.StepID) error {
 	_, p, known := r.Find(step)
 	a := d.team.sitter(id, step)
 	if !known || a == nil {
@@ -310,7 +313,7 @@ func (t *Team) sitter(id string, step workflow.StepID) *Agent {
 }
 
 // inPool finds the step whose session an event names.
-func (d *draft) inPool(id string, do func(*Agent) error) error {
+func (d runDecision) inPool(id string, do func(*Agent) error) error {
 	for key, s := range d.team.Pool.Sessions {
 		if s.ID == id {
 			return do(d.team.stepSlot(key))
@@ -324,7 +327,7 @@ func (d *draft) inPool(id string, do func(*Agent) error) error {
 
 // stepEnded tells a run how the session of a step ended: a valid report counts first, however the
 // process ended (W13). It is no error if the attempt has ended before.
-func (d *draft) stepEnded(s *Session, what SessionEnded) error {
+func (d runDecision) stepEnded(s *Session, what SessionEnded) error {
 	id, step, _ := StepOf(s.For)
 	r := d.team.Runs[id]
 	if r == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // setSession records a session event, also on the agent's copy.
-func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
+func (d *decision) setSession(a *Agent, event session.Event, s Session) error {
 	rule, err := d.look(a, event)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (d *draft) setSession(a *Agent, event session.Event, s Session) error {
 }
 
 // openSession occupies a free slot. It panics if the slot is not free.
-func (d *draft) openSession(a *Agent, s Session) error {
+func (d *decision) openSession(a *Agent, s Session) error {
 	s.OpenedAt = d.ev.At
 	if folder, _, works := DispatchActionOf(s.For); works && d.team.Dispatches[folder] != nil {
 		s.Folder = d.team.Dispatches[folder].State.Began
@@ -54,7 +54,7 @@ func (d *draft) openSession(a *Agent, s Session) error {
 
 // ours finds the session that an event names, or refuses an event about an ended one: late events
 // change nothing.
-func (d *draft) ours(a *Agent, event session.Event, id string) (Session, error) {
+func (d *decision) ours(a *Agent, event session.Event, id string) (Session, error) {
 	if a.Session == nil || a.Session.ID != id {
 		return Session{}, &machine.Refusal{
 			Subject: "session " + id + " of " + a.Name, Event: string(event), State: string(session.None),
@@ -64,7 +64,7 @@ func (d *draft) ours(a *Agent, event session.Event, id string) (Session, error) 
 	return *a.Session, nil
 }
 
-func (d *draft) sessionSeen(a *Agent, event session.Event, id string, pid int) error {
+func (d *decision) sessionSeen(a *Agent, event session.Event, id string, pid int) error {
 	s, err := d.ours(a, event, id)
 	if err != nil {
 		return err
@@ -77,13 +77,13 @@ func (d *draft) sessionSeen(a *Agent, event session.Event, id string, pid int) e
 }
 
 // adopted records a session that outlived a restart, and notifies its requester.
-func (d *draft) adopted(a *Agent, what SessionAdopted) error {
+func (d *decision) adopted(a *Agent, what SessionAdopted) error {
 	if err := d.sessionSeen(a, session.Adopted, what.Session, what.PID); err != nil {
 		return err
 	}
 	id, step, ok := StepOf(a.Session.For)
 	if a.Session.ServesChannels() {
-		return d.channelSessionSeen(a, a.Session, what.Input, true)
+		return channelDecision{d}.channelSessionSeen(a, a.Session, what.Input, true)
 	}
 	if a.Session.servesDispatch() {
 		return nil // the folder says whether it is still wanted
@@ -95,7 +95,7 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 	if r == nil {
 		return nil
 	}
-	err := d.runDecides(id, r, workflow.ProcessAdopted{Lease: workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}})
+	err := runDecision{d}.runDecides(id, r, workflow.ProcessAdopted{Lease: workflow.Lease{Step: workflow.StepID(step), N: a.Session.Lease}})
 	if _, refused := err.(*machine.Refusal); refused { //nolint:errorlint // a refusal is a type of its own and is never wrapped
 		return nil // its attempt has ended, and the session will be ended
 	}
@@ -104,7 +104,7 @@ func (d *draft) adopted(a *Agent, what SessionAdopted) error {
 
 // endSession asks a session to end. A second request for the same reason has no effect; an immediate
 // one replaces one with a grace period.
-func (d *draft) endSession(a *Agent, why ending, now bool) error {
+func (d *decision) endSession(a *Agent, why ending, now bool) error {
 	if a.Session == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (d *draft) endSession(a *Agent, why ending, now bool) error {
 
 // endAsked ends an agent's current session. Sessions of a run or of the lead have their own
 // commands, which also decide on the run or the crew.
-func (d *draft) endAsked(a *Agent) error {
+func (d *decision) endAsked(a *Agent) error {
 	no := &machine.Refusal{Subject: a.Name, Event: string(session.EndAsked), State: string(a.phase())}
 	if a.Session == nil {
 		no.Reason = "no session of it runs"
@@ -144,7 +144,7 @@ const heldBytesMax = 32
 
 // reported adds an agent's usage report once: a report at or before the last journaled offset is a
 // repetition.
-func (d *draft) reported(a *Agent, what SessionReported) error {
+func (d *decision) reported(a *Agent, what SessionReported) error {
 	s, err := d.ours(a, session.Reported, what.Session)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (d *draft) reported(a *Agent, what SessionReported) error {
 
 // limitReached notifies every agent that has reached a daily limit, the current one first. Repeated
 // notifications have no effect. Steps are notified by Next.
-func (d *draft) limitReached(a *Agent) error {
+func (d *decision) limitReached(a *Agent) error {
 	limit := d.team.OverLimit(a, d.ev.At)
 	if limit == "" {
 		return nil
@@ -207,7 +207,7 @@ func (d *draft) limitReached(a *Agent) error {
 
 // sessionEnded frees the slot and lets its requester decide what follows. Next then gives the slot
 // to the first request in the queue.
-func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
+func (d *decision) sessionEnded(a *Agent, what SessionEnded) error {
 	event := session.Ended
 	switch what.Outcome {
 	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited, control.Anew:
@@ -230,7 +230,7 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	default:
 		s.Outcome, s.Why = control.Cancelled, s.Ending
 	}
-	if s.ServesChannels() && s.Outcome == control.Failed && d.stopping(a.Name) {
+	if s.ServesChannels() && s.Outcome == control.Failed && (channelDecision{d}).stopping(a.Name) {
 		s.Outcome = control.Cancelled // it was stopped intentionally
 	}
 	var ran time.Duration
@@ -246,18 +246,18 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 	}
 	d.limited(a, &s, what.Until)
 	if s.IsLead() || d.team.Crew.Lead.Session == s.ID {
-		if err := d.leadOver(&s); err != nil {
+		if err := (crewDecision{d}).leadOver(&s); err != nil {
 			return err
 		}
 	}
 	if _, _, isStep := StepOf(s.For); isStep {
-		return d.stepEnded(&s, what)
+		return runDecision{d}.stepEnded(&s, what)
 	}
 	if s.ServesChannels() {
-		return d.channelSessionEnded(a, &s)
+		return channelDecision{d}.channelSessionEnded(a, &s)
 	}
 	if s.servesDispatch() {
-		return d.dispatchSessionEnded(a, &s)
+		return dispatchDecision{d}.dispatchSessionEnded(a, &s)
 	}
 	err = d.told(a, control.Ended{Kind: s.Kind, Outcome: s.Outcome, Why: s.Why, Ran: ran, AtStart: what.AtStart, ForGood: what.ForGood})
 	if err != nil {
@@ -267,12 +267,12 @@ func (d *draft) sessionEnded(a *Agent, what SessionEnded) error {
 }
 
 // controlEnded tells control that its request is void: the session ended before it began.
-func (d *draft) controlEnded(a *Agent, c Request, why string) error {
+func (d *decision) controlEnded(a *Agent, c Request, why string) error {
 	return d.told(a, control.Ended{Kind: c.Kind, Outcome: control.Withdrawn, Why: cutLine(why)})
 }
 
 // told tells control that its session has ended.
-func (d *draft) told(a *Agent, in control.Ended) error {
+func (d *decision) told(a *Agent, in control.Ended) error {
 	if err := d.control(a, in); err != nil {
 		return err
 	}
@@ -283,15 +283,15 @@ func (d *draft) told(a *Agent, in control.Ended) error {
 }
 
 // timer handles what is due at this time.
-func (d *draft) timer(a *Agent) error {
+func (d *decision) timer(a *Agent) error {
 	for _, slot := range slices.Sorted(maps.Keys(a.Extra)) {
 		if limit, at := d.team.sessionDeadline(a.at(slot)); !at.IsZero() && !d.ev.At.Before(at) {
-			return d.timeUp(a.at(slot), limit) // everything else follows at the next timer
+			return runDecision{d}.timeUp(a.at(slot), limit) // everything else follows at the next timer
 		}
 	}
 	if limit, at := d.team.sessionDeadline(a); !at.IsZero() && !d.ev.At.Before(at) {
 		if _, _, isStep := StepOf(a.Session.For); isStep {
-			return d.timeUp(a, limit) // everything else follows at the next timer
+			return runDecision{d}.timeUp(a, limit) // everything else follows at the next timer
 		}
 		if a.Session.servesDispatch() {
 			return d.endSession(a, ending{EndLimit, "session " + limit.String()}, false)
@@ -312,7 +312,7 @@ func (d *draft) timer(a *Agent) error {
 			return err
 		}
 	}
-	return d.channelTimer(a)
+	return channelDecision{d}.channelTimer(a)
 }
 
 // whyBytesMax limits an agent's text about its own end.

@@ -79,7 +79,7 @@ func (t *Team) ChannelsOf(agent string) []string {
 			ids = append(ids, string(id))
 		}
 	}
-	for _, id := range t.outsiders()[agent] {
+	for _, id := range (teamChannels{t}).outsiders()[agent] {
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -88,9 +88,12 @@ func (t *Team) ChannelsOf(agent string) []string {
 	return ids
 }
 
+// teamChannels is the part of a team that concerns channels and the delivery of their actions.
+type teamChannels struct{ *Team }
+
 // outsiders finds the channels in which an agent that is not a member has work: a lead that answers
 // a person, or a removed agent whose work is to be cancelled.
-func (t *Team) outsiders() map[string][]string {
+func (t teamChannels) outsiders() map[string][]string {
 	if t.guests == nil {
 		t.guests = map[string][]string{}
 		for id, c := range t.Channels.ByID {
@@ -108,7 +111,7 @@ func (t *Team) outsiders() map[string][]string {
 }
 
 // applyTurn performs a change of the channel state.
-func (t *Team) applyTurn(ch channel.Change) {
+func (t teamChannels) applyTurn(ch channel.Change) {
 	asked := func() bool { // before the change, and after it
 		c := t.Channels.ByID[ch.Channel]
 		return c != nil && c.Head.Aside.Agent != ""
@@ -136,7 +139,7 @@ func (t *Team) applyTurn(ch channel.Change) {
 
 // asking lists the channels that may have actions for an agent, by name: the few among all its
 // channels in which it has the turn or answers a person. Other searches are limited to these.
-func (t *Team) asking(agent channel.AgentID) []channel.ChannelID {
+func (t teamChannels) asking(agent channel.AgentID) []channel.ChannelID {
 	if t.asks == nil {
 		t.asks = map[channel.AgentID][]channel.ChannelID{}
 		for id := range t.Channels.ByID {
@@ -148,20 +151,20 @@ func (t *Team) asking(agent channel.AgentID) []channel.ChannelID {
 	return t.asks[agent]
 }
 
-func (t *Team) concerns(id channel.ChannelID) []channel.AgentID {
+func (t teamChannels) concerns(id channel.ChannelID) []channel.AgentID {
 	if c := t.Channels.ByID[id]; c != nil {
 		return c.Concerns(nil)
 	}
 	return nil
 }
 
-func (t *Team) asksOf(name channel.AgentID, id channel.ChannelID) {
+func (t teamChannels) asksOf(name channel.AgentID, id channel.ChannelID) {
 	if at, found := slices.BinarySearch(t.asks[name], id); !found {
 		t.asks[name] = slices.Insert(t.asks[name], at, id)
 	}
 }
 
-func (t *Team) asksNothing(name channel.AgentID, id channel.ChannelID) {
+func (t teamChannels) asksNothing(name channel.AgentID, id channel.ChannelID) {
 	if at, found := slices.BinarySearch(t.asks[name], id); found {
 		t.asks[name] = slices.Delete(t.asks[name], at, at+1)
 	}
@@ -182,13 +185,13 @@ func (t *Team) turnNow(at time.Time) channel.Now {
 func (t *Team) AgentChannelActions(agent string, at time.Time) []channel.Action {
 	var actions []channel.Action
 	if a := t.Agents[agent]; a != nil && a.Session.IsLead() {
-		actions = t.leadActions(agent)
+		actions = teamCrew{t}.leadActions(agent)
 	}
-	for _, id := range t.asking(channel.AgentID(agent)) {
+	for _, id := range (teamChannels{t}).asking(channel.AgentID(agent)) {
 		actions = append(actions, t.Channels.ActionsOf(id, channel.AgentID(agent), t.turnNow(at))...)
 	}
 	slices.SortStableFunc(actions, func(a, b channel.Action) int {
-		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), t.givenAt(a).Compare(t.givenAt(b)))
+		return cmp.Or(cmp.Compare(urgency(a), urgency(b)), teamChannels{t}.givenAt(a).Compare(teamChannels{t}.givenAt(b)))
 	})
 	return actions
 }
@@ -204,7 +207,7 @@ func urgency(action channel.Action) int {
 	}
 }
 
-func (t *Team) givenAt(action channel.Action) time.Time {
+func (t teamChannels) givenAt(action channel.Action) time.Time {
 	if action.Do != channel.TellTurn {
 		return time.Time{}
 	}
@@ -212,7 +215,7 @@ func (t *Team) givenAt(action channel.Action) time.Time {
 }
 
 // firstDelivery returns the first action that delivers something to an agent.
-func (t *Team) firstDelivery(agent string, at time.Time) (channel.Action, bool) {
+func (t teamChannels) firstDelivery(agent string, at time.Time) (channel.Action, bool) {
 	for _, action := range t.AgentChannelActions(agent, at) {
 		if action.Do != channel.StopWork {
 			return action, true
@@ -228,7 +231,7 @@ type (
 )
 
 // nextOfChannels returns the next event for an agent's channels.
-func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
+func (t teamChannels) nextOfChannels(a *Agent, at time.Time) any {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	if is == nil {
 		return nil
@@ -257,7 +260,7 @@ func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
 
 // mayServeChannels reports whether a request for channels is still valid, or why not. While the team
 // is held, the request stays in the queue.
-func (t *Team) mayServeChannels(a *Agent, at time.Time) (ok bool, why string) {
+func (t teamChannels) mayServeChannels(a *Agent, at time.Time) (ok bool, why string) {
 	if ok, why = t.mayRunSession(a, at); !ok && !t.Hold.On && !t.Stopping {
 		return false, why
 	}
@@ -271,7 +274,7 @@ func (t *Team) mayServeChannels(a *Agent, at time.Time) (ok bool, why string) {
 const foreignWords = "it fetches its channel messages itself"
 
 // deliveryWanted reports whether the action with which a session is to start is still pending.
-func (t *Team) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
+func (t teamChannels) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
 	if a.Settings.Policy.Foreign {
 		return false, foreignWords
 	}
@@ -285,7 +288,7 @@ func (t *Team) deliveryWanted(a *Agent, at time.Time) (ok bool, why string) {
 
 // channelSessionIdle reports whether an idle session is to end. A hold is no reason: the session's
 // context is useful afterwards.
-func (t *Team) channelSessionIdle(a *Agent, some bool, at time.Time) bool {
+func (t teamChannels) channelSessionIdle(a *Agent, some bool, at time.Time) bool {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
 	if t.Stopping || a.Removed || a.Settings.Policy.Foreign || is.Limit != "" || !is.Online() {
 		return true
@@ -295,7 +298,7 @@ func (t *Team) channelSessionIdle(a *Agent, some bool, at time.Time) bool {
 }
 
 // channelIdleDeadline is when a session for channels has been idle for too long.
-func (t *Team) channelIdleDeadline(a *Agent) time.Time {
+func (t teamChannels) channelIdleDeadline(a *Agent) time.Time {
 	s := a.Session
 	if !s.ServesChannels() || s.IsLead() || s.Phase != session.Running || s.Ending != "" || s.Delivery == nil || s.Delivery.Over.IsZero() {
 		return time.Time{}
@@ -304,7 +307,7 @@ func (t *Team) channelIdleDeadline(a *Agent) time.Time {
 }
 
 // channelTimer handles what is due in an agent's channels.
-func (d *draft) channelTimer(a *Agent) error {
+func (d channelDecision) channelTimer(a *Agent) error {
 	at, is := d.ev.At, d.team.Channels.Agents[channel.AgentID(a.Name)]
 	if limit, over := d.team.sessionDeadline(a); a.Session.ServesChannels() && !over.IsZero() && !at.Before(over) {
 		if err := d.endSession(a, ending{EndLimit, "session " + limit.String()}, false); err != nil || is == nil {
@@ -312,17 +315,17 @@ func (d *draft) channelTimer(a *Agent) error {
 		}
 		return d.channels(channel.LimitHit{Agent: channel.AgentID(a.Name), Limit: "session " + limit.String()}) // Next lifts it, since it applies to one answer
 	}
-	if rest := d.team.channelIdleDeadline(a); !rest.IsZero() && !at.Before(rest) {
+	if rest := (teamChannels{d.team}).channelIdleDeadline(a); !rest.IsZero() && !at.Before(rest) {
 		return d.endSession(a, ending{reason: EndIdle}, false)
 	}
-	if is != nil && is.Limit != "" && d.team.channelLimit(a, at) == "" {
+	if is != nil && is.Limit != "" && (teamChannels{d.team}).channelLimit(a, at) == "" {
 		return d.channels(channel.LimitLifted{Agent: channel.AgentID(a.Name)})
 	}
 	return nil
 }
 
 // channelLimit returns what prevents an agent's turns: a daily limit, or its provider's rate limit.
-func (t *Team) channelLimit(a *Agent, at time.Time) string {
+func (t teamChannels) channelLimit(a *Agent, at time.Time) string {
 	if a.Waits() {
 		return a.Limited.words()
 	}
@@ -330,7 +333,7 @@ func (t *Team) channelLimit(a *Agent, at time.Time) string {
 }
 
 // dayDeadline is when a daily limit that prevents an agent's turns ends.
-func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
+func (t teamChannels) dayDeadline(a *Agent, at time.Time) time.Time {
 	if !a.Settings.Limits.ofDay() && !t.Limits.ofDay() {
 		return time.Time{} // Next lifts obsolete limits at the start
 	}
@@ -345,8 +348,8 @@ func (t *Team) dayDeadline(a *Agent, at time.Time) time.Time {
 }
 
 // openChannelSession opens a session for an agent's next action, or queues a request (J1).
-func (d *draft) openChannelSession(a *Agent) error {
-	action, some := d.team.firstDelivery(a.Name, d.ev.At)
+func (d channelDecision) openChannelSession(a *Agent) error {
+	action, some := teamChannels{d.team}.firstDelivery(a.Name, d.ev.At)
 	switch {
 	case !some:
 		return nil
@@ -356,16 +359,16 @@ func (d *draft) openChannelSession(a *Agent) error {
 	return d.request(a, Request{For: ForChannels, Kind: control.ChannelTurn, At: d.ev.At})
 }
 
-func (d *draft) startChannelSession(a *Agent, action channel.Action) error {
+func (d channelDecision) startChannelSession(a *Agent, action channel.Action) error {
 	delivery := DeliveryOf(action)
 	return d.openSession(a, Session{Kind: control.ChannelTurn, For: ForChannels, Delivery: &delivery})
 }
 
 // channelSessionSeen records that the process of a session for channels is alive, and so has
 // received the action with which it was started.
-func (d *draft) channelSessionSeen(a *Agent, s *Session, input int64, adopted bool) error {
+func (d channelDecision) channelSessionSeen(a *Agent, s *Session, input int64, adopted bool) error {
 	if s.IsLead() {
-		if err := d.leadSeen(a, s, adopted); err != nil {
+		if err := (crewDecision{d.decision}).leadSeen(a, s, adopted); err != nil {
 			return err
 		}
 	}
@@ -375,12 +378,12 @@ func (d *draft) channelSessionSeen(a *Agent, s *Session, input int64, adopted bo
 	delivery := *s.Delivery
 	delivery.Confirmed, delivery.Begun, delivery.Input = true, d.ev.At, input
 	d.recordDelivery(a, delivery)
-	return d.leadDelivered(delivery)
+	return crewDecision{d.decision}.leadDelivered(delivery)
 }
 
 // delivered records that a running session has received a further action. An action during an answer
 // becomes part of what is answered.
-func (d *draft) delivered(a *Agent, what Delivered) error {
+func (d channelDecision) delivered(a *Agent, what Delivered) error {
 	s, err := d.ours(a, session.ActionDelivered, what.Session)
 	if err != nil {
 		return err
@@ -397,10 +400,10 @@ func (d *draft) delivered(a *Agent, what Delivered) error {
 		delivery.Begun = s.Delivery.Begun
 	}
 	d.recordDelivery(a, delivery)
-	return d.leadDelivered(delivery)
+	return crewDecision{d.decision}.leadDelivered(delivery)
 }
 
-func (d *draft) recordDelivery(a *Agent, delivery Delivery) {
+func (d channelDecision) recordDelivery(a *Agent, delivery Delivery) {
 	rule, err := d.look(a, session.ActionDelivered)
 	if err != nil {
 		panic("team: a session that runs can be told something: " + err.Error())
@@ -417,7 +420,7 @@ func (a *Agent) setDelivery(delivery Delivery) {
 
 // channelSessionEnded reports the end of a session during an answer to the channel. A session that
 // was stopped or asked to end has not crashed.
-func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
+func (d channelDecision) channelSessionEnded(a *Agent, s *Session) error {
 	if !s.AnswerPending() || s.Outcome == control.Withdrawn || IsLeadToken(s.Delivery.Token) {
 		return nil
 	}
@@ -426,7 +429,7 @@ func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
 		return nil
 	}
 	if s.Outcome == control.RateLimited { // X9; the action is delivered again after the rate limit
-		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: d.team.channelLimit(a, d.ev.At)})
+		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: teamChannels{d.team}.channelLimit(a, d.ev.At)})
 	}
 	if s.Outcome == control.Anew {
 		return d.channels(channel.ActionForgotten{Token: talk.Token, Do: talk.Do, N: talk.N})
@@ -441,7 +444,7 @@ func (d *draft) channelSessionEnded(a *Agent, s *Session) error {
 }
 
 // stopping reports whether an agent's work in a channel was to be cancelled.
-func (d *draft) stopping(agent string) bool {
+func (d channelDecision) stopping(agent string) bool {
 	for _, id := range d.team.ChannelsOf(agent) {
 		if s := d.team.Channels.ByID[channel.ChannelID(id)].Participants[channel.AgentID(agent)]; s != nil && s.Stop != 0 {
 			return true

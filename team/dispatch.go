@@ -121,10 +121,10 @@ func (t *Team) DispatchActions(name string, at time.Time) (actions []Action) {
 	}
 	for _, w := range f.State.Due() {
 		key := w.Key()
-		if _, ended := f.Ends[key]; ended || t.hasSessionFor(w.Agent, ForDispatch(name, key)) {
+		if _, ended := f.Ends[key]; ended || (teamDispatch{t}).hasSessionFor(w.Agent, ForDispatch(name, key)) {
 			continue
 		}
-		if why := t.cannotServe(w.Agent, at); why != "" {
+		if why := (teamDispatch{t}).cannotServe(w.Agent, at); why != "" {
 			end := DispatchSessionEnd{Agent: w.Agent, Outcome: control.CannotStart, Why: why}
 			actions = append(actions, Action{Key: "told/" + ForDispatch(name, key).String(), Do: TellFolder, Agent: w.Agent, Folder: name, Work: key, End: end})
 		}
@@ -132,14 +132,17 @@ func (t *Team) DispatchActions(name string, at time.Time) (actions []Action) {
 	return actions
 }
 
+// teamDispatch is the part of a team that concerns dispatch folders.
+type teamDispatch struct{ *Team }
+
 // hasSessionFor reports whether an agent has a session for this purpose.
-func (t *Team) hasSessionFor(agent string, forWhom Purpose) bool {
+func (t teamDispatch) hasSessionFor(agent string, forWhom Purpose) bool {
 	a := t.Agents[agent]
 	return a != nil && a.Session != nil && a.Session.For == forWhom
 }
 
 // cannotServe returns why an agent will never do a work of a dispatch; empty: it can.
-func (t *Team) cannotServe(agent string, at time.Time) string {
+func (t teamDispatch) cannotServe(agent string, at time.Time) string {
 	a := t.Agents[agent]
 	switch {
 	case a == nil:
@@ -168,7 +171,7 @@ type (
 )
 
 // nextOfDispatches returns the next event for an agent with work in dispatch folders; nil: none.
-func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
+func (t teamDispatch) nextOfDispatches(a *Agent, at time.Time) any {
 	if s := a.Session; s.servesDispatch() && s.Ending == "" && s.Phase == session.Running {
 		if !t.wanted(s) {
 			return workOver{ending{reason: EndConversation}}
@@ -197,14 +200,17 @@ func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 }
 
 // wanted reports whether the folder still waits for the result of a session.
-func (t *Team) wanted(s *Session) bool {
+func (t teamDispatch) wanted(s *Session) bool {
 	folder, w, _ := DispatchActionOf(s.For)
 	f := t.Dispatches[folder]
 	return f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Wanted(w) && (s.Folder.IsZero() || s.Folder.Equal(f.State.Began))
 }
 
+// dispatchDecision is the part of a decision that concerns dispatch folders.
+type dispatchDecision struct{ *decision }
+
 // openDispatchSession opens a session, or queues a request (J1).
-func (d *draft) openDispatchSession(a *Agent, due workDue) error {
+func (d dispatchDecision) openDispatchSession(a *Agent, due workDue) error {
 	forWhom := ForDispatch(due.folder, due.key)
 	if d.team.slotFree(a) && len(a.Queue) == 0 && !held(d.team) && !d.team.Stopping {
 		return d.openSession(a, Session{Kind: control.Work, For: forWhom})
@@ -214,7 +220,7 @@ func (d *draft) openDispatchSession(a *Agent, due workDue) error {
 
 // mayServeDispatch reports whether a request for a dispatch folder is still valid, or why not. While
 // the team is held, the request stays in the queue (X8).
-func (t *Team) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok bool, why string) {
+func (t teamDispatch) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok bool, why string) {
 	if why := t.cannotServe(a.Name, at); why != "" {
 		return false, why
 	}
@@ -230,10 +236,10 @@ func (t *Team) mayServeDispatch(a *Agent, forWhom Purpose, at time.Time) (ok boo
 
 // dispatchSessionEnded keeps how a session ended until the folder knows it. One that never began may
 // still begin.
-func (d *draft) dispatchSessionEnded(a *Agent, s *Session) error {
+func (d dispatchDecision) dispatchSessionEnded(a *Agent, s *Session) error {
 	folder, w, _ := DispatchActionOf(s.For)
 	f := d.team.Dispatches[folder]
-	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || s.Outcome == control.Anew || !d.team.wanted(s) {
+	if s.Outcome == control.Withdrawn || s.Outcome == control.RateLimited || s.Outcome == control.Anew || !(teamDispatch{d.team}).wanted(s) {
 		return nil
 	}
 	end := DispatchSessionEnd{Agent: a.Name, Session: s.ID, Outcome: s.Outcome, Why: s.Why}
@@ -242,7 +248,7 @@ func (d *draft) dispatchSessionEnded(a *Agent, s *Session) error {
 }
 
 // dispatchSeen records what was read of a folder's history.
-func (d *draft) dispatchSeen(what DispatchSeen) error {
+func (d dispatchDecision) dispatchSeen(what DispatchSeen) error {
 	f := d.team.Dispatches[what.Name]
 	switch {
 	case what.Name == "" || strings.ContainsRune(what.Name, '/'):
@@ -295,7 +301,7 @@ func journaled(body dispatch.Body) *dispatch.Body {
 	return &body
 }
 
-func (d *draft) dispatchGone(name string) error {
+func (d dispatchDecision) dispatchGone(name string) error {
 	f := d.team.Dispatches[name]
 	if f == nil || f.Gone {
 		return nil
@@ -305,16 +311,16 @@ func (d *draft) dispatchGone(name string) error {
 }
 
 // dispatchChange adds a change of a folder and applies it for later decisions of the same event.
-func (d *draft) dispatchChange(name, row, from, to, trigger string, set DispatchSet) {
+func (d dispatchDecision) dispatchChange(name, row, from, to, trigger string, set DispatchSet) {
 	d.add(folderPrefix+name, "dispatch", row, from, to, trigger, Body{Dispatch: &set})
 	next := *d.team
 	next.Dispatches = maps.Clone(next.Dispatches)
-	next.applyDispatch(name, &set)
+	teamDispatch{&next}.applyDispatch(name, &set)
 	d.team = &next
 }
 
 // applyDispatch performs a change of a folder on a copy, because callers may hold the old one.
-func (t *Team) applyDispatch(name string, set *DispatchSet) {
+func (t teamDispatch) applyDispatch(name string, set *DispatchSet) {
 	f := Dispatch{Name: name}
 	if is := t.Dispatches[name]; is != nil && !set.Anew {
 		f = *is
@@ -351,7 +357,7 @@ func (t *Team) DispatchWaits(folder, key string, at time.Time) string {
 	if !due {
 		return ""
 	}
-	if why := t.cannotServe(w.Agent, at); why != "" {
+	if why := (teamDispatch{t}).cannotServe(w.Agent, at); why != "" {
 		return why
 	}
 	a := t.Agents[w.Agent]

@@ -81,7 +81,7 @@ func (b *folderRecord) waits(w *world, f *Dispatch, work dispatch.Action) {
 	forWhom := ForDispatch(f.Name, work.Key())
 	_, ended := f.Ends[work.Key()]
 	a := w.team.Agents[work.Agent]
-	if f.Gone || ended || w.starting || w.team.hasSessionFor(work.Agent, forWhom) || a != nil && isIn(a.Queue, forWhom) || w.team.cannotServe(work.Agent, w.at) != "" {
+	if f.Gone || ended || w.starting || (teamDispatch{w.team}).hasSessionFor(work.Agent, forWhom) || a != nil && isIn(a.Queue, forWhom) || (teamDispatch{w.team}).cannotServe(work.Agent, w.at) != "" {
 		return
 	}
 	w.t.Fatalf("%s is due in %s, but %s neither works on it nor is queued: %+v", work.Key(), f.Name, work.Agent, a)
@@ -96,13 +96,13 @@ func (b *folderRecord) slots(w *world) {
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]
 		if s := a.Session; s.servesDispatch() && s.Phase == session.Running && s.Ending == "" {
-			if !w.team.wanted(s) {
+			if !(teamDispatch{w.team}).wanted(s) {
 				w.t.Fatalf("%s works on %s, which is no longer wanted", s.ID, s.For)
 			}
 		}
 		for _, c := range a.Queue {
 			if _, _, ok := DispatchActionOf(c.For); ok {
-				if ok, why := w.team.mayServeDispatch(a, c.For, w.at); !ok {
+				if ok, why := (teamDispatch{w.team}).mayServeDispatch(a, c.For, w.at); !ok {
 					w.t.Fatalf("%s waits in the queue for %s: %s", name, c.For, why)
 				}
 				if folder, work, _ := DispatchActionOf(c.For); w.team.DispatchWaits(folder, work.Key(), w.at) == "" {

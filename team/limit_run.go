@@ -84,7 +84,7 @@ func (t *Team) RunOver(id string, at time.Time) string {
 
 // stepOver returns a daily limit that prevents a step in this slot from continuing, and the reaction
 // to it; empty: none.
-func (t *Team) stepOver(id string, a *Agent, at time.Time) (limit string, do AtLimit) {
+func (t teamRuns) stepOver(id string, a *Agent, at time.Time) (limit string, do AtLimit) {
 	do = cmp.Or(t.Notes[id].Settings.AtLimit, LimitFails)
 	if own := t.RunOver(id, at); own != "" && do != LimitWarns {
 		return own, do
@@ -99,12 +99,12 @@ func (t *Team) stepOver(id string, a *Agent, at time.Time) (limit string, do AtL
 }
 
 // limitStep is X9 for a running step: it fails with the limit named, or its run pauses.
-func (d *draft) limitStep(id string, r *workflow.Run, step workflow.StepID) error {
+func (d runDecision) limitStep(id string, r *workflow.Run, step workflow.StepID) error {
 	a := d.team.sitter(id, step)
 	if a == nil {
 		return nil
 	}
-	switch limit, do := d.team.stepOver(id, a, d.ev.At); do {
+	switch limit, do := (teamRuns{d.team}).stepOver(id, a, d.ev.At); do {
 	case LimitFails:
 		return d.runDecides(id, r, workflow.LimitHit{Lease: workflow.Lease{Step: step, N: a.Session.Lease}, Limit: limit})
 	case LimitPauses:
@@ -120,7 +120,7 @@ func pausedByLimit(r *workflow.Run) bool {
 }
 
 // unlimited reports whether none of the limits that can have paused a run is used up any more.
-func (t *Team) unlimited(id string, r *workflow.Run, at time.Time) bool {
+func (t teamRuns) unlimited(id string, r *workflow.Run, at time.Time) bool {
 	if t.RunOver(id, at) != "" || t.Limits.over(t.Usage.on(dayOf(at))) != "" {
 		return false
 	}
@@ -134,7 +134,7 @@ func (t *Team) unlimited(id string, r *workflow.Run, at time.Time) bool {
 
 // releaseRun releases a paused run. If its own limit had paused it, the release also waives that
 // limit for the day.
-func (d *draft) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked) error {
+func (d runDecision) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked) error {
 	waives := pausedByLimit(r) && !in.LimitLifted && d.team.RunOver(id, d.ev.At) != ""
 	if err := d.runDecides(id, r, in); err != nil || !waives {
 		return err
@@ -144,18 +144,18 @@ func (d *draft) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked)
 }
 
 // runTimer handles one thing that is due in a run; the next timer handles the next.
-func (d *draft) runTimer(id string, r *workflow.Run) error {
+func (d runDecision) runTimer(id string, r *workflow.Run) error {
 	if about := r.Deadline(); !about.At.IsZero() && !d.ev.At.Before(about.At) {
 		return d.runDecides(id, r, workflow.TimerFired{About: about})
 	}
-	if a, limit, at := d.team.poolDeadline(id, r); a != nil && !d.ev.At.Before(at) {
+	if a, limit, at := (teamRuns{d.team}).poolDeadline(id, r); a != nil && !d.ev.At.Before(at) {
 		return d.timeUp(a, limit)
 	}
-	at := d.team.limitDeadline(id, r)
+	at := teamRuns{d.team}.limitDeadline(id, r)
 	switch {
 	case at.IsZero() || d.ev.At.Before(at):
 		return nil
-	case d.team.unlimited(id, r, d.ev.At):
+	case teamRuns{d.team}.unlimited(id, r, d.ev.At):
 		return d.runDecides(id, r, workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords})
 	}
 	note := d.team.Notes[id]
@@ -164,7 +164,7 @@ func (d *draft) runTimer(id string, r *workflow.Run) error {
 }
 
 // limitDeadline is when a run that a daily limit has paused may continue; zero: never.
-func (t *Team) limitDeadline(id string, r *workflow.Run) time.Time {
+func (t teamRuns) limitDeadline(id string, r *workflow.Run) time.Time {
 	if !pausedByLimit(r) {
 		return time.Time{}
 	}
@@ -187,7 +187,7 @@ func nextDay(at time.Time, zone *time.Location) time.Time {
 }
 
 // timeUp ends a step's session that has reached its time limit (X9).
-func (d *draft) timeUp(a *Agent, limit time.Duration) error {
+func (d runDecision) timeUp(a *Agent, limit time.Duration) error {
 	id, step, _ := StepOf(a.Session.For)
 	named := "session " + limit.String()
 	if r := d.team.Runs[id]; r != nil {
@@ -201,7 +201,7 @@ func (d *draft) timeUp(a *Agent, limit time.Duration) error {
 
 // poolDeadline is the next time at which a session of the run's steps in the worker pool reaches its
 // time limit.
-func (t *Team) poolDeadline(id string, r *workflow.Run) (next *Agent, limit time.Duration, at time.Time) {
+func (t teamRuns) poolDeadline(id string, r *workflow.Run) (next *Agent, limit time.Duration, at time.Time) {
 	if t.Limits.Session == 0 || len(t.Pool.Sessions) == 0 {
 		return nil, 0, time.Time{}
 	}

@@ -52,7 +52,7 @@ func (l *Limited) words() string {
 
 // limited records, at the end of a session, the provider's rate limit or, after a successful
 // session, that there is none.
-func (d *draft) limited(a *Agent, s *Session, until time.Time) {
+func (d *decision) limited(a *Agent, s *Session, until time.Time) {
 	if a.step() != "" {
 		return // a step without an agent
 	}
@@ -93,7 +93,7 @@ func (d *draft) limited(a *Agent, s *Session, until time.Time) {
 }
 
 // lift ends a wait: its time has passed, or a person requests it.
-func (d *draft) lift(a *Agent) error {
+func (d *decision) lift(a *Agent) error {
 	if !a.Waits() {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (d *draft) lift(a *Agent) error {
 	return nil
 }
 
-func (d *draft) setLimited(a *Agent, row, trigger string, now Limited) {
+func (d *decision) setLimited(a *Agent, row, trigger string, now Limited) {
 	from, to := limitWord(a.Limited), limitWord(&now)
 	d.add("agent/"+a.Name, "team", row, from, to, trigger, Body{Limited: &now})
 	a.Limited = &now

@@ -153,7 +153,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	x.spread(t)
 	actor := Actor{Kind: "engine", ID: "team"}
 	for _, id := range x.runs {
-		if agent, what := t.nextOfRun(id, at); what != nil {
+		if agent, what := (teamRuns{t}).nextOfRun(id, at); what != nil {
 			ev := Event{At: at, Actor: actor, Agent: agent, What: what}
 			if _, seat := what.(slotDue); !seat {
 				ev.Run = id
@@ -161,7 +161,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 			return ev, true
 		}
 	}
-	if x.held && t.parkedByHold() {
+	if x.held && (teamRuns{t}).parkedByHold() {
 		return Event{At: at, Actor: actor, What: channel.Released{}}, true
 	}
 	for _, name := range x.agents {
@@ -172,17 +172,17 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		if t.queueMoves(a, at) {
 			return Event{At: at, Actor: actor, Agent: name, What: slotDue{}}, true
 		}
-		switch what := t.nextOfLead(a, at).(type) {
+		switch what := (teamCrew{t}).nextOfLead(a, at).(type) {
 		case nil:
 		case crew.LeadEnded:
 			return Event{At: at, Actor: actor, What: what}, true
 		default:
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
-		if what := t.nextOfChannels(a, at); what != nil {
+		if what := (teamChannels{t}).nextOfChannels(a, at); what != nil {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
-		if what := t.nextOfDispatches(a, at); what != nil {
+		if what := (teamDispatch{t}).nextOfDispatches(a, at); what != nil {
 			return Event{At: at, Actor: actor, Agent: name, What: what}, true
 		}
 	}
@@ -194,8 +194,8 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 }
 
 // parkedByHold reports whether a channel waits for the end of a hold that has ended.
-func (t *Team) parkedByHold() bool {
-	if held(t) || t.Stopping {
+func (t teamRuns) parkedByHold() bool {
+	if held(t.Team) || t.Stopping {
 		return false
 	}
 	for _, c := range t.Channels.ByID {
@@ -207,7 +207,7 @@ func (t *Team) parkedByHold() bool {
 }
 
 // nextOfRun returns the next event of a run, with the agent whose slot it concerns, if any.
-func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
+func (t teamRuns) nextOfRun(id string, at time.Time) (agent string, what any) {
 	r := t.Runs[id]
 	if r == nil {
 		return "", nil
@@ -226,7 +226,7 @@ func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 	return "", nil
 }
 
-func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at time.Time) any {
+func (t teamRuns) nextOfStep(id string, r *workflow.Run, action workflow.Action, at time.Time) any {
 	step := action.Lease.Step
 	switch action.Do {
 	case workflow.EndIt, workflow.RunIt:
@@ -249,7 +249,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		return workflow.SkipsDue{}
 	case workflow.StartIt:
 		plan, _, _ := r.Find(step)
-		if len(BlockedBy(t, id)) == 0 && !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
+		if len(BlockedBy(t.Team, id)) == 0 && !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
 			return stepDue{step}
 		}
 	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // actions outside of the team
@@ -262,8 +262,8 @@ func isIn(queue []Request, forWhom Purpose) bool {
 }
 
 // staleRequest finds a queue with a step of the run that is no longer to start.
-func (t *Team) staleRequest(id string, at time.Time) (agent string, stale bool) {
-	looked := startChecks{team: t, at: at}
+func (t teamRuns) staleRequest(id string, at time.Time) (agent string, stale bool) {
+	looked := startChecks{team: t.Team, at: at}
 	ofRun := func(a *Agent) bool {
 		for _, c := range t.queue(a) {
 			if run, _, ok := StepOf(c.For); ok && run == id {

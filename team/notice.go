@@ -12,7 +12,7 @@ import (
 const noticeTargetsMax = 64
 
 // noticeSent records what came of a message to a target of notify.
-func noticeSent(d *draft, sent notice.Sent) {
+func noticeSent(d *decision, sent notice.Sent) {
 	before := d.team.Notices[sent.Target]
 	next, rule, changed := before.After(sent, d.ev.At)
 	if changed {

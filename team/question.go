@@ -20,7 +20,7 @@ const byAgentKind = "agent"
 
 // questions decides an input about questions. No agent may answer a question that waits for a person
 // (X10), whichever agent asked it.
-func (d *draft) questions(in question.Input) error {
+func (d *decision) questions(in question.Input) error {
 	switch in := in.(type) {
 	case question.Answer:
 		if err := d.onlyPeople(in.ID, string(question.Replied)); err != nil {
@@ -45,14 +45,14 @@ func (d *draft) questions(in question.Input) error {
 	return d.questioned(in)
 }
 
-func (d *draft) onlyPeople(id, event string) error {
+func (d *decision) onlyPeople(id, event string) error {
 	if d.ev.Actor.Kind != byAgentKind {
 		return nil
 	}
 	return &machine.Refusal{Subject: id, Event: event, State: string(question.Open), Row: "X10", Reason: "a question for a person cannot be answered by an agent"}
 }
 
-func (d *draft) questioned(in question.Input) error {
+func (d *decision) questioned(in question.Input) error {
 	changes, err := d.team.Questions.Decide(d.ev.At, strings.TrimSuffix(d.ev.Actor.Kind+"/"+d.ev.Actor.ID, "/"), in)
 	if err != nil {
 		return err

@@ -229,12 +229,12 @@ func behind(queue []Request, forWhom Purpose, first string) string {
 }
 
 // request appends a request to a slot's queue.
-func (d *draft) request(a *Agent, c Request) error {
+func (d *decision) request(a *Agent, c Request) error {
 	return d.setQueue(a, session.Requested, append(slices.Clip(d.team.queue(a)), c))
 }
 
 // setQueue sets a slot's queue, also on the copy.
-func (d *draft) setQueue(a *Agent, event session.Event, queue []Request) error {
+func (d *decision) setQueue(a *Agent, event session.Event, queue []Request) error {
 	entity, state := a.entity(), a.phase()
 	if a.step() != "" {
 		entity, state = poolEntity, session.None
@@ -298,11 +298,11 @@ func (b *startChecks) stillWanted(a *Agent, c *Request) (ok bool, why string) {
 	run, step, isStep := StepOf(c.For)
 	switch {
 	case c.For == ForChannels:
-		return t.mayServeChannels(a, b.at)
+		return teamChannels{t}.mayServeChannels(a, b.at)
 	case c.For == ForLead:
-		return t.mayTakeLead(a, b.at)
+		return teamCrew{t}.mayTakeLead(a, b.at)
 	case c.For.Kind == PurposeDispatch:
-		return t.mayServeDispatch(a, c.For, b.at)
+		return teamDispatch{t}.mayServeDispatch(a, c.For, b.at)
 	case !isStep:
 		return t.mayControl(a, b.at)
 	}
@@ -329,7 +329,7 @@ func sameQueue(a, b *Agent) bool {
 
 // moveQueue drops invalid requests, or gives a free slot to the first request for it. An event does
 // only one of the two, because what follows is decided on the resulting state.
-func (d *draft) moveQueue(a *Agent) error {
+func (d *decision) moveQueue(a *Agent) error {
 	var queue []Request
 	var control *Request
 	var why string
@@ -355,11 +355,11 @@ func (d *draft) moveQueue(a *Agent) error {
 	}
 	c := queue[at]
 	run, step, isStep := StepOf(c.For)
-	if action, some := d.team.firstDelivery(a.Name, d.ev.At); some && c.For == ForChannels {
-		return d.startChannelSession(a, action)
+	if action, some := (teamChannels{d.team}).firstDelivery(a.Name, d.ev.At); some && c.For == ForChannels {
+		return channelDecision{d}.startChannelSession(a, action)
 	}
-	if actions := d.team.leadActions(a.Name); len(actions) > 0 && c.For == ForLead {
-		return d.openLead(a, actions[0])
+	if actions := (teamCrew{d.team}).leadActions(a.Name); len(actions) > 0 && c.For == ForLead {
+		return crewDecision{d}.openLead(a, actions[0])
 	}
 	if c.For.Kind == PurposeDispatch {
 		return d.openSession(a, Session{Kind: c.Kind, For: c.For})
@@ -367,5 +367,5 @@ func (d *draft) moveQueue(a *Agent) error {
 	if !isStep {
 		return d.openSession(a, Session{Kind: c.Kind, For: ForControl})
 	}
-	return d.beginStep(run, workflow.StepID(step), true)
+	return runDecision{d}.beginStep(run, workflow.StepID(step), true)
 }

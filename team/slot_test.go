@@ -67,7 +67,7 @@ func TestOneSessionAtATime(t *testing.T) {
 		}
 	}()
 	a := *c.Agents["ada"]
-	_ = (&draft{team: c.Team}).openSession(&a, Session{Kind: control.Work, For: ForControl})
+	_ = (&decision{team: c.Team}).openSession(&a, Session{Kind: control.Work, For: ForControl})
 }
 
 // SPEC J2, with only control requesting sessions: a pause ends no session and lets no further one

@@ -57,7 +57,7 @@ func TellWords(tells []Tell) string {
 	return strings.Join(words, "\n\n")
 }
 
-func personWrote(d *draft, a *Agent, what PersonWrote) error {
+func personWrote(d *decision, a *Agent, what PersonWrote) error {
 	s, err := d.ours(a, session.PersonWrote, what.Session)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func personWrote(d *draft, a *Agent, what PersonWrote) error {
 	return nil
 }
 
-func tellGiven(d *draft, a *Agent, what TellGiven) error {
+func tellGiven(d *decision, a *Agent, what TellGiven) error {
 	s, err := d.ours(a, session.TellGiven, what.Session)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func tellGiven(d *draft, a *Agent, what TellGiven) error {
 	return nil
 }
 
-func setTells(d *draft, a *Agent, row string, event session.Event, next TellsSet) {
+func setTells(d *decision, a *Agent, row string, event session.Event, next TellsSet) {
 	d.add("session/"+a.Name, "session", row, string(session.Running), string(session.Running), string(event), Body{Tells: &next})
 	a.Tells, a.LastTell = next.Tells, next.Last
 }

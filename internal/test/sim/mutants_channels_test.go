@@ -30,8 +30,8 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "a channel is not notified that a message was delivered",
-		file:   "team/delivery.go", old: "	d.recordDelivery(a, delivery)\n	return d.leadDelivered(delivery)\n}\n\nfunc (d *draft) recordDelivery",
-		new: "	d.recordDelivery(a, delivery)\n	return nil\n}\n\nfunc (d *draft) recordDelivery",
+		file:   "team/delivery.go", old: "	d.recordDelivery(a, delivery)\n	return crewDecision{d.decision}.leadDelivered(delivery)\n}\n\nfunc (d channelDecision) recordDelivery",
+		new: "	d.recordDelivery(a, delivery)\n	return nil\n}\n\nfunc (d channelDecision) recordDelivery",
 	},
 	{
 		breaks: "a message counts as delivered although its session never started",
