@@ -15,13 +15,12 @@ const (
 // tooMany lists the types that have more methods than methodsMax, each with its number. The number may only
 // fall: when it does, write the new one here, or remove the type. doc/adr/0019 says what a split would be.
 var tooMany = map[string]int{
-	"controller/channels.ChannelController": 70,
+	"controller/channels.ChannelController": 47,
 	"controller/runs.RunController":         50,
 	"controller/sessions.SessionController": 51,
 	"driver/acp.play":                       53,
 	"internal/test/sim.world":               150,
 	"loop.Loop":                             57,
-	"machine/channel.channelDraft":          73,
 	"machine/crew.crewDraft":                42,
 	"machine/workflow.Run":                  47,
 	"policy.shell":                          61,

@@ -32,6 +32,7 @@ type Supervisor struct {
 	*sessions.SessionController
 	*agents.AgentController
 	*channels.ChannelController
+	channels.AgentRequests
 	*crewctl.CrewController
 	*runs.RunController
 	*tasks.TaskController
@@ -57,6 +58,7 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	e.SessionController = sessions.New(l, opts)
 	e.AgentController = agents.New(l, opts, e.SessionController)
 	e.ChannelController = channels.New(l, opts, e.SessionController)
+	e.AgentRequests = channels.AgentRequests{ChannelController: e.ChannelController}
 	e.CrewController = crewctl.New(l, opts, e.SessionController, e.ChannelController)
 	e.RunController = runs.New(l, opts, e.SessionController)
 	e.TaskController = tasks.New(l, e.RunController)

@@ -131,7 +131,7 @@ func (c *ChannelController) Channel(ctx context.Context, name string) (view.Chan
 const lastShown = 200
 
 // lastOf adds the last message.
-func (c *ChannelController) lastOf(ctx context.Context, view *view.ChannelView) error {
+func (c *Conversations) lastOf(ctx context.Context, view *view.ChannelView) error {
 	if view.Messages == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ const (
 
 // ChannelEntries returns a part of a conversation. The error is a *team.Unknown if there is no such
 // channel.
-func (c *ChannelController) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
+func (c *Conversations) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	page := view.ChannelPage{Entries: []view.ChannelEntry{}}
 	q.Limit = min(cmp.Or(max(q.Limit, 0), PageDefault), PageMax)
 	open := map[uint64]string{}
@@ -75,7 +75,7 @@ func (c *ChannelController) ChannelEntries(ctx context.Context, name string, q v
 
 // newestPage answers from so many of the newest changes alone if they are enough, so that the first view after
 // a start does not wait for the whole journal.
-func (c *ChannelController) newestPage(ctx context.Context, name string, q view.EntryQuery, far uint64, page *view.ChannelPage) (whole bool, err error) {
+func (c *Conversations) newestPage(ctx context.Context, name string, q view.EntryQuery, far uint64, page *view.ChannelPage) (whole bool, err error) {
 	from := page.Head - min(page.Head, far)
 	if q.Before != 0 || q.After != 0 && q.After < from {
 		return false, nil
@@ -171,7 +171,7 @@ func after(list []uint64, seq uint64) int {
 }
 
 // older reads entries that the index no longer holds; it reads the whole journal.
-func (c *ChannelController) older(ctx context.Context, name string, q view.EntryQuery, below uint64) (entries []view.ChannelEntry, more bool, err error) {
+func (c *Conversations) older(ctx context.Context, name string, q view.EntryQuery, below uint64) (entries []view.ChannelEntry, more bool, err error) {
 	until := below
 	if q.Before != 0 {
 		until = min(until, q.Before-1)
@@ -242,7 +242,7 @@ func (b *messageIndex) states(name string, entries []view.ChannelEntry, open map
 }
 
 // entriesAt reads single changes and converts them to entries.
-func (c *ChannelController) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]view.ChannelEntry, error) {
+func (c *Conversations) entriesAt(ctx context.Context, name string, seqs []uint64, moves bool) ([]view.ChannelEntry, error) {
 	entries := make([]view.ChannelEntry, 0, len(seqs))
 	for len(seqs) > 0 {
 		n := 1

@@ -30,12 +30,15 @@ func (c *ChannelController) Joins(m *sessions.Slot) bool { return m.Conf.Loop ==
 // ByAgent is the actor of an agent's own request.
 func ByAgent(name string) seam.Actor { return seam.Actor{Kind: "agent", ID: name} }
 
+// AgentRequests are what agents ask for in channels.
+type AgentRequests struct{ *ChannelController }
+
 // asAgent submits a request of an agent. Every request of a foreign agent is a sign of life.
-func (c *ChannelController) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
+func (c AgentRequests) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {
 	return c.Do(ctx, c.agentActs(agent, text, what))
 }
 
-func (c *ChannelController) agentActs(agent, text string, what channel.Input) loop.Request {
+func (c AgentRequests) agentActs(agent, text string, what channel.Input) loop.Request {
 	ev := loop.EventBy(ByAgent(agent), "", what)
 	ev.Text = text
 	return loop.Request{Event: ev, Look: func(*team.Team) { c.lives(agent) }}
@@ -49,7 +52,7 @@ func (c *ChannelController) lives(agent string) {
 }
 
 // joining refuses requests that only a foreign agent may make; it runs in the loop.
-func (c *ChannelController) joining(agent, event string) error {
+func (c AgentRequests) joining(agent, event string) error {
 	m := c.sessions.Slots[agent]
 	switch is := c.State().Channels.Agents[channel.AgentID(agent)]; {
 	case m == nil:
@@ -69,7 +72,7 @@ func (c *ChannelController) joining(agent, event string) error {
 }
 
 // foreign submits a request that only a foreign agent may make.
-func (c *ChannelController) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
+func (c AgentRequests) foreign(ctx context.Context, agent, event string, what channel.Input) (uint64, error) {
 	var no error
 	if err := c.View(ctx, func(*team.Team) { no = c.joining(agent, event) }); err != nil {
 		return 0, err
@@ -81,18 +84,18 @@ func (c *ChannelController) foreign(ctx context.Context, agent, event string, wh
 }
 
 // AgentReady connects a foreign agent (T1, T18). Other agents are refused.
-func (c *ChannelController) AgentReady(ctx context.Context, agent string) (uint64, error) {
+func (c AgentRequests) AgentReady(ctx context.Context, agent string) (uint64, error) {
 	return c.foreign(ctx, agent, "ready", channel.AgentConnected{Agent: channel.AgentID(agent)})
 }
 
 // AgentLeft disconnects a foreign agent (T3, T6, T11).
-func (c *ChannelController) AgentLeft(ctx context.Context, agent string) (uint64, error) {
+func (c AgentRequests) AgentLeft(ctx context.Context, agent string) (uint64, error) {
 	return c.foreign(ctx, agent, "leave", channel.AgentGone{Agent: channel.AgentID(agent), How: channel.Disconnected, Why: "the agent said that it leaves"})
 }
 
 // AgentBeat is a heartbeat, due every 10 seconds; three missed ones are T11. It is kept only in
 // memory.
-func (c *ChannelController) AgentBeat(ctx context.Context, agent string) error {
+func (c AgentRequests) AgentBeat(ctx context.Context, agent string) error {
 	var no error
 	err := c.View(ctx, func(t *team.Team) {
 		if no = c.joining(agent, "heartbeat"); no != nil {
@@ -118,7 +121,7 @@ const (
 
 // AgentActions returns what an agent is to be told now, stops first. If there is nothing, it waits,
 // at most a minute. Actions are returned again until AgentConfirm.
-func (c *ChannelController) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
+func (c AgentRequests) AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error) {
 	until := time.NewTimer(min(max(wait, 0), actionWaitMax))
 	defer until.Stop()
 	for {
@@ -185,7 +188,7 @@ func (c *ChannelController) fillWait(agent string, todo []channel.Action) {
 	delete(c.waits, agent)
 }
 
-func (c *ChannelController) actionViews(ctx context.Context, plans []message) ([]view.ActionView, error) {
+func (c AgentRequests) actionViews(ctx context.Context, plans []message) ([]view.ActionView, error) {
 	views := make([]view.ActionView, 0, len(plans))
 	for _, plan := range plans { // a copy, because other requests may have the same plans
 		text, messages, err := c.prompt(ctx, &plan)
@@ -206,7 +209,7 @@ func (c *ChannelController) actionViews(ctx context.Context, plans []message) ([
 }
 
 // AgentConfirm acknowledges an action by its key. A key that is no longer due changes nothing.
-func (c *ChannelController) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
+func (c AgentRequests) AgentConfirm(ctx context.Context, agent, key string) (uint64, error) {
 	todo, ok := team.ActionOf(key)
 	if !ok || string(todo.Token.Agent) != agent {
 		return 0, &team.Unknown{What: "action", Name: clip.Text(key, loop.ActorBytesMax)}
@@ -229,7 +232,7 @@ func (c *ChannelController) AgentConfirm(ctx context.Context, agent, key string)
 
 // AgentSaid records an agent's text, the end of its turn or answer, or both. Text without the turn
 // is kept and marked late.
-func (c *ChannelController) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
+func (c AgentRequests) AgentSaid(ctx context.Context, s view.Speech) (uint64, error) {
 	text := strings.ToValidUTF8(s.Text, "\uFFFD")
 	if said, word := Ending([]byte(text), false); word == marker.TurnComplete && s.Turn != 0 { // SPEC: the marker counts at the end of a message, however the message was sent
 		text, s.Complete = said, true
@@ -279,17 +282,17 @@ func (c *ChannelController) checkRoom(s view.Speech, bytes int) error {
 }
 
 // AgentPass is T22.
-func (c *ChannelController) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+func (c AgentRequests) AgentPass(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
 	return c.asAgent(ctx, agent, "", channel.PassAsked{Token: token(channelName, agent, number)})
 }
 
 // AgentWait is T10.
-func (c *ChannelController) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
+func (c AgentRequests) AgentWait(ctx context.Context, channelName, agent string, number uint64, why string) (uint64, error) {
 	return c.asAgent(ctx, agent, "", channel.WaitAskedFor{Token: token(channelName, agent, number), Why: why})
 }
 
 // AgentGoesOn is T12. The agent that says so needs no notification of it.
-func (c *ChannelController) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
+func (c AgentRequests) AgentGoesOn(ctx context.Context, channelName, agent string, number uint64) (uint64, error) {
 	is := token(channelName, agent, number)
 	seq, err := c.asAgent(ctx, agent, "", channel.WaitOver{Token: is})
 	if err != nil {

@@ -167,7 +167,7 @@ func (b *messageIndex) begin(head uint64) {
 }
 
 // buildIndex reads the past, once.
-func (c *ChannelController) buildIndex(ctx context.Context) error {
+func (c *Conversations) buildIndex(ctx context.Context) error {
 	b := &c.index
 	select {
 	case b.making <- struct{}{}:
@@ -195,7 +195,7 @@ func (c *ChannelController) buildIndex(ctx context.Context) error {
 }
 
 // buildIndexAsync builds the index for the next request. It runs in the loop.
-func (c *ChannelController) buildIndexAsync() {
+func (c *Conversations) buildIndexAsync() {
 	if c.index.begun {
 		return
 	}
@@ -299,7 +299,7 @@ const RecentMax = 4096
 const RecentFew = 512
 
 // recent returns those of the messages that are among the newest changes.
-func (c *ChannelController) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
+func (c *Conversations) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
 	var head uint64
 	if err := c.View(ctx, func(*team.Team) { head = c.Head() }); err != nil {
 		return nil, err
@@ -325,7 +325,7 @@ func (c *ChannelController) recent(ctx context.Context, channel string, numbers 
 
 // Messages returns the messages with these numbers, in order. Messages that are too old to be found
 // quickly are left out.
-func (c *ChannelController) Messages(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
+func (c *Conversations) Messages(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
 	said, where := c.index.atHand(channel, numbers)
 	if len(said)+len(where) < len(numbers) && !c.index.isMade() {
 		if all, err := c.recent(ctx, channel, numbers); err != nil || len(all) == len(numbers) {

@@ -14,6 +14,7 @@ import (
 // ChannelController delivers turns to agents and records what people and foreign agents say.
 type ChannelController struct {
 	*loop.Loop
+	*Conversations
 	sessions *sessions.SessionController
 	opts     seam.Options
 	log      *slog.Logger
@@ -29,8 +30,14 @@ type ChannelController struct {
 	mu      sync.Mutex
 	writers map[string]*SessionWriter // of the sessions that take part in channels, by session id, while they are followed
 
-	index  messageIndex  // where in the journal the conversations are
 	probes chan struct{} // limits concurrent probes
+}
+
+// Conversations reads what was said in channels.
+type Conversations struct {
+	*loop.Loop
+	log   *slog.Logger
+	index messageIndex // where in the journal the conversations are
 }
 
 // Hooks are what the crew's controller does for the lead's session.
@@ -45,8 +52,9 @@ type Hooks struct {
 // New makes the controller of the channels.
 func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *ChannelController {
 	return &ChannelController{
-		Loop: l, sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
+		Loop: l, Conversations: &Conversations{Loop: l, log: opts.Log, index: messageIndex{making: make(chan struct{}, 1)}},
+		sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
 		writers: map[string]*SessionWriter{}, waits: map[string]*actionWait{},
-		index: messageIndex{making: make(chan struct{}, 1)}, probes: make(chan struct{}, probesMax),
+		probes: make(chan struct{}, probesMax),
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"time"
 )
 
+// turnActs carries out the acts of the table.
+type turnActs struct{ *channelDraft }
+
 // act carries out one act of a rule on the participant and the head that the next change contains.
-func (c *channelDraft) act(act Act, p *Participant, event Event, why string) {
+func (c turnActs) act(act Act, p *Participant, event Event, why string) {
 	h := &c.head
 	switch act {
 	case JoinQueue:
@@ -87,14 +90,14 @@ func (c *channelDraft) timeout(agent AgentID) time.Duration {
 	return c.rules.DefaultTimeout
 }
 
-func (c *channelDraft) stopResting(p *Participant) {
+func (c turnActs) stopResting(p *Participant) {
 	if c.head.Rests == p.Agent {
 		c.head.Rests = ""
 	}
 }
 
 // leaveRotation removes the participant, or marks it as gone until the agent's work was stopped.
-func (c *channelDraft) leaveRotation(p *Participant) {
+func (c turnActs) leaveRotation(p *Participant) {
 	c.stopResting(p)
 	c.loseMessages(p.Agent)
 	if a := c.agentNow(p.Agent); a != nil {
@@ -112,7 +115,7 @@ func (c *channelDraft) leaveRotation(p *Participant) {
 	*p = Participant{Agent: p.Agent, Stop: p.Stop, Gone: true}
 }
 
-func (c *channelDraft) takeTurn(p *Participant) {
+func (c turnActs) takeTurn(p *Participant) {
 	h := &c.head
 	h.Turn++
 	h.Holder, h.Parked = p.Agent, ""
@@ -128,7 +131,7 @@ func (c *channelDraft) takeTurn(p *Participant) {
 // endTurn ends the turn. The agent has received the messages that it was given in it. If it was
 // given nothing and no other agent has anything to answer, it gets no further turn for the same
 // messages: that would loop.
-func (c *channelDraft) endTurn(p *Participant, event Event) {
+func (c turnActs) endTurn(p *Participant, event Event) {
 	l := &c.head.Lease
 	if l.Delivered {
 		c.hear(p, l.Upto)
@@ -139,11 +142,11 @@ func (c *channelDraft) endTurn(p *Participant, event Event) {
 	case event == LimitReached: // after the limit is lifted, the agent is asked again for an answer to the same messages
 	case l.Delivered:
 		p.Rest = max(p.Rest, l.Upto)
-	case !c.othersWait(p.Agent):
+	case !rotation{c.channelDraft}.othersWait(p.Agent):
 		p.Rest = c.head.Seq
 	}
 	c.freeTurn(p.Agent)
-	retryUnanswered(c, p, event)
+	retryUnanswered(c.channelDraft, p, event)
 }
 
 // lateMax is the number of consecutive turns that may time out where no limit of rounds ends them.
@@ -159,7 +162,7 @@ func retryUnanswered(c *channelDraft, p *Participant, event Event) {
 		p.Late = 0
 		return
 	}
-	if c.rules.RoundsMax == 0 || c.alone(p.Agent) {
+	if c.rules.RoundsMax == 0 || (rotation{c}).alone(p.Agent) {
 		p.Late++
 	}
 	if p.Late >= lateMax {
@@ -196,7 +199,7 @@ func isUnanswered(c *channelDraft, m *Message) bool {
 
 // hear records what a participant has received: everything up to a message, and single messages
 // ahead of that.
-func (c *channelDraft) hear(p *Participant, upto uint64) {
+func (c turnActs) hear(p *Participant, upto uint64) {
 	p.Heard = max(p.Heard, upto)
 	ahead := slices.Concat(p.Ahead, c.head.Lease.Ahead)
 	ahead = slices.DeleteFunc(ahead, func(n uint64) bool { return n <= p.Heard })
@@ -221,7 +224,7 @@ func (c *channelDraft) loseMessages(name AgentID) {
 	}
 }
 
-func (c *channelDraft) freeTurn(agent AgentID) {
+func (c turnActs) freeTurn(agent AgentID) {
 	c.head.Holder, c.head.Lease = "", Lease{}
 	if c.head.Aside.Agent == agent {
 		c.head.Aside = Aside{}
@@ -230,7 +233,7 @@ func (c *channelDraft) freeTurn(agent AgentID) {
 
 // closeMessages marks messages as answered when a turn ends: those that the agent with the turn has
 // received.
-func (c *channelDraft) closeMessages(p *Participant) {
+func (c turnActs) closeMessages(p *Participant) {
 	l := &c.head.Lease
 	var closed []uint64
 	for _, m := range c.open {

@@ -232,7 +232,7 @@ func (c *channelDraft) timer(about Deadline) error {
 	switch about.What {
 	case TurnTimer:
 		if c.head.Lease.Ending != "" { // the agent had already reported that it is done
-			return c.ends(c.head.Holder)
+			return turnRequests{c}.ends(c.head.Holder)
 		}
 		return c.take(c.head.Holder, TimedOut, "")
 	case SilenceTimer:
@@ -240,7 +240,7 @@ func (c *channelDraft) timer(about Deadline) error {
 	case WaitTimer:
 		return c.take(c.head.Holder, WaitTimedOut, "")
 	case AsideTimer:
-		c.leadLost(c.head.Aside.Agent)
+		interruption{c}.leadLost(c.head.Aside.Agent)
 	case MessageTimer:
 		c.lapse(about.N)
 	}

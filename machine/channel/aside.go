@@ -2,9 +2,12 @@ package channel
 
 import "slices"
 
+// interruption is the part of a channel that answers a person who interrupts.
+type interruption struct{ *channelDraft }
+
 // interrupt pauses the turn until a person has an answer (T17). Interruptions are answered one at a
 // time, in order.
-func (c *channelDraft) interrupt(n uint64) {
+func (c interruption) interrupt(n uint64) {
 	h := &c.head
 	if h.Holder == "" || h.Aside.Message != 0 {
 		return
@@ -28,23 +31,23 @@ func (c *channelDraft) interrupt(n uint64) {
 }
 
 // leadFree reports whether the channel has a lead that could answer now.
-func (c *channelDraft) leadFree() bool {
+func (c interruption) leadFree() bool {
 	lead := c.rules.Lead
 	return lead != "" && lead != c.head.Holder && !c.now.Held && c.agentNow(lead).Online() && c.agentNow(lead).Limit == ""
 }
 
-func (c *channelDraft) openAside(n uint64, who AgentID) {
+func (c interruption) openAside(n uint64, who AgentID) {
 	c.head.Aside = Aside{Message: n, Agent: who, Ends: c.after(c.timeout(who))}
 }
 
 // askItself makes the paused agent answer the person itself.
-func (c *channelDraft) askItself(n uint64) {
+func (c interruption) askItself(n uint64) {
 	c.head.Aside = Aside{Message: n, Agent: c.head.Holder}
 	c.must(c.head.Holder, AskedItself)
 }
 
 // aside handles text of the agent that answers an interruption.
-func (c *channelDraft) aside(in Said) {
+func (c interruption) aside(in Said) {
 	c.tellAside()
 	if in.Bytes > 0 {
 		c.post(OfAside, string(in.Agent), in.Bytes, in.Turn, in.Re)
@@ -109,7 +112,7 @@ func (c *channelDraft) ahead(n uint64) {
 
 // asideOver continues after an answer: with the next interruption, with the paused turn or, if that
 // has ended, with the rotation.
-func (c *channelDraft) asideOver(by AgentID) {
+func (c interruption) asideOver(by AgentID) {
 	h := &c.head
 	h.Aside = Aside{}
 	next := uint64(0)
@@ -144,7 +147,7 @@ func (c *channelDraft) asideOver(by AgentID) {
 
 // leadLost ends an interruption whose lead was removed or did not answer. The paused agent answers
 // instead; without a paused agent, the message goes to the next turn.
-func (c *channelDraft) leadLost(name AgentID) {
+func (c interruption) leadLost(name AgentID) {
 	h := &c.head
 	if h.Aside.Message == 0 || h.Aside.Agent != name {
 		return

@@ -81,27 +81,27 @@ func (d *channelsDraft) inChannel(in Input) error {
 	var err error
 	switch in := in.(type) {
 	case AssignAsked:
-		err = c.assign(in.Agent)
+		err = membership{c}.assign(in.Agent)
 	case RemoveAsked:
-		err = c.remove(in.Agent)
+		err = membership{c}.remove(in.Agent)
 	case GrantAsked:
-		err = c.grant(in)
+		err = turnRequests{c}.grant(in)
 	case SkipAsked:
-		err = c.skip(in)
+		err = turnRequests{c}.skip(in)
 	case OverrideAsked:
-		err = c.override(in)
+		err = turnRequests{c}.override(in)
 	case HumanSpoke:
 		err = c.spoke(in)
 	case Said:
 		err = c.said(in)
 	case FinishAsked:
-		err = c.endsLater(in)
+		err = turnRequests{c}.endsLater(in)
 	case PassAsked:
-		err = c.pass(in.Token)
+		err = turnRequests{c}.pass(in.Token)
 	case WaitAskedFor:
-		err = c.wait(in)
+		err = turnRequests{c}.wait(in)
 	case WaitOver:
-		err = c.waitOver(in.Token)
+		err = turnRequests{c}.waitOver(in.Token)
 	case ActionConfirmed:
 		c.confirm(in)
 	case ActionForgotten:
@@ -289,7 +289,7 @@ func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why stri
 		p.State = "" // the agent's own state
 	}
 	for _, act := range rule.Do {
-		c.act(act, p, event, why)
+		turnActs{c}.act(act, p, event, why)
 	}
 	c.emit(rule.ID, agent, from, rule.To, event)
 	return nil

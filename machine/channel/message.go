@@ -35,11 +35,11 @@ func (c *channelDraft) spoke(in HumanSpoke) error {
 	}
 	c.progress(n, Spoken, func(is *Message) { m.State = is.State; *is = m })
 	if c.head.Parked == NoAgents {
-		c.announceNoAgents()
+		rotation{c}.announceNoAgents()
 	}
 	c.emit("M1", "", "", "", Event(Spoken))
 	if mode == Interrupt {
-		c.interrupt(n)
+		interruption{c}.interrupt(n)
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (c *channelDraft) said(in Said) error {
 	case in.Bytes < 0 || in.Bytes > messageBytesMax:
 		return c.refuse(in.Agent, "said", "", fmt.Sprintf("it has %d bytes, 0 to %d are allowed", in.Bytes, messageBytesMax))
 	case in.Re != 0 && c.head.Aside.Message == in.Re && c.head.Aside.Agent == in.Agent:
-		c.aside(in)
+		interruption{c}.aside(in)
 	case in.Re != 0 && c.parallelIndex(in.Agent, in.Re) >= 0:
 		c.answerParallel(in)
 	case in.Re != 0 || !c.holds(in.Token):
@@ -88,7 +88,7 @@ func (c *channelDraft) said(in Said) error {
 		c.late(in) // text of the answer that was cancelled
 	case c.head.Aside.Agent == in.Agent:
 		in.Re = c.head.Aside.Message
-		c.aside(in)
+		interruption{c}.aside(in)
 	case c.state(in.Agent) == Waiting && !in.Complete && !(in.Ended && c.head.Lease.Ending != "" && !c.head.Lease.Stopped):
 		c.late(in) // sent before the cancellation or the end of the wait arrived
 	default:
@@ -127,7 +127,7 @@ func (c *channelDraft) speak(in Said) error {
 	case in.Complete:
 		return c.finish(in.Agent, Completed, CompletedAlone)
 	case in.Ended && l.Ending != "":
-		return c.ends(in.Agent)
+		return turnRequests{c}.ends(in.Agent)
 	case in.Ended:
 		c.next.Warn = "Agent completed response without TURN_COMPLETE"
 		l.Answered = c.now.At
@@ -142,7 +142,7 @@ func (c *channelDraft) speak(in Said) error {
 }
 
 func (c *channelDraft) finish(agent AgentID, event, alone Event) error {
-	if c.alone(agent) {
+	if (rotation{c}).alone(agent) {
 		event = alone
 	}
 	return c.take(agent, event, "")

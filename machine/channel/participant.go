@@ -93,7 +93,7 @@ func (d *channelsDraft) joinAssigned(name AgentID) error {
 		if p := c.look(name); p == nil || !p.JoinOnConnect {
 			continue
 		}
-		if err := c.assign(name); err != nil {
+		if err := (membership{c}).assign(name); err != nil {
 			return err
 		}
 		c.advance()
@@ -141,7 +141,7 @@ func (d *channelsDraft) disconnect(name AgentID, event Event, why string) error 
 		if err := c.takeFrom(from, name, event, why); err != nil {
 			return err
 		}
-		c.leadLost(name)
+		interruption{c}.leadLost(name)
 		c.advance()
 	}
 	if len(d.changes) == first {
@@ -168,7 +168,7 @@ func (d *channelsDraft) leaveOtherChannels(name AgentID) {
 			}
 			c.emit(rowConfirmed, name, "", "", Event(StopWork))
 		}
-		c.leadLost(name)
+		interruption{c}.leadLost(name)
 		c.advance()
 	}
 }
@@ -244,7 +244,10 @@ func (d *channelsDraft) configure(in ChannelConfigured) error {
 	return nil
 }
 
-func (c *channelDraft) assign(name AgentID) error {
+// membership decides which agents take part in a channel.
+type membership struct{ *channelDraft }
+
+func (c membership) assign(name AgentID) error {
 	a := c.agentNow(name)
 	state := c.state(name)
 	switch {
@@ -268,7 +271,7 @@ func (c *channelDraft) assign(name AgentID) error {
 
 // second queues a resting single agent before another one is assigned. Otherwise it would be lost
 // when the other one rests.
-func (c *channelDraft) second(name AgentID) {
+func (c membership) second(name AgentID) {
 	if rests := c.head.Rests; rests != "" && rests != name {
 		c.must(rests, SecondCame)
 	}
@@ -276,7 +279,7 @@ func (c *channelDraft) second(name AgentID) {
 
 // welcome adds a member. It need not answer earlier messages of agents, but it must answer
 // unanswered messages of people.
-func (c *channelDraft) welcome(name AgentID) {
+func (c membership) welcome(name AgentID) {
 	p := c.participant(name)
 	p.Gone, p.JoinOnConnect = false, !c.agentNow(name).Online()
 	p.Rest = c.head.Seq
@@ -295,7 +298,7 @@ func (c *channelDraft) welcome(name AgentID) {
 	}
 }
 
-func (c *channelDraft) remove(name AgentID) error {
+func (c membership) remove(name AgentID) error {
 	if !c.isParticipant(name) {
 		return c.refuse(name, Removed, "T5", "it is not in this channel")
 	}

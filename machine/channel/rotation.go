@@ -13,19 +13,22 @@ func (c *channelDraft) advance() {
 	if h.Holder != "" || h.Aside.Message != 0 {
 		return
 	}
-	if h.Rests != "" && c.due(c.look(h.Rests)) {
+	if h.Rests != "" && (rotation{c}).due(c.look(h.Rests)) {
 		c.must(h.Rests, Roused)
 	}
-	next, reason := c.pick()
+	next, reason := rotation{c}.pick()
 	switch {
 	case next != "":
 		c.must(next, Granted)
 	case h.Parked != reason:
-		c.park(reason)
+		rotation{c}.park(reason)
 	}
 }
 
-func (c *channelDraft) park(reason Reason) {
+// rotation is the order in which the agents of a channel get the turn.
+type rotation struct{ *channelDraft }
+
+func (c rotation) park(reason Reason) {
 	c.head.Parked = reason
 	switch reason {
 	case Rounds:
@@ -38,7 +41,7 @@ func (c *channelDraft) park(reason Reason) {
 			c.next.Say += fmt.Sprintf("; message %d of %s has no answer", c.open[i].N, c.open[i].By)
 		}
 	case Unanswered:
-		m := unanswered(c, anyMessage)
+		m := unanswered(c.channelDraft, anyMessage)
 		c.next.Say = fmt.Sprintf("No agent answered message %d of %s; #%s waits for a human", m.N, m.By, c.id)
 	case NoAgents:
 		c.announceNoAgents()
@@ -47,7 +50,7 @@ func (c *channelDraft) park(reason Reason) {
 	c.emit(rowParked, "", "", "", Event("parked_"+string(reason)))
 }
 
-func (c *channelDraft) announceNoAgents() {
+func (c rotation) announceNoAgents() {
 	if c.rules.AnnounceDisconnect && c.next.Say == "" {
 		c.next.Say = "⚠️ No agents available in this channel"
 	}
@@ -55,7 +58,7 @@ func (c *channelDraft) announceNoAgents() {
 
 // pick finds the next agent: the first one in the rotation that has something to answer and may get
 // a turn.
-func (c *channelDraft) pick() (AgentID, Reason) {
+func (c rotation) pick() (AgentID, Reason) {
 	why, size := Reason(""), 0
 	for p := range c.queued {
 		size++
@@ -80,7 +83,7 @@ func (c *channelDraft) pick() (AgentID, Reason) {
 		return "", NoAgents
 	case size > 0 && c.head.Passes >= size:
 		return "", Passed
-	case unanswered(c, anyMessage) != nil:
+	case unanswered(c.channelDraft, anyMessage) != nil:
 		return "", Unanswered
 	default:
 		return "", Quiet
@@ -89,7 +92,7 @@ func (c *channelDraft) pick() (AgentID, Reason) {
 
 // queued iterates over the rotation in order, with the changes so far applied. A changed participant
 // may have kept its place, so it is merged by place.
-func (c *channelDraft) queued(yield func(*Participant) bool) {
+func (c rotation) queued(yield func(*Participant) bool) {
 	var came []*Participant
 	for _, p := range c.participants {
 		if p.State == Queued {
@@ -119,7 +122,7 @@ func (c *channelDraft) queued(yield func(*Participant) bool) {
 }
 
 // alone reports whether there is no other agent in the rotation.
-func (c *channelDraft) alone(agent AgentID) bool {
+func (c rotation) alone(agent AgentID) bool {
 	for p := range c.queued {
 		if p.Agent != agent {
 			return false
@@ -129,7 +132,7 @@ func (c *channelDraft) alone(agent AgentID) bool {
 }
 
 // othersWait reports whether another agent would get the turn.
-func (c *channelDraft) othersWait(agent AgentID) bool {
+func (c rotation) othersWait(agent AgentID) bool {
 	for p := range c.queued {
 		if p.Agent != agent && c.due(p) && c.agentNow(p.Agent).Limit == "" && !c.exhausted(p) {
 			return true
@@ -140,7 +143,7 @@ func (c *channelDraft) othersWait(agent AgentID) bool {
 
 // due reports whether a participant has something to answer: another agent's message, or an
 // unanswered message of a person.
-func (c *channelDraft) due(p *Participant) bool {
+func (c rotation) due(p *Participant) bool {
 	call := c.head.Said.Last
 	if c.head.Said.By == p.Agent {
 		call = c.head.Said.Else
@@ -158,7 +161,7 @@ func (c *channelDraft) due(p *Participant) bool {
 }
 
 // exhausted reports whether a participant has used its rounds since the last message of a person.
-func (c *channelDraft) exhausted(p *Participant) bool {
+func (c rotation) exhausted(p *Participant) bool {
 	return c.rules.RoundsMax > 0 && p.TookFor == c.head.Human && p.Took >= c.rules.RoundsMax
 }
 
@@ -195,7 +198,10 @@ func (c *channelDraft) over(t Token, event Event) error {
 	return c.refuse(t.Agent, event, "T7", fmt.Sprintf("it does not have turn %d; the last turn is %d", t.Turn, c.head.Turn))
 }
 
-func (c *channelDraft) pass(t Token) error {
+// turnRequests decides requests of agents and people about the turn.
+type turnRequests struct{ *channelDraft }
+
+func (c turnRequests) pass(t Token) error {
 	if !c.holds(t) {
 		return c.over(t, PassedOn)
 	}
@@ -215,7 +221,7 @@ func (f FinishAsked) event() Event {
 }
 
 // endsLater records that a turn ends with the current answer. It also ends a wait.
-func (c *channelDraft) endsLater(in FinishAsked) error {
+func (c turnRequests) endsLater(in FinishAsked) error {
 	event := in.event()
 	switch {
 	case !c.holds(in.Token):
@@ -235,7 +241,7 @@ func (c *channelDraft) endsLater(in FinishAsked) error {
 }
 
 // ends ends a turn as the agent announced before.
-func (c *channelDraft) ends(agent AgentID) error {
+func (c turnRequests) ends(agent AgentID) error {
 	if c.head.Lease.Ending != PassedOn {
 		return c.finish(agent, Completed, CompletedAlone)
 	}
@@ -247,7 +253,7 @@ func (c *channelDraft) ends(agent AgentID) error {
 	return c.take(agent, PassedOn, "")
 }
 
-func (c *channelDraft) wait(in WaitAskedFor) error {
+func (c turnRequests) wait(in WaitAskedFor) error {
 	if !c.holds(in.Token) {
 		return c.over(in.Token, WaitAsked)
 	}
@@ -258,7 +264,7 @@ func (c *channelDraft) wait(in WaitAskedFor) error {
 	return c.take(in.Agent, WaitAsked, in.Why)
 }
 
-func (c *channelDraft) waitOver(t Token) error {
+func (c turnRequests) waitOver(t Token) error {
 	if !c.holds(t) {
 		return c.over(t, WaitResolved)
 	}
@@ -268,7 +274,7 @@ func (c *channelDraft) waitOver(t Token) error {
 	return c.take(t.Agent, WaitResolved, "")
 }
 
-func (c *channelDraft) grant(in GrantAsked) error {
+func (c turnRequests) grant(in GrantAsked) error {
 	h := &c.head
 	a := c.agentNow(in.Agent)
 	switch {
@@ -294,15 +300,15 @@ func (c *channelDraft) grant(in GrantAsked) error {
 	case h.Rests == in.Agent: // messages that it has received stay received
 		c.must(in.Agent, Roused)
 	case c.state(in.Agent) == Idle:
-		c.second(in.Agent)
-		c.welcome(in.Agent)
+		membership{c.channelDraft}.second(in.Agent)
+		membership{c.channelDraft}.welcome(in.Agent)
 		c.must(in.Agent, Assigned)
 	}
 	h.Passes, c.byHand = 0, true
 	return c.take(in.Agent, Granted, "")
 }
 
-func (c *channelDraft) skip(in SkipAsked) error {
+func (c turnRequests) skip(in SkipAsked) error {
 	h := &c.head
 	switch {
 	case h.Holder == "":
@@ -313,7 +319,7 @@ func (c *channelDraft) skip(in SkipAsked) error {
 	return c.take(h.Holder, Skipped, "")
 }
 
-func (c *channelDraft) override(in OverrideAsked) error {
+func (c turnRequests) override(in OverrideAsked) error {
 	event := SentBack
 	if in.GoOn {
 		event = SentOn
