@@ -26,7 +26,7 @@ func (s *shell) effects(base string, args []value) {
 	}
 	switch {
 	case base == "git":
-		s.gitWrites(args)
+		fileWrites{s}.gitWrites(args)
 		return
 	case has(builtins+" sleep kill", base):
 		s.builtin(base, args)
@@ -35,7 +35,7 @@ func (s *shell) effects(base string, args []value) {
 	w, known := writers[base]
 	if known && (base != "sed" || slices.ContainsFunc(args[1:], inPlace)) {
 		s.touches(base, args)
-		s.writer(base, w, args)
+		fileWrites{s}.writer(base, w, args)
 		return
 	}
 	if base == "dd" {

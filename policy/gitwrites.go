@@ -26,9 +26,12 @@ func gitOf(args []value) (name string, rest []value, moved bool) {
 	return "", nil, moved
 }
 
+// fileWrites finds what commands write.
+type fileWrites struct{ *shell }
+
 // gitWrites judges git commands that write inside .git, which only an agent that a person allowed to commit
 // may do.
-func (s *shell) gitWrites(args []value) {
+func (s fileWrites) gitWrites(args []value) {
 	s.gitSettings(args)
 	name, rest, moved := gitOf(args[1:])
 	if name == "" && !moved {
@@ -88,7 +91,7 @@ func gitLooks(name string, args []value) bool {
 }
 
 // gitRuns makes a command of git doubtful that may run one of its words.
-func (s *shell) gitRuns(name string, args []value) {
+func (s fileWrites) gitRuns(name string, args []value) {
 	for _, v := range args {
 		if strings.ContainsAny(v.text, " ;|&$`\"'\\") || name == "grep" && (strings.HasPrefix(v.text, "-O") || strings.HasPrefix(v.text, "--op")) {
 			s.j.doubts("git " + cut(name) + " may run " + v.show())
@@ -97,7 +100,7 @@ func (s *shell) gitRuns(name string, args []value) {
 }
 
 // gitChanges judges git's changes to tracked files, most of which its words do not name.
-func (s *shell) gitChanges(name string, moved bool, args []value) {
+func (s fileWrites) gitChanges(name string, moved bool, args []value) {
 	switch {
 	case !s.j.bound || !s.j.rules.ofFiles():
 	case has("checkout switch restore reset merge rebase cherry-pick revert stash pull clean am apply bisect worktree submodule sparse-checkout read-tree checkout-index", name), has("rm mv", name) && moved:
@@ -118,7 +121,7 @@ func (s *shell) gitChanges(name string, moved bool, args []value) {
 }
 
 // findActs judges find where it deletes, writes or runs, and reports whether it does.
-func (s *shell) findActs(args []value) bool {
+func (s fileWrites) findActs(args []value) bool {
 	var from []value
 	for _, v := range args[1:] {
 		if strings.HasPrefix(v.text, "-") || v.text == "(" || v.text == "!" {

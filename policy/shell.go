@@ -303,7 +303,7 @@ func (s *shell) command(cmd syntax.Command) {
 			}
 		}
 	case *syntax.ArithmCmd:
-		s.arithmetic(c.X)
+		wordReader{s}.arithmetic(c.X)
 	case *syntax.LetClause, *syntax.CoprocClause:
 		s.cannot("arithmetic can assign, and run the code in a variable; a coproc is not watched")
 		s.compound(c)

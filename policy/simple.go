@@ -43,7 +43,7 @@ func (s *shell) assign(a *syntax.Assign, forCall bool) {
 		}
 		v = unknownValue()
 	}
-	s.arithmetic(a.Index)
+	wordReader{s}.arithmetic(a.Index)
 	if a.Name == nil {
 		return
 	}

@@ -88,9 +88,9 @@ func (s *shell) value(w *syntax.Word) value {
 		case *syntax.Lit:
 			text := p.Value
 			if i == 0 {
-				text = s.tilde(&b, text)
+				text = wordReader{s}.tilde(&b, text)
 			}
-			s.literal(&b, &v, text, b.Len() == 0)
+			wordReader{s}.literal(&b, &v, text, b.Len() == 0)
 		case *syntax.SglQuoted:
 			if p.Dollar {
 				s.cannot("the quotes $'…' mean different things to different shells")
@@ -106,13 +106,13 @@ func (s *shell) value(w *syntax.Word) value {
 			if p.Dollar {
 				s.cannot("the quotes $\"…\" are translated")
 			}
-			s.quoted(&b, &v, p.Parts)
+			wordReader{s}.quoted(&b, &v, p.Parts)
 		case *syntax.ExtGlob:
 			s.cannot("this glob runs commands in some shells")
 			v.glob, v.split = true, true
 			b.WriteByte(hole)
 		default:
-			s.part(&b, &v, part, false)
+			wordReader{s}.part(&b, &v, part, false)
 		}
 	}
 	if v.text = b.String(); v.text == "[" || v.text == "[[" {
@@ -121,8 +121,11 @@ func (s *shell) value(w *syntax.Word) value {
 	return v
 }
 
+// wordReader expands the parts of a word, as far as they are plain.
+type wordReader struct{ *shell }
+
 // tilde writes the value of a leading ~, and returns the rest.
-func (s *shell) tilde(b *strings.Builder, text string) string {
+func (s wordReader) tilde(b *strings.Builder, text string) string {
 	if !strings.HasPrefix(text, "~") {
 		return text
 	}
@@ -139,7 +142,7 @@ func (s *shell) tilde(b *strings.Builder, text string) string {
 }
 
 // literal writes unquoted text as the shell reads it.
-func (s *shell) literal(b *strings.Builder, v *value, text string, first bool) {
+func (s wordReader) literal(b *strings.Builder, v *value, text string, first bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '\\':
@@ -162,7 +165,7 @@ func (s *shell) literal(b *strings.Builder, v *value, text string, first bool) {
 }
 
 // quoted writes the content of double quotes.
-func (s *shell) quoted(b *strings.Builder, v *value, parts []syntax.WordPart) {
+func (s wordReader) quoted(b *strings.Builder, v *value, parts []syntax.WordPart) {
 	for _, part := range parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
@@ -179,7 +182,7 @@ func (s *shell) quoted(b *strings.Builder, v *value, parts []syntax.WordPart) {
 }
 
 // part reads expansions: variables, and command substitutions.
-func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted bool) {
+func (s wordReader) part(b *strings.Builder, v *value, part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.ParamExp:
 		text, split := s.param(p, quoted)
@@ -211,7 +214,7 @@ func (s *shell) part(b *strings.Builder, v *value, part syntax.WordPart, quoted 
 
 // param reads $x and ${x…}. It returns the text as far as it is known, and whether it may become several
 // words.
-func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
+func (s wordReader) param(p *syntax.ParamExp, quoted bool) (text string, split bool) {
 	element := false // of a list
 	if w, ok := p.Index.(*syntax.Word); ok {
 		element = isNumber(w.Lit()) || has("@ *", w.Lit())
@@ -234,7 +237,7 @@ func (s *shell) param(p *syntax.ParamExp, quoted bool) (text string, split bool)
 }
 
 // known returns a variable's value if it is certain.
-func (s *shell) known(name string) (string, bool) {
+func (s wordReader) known(name string) (string, bool) {
 	if text, ok := s.vars[name]; ok {
 		return text, strings.IndexByte(text, hole) < 0
 	}
@@ -252,7 +255,7 @@ func isNumber(word string) bool {
 }
 
 // arithmetic allows plain numbers. A name's value would be evaluated again, including commands.
-func (s *shell) arithmetic(x syntax.ArithmExpr) {
+func (s wordReader) arithmetic(x syntax.ArithmExpr) {
 	if x == nil {
 		return
 	}

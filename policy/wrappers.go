@@ -37,7 +37,7 @@ func (s *shell) wrapper(base string, args []value) bool {
 		s.hides(base + " runs a file as commands; give the commands themselves, one by one, each by itself")
 		s.unknownCommand(base, args)
 	case base == "find":
-		return s.findActs(args)
+		return fileWrites{s}.findActs(args)
 	case base == "command" && len(rest) > 0 && (rest[0].text == "-v" || rest[0].text == "-V"): // shows what a name means
 	case has(starters, base):
 		s.somewhere(base, args, "what "+base+" runs is not analyzed")

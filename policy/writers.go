@@ -31,7 +31,7 @@ var writers = map[string]writer{
 // plainFlags are the long flags of those that do not change which words are written.
 const plainFlags = "--recursive --force --verbose --parents --append --interactive --no-clobber --preserve --archive --update --symbolic --quiet --silent --no-create --in-place --regexp-extended --null-data"
 
-func (s *shell) writer(base string, w writer, args []value) {
+func (s fileWrites) writer(base string, w writer, args []value) {
 	var words []value
 	unread, ended, tree := "", false, w.tree
 	for i := 1; i < len(args); i++ {
@@ -85,14 +85,14 @@ func (s *shell) writer(base string, w writer, args []value) {
 var plainEdit = lazy.Regexp(`^([0-9]+|\$|/(\\.|[^/\\])*/)?(,([0-9]+|\$))?(d|s/(\\.|[^/\\])*/(\\.|[^/\\])*/[gpI0-9]*|s\|(\\.|[^|\\])*\|(\\.|[^|\\])*\|[gpI0-9]*)$`)
 
 // edits makes sed doubtful whose script may do more.
-func (s *shell) edits(script value) {
+func (s fileWrites) edits(script value) {
 	if !script.static() || !plainEdit().MatchString(script.text) {
 		s.j.doubts("sed's script " + script.show() + " may write other files, or run programs")
 	}
 }
 
 // writesLast judges cp and similar programs: the last word is the destination.
-func (s *shell) writesLast(w writer, words []value) {
+func (s fileWrites) writesLast(w writer, words []value) {
 	switch {
 	case len(words) == 0:
 		return
@@ -113,7 +113,7 @@ func (s *shell) writesLast(w writer, words []value) {
 
 // puts judges what a copy writes: the destination, or, if that is a folder, the file by its name there. Of a folder,
 // everything in it.
-func (s *shell) puts(v, into value) {
+func (s fileWrites) puts(v, into value) {
 	to := into
 	if into.static() && s.isFolder(into) {
 		name := path.Base(strings.TrimRight(v.text, "/"))
@@ -135,7 +135,7 @@ func (s *shell) puts(v, into value) {
 // anyFile stands for the files of a folder that is copied to a place where it may not exist yet.
 const anyFile = "…/…"
 
-func (s *shell) isFolder(v value) bool {
+func (s fileWrites) isFolder(v value) bool {
 	for _, abs := range s.abs(v.text) {
 		if f, err := s.j.disk.Look(abs); err == nil && f.Kind == Folder {
 			return true
