@@ -291,5 +291,6 @@ func describe(h huma.API) func() []byte {
 
 // OpenAPI returns the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
 func OpenAPI() ([]byte, error) {
-	return New(Options{}).openapi(), nil
+	_, document := New(Options{}).routed()
+	return document(), nil
 }

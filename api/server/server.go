@@ -105,8 +105,7 @@ type Server struct {
 	books  dispatchBooks
 	past   moments
 
-	mux     *http.ServeMux
-	openapi func() []byte
+	routed func() (*http.ServeMux, func() []byte) // routes, made for the first request: a run without a daemon gets none
 
 	streams  atomic.Int64 // open streams of all kinds
 	watchers atomic.Int64 // those of the journal among them
@@ -133,19 +132,25 @@ func New(opts Options) *Server {
 		past: moments{pen: make(chan struct{}, 1)},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.mux, s.openapi = s.routes()
+	s.routed = sync.OnceValues(s.routes)
 	return s
 }
 
 // Handler serves callers over TCP, which need the token or the secret of a login.
 func (s *Server) Handler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(ours(dated(s.mux)))))))
+	return s.headers(s.mcp(s.opts.MCP, s.guard(straight(s.whole(ours(dated(http.HandlerFunc(s.route))))))))
 }
 
 // SocketHandler serves the same routes to callers over the unix socket. The listener must have
 // checked the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(ours(dated(s.mux)))))))
+	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(ours(dated(http.HandlerFunc(s.route))))))))
+}
+
+// route answers a request that was checked.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	mux, _ := s.routed()
+	mux.ServeHTTP(w, r)
 }
 
 // Close ends every stream with a goodbye. Other requests are still answered as long as the loop
