@@ -25,12 +25,6 @@ type Members interface {
 	Member(name string) (m Member, ok bool)
 }
 
-// MembersFunc is a function as Members.
-type MembersFunc func(name string) (Member, bool)
-
-// Member calls the function.
-func (f MembersFunc) Member(name string) (Member, bool) { return f(name) }
-
 // PayloadMax is the size of a message in bytes that every server of a cluster must take: one append of the
 // journal is one message, and the default of NATS, 1 MiB, is too small for it.
 const PayloadMax = 8 << 20

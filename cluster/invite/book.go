@@ -139,29 +139,36 @@ func (b *Book) open(now time.Time) int {
 	return n
 }
 
-// Use marks an invitation as used by the host with a key. The mark is on disk when Use returns. The same host may use
-// it again before it expires, because it may not have received the answer.
-func (b *Book) Use(id string, secret []byte, key string) (Invitation, error) {
+// Use marks an invitation as used by the host with a key, and then calls admit, one host at a time. The mark is on
+// disk before. If admit refuses the host, the invitation can be used again. The same host may use it again in any case, until
+// it expires, because it may not have received the answer.
+func (b *Book) Use(id string, secret []byte, key string, admit func(Invitation) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.list, func(i Invitation) bool { return i.ID == id })
 	if at < 0 || subtle.ConstantTimeCompare([]byte(b.list[at].Hash), []byte(hashOf(secret))) != 1 {
-		return Invitation{}, &Refused{Code: WrongToken}
+		return &Refused{Code: WrongToken}
 	}
 	switch is := b.list[at]; {
 	case is.UsedBy != "" && is.UsedBy != key:
-		return Invitation{}, &Refused{Code: Used}
+		return &Refused{Code: Used}
 	case !b.now().Before(is.Expires):
-		return Invitation{}, &Refused{Code: Expired}
+		return &Refused{Code: Expired}
 	case is.UsedBy == key:
-		return is, nil
+		return admit(is)
 	}
 	list := slices.Clone(b.list)
 	list[at].UsedBy = key
 	if err := b.store(list); err != nil {
-		return Invitation{}, errors.Join(&Refused{Code: NotStored}, err)
+		return errors.Join(&Refused{Code: NotStored}, err)
 	}
-	return list[at], nil
+	refused := admit(list[at])
+	if refused == nil {
+		return nil
+	}
+	list = slices.Clone(list)
+	list[at].UsedBy = ""
+	return errors.Join(refused, b.store(list))
 }
 
 // store writes the list, and keeps it only if that succeeded.

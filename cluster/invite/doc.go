@@ -7,7 +7,8 @@
 // The [Door] is where a host joins. It listens only while an invitation is open. The host ([Join]) checks first that
 // it talks to the authority that the token names, and only then sends the secret, with its public key and a request for a
 // certificate. The book notes that the invitation is used, on disk, before anything is signed. The same host may repeat its
-// request if the answer was lost. Another host gets a refusal, with a code that says why.
+// request if the answer was lost. Another host gets a refusal, with a code that says why. If the team does not admit the
+// host, for example because its name is taken, the invitation can be used again.
 //
 // Role and labels in a token are for the person who reads it. Those in the book count.
 //

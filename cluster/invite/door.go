@@ -62,6 +62,7 @@ type Joiner struct {
 type Door struct {
 	Book      *Book
 	Authority *ca.Authority
+	Members   cluster.Members
 	Servers   []string                            // addresses of the cluster's servers: tls://a:4222
 	Admit     func(context.Context, Joiner) error // the same host may be admitted twice; an error is the team's refusal, shown to the host
 	Now       func() time.Time                    // the clock of certificates and invitations
@@ -145,26 +146,29 @@ func (d *Door) answer(ctx context.Context, conn *tls.Conn) error {
 	return errors.Join(failure, err, conn.Close())
 }
 
-// admit judges a request: the invitation, then the team, then the certificate.
+// admit judges a request: the invitation, then the name, the names in the certificate, and the team.
 func (d *Door) admit(ctx context.Context, line []byte, from net.Addr) (answer, error) {
 	r, err := parseRequest(line)
 	if err != nil {
 		return answer{}, err
 	}
-	invitation, err := d.Book.Use(r.ID, r.Secret, r.Key)
-	if err != nil {
-		return answer{}, err
-	}
-	member := cluster.Member{Name: r.Name, Role: invitation.Role, Key: r.Key}
-	if err := d.Admit(ctx, Joiner{member, invitation.Labels, invitation.By}); err != nil {
-		return answer{}, &Refused{NotAdmit, err.Error()}
-	}
-	caller := net.ParseIP(hostOf(from.String()))
-	certificate, err := d.Authority.Sign(r.CSR, r.Name, invitation.Role, func(ip net.IP) bool { return ip.Equal(caller) }, d.Now())
-	if err != nil {
-		return answer{}, &Refused{NotAdmit, err.Error()}
-	}
-	return answer{Certificate: string(certificate), Authority: string(d.Authority.PEM()), Role: invitation.Role, Servers: d.Servers}, nil
+	a := answer{Authority: string(d.Authority.PEM()), Servers: d.Servers}
+	err = d.Book.Use(r.ID, r.Secret, r.Key, func(i Invitation) error {
+		if m, ok := d.Members.Member(r.Name); ok && m.Key != r.Key {
+			return &Refused{NotAdmit, "another host of the team is called " + r.Name + "; choose another name with --name, or remove that host first"}
+		}
+		caller := net.ParseIP(hostOf(from.String()))
+		certificate, err := d.Authority.Sign(r.CSR, r.Name, i.Role, caller.Equal, d.Now())
+		if err == nil {
+			err = d.Admit(ctx, Joiner{cluster.Member{Name: r.Name, Role: i.Role, Key: r.Key}, i.Labels, i.By})
+		}
+		if err != nil {
+			return &Refused{NotAdmit, err.Error()}
+		}
+		a.Certificate, a.Role = string(certificate), i.Role
+		return nil
+	})
+	return a, err
 }
 
 // parseRequest reads a request, and checks that its sender has both keys. Its bytes are untrusted.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,7 +83,7 @@ func newTeam(t *testing.T) *team {
 	t.Cleanup(func() { l.Close() })
 	f.close = func() {}
 	f.invite(cluster.Host)
-	d := &Door{Book: f.book, Authority: f.authority, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now, Log: slog.New(slog.NewTextHandler(f.log, nil))}
+	d := &Door{Book: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now, Log: slog.New(slog.NewTextHandler(f.log, nil))}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- d.Serve(ctx, l, id.DoorTLS()) }()
@@ -104,6 +105,17 @@ func (f *team) admit(_ context.Context, j Joiner) error {
 	}
 	f.admitted = append(f.admitted, j)
 	return nil
+}
+
+// Member is the membership: the hosts that were admitted.
+func (f *team) Member(name string) (cluster.Member, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := slices.IndexFunc(f.admitted, func(j Joiner) bool { return j.Name == name })
+	if at < 0 {
+		return cluster.Member{}, false
+	}
+	return f.admitted[at].Member, true
 }
 
 func (f *team) invite(role cluster.Role) Token {
@@ -192,8 +204,13 @@ func TestRefusedJoins(t *testing.T) {
 			}
 			f.admitted = nil
 		}},
-		{"refused by the team", "another host is called b; choose another name", NotAdmit, func(f *team, _ *Token, _ **ca.Identity) {
-			f.refuse = errors.New("another host is called b; choose another name")
+		{"refused by the team", "the team has 256 hosts", NotAdmit, func(f *team, _ *Token, _ **ca.Identity) {
+			f.refuse = errors.New("the team has 256 hosts")
+		}},
+		{"the name is taken", "another host of the team is called b; choose another name", NotAdmit, func(f *team, _ *Token, _ **ca.Identity) {
+			if _, err := f.join(f.invite(cluster.Host), f.host("b", f.t.TempDir())); err != nil {
+				f.t.Fatal(err)
+			}
 		}},
 		{"full disk", "free space on its disk and try again with the same token", NotStored, func(f *team, _ *Token, _ **ca.Identity) {
 			if err := os.Rename(filepath.Dir(f.path), filepath.Dir(f.path)+"-gone"); err != nil { // no file can be made
@@ -229,11 +246,12 @@ func TestRefusedJoins(t *testing.T) {
 			if strings.Contains(err.Error(), token.Text()) {
 				t.Error("the error has the token")
 			}
-			if _, err := ca.LoadIdentity(dir, f.clock.now); err == nil || len(f.admitted) > 0 {
+			if _, err := ca.LoadIdentity(dir, f.clock.now); err == nil || slices.ContainsFunc(f.admitted, func(j Joiner) bool { return j.Key == id.PublicKey() }) {
 				t.Error("it has joined", f.admitted)
 			}
-			if c.code == NotStored { // nothing is lost
-				if err := os.Rename(filepath.Dir(f.path)+"-gone", filepath.Dir(f.path)); err != nil {
+			if c.code == NotStored || c.code == NotAdmit { // nothing is lost
+				f.refuse = nil
+				if err := os.Rename(filepath.Dir(f.path)+"-gone", filepath.Dir(f.path)); err != nil && c.code == NotStored {
 					t.Fatal(err)
 				}
 				if _, err := f.join(token, f.host("c", t.TempDir())); err != nil { // it was not used
@@ -276,7 +294,7 @@ func TestTwoJoinersOneToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *Refused
-	if _, err := after.Use(token.ID, token.secret, "U"); !errors.As(err, &refused) || refused.Code != Used {
+	if err := after.Use(token.ID, token.secret, "U", nil); !errors.As(err, &refused) || refused.Code != Used {
 		t.Error(err)
 	}
 }

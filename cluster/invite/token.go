@@ -44,12 +44,7 @@ type wireToken struct {
 	Secret []byte `json:"secret"`
 }
 
-func (Token) String() string { return hidden }
-
-// GoString hides the token from %#v.
-func (Token) GoString() string { return hidden }
-
-// Format hides the token from all other verbs.
+// Format hides the token from all verbs of fmt.
 func (Token) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 
 // LogValue hides the token from logs.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -418,7 +419,12 @@ func TestStartFails(t *testing.T) {
 		"listen for the hosts of the team":       func(o *Options) { o.Routes = &Routes{Address: port} },
 		"the disk is full":                       func(o *Options) { o.free = func(string) (uint64, error) { return freeMin - 1, nil } },
 		"invitation that was made with --engine": func(o *Options) { o.Identity = b },
-		"missing port":                           func(o *Options) { o.Address = "127.0.0.1" },
+		"Can't start JetStream": func(o *Options) { // a file is in the place of the store
+			if err := errors.Join(os.MkdirAll(o.Dir, 0o700), os.WriteFile(filepath.Join(o.Dir, "store"), nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"missing port": func(o *Options) { o.Address = "127.0.0.1" },
 	} {
 		o := f.options(a)
 		edit(&o)
@@ -501,7 +507,7 @@ func TestJoinAndRenew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := &invite.Door{Book: book, Authority: f.authority, Servers: []string{n.Address()}, Now: f.now, Log: f.log, Admit: func(_ context.Context, j invite.Joiner) error {
+	door := &invite.Door{Book: book, Authority: f.authority, Members: f, Servers: []string{n.Address()}, Now: f.now, Log: f.log, Admit: func(_ context.Context, j invite.Joiner) error {
 		f.set(j.Name, j.Member)
 		return nil
 	}}
