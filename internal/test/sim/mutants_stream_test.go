@@ -40,10 +40,4 @@ var ofStream = []mutant{
 		file:   "journal/jetstream/journal.go", old: "	if b.last() < seq {\n", new: "	if b.last() < seq && seq == 0 {\n",
 		pkg: stream, run: "TestShortStream",
 	},
-	{
-		breaks: "missing messages are passed over",
-		file:   "journal/jetstream/mirror.go", old: "	if err := j.look(ctx); err != nil {\n		return err\n	}\n", new: "",
-		file2: "journal/jetstream/mirror.go", old2: "m.place != place {", new2: "m.place < place {",
-		pkg: stream, run: "TestDamagedCopies",
-	},
 }
