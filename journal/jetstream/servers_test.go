@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testsize.Parallel(8) // they wait for servers
+	testsize.Parallel(12) // they wait for servers
 	os.Exit(leaktest.Main(m))
 }
 
