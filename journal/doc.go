@@ -56,20 +56,23 @@
 //
 // # Past one machine
 //
-// The interface is designed so that a NATS JetStream stream can implement it. There is no such backend yet.
-// What its server was seen to do decides the mapping:
+// Package journal/jetstream keeps a journal in a stream of NATS JetStream, for a team on many hosts. No command uses it yet.
 //
-//	Append        one message with the whole batch, not one for each change. The only condition is
-//	              Nats-Expected-Last-Sequence: the end of the stream as the caller has read it.
-//	              An expectation about an entity is checked against the local mirror. Each Append
-//	              has an id of its own, the same for all its tries; package attempt says what the
+//	Append        one message with the whole batch, not one for each change; several only for a batch that
+//	              is larger than the servers take, all or none (an atomic batch). The only condition is
+//	              Nats-Expected-Last-Sequence: the end of the stream as this host knows it. An
+//	              expectation about an entity is checked against that end. Each append has an id
+//	              of its own, the same for all its tries; package attempt says what the
 //	              answers mean. Error 10071 is no proof of a conflict, and equal hashes are no
-//	              proof of authorship
+//	              proof of authorship. Appends that wait at the same time are one message
 //	Seq           counted by the writer, with Version and Hash: the pinned end makes that safe
-//	Read          from a mirror on the same host, whose chain is verified; a server may show the past
-//	Watch         an ordered consumer that feeds the mirror
-//	SaveSnapshot  an object named by Seq in an object store beside the stream
-//	Latest        the newest object whose Hash is that of its Seq
+//	Read          from a mirror on the same host, an SQLite journal that takes only what continues the
+//	              chain; a server may show the past
+//	Head          the mirror's end, after the servers were asked for theirs; it may be older than an append of
+//	              another host that was just acknowledged. Only an append is proof of the end
+//	Watch         what the mirror gets, from an ordered consumer
+//	SaveSnapshot  beside the mirror, and as an object named by Seq in an object store beside the stream
+//	Latest        the newest of both whose Hash is that of its Seq
 //
 // The one promise: Read yields what was appended, in that order and byte for byte, or an error that says
 // where it differs.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -288,4 +289,77 @@ func TestCallerLeaves(t *testing.T) {
 	if seq, _, err := j.Head(t.Context()); seq != 1 || err != nil {
 		t.Errorf("%d changes are stored, %v", seq, err)
 	}
+}
+
+// Another program writes to the stream what is no continuation of the history. No host takes it, and no append follows it.
+func TestForgedMessages(t *testing.T) {
+	t.Parallel()
+	c := started(t, 1)
+	nc := c.connect(t)
+	for name, forge := range map[string]func(end position) []byte{
+		"no message":     func(position) []byte { return []byte("hello") },
+		"a later format": func(position) []byte { return []byte{format + 1, 0} },
+		"another content": func(end position) []byte {
+			b := chained(end.seq, end.hash, journaltest.MadeBatch(2))
+			b.changes[0].Data = []byte(`"other"`)
+			return encode(newID(), b, payload)[0]
+		},
+		"another version": func(end position) []byte {
+			b := chained(end.seq, end.hash, journaltest.MadeBatch(2)) // its versions begin at 1 again
+			return encode(newID(), b, payload)[0]
+		},
+		"a gap": func(end position) []byte {
+			return encode(newID(), chained(end.seq+1, end.hash, []journal.Change{journaltest.Made("control/new", 1)}), payload)[0]
+		},
+		"another history": func(end position) []byte {
+			return encode(newID(), chained(end.seq, journal.Hash{1}, []journal.Change{journaltest.Made("control/new", 1)}), payload)[0]
+		},
+		"the same again": func(end position) []byte {
+			b := chained(0, journal.Hash{}, journaltest.MadeBatch(3))
+			b.hash = end.hash
+			for i := range b.changes {
+				b.changes[i].Version = 1
+			}
+			return encode(newID(), b, payload)[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stream := c.create(t, nc)
+			var reports atomic.Int64
+			j, err := Open(t.Context(), nc, Options{Stream: stream, Mirror: filepath.Join(t.TempDir(), "m.db"), Report: func(error) { reports.Add(1) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer j.Close()
+			if _, err := j.Append(t.Context(), journaltest.MadeBatch(3)); err != nil {
+				t.Fatal(err)
+			}
+			if err := nc.Publish(subjectOf(stream), forge(j.end)); err != nil {
+				t.Fatal(err)
+			}
+			wait.Until(t, "the message is reported", func() bool { return reports.Load() > 0 || j.mirroredTo(2) })
+			if err := j.Damaged(); !errors.As(err, new(*Damage)) && !errors.As(err, new(*Newer)) {
+				t.Fatalf("reported: %v", err)
+			}
+			if last, err := j.Append(t.Context(), journaltest.MadeBatch(1)); err == nil {
+				t.Errorf("an append behind it is stored as %d", last)
+			}
+			if seq, _, err := j.Head(t.Context()); seq != 3 || err != nil {
+				t.Errorf("the mirror ends at %d, %v", seq, err)
+			}
+			if err := journal.Verify(t.Context(), j); err != nil {
+				t.Error(err)
+			}
+			if found := Scrub(t.Context(), nc, stream, j.mirror); found[0].OK || found[0].Do == "" {
+				t.Errorf("the comparison: %+v", found)
+			}
+		})
+	}
+}
+
+// mirroredTo says whether the mirror has a message.
+func (j *Journal) mirroredTo(place uint64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mirrored.place >= place
 }

@@ -53,6 +53,9 @@ func rewrite(t *testing.T, path string, with func([]byte) []byte) {
 // anything that was not appended, damage that the server serves is found, and after the repair the copy is whole.
 func TestDamagedCopies(t *testing.T) {
 	t.Parallel()
+	if testsize.Race {
+		t.Skip("the servers write 20 MB each, too slow with the race detector")
+	}
 	for _, tt := range []struct {
 		name   string
 		short  bool

@@ -26,12 +26,13 @@ const patience = 30 * time.Second // a leader that is cut off from its peers, bu
 
 // Journal is a handle of one host. Its methods may be called from many goroutines.
 type Journal struct {
-	opts   Options
-	remote *remote
-	mirror *sqlite.Journal
-	wanted chan struct{} // has room for one: a reader waits for the mirror
-	bell   journal.Bell  // rings when the mirror grew, or damage was found or has gone
-	queue  queue
+	opts    Options
+	remote  *remote
+	mirror  *sqlite.Journal
+	overlap uint64        // the last message whose batch the mirror had in part or whole when it was opened
+	wanted  chan struct{} // has room for one: a reader waits for the mirror
+	bell    journal.Bell  // rings when the mirror grew, or damage was found or has gone
+	queue   queue
 
 	mu       sync.Mutex
 	end      position          // what the next append follows: the mirror's end, or own changes that are stored and not yet mirrored
@@ -100,7 +101,7 @@ func (j *Journal) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("look at stream %s: %w", j.remote.name, err)
 	}
-	if j.mirrored.place, err = j.remote.find(ctx, info.State.FirstSeq, info.State.LastSeq, j.mirrored.seq); err != nil {
+	if j.mirrored.place, j.overlap, err = j.remote.find(ctx, info.State.FirstSeq, info.State.LastSeq, j.mirrored.seq); err != nil {
 		return err
 	}
 	j.end = j.mirrored
@@ -109,20 +110,20 @@ func (j *Journal) begin(ctx context.Context) (err error) {
 	return j.reach(ctx, func() bool { return j.mirrored.place >= info.State.LastSeq })
 }
 
-// find returns the place before the message that holds a change, or before the first one that follows it.
-func (r *remote) find(ctx context.Context, first, last, seq uint64) (uint64, error) {
+// find returns the place before the batch that holds a change, and the place of its last message.
+func (r *remote) find(ctx context.Context, first, last, seq uint64) (before, ends uint64, err error) {
 	if seq == 0 {
-		return 0, nil
+		return 0, 0, nil
 	}
 	if last == 0 {
-		return 0, &Damage{Seq: 1, What: fmt.Sprintf("it is empty, and this host has %d changes", seq), Do: "if this is the right stream, fill it from the longest mirror that verifies"}
+		return 0, 0, &Damage{Seq: 1, What: fmt.Sprintf("it is empty, and this host has %d changes", seq), Do: "if this is the right stream, fill it from the longest mirror that verifies"}
 	}
 	low, high := first, last // the message that holds the change is at low or behind it
 	for low < high {
 		mid := high - (high-low)/2
 		m, err := r.one(ctx, mid)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if m.first <= seq {
 			low = mid
@@ -130,42 +131,43 @@ func (r *remote) find(ctx context.Context, first, last, seq uint64) (uint64, err
 			high = mid - 1
 		}
 	}
-	begins, b, err := r.batchAt(ctx, low)
+	begins, ends, b, err := r.batchAt(ctx, low)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if b.last() < seq {
-		return 0, &Damage{Place: low + 1, Seq: b.last() + 1, What: fmt.Sprintf("it is missing, and this host has %d changes", seq)}
+		return 0, 0, &Damage{Place: ends + 1, Seq: b.last() + 1, What: fmt.Sprintf("it is missing, and this host has %d changes", seq)}
 	}
-	return begins - 1, nil
+	return begins - 1, ends, nil
 }
 
-// batchAt reads the batch that a message is of, and says where its first message is.
-func (r *remote) batchAt(ctx context.Context, place uint64) (begins uint64, b *batch, err error) {
+// batchAt reads the batch that a message is of, and says where its first and last messages are.
+func (r *remote) batchAt(ctx context.Context, place uint64) (begins, ends uint64, b *batch, err error) {
 	m, err := r.one(ctx, place)
 	if err != nil {
-		return 0, nil, err
+		return 0, 0, nil, err
 	}
 	var t taker
 	begins = place - min(place, uint64(m.part)) + 1
-	for at := begins; at < begins+uint64(m.parts); at++ {
-		raw, err := r.message(ctx, at)
+	ends = begins + uint64(m.parts) - 1
+	for at := begins; at <= ends; at++ {
+		raw, err := r.message(ctx, at, readWait)
 		switch {
 		case err != nil:
-			return 0, nil, fmt.Errorf("read message %d of stream %s: %w", at, r.name, err)
+			return 0, 0, nil, fmt.Errorf("read message %d of stream %s: %w", at, r.name, err)
 		case raw == nil:
-			return 0, nil, &Damage{Place: at, Seq: m.first, What: errMissing.Error()}
+			return 0, 0, nil, &Damage{Place: at, Seq: m.first, What: errMissing.Error()}
 		}
 		if b, err = t.add(raw); err != nil {
-			return 0, nil, wrong(at, m.first, err)
+			return 0, 0, nil, wrong(at, m.first, err)
 		}
 	}
-	return begins, b, nil
+	return begins, ends, b, nil
 }
 
 // one reads a message that must be there.
 func (r *remote) one(ctx context.Context, place uint64) (message, error) {
-	raw, err := r.message(ctx, place)
+	raw, err := r.message(ctx, place, readWait)
 	if err != nil {
 		return message{}, fmt.Errorf("read message %d of stream %s: %w", place, r.name, err)
 	}

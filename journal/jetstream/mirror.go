@@ -249,7 +249,7 @@ func (j *Journal) take(ctx context.Context, t *taker, messages []stored) error {
 		if t.place = place; b == nil {
 			continue
 		}
-		rest, err := follows(b, head, hash)
+		rest, err := follows(b, head, hash, place <= j.overlap)
 		if err != nil {
 			bad = wrong(place, 0, err)
 			break
@@ -271,9 +271,12 @@ type pending struct {
 	changes []journal.Change
 }
 
-// follows checks that a batch continues the history, and gives those of its changes that are new.
-func follows(b *batch, head uint64, hash journal.Hash) ([]journal.Change, error) {
+// follows checks that a batch continues the history, and gives those of its changes that are new. Only where the mirror
+// was opened some may be old.
+func follows(b *batch, head uint64, hash journal.Hash, overlaps bool) ([]journal.Change, error) {
 	switch {
+	case b.first <= head && !overlaps:
+		return nil, &journal.Broken{Seq: b.first, Why: "it is stored twice"}
 	case b.first > head+1:
 		return nil, &journal.Broken{Seq: head + 1, Why: fmt.Sprintf("it is missing (the next one stored is %d)", b.first)}
 	case b.first == head+1 && b.before != hash, b.last() == head && b.hash != hash:

@@ -17,6 +17,8 @@ import (
 
 const (
 	tryWait    = 1500 * time.Millisecond // for one answer; a stream whose leader was killed has another in less
+	largeWait  = time.Second             // longer, for each MiB of a batch
+	readWait   = patience                // for a message that must be there
 	lookWait   = 500 * time.Millisecond  // for an answer that only makes a reader see more
 	pauseFirst = 5 * time.Millisecond    // between two tries without proof; each is twice as long as the one before
 	pauseMost  = 250 * time.Millisecond
@@ -117,8 +119,8 @@ func (r *remote) state(ctx context.Context, wait time.Duration) (*js.StreamInfo,
 }
 
 // message reads what the leader has at a place; raw is nil where it has nothing.
-func (r *remote) message(ctx context.Context, place uint64) (raw []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, tryWait)
+func (r *remote) message(ctx context.Context, place uint64, wait time.Duration) (raw []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	m, err := r.stream.GetMsg(ctx, place)
 	if errors.Is(err, js.ErrMsgNotFound) {
@@ -191,7 +193,7 @@ func (r *remote) prove(ctx context.Context, name id, messages [][]byte, last uin
 
 // idAt reads whose message is stored at a place; empty if that is not known.
 func (r *remote) idAt(ctx context.Context, place uint64) (string, error) {
-	raw, err := r.message(ctx, place)
+	raw, err := r.message(ctx, place, tryWait)
 	if err != nil || raw == nil {
 		return "", err
 	}
@@ -204,7 +206,11 @@ func (r *remote) idAt(ctx context.Context, place uint64) (string, error) {
 
 // publish is one try. A positive answer counts only if it names the place.
 func (r *remote) publish(ctx context.Context, try string, messages [][]byte, last uint64) (attempt.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryWait)
+	size := 0
+	for _, m := range messages {
+		size += len(m)
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryWait+time.Duration(size>>20)*largeWait)
 	defer cancel()
 	var reply *nats.Msg
 	for i, data := range messages {

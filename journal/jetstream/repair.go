@@ -92,7 +92,7 @@ func (r *remote) endOf(ctx context.Context) (p position, err error) {
 	if last == 0 {
 		return p, nil
 	}
-	_, b, err := r.batchAt(ctx, last)
+	_, _, b, err := r.batchAt(ctx, last)
 	if err != nil {
 		return p, err
 	}

@@ -25,7 +25,7 @@ func Scrub(ctx context.Context, nc *nats.Conn, stream string, mirror journal.Jou
 	if err != nil {
 		return []sqlite.Finding{{What: err.Error(), Do: "see to that, then compare again"}}
 	}
-	s := scrub{remote: r, server: "the server"}
+	s := scrub{remote: r, server: "the server", versions: map[string]uint64{}}
 	info := r.stream.CachedInfo()
 	if c := info.Cluster; c != nil && c.Leader != "" {
 		s.server = c.Leader
@@ -50,7 +50,8 @@ type scrub struct {
 	remote   *remote
 	server   string
 	next     func() (journal.Change, error, bool)
-	chain    journal.Chain // of the mirror, as far as it was read
+	chain    journal.Chain     // of the mirror, as far as it was read
+	versions map[string]uint64 // of the entities, likewise
 	taker    taker
 	findings []sqlite.Finding
 }
@@ -67,7 +68,7 @@ func (s *scrub) found(d *Damage) {
 
 func (s *scrub) all(ctx context.Context, last uint64) error {
 	for place := uint64(1); place <= last; place++ {
-		raw, err := s.remote.message(ctx, place)
+		raw, err := s.remote.message(ctx, place, readWait)
 		if err != nil {
 			return fmt.Errorf("compare stream %s with the mirror, message %d: %w", s.remote.name, place, err)
 		}
@@ -100,6 +101,7 @@ func (s *scrub) all(ctx context.Context, last uint64) error {
 func (s *scrub) advance() (more bool, err error) {
 	c, err, more := s.next()
 	if err == nil && more {
+		s.versions[c.Entity] = c.Version
 		err = s.chain.Take(&c)
 	}
 	var broken *journal.Broken
@@ -113,8 +115,9 @@ func (s *scrub) advance() (more bool, err error) {
 // has before them, give the mirror's hash.
 func (s *scrub) compare(place uint64, b *batch) error {
 	var sum journal.Summer
-	for s.chain.Seq+1 < b.first {
-		if more, err := s.advance(); err != nil || !more {
+	for more := true; more && s.chain.Seq+1 < b.first; {
+		var err error
+		if more, err = s.advance(); err != nil {
 			return err
 		}
 	}
@@ -132,8 +135,11 @@ func (s *scrub) compare(place uint64, b *batch) error {
 		if err != nil {
 			return err
 		}
-		if !more { // the mirror lags: what it lacks must fit at least
-			s.chain.Seq, s.chain.Hash = b.changes[i].Seq, hash
+		if c := &b.changes[i]; !more { // the mirror lags: what it lacks must fit at least
+			if s.versions[c.Entity]++; s.versions[c.Entity] != c.Version {
+				s.found(&Damage{Place: place, Seq: c.Seq, What: fmt.Sprintf("%s has version %d where %d follows", c.Entity, c.Version, s.versions[c.Entity])})
+			}
+			s.chain.Seq, s.chain.Hash = c.Seq, hash
 		} else if hash != s.chain.Hash {
 			s.found(&Damage{Place: place, Seq: s.chain.Seq, What: fmt.Sprintf("its change %d is not that of the mirror", s.chain.Seq)})
 			hash = s.chain.Hash

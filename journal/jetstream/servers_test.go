@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testsize.Parallel(8) // they wait for servers
+	testsize.Parallel(12) // they wait for servers
 	os.Exit(leaktest.Main(m))
 }
 
@@ -175,7 +175,7 @@ func opened(t testing.TB, nc *nats.Conn, stream, path string) *Journal {
 	if path == "" {
 		path = filepath.Join(t.TempDir(), "mirror.db")
 	}
-	j, err := Open(t.Context(), nc, Options{Stream: stream, Mirror: path})
+	j, err := Open(t.Context(), nc, Options{Stream: stream, Mirror: path, Patience: wait.Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

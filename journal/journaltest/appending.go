@@ -181,7 +181,9 @@ func contend(t *testing.T, entity string, goroutines, each int, handle func(i in
 		work.Go(func() {
 			j, version := handle(g), uint64(0)
 			for n := 0; n < each; {
-				last, err := j.Append(t.Context(), []journal.Change{Made(entity, n), Made("team/team", n)}, journal.Expect{Entity: entity, Version: version})
+				step := Made(entity, n)
+				step.Data = fmt.Appendf(nil, "%d", version+1)
+				last, err := j.Append(t.Context(), []journal.Change{step, Made("team/team", n)}, journal.Expect{Entity: entity, Version: version})
 				if c := isConflict(err); c != nil {
 					if c.Has == version || c.Want != version {
 						t.Errorf("conflict %+v where %d was expected", c, version)
@@ -210,6 +212,9 @@ func contend(t *testing.T, entity string, goroutines, each int, handle func(i in
 	for i, c := range got {
 		if c.Version != uint64(i+1) {
 			t.Fatalf("place %d has version %d", i+1, c.Version)
+		}
+		if string(c.Data) != fmt.Sprint(c.Version) {
+			t.Fatalf("version %d was decided on as version %s", c.Version, c.Data)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type mutant struct {
 }
 
 // mutants are all deliberate faults. With -v TestMutants prints what noticed each of them.
-var mutants = slices.Concat(ofAgents, ofChannels, ofCrew, ofQuestions, ofTasks, ofHosts)
+var mutants = slices.Concat(ofAgents, ofChannels, ofCrew, ofQuestions, ofTasks, ofHosts, ofStream)
 
 // ofAgents are faults in what concerns a single agent.
 var ofAgents = []mutant{
