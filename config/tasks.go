@@ -112,7 +112,7 @@ func (c *checker) dispatch(cfg *Config) {
 	cfg.Dispatch = Dispatch{
 		Main:      textOf(n.Get("main")),
 		Ranker:    textOf(n.Get("ranker")),
-		Threshold: floatOf(n.Get("threshold"), 0),
+		Threshold: n.Get("threshold").Float(0),
 		Tools:     textsOf(n.Get("tools")),
 		Hooks:     textsOf(n.Get("hooks")),
 		Sandbox:   Sandbox(textOf(n.Get("sandbox"))),
