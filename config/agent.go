@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/policy"
 )
 
 // agents reads the agents in file order.
@@ -310,5 +311,199 @@ func settle(path string) (string, error) {
 			return path, nil
 		}
 		rest = filepath.Join(filepath.Base(p), rest)
+	}
+}
+
+// Permissions say what an agent may do. Its bounds are the fields of seed 002 (policy.Within explains them);
+// Allow and Deny answer its program's questions. A nil list sets no bound; an empty list of what it can do
+// permits nothing.
+type Permissions struct {
+	CanWrite      []string
+	CannotWrite   []string
+	CanExecute    []string
+	CannotExecute []string
+
+	Allow     []string      // patterns (policy.ParsePattern) that are answered with yes
+	Deny      []string      // patterns that are answered with no; Deny wins over Allow
+	Timeout   time.Duration // how long to wait for a person if no pattern matches; 0: without limit
+	Otherwise Otherwise     // the answer after Timeout
+}
+
+// Bounds returns the four lists as rules of package policy.
+func (p Permissions) Bounds() policy.Rules {
+	return policy.Rules{CanWrite: p.CanWrite, CannotWrite: p.CannotWrite, CanExecute: p.CanExecute, CannotExecute: p.CannotExecute}
+}
+
+// Otherwise is the answer to a question that no person answered in time.
+type Otherwise string
+
+// The values of Otherwise.
+const (
+	OtherwiseDeny  Otherwise = "deny"
+	OtherwiseAllow Otherwise = "allow"
+)
+
+// Resume says when a session continues the agent's last conversation.
+type Resume string
+
+// The values of Resume.
+const (
+	ResumeInterrupted Resume = "interrupted" // channel and crew sessions, and sessions that a crash or a reboot interrupted
+	ResumeAlways      Resume = "always"      // also sessions of the control loop that ended normally
+	ResumeNever       Resume = "never"
+)
+
+const mcpOff = "off"
+
+func (c *checker) permissions(n *file.YAMLNode) Permissions {
+	p := Permissions{
+		CanWrite:      c.bound(n.Get("can_write"), false),
+		CannotWrite:   c.bound(n.Get("cannot_write"), false),
+		CanExecute:    c.bound(n.Get("can_execute"), true),
+		CannotExecute: c.bound(n.Get("cannot_execute"), true),
+		Allow:         c.rules(n.Get("allow")),
+		Deny:          c.rules(n.Get("deny")),
+		Timeout:       c.duration(n.Get("timeout"), PermissionTimeout, true),
+		Otherwise:     Otherwise(textOf(n.Get("otherwise"))),
+	}
+	if p.Otherwise == "" {
+		p.Otherwise = OtherwiseDeny
+	}
+	if p.Otherwise == OtherwiseAllow && p.Timeout == 0 {
+		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path, "has no effect: with timeout 0s, the agent waits for a person without a limit")
+	}
+	return p
+}
+
+// bound reads one list of an agent's bounds and reports entries that cannot be checked against a call. An
+// empty list is returned as an empty, non-nil list.
+func (c *checker) bound(n *file.YAMLNode, executes bool) []string {
+	if n == nil || n.Kind != file.YAMLList {
+		return nil
+	}
+	entries := []string{}
+	for _, item := range itemsOf(n) {
+		if err := policy.ParseBound(item.Text, executes); err != nil && item.Kind == file.YAMLText {
+			c.add(item.Place, item.Path, "%s", err)
+		}
+	}
+	return append(entries, textsOf(n)...)
+}
+
+// rules reads a list of patterns and reports those that cannot be checked against a call.
+func (c *checker) rules(n *file.YAMLNode) []string {
+	for _, item := range itemsOf(n) {
+		if item.Kind != file.YAMLText {
+			continue
+		}
+		if _, err := policy.ParsePattern(item.Text); err != nil {
+			c.add(item.Place, item.Path, "%s", err)
+		} else if tool, _, _ := strings.Cut(item.Text, "("); !slices.Contains(tools, tool) {
+			if hint := didYouMean(tool, tools); hint != "" {
+				c.note(item.Place, item.Path, "no supported program has a tool %s%s", quoteShort(tool), hint)
+			}
+		}
+	}
+	return textsOf(n)
+}
+
+// tools are the tool names that are common to the supported programs.
+var tools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Bash", "Glob", "Grep", "LS", "WebFetch", "WebSearch", "Task"}
+
+// conversation reports settings that need a program with conversations.
+func (c *checker) conversation(n *file.YAMLNode, a Agent) {
+	what := "driver " + a.Driver
+	switch {
+	case a.Loop == LoopForeign:
+		what = "loop foreign"
+	case a.Driver == DriverACP, a.Driver == DriverClaude, a.Driver == DriverCodex, a.Driver == "":
+		return
+	}
+	for _, key := range []string{"mode", "resume"} {
+		if f := n.Field(key); f != nil {
+			c.add(f.Place, f.Value.Path, "has no effect with %s; remove it, or use driver acp, claude or codex", what)
+		}
+	}
+}
+
+// AgentSandbox says whether the kernel restricts where an agent's process and its children may write. The
+// zero value is no sandbox.
+type AgentSandbox struct {
+	On      bool
+	Auto    bool     // with On: only if the kernel supports it; the default of an agent with can_write
+	Write   []string // more folders and files that may be written; absolute and clean
+	Sockets bool     // whether connecting to unix sockets is allowed
+}
+
+// The words for it; a mapping means workspace.
+const (
+	agentSandboxAuto      = "auto"
+	agentSandboxOff       = "off"
+	agentSandboxWorkspace = "workspace"
+)
+
+// sandbox reads an agent's sandbox setting.
+func (c *checker) sandbox(n *file.YAMLNode) AgentSandbox {
+	switch {
+	case n == nil:
+		return AgentSandbox{}
+	case n.Kind == file.YAMLText:
+		words := []string{agentSandboxWorkspace, agentSandboxAuto, agentSandboxOff}
+		if !slices.Contains(words, n.Text) {
+			c.add(n.Place, n.Path, "is %s; it should be %s, %s, %s, or a mapping with write%s", shown(n), words[0], words[1], words[2], didYouMean(n.Text, words))
+		}
+		return AgentSandbox{On: n.Text == agentSandboxWorkspace || n.Text == agentSandboxAuto, Auto: n.Text == agentSandboxAuto}
+	case n.Kind != file.YAMLObject:
+		return AgentSandbox{}
+	}
+	box := AgentSandbox{On: true, Sockets: boolOf(n.Get("sockets"), false)}
+	for _, item := range itemsOf(n.Get("write")) {
+		p, why := c.place(item.Text)
+		if why != "" {
+			c.add(item.Place, item.Path, "%s %s", shown(item), why)
+			continue
+		}
+		box.Write = append(box.Write, p)
+	}
+	return box
+}
+
+// place resolves a folder or file outside the workspace to an absolute, clean path. why says what is wrong
+// with it.
+func (c *checker) place(p string) (abs, why string) {
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", "cannot be resolved, because the home folder is unknown; write an absolute path"
+		}
+		p = home + p[1:]
+	}
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(c.dir, p)
+	}
+	p = filepath.Clean(p)
+	switch {
+	case p == "/" || p == "/dev" || p == "/proc" || p == "/sys" || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/"):
+		return "", "cannot be opened in a sandbox: an agent that may write there may write anywhere; name a folder below it"
+	case p == c.dir:
+		return "", "is the folder of fairlead.yaml; an agent that may write there can change its own limits"
+	}
+	return p, ""
+}
+
+// boundBySandbox turns the sandbox on for an agent that has can_write and says nothing about a sandbox. Two
+// kinds are left out: a foreign loop, which writes its agent_state.json, and codex in its own sandbox.
+func (c *checker) boundBySandbox(n *file.YAMLNode, a *Agent) {
+	own := a.Driver == DriverCodex && a.Mode != "danger-full-access"
+	if n.Get("sandbox") == nil && a.Permissions.CanWrite != nil && a.Loop != LoopForeign && !own {
+		a.Sandbox = AgentSandbox{On: true, Auto: true}
+	}
+}
+
+// withinSandbox notes a program whose own sandbox does not work inside this one.
+func (c *checker) withinSandbox(n *file.YAMLNode, a Agent) {
+	if a.Sandbox.On && a.Driver == DriverCodex && a.Mode != "danger-full-access" {
+		box := n.Get("sandbox")
+		c.note(box.Place, box.Path, "replaces codex's own sandbox, which does not work inside another one; set mode danger-full-access, or remove this line")
 	}
 }

@@ -105,24 +105,11 @@ func boolOf(n *file.YAMLNode, otherwise bool) bool {
 }
 
 func intOf(n *file.YAMLNode, otherwise int) int {
-	f := floatOf(n, math.NaN())
+	f := n.Float(math.NaN())
 	if math.IsNaN(f) || math.Abs(f) > 1<<53 {
 		return otherwise
 	}
 	return int(f)
-}
-
-func floatOf(n *file.YAMLNode, otherwise float64) float64 {
-	if n == nil || n.Kind != file.YAMLNumber {
-		return otherwise
-	}
-	switch v, _ := file.ParseYAMLNumber(n.Text); v := v.(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return otherwise
 }
 
 func (c *checker) duration(n *file.YAMLNode, otherwise time.Duration, zeroAllowed bool) time.Duration {
@@ -172,7 +159,7 @@ func (c *checker) limits(n *file.YAMLNode) Limits {
 	return Limits{
 		Session:       c.duration(n.Get("session"), 0, true),
 		TokensPerDay:  int64(intOf(n.Get("tokens_per_day"), 0)),
-		CostPerDayUSD: floatOf(n.Get("cost_per_day_usd"), 0),
+		CostPerDayUSD: n.Get("cost_per_day_usd").Float(0),
 	}
 }
 

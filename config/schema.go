@@ -173,26 +173,14 @@ func is(n *file.YAMLNode, typ string) bool {
 	case "number":
 		return n.Kind == file.YAMLNumber
 	case "integer":
-		return n.Kind == file.YAMLNumber && float(n) == math.Trunc(float(n))
+		return n.Kind == file.YAMLNumber && n.Float(0) == math.Trunc(n.Float(0))
 	default:
 		panic("config: the schema asks for the type " + typ)
 	}
 }
 
-// float returns a number's value.
-func float(n *file.YAMLNode) float64 {
-	switch v, _ := file.ParseYAMLNumber(n.Text); v := v.(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	default:
-		return 0
-	}
-}
-
 func (s *shape) checkWords(n *file.YAMLNode, rule *schema) {
-	if rule.Const != nil && (n.Kind != file.YAMLNumber || float(n) != float64(*rule.Const)) {
+	if rule.Const != nil && (n.Kind != file.YAMLNumber || n.Float(0) != float64(*rule.Const)) {
 		s.found.add(n.Place, n.Path, "is %s; this program reads %d", shown(n), *rule.Const)
 	}
 	if len(rule.Enum) == 0 || n.Kind == file.YAMLText && slices.Contains(rule.Enum, n.Text) {
@@ -279,12 +267,12 @@ func (s *shape) checkText(n *file.YAMLNode, rule *schema) {
 
 func (s *shape) checkNumber(n *file.YAMLNode, rule *schema) {
 	if rule.Minimum != nil {
-		if least, _ := rule.Minimum.Float64(); float(n) < least {
+		if least, _ := rule.Minimum.Float64(); n.Float(0) < least {
 			s.found.add(n.Place, n.Path, "is %s; the least is %s", shown(n), rule.Minimum)
 		}
 	}
 	if rule.Maximum != nil {
-		if most, _ := rule.Maximum.Float64(); float(n) > most {
+		if most, _ := rule.Maximum.Float64(); n.Float(0) > most {
 			s.found.add(n.Place, n.Path, "is %s; the most is %s", shown(n), rule.Maximum)
 		}
 	}

@@ -3,20 +3,28 @@ package probe
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/setup"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/version"
 )
 
 // A probe starts an agent program, greets it and ends it. It does so in a process of its own, so
@@ -180,4 +188,218 @@ func probeOnce(ctx context.Context, asked Request, env []string, apart bool) (Re
 var quiet = []string{
 	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	"NO_UPDATE_NOTIFIER=1", "DO_NOT_TRACK=1",
+}
+
+// Finding is one result of a look at something.
+type Finding struct {
+	OK    bool   `json:"ok"`
+	About string `json:"about"`
+	What  string `json:"what"`
+	Do    string `json:"do,omitempty"` // what a person can do; for an OK finding, additional information
+
+	Program *Program `json:"program,omitempty"` // for an agent program
+
+	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can fix it
+}
+
+// Program is what is known about an agent program, for JSON.
+type Program struct {
+	Name     string   `json:"name"`
+	Path     string   `json:"path"`
+	Known    bool     `json:"known"`             // there is a driver for it
+	Driver   string   `json:"driver,omitempty"`  // the word in fairlead.yaml
+	Command  []string `json:"command,omitempty"` // the same
+	Version  string   `json:"version,omitempty"` // its name and version, as it says them
+	Speaks   string   `json:"speaks,omitempty"`
+	Resumes  bool     `json:"resumes"`
+	MCP      []string `json:"mcp"`
+	Enforced string   `json:"enforced,omitempty"`
+	Warnings []string `json:"warnings"`
+	Ran      bool     `json:"ran"` // Fairlead's developers have run it; otherwise the facts are from its documentation
+	Page     string   `json:"page,omitempty"`
+}
+
+// Agent asks an agent's driver whether the agent can be started, and greets its program.
+func Agent(ctx context.Context, agent config.Agent) []Finding {
+	about := "agent " + agent.Name
+	if agent.Loop == config.LoopForeign && len(agent.Command) == 0 {
+		return []Finding{{OK: true, About: about, What: "its own loop runs elsewhere and reads its agent_state.json"}}
+	}
+	d, ok := cli.Drivers()[agent.Driver]
+	if !ok {
+		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}
+	}
+	env, err := agent.Env.Resolve(os.LookupEnv)
+	if err == nil {
+		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
+	}
+	if err != nil {
+		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
+	}
+	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent)}}
+	return append(findings, greet(ctx, agent, env)...)
+}
+
+// WithoutAgent removes an agent's name from the beginning of a fault, because there is no agent
+// here.
+func WithoutAgent(fault, name string) string {
+	return strings.TrimPrefix(fault, "agent "+name+": ")
+}
+
+// Take takes over what the program said of itself.
+func (f *Program) Take(p driver.Probed) {
+	f.Version, f.Speaks, f.Resumes, f.Enforced = short(p.Program), short(p.Speaks), p.Resumes, short(p.Enforced)
+	f.MCP = append(f.MCP, p.MCP...)
+	for _, w := range p.Warnings {
+		f.Warnings = append(f.Warnings, short(w))
+	}
+}
+
+// short shortens what a program says about itself to a part of one line.
+func short(said string) string {
+	const saidBytesMax = 400
+	if len(said) > saidBytesMax {
+		return strings.ToValidUTF8(said[:saidBytesMax], "") + "…"
+	}
+	return said
+}
+
+// Words describes in one line what a program is and what works.
+func (f *Program) Words() string {
+	said := f.Version
+	if said == "" {
+		said = f.Name
+	}
+	resume := "can resume a conversation"
+	if !f.Resumes {
+		resume = "cannot resume conversations"
+	}
+	tools := "does not support the team's tools"
+	if len(f.MCP) > 0 {
+		tools = "supports the team's tools over " + strings.Join(f.MCP, " or ")
+	}
+	parts := []string{fmt.Sprintf("%s at %s: driver %s (%s)", said, f.Path, f.Driver, f.Speaks), resume, tools}
+	if f.Enforced != "" {
+		parts = append(parts, f.Enforced)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// greet greets the program of an agent of the file, started like the agent. A program that does
+// not answer is a fault, because the team needs it.
+func greet(ctx context.Context, agent config.Agent, env []string) []Finding {
+	about := "agent " + agent.Name
+	if !Can(agent.Driver) || agent.Loop == config.LoopForeign {
+		return nil
+	}
+	reply, err := Ask(ctx, Request{Driver: agent.Driver, Name: agent.Name, Command: agent.Command, Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}, env)
+	if err == nil && reply.Fault != "" {
+		err = fmt.Errorf("%s", WithoutAgent(reply.Fault, agent.Name))
+	}
+	if err != nil {
+		return []Finding{{About: about, What: "its program did not answer: " + err.Error(), Do: "start it once by hand in " + agent.Workspace + "; doc/agents says what each program needs"}}
+	}
+	name := filepath.Base(reply.Found.Path)
+	p := &Program{Name: name, Path: reply.Found.Path, Known: true, Driver: agent.Driver, Command: agent.Command, MCP: []string{}, Warnings: []string{}}
+	if i := slices.IndexFunc(setup.AgentPrograms, func(known setup.AgentProgram) bool { return known.File == name }); i >= 0 {
+		p.Name, p.Ran, p.Page = setup.AgentPrograms[i].Title, setup.AgentPrograms[i].Ran, "doc/agents/"+setup.AgentPrograms[i].Page
+	}
+	p.Take(reply.Found)
+	what := p.Words()
+	if !agent.MCP {
+		what += "; it is offered none (`mcp: off`)"
+	}
+	return []Finding{{OK: true, About: about, What: what, Do: strings.Join(p.Warnings, "; "), Program: p}}
+}
+
+// rememberedMax is how long a program's answer is believed: some answers depend on the system, such as whether a
+// sandbox works.
+const rememberedMax = 24 * time.Hour
+
+// answers are the programs' answers of earlier calls, a file for each. The zero value remembers nothing.
+type answers struct{ dir string }
+
+// rememberedAnswers returns the answers in this user's cache folder. Where there is no such folder, none is made.
+func rememberedAnswers() answers {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return answers{}
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+		return answers{}
+	}
+	return answers{filepath.Join(dir, "fairlead", "programs")}
+}
+
+// file names the file for an answer: it depends on this build, on what is asked and in which folder, and on the
+// program's file, which a new version replaces. Empty: the answer is not remembered. A program with variables of its
+// own is always asked, because no file may contain what a program could print of them.
+func (a answers) file(asked Request, env []string) string {
+	if a.dir == "" || len(env) > 0 {
+		return ""
+	}
+	type identity struct {
+		Path  string
+		Bytes int64
+		At    time.Time
+	}
+	words := asked.Command
+	if len(words) == 0 {
+		words = []string{asked.Driver} // the driver's default program has its name
+	}
+	var files []identity
+	for i, word := range words {
+		path := word
+		if i == 0 {
+			found, err := exec.LookPath(word)
+			if err != nil {
+				return ""
+			}
+			path = found
+		}
+		if path, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(path) {
+			if info, err := os.Stat(path); err == nil {
+				files = append(files, identity{path, info.Size(), info.ModTime()})
+			}
+		}
+	}
+	if len(files) == 0 {
+		return ""
+	}
+	text, err := json.Marshal([]any{version.String(), asked.Driver, asked.Command, asked.Dir, asked.Model, asked.Mode, files})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".json")
+}
+
+// recall returns an answer that was given less than rememberedMax ago.
+func recall(file string) (reply Reply, ok bool) {
+	info, err := os.Lstat(file)
+	if file == "" || err != nil || !info.Mode().IsRegular() || info.Size() > probeBytesMax || time.Since(info.ModTime()) > rememberedMax {
+		return reply, false
+	}
+	text, err := os.ReadFile(file)
+	return reply, err == nil && json.Unmarshal(text, &reply) == nil && reply.Found.Program != ""
+}
+
+// remember stores an answer without faults and warnings, and removes those that are too old. A failure only means
+// that the program is asked again.
+func remember(path string, reply Reply) {
+	if path == "" || reply.Fault != "" || len(reply.Found.Warnings) > 0 {
+		return
+	}
+	dir := filepath.Dir(path)
+	text, err := json.Marshal(reply)
+	if err != nil || os.MkdirAll(dir, 0o700) != nil {
+		return
+	}
+	old, _ := os.ReadDir(dir)
+	for _, entry := range old {
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > rememberedMax {
+			_ = os.Remove(filepath.Join(dir, entry.Name()))
+		}
+	}
+	_ = file.ReplaceUnsynced(path, text, 0o600)
 }

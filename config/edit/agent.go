@@ -55,9 +55,9 @@ func Describe(b []byte, name string) (a Agent, found bool, err error) {
 	a = Agent{
 		Description: textOf(entry.Get("description")), Driver: textOf(entry.Get("driver")), Command: textsOf(entry.Get("command")),
 		Script: textOf(entry.Get("script")), Workspace: textOf(entry.Get("workspace")), Model: textOf(entry.Get("model")),
-		SessionPrompt: textOf(entry.Get("session_prompt")), Instances: int(numberOf(entry.Get("instances"))),
+		SessionPrompt: textOf(entry.Get("session_prompt")), Instances: int(entry.Get("instances").Float(0)),
 		CanWrite:     textsOf(entry.Get("permissions").Get("can_write")),
-		SessionLimit: textOf(limits.Get("session")), TokensPerDay: int64(numberOf(limits.Get("tokens_per_day"))), CostPerDayUSD: numberOf(limits.Get("cost_per_day_usd")),
+		SessionLimit: textOf(limits.Get("session")), TokensPerDay: int64(limits.Get("tokens_per_day").Float(0)), CostPerDayUSD: limits.Get("cost_per_day_usd").Float(0),
 		Lead: textOf(s.root.Get("team").Get("lead")) == name,
 	}
 	if sandbox := entry.Get("sandbox"); sandbox != nil && sandbox.Kind == file.YAMLText {
@@ -88,19 +88,6 @@ func textsOf(n *file.YAMLNode) (list []string) {
 		list = append(list, item.Text)
 	}
 	return list
-}
-
-func numberOf(n *file.YAMLNode) float64 {
-	if n == nil || n.Kind != file.YAMLNumber {
-		return 0
-	}
-	switch v, _ := file.ParseYAMLNumber(n.Text); v := v.(type) {
-	case int64:
-		return float64(v)
-	case float64:
-		return v
-	}
-	return 0
 }
 
 // part is one key of the rest of an entry, with its text.

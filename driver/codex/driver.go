@@ -25,7 +25,7 @@ var (
 func (Driver) Name() string { return "codex" }
 
 // own are the arguments that Fairlead sets.
-var own = map[string]string{
+var own = map[string]string{ //nolint:gosec // flags, no credentials
 	"exec":        "",
 	"e":           "",
 	"--json":      "",

@@ -2,13 +2,20 @@ package drivertest
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
+	"github.com/fairlead-dev/fairlead/driver/speech"
 )
 
 // recorded is a program that is played from a recording. It blocks on channels only, so that
@@ -151,3 +158,165 @@ func (o *recordedOutput) Read(b []byte) (int, error) {
 }
 
 func (o *recordedOutput) Close() error { return nil }
+
+// Record runs a conversation with a real program and writes the recording that Dialogue plays. It
+// calls tell for orders after each event, at first with a zero event: the first order must be a
+// start, and an order without a type means that no more will come. replace are pairs for
+// strings.NewReplacer: replace the workspace by /work/repo, and remove names of this machine and its
+// user. It returns the terminal event.
+func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(speech.Event) []speech.Order, replace ...string) driver.Stop {
+	t.Helper()
+	r := &recorder{began: time.Now(), replace: strings.NewReplacer(append(replace, part.Dir, recordedDir)...)}
+	asked, orders := make(chan speech.Event, 1<<16), make(chan speech.Order)
+	stage := adapter.NewStage(speech.NewWriter(&lineTap{each: func(line []byte) {
+		var e speech.Event
+		must(t, json.Unmarshal(line, &e))
+		if e.Type == driver.Stopped {
+			r.over.Store(true)
+		}
+		asked <- e
+	}}), part.Dir, env)
+	stage.Orders, stage.Starts = orders, func(c adapter.Command) (adapter.Process, error) {
+		process, err := adapter.StartProcess(c)
+		if err != nil {
+			return nil, err
+		}
+		r.note(Entry{Dir: "start", Argv: c.Argv, Env: variables(c.Env[len(stage.Env):])})
+		return &tapped{Process: process, r: r}, nil
+	}
+	over, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		tellAll(r, tell, asked, orders, over)
+	}()
+	stop := adapter.Perform(t.Context(), p, part, stage)
+	close(over)
+	<-told
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	writeEntries(t, file, r.entries)
+	return stop
+}
+
+// tellAll sends the orders that tell returns, and records each one that was received.
+func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan speech.Event, orders chan<- speech.Order, over <-chan struct{}) {
+	var e speech.Event
+	var taken int64
+	open := true
+	for {
+		for _, o := range tell(e) {
+			if o.Type == "" && open {
+				r.note(Entry{Dir: "over"})
+				close(orders)
+				open = false
+			}
+			if !open {
+				break
+			}
+			taken += int64(len(o.Encode()))
+			o.End = taken
+			at := r.note(Entry{Dir: "order", Msg: bytes.TrimSpace(o.Encode())}) // recorded before its consequences
+			select {
+			case orders <- o:
+			case <-over:
+				r.forget(at)
+				return
+			}
+		}
+		select {
+		case e = <-asked:
+		case <-over:
+			return
+		}
+	}
+}
+
+type recorder struct {
+	began   time.Time
+	replace *strings.Replacer
+	over    atomic.Bool // the terminal event was reported: from now on we end the program
+
+	mu      sync.Mutex
+	entries []Entry
+}
+
+// note adds an entry and returns its index.
+func (r *recorder) note(e Entry) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.T = float64(time.Since(r.began).Milliseconds()) / 1000
+	for i := range e.Argv {
+		e.Argv[i] = r.replace.Replace(e.Argv[i])
+	}
+	e.Msg, e.Text = json.RawMessage(r.replace.Replace(string(e.Msg))), r.replace.Replace(e.Text)
+	if len(e.Msg) == 0 {
+		e.Msg = nil
+	}
+	r.entries = append(r.entries, e)
+	return len(r.entries) - 1
+}
+
+func (r *recorder) forget(at int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries = slices.Delete(r.entries, at, at+1)
+}
+
+// line records one line.
+func (r *recorder) line(dir string, line []byte) {
+	switch {
+	case object(line) != nil:
+		r.note(Entry{Dir: dir, Msg: bytes.Clone(line)})
+	case dir == "recv":
+		r.note(Entry{Dir: "print", Text: strings.ToValidUTF8(string(line), "\uFFFD")})
+	default:
+		r.note(Entry{Dir: dir, Msg: message(line)})
+	}
+}
+
+// tapped is a process whose input and output are recorded.
+type tapped struct {
+	adapter.Process
+	r *recorder
+}
+
+func (p *tapped) Stdin() io.WriteCloser {
+	return struct {
+		io.Writer
+		io.Closer
+	}{io.MultiWriter(p.Process.Stdin(), &lineTap{each: func(l []byte) { p.r.line("send", l) }}), p.Process.Stdin()}
+}
+
+func (p *tapped) Stdout() io.ReadCloser {
+	out := p.Process.Stdout()
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.TeeReader(out, &lineTap{each: func(l []byte) { p.r.line("recv", l) }}), out}
+}
+
+func (p *tapped) Wait() driver.Exit {
+	exit := p.Process.Wait()
+	if !p.r.over.Load() {
+		p.r.note(Entry{Dir: "exit", Code: exit.Code, Signal: exit.Signal})
+	}
+	return exit
+}
+
+// lineTap calls each with every complete line that is written to it.
+type lineTap struct {
+	each func(line []byte)
+	rest []byte
+}
+
+func (l *lineTap) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte{'\n'})
+		if !ok {
+			return len(b), nil
+		}
+		l.each(line)
+		l.rest = rest
+	}
+}

@@ -208,6 +208,20 @@ func ParseYAMLNumber(s string) (any, bool) {
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
+// Float returns a node's number; otherwise if the node is nil or no number.
+func (n *YAMLNode) Float(otherwise float64) float64 {
+	if n == nil || n.Kind != YAMLNumber {
+		return otherwise
+	}
+	switch v, _ := ParseYAMLNumber(n.Text); v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	}
+	return otherwise
+}
+
 func (r *yamlReader) read(y *yaml.Node, path string, depth int) *YAMLNode {
 	n := &YAMLNode{Place: Place{max(1, y.Line), max(1, y.Column)}, Path: path, Style: y.Style, Tied: y.Anchor != ""}
 	if r.nodes++; !r.full && (r.nodes > r.NodesMax || depth > r.DepthMax) {

@@ -5,8 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // sessionInput is a session's input as its shim keeps it. Bytes below the reached offset are
@@ -140,3 +153,288 @@ func (p *process) Input() (offset int64, label string) {
 	defer p.w.mu.Unlock()
 	return p.at, p.input.label
 }
+
+// errDead is the result of every operation of an engine that has crashed.
+var errDead = errors.New("this engine is dead")
+
+// outcome is what the director decides about an operation that waits at the gate.
+type outcome string
+
+const (
+	proceeds      outcome = "go"     // it is done
+	fails         outcome = "fail"   // it is not done, and the engine gets an error
+	replyLost     outcome = "late"   // it is done, but the engine gets an error
+	crashBefore   outcome = "die"    // the engine crashes before it is done
+	crashAfter    outcome = "die-ok" // it is done, and the engine crashes before it gets the result
+	raceWrite     outcome = "race"   // a write: another program writes between the engine's read and its exchange
+	notExecutable outcome = "cannot" // a start: the command cannot be executed
+)
+
+// operation is one effect of an engine that waits at the gate.
+type operation struct {
+	key     string // its name, which is the same in every replay of a day
+	engine  *engineRun
+	decided chan outcome
+}
+
+// wait blocks until the director has decided about an operation.
+func (w *world) wait(l *engineRun, what string) outcome {
+	w.mu.Lock()
+	if l.dead {
+		w.mu.Unlock()
+		return crashBefore
+	}
+	k := &operation{key: w.keyOf(l, what), engine: l, decided: make(chan outcome, 1)}
+	w.gate = append(w.gate, k)
+	w.mu.Unlock()
+	select {
+	case f := <-k.decided:
+		return f
+	case <-l.gone:
+		w.leave(k)
+		return crashBefore
+	}
+}
+
+// keyOf names an operation. A second one of the same name gets a number.
+func (w *world) keyOf(l *engineRun, what string) string {
+	base := fmt.Sprintf("%s of engine %d", what, l.n)
+	key := base
+	for n := 2; w.at(key) != nil; n++ {
+		key = fmt.Sprintf("%s (%d)", base, n)
+	}
+	return key
+}
+
+func (w *world) at(key string) *operation {
+	for _, k := range w.gate {
+		if k.key == key {
+			return k
+		}
+	}
+	return nil
+}
+
+func (w *world) leave(k *operation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gate = slices.DeleteFunc(w.gate, func(other *operation) bool { return other == k })
+}
+
+// waiting lists the waiting operations in an order that does not depend on their arrival.
+func (w *world) waiting() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	keys := make([]string, len(w.gate))
+	for i, k := range w.gate {
+		keys[i] = k.key
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// decide decides about one waiting operation. An unknown key is no error, because in a shortened
+// day many operations do not happen.
+func (w *world) decide(key string, f outcome) bool {
+	w.mu.Lock()
+	k := w.at(key)
+	w.mu.Unlock()
+	if k == nil {
+		return false
+	}
+	w.leave(k)
+	k.decided <- f
+	return true
+}
+
+// act performs an operation of an engine with the outcome that the director chooses.
+func (w *world) act(l *engineRun, what string, do func() error) error {
+	switch f := w.wait(l, what); f {
+	case proceeds, raceWrite, notExecutable:
+		return do()
+	case fails:
+		return w.inject(l, what)
+	case replyLost:
+		_ = do() // the engine does not get its result
+		return w.inject(l, what)
+	case crashAfter:
+		_ = do()
+		w.crash(l)
+		return errDead
+	default:
+		w.crash(l)
+		return errDead
+	}
+}
+
+// inject returns a fault. checkSaid looks for its text, because every error must be reported.
+func (w *world) inject(l *engineRun, what string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults++
+	text := fmt.Sprintf("injected fault %d: %s", w.faults, what)
+	l.faults = append(l.faults, text)
+	return errors.New(text)
+}
+
+// kind returns the first word of a key: append, start, adopt, …
+func kind(key string) string {
+	word, _, _ := strings.Cut(key, " ")
+	return word
+}
+
+// Play runs f in a goroutine of a running test, also in a program that is not a test. Only a test
+// can use a synctest bubble, in which simulated time costs nothing. The command in cmd/sim uses
+// Play. The test never ends; it is abandoned when the program's main function returns. Play sets
+// GOMAXPROCS to 1, so that goroutines are scheduled in the same order in every replay.
+func Play(f func(t *testing.T)) {
+	startTest.Do(func() {
+		runtime.GOMAXPROCS(1)
+		testing.Init()
+		if !flag.Parsed() {
+			_ = flag.CommandLine.Parse(nil) // otherwise the test would parse the program's own arguments
+		}
+		go testing.Main(
+			func(string, string) (bool, error) { return true, nil },
+			[]testing.InternalTest{{Name: "sim", F: func(t *testing.T) {
+				for job := range jobs {
+					job(t)
+				}
+			}}}, nil, nil)
+	})
+	done := make(chan struct{})
+	jobs <- func(t *testing.T) {
+		defer close(done)
+		f(t)
+	}
+	<-done
+}
+
+var (
+	startTest sync.Once
+	jobs      = make(chan func(t *testing.T)) // never closed: closing it would end the test and with it the program
+)
+
+// engineJournal is one engine's access to the journal. A batch that waits at the gate is not stored
+// yet, and a power failure loses it.
+type engineJournal struct {
+	*memory.Journal
+	w          *world
+	l          *engineRun
+	clockAhead time.Duration // how far the clock was ahead when it wrote the last change
+}
+
+func (j *engineJournal) Append(_ context.Context, batch []journal.Change, expect ...journal.Expect) (last uint64, err error) {
+	err = j.w.act(j.l, "append", func() (err error) {
+		last, err = j.store(batch, expect)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return last, nil
+}
+
+func (j *engineJournal) store(batch []journal.Change, expect []journal.Expect) (uint64, error) {
+	last, err := j.Journal.Append(context.Background(), batch, expect...)
+	if err != nil {
+		return 0, err
+	}
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	for i, rec := range batch {
+		rec.Seq = last - uint64(len(batch)-1-i)
+		j.w.stored(j.l, rec)
+	}
+	j.w.checkCrew(j.w.batch)
+	j.w.batch = nil
+	return last, nil
+}
+
+// Read adds clockAhead to the time of the last change, as if the clock had been set back since.
+func (j *engineJournal) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
+	if j.clockAhead == 0 {
+		return j.Journal.Read(ctx, q)
+	}
+	return func(yield func(journal.Change, error) bool) {
+		head, _, _ := j.Head(ctx)
+		for ch, err := range j.Journal.Read(ctx, q) {
+			if ch.Seq == head {
+				ch.Time = ch.Time.Add(j.clockAhead)
+			}
+			if !yield(ch, err) {
+				return
+			}
+		}
+	}
+}
+
+// SaveSnapshot compares the engine's team with the replayed one.
+func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
+	if j.w.isDead(j.l) {
+		return errDead
+	}
+	var kept struct{ Team json.RawMessage }
+	if err := json.Unmarshal(s.Data, &kept); err == nil {
+		j.w.mu.Lock()
+		if s.Seq == j.w.head {
+			ours, _ := json.Marshal(j.w.truth)
+			j.w.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d differs from a replay of its journal:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
+		}
+		j.w.mu.Unlock()
+	}
+	return j.Journal.SaveSnapshot(ctx, s)
+}
+
+// stored applies a stored change to the replayed team; the caller holds the lock.
+func (w *world) stored(l *engineRun, rec journal.Change) {
+	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time, Actor: team.Actor(rec.Actor)}
+	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
+		w.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)
+		return
+	}
+	w.head = rec.Seq
+	w.notef("stored %d: %s %s -> %s  %s %s", rec.Seq, rec.Entity, rec.From, rec.To, rec.Row, rec.Trigger)
+	if set := ch.Body.Team; set != nil && rec.Trigger == "daemon_started" {
+		l.epoch = set.Epoch
+	}
+	w.checkStored(l, ch)
+	w.checkQuestion(ch)
+	w.checkEnd(ch)
+	w.checkChannelChange(ch)
+	w.checkCrewOrderAllowed(ch)
+	w.truth.Apply(ch)
+	w.batch = append(w.batch, ch)
+	w.remember(ch)
+}
+
+// remember keeps what later checks need.
+func (w *world) remember(ch team.Change) {
+	name := afterSlash(ch.Entity)
+	switch body := ch.Body; {
+	case body.Presence != nil:
+		w.noteDocument(body.Presence)
+	case body.Control != nil:
+		w.noted[body.Control.Value.Desired.Note] = true
+		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true
+		if body.Control.Overtaken != nil {
+			w.noted[body.Control.Overtaken.Note] = true
+		}
+	case body.Session != nil && body.Session.Phase == session.Open:
+		if _, known := w.openedAt[body.Session.ID]; !known {
+			w.openedAt[body.Session.ID] = time.Now()
+		}
+		w.desiredOf[body.Session.ID] = w.truth.Agents[name].Control.Took
+	case body.Used != nil:
+		w.counted[body.Used.Session] += body.Used.Usage.InputTokens
+		day := name + " " + body.Used.Usage.Day
+		w.countedDay[day] += body.Used.Usage.InputTokens
+		u := w.truth.Agents[name].Usage
+		w.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name, u.InputTokens, u.Day, w.countedDay[day])
+	}
+}
+
+func afterSlash(s string) string { return s[strings.IndexByte(s, '/')+1:] }
+
+// agentIn returns the agent of a session: coder for coder-17.
+func agentIn(session string) string { return session[:strings.LastIndexByte(session, '-')] }
