@@ -97,7 +97,7 @@ func (j *Journal) begin(ctx context.Context) (err error) {
 	if j.versions, err = j.mirror.Versions(ctx); err != nil {
 		return err
 	}
-	info, err := j.remote.state(ctx, j.opts.Patience)
+	info, err := j.remote.state(ctx, readWait)
 	if err != nil {
 		return fmt.Errorf("look at stream %s: %w", j.remote.name, err)
 	}

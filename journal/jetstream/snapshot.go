@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fairlead-dev/fairlead/journal"
@@ -31,7 +33,14 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if err := j.mirror.SaveSnapshot(ctx, s); err != nil {
 		return err
 	}
-	if err := j.share(ctx, s); err != nil {
+	err := j.share(ctx, s)
+	for late := time.Now().Add(caughtUp); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(late); err = j.share(ctx, s) {
+		select { // a store that was just created, or has lost its leader, does not answer yet
+		case <-time.After(pauseMost):
+		case <-ctx.Done():
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the snapshot is kept on this host, but other hosts do not get it: %w", err)
 	}
 	return nil
