@@ -42,8 +42,8 @@ const (
 func TestEndlessSpeech(t *testing.T) {
 	t.Parallel()
 	for name, ada := range map[string]string{
-		"lines":   `{driver: exec, command: [sh, -c, "while :; do yes I say and say and say it again | head -c 1000000; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
-		"no line": `{driver: exec, command: [sh, -c, "while :; do head -c 1000000 /dev/zero | tr '\\0' x; sleep 0.05; done"], workspace: ada, grace: 100ms}`,
+		"lines":   `{driver: exec, command: [sh, -c, "while :; do yes I say and say and say it again | head -c 1000000; sleep 0.2; done"], workspace: ada, grace: 100ms}`,
+		"no line": `{driver: exec, command: [sh, -c, "while :; do head -c 1000000 /dev/zero | tr '\\0' x; sleep 0.2; done"], workspace: ada, grace: 100ms}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hostile(t, ada, "defaultTimeoutSeconds: 4", nil)
