@@ -20,12 +20,9 @@ import (
 // channels request its slot; it is held, limited, killed and reconfigured; and Fairlead is killed
 // with it. To repeat a run: -run 'RandomCrews/seed=7$'
 func TestRandomCrews(t *testing.T) {
-	seeds := uint64(60)
-	switch {
-	case testing.Short() || testsize.Race:
+	seeds := testsize.Pick[uint64](20, 60, 3000)
+	if testsize.Race {
 		seeds = 10
-	case testsize.Long():
-		seeds = 3000
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -21,12 +21,9 @@ import (
 // TestRandomFolders plays teams with dispatch folders together with all other events: control,
 // steps, channels and a lead request the same slots. To repeat a run: -run 'RandomFolders/seed=7$'
 func TestRandomFolders(t *testing.T) {
-	seeds := uint64(60)
-	switch {
-	case testing.Short() || testsize.Race:
+	seeds := testsize.Pick[uint64](20, 60, 3000)
+	if testsize.Race {
 		seeds = 10
-	case testsize.Long():
-		seeds = 3000
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -17,11 +17,8 @@ import (
 // TestRandomOrders applies random inputs to crews: with a lead that reports correctly, one that
 // does not, and people who press every button. To repeat a run: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(120)
-	switch {
-	case long():
-		seeds = 20000
-	case testsize.Race:
+	seeds := testsize.Pick[uint64](40, 120, 20000)
+	if testsize.Race {
 		seeds = 30
 	}
 	for seed := range seeds {

@@ -15,11 +15,8 @@ import (
 // TestRandomOrders applies random inputs to dispatches of every mode and host. To repeat a run:
 // -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(300)
-	switch {
-	case testsize.Long():
-		seeds = 50000
-	case testsize.Race:
+	seeds := testsize.Pick[uint64](100, 300, 50000)
+	if testsize.Race {
 		seeds = 60
 	}
 	for seed := range seeds {

@@ -376,7 +376,7 @@ func TestLimits(t *testing.T) {
 // TestRandomOrders applies random inputs, checks the invariants after each one, and compares the
 // replayed questions.
 func TestRandomOrders(t *testing.T) {
-	seeds := uint64(80)
+	seeds := testsize.Pick[uint64](20, 80, 80)
 	if testsize.Race {
 		seeds = 12
 	}

@@ -25,12 +25,12 @@ type world struct {
 	foreign bool           // it was imported from another program's file
 }
 
-// TestRandomOrders applies two hundred random inputs to each of a thousand runs of random plans,
+// TestRandomOrders applies two hundred random inputs to each of many runs of random plans,
 // and checks the invariants after each one. To repeat a run: -run 'RandomOrders/seed=7$'
 func TestRandomOrders(t *testing.T) {
-	seeds := testsize.Pick[uint64](300, 600, 4000)
+	seeds := testsize.Pick[uint64](100, 600, 4000)
 	if testsize.Race {
-		seeds = 200
+		seeds = 60
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
