@@ -28,6 +28,7 @@ const liveSession = "0b7c5a8e-5d1e-4f6e-9a51-7c2a7e0f1c12"
 
 func newLive(t *testing.T) *live {
 	t.Helper()
+	t.Parallel()
 	program := livetest.Claude(t, scriptmodel.Start(t))
 	if _, why := sandbox.Supported(); why != "" {
 		t.Skip(why)

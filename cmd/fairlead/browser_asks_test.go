@@ -35,6 +35,7 @@ func TestAskPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
+			t.Parallel()
 			s := newRig(t, map[string]string{
 				"fairlead.yaml":    "version: 1\nagents:\n  coder: {description: Writes code, driver: script, script: asks.script.yaml}\n",
 				"asks.script.yaml": askingScript,

@@ -12,9 +12,11 @@ import (
 // A person adds an agent on the page, sees the change of fairlead.yaml, starts it, edits it while the file is changed by
 // hand, and removes it. Comments and all other lines stay.
 func TestConfigurePage(t *testing.T) {
+	t.Parallel()
 	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
 			first := "# The team.\nversion: 1\nagents:\n  # writes\n  coder: {description: Writes, driver: exec, command: ['true'], workspace: w} # stays\n"
 			s := newRig(t, map[string]string{"fairlead.yaml": first, "w/README": "w\n"})
 			path := filepath.Join(s.dir, "fairlead.yaml")

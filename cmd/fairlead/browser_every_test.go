@@ -114,8 +114,9 @@ func TestEveryPage(t *testing.T) {
 	t.Parallel()
 	needsBrowser(t)
 	s, session := filledTeam(t)
-	for _, v := range uitest.Views {
+	for _, v := range uitest.AllViews {
 		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
 			p := uitest.Browse(t)
 			p.Resize(v.Size)
 			p.Scheme(v.Scheme)

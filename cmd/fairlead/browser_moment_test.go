@@ -15,6 +15,7 @@ func TestMomentPage(t *testing.T) {
 	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
 			s := newRig(t, map[string]string{
 				"fairlead.yaml": "version: 1\nagents:\n  ada: {description: Writes code, driver: exec, command: [echo, hello], workspace: ada}\n  bob: {driver: exec, command: [echo, hello], workspace: bob}\nchannels:\n  desk: {agents: [ada]}\n",
 			})

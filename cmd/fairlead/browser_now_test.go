@@ -65,6 +65,7 @@ func TestNowPage(t *testing.T) {
 	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
 			dir, git := taskRepo(t, "*\n!upload.go\n!.gitignore\n")
 			p := &nowPage{Page: uitest.Browse(t), t: t, s: newRigIn(t, dir, nowTeam), git: git}
 			p.Resize(v.Size)

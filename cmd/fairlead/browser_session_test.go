@@ -32,6 +32,7 @@ func TestSessionPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
+			t.Parallel()
 			s, sitting := c.target(t)
 			p := uitest.Browse(t)
 			p.Resize(uitest.Views[i%2].Size)

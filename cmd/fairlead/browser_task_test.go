@@ -20,6 +20,7 @@ func TestTaskPage(t *testing.T) {
 	needsBrowser(t)
 	for _, v := range uitest.Views {
 		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
 			dir, git := taskRepo(t, "*\n!b.txt\n!.gitignore\n")
 			s := newRigIn(t, dir, map[string]string{
 				"fairlead.yaml": "version: 1\ntasks: {checks: [\"echo '<i>checked</i>'\"]}\nagents:\n  coder:\n    driver: exec\n    command: [sh, -c, '" + taskAgent + "']\n    workspace: .\n",

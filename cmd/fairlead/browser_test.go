@@ -83,6 +83,7 @@ func TestPage(t *testing.T) {
 // and awake again; a line that is cut dims it; documents are dropped on it. The other stories of
 // a crew need a fake.
 func TestCrewPage(t *testing.T) {
+	t.Parallel()
 	needsBrowser(t)
 	for i, name := range []string{"a crew on two pages", "a crew cut and restored", "a crew taken in", "a crew by keyboard"} {
 		at := slices.IndexFunc(uitest.Scenarios(), func(s uitest.Scenario) bool { return s.Name == name })
@@ -91,6 +92,7 @@ func TestCrewPage(t *testing.T) {
 		}
 		story := uitest.Scenarios()[at]
 		t.Run(story.Name, func(t *testing.T) {
+			t.Parallel()
 			s := newRig(t, exampleCrew(t))
 			line := uitest.NewLine(t, s.url)
 			p := uitest.Browse(t, line)

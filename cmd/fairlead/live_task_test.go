@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
@@ -18,17 +17,9 @@ import (
 // Real programs take a task to a merged commit, with one failed check and one comment of a person on the way, all
 // in one conversation: the last prompt comes with the earlier ones.
 func TestLiveTask(t *testing.T) {
-	exe := filepath.Join(t.TempDir(), "fairlead")
-	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
 	for _, name := range []string{"claude", "opencode", "codex"} {
 		t.Run(name, func(t *testing.T) {
-			c := newLiveRig(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
-				p := livetest.Programs()[name](t, model)
-				if out, err := build(); err != nil {
-					t.Fatalf("build fairlead: %v: %s", err, out)
-				}
-				return p
-			})
+			c := newLiveRig(t, livetest.Programs()[name])
 			git := func(args ...string) string {
 				t.Helper()
 				cmd := exec.CommandContext(t.Context(), "git", args...)
@@ -83,14 +74,7 @@ func TestLiveTask(t *testing.T) {
 // newLiveRigForTasks starts a workspace with one commit, in which a real program takes tasks and may do everything.
 func newLiveRigForTasks(t *testing.T, program func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
 	t.Helper()
-	exe := filepath.Join(t.TempDir(), "fairlead")
-	c := newLiveRig(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
-		p := program(t, model)
-		if out, err := exec.Command("go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
-			t.Fatalf("build fairlead: %v: %s", err, out)
-		}
-		return p
-	})
+	c := newLiveRig(t, program)
 	for _, args := range [][]string{{"init", "--quiet", "-b", "main"}, {"-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = c.dir

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,7 +32,6 @@ type liveRig struct {
 	*rig
 	model   *scriptmodel.Server
 	program livetest.Program
-	exe     string   // fairlead, as it is installed: programs start it, too
 	env     []string // the daemon's own, and nothing besides
 	boxed   bool     // its agent is held by the kernel, too
 }
@@ -42,8 +40,9 @@ type liveRig struct {
 const liveWait = 90 * time.Second
 
 // newLiveRig starts a daemon with one agent, coder, in an environment that holds nothing.
-func newLiveRig(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
+func newLiveRig(t *testing.T, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
 	t.Helper()
+	t.Parallel()
 	model := scriptmodel.Start(t)
 	p := ready(t, model)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -57,7 +56,7 @@ func newLiveRig(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Se
 	}
 	c := &liveRig{
 		rig: &rig{t: t, dir: dir}, model: model, program: p,
-		exe: exe, env: livetest.Bare(p.Home),
+		env: livetest.Bare(p.Home),
 	}
 	coder := map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}
 	if _, why := sandbox.Supported(); why == "" && p.Driver != "codex" { // which would have to be told to have none of its own
@@ -96,7 +95,7 @@ func newLiveRig(t *testing.T, exe string, ready func(testing.TB, *scriptmodel.Se
 // begin starts the daemon and waits until it says that it is ready.
 func (c *liveRig) begin() {
 	c.t.Helper()
-	cmd := exec.Command(c.exe, "up", "--dir", c.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
+	cmd := exec.Command(program, "up", "--dir", c.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
 	c.heard = &bytes.Buffer{}
 	cmd.Env, cmd.Stderr = c.env, c.heard
 	out, err := cmd.StdoutPipe()
@@ -225,7 +224,7 @@ func (c *liveRig) killProgram() {
 	killed := 0
 	for _, one := range c.program.Left() {
 		id, words, _ := strings.Cut(one, " ")
-		if strings.HasPrefix(words, c.exe+" ") { // a shim, an adapter, a server of tools
+		if strings.HasPrefix(words, program+" ") { // a shim, an adapter, a server of tools
 			continue
 		}
 		pid, err := strconv.Atoi(id)
@@ -372,17 +371,9 @@ func (c *liveRig) limited() {
 
 // Real programs, under a real daemon.
 func TestLive(t *testing.T) {
-	exe := filepath.Join(t.TempDir(), "fairlead")
-	build := sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "build", "-o", exe, ".").CombinedOutput() })
 	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex", "gemini"} {
 		t.Run(name, func(t *testing.T) {
-			c := newLiveRig(t, exe, func(t testing.TB, model *scriptmodel.Server) livetest.Program {
-				p := livetest.Programs()[name](t, model) // is not here, mostly, and then nothing needs to be built
-				if out, err := build(); err != nil {
-					t.Fatalf("build fairlead: %v: %s", err, out)
-				}
-				return p
-			})
+			c := newLiveRig(t, livetest.Programs()[name])
 			c.step(name != "codex")
 			if name == "opencode" { // one program that is told to stop in the words of its protocol
 				c.cancelled()

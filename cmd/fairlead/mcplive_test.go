@@ -39,6 +39,7 @@ func runClient(t *testing.T, program string, words ...string) (out string, faile
 // The inspector of the Model Context Protocol, as npm has it, lists the tools of a real daemon and calls
 // them; with a token that was cut it does neither.
 func TestLiveMCPInspector(t *testing.T) {
+	t.Parallel()
 	inspector := livetest.Find(t, "mcp-inspector-cli")
 	h, at, token := newHouse(t)
 	ask := func(token string, words ...string) (string, bool) {
@@ -85,6 +86,7 @@ func TestLiveMCPInspector(t *testing.T) {
 // The official conformance suite, as far as it asks for what every server has: its other scenarios
 // are about tools, resources and prompts of a server of its own.
 func TestLiveMCPConformance(t *testing.T) {
+	t.Parallel()
 	conformance := livetest.Find(t, "conformance")
 	_, at, token := newHouse(t)
 	to, err := url.Parse(at)

@@ -64,6 +64,7 @@ var scenes = []scene{
 // TestLive holds conversations with a real program and a scripted model. FAIRLEAD_RECORD=1 records
 // them as the dialogues that TestDialogues plays.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	record := os.Getenv("FAIRLEAD_RECORD") != ""
 	model := scriptmodel.Start(t)
 	program := livetest.QwenStream(t, model)
@@ -92,6 +93,7 @@ func TestLive(t *testing.T) {
 // TestLiveClaude holds conversations with Claude Code itself. They are not recorded: the dialogues of the other
 // program have the same form.
 func TestLiveClaude(t *testing.T) {
+	t.Parallel()
 	model := scriptmodel.Start(t)
 	program := livetest.Claude(t, model)
 	repo, err := filepath.EvalSymlinks(t.TempDir())

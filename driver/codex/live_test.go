@@ -64,6 +64,7 @@ var scenes = []scene{
 // TestLive holds conversations with codex and a scripted model. FAIRLEAD_RECORD=1 records them as
 // the dialogues that TestDialogues plays.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	record := os.Getenv("FAIRLEAD_RECORD") != ""
 	model := scriptmodel.Start(t)
 	program := livetest.Codex(t, model)

@@ -59,6 +59,7 @@ type story struct {
 
 func begin(t *testing.T, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *story {
 	t.Helper()
+	t.Parallel()
 	model := scriptmodel.Start(t)
 	p := ready(t, model)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -315,9 +316,9 @@ func (s *story) asks() string {
 	return id
 }
 
-// TestAsks checks a program that asks: an allowed write, a denied one, a cancel during an answer,
+// TestLiveAsks checks a program that asks: an allowed write, a denied one, a cancel during an answer,
 // and a conversation that is resumed after that and after the program was killed.
-func TestAsks(t *testing.T) {
+func TestLiveAsks(t *testing.T) {
 	for _, name := range []string{"opencode", "qwen", "qwen-stream"} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t, livetest.Programs()[name])
@@ -347,8 +348,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestGeminiAsks checks Gemini CLI, whose conversation can be resumed a minute later.
-func TestGeminiAsks(t *testing.T) {
+// TestLiveGeminiAsks checks Gemini CLI, whose conversation can be resumed a minute later.
+func TestLiveGeminiAsks(t *testing.T) {
 	s := begin(t, livetest.Gemini)
 	id := s.asks()
 	s.program.Age(t)
@@ -362,9 +363,9 @@ func TestGeminiAsks(t *testing.T) {
 	}
 }
 
-// TestAsksNot checks programs that ask for no permission: their own sandbox limits them, and they
+// TestLiveAsksNot checks programs that ask for no permission: their own sandbox limits them, and they
 // report it.
-func TestAsksNot(t *testing.T) {
+func TestLiveAsksNot(t *testing.T) {
 	s := begin(t, livetest.Codex)
 	k := s.start(driver.Turn, "", "The word is xylophone.\ndo: write "+s.path("a.txt")+" hello\ndo: say written")
 	k.untilKind(driver.Listening)
@@ -393,9 +394,9 @@ func TestAsksNot(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheProvider checks that an error of the provider is a failure, regardless of the
+// TestLiveRefused checks that an error of the provider is a failure, regardless of the
 // program's exit code.
-func TestRefusedByTheProvider(t *testing.T) {
+func TestLiveRefused(t *testing.T) {
 	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex", "gemini"} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t, livetest.Programs()[name])

@@ -344,11 +344,11 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	p.Axe() // no messages yet
 	p.say("Which berth is free?", "")
 	p.WaitText(".standing", m.First+" has the turn")
-	m.Done("Number `seven`.\n```\ncode\n```")
-	p.say("Stop", "interrupt")
+	p.say("Stop", "interrupt") // in a turn without a short limit, which could end before the page is seen
 	p.WaitText(".aside-line", "every turn waits")
 	m.Aside("as you say")
 	p.WaitText(".say-aside", "as you say")
+	m.Done("Number `seven`.\n```\ncode\n```")
 	m.Late("too late")
 	p.WaitText(".say-late", "too late")
 	m.TimeOut()

@@ -24,7 +24,7 @@ func TestContextOfAModel(t *testing.T) {
 	}
 	proxy := s.Intercept()
 	s.Command("coder", "run_once")
-	for _, c := range []struct {
+	for i, c := range []struct {
 		percent    float64
 		now, pane  string
 		full, none bool
@@ -38,28 +38,26 @@ func TestContextOfAModel(t *testing.T) {
 		proxy.Edit("/working", first("working", set))
 		proxy.Edit("/agents", first("agents", agent))
 		proxy.Edit("/agents/coder", func(body map[string]any) { agent(body["agent"]) })
-		for _, v := range uitest.Views[:2] {
-			p := uitest.Browse(t)
-			p.Resize(v.Size)
-			p.Scheme(v.Scheme)
-			p.Open(s.URL)
-			p.WaitText("[aria-labelledby=now-working]", "coder")
-			p.WaitText("[aria-labelledby=now-working]", c.now)
-			if full := uitest.Eval[bool](p, `document.querySelector('.now-full') !== null`); full != c.full {
-				t.Errorf("%v %%: marked as nearly full: %t", c.percent, full)
-			}
-			p.Open(s.URL + "#/agents/coder/evidence")
-			p.WaitText(".figures", "pid")
-			p.WaitText(".figures", c.pane)
-			if none := uitest.Eval[bool](p, `!document.querySelector('.figures').innerText.includes('context')`); none != c.none {
-				t.Errorf("%v %%: without a figure: %t", c.percent, none)
-			}
-			if !c.none {
-				p.Until("the gauge shows the value", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
-			}
-			p.Axe()
-			p.NoConsoleErrors()
+		p, v := uitest.Browse(t), uitest.Views[i%2]
+		p.Resize(v.Size)
+		p.Scheme(v.Scheme)
+		p.Open(s.URL)
+		p.WaitText("[aria-labelledby=now-working]", "coder")
+		p.WaitText("[aria-labelledby=now-working]", c.now)
+		if full := uitest.Eval[bool](p, `document.querySelector('.now-full') !== null`); full != c.full {
+			t.Errorf("%v %%: marked as nearly full: %t", c.percent, full)
 		}
+		p.Open(s.URL + "#/agents/coder/evidence")
+		p.WaitText(".figures", "pid")
+		p.WaitText(".figures", c.pane)
+		if none := uitest.Eval[bool](p, `!document.querySelector('.figures').innerText.includes('context')`); none != c.none {
+			t.Errorf("%v %%: without a figure: %t", c.percent, none)
+		}
+		if !c.none {
+			p.Until("the gauge shows the value", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
+		}
+		p.Axe()
+		p.NoConsoleErrors()
 	}
 	s.Put("w/finish", "")
 }

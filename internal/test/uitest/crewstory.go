@@ -90,10 +90,10 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	q.WaitText(".crew-line", "has no members yet")
 	p.crewed(target)
 	p.Click(".crew-head", "SUMMON")
-	for _, page := range []*Page{p, q} {
-		page.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
-	}
-	if c.Hatch != nil {
+	if c.Hatch != nil { // otherwise the lead does it, possibly before a slow page is drawn
+		for _, page := range []*Page{p, q} {
+			page.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
+		}
 		p.count(".seat-egg", c.Size, "eggs")
 		p.WaitText(".crew-head .order", "WAKING\u2026")
 		c.Hatch()
@@ -116,8 +116,8 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 		page.Until("the lead is asleep", `document.querySelector('.seat-lead').dataset.status === 'asleep'`)
 	}
 	q.Click(".crew-head", "WAKE")
-	p.WaitText(".crew-head .order", "WAKING\u2026")
 	if c.Report != nil {
+		p.WaitText(".crew-head .order", "WAKING\u2026")
 		p.WaitText(".crew-line", "Asking "+c.Lead)
 		c.Report(0, 1, 2)
 		p.count(".seat-alive:not(.seat-lead)", 3, "are awake")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
@@ -12,6 +13,7 @@ import (
 // executable.
 func TestMain(m *testing.M) {
 	script.Intercept()
+	testsize.Parallel(4) // a test waits for the frames of its page about as long as it computes
 	release := uitest.KeepBrowser()
 	code := m.Run()
 	release()

@@ -31,6 +31,7 @@ func TestNotices(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views {
 		t.Run(view.Name, func(t *testing.T) {
+			t.Parallel()
 			target := uitest.RealQuestions(t)
 			q := target.Questions
 			p := uitest.Browse(t)
@@ -103,6 +104,7 @@ func TestReceiversOnThePage(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views {
 		t.Run(view.Name, func(t *testing.T) {
+			t.Parallel()
 			s := uitest.NewServer(t, map[string]string{
 				"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: script, script: s.yaml, failures_max: 1}\nnotify:\n  targets:\n    phone: {url: 'ntfy://h/x'}\n    lost: {url: 'ntfy://h/y'}\n",
 				"s.yaml":        "steps:\n  - crash\n",

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // Target is a server with the page, and the hooks by which a test controls it. A nil hook is not
@@ -102,8 +104,12 @@ type View struct {
 	Scheme string
 }
 
-// Views are the four views in which every state of the page is checked.
-var Views = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, "light"}, {"desktop light", Desktop, "light"}, {"phone dark", Phone, "dark"}}
+// AllViews are all combinations of a size and a theme, in which each part of the page is checked.
+var AllViews = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, "light"}, {"desktop light", Desktop, "light"}, {"phone dark", Phone, "dark"}}
+
+// Views are those in which the states of a story are checked: each size and each theme once, and with
+// FAIRLEAD_LONG=1 all.
+var Views = testsize.Pick(AllViews[:2], AllViews[:2], AllViews)
 
 // RunAll runs every scenario on new targets, once on a desktop and once on a phone. After each the
 // console must be clean.

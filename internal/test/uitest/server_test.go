@@ -54,6 +54,7 @@ type Server struct {
 // ends with the test.
 func NewServer(t testing.TB, files map[string]string) *Server {
 	t.Helper()
+	Chromium(t) // before anything starts
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ func TestUsagePage(t *testing.T) {
 	t.Parallel()
 	for _, view := range uitest.Views {
 		t.Run(view.Name, func(t *testing.T) {
+			t.Parallel()
 			s := uitest.NewServer(t, map[string]string{
 				"fairlead.yaml": "version: 1\nteam: {limits: {cost_per_day_usd: 100}}\nagents:\n  coder: {driver: script, script: s.yaml, limits: {tokens_per_day: 1000}}\n  reader: {driver: script, script: r.yaml}\n",
 				"r.yaml":        "steps:\n  - usage: {input_tokens: 20}\n",
