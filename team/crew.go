@@ -271,7 +271,7 @@ func (d crewDecision) leadDelivered(delivery Delivery) error {
 	if IsLeadToken(delivery.Token) {
 		return d.crew(crew.ActionReceived{N: delivery.N})
 	}
-	return channelDecision{d.decision}.channels(channel.ActionConfirmed{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
+	return channelDecision(d).channels(channel.ActionConfirmed{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
 }
 
 // sleep ends the lead session and cancels a pending one.

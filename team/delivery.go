@@ -368,7 +368,7 @@ func (d channelDecision) startChannelSession(a *Agent, action channel.Action) er
 // received the action with which it was started.
 func (d channelDecision) channelSessionSeen(a *Agent, s *Session, input int64, adopted bool) error {
 	if s.IsLead() {
-		if err := (crewDecision{d.decision}).leadSeen(a, s, adopted); err != nil {
+		if err := crewDecision(d).leadSeen(a, s, adopted); err != nil {
 			return err
 		}
 	}
@@ -378,7 +378,7 @@ func (d channelDecision) channelSessionSeen(a *Agent, s *Session, input int64, a
 	delivery := *s.Delivery
 	delivery.Confirmed, delivery.Begun, delivery.Input = true, d.ev.At, input
 	d.recordDelivery(a, delivery)
-	return crewDecision{d.decision}.leadDelivered(delivery)
+	return crewDecision(d).leadDelivered(delivery)
 }
 
 // delivered records that a running session has received a further action. An action during an answer
@@ -400,7 +400,7 @@ func (d channelDecision) delivered(a *Agent, what Delivered) error {
 		delivery.Begun = s.Delivery.Begun
 	}
 	d.recordDelivery(a, delivery)
-	return crewDecision{d.decision}.leadDelivered(delivery)
+	return crewDecision(d).leadDelivered(delivery)
 }
 
 func (d channelDecision) recordDelivery(a *Agent, delivery Delivery) {

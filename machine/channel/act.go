@@ -142,7 +142,7 @@ func (c turnActs) endTurn(p *Participant, event Event) {
 	case event == LimitReached: // after the limit is lifted, the agent is asked again for an answer to the same messages
 	case l.Delivered:
 		p.Rest = max(p.Rest, l.Upto)
-	case !rotation{c.channelDraft}.othersWait(p.Agent):
+	case !rotation(c).othersWait(p.Agent):
 		p.Rest = c.head.Seq
 	}
 	c.freeTurn(p.Agent)

@@ -300,8 +300,8 @@ func (c turnRequests) grant(in GrantAsked) error {
 	case h.Rests == in.Agent: // messages that it has received stay received
 		c.must(in.Agent, Roused)
 	case c.state(in.Agent) == Idle:
-		membership{c.channelDraft}.second(in.Agent)
-		membership{c.channelDraft}.welcome(in.Agent)
+		membership(c).second(in.Agent)
+		membership(c).welcome(in.Agent)
 		c.must(in.Agent, Assigned)
 	}
 	h.Passes, c.byHand = 0, true
