@@ -19,7 +19,7 @@ var tooMany = map[string]int{
 	"controller/runs.RunController":         50,
 	"controller/sessions.SessionController": 51,
 	"driver/acp.play":                       53,
-	"internal/test/sim.world":               150,
+	"internal/test/sim.world":               53,
 	"loop.Loop":                             57,
 	"machine/crew.crewDraft":                42,
 	"machine/workflow.Run":                  47,

@@ -238,7 +238,7 @@ func (w *world) do(a Act) {
 			return 0, l.engine.Stop(ctx, byPerson, a.MS != 0)
 		})
 	case "reply", "revoke", "retry":
-		w.reply(a)
+		fileWorld{w}.reply(a)
 	case "power-failure":
 		w.powerFailure()
 	case "clock-back":
@@ -247,11 +247,11 @@ func (w *world) do(a Act) {
 		w.mu.Unlock()
 	default:
 		if _, is := channelActs[a.Do]; is {
-			w.channelAct(a)
+			channelWorld{w}.channelAct(a)
 			break
 		}
 		if _, is := crewActs[a.Do]; is {
-			w.crewAct(a)
+			crewWorld{w}.crewAct(a)
 			break
 		}
 		panic("sim: unknown act: " + a.Do)
@@ -266,7 +266,7 @@ func (w *world) startIf(may bool) {
 	if err := w.openEngine(); err != nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.broken(replayIsLive, "cannot open an engine: %v", err)
+		checks{w}.broken(replayIsLive, "cannot open an engine: %v", err)
 	}
 }
 
@@ -277,11 +277,13 @@ func (w *world) race(key, word string) {
 	}
 	agent := strings.Fields(key)[1]
 	if kind(key) == "install" {
-		w.raceDocumentWrite(key, agent+".json")
+		documentWorld{w}.raceDocumentWrite(key, agent+".json")
 		return
 	}
 	note := w.note("desired state")
-	write := func() { w.put(agent, w.stateToWrite(agent, word, note, time.Millisecond).Render(), true, note) }
+	write := func() {
+		fileWorld{w}.put(agent, w.stateToWrite(agent, word, note, time.Millisecond).Render(), true, note)
+	}
 	w.mu.Lock()
 	w.raceWrites[agent] = write
 	w.mu.Unlock()
@@ -292,7 +294,7 @@ func (w *world) race(key, word string) {
 	if w.raceWrites[agent] != nil { // the engine's write was refused before the exchange; the other program's write still happens
 		delete(w.raceWrites, agent)
 		write()
-		w.written(agent)
+		fileWorld{w}.written(agent)
 	}
 }
 
@@ -307,15 +309,15 @@ func (w *world) corruptFile(a Act) {
 	case a.Do == "delete":
 		f.now, f.extra = nil, ""
 	case a.Do == "corrupt":
-		w.put(a.Target, []byte(fmt.Sprintf(`{"desired_state": contin%d`, w.writes)), true, "")
+		fileWorld{w}.put(a.Target, []byte(fmt.Sprintf(`{"desired_state": contin%d`, w.writes)), true, "")
 	case whole:
 		state.CurrentState = a.Word
 		was := *f
-		if w.put(a.Target, state.Render(), true, ""); bytes.Equal(f.now.bytes, was.now.bytes) {
+		if (fileWorld{w}).put(a.Target, state.Render(), true, ""); bytes.Equal(f.now.bytes, was.now.bytes) {
 			f.extra = was.extra // the same content as before: a watcher cannot see a difference
 		}
 	}
-	w.written(a.Target)
+	fileWorld{w}.written(a.Target)
 }
 
 // killSession ends the process of an agent: its shim disappears, or the process is killed.
@@ -367,7 +369,7 @@ func (w *world) stopEngine() {
 	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.check(becomesIdle, l.over, "engine %d was asked to stop and is still running", l.n)
+	checks{w}.check(becomesIdle, l.over, "engine %d was asked to stop and is still running", l.n)
 }
 
 // powerFailure ends engines, agents and shims. Changes that are not stored are lost. A file that
@@ -416,17 +418,17 @@ func (w *world) endOfDay() {
 	for _, agent := range agents {
 		w.foreignWrite(agent, agentfile.Pause, time.Millisecond)
 	}
-	if w.lead() != "" {
-		w.putToSleep()
+	if (crewWorld{w}).lead() != "" {
+		crewWorld{w}.putToSleep()
 		w.settle()
 	}
 	w.settleLong("every agent was paused")
 	w.pass(26 * time.Hour) // a new day, with new daily limits
 	w.settle()
-	w.checkLastWake()
-	w.checkLastMessages()
-	w.checkLastSleep()
-	w.readTranscripts()
+	crewWorld{w}.checkLastWake()
+	channelWorld{w}.checkLastMessages()
+	crewWorld{w}.checkLastSleep()
+	crewWorld{w}.readTranscripts()
 	w.mu.Lock()
 	before := slices.Clone(w.started)
 	w.mu.Unlock()
@@ -448,12 +450,12 @@ func (w *world) endOfDay() {
 			}
 		}
 		if w.failure == nil {
-			w.check(onceIsOnce, n == 1 || agent == outsider, "%s has the desired state run_once, and was started %d times", agent, n)
+			checks{w}.check(onceIsOnce, n == 1 || agent == outsider, "%s has the desired state run_once, and was started %d times", agent, n)
 		}
 	}
 	w.mu.Unlock()
 	w.stopEngine()
-	if w.hasUnreported() { // an engine crashed after the last one had read the folder; the next engine finds the replaced file
+	if (fileWorld{w}).hasUnreported() { // an engine crashed after the last one had read the folder; the next engine finds the replaced file
 		w.do(Act{Do: "start"})
 		w.checkSettled()
 		w.stopEngine()
@@ -461,10 +463,10 @@ func (w *world) endOfDay() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failure == nil {
-		w.checkForeignStored()
-		w.checkMessagesStored()
-		w.checkReportsStored()
-		w.checkDocuments()
+		checks{w}.checkForeignStored()
+		channelWorld{w}.checkMessagesStored()
+		crewWorld{w}.checkReportsStored()
+		documentWorld{w}.checkDocuments()
 	}
 }
 
@@ -481,13 +483,13 @@ func (w *world) checkOvertaken() {
 			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], agentfile.Pause, "check for an overtaken engine")
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.check(fenceHolds, err != nil, "engine %d was overtaken and accepted a command with change %d", l.n, seq)
+			checks{w}.check(fenceHolds, err != nil, "engine %d was overtaken and accepted a command with change %d", l.n, seq)
 		})
 		w.settle()
 		w.pass(time.Second)
 		w.settle()
 		w.mu.Lock()
-		w.check(fenceHolds, l.dead, "engine %d was overtaken, received a command and did not stop", l.n)
+		checks{w}.check(fenceHolds, l.dead, "engine %d was overtaken, received a command and did not stop", l.n)
 		w.mu.Unlock()
 	}
 }
@@ -528,7 +530,7 @@ func (w *world) oneEngine() {
 		}
 	}
 	if w.failure == nil {
-		w.check(fenceHolds, n == 1, "%d engines run, want 1", n)
+		checks{w}.check(fenceHolds, n == 1, "%d engines run, want 1", n)
 	}
 }
 
@@ -552,8 +554,8 @@ func (w *world) settleLong(after string) {
 	for _, name := range agents {
 		a := w.truth.Agents[name]
 		is := a.Control.File(false)
-		w.check(desiredObeyed, is.Desired == agentfile.Pause && is.Current == agentfile.Pause && a.Session == nil,
+		checks{w}.check(desiredObeyed, is.Desired == agentfile.Pause && is.Current == agentfile.Pause && a.Session == nil,
 			"%s, but %s is %s/%s, session %v", after, name, is.Desired, is.Current, a.Session)
 	}
-	w.check(noStrays, len(w.running()) == 0, "%s, but these sessions run: %v", after, w.running())
+	checks{w}.check(noStrays, len(w.running()) == 0, "%s, but these sessions run: %v", after, w.running())
 }

@@ -42,11 +42,11 @@ func configureChannels(conf *config.Config, seed uint64) {
 	}
 }
 
-func (w *world) hasChannels() bool { return len(w.conf.Channels) > 0 }
+func (w channelWorld) hasChannels() bool { return len(w.conf.Channels) > 0 }
 
 // channelAct performs what a person or the foreign agent does in a channel. Target is the channel, or
 // an agent in it.
-func (w *world) channelAct(a Act) {
+func (w channelWorld) channelAct(a Act) {
 	if !w.hasChannels() {
 		return
 	}
@@ -126,7 +126,7 @@ func drawChannelAct(rnd *rand.Rand, a Act) Act {
 }
 
 // say has a person post a message and checks the confirmation.
-func (w *world) say(channel, mode string) {
+func (w channelWorld) say(channel, mode string) {
 	w.mu.Lock()
 	name := w.record.word("sim", nil, "")
 	w.mu.Unlock()
@@ -144,12 +144,12 @@ func (w *world) say(channel, mode string) {
 
 // acknowledgedAs records that the API confirmed a message. From then on it must be in the journal.
 // The caller holds the lock.
-func (w *world) acknowledgedAs(name, channel string, n uint64) {
+func (w channelWorld) acknowledgedAs(name, channel string, n uint64) {
 	word := w.record.words[name]
 	word.must = true
-	w.check(saidOnce, word.times == 1, "%s was confirmed in #%s and is in the journal %d times", name, channel, word.times)
+	checks(w).check(saidOnce, word.times == 1, "%s was confirmed in #%s and is in the journal %d times", name, channel, word.times)
 	at := fmt.Sprintf("message %d in #%s", n, channel)
-	w.check(saidOnce, n == 0 || word.at == at, "%s was confirmed as %s, and is %s in the journal", name, at, word.at)
+	checks(w).check(saidOnce, n == 0 || word.at == at, "%s was confirmed as %s, and is %s in the journal", name, at, word.at)
 }
 
 // outsiderClient is the foreign agent's use of the API for channels. Its process is not part of the
@@ -162,7 +162,7 @@ type outsiderClient struct {
 }
 
 // pollActions has the foreign agent fetch its pending actions and answer them.
-func (w *world) pollActions() {
+func (w channelWorld) pollActions() {
 	l := w.alive()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +180,7 @@ func (w *world) pollActions() {
 	})
 }
 
-func (w *world) pollAndAnswer(e *controller.Supervisor, rnd *rand.Rand) {
+func (w channelWorld) pollAndAnswer(e *controller.Supervisor, rnd *rand.Rand) {
 	ctx := context.Background()
 	_, _ = e.AgentReady(ctx, outsider) // an error says that it is ready already
 	if e.AgentBeat(ctx, outsider) != nil {
@@ -196,7 +196,7 @@ func (w *world) pollAndAnswer(e *controller.Supervisor, rnd *rand.Rand) {
 			return
 		}
 		w.mu.Lock()
-		w.checkAnswered("confirmation of "+action.Key, "", seq)
+		checks(w).checkAnswered("confirmation of "+action.Key, "", seq)
 		w.recordAction(action)
 		again := w.outsiderClient.answered[action.Key]
 		w.outsiderClient.answered[action.Key] = true
@@ -208,7 +208,7 @@ func (w *world) pollAndAnswer(e *controller.Supervisor, rnd *rand.Rand) {
 }
 
 // recordAction records an action that the foreign agent received; the caller holds the lock.
-func (w *world) recordAction(v view.ActionView) {
+func (w channelWorld) recordAction(v view.ActionView) {
 	e := deliveredAction{channel: v.Channel, turn: v.Turn, known: true}
 	if v.Turn == 0 {
 		e.re = v.Message
@@ -220,7 +220,7 @@ func (w *world) recordAction(v view.ActionView) {
 }
 
 // answerAction has the foreign agent answer one action in one of several ways.
-func (w *world) answerAction(e *controller.Supervisor, action view.ActionView, rnd *rand.Rand) {
+func (w channelWorld) answerAction(e *controller.Supervisor, action view.ActionView, rnd *rand.Rand) {
 	ctx := context.Background()
 	how := []string{"well", "well", "well", "well", "passes", "waits", "mute", "unfinished", "leaves", "in-pieces"}[rnd.IntN(10)]
 	if w.isWellBehaved() {
@@ -261,7 +261,7 @@ func (w *world) answerAction(e *controller.Supervisor, action view.ActionView, r
 
 // post has the foreign agent post a message. A message that was refused may or may not be in the
 // journal.
-func (w *world) post(e *controller.Supervisor, s view.Speech, key string) {
+func (w channelWorld) post(e *controller.Supervisor, s view.Speech, key string) {
 	w.mu.Lock()
 	name := w.record.word(outsider, nil, key)
 	w.mu.Unlock()
@@ -273,12 +273,12 @@ func (w *world) post(e *controller.Supervisor, s view.Speech, key string) {
 		w.notef("%s: %v", name, err)
 		return
 	}
-	w.checkAnswered("said "+name, "", seq)
+	checks(w).checkAnswered("said "+name, "", seq)
 	w.acknowledgedAs(name, s.Channel, 0)
 }
 
 // speakLate has the foreign agent post a message for a turn that has ended, or that it never had.
-func (w *world) speakLate(channelName string) {
+func (w channelWorld) speakLate(channelName string) {
 	l := w.alive()
 	if l == nil {
 		return
@@ -298,7 +298,7 @@ func (w *world) speakLate(channelName string) {
 	}
 }
 
-func (w *world) isWellBehaved() bool {
+func (w channelWorld) isWellBehaved() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wellBehaved
@@ -306,7 +306,7 @@ func (w *world) isWellBehaved() bool {
 
 // checkLastMessages runs at the end of every day. People post a last message in each channel, all
 // agents answer properly, and every participant must get its turn.
-func (w *world) checkLastMessages() {
+func (w channelWorld) checkLastMessages() {
 	if !w.hasChannels() || w.failed() {
 		return
 	}
@@ -343,21 +343,21 @@ func (w *world) checkLastMessages() {
 		}
 		c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 		open := w.record.openFor(channelName)
-		w.check(messageKept, len(open) == 0, "in #%s messages %v have no answer although every agent answers: %+v", channelName, open, c.Head)
-		w.check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0, "in #%s a turn does not end although every agent answers: %+v", channelName, c.Head)
+		checks(w).check(messageKept, len(open) == 0, "in #%s messages %v have no answer although every agent answers: %+v", channelName, open, c.Head)
+		checks(w).check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0, "in #%s a turn does not end although every agent answers: %+v", channelName, c.Head)
 		for _, name := range c.Queue() {
 			seat := string(name) + " in " + channelName
-			w.check(turnComes, w.record.turns[seat] > before[seat], "%s was queued and had a message to answer, but got no turn: %+v", seat, c.Head)
+			checks(w).check(turnComes, w.record.turns[seat] > before[seat], "%s was queued and had a message to answer, but got no turn: %+v", seat, c.Head)
 		}
 		for _, name := range members[channelName] {
 			queued := slices.Contains(c.Queue(), channel.AgentID(name)) || string(c.Head.Rests) == name
-			w.check(turnComes, queued, "%s was assigned to #%s and enabled, but is not queued: %+v", name, channelName, c.Participants[channel.AgentID(name)])
+			checks(w).check(turnComes, queued, "%s was assigned to #%s and enabled, but is not queued: %+v", name, channelName, c.Participants[channel.AgentID(name)])
 		}
 	}
 }
 
 // passTurns lets the agents take turns, including the foreign one.
-func (w *world) passTurns(times int) {
+func (w channelWorld) passTurns(times int) {
 	for range times {
 		if w.failed() {
 			return

@@ -76,7 +76,7 @@ func (b *channelRecord) endsTurn(key string) {
 	}
 }
 
-func (w *world) actionByKey(agent, key string) deliveredAction {
+func (w channelWorld) actionByKey(agent, key string) deliveredAction {
 	for _, todo := range w.truth.AgentChannelActions(agent, w.now()) {
 		if todo.Key == key {
 			e := deliveredAction{channel: string(todo.Token.Channel), turn: todo.Token.Turn, known: true, lead: ofLead(key) != ""}
@@ -98,31 +98,31 @@ func (w *world) actionByKey(agent, key string) deliveredAction {
 }
 
 // checkInputWrite runs before an engine writes to a session's input.
-func (w *world) checkInputWrite(l *engineRun, s *hostSession, key string, b []byte) {
+func (w channelWorld) checkInputWrite(l *engineRun, s *hostSession, key string, b []byte) {
 	if l.dead || w.truth.Epoch != l.epoch {
 		return // the engine was overtaken; the host or its next append will refuse it
 	}
 	e := w.actionByKey(agentIn(s.id), key)
-	w.check(durableFirst, e.known, "%s receives input for %s, which is no pending action", s.id, key)
+	checks(w).check(durableFirst, e.known, "%s receives input for %s, which is no pending action", s.id, key)
 	if before, some := w.record.inputs[key]; some {
-		w.check(inputOnce, before != s.id, "%s receives input for %s a second time", s.id, key)
+		checks(w).check(inputOnce, before != s.id, "%s receives input for %s a second time", s.id, key)
 	}
 }
 
 // delivered records input that a session received. One action goes into one session, unless that
 // session has ended.
-func (w *world) delivered(s *hostSession, key, text string) {
+func (w channelWorld) delivered(s *hostSession, key, text string) {
 	b, name := w.record, agentIn(s.id)
 	e := w.actionByKey(name, key)
 	if before, some := b.inputs[key]; some {
-		w.check(inputOnce, before != s.id && w.sessions[before].isOver(), "%s was written to %s, and to %s before", key, s.id, before)
+		checks(w).check(inputOnce, before != s.id && w.sessions[before].isOver(), "%s was written to %s, and to %s before", key, s.id, before)
 	}
 	b.inputs[key] = s.id
 	if _, some := b.deliveredAction[key]; !some || e.known {
 		b.deliveredAction[key] = e
 	}
 	b.typed[key] = text
-	w.checkLeadInput(s, key, text)
+	crewWorld(w).checkLeadInput(s, key, text)
 }
 
 // deliveredAllMax is the number of messages in a channel up to which a turn must deliver every one
@@ -131,7 +131,7 @@ const deliveredAllMax = 150
 
 // checkDelivered checks the messages in a prompt. A turn delivers all messages that the agent has
 // not received, and none twice.
-func (w *world) checkDelivered(agent string, e deliveredAction, session string, whole bool, text string) {
+func (w channelWorld) checkDelivered(agent string, e deliveredAction, session string, whole bool, text string) {
 	b := w.record
 	seat := agent + " in " + e.channel
 	if b.delivered[seat] == nil {
@@ -139,10 +139,10 @@ func (w *world) checkDelivered(agent string, e deliveredAction, session string, 
 	}
 	for _, name := range isWord.FindAllString(text, -1) {
 		word := b.words[name]
-		w.check(deliveredAll, word != nil && word.times > 0, "%s received %s in #%s, where no message contains it", agent, name, e.channel)
-		w.check(deliveredAll, word == nil || word.by != agent, "%s received its own message %s in #%s", agent, name, e.channel)
+		checks(w).check(deliveredAll, word != nil && word.times > 0, "%s received %s in #%s, where no message contains it", agent, name, e.channel)
+		checks(w).check(deliveredAll, word == nil || word.by != agent, "%s received its own message %s in #%s", agent, name, e.channel)
 		before, some := b.delivered[seat][name]
-		w.check(deliveredAll, !some || before != session || session == "", "%s received %s in #%s a second time (%s)", agent, name, e.channel, session)
+		checks(w).check(deliveredAll, !some || before != session || session == "", "%s received %s in #%s a second time (%s)", agent, name, e.channel, session)
 		b.delivered[seat][name] = session
 	}
 	c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]
@@ -152,7 +152,7 @@ func (w *world) checkDelivered(agent string, e deliveredAction, session string, 
 	for _, said := range b.posts[e.channel][:min(c.Head.Lease.Upto, uint64(len(b.posts[e.channel])))] {
 		for _, name := range isWord.FindAllString(said, -1) {
 			_, some := b.delivered[seat][name]
-			w.check(deliveredAll, some || b.words[name].by == agent, "%s has turn %d in #%s and never received %s", agent, e.turn, e.channel, name)
+			checks(w).check(deliveredAll, some || b.words[name].by == agent, "%s has turn %d in #%s and never received %s", agent, e.turn, e.channel, name)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func forgetUndelivered(w *world, channelName string, set *team.TurnSet) {
 }
 
 // checkChannelChange checks a change of a channel before it is applied.
-func (w *world) checkChannelChange(ch team.Change) {
+func (w channelWorld) checkChannelChange(ch team.Change) {
 	channelName, is := strings.CutPrefix(ch.Entity, "channel/")
 	set := ch.Body.Turn
 	if !is || set == nil {
@@ -187,7 +187,7 @@ func (w *world) checkChannelChange(ch team.Change) {
 		w.checkPost(channelName, ch, post)
 	}
 	if ch.Trigger == string(channel.TimedOut) {
-		forgetUndelivered(w, channelName, set)
+		forgetUndelivered(w.world, channelName, set)
 	}
 	b := w.record
 	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.ServesChannels() {
@@ -203,7 +203,7 @@ func (w *world) checkChannelChange(ch team.Change) {
 		}
 		was, known := b.people[channelName][m.N]
 		fine := was != "lapsed" && (was != "answered" || m.State == channel.Answered) && known != (m.Row == "M1")
-		w.check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channelName, was, m.State, m.Row)
+		checks(w).check(messageKept, fine, "message %d in #%s was %q, and is %s (%s)", m.N, channelName, was, m.State, m.Row)
 		b.people[channelName][m.N] = string(m.State)
 	}
 	for i := range set.Body.Participants { // a participant that is new or has returned receives all messages again
@@ -216,7 +216,7 @@ func (w *world) checkChannelChange(ch team.Change) {
 
 // checkTurnChange checks that at most one agent has the turn, and that no agent ends another
 // agent's turn.
-func (w *world) checkTurnChange(channelName string, ch team.Change) {
+func (w channelWorld) checkTurnChange(channelName string, ch team.Change) {
 	b, set := w.record, ch.Body.Turn
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	if ch.From == ch.To || c == nil {
@@ -233,52 +233,52 @@ func (w *world) checkTurnChange(channelName string, ch team.Change) {
 		}
 	}
 	slices.Sort(hold)
-	w.check(oneSpeaker, len(hold) < 2, "%v have the turn in #%s", hold, channelName)
+	checks(w).check(oneSpeaker, len(hold) < 2, "%v have the turn in #%s", hold, channelName)
 	switch ch.Trigger {
 	case "granted":
 		b.turns[set.Agent+" in "+channelName]++
 	case string(channel.Completed), string(channel.CompletedAlone), string(channel.PassedOn):
-		w.check(fenceOfTurns, b.endedTurns[fmt.Sprintf("%d in %s", c.Head.Turn, channelName)],
+		checks(w).check(fenceOfTurns, b.endedTurns[fmt.Sprintf("%d in %s", c.Head.Turn, channelName)],
 			"turn %d of %s in #%s ends (%s), but %s did not end it", c.Head.Turn, set.Agent, channelName, ch.Trigger, set.Agent)
 	}
 }
 
 // checkPost checks a message in the journal: it has the next number, was really said, occurs once
 // and in its speaker's order, and counts for the turn in which it was said or for none.
-func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post) {
+func (w channelWorld) checkPost(channelName string, ch team.Change, post *channel.Post) {
 	b, set := w.record, ch.Body.Turn
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	b.posts[channelName] = append(b.posts[channelName], set.Text)
 	n := uint64(len(b.posts[channelName]))
-	w.check(saidOnce, post.N == n, "#%s: message %d comes after %d", channelName, post.N, n-1)
-	w.check(saidOnce, post.Kind == channel.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d contains the end-of-turn marker: %q", channelName, n, set.Text)
-	w.check(saidOnce, post.By != w.lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session, "#%s: message %d contains a report of the lead about its crew: %q", channelName, n, set.Text)
+	checks(w).check(saidOnce, post.N == n, "#%s: message %d comes after %d", channelName, post.N, n-1)
+	checks(w).check(saidOnce, post.Kind == channel.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d contains the end-of-turn marker: %q", channelName, n, set.Text)
+	checks(w).check(saidOnce, post.By != crewWorld(w).lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session, "#%s: message %d contains a report of the lead about its crew: %q", channelName, n, set.Text)
 	if post.Kind == channel.OfTurn {
-		w.check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d of %s belongs to turn %d, but %s has turn %d", channelName, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
+		checks(w).check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d of %s belongs to turn %d, but %s has turn %d", channelName, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
 	}
 	if head := set.Body.Head; post.Kind == channel.OfLate && head != nil {
-		w.check(fenceOfTurns, ch.From == ch.To && head.Holder == c.Head.Holder && head.Turn == c.Head.Turn && head.Lease.Ends.Equal(c.Head.Lease.Ends),
+		checks(w).check(fenceOfTurns, ch.From == ch.To && head.Holder == c.Head.Holder && head.Turn == c.Head.Turn && head.Lease.Ends.Equal(c.Head.Lease.Ends),
 			"#%s: message %d of %s is late and changes the turn: %+v -> %+v", channelName, n, post.By, c.Head, *head)
 	}
 	for _, name := range isWord.FindAllString(set.Text, -1) {
 		word := b.words[name]
 		if word == nil {
-			w.broken(saidOnce, "#%s: message %d contains %s, which was never said", channelName, n, name)
+			checks(w).broken(saidOnce, "#%s: message %d contains %s, which was never said", channelName, n, name)
 			return
 		}
 		word.times++
-		w.check(saidOnce, word.times == 1, "%s is in the journal twice: %s, and message %d in #%s", name, word.at, n, channelName)
+		checks(w).check(saidOnce, word.times == 1, "%s is in the journal twice: %s, and message %d in #%s", name, word.at, n, channelName)
 		if from := word.session; from != "" { // the messages of one session keep their order
-			w.check(saidOnce, word.n > b.last[from], "#%s: message %d contains %s, but a later message of %s came before it", channelName, n, name, from)
+			checks(w).check(saidOnce, word.n > b.last[from], "#%s: message %d contains %s, but a later message of %s came before it", channelName, n, name, from)
 			b.last[from] = word.n
 		}
 		word.at = fmt.Sprintf("message %d in #%s", n, channelName)
 		w.crew.inTranscripts[name] = transcriptSource{session: set.Session}
-		w.check(saidOnce, word.by == post.By, "%s was said by %s, but %s in the journal", name, word.by, post.By)
+		checks(w).check(saidOnce, word.by == post.By, "%s was said by %s, but %s in the journal", name, word.by, post.By)
 		if e := b.deliveredAction[word.key]; e.known && word.must {
 			own := e.re == 0 && post.Kind == channel.OfAside          // an agent that has the turn answers a question to it as part of its turn
 			turnOver := post.Kind == channel.OfLate && post.Turn == 0 // the turn ended before the answer was read, so the answer is stored without one
-			w.check(fenceOfTurns, e.channel == channelName && (e.turn == post.Turn || turnOver) && (e.re == post.Re || own),
+			checks(w).check(fenceOfTurns, e.channel == channelName && (e.turn == post.Turn || turnOver) && (e.re == post.Re || own),
 				"%s answers %s (turn %d, message %d), but the journal stores it in #%s as turn %d, message %d", name, word.key, e.turn, e.re, channelName, post.Turn, post.Re)
 		}
 	}
@@ -286,29 +286,29 @@ func (w *world) checkPost(channelName string, ch team.Change, post *channel.Post
 
 // checkChannelsSettled runs when nothing is left to do. No deadline has passed without effect, and
 // every session for channels has an action.
-func (w *world) checkChannelsSettled() {
+func (w channelWorld) checkChannelsSettled() {
 	for _, id := range w.truth.ChannelIDs() {
 		about := w.truth.Channels.Deadline(channel.ChannelID(id))
-		w.check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v without an effect", id, about.What, about.N, about.At)
+		checks(w).check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v without an effect", id, about.What, about.N, about.At)
 	}
 	for name, a := range w.truth.Agents {
 		if s := a.Session; s.ServesChannels() && s.Delivery == nil {
-			w.broken(inputOnce, "%s has the session %s for channels without an action", name, s.ID)
+			checks(w).broken(inputOnce, "%s has the session %s for channels without an action", name, s.ID)
 		}
 	}
 }
 
 // checkMessagesStored runs at the end of a day. Everything that an agent said while an engine read
 // its output must be in the journal.
-func (w *world) checkMessagesStored() {
+func (w channelWorld) checkMessagesStored() {
 	for name, word := range w.record.words {
 		s := w.sessions[word.session]
 		switch {
 		case !word.must || word.times == 1:
 		case s == nil:
-			w.broken(saidOnce, "%s of %s was confirmed and is not in the journal", name, word.by)
+			checks(w).broken(saidOnce, "%s of %s was confirmed and is not in the journal", name, word.by)
 		case s.isOver() && !s.ending.Lost && !s.exitUnread:
-			w.broken(saidOnce, "%s said %s in answer to %s, and it is not in the journal", s.id, name, word.key)
+			checks(w).broken(saidOnce, "%s said %s in answer to %s, and it is not in the journal", s.id, name, word.key)
 		}
 	}
 }

@@ -69,21 +69,21 @@ var (
 
 // broken records that a promise does not hold; the first one is the result of the day. The caller
 // holds the lock.
-func (w *world) broken(p Promise, format string, args ...any) {
+func (w checks) broken(p Promise, format string, args ...any) {
 	if w.failure == nil {
 		w.failure = &Failure{Promise: p, Why: fmt.Sprintf(format, args...)}
 	}
 	w.notef("BROKEN %s: "+format, append([]any{p.Name}, args...)...)
 }
 
-func (w *world) check(p Promise, holds bool, format string, args ...any) {
+func (w checks) check(p Promise, holds bool, format string, args ...any) {
 	if !holds {
 		w.broken(p, format, args...)
 	}
 }
 
 // checkStored checks a stored change before it is applied.
-func (w *world) checkStored(l *engineRun, ch team.Change) {
+func (w checks) checkStored(l *engineRun, ch team.Change) {
 	name := afterSlash(ch.Entity)
 	if ch.Trigger != "daemon_started" {
 		w.check(fenceHolds, l.epoch == w.truth.Epoch, "engine %d of epoch %d wrote %s after epoch %d had begun", l.n, l.epoch, ch.Entity, w.truth.Epoch)
@@ -119,7 +119,7 @@ func (w *world) checkStored(l *engineRun, ch team.Change) {
 
 // checkStart runs when an engine asks the host to start a process. The stored changes must allow
 // the start.
-func (w *world) checkStart(l *engineRun, id string) {
+func (w checks) checkStart(l *engineRun, id string) {
 	name := agentIn(id)
 	a := w.truth.Agents[name]
 	switch {
@@ -154,17 +154,17 @@ func (w *world) checkStart(l *engineRun, id string) {
 }
 
 // checkChannelStart checks that a session for channels starts with an action that is still pending.
-func (w *world) checkChannelStart(a *team.Agent) {
+func (w checks) checkChannelStart(a *team.Agent) {
 	s := a.Session
 	w.check(foreignLoop, a.Name != outsider, "%s starts a program for a foreign agent", s.ID)
 	w.check(summonWanted, !s.IsLead() || w.crew.ordered, "%s is about to start, but no person ordered it", s.ID)
-	w.check(channelSessionWanted, s.Delivery != nil && w.actionByKey(a.Name, s.Delivery.Key).known, "%s is about to start, but its action is no longer pending: %+v", s.ID, s.Delivery)
+	w.check(channelSessionWanted, s.Delivery != nil && channelWorld(w).actionByKey(a.Name, s.Delivery.Key).known, "%s is about to start, but its action is no longer pending: %+v", s.ID, s.Delivery)
 }
 
 // checkFileRead checks that the engine has read the agent's file before it starts a session: a
 // desired state that was in the file before the session was opened must be in the journal. If the
 // simulation made the read fail, the desired state in the journal applies.
-func (w *world) checkFileRead(l *engineRun, name, id string) {
+func (w checks) checkFileRead(l *engineRun, name, id string) {
 	s := w.files[name].now
 	if s == nil || !s.foreign || s.note == "" || !s.since.Before(w.openedAt[id]) {
 		return
@@ -180,7 +180,7 @@ func (w *world) checkFileRead(l *engineRun, name, id string) {
 }
 
 // checkStarted runs when a process starts.
-func (w *world) checkStarted(id string) {
+func (w checks) checkStarted(id string) {
 	name := agentIn(id)
 	for other, s := range w.sessions {
 		w.check(oneSession, agentIn(other) != name || s.isOver(), "%s starts while %s runs", id, other)
@@ -195,13 +195,13 @@ func (w *world) checkStarted(id string) {
 }
 
 // checkAck runs when an engine acknowledges an exit.
-func (w *world) checkAck(id string) {
+func (w checks) checkAck(id string) {
 	a := w.truth.Agents[agentIn(id)]
 	w.check(ackAfterEnd, a.Session == nil || a.Session.ID != id, "the exit of %s is acknowledged before its end is stored", id)
 }
 
 // checkWrite runs before a state file is written.
-func (w *world) checkWrite(agent string, content []byte) {
+func (w checks) checkWrite(agent string, content []byte) {
 	a := w.truth.Agents[agent]
 	if agent == outsider { // the foreign loop owns the rest of the content, so it has no known checksum
 		state, err := agentfile.Parse(content)
@@ -214,14 +214,14 @@ func (w *world) checkWrite(agent string, content []byte) {
 }
 
 // checkAnswered runs when an order of a person succeeds.
-func (w *world) checkAnswered(order, note string, seq uint64) {
+func (w checks) checkAnswered(order, note string, seq uint64) {
 	w.check(durableFirst, seq <= w.head, "%s was confirmed with change %d, but the last stored change is %d", order, seq, w.head)
 	w.check(nothingLost, note == "" || w.noted[note], "%s was confirmed and is not stored", order)
 	w.acknowledged = append(w.acknowledged, note)
 }
 
 // checkCalm runs when one engine is ready and has had nothing to do for a moment.
-func (w *world) checkCalm(l *engineRun, view view.TeamView) {
+func (w checks) checkCalm(l *engineRun, view view.TeamView) {
 	w.check(replayIsLive, view.Head == w.head && view.Hold == w.truth.Hold.On, "engine %d is at change %d (held %v), the journal at %d (held %v)", l.n, view.Head, view.Hold, w.head, w.truth.Hold.On)
 	for _, seen := range view.Agents {
 		a := w.truth.Agents[seen.Name]
@@ -241,8 +241,8 @@ func (w *world) checkCalm(l *engineRun, view view.TeamView) {
 		w.checkFile(a, is)
 		w.checkObeyed(a)
 	}
-	w.checkChannelsSettled()
-	w.checkQuestions()
+	channelWorld(w).checkChannelsSettled()
+	fileWorld(w).checkQuestions()
 	for _, id := range w.running() {
 		a := w.truth.Agents[agentIn(id)]
 		w.check(noStrays, a.Session != nil && a.Session.ID == id, "%s runs and is not in the journal", id)
@@ -251,11 +251,11 @@ func (w *world) checkCalm(l *engineRun, view view.TeamView) {
 }
 
 // checkFile compares one state file with the state in the journal.
-func (w *world) checkFile(a *team.Agent, is control.File) {
+func (w checks) checkFile(a *team.Agent, is control.File) {
 	f := w.files[a.Name]
 	state, whole := f.now.state()
 	if a.Name == outsider {
-		w.checkForeignFile(a, is)
+		fileWorld(w).checkForeignFile(a, is)
 		return
 	}
 	w.check(fileIsTrue, whole && state.DesiredState == is.Desired && state.CurrentState == is.Current && state.Note == is.Note,
@@ -271,7 +271,7 @@ func (w *world) checkFile(a *team.Agent, is control.File) {
 
 // checkObeyed checks that an agent which should work and may work does so, and that no session runs
 // longer than its limit.
-func (w *world) checkObeyed(a *team.Agent) {
+func (w checks) checkObeyed(a *team.Agent) {
 	word := a.Control.Desired.State
 	wants := word == control.WordContinuous || word == control.WordRunOnce || word == control.WordRunCleanup
 	if wants && a.Control.State == control.Resting && !a.Session.ServesChannels() && !w.truth.Hold.On && !w.truth.Stopping {
@@ -290,7 +290,7 @@ func (w *world) checkObeyed(a *team.Agent) {
 }
 
 // checkSaid checks that the first fault of each kind is in the log, in an answer or in a notice.
-func (w *world) checkSaid(l *engineRun) {
+func (w checks) checkSaid(l *engineRun) {
 	said := l.log.String()
 	if l.err != nil {
 		said += l.err.Error()
@@ -318,7 +318,7 @@ func afterSpace(s string) string {
 	return rest
 }
 
-func (w *world) journalSays(fault string) bool {
+func (w checks) journalSays(fault string) bool {
 	for _, a := range w.truth.Agents {
 		if strings.Contains(a.Control.Desired.Note, fault) {
 			return true
@@ -334,7 +334,7 @@ func (w *world) journalSays(fault string) bool {
 
 // checkForeignStored checks that the content which Fairlead replaced in files, and their current
 // content, is in the journal.
-func (w *world) checkForeignStored() {
+func (w checks) checkForeignStored() {
 	for note, o := range w.mustBeStored {
 		if w.noted[note] || w.noted[o.ident] {
 			continue

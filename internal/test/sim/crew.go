@@ -41,7 +41,7 @@ func configureLead(conf *config.Config, seed uint64) {
 }
 
 // lead returns the lead's name, or "" on a day without a lead.
-func (w *world) lead() string { return w.conf.Team.Lead }
+func (w crewWorld) lead() string { return w.conf.Team.Lead }
 
 // crewActKinds lists the kinds of acts around a crew with their weights.
 var crewActKinds = []struct {
@@ -90,7 +90,7 @@ func drawCrewAct(rnd *rand.Rand, a Act) Act {
 
 // crewAct performs what a person or another program does with the crew. MS is the number of a
 // document, or a seat.
-func (w *world) crewAct(a Act) {
+func (w crewWorld) crewAct(a Act) {
 	if w.lead() == "" {
 		return
 	}
@@ -109,14 +109,14 @@ func (w *world) crewAct(a Act) {
 	case "run-lead":
 		w.runLead()
 	case "import":
-		w.importDocument(a)
+		documentWorld(w).importDocument(a)
 	case "add-document", "edit-document", "delete-document":
-		w.changeDocuments(a)
+		documentWorld(w).changeDocuments(a)
 	}
 }
 
 // runLead lets enough time pass for the lead to receive an action and to answer it.
-func (w *world) runLead() {
+func (w crewWorld) runLead() {
 	for range 5 {
 		w.settle()
 		w.pass(3 * time.Second)
@@ -126,7 +126,7 @@ func (w *world) runLead() {
 
 // crewOrder has a person give an order under a unique name, so that the order can be found in the
 // journal.
-func (w *world) crewOrder(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
+func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
 	note := w.note("crew order")
 	w.mu.Lock()
 	w.crew.orders[note] = what
@@ -136,7 +136,7 @@ func (w *world) crewOrder(what string, order func(ctx context.Context, e *contro
 }
 
 // putToSleep orders the end of the lead session, and checks that a confirmed order ends it.
-func (w *world) putToSleep() {
+func (w crewWorld) putToSleep() {
 	w.mu.Lock()
 	before := w.leadSession()
 	w.mu.Unlock()
@@ -145,14 +145,14 @@ func (w *world) putToSleep() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil && before != "" && w.leadSession() == before {
-			w.check(summonWanted, w.truth.Agents[w.lead()].Session.Ending != "", "%s was put to sleep with change %d, but is not ending", before, seq)
+			checks(w).check(summonWanted, w.truth.Agents[w.lead()].Session.Ending != "", "%s was put to sleep with change %d, but is not ending", before, seq)
 		}
 		return seq, err
 	})
 }
 
 // leadSession returns the id of the open lead session, or "". The caller holds the lock.
-func (w *world) leadSession() string {
+func (w crewWorld) leadSession() string {
 	if a := w.truth.Agents[w.lead()]; a != nil && a.Session.IsLead() {
 		return a.Session.ID
 	}
@@ -160,7 +160,7 @@ func (w *world) leadSession() string {
 }
 
 // wakeTargets returns the members that a wake is for; nil means all.
-func (w *world) wakeTargets(a Act) []string {
+func (w crewWorld) wakeTargets(a Act) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	is := w.crew.nth(int(a.MS))
@@ -179,7 +179,7 @@ func (w *world) wakeTargets(a Act) []string {
 // checkLastWake runs at the end of every day with a lead, after a night in which all members fell
 // asleep. The lead reports correctly, so a wake must bring back all members. The lead session stays
 // open for checkLastMessages.
-func (w *world) checkLastWake() {
+func (w crewWorld) checkLastWake() {
 	if w.lead() == "" || w.failed() {
 		return
 	}
@@ -187,7 +187,7 @@ func (w *world) checkLastWake() {
 	w.wellBehaved = true
 	n := w.crew.visible()
 	w.mu.Unlock()
-	w.channelAct(Act{Do: "enable", Target: w.lead()})
+	channelWorld(w).channelAct(Act{Do: "enable", Target: w.lead()})
 	w.settle()
 	do := Act{Do: "wake"}
 	if n == 0 {
@@ -208,21 +208,21 @@ func (w *world) checkLastWake() {
 	if w.failure != nil {
 		return
 	}
-	w.check(summonEnds, !w.truth.Crew.Lead.InProgress(), "%s does not end although the lead answers: %+v", do.Do, w.truth.Crew.Lead)
+	checks(w).check(summonEnds, !w.truth.Crew.Lead.InProgress(), "%s does not end although the lead answers: %+v", do.Do, w.truth.Crew.Lead)
 	for _, is := range w.crew.docs {
-		w.check(reportApplied, is.status == "expired" || is.status == "alive", "after %s the lead reported all members as alive, but %s is %s", do.Do, is, is.status)
+		checks(w).check(reportApplied, is.status == "expired" || is.status == "alive", "after %s the lead reported all members as alive, but %s is %s", do.Do, is, is.status)
 	}
-	w.check(reportApplied, w.truth.Crew.Button() == crew.NoButton, "all members are alive, but the button says %s", w.truth.Crew.Button())
+	checks(w).check(reportApplied, w.truth.Crew.Button() == crew.NoButton, "all members are alive, but the button says %s", w.truth.Crew.Button())
 }
 
-func (w *world) summonInProgress() bool {
+func (w crewWorld) summonInProgress() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.truth.Crew.Lead.InProgress()
 }
 
 // checkLastSleep puts the crew to sleep, and checks that only a person wakes it.
-func (w *world) checkLastSleep() {
+func (w crewWorld) checkLastSleep() {
 	if w.lead() == "" || w.failed() {
 		return
 	}
@@ -239,9 +239,9 @@ func (w *world) checkLastSleep() {
 	if w.failure != nil {
 		return
 	}
-	w.check(summonWanted, w.crew.lead == "", "the crew was put to sleep, but %s runs", w.crew.lead)
+	checks(w).check(summonWanted, w.crew.lead == "", "the crew was put to sleep, but %s runs", w.crew.lead)
 	for _, is := range w.crew.docs {
-		w.check(aliveByReport, is.status != "alive", "the crew was put to sleep, but %s is alive", is)
+		checks(w).check(aliveByReport, is.status != "alive", "the crew was put to sleep, but %s is alive", is)
 	}
 }
 
@@ -250,7 +250,7 @@ func (b *memberDocument) String() string {
 }
 
 // checkDocument checks a change of one member. heard are the markers that the same append records.
-func (w *world) checkDocument(ch *team.Change, heard []*marker) {
+func (w crewWorld) checkDocument(ch *team.Change, heard []*marker) {
 	b, set := w.crew, ch.Body.Presence.Doc
 	is, known := b.docs[afterSlash(ch.Entity)], true
 	if is == nil {
@@ -258,12 +258,12 @@ func (w *world) checkDocument(ch *team.Change, heard []*marker) {
 		b.docs[is.id] = is
 	}
 	to, who := string(set.Status), set.Identity
-	w.check(memberKept, ch.From == is.status && ch.To == to, "%s is %s, but the change goes from %s to %s (%s)", is, is.status, ch.From, ch.To, to)
-	w.check(memberKept, is.status != "expired" || to == "expired", "%s has expired, but becomes %s", is, to)
-	w.check(memberKept, is.status != "hatching" || to == "hatching" || to == "alive" || to == "expired", "%s is a placeholder, but becomes %s without an identity", is, to)
-	w.check(memberKept, known || who != nil, "%s exists, but has no identity", is)
+	checks(w).check(memberKept, ch.From == is.status && ch.To == to, "%s is %s, but the change goes from %s to %s (%s)", is, is.status, ch.From, ch.To, to)
+	checks(w).check(memberKept, is.status != "expired" || to == "expired", "%s has expired, but becomes %s", is, to)
+	checks(w).check(memberKept, is.status != "hatching" || to == "hatching" || to == "alive" || to == "expired", "%s is a placeholder, but becomes %s without an identity", is, to)
+	checks(w).check(memberKept, known || who != nil, "%s exists, but has no identity", is)
 	if who != nil {
-		w.check(memberKept, is.name == "" && (!known || who.Seat == is.seat), "%s gets a second identity: %+v", is, who)
+		checks(w).check(memberKept, is.name == "" && (!known || who.Seat == is.seat), "%s gets a second identity: %+v", is, who)
 		is.seat, is.name, is.soul = who.Seat, who.Name, who.Soul
 	}
 	if !known {
@@ -275,9 +275,9 @@ func (w *world) checkDocument(ch *team.Change, heard []*marker) {
 		w.checkAlive(ch, is, heard)
 		is.alive, is.session = ch.At, set.LastSession
 	case to == "expired" && is.status == "hatching":
-		w.check(memberKept, is.name == "" && !ch.At.Before(is.made.Add(hatchMax)), "%s expired at %v, too soon after its creation at %v", is, ch.At, is.made)
+		checks(w).check(memberKept, is.name == "" && !ch.At.Before(is.made.Add(hatchMax)), "%s expired at %v, too soon after its creation at %v", is, ch.At, is.made)
 	case to == "sleeping" && ch.Trigger == "not_listed":
-		w.check(aliveByReport, slices.ContainsFunc(heard, func(m *marker) bool { return m.leavesOut(is) }), "%s falls asleep, but every report lists it as alive", is)
+		checks(w).check(aliveByReport, slices.ContainsFunc(heard, func(m *marker) bool { return m.leavesOut(is) }), "%s falls asleep, but every report lists it as alive", is)
 	}
 	is.status, is.wokenNow = to, is.wokenNow || ch.Trigger == "woken"
 	w.notef("%s is %s", is, to)
@@ -285,29 +285,29 @@ func (w *world) checkDocument(ch *team.Change, heard []*marker) {
 
 // checkNew checks a new member: its seat is free, and a summon creates members only if the crew is
 // empty.
-func (w *world) checkNew(ch *team.Change, is *memberDocument) {
-	w.check(memberKept, is.seat >= 0 && is.seat <= 8 && is.seat != 4, "%s has a reserved seat", is)
+func (w crewWorld) checkNew(ch *team.Change, is *memberDocument) {
+	checks(w).check(memberKept, is.seat >= 0 && is.seat <= 8 && is.seat != 4, "%s has a reserved seat", is)
 	for _, other := range w.crew.docs {
 		if other == is || other.status == "expired" {
 			continue
 		}
-		w.check(memberKept, ch.To == "expired" || other.seat != is.seat, "%s gets the seat of %s", is, other)
-		w.check(memberKept, ch.Trigger != "summoned" || other.made.Equal(ch.At), "a summon creates members, but the crew has %s", other)
+		checks(w).check(memberKept, ch.To == "expired" || other.seat != is.seat, "%s gets the seat of %s", is, other)
+		checks(w).check(memberKept, ch.Trigger != "summoned" || other.made.Equal(ch.At), "a summon creates members, but the crew has %s", other)
 	}
 }
 
 // checkAlive checks that a member becomes alive only by a report of the current lead session, which
 // the same append records.
-func (w *world) checkAlive(ch *team.Change, is *memberDocument, heard []*marker) {
+func (w crewWorld) checkAlive(ch *team.Change, is *memberDocument, heard []*marker) {
 	said := slices.ContainsFunc(heard, func(m *marker) bool {
 		if m.kind == registerMark {
 			return m.valid && m.who.Seat == is.seat && m.who.Name == is.name && (ch.From != "hatching" && ch.From != "none" || m.who.Soul == is.soul)
 		}
 		return ch.From != "hatching" && ch.From != "none" && m.listsAlive(is)
 	})
-	w.check(aliveByReport, said, "%s becomes alive (%s) without a report of the running lead session (%s)", is, ch.Trigger, w.crew.lead)
+	checks(w).check(aliveByReport, said, "%s becomes alive (%s) without a report of the running lead session (%s)", is, ch.Trigger, w.crew.lead)
 	set := ch.Body.Presence.Doc
-	w.check(aliveByReport, set.LastSession == w.crew.uuid[w.crew.lead] && set.LastAliveAt.Equal(ch.At), "%s becomes alive at %v, but its document says %v in %s", is, ch.At, set.LastAliveAt, set.LastSession)
+	checks(w).check(aliveByReport, set.LastSession == w.crew.uuid[w.crew.lead] && set.LastAliveAt.Equal(ch.At), "%s becomes alive at %v, but its document says %v in %s", is, ch.At, set.LastAliveAt, set.LastSession)
 }
 
 // matches reports whether an entry of a report may refer to a member, and whether it can refer to
@@ -346,18 +346,18 @@ func (m *marker) leavesOut(is *memberDocument) bool {
 
 // checkAliveMembers checks that each alive member was reported by the running lead session, and
 // after the running engine began to read its output. It holds after every append.
-func (w *world) checkAliveMembers() {
+func (w crewWorld) checkAliveMembers() {
 	b := w.crew
 	seats := map[int]*memberDocument{}
 	for _, is := range b.inOrder() {
 		if is.status == "alive" {
-			w.check(aliveByReport, b.lead != "" && is.session == b.uuid[b.lead] && !is.alive.Before(b.since),
+			checks(w).check(aliveByReport, b.lead != "" && is.session == b.uuid[b.lead] && !is.alive.Before(b.since),
 				"%s has been alive since %v in %s, but the lead session is %s (%s) and only reports after %v count", is, is.alive, is.session, b.lead, b.uuid[b.lead], b.since)
 		}
 		if is.status == "expired" {
 			continue
 		}
-		w.check(memberKept, seats[is.seat] == nil, "%s and %s have the same seat", is, seats[is.seat])
+		checks(w).check(memberKept, seats[is.seat] == nil, "%s and %s have the same seat", is, seats[is.seat])
 		seats[is.seat] = is
 	}
 }
@@ -371,7 +371,7 @@ type expectedCrew struct {
 
 // checkReportsApplied checks that the lead's reports took effect. was is the state of the members
 // before them, by seat.
-func (w *world) checkReportsApplied(was map[int]memberDocument, heard []*marker) {
+func (w crewWorld) checkReportsApplied(was map[int]memberDocument, heard []*marker) {
 	t := expectedCrew{is: was, recheckLater: map[int]bool{}}
 	for _, m := range heard {
 		switch {
@@ -385,7 +385,7 @@ func (w *world) checkReportsApplied(was map[int]memberDocument, heard []*marker)
 	for seat, want := range t.is {
 		is := w.crew.on(seat)
 		fine := t.recheckLater[seat] || is != nil && (is.status == want.status || is.wokenNow && want.status == "sleeping")
-		w.check(reportApplied, fine, "the reports of the lead make %q on seat %d %s, but it is %v %s", want.name, seat, want.status, is, is.state())
+		checks(w).check(reportApplied, fine, "the reports of the lead make %q on seat %d %s, but it is %v %s", want.name, seat, want.status, is, is.state())
 	}
 }
 

@@ -121,7 +121,7 @@ func (b *crewRecord) knows(name string) bool {
 }
 
 // checkCrew checks all changes of one append together, after they were applied.
-func (w *world) checkCrew(batch []team.Change) {
+func (w crewWorld) checkCrew(batch []team.Change) {
 	b := w.crew
 	if w.lead() == "" {
 		return
@@ -164,7 +164,7 @@ func (w *world) checkCrew(batch []team.Change) {
 
 // newMarkers returns the markers of the lead that this append records: they end before the stored
 // output offset. Markers of other sessions have no effect.
-func (w *world) newMarkers(batch []team.Change) (heard []*marker) {
+func (w crewWorld) newMarkers(batch []team.Change) (heard []*marker) {
 	b := w.crew
 	for i := range batch {
 		used := batch[i].Body.Used
@@ -185,18 +185,18 @@ func (w *world) newMarkers(batch []team.Change) (heard []*marker) {
 }
 
 // checkLeadSession follows the sessions of the lead.
-func (w *world) checkLeadSession(ch *team.Change) {
+func (w crewWorld) checkLeadSession(ch *team.Change) {
 	b, s := w.crew, ch.Body.Session
 	switch {
 	case s.Phase == session.Open && ch.From == string(session.None):
-		w.check(summonWanted, b.ordered, "%s is opened, but no person has ordered a lead session since the last one ended", s.ID)
+		checks(w).check(summonWanted, b.ordered, "%s is opened, but no person has ordered a lead session since the last one ended", s.ID)
 		for other, name := range b.uuid {
-			w.check(memberKept, name != s.UUID || other == s.ID, "%s has the same id in the documents as %s", s.ID, other)
+			checks(w).check(memberKept, name != s.UUID || other == s.ID, "%s has the same id in the documents as %s", s.ID, other)
 		}
 		b.uuid[s.ID], b.lastHeard = s.UUID, ch.At
 		b.statusRequestsMax[s.ID]++ // the first prompt may ask for a status
 	case s.Phase == session.Running && (ch.Trigger == "started" || ch.Trigger == "adopted"):
-		w.check(oneSession, b.lead == "" || b.lead == s.ID, "%s and %s both lead", s.ID, b.lead)
+		checks(w).check(oneSession, b.lead == "" || b.lead == s.ID, "%s and %s both lead", s.ID, b.lead)
 		b.lead, b.since = s.ID, ch.At
 		if b.adopted = ch.Trigger == "adopted"; b.adopted || !w.truth.Crew.Lead.InProgress() {
 			b.statusRequestsMax[s.ID]++
@@ -210,14 +210,14 @@ func (w *world) checkLeadSession(ch *team.Change) {
 }
 
 // checkLeadChange checks the changes of the lead's state: summons, wakes and their ends.
-func (w *world) checkLeadChange(ch *team.Change) {
+func (w crewWorld) checkLeadChange(ch *team.Change) {
 	b, set := w.crew, ch.Body.Presence.Lead
 	if n := ch.Body.Presence.Notice; n != nil {
 		w.notef("notice: %s", n.Text)
 	}
 	if n := ch.Body.Presence.Notice; n != nil && n.Kind == crew.NoticeIgnored && n.Session != "" {
 		b.noticesOf[n.Session]++
-		w.check(reportApplied, b.noticesOf[n.Session] <= 3 || b.uuid[n.Session] != "", "%s is not the lead, but its markers caused %d notices", n.Session, b.noticesOf[n.Session])
+		checks(w).check(reportApplied, b.noticesOf[n.Session] <= 3 || b.uuid[n.Session] != "", "%s is not the lead, but its markers caused %d notices", n.Session, b.noticesOf[n.Session])
 	}
 	if b.lastHeard = ch.At; set == nil {
 		return
@@ -225,7 +225,7 @@ func (w *world) checkLeadChange(ch *team.Change) {
 	switch ch.Trigger {
 	case "summon_asked", "wake_asked", "wake_asked_unheard":
 		what, _, _ := strings.Cut(ch.Trigger, "_")
-		w.check(summonWanted, b.orders[ch.Actor.ID] == what, "%s begins for %s, which ordered %q", what, ch.Actor.ID, b.orders[ch.Actor.ID])
+		checks(w).check(summonWanted, b.orders[ch.Actor.ID] == what, "%s begins for %s, which ordered %q", what, ch.Actor.ID, b.orders[ch.Actor.ID])
 		delete(b.orders, ch.Actor.ID)
 		b.ordered, b.stageBegan = true, ch.At
 		if ch.Trigger == "wake_asked_unheard" && b.lead != "" {
@@ -249,13 +249,13 @@ func (w *world) checkLeadChange(ch *team.Change) {
 
 // checkCrewOrderAllowed runs before a change is applied. No summon or wake begins while the team is
 // held or over a limit.
-func (w *world) checkCrewOrderAllowed(ch team.Change) {
+func (w crewWorld) checkCrewOrderAllowed(ch team.Change) {
 	if ch.Body.Presence == nil || ch.Trigger != "summon_asked" && !strings.HasPrefix(ch.Trigger, "wake_asked") {
 		return
 	}
-	w.check(summonWanted, !w.truth.Hold.On && !w.truth.Stopping, "%s begins while the team is held", ch.Trigger)
+	checks(w).check(summonWanted, !w.truth.Hold.On && !w.truth.Stopping, "%s begins while the team is held", ch.Trigger)
 	a := w.truth.Agents[w.lead()]
 	if limit := w.conf.Agents[w.index(a.Name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == ch.At.Format(time.DateOnly) {
-		w.check(summonWanted, a.Usage.CostUSD < limit, "%s begins, but %.2f of %.2f USD are used up", ch.Trigger, a.Usage.CostUSD, limit)
+		checks(w).check(summonWanted, a.Usage.CostUSD < limit, "%s begins, but %.2f of %.2f USD are used up", ch.Trigger, a.Usage.CostUSD, limit)
 	}
 }

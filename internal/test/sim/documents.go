@@ -58,8 +58,8 @@ func newDocumentFiles(w *world, l *engineRun) *documentFiles {
 }
 
 // documentsFor returns nil on a day without a lead.
-func (w *world) documentsFor(c *documentFiles) seam.Documents {
-	if w.lead() == "" {
+func (w documentWorld) documentsFor(c *documentFiles) seam.Documents {
+	if crewWorld(w).lead() == "" {
 		return nil
 	}
 	return c
@@ -71,7 +71,7 @@ func (c *documentFiles) Make() error { return nil }
 func (c *documentFiles) News() <-chan struct{} { return c.news }
 
 // notifyDocuments notifies every running engine; the caller holds the lock.
-func (w *world) notifyDocuments() {
+func (w documentWorld) notifyDocuments() {
 	for _, l := range w.engines {
 		select {
 		case l.documentFiles.news <- struct{}{}:
@@ -155,7 +155,7 @@ func (c *documentFiles) Took(found crewfile.FoundDocument) {
 	if l == nil || c.l.dead {
 		return
 	}
-	c.w.check(foreignKept, l.note == "" || c.w.noted[l.note], "%q in %s counts as imported and is not in the journal", l.note, l.name)
+	checks{c.w}.check(foreignKept, l.note == "" || c.w.noted[l.note], "%q in %s counts as imported and is not in the journal", l.note, l.name)
 	c.recorded[l] = true
 }
 
@@ -181,7 +181,7 @@ func (c *documentFiles) PutAside(found crewfile.FoundDocument, why string) (name
 func (c *documentFiles) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
 	c.w.mu.Lock()
 	doc := c.w.truth.Crew.Docs[crew.DocID(stem)]
-	c.w.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(file.SumOf(content))), "the document %s is about to be written, but its content is not stored: %s", stem, content)
+	checks{c.w}.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(file.SumOf(content))), "the document %s is about to be written, but its content is not stored: %s", stem, content)
 	c.w.mu.Unlock()
 	return c.w.act(c.l, "install "+stem, func() error {
 		c.w.mu.Lock()
@@ -213,7 +213,7 @@ func (c *documentFiles) write(name string, content []byte, seen file.Sum, ours f
 		if old.sum() != was { // another program wrote it after the engine's read
 			f.n++
 			f.replaced[fmt.Sprintf(".swap-%d-%s", f.n, name)] = old
-			c.w.notifyDocuments()
+			documentWorld{c.w}.notifyDocuments()
 		}
 	}
 	return nil
@@ -222,7 +222,7 @@ func (c *documentFiles) write(name string, content []byte, seen file.Sum, ours f
 var isDocumentNote = regexp.MustCompile(`note-[0-9]+n`)
 
 // noteDocument records the notes of other programs that this change stores.
-func (w *world) noteDocument(body *crew.Body) {
+func (w documentWorld) noteDocument(body *crew.Body) {
 	if body.Doc != nil {
 		for _, note := range isDocumentNote.FindAllString(string(body.Doc.Extra), -1) {
 			w.noted[note] = true
@@ -230,13 +230,13 @@ func (w *world) noteDocument(body *crew.Body) {
 	}
 }
 
-func (w *world) newDocumentNote() string {
+func (w documentWorld) newDocumentNote() string {
 	w.notes++
 	return fmt.Sprintf("note-%dn", w.notes)
 }
 
 // newDocument renders a document from another device; the caller holds the lock.
-func (w *world) newDocument(a Act, note string) []byte {
+func (w documentWorld) newDocument(a Act, note string) []byte {
 	seat := int(a.MS-1) % 9
 	if is := w.crew.nth(int(a.MS)); a.Word == "taken" && is != nil {
 		seat = is.seat
@@ -263,7 +263,7 @@ func (w *world) newDocument(a Act, note string) []byte {
 	return encode.JSON(doc)
 }
 
-func (w *world) importDocument(a Act) {
+func (w documentWorld) importDocument(a Act) {
 	w.mu.Lock()
 	note := w.newDocumentNote()
 	data := w.newDocument(a, note)
@@ -275,7 +275,7 @@ func (w *world) importDocument(a Act) {
 }
 
 // changeDocuments has another program change files in the folder.
-func (w *world) changeDocuments(a Act) {
+func (w documentWorld) changeDocuments(a Act) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f, is := w.documents, w.crew.nth(int(a.MS))
@@ -299,7 +299,7 @@ func (w *world) changeDocuments(a Act) {
 
 // raceDocumentWrite lets another program write a document just before the engine's own write
 // proceeds.
-func (w *world) raceDocumentWrite(key, name string) {
+func (w documentWorld) raceDocumentWrite(key, name string) {
 	w.mu.Lock()
 	w.documents.raceWrites[name] = func() { w.editDocument(name, "extra") }
 	w.mu.Unlock()
@@ -310,12 +310,12 @@ func (w *world) raceDocumentWrite(key, name string) {
 	delete(w.documents.raceWrites, name)
 }
 
-func (w *world) putDocument(name string, content []byte, note string) {
+func (w documentWorld) putDocument(name string, content []byte, note string) {
 	w.documents.files[name] = &documentVersion{name: name, bytes: content, foreign: true, note: note, since: time.Now()}
 	w.notef("another program writes %s: %s", name, note)
 }
 
-func (w *world) editDocument(name, how string) {
+func (w documentWorld) editDocument(name, how string) {
 	old := w.documents.files[name]
 	if old == nil {
 		return
@@ -347,8 +347,8 @@ func (w *world) editDocument(name, how string) {
 
 // checkDocuments runs at the end of a day. The files must agree with the journal, and nothing that
 // other programs wrote may be lost.
-func (w *world) checkDocuments() {
-	if w.lead() == "" {
+func (w documentWorld) checkDocuments() {
+	if crewWorld(w).lead() == "" {
 		return
 	}
 	f := w.documents
@@ -359,20 +359,20 @@ func (w *world) checkDocuments() {
 	for id, doc := range w.truth.Crew.Docs {
 		l := f.files[string(id)+".json"]
 		if l == nil {
-			w.broken(fileIsTrue, "%s is in the journal but has no file", id)
+			checks(w).broken(fileIsTrue, "%s is in the journal but has no file", id)
 			return
 		}
 		says, _, err := crewfile.ReadDocument(l.bytes)
-		w.check(fileIsTrue, err == nil && crewfile.DocumentSum(&says) == crewfile.DocumentSum(doc), "the file of %s contains %s, want %s (%v)", id, l.bytes, crewfile.WriteDocument(doc), err)
+		checks(w).check(fileIsTrue, err == nil && crewfile.DocumentSum(&says) == crewfile.DocumentSum(doc), "the file of %s contains %s, want %s (%v)", id, l.bytes, crewfile.WriteDocument(doc), err)
 	}
 	for name, l := range f.files {
-		w.check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s exists, but was neither imported nor moved aside: %s", name, l.bytes)
-		w.check(foreignKept, l.note == "" || w.noted[l.note], "%q was written into %s and is not in the journal", l.note, name)
+		checks(w).check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s exists, but was neither imported nor moved aside: %s", name, l.bytes)
+		checks(w).check(foreignKept, l.note == "" || w.noted[l.note], "%q was written into %s and is not in the journal", l.note, name)
 	}
 	for name, l := range f.replaced {
-		w.check(foreignKept, l.note == "" || w.noted[l.note], "%q is in the replaced file %s and not in the journal", l.note, name)
+		checks(w).check(foreignKept, l.note == "" || w.noted[l.note], "%q is in the replaced file %s and not in the journal", l.note, name)
 	}
 	for note, name := range f.mustBeStored {
-		w.check(foreignKept, w.noted[note] || kept[note], "%q was in %s when Fairlead overwrote it, and is not in the journal", note, name)
+		checks(w).check(foreignKept, w.noted[note] || kept[note], "%q was in %s when Fairlead overwrote it, and is not in the journal", note, name)
 	}
 }

@@ -51,7 +51,7 @@ func (w *world) openEngine() error {
 	w.clockAhead = 0
 	w.mu.Unlock()
 	e, err := controller.Open(context.Background(), seam.Options{
-		Name: "sim", Config: &conf, Journal: &engineJournal{Journal: w.journal.Again(), w: w, l: l, clockAhead: ahead}, Files: l.files, Documents: w.documentsFor(l.documentFiles), Host: host{w, l},
+		Name: "sim", Config: &conf, Journal: &engineJournal{Journal: w.journal.Again(), w: w, l: l, clockAhead: ahead}, Files: l.files, Documents: documentWorld{w}.documentsFor(l.documentFiles), Host: host{w, l},
 		Drivers: map[string]driver.Driver{"script": scriptDriver{}}, Lookup: func(string) (string, bool) { return "", false },
 		BootID: fmt.Sprintf("boot-%d", boot), Log: slog.New(slog.NewTextHandler(l.log, nil)),
 	})
@@ -88,7 +88,7 @@ func (w *world) runGuarded(run func() error) (err error) {
 			err = fmt.Errorf("panic: %v", p)
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.broken(noPanic, "%v\n%s", p, debug.Stack())
+			checks{w}.broken(noPanic, "%v\n%s", p, debug.Stack())
 		}
 	}()
 	return run()
@@ -102,8 +102,8 @@ func (w *world) watch(ctx context.Context, l *engineRun) {
 			return
 		}
 		w.mu.Lock()
-		w.check(watchersInOrder, ch.Seq == last+1, "a watcher of engine %d received change %d after %d", l.n, ch.Seq, last)
-		w.check(durableFirst, ch.Seq <= w.head, "a watcher of engine %d received change %d, but %d is the last that is stored", l.n, ch.Seq, w.head)
+		checks{w}.check(watchersInOrder, ch.Seq == last+1, "a watcher of engine %d received change %d after %d", l.n, ch.Seq, last)
+		checks{w}.check(durableFirst, ch.Seq <= w.head, "a watcher of engine %d received change %d, but %d is the last that is stored", l.n, ch.Seq, w.head)
 		w.mu.Unlock()
 		last = ch.Seq
 	}

@@ -97,7 +97,7 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *hostSession 
 		case readsPrompts(kind):
 			end = w.playAgent(ctx, s)
 		case asks(w.seed) && name == askingAgent:
-			end = w.playAskingAgent(ctx, s)
+			end = fileWorld{w}.playAskingAgent(ctx, s)
 		default:
 			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
 				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.sigterm, World: world})
@@ -152,7 +152,7 @@ var _ seam.Host = host{}
 
 func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
 	h.w.mu.Lock()
-	h.w.checkStart(h.l, id)
+	checks{h.w}.checkStart(h.l, id)
 	h.w.mu.Unlock()
 	var s *hostSession
 	f := h.w.wait(h.l, "start "+id)
@@ -165,7 +165,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 		if h.w.sessions[id] != nil {
 			return &seam.AlreadyStarted{Session: id}
 		}
-		h.w.checkStarted(id)
+		checks{h.w}.checkStarted(id)
 		s = h.w.run(id, launch, epoch)
 		h.w.notef("%s runs", id)
 		return nil
@@ -315,7 +315,7 @@ func (p *process) End(_ context.Context, grace time.Duration) error {
 
 func (p *process) Ack(context.Context) error {
 	p.w.mu.Lock()
-	p.w.checkAck(p.id)
+	checks{p.w}.checkAck(p.id)
 	p.w.mu.Unlock()
 	return p.ask("ack", func() {})
 }

@@ -104,13 +104,13 @@ func (w *world) putFirstInput(s *hostSession, first []byte) {
 		panic("sim: the first input: " + err.Error())
 	}
 	s.input.label = "" // the input of a launch has no label
-	w.delivered(s, key, string(first))
+	channelWorld{w}.delivered(s, key, string(first))
 }
 
 // SendAs writes input with a label: the key of its action.
 func (p *process) SendAs(_ context.Context, label string, b []byte) error {
 	p.w.mu.Lock()
-	p.w.checkInputWrite(p.l, p.hostSession, label, b)
+	channelWorld{p.w}.checkInputWrite(p.l, p.hostSession, label, b)
 	p.w.mu.Unlock()
 	return p.typed("type", label, b)
 }
@@ -118,7 +118,7 @@ func (p *process) SendAs(_ context.Context, label string, b []byte) error {
 // Send writes input without a label: an order to stop, or an answer.
 func (p *process) Send(_ context.Context, b []byte) error {
 	p.w.mu.Lock()
-	p.w.checkAnswer(p.hostSession, b)
+	fileWorld{p.w}.checkAnswer(p.hostSession, b)
 	p.w.mu.Unlock()
 	return p.typed("input", "", b)
 }
@@ -133,7 +133,7 @@ func (p *process) typed(what, label string, b []byte) error {
 		if p.isOver() {
 			return errors.New("the agent has ended")
 		}
-		p.w.check(inputOnce, p.input.matches(p.at, b), "%s receives other input at the known offset %d: %s", p.id, p.at, label)
+		checks{p.w}.check(inputOnce, p.input.matches(p.at, b), "%s receives other input at the known offset %d: %s", p.id, p.at, label)
 		fresh, err := p.input.take(p.at, label, b)
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (p *process) typed(what, label string, b []byte) error {
 		p.at += int64(len(b))
 		p.w.notef("%s has %d bytes of input, the last label is %q", p.id, p.input.taken, p.input.label)
 		if fresh && label != "" {
-			p.w.delivered(p.hostSession, label, string(b))
+			channelWorld{p.w}.delivered(p.hostSession, label, string(b))
 		}
 		return nil
 	})
@@ -346,7 +346,7 @@ func (j *engineJournal) store(batch []journal.Change, expect []journal.Expect) (
 		rec.Seq = last - uint64(len(batch)-1-i)
 		j.w.stored(j.l, rec)
 	}
-	j.w.checkCrew(j.w.batch)
+	crewWorld{j.w}.checkCrew(j.w.batch)
 	j.w.batch = nil
 	return last, nil
 }
@@ -379,7 +379,7 @@ func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) er
 		j.w.mu.Lock()
 		if s.Seq == j.w.head {
 			ours, _ := json.Marshal(j.w.truth)
-			j.w.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d differs from a replay of its journal:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
+			checks{j.w}.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d differs from a replay of its journal:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
 		}
 		j.w.mu.Unlock()
 	}
@@ -390,7 +390,7 @@ func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) er
 func (w *world) stored(l *engineRun, rec journal.Change) {
 	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time, Actor: team.Actor(rec.Actor)}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
-		w.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)
+		checks{w}.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)
 		return
 	}
 	w.head = rec.Seq
@@ -398,11 +398,11 @@ func (w *world) stored(l *engineRun, rec journal.Change) {
 	if set := ch.Body.Team; set != nil && rec.Trigger == "daemon_started" {
 		l.epoch = set.Epoch
 	}
-	w.checkStored(l, ch)
-	w.checkQuestion(ch)
-	w.checkEnd(ch)
-	w.checkChannelChange(ch)
-	w.checkCrewOrderAllowed(ch)
+	checks{w}.checkStored(l, ch)
+	fileWorld{w}.checkQuestion(ch)
+	fileWorld{w}.checkEnd(ch)
+	channelWorld{w}.checkChannelChange(ch)
+	crewWorld{w}.checkCrewOrderAllowed(ch)
 	w.truth.Apply(ch)
 	w.batch = append(w.batch, ch)
 	w.remember(ch)
@@ -413,7 +413,7 @@ func (w *world) remember(ch team.Change) {
 	name := afterSlash(ch.Entity)
 	switch body := ch.Body; {
 	case body.Presence != nil:
-		w.noteDocument(body.Presence)
+		documentWorld{w}.noteDocument(body.Presence)
 	case body.Control != nil:
 		w.noted[body.Control.Value.Desired.Note] = true
 		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true
@@ -430,7 +430,7 @@ func (w *world) remember(ch team.Change) {
 		day := name + " " + body.Used.Usage.Day
 		w.countedDay[day] += body.Used.Usage.InputTokens
 		u := w.truth.Agents[name].Usage
-		w.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name, u.InputTokens, u.Day, w.countedDay[day])
+		checks{w}.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name, u.InputTokens, u.Day, w.countedDay[day])
 	}
 }
 

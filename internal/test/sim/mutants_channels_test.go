@@ -30,7 +30,7 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "a channel is not notified that a message was delivered",
-		file:   "team/delivery.go", old: "	d.recordDelivery(a, delivery)\n	return crewDecision{d.decision}.leadDelivered(delivery)\n}\n\nfunc (d channelDecision) recordDelivery",
+		file:   "team/delivery.go", old: "	d.recordDelivery(a, delivery)\n	return crewDecision(d).leadDelivered(delivery)\n}\n\nfunc (d channelDecision) recordDelivery",
 		new: "	d.recordDelivery(a, delivery)\n	return nil\n}\n\nfunc (d channelDecision) recordDelivery",
 	},
 	{

@@ -52,7 +52,7 @@ var questionActKinds = []struct {
 
 var replyWords = []string{"yes once", "yes once", "no once", "yes session", "no session", "yes always", "no always"}
 
-func (w *world) isDayEnding() bool {
+func (w fileWorld) isDayEnding() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dayEnding
@@ -68,7 +68,7 @@ func drawReply(rnd *rand.Rand, a Act) Act {
 
 // reply answers a question, revokes a saved answer, or lifts a rate limit. MS is the number of the
 // question or saved answer.
-func (w *world) reply(a Act) {
+func (w fileWorld) reply(a Act) {
 	w.mu.Lock()
 	open, standing := w.truth.Questions.Open(""), w.truth.Questions.List()
 	w.mu.Unlock()
@@ -108,8 +108,8 @@ type askingSimAgent struct {
 	n int
 }
 
-func (w *world) playAskingAgent(ctx context.Context, s *hostSession) script.End {
-	k := &askingSimAgent{simAgent: &simAgent{w: w, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id)))}}
+func (w fileWorld) playAskingAgent(ctx context.Context, s *hostSession) script.End {
+	k := &askingSimAgent{simAgent: &simAgent{w: w.world, s: s, ctx: ctx, rnd: rand.New(rand.NewPCG(w.seed, hash(s.id)))}}
 	k.emit(map[string]any{"type": driver.UsageReported, "input_tokens": 5, "output_tokens": 5, "cost_usd": 0.02})
 	for range 1 + k.rnd.IntN(3) {
 		if why := k.sleep(200, 9000); why == terminated || why == killed {
@@ -145,7 +145,7 @@ func (k *askingSimAgent) askPermission() interruption {
 		"options": []driver.Option{{ID: "always", Kind: "allow_always"}, {ID: "yes", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}},
 	})
 	var tired <-chan time.Time
-	if k.rnd.IntN(4) == 0 && !k.w.isDayEnding() {
+	if k.rnd.IntN(4) == 0 && !(fileWorld{k.w}).isDayEnding() {
 		tired = wait.After(time.Duration(1+k.rnd.IntN(60_000)) * time.Millisecond)
 	}
 	for {
@@ -185,46 +185,46 @@ func (k *askingSimAgent) askPermission() interruption {
 
 // checkAnswer runs before unlabelled input is written. An answer must be the stored one, and its
 // question must exist.
-func (w *world) checkAnswer(s *hostSession, b []byte) {
+func (w fileWorld) checkAnswer(s *hostSession, b []byte) {
 	var o script.Order
 	if json.Unmarshal(b, &o) != nil || o.Type != script.OrderAnswer {
 		return
 	}
 	q := w.truth.Questions.Of(s.id, o.ID)
-	w.check(durableFirst, q != nil && q.Option == o.Option && q.State != question.Open, "%s receives %q for %s, but the stored question is %+v", s.id, o.Option, o.ID, q)
+	checks(w).check(durableFirst, q != nil && q.Option == o.Option && q.State != question.Open, "%s receives %q for %s, but the stored question is %+v", s.id, o.Option, o.ID, q)
 	_, was := s.asks.open[o.ID]
-	w.check(questionAnswered, was, "%s receives %q for %s, which it never asked", s.id, o.Option, o.ID)
+	checks(w).check(questionAnswered, was, "%s receives %q for %s, which it never asked", s.id, o.Option, o.ID)
 }
 
 // checkQuestion checks a change of a question before it is applied.
-func (w *world) checkQuestion(ch team.Change) {
+func (w fileWorld) checkQuestion(ch team.Change) {
 	if ch.Body.Question == nil || ch.Body.Question.Question == nil {
 		return
 	}
 	q := ch.Body.Question.Question
 	s := w.sessions[q.Session]
 	if s == nil {
-		w.broken(questionAnswered, "the question %s belongs to %s, which was never started", q.ID, q.Session)
+		checks(w).broken(questionAnswered, "the question %s belongs to %s, which was never started", q.ID, q.Session)
 		return
 	}
 	_, was := s.asks.open[q.Ask]
-	w.check(questionAnswered, was, "%s is stored as a question of %s (%s), which did not ask it", q.ID, s.id, q.Ask)
+	checks(w).check(questionAnswered, was, "%s is stored as a question of %s (%s), which did not ask it", q.ID, s.id, q.Ask)
 	if ch.From == string(question.None) {
 		s.asks.times[q.Ask]++
-		w.check(questionAnswered, s.asks.times[q.Ask] == 1, "%s of %s is stored %d times", q.Ask, s.id, s.asks.times[q.Ask])
+		checks(w).check(questionAnswered, s.asks.times[q.Ask] == 1, "%s of %s is stored %d times", q.Ask, s.id, s.asks.times[q.Ask])
 	}
 	if q.State == question.Delivered {
 		typed := slices.ContainsFunc(strings.Split(string(s.input.all), "\n"), func(text string) bool {
 			var o script.Order
 			return json.Unmarshal([]byte(text), &o) == nil && o.Type == script.OrderAnswer && o.ID == q.Ask && o.Option == q.Option
 		})
-		w.check(questionAnswered, typed, "%s is stored as delivered, but the input of %s has no such answer", q.ID, s.id)
+		checks(w).check(questionAnswered, typed, "%s is stored as delivered, but the input of %s has no such answer", q.ID, s.id)
 	}
 }
 
 // checkEnd checks the end of a session before it is applied: denied calls are counted, and a rate
 // limit is not a failure.
-func (w *world) checkEnd(ch team.Change) {
+func (w fileWorld) checkEnd(ch team.Change) {
 	s := ch.Body.Session
 	if s == nil || s.Phase != session.None || agentIn(s.ID) != askingAgent {
 		return
@@ -235,9 +235,9 @@ func (w *world) checkEnd(ch team.Change) {
 			denied++
 		}
 	}
-	w.check(deniedCounted, s.Denied == denied, "%s was denied %d calls, but its end counts %d", s.ID, denied, s.Denied)
+	checks(w).check(deniedCounted, s.Denied == denied, "%s was denied %d calls, but its end counts %d", s.ID, denied, s.Denied)
 	if denied > 0 && s.Outcome == control.OK {
-		w.check(deniedCounted, strings.Contains(s.Why, "denied"), "%s was denied %d calls, but its result is %q", s.ID, denied, s.Why)
+		checks(w).check(deniedCounted, strings.Contains(s.Why, "denied"), "%s was denied %d calls, but its result is %q", s.ID, denied, s.Why)
 	}
 	if s.Outcome == control.RateLimited && !s.ServesChannels() {
 		w.oneShots[fmt.Sprintf("%s desired state %d", askingAgent, w.desiredOf[s.ID])]-- // the one-shot must run once more after the rate limit
@@ -246,18 +246,18 @@ func (w *world) checkEnd(ch team.Change) {
 
 // checkQuestions runs when nothing is left to do. Every open question is stored, every answer was
 // delivered, and no question belongs to a session that has ended.
-func (w *world) checkQuestions() {
+func (w fileWorld) checkQuestions() {
 	for _, q := range w.truth.Questions.Questions {
 		s := w.sessions[q.Session]
 		a := w.truth.Agents[q.Agent]
 		there := a.Session != nil && a.Session.ID == q.Session
-		w.check(questionAnswered, there || q.Over(), "%s is open (%s), but %s has ended", q.ID, q.State, q.Session)
+		checks(w).check(questionAnswered, there || q.Over(), "%s is open (%s), but %s has ended", q.ID, q.State, q.Session)
 		if !there || s == nil || s.isOver() || a.Session.Ending != "" {
 			continue
 		}
-		w.check(questionAnswered, q.State != question.Answered, "%s was answered, but the answer did not reach %s", q.ID, q.Session)
-		w.check(questionAnswered, q.State != question.Open || s.asks.open[q.Ask], "%s is open, but %s withdrew it", q.ID, q.Session)
-		w.check(questionAnswered, q.State != question.Open || q.ExpiresAt.IsZero() || w.now().Before(q.ExpiresAt.Add(calmFor)), "%s is open, but timed out at %v", q.ID, q.ExpiresAt)
+		checks(w).check(questionAnswered, q.State != question.Answered, "%s was answered, but the answer did not reach %s", q.ID, q.Session)
+		checks(w).check(questionAnswered, q.State != question.Open || s.asks.open[q.Ask], "%s is open, but %s withdrew it", q.ID, q.Session)
+		checks(w).check(questionAnswered, q.State != question.Open || q.ExpiresAt.IsZero() || w.now().Before(q.ExpiresAt.Add(calmFor)), "%s is open, but timed out at %v", q.ID, q.ExpiresAt)
 	}
 	for id, s := range w.sessions {
 		a := w.truth.Agents[agentIn(id)]
@@ -265,10 +265,10 @@ func (w *world) checkQuestions() {
 			continue
 		}
 		for ask, open := range s.asks.open {
-			w.check(questionAnswered, !open || s.asks.times[ask] == 1, "%s asked %s, which is not stored", id, ask)
+			checks(w).check(questionAnswered, !open || s.asks.times[ask] == 1, "%s asked %s, which is not stored", id, ask)
 		}
 	}
 	if a := w.truth.Agents[askingAgent]; a != nil && a.Limited != nil && !w.now().Before(a.Limited.Until.Add(calmFor)) {
-		w.check(rateLimitHolds, !a.Waits(), "%s still waits, although its rate limit ended at %v", askingAgent, a.Limited.Until)
+		checks(w).check(rateLimitHolds, !a.Waits(), "%s still waits, although its rate limit ended at %v", askingAgent, a.Limited.Until)
 	}
 }

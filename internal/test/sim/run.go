@@ -249,7 +249,7 @@ func (w *world) settle() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.broken(becomesIdle, "the engine is still busy after %d operations", settleMax)
+	checks{w}.broken(becomesIdle, "the engine is still busy after %d operations", settleMax)
 }
 
 func (w *world) failed() bool {
@@ -264,8 +264,8 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.dropOld()
-	w.playForeign()
+	fileWorld{w}.dropOld()
+	fileWorld{w}.playForeign()
 }
 
 // checkSettled settles the engine and checks its state.
@@ -285,7 +285,7 @@ func (w *world) checkSettled() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !l.dead {
-			w.broken(becomesIdle, "engine %d is not ready although no operation waits", l.n)
+			checks{w}.broken(becomesIdle, "engine %d is not ready although no operation waits", l.n)
 		}
 		return
 	}
@@ -299,10 +299,10 @@ func (w *world) checkSettled() {
 	switch {
 	case l.dead:
 	case err != nil:
-		w.broken(becomesIdle, "engine %d does not answer: %v", l.n, err)
+		checks{w}.broken(becomesIdle, "engine %d does not answer: %v", l.n, err)
 	default:
-		w.checkCalm(l, view)
-		w.checkCrewCalm(l, crew)
+		checks{w}.checkCalm(l, view)
+		crewWorld{w}.checkCrewCalm(l, crew)
 	}
 }
 
@@ -317,7 +317,7 @@ func (w *world) order(what, note string, order func(ctx context.Context, l *engi
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil {
-			w.checkAnswered(what, note, seq)
+			checks{w}.checkAnswered(what, note, seq)
 			w.notef("%s: confirmed with %d", what, seq)
 			return
 		}
@@ -370,8 +370,8 @@ func (w *world) foreignWrite(agent, word string, skew time.Duration) {
 		raw := fmt.Sprintf(`{"kept":[1.50,"<%d>\u00e9",null]}`, w.writes)
 		state.Extra = []file.Field{{Name: "theirs", Raw: []byte(raw)}}
 	}
-	w.put(agent, state.Render(), true, note)
-	w.written(agent)
+	fileWorld{w}.put(agent, state.Render(), true, note)
+	fileWorld{w}.written(agent)
 }
 
 // beginTornWrite begins a write in place: the file contains half of the content until the writer
@@ -381,12 +381,12 @@ func (w *world) beginTornWrite(agent, word string, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	whole := w.stateToWrite(agent, word, note, 0).Render()
-	s := w.put(agent, whole[:len(whole)/2], true, "")
-	w.written(agent)
+	s := fileWorld{w}.put(agent, whole[:len(whole)/2], true, "")
+	fileWorld{w}.written(agent)
 	time.AfterFunc(after, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.completeWrite(agent, s, whole, note)
+		fileWorld{w}.completeWrite(agent, s, whole, note)
 	})
 }
 

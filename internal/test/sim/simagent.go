@@ -122,7 +122,7 @@ func (k *simAgent) answer() (end script.End, over bool) {
 		return k.answerLead(do)
 	}
 	how := answerKinds[k.rnd.IntN(len(answerKinds))]
-	if k.w.isWellBehaved() {
+	if (channelWorld{k.w}).isWellBehaved() {
 		how = "well"
 	}
 	why := k.sleep(200, 6000)

@@ -28,12 +28,12 @@ var (
 
 func (k *simAgent) answerLead(do crew.ActionKind) (end script.End, over bool) {
 	how, rep := registerKinds[k.rnd.IntN(len(registerKinds))], reportKinds[k.rnd.IntN(len(reportKinds))]
-	if k.w.isWellBehaved() {
+	if (channelWorld{k.w}).isWellBehaved() {
 		how, rep = "well", []string{"well", "pieces", "lines"}[k.rnd.IntN(3)]
 	}
 	why := k.sleep(100, 2500)
 	if why == uninterrupted {
-		k.emit(map[string]any{"type": driver.UsageReported, "input_tokens": 2, "output_tokens": 1, "cost_usd": leadCost(k.w.isWellBehaved())})
+		k.emit(map[string]any{"type": driver.UsageReported, "input_tokens": 2, "output_tokens": 1, "cost_usd": leadCost(channelWorld{k.w}.isWellBehaved())})
 		switch do {
 		case crew.TellSummon, crew.TellRegister:
 			why = k.registerAll(how)
@@ -324,10 +324,10 @@ func (k *simAgent) sayFor(name string) {
 // markers makes an agent report on the crew in a channel. The report must count only if the agent
 // is the lead.
 func (k *simAgent) markers() interruption {
-	if k.w.lead() == "" || k.rnd.IntN(6) != 0 {
+	if (crewWorld{k.w}).lead() == "" || k.rnd.IntN(6) != 0 {
 		return uninterrupted
 	}
-	if k.s.kind != driver.Lead && agentIn(k.s.id) == k.w.lead() {
+	if k.s.kind != driver.Lead && agentIn(k.s.id) == (crewWorld{k.w}).lead() {
 		return uninterrupted // such a report would count; the random tests of package team cover it
 	}
 	if k.s.kind != driver.Lead {

@@ -53,7 +53,7 @@ type replacedVersion struct {
 }
 
 // put replaces the content of a file at once; the caller holds the lock.
-func (w *world) put(agent string, bytes []byte, foreign bool, note string) *fileVersion {
+func (w fileWorld) put(agent string, bytes []byte, foreign bool, note string) *fileVersion {
 	w.writes++
 	s := &fileVersion{n: w.writes, bytes: bytes, foreign: foreign, note: note, since: time.Now()}
 	w.files[agent].now, w.files[agent].extra = s, extraOf(s)
@@ -69,13 +69,13 @@ func extraOf(s *fileVersion) (raw string) {
 	return raw
 }
 
-func (w *world) written(agent string) {
+func (w fileWorld) written(agent string) {
 	w.recheckLater(agent)
 	w.checkAll(agent)
 }
 
 // recheckLater notifies all watchers when invalid content has stayed for tornFor.
-func (w *world) recheckLater(agent string) {
+func (w fileWorld) recheckLater(agent string) {
 	s := w.files[agent].now
 	if _, ok := s.state(); s == nil || ok || s.malformed {
 		return
@@ -92,7 +92,7 @@ func (w *world) recheckLater(agent string) {
 	})
 }
 
-func (w *world) checkAll(agent string) {
+func (w fileWorld) checkAll(agent string) {
 	for _, l := range w.engines {
 		if !l.dead {
 			l.files.checkNow(agent)
@@ -238,7 +238,7 @@ func (e *stateFiles) Add(agent, _ string) error {
 		}
 	}
 	e.now[agent] = agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}
-	e.w.recheckLater(agent)
+	fileWorld{e.w}.recheckLater(agent)
 	e.checkNow(agent)
 	return nil
 }
@@ -293,7 +293,7 @@ func (e *stateFiles) Read(agent string) (seen agentfile.Seen, err error) {
 
 func (e *stateFiles) Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	e.w.mu.Lock()
-	e.w.checkWrite(agent, content)
+	checks{e.w}.checkWrite(agent, content)
 	e.w.mu.Unlock()
 	f := e.w.wait(e.l, "write "+agent)
 	write := func() error {
@@ -333,7 +333,7 @@ func (e *stateFiles) write(ctx context.Context, agent string, content []byte, ne
 		f.extra = "" // undetermined, as in completeWrite
 	}
 	old := f.now
-	e.w.checkForeignWrite(agent, e.fileVersion[agent], old, content)
+	fileWorld{e.w}.checkForeignWrite(agent, e.fileVersion[agent], old, content)
 	e.w.writes++
 	f.now = &fileVersion{n: e.w.writes, bytes: content, since: time.Now()}
 	state, _ := agentfile.Parse(content)
@@ -343,20 +343,20 @@ func (e *stateFiles) write(ctx context.Context, agent string, content []byte, ne
 	e.fileVersion[agent] = f.now
 	e.w.notef("the file of %s says %s/%s %s", agent, state.DesiredState, state.CurrentState, state.Note)
 	if old != nil {
-		e.w.mustStore(agent, old)
+		fileWorld{e.w}.mustStore(agent, old)
 		s := &replacedVersion{fileVersion: old, since: time.Now(), owner: e.l}
 		f.replacedVersions = append(f.replacedVersions, s)
 		if was, ok := seenOf(agent, old); ok && old != known {
 			e.reportSwapped(was, s)
 		}
 	}
-	e.w.checkAll(agent)
+	fileWorld{e.w}.checkAll(agent)
 	return nil
 }
 
 // mustStore records that Fairlead replaced another program's content, which must be in the journal
 // at the end.
-func (w *world) mustStore(agent string, old *fileVersion) {
+func (w fileWorld) mustStore(agent string, old *fileVersion) {
 	if _, ok := old.state(); ok && old.foreign && old.note != "" {
 		w.mustBeStored[old.note] = storedLater{agent: agent, ident: fmt.Sprintf("write-%d", old.n)}
 	}
@@ -368,7 +368,7 @@ type storedLater struct {
 }
 
 // completeWrite completes another program's write, whatever happened to its file version meanwhile.
-func (w *world) completeWrite(agent string, s *fileVersion, whole []byte, note string) {
+func (w fileWorld) completeWrite(agent string, s *fileVersion, whole []byte, note string) {
 	w.dropOld() // versions may be due
 	f := w.files[agent]
 	if f.now == s {
@@ -403,7 +403,7 @@ func (e *stateFiles) dropReported() {
 }
 
 // hasUnreported reports whether a replaced version exists whose content is in no journal.
-func (w *world) hasUnreported() bool {
+func (w fileWorld) hasUnreported() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.files {
@@ -415,7 +415,7 @@ func (w *world) hasUnreported() bool {
 }
 
 // dropOld drops the versions that were replaced long enough ago.
-func (w *world) dropOld() {
+func (w fileWorld) dropOld() {
 	for _, f := range w.files {
 		f.replacedVersions = slices.DeleteFunc(f.replacedVersions, func(s *replacedVersion) bool {
 			if s.owner.dead {
@@ -446,7 +446,7 @@ type foreign struct {
 }
 
 // playForeign does what the outsider's loop does at this moment; the caller holds the lock.
-func (w *world) playForeign() {
+func (w fileWorld) playForeign() {
 	me, now := &w.foreign, time.Now()
 	if now.Before(me.next) || now.Before(me.until) {
 		return
@@ -481,18 +481,18 @@ func (w *world) playForeign() {
 
 // checkForeignFile checks that the outsider's file has the desired state and that its report is in
 // the journal.
-func (w *world) checkForeignFile(a *team.Agent, is control.File) {
+func (w fileWorld) checkForeignFile(a *team.Agent, is control.File) {
 	f := w.files[outsider]
 	state, whole := f.now.state()
 	if !whole || a.Control.Desired.N == 0 {
 		return // no desired state was ever set
 	}
-	w.check(foreignLoop, state.DesiredState == is.Desired, "the desired state of the outsider is %s, but its file says %s", is.Desired, state.DesiredState)
+	checks(w).check(foreignLoop, state.DesiredState == is.Desired, "the desired state of the outsider is %s, but its file says %s", is.Desired, state.DesiredState)
 	known := is.Current != "unknown"
-	w.check(foreignLoop, !known || state.CurrentState == is.Current, "the outsider reports %s, but the journal says %s", state.CurrentState, is.Current)
+	checks(w).check(foreignLoop, !known || state.CurrentState == is.Current, "the outsider reports %s, but the journal says %s", state.CurrentState, is.Current)
 	if f.extra != "" {
 		kept := extraOf(f.now)
-		w.check(extraSurvives, kept == f.extra, "the file of %s has the unknown fields %s, want %s", outsider, kept, f.extra)
+		checks(w).check(extraSurvives, kept == f.extra, "the file of %s has the unknown fields %s, want %s", outsider, kept, f.extra)
 	}
 	if f.now.foreign && f.now.note != "" {
 		w.mustBeStored[f.now.note] = storedLater{agent: outsider, ident: fmt.Sprintf("write-%d", f.now.n)}
@@ -502,7 +502,7 @@ func (w *world) checkForeignFile(a *team.Agent, is control.File) {
 // checkForeignWrite checks that Fairlead writes the desired state, and no current state, into the
 // file of a foreign loop. If the loop writes between the engine's read and its exchange, its
 // content is found in the replaced file; checkForeignFile checks at the end that it was restored.
-func (w *world) checkForeignWrite(agent string, known, old *fileVersion, content []byte) {
+func (w fileWorld) checkForeignWrite(agent string, known, old *fileVersion, content []byte) {
 	if agent != outsider || known != old || old == nil || !old.foreign {
 		return
 	}
@@ -511,5 +511,5 @@ func (w *world) checkForeignWrite(agent string, known, old *fileVersion, content
 	if !whole || err != nil || was.CurrentState == "" || was.CurrentState == now.CurrentState {
 		return
 	}
-	w.broken(foreignLoop, "the outsider reported %q, but Fairlead wrote %q", was.CurrentState, now.CurrentState)
+	checks(w).broken(foreignLoop, "the outsider reported %q, but Fairlead wrote %q", was.CurrentState, now.CurrentState)
 }
