@@ -48,6 +48,7 @@ var imports = []importRow{
 	{pkg: "internal/test/golden"},
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
 	{pkg: "internal/test/wait"},
+	{pkg: "internal/test/spool"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 	{pkg: "internal/test/benchall"},
@@ -134,7 +135,7 @@ var imports = []importRow{
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
 		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/hosts", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin", "internal/runtimedir"}, slices.Concat(files, pure)...),
-		inTests: []string{"api/client", "driver/*", "journal/*"},
+		inTests: []string{"internal/test/spool", "task", "api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cli/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

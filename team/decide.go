@@ -29,8 +29,10 @@ func (u *Unknown) Error() string {
 		return fmt.Sprintf("no run is called %q: there are none; `fairlead run` starts one", u.Name)
 	case len(u.Known) == 0 && u.What == "session":
 		return fmt.Sprintf("no session is called %q; `fairlead why AGENT` and `fairlead run show RUN` list sessions", u.Name)
-	case len(u.Known) == 0:
+	case len(u.Known) == 0 && (u.What == "agent" || u.What == "channel" || u.What == "target of notices"):
 		return fmt.Sprintf("no %s is called %q: there are none; add it to fairlead.yaml, then run `fairlead reload`", u.What, u.Name)
+	case len(u.Known) == 0:
+		return fmt.Sprintf("no %s is called %q: there are none", u.What, u.Name)
 	}
 	text := fmt.Sprintf("no %s is called %q; there are: %s", u.What, u.Name, strings.Join(u.Known, ", "))
 	if u.What == "agent" {

@@ -82,6 +82,9 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s was refused but had an effect", refusal.want)
 		}
 	}
+	if text := (&Unknown{What: "changed file of task", Name: "T1"}).Error(); text != `no changed file of task is called "T1": there are none` {
+		t.Errorf("what fairlead.yaml does not name is %q", text)
+	}
 	if _, err := New(nil).Decide(Event{Agent: "ada", What: TimerFired{}}); err == nil || !strings.HasSuffix(err.Error(), "there are none; add it to fairlead.yaml, then run `fairlead reload`") {
 		t.Errorf("an empty team answers %v", err)
 	}

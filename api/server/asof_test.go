@@ -4,64 +4,93 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/journal"
 )
 
-// pasts opens teams of one agent whose name is the moment.
+// pasts opens teams as they were, and counts.
 type pasts struct {
+	now          *supervisor
 	mu           sync.Mutex
 	opened       []Moment
 	ended, atOne int // at one time
 	fail         error
 }
 
-func (p *pasts) open(_ context.Context, at Moment) (Backend, func() error, error) {
+func (p *pasts) open(ctx context.Context, at Moment) (*controller.Supervisor, func() error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {
 		return nil, nil, p.fail
 	}
+	then, _, err := journal.Until(ctx, p.now.j, at.Seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := p.now.opts
+	opts.Journal, opts.At = then, at.Time
+	e, err := controller.OpenReadOnly(ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ran := make(chan error, 1)
+	go func() { ran <- e.RunReads(reading) }()
 	p.opened = append(p.opened, at)
 	p.atOne = max(p.atOne, len(p.opened)-p.ended)
-	f := newFake()
-	f.agents["coder"].Note = fmt.Sprintf("at %d", at.Seq)
-	return f, func() error {
+	return e, func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.ended++
-		return nil
+		stop()
+		return <-ran
 	}, nil
 }
 
 func TestAsOf(t *testing.T) {
 	s := serve(t)
-	p := &pasts{}
+	p := &pasts{now: s.sup}
 	s.opts.Past = p.open
-	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for n := range 20 {
-		if _, err := s.fake.j.Append(t.Context(), []journal.Change{{
-			Time: start.Add(time.Duration(n) * time.Second), Machine: "control", Entity: "control/coder", Row: "C1", To: "x", Trigger: "t", Actor: journal.Actor{Kind: "human", ID: "x"},
-		}}); err != nil {
-			t.Fatal(err)
+	first, noted := s.sup.first, map[uint64]string{} // what coder's note was at each change
+	for n := range uint64(20) {
+		noted[first+n+1] = fmt.Sprintf("note %d.", n)
+		if seq, err := s.sup.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil || seq != first+n+1 {
+			t.Fatal(seq, err)
 		}
 	}
+	times := map[uint64]time.Time{}
+	for c, err := range s.sup.j.Read(t.Context(), journal.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[c.Seq] = c.Time
+	}
+	last := first + 20
+	iso := func(at time.Time) string { return url.QueryEscape(at.Format(time.RFC3339Nano)) }
 	for _, c := range []struct{ at, want string }{
-		{"3", "at 3"}, {"20", "at 20"}, {"2026-01-02T03:04:07.5Z", "at 3"}, {"2026-01-02T04:04:07%2B01:00", "at 3"}, {"2030-01-02T03:04:07Z", "at 20"},
+		{fmt.Sprint(first + 3), noted[first+3]},
+		{fmt.Sprint(last), noted[last]},
+		{iso(times[first+3]), noted[first+3]},
+		{iso(times[first+4].Add(-1)), noted[first+3]},
+		{iso(times[first+3].In(time.FixedZone("", 3600))), noted[first+3]},
+		{iso(times[last].AddDate(4, 0, 0)), noted[last]},
 	} {
 		if body, _ := s.want(t, http.StatusOK, "GET", api.Base+"/agents?at="+c.at, ""); !strings.Contains(body, `"`+c.want+`"`) {
 			t.Errorf("%s: %s", c.at, body)
 		}
 	}
-	if last := p.opened[len(p.opened)-1]; last.Seq != 20 || last.Time.Year() != 2030 {
-		t.Errorf("a time after the last change: %+v", last)
+	if at := p.opened[len(p.opened)-1]; at.Seq != last || !at.Time.Equal(times[last].AddDate(4, 0, 0)) {
+		t.Errorf("a time after the last change: %+v", at)
 	}
-	if body, _ := s.want(t, http.StatusOK, "GET", api.Base+"/agents", ""); strings.Contains(body, `"at `) {
+	if body, _ := s.want(t, http.StatusOK, "GET", api.Base+"/agents", ""); !strings.Contains(body, noted[last]) {
 		t.Errorf("now: %s", body)
 	}
 	for _, c := range []struct {
@@ -70,11 +99,11 @@ func TestAsOf(t *testing.T) {
 		words        string
 	}{
 		{"GET", "/agents?at=0", 422, "numbered from 1"},
-		{"GET", "/agents?at=21", 422, "the journal has no change 21; they are numbered from 1, and its last one is 20"},
+		{"GET", fmt.Sprint("/agents?at=", last+1), 422, fmt.Sprintf("the journal has no change %d; they are numbered from 1, and its last one is %d", last+1, last)},
 		{"GET", "/agents?at=18446744073709551616", 422, "is to be the sequence of a change"},
 		{"GET", "/agents?at=", 422, "is to be the sequence of a change"},
 		{"GET", "/agents?at=yesterday", 422, "is to be the sequence of a change"},
-		{"GET", "/agents?at=2020-01-02T03:04:07Z", 422, "the journal begins at 2026-01-02T03:04:05Z"},
+		{"GET", "/agents?at=1999-01-02T03:04:07Z", 422, "the journal begins at " + times[1].Format(time.DateOnly)},
 		{"GET", "/agents?at=3&at=4", 422, "give at once"},
 		{"GET", "/agents?at=3&more=4", 422, "more"},
 		{"GET", "/status?at=3", 422, "cannot be shown as of an earlier moment"},
@@ -91,8 +120,8 @@ func TestAsOf(t *testing.T) {
 	var asking sync.WaitGroup
 	for n := range 60 {
 		asking.Go(func() {
-			seq := n%12 + 1
-			if body, _ := s.want(t, http.StatusOK, "GET", api.Base+fmt.Sprintf("/agents?at=%d", seq), ""); !strings.Contains(body, fmt.Sprintf(`"at %d"`, seq)) {
+			seq := first + uint64(n)%12 + 1
+			if body, _ := s.want(t, http.StatusOK, "GET", api.Base+fmt.Sprintf("/agents?at=%d", seq), ""); !strings.Contains(body, `"`+noted[seq]+`"`) {
 				t.Errorf("%d: %s", seq, body)
 			}
 		})
@@ -110,11 +139,6 @@ func TestAsOfWithoutPast(t *testing.T) {
 		t.Error(body)
 	}
 	s.opts.Past = (&pasts{fail: fmt.Errorf("no space")}).open
-	if _, err := s.fake.j.Append(t.Context(), []journal.Change{{
-		Time: time.Now(), Machine: "control", Entity: "control/coder", Row: "C1", To: "x", Trigger: "t", Actor: journal.Actor{Kind: "human", ID: "x"},
-	}}); err != nil {
-		t.Fatal(err)
-	}
 	if body, _ := s.want(t, http.StatusInternalServerError, "GET", api.Base+"/agents?at=1", ""); !strings.Contains(body, "show change 1: no space") {
 		t.Error(body)
 	}

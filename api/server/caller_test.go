@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -34,7 +37,26 @@ func TestNobodyReleasesHimself(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says which process is at the other end")
 	}
-	s := serve(t)
+	work := newWorkspace(t)
+	if err := os.WriteFile(filepath.Join(work, "julian.script.yaml"), []byte(julianScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serveTeam(t, memory.New(), work, `version: 1
+agents:
+  coder: {description: Writes code, loop: foreign}
+  reviewer: {description: Reads code, driver: exec, command: ["true"]}
+  julian: {description: Leads the team, driver: script, script: julian.script.yaml}
+channels: {reviews: {agents: [coder]}}
+team: {lead: julian, size: 2}
+`)
+	c := dial(t, s)
+	_, joined := client.Post[api.Joined](t.Context(), c, "/agents/coder/ready", api.EmptyBody{})
+	_, said := c.Channels.Say(t.Context(), "reviews", "hello", "")
+	_, imported := c.Crew.Import(t.Context(), documentOf("Lyra", 0, lyraSoul))
+	if err := errors.Join(joined, said, imported); err != nil {
+		t.Fatal(err)
+	}
+	before := len(s.sup.changes(t))
 	dir, err := realDir(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -47,9 +69,12 @@ func TestNobodyReleasesHimself(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want := `agent coder: reviewer continuous ""|agent coder: hold true ""|itself coder: pass turn=3`
-	if got := strings.Join(s.fake.orders, "|"); got != want {
+	want := `agent coder: control/reviewer C2 continuous|agent coder: session/reviewer J1 opened|agent coder: team/team X8 held`
+	if got := strings.Join(s.sup.changes(t)[before:], "|"); !strings.HasPrefix(got, want) {
 		t.Errorf("orders: %s", got)
+	}
+	if is, err := c.Channels.Show(t.Context(), "reviews"); err != nil || is.Holder != "" {
+		t.Errorf("it has passed its turn: %+v, %v", is, err)
 	}
 }
 
@@ -63,12 +88,12 @@ func askAsAgent(t *testing.T, dir string) {
 	_, itself := c.Command(t.Context(), api.Start, "coder", "")
 	_, asPerson := c.Channels.Say(t.Context(), "reviews", "do as the agent says", "interrupt")
 	_, turn := c.Channels.Grant(t.Context(), "reviews", "coder", true)
-	_, asOther := client.Post[api.Ordered](t.Context(), c, "/channels/reviews/pass", api.TurnBody{Agent: "reviewer", Turn: 3})
+	_, asOther := client.Post[api.Ordered](t.Context(), c, "/channels/reviews/pass", api.TurnBody{Agent: "reviewer", Turn: 1})
 	_, others := actionsOf(t.Context(), c, "reviewer", 0)
 	_, summons := c.Crew.Summon(t.Context())
 	_, wakes := c.Crew.Wake(t.Context(), []string{"Lyra"})
 	_, sleeps := c.Crew.Sleep(t.Context())
-	_, imports := c.Crew.Import(t.Context(), []byte(`{"type":"agent-identity"}`))
+	_, imports := c.Crew.Import(t.Context(), documentOf("Mira", 1, "x"))
 	for what, err := range map[string]error{
 		"release": release, "itself": itself, "down": c.Down(t.Context(), true),
 		"speaks as a person": asPerson, "gives itself the turn": turn, "passes for another": asOther, "reads what another is told": others,
@@ -82,7 +107,7 @@ func askAsAgent(t *testing.T, dir string) {
 	_, read := c.Agents(t.Context())
 	_, other := c.Command(t.Context(), api.Start, "reviewer", "")
 	_, held := c.Hold(t.Context(), "")
-	_, pass := client.Post[api.Ordered](t.Context(), c, "/channels/reviews/pass", api.TurnBody{Agent: "coder", Turn: 3})
+	_, pass := client.Post[api.Ordered](t.Context(), c, "/channels/reviews/pass", api.TurnBody{Agent: "coder", Turn: 1})
 	_, hears := c.Channels.Entries(t.Context(), "reviews", view.EntryQuery{})
 	_, team := c.Crew.Show(t.Context(), true)
 	_, soul := plainText(t.Context(), c, "/crew/agents/Lyra/soul")
@@ -101,10 +126,9 @@ func asSession(ctx context.Context, session string) context.Context {
 // It may hold the team, because everyone may stop the team in an emergency; the journal then does not
 // name the person as the actor.
 func TestUnseenCaller(t *testing.T) {
-	f := newFake()
-	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	f := supervise(t, memory.New(), t.TempDir(), pair)
+	h := New(Options{Engine: f.Supervisor, User: "sam"}).SocketHandler()
 	for name, who := range map[string]caller.Caller{"not seen": {Unseen: true}, "gone": {Who: shim.Birth{PID: 1 << 30, Start: 1}}} {
-		f.orders = nil
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
 			ctx := caller.With(t.Context(), who)
@@ -122,16 +146,19 @@ func TestUnseenCaller(t *testing.T) {
 		if w := ask("POST", "/hold"); w.Code != 200 {
 			t.Errorf("%s: may not hold: %d %s", name, w.Code, w.Body)
 		}
-		if got := strings.Join(f.orders, "|"); got != `agent (not seen): hold true ""` {
+		if got := f.changes(t); len(got) == 0 || got[len(got)-1] != `agent (not seen): team/team X8 held` {
 			t.Errorf("%s: orders: %s", name, got)
+		}
+		if _, err := f.Hold(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, false, ""); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
 
 // An agent of another repository may read, and no route that changes anything is for it.
 func TestAgentOfAnotherRepository(t *testing.T) {
-	f := newFake()
-	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	f := supervise(t, memory.New(), t.TempDir(), pair)
+	h := New(Options{Engine: f.Supervisor, User: "sam"}).SocketHandler()
 	ask := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		ctx := caller.With(t.Context(), caller.Caller{Foreign: "coder-17"})
@@ -154,7 +181,5 @@ func TestAgentOfAnotherRepository(t *testing.T) {
 	if w := ask(http.MethodGet, api.Base+"/repositories"); w.Code != http.StatusConflict {
 		t.Errorf("it may list the repositories: %d %s", w.Code, w.Body)
 	}
-	if len(f.orders) > 0 {
-		t.Errorf("orders: %q", f.orders)
-	}
+	f.unchanged(t)
 }

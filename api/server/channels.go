@@ -3,40 +3,13 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
 )
-
-// ChannelBackend is what the server needs from the controller for channels (SPEC Turn). Its errors
-// are those of Backend.
-type ChannelBackend interface {
-	Channels(ctx context.Context) ([]view.ChannelView, error)
-	Channel(ctx context.Context, name string) (view.ChannelView, error)
-	ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error)
-	Say(ctx context.Context, by seam.Actor, channel, text, mode string) (view.Spoken, error) // mode empty: the channel's default
-	Grant(ctx context.Context, by seam.Actor, channel, agent string, now bool) (uint64, error)
-	Skip(ctx context.Context, by seam.Actor, channel string, turn uint64) (uint64, error) // turn 0: the current turn
-	Override(ctx context.Context, by seam.Actor, channel string, goOn bool) (uint64, error)
-	Assign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
-	Unassign(ctx context.Context, by seam.Actor, channel, agent string) (uint64, error)
-	Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
-	Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error)
-
-	// Actions of agents.
-	AgentReady(ctx context.Context, agent string) (uint64, error)
-	AgentBeat(ctx context.Context, agent string) error
-	AgentLeft(ctx context.Context, agent string) (uint64, error)
-	AgentActions(ctx context.Context, agent string, wait time.Duration) ([]view.ActionView, error)
-	AgentConfirm(ctx context.Context, agent, key string) (uint64, error)
-	AgentSaid(ctx context.Context, s view.Speech) (uint64, error)
-	AgentPass(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
-	AgentWait(ctx context.Context, channel, agent string, turn uint64, why string) (uint64, error)
-	AgentGoesOn(ctx context.Context, channel, agent string, turn uint64) (uint64, error)
-}
 
 type entriesIn struct {
 	ChannelPath
@@ -75,47 +48,47 @@ func channelRoutes() []route {
 		{
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
 			"Refused while another agent has the turn, unless `now` is set.",
-			orderChannel("grant", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
+			orderChannel("grant", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
 				return e.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
 			}),
 		},
 		{
 			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
 			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
-			orderChannel("skip", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
+			orderChannel("skip", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
 				return e.Skip(ctx, by, in.Channel, or(in.Body).Turn)
 			}),
 		},
 		{
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
 			"The waiting agent continues or forfeits the turn.",
-			orderChannel("override", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
+			orderChannel("override", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
 				return e.Override(ctx, by, in.Channel, in.Body.GoOn)
 			}),
 		},
 		{
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
 			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
-			orderChannel("assign", func(ctx context.Context, e Backend, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
+			orderChannel("assign", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
 				return e.Assign(ctx, by, in.Channel, in.Body.Agent)
 			}),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
 			"Its place in other channels does not change.",
-			orderChannel("remove", func(ctx context.Context, e Backend, by seam.Actor, in *memberIn) (uint64, error) {
+			orderChannel("remove", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *memberIn) (uint64, error) {
 				return e.Unassign(ctx, by, in.Channel, in.Agent)
 			}),
 		},
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
 			"The agent leaves every queue and is OFFLINE until it is enabled (T20).",
-			able("disable", Backend.Disable),
+			able("disable", (*controller.Supervisor).Disable),
 		},
 		{
 			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
 			"The agent is queued in each channel that it was assigned to meanwhile, and IDLE in the others (T21).",
-			able("enable", Backend.Enable),
+			able("enable", (*controller.Supervisor).Enable),
 		},
 	}
 }
@@ -171,7 +144,7 @@ func handleSay(ctx context.Context, s *Server, in *forChannel[api.SayBody]) (*vi
 func orderChannel[In any, P interface {
 	*In
 	name() string
-}](event string, do func(context.Context, Backend, seam.Actor, P) (uint64, error)) adder {
+}](event string, do func(context.Context, *controller.Supervisor, seam.Actor, P) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *In) (*api.ChannelOrdered, error) {
 		name := P(in).name()
 		if err := identity(ctx).MayOrderChannel(event, "#"+name); err != nil {
@@ -187,7 +160,7 @@ func orderChannel[In any, P interface {
 }
 
 // able is a route that disables or enables an agent.
-func able(event string, do func(Backend, context.Context, seam.Actor, string) (uint64, error)) adder {
+func able(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *ableIn) (*api.Commanded, error) {
 		if err := identity(ctx).MayOrderChannel(event, in.Name); err != nil {
 			return nil, err

@@ -13,9 +13,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/workspace"
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,40 +26,39 @@ func TestClientRoutes(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
 	ctx := t.Context()
-	s.fake.add(t, "control/coder", 3)
-	s.fake.add(t, "control/reviewer", 2)
-	s.fake.say("coder-1", "hello\n")
-	s.fake.endSession("coder-1", "ok")
+	p := s.sup.begin(t, "coder", 1)
+	p.say("hello\n")
+	s.sup.over(t, p)
 
 	view, err := c.Agents(ctx)
 	if err != nil || len(view.Agents) != 2 || view.Team != "demo" {
 		t.Errorf("Team: %+v, %v", view, err)
 	}
-	why, err := c.Why(ctx, "coder")
-	if err != nil || why.Verdict != "coder is IDLE" || why.Evidence == nil || why.Sessions == nil {
+	why, err := c.Why(ctx, "reviewer")
+	if err != nil || why.Verdict == "" || why.Evidence == nil || why.Sessions == nil || len(why.Agent.Badge) == 0 {
 		t.Errorf("Why: %+v, %v", why, err)
 	}
 	for verb, desired := range orders {
-		done, err := c.Command(ctx, verb, "coder", "because "+string(verb))
-		if err != nil || done.Seq != 7 || done.Agent.DesiredState != desired || done.Agent.Note != "because "+string(verb) {
+		done, err := c.Command(ctx, verb, "reviewer", "because "+string(verb))
+		if err != nil || done.Seq <= s.sup.first || done.Agent.DesiredState != desired || done.Agent.Note != "because "+string(verb) {
 			t.Errorf("%s: %+v, %v", verb, done, err)
 		}
 	}
-	if held, err := c.Hold(ctx, "lunch"); err != nil || held != (api.Held{Seq: 8, Hold: true}) {
+	before := len(s.sup.changes(t))
+	if held, err := c.Hold(ctx, "lunch"); err != nil || held.Seq == 0 || !held.Hold {
 		t.Errorf("Hold: %+v, %v", held, err)
 	}
-	if held, err := c.Unhold(ctx, ""); err != nil || held != (api.Held{Seq: 8}) {
+	if held, err := c.Unhold(ctx, ""); err != nil || held.Seq == 0 || held.Hold {
 		t.Errorf("Release: %+v, %v", held, err)
 	}
 	if err := c.Down(ctx, true); err != nil {
 		t.Errorf("Down: %v", err)
 	}
-	last := s.fake.orders[len(s.fake.orders)-3:]
-	if diff := cmp.Diff([]string{`human sam: hold true "lunch"`, `human sam: hold false ""`, `human sam: stop now=true`}, last); diff != "" {
+	if diff := cmp.Diff([]string{`human sam: team/team X8 held`, `human sam: team/team X8 open`, `human sam: team/team C14 stopping`}, s.sup.changes(t)[before:][:3]); diff != "" {
 		t.Error(diff)
 	}
 	st, err := c.Status(ctx)
-	if err != nil || st.Version != "1.2.3" || st.Journal != (api.JournalStatus{Head: 5, Backend: "memory"}) || st.Dir != s.dir {
+	if err != nil || st.Version != "1.2.3" || st.Journal.Head < s.sup.first || st.Journal.Backend != "memory" || st.Dir != s.dir {
 		t.Errorf("Status: %+v, %v", st, err)
 	}
 	machines, err := client.Get[api.Machines](ctx, c, "/machines", nil)
@@ -67,7 +67,7 @@ func TestClientRoutes(t *testing.T) {
 	}
 	told, err := client.Get[api.Facts](ctx, c, "/sessions/coder-1/facts", url.Values{"tail": {"2"}})
 	facts := told.Facts
-	if err != nil || len(facts) != 2 || facts[0].Usage.OutputTokens != 4 || facts[1].Stop.Reason != "completed" {
+	if err != nil || len(facts) != 1 || facts[0].Text != "hello" {
 		t.Errorf("Facts: %+v, %v", facts, err)
 	}
 	raw, err := c.RawOutput(ctx, "coder-1", 1, 3)
@@ -81,14 +81,14 @@ func TestClientRoutes(t *testing.T) {
 }
 
 func TestClientErrors(t *testing.T) {
-	s := serve(t)
+	s := serveTeam(t, memory.New(), newWorkspace(t), pair)
 	c := dial(t, s)
 	ctx := t.Context()
 
-	_, err := c.Command(ctx, api.Once, "coder", "refuse")
+	_, err := c.EndAgentSession(ctx, "coder")
+	_, want := s.sup.EndAgentSession(ctx, seam.Actor{Kind: "human", ID: "sam"}, "coder")
 	var refused *client.Refused
-	want := machine.Refusal{Subject: "coder", Event: "run_once", State: "held", Row: "X8", Reason: "the team is held", Takes: []string{"pause"}}
-	if !errors.As(err, &refused) || cmp.Diff(want, refused.Refusal) != "" || err.Error() != want.Error() {
+	if !errors.As(err, &refused) || want == nil || err.Error() != want.Error() || refused.Refusal.Reason == "" {
 		t.Errorf("a refusal came as %#v", err)
 	}
 	_, err = c.Why(ctx, "unknown")
@@ -99,7 +99,7 @@ func TestClientErrors(t *testing.T) {
 	if _, err = c.Why(ctx, "../../status"); !errors.As(err, &p) || p.Status != 422 {
 		t.Errorf("a name that is none came as %#v", err)
 	}
-	s.fake.do(func() { s.fake.closed = true })
+	s.sup.end()
 	if _, err = c.Agents(ctx); !errors.As(err, &p) || p.Status != 503 || p.Detail != loop.ErrClosed.Error() {
 		t.Errorf("a closed engine came as %#v", err)
 	}

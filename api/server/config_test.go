@@ -9,6 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // paper is an editor without a file. cli/configure tests the real one.
@@ -48,7 +49,7 @@ var configAsked = []askedOnce{
 
 // X10: no agent in one of Fairlead's sessions reads or changes the configuration, and no caller that cannot be identified.
 func TestAgentsConfigureNothing(t *testing.T) {
-	h := New(Options{Engine: newFake(), User: "sam", Editor: paper{}}).SocketHandler()
+	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Editor: paper{}}).SocketHandler()
 	for by, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
 		for _, c := range configAsked {
 			w := httptest.NewRecorder()

@@ -19,9 +19,9 @@ func TestCountsOfServer(t *testing.T) { //nolint:paralleltest // other tests wou
 		t.Skip("the race detector changes what is allocated")
 	}
 	s := serve(t)
-	head := s.fake.add(t, "control/coder", 1)
+	head := s.sup.add(t, "coder", 1)
 	var change journal.Change
-	for c, err := range s.fake.j.Read(t.Context(), journal.Query{After: head - 1}) {
+	for c, err := range s.sup.j.Read(t.Context(), journal.Query{After: head - 1}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,11 +37,11 @@ func TestCountsOfServer(t *testing.T) { //nolint:paralleltest // other tests wou
 		}
 	}))
 	handler := s.SocketHandler()
-	counts.Check(t, "an order over the socket, without the loop: allocations", counts.Allocations(50, func() {
-		r := httptest.NewRequest(http.MethodPost, api.Base+"/agents/coder/start", strings.NewReader(`{"note":"x"}`))
+	counts.Check(t, "an order over the socket that an agent may not give: allocations", counts.Allocations(50, func() {
+		r := httptest.NewRequestWithContext(asSession(t.Context(), "coder-1"), http.MethodPost, api.Base+"/agents/coder/start", strings.NewReader(`{"note":"x"}`))
 		r.Header.Set("Content-Type", "application/json")
 		answer := httptest.NewRecorder()
-		if handler.ServeHTTP(answer, r); answer.Code != http.StatusOK {
+		if handler.ServeHTTP(answer, r); answer.Code != http.StatusConflict {
 			t.Fatal(answer.Code, answer.Body)
 		}
 	}))

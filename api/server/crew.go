@@ -14,21 +14,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/view"
 )
-
-// CrewBackend is what the server needs from the controller for the crew (SPEC Presence). Its errors
-// are those of Backend; a text that is not a valid document gives a *crewctl.BadDocument.
-type CrewBackend interface {
-	Crew(ctx context.Context, all bool) (view.CrewView, error)
-	Document(ctx context.Context, name string) (view.DocumentView, error) // by id, then by name
-	Summon(ctx context.Context, by seam.Actor) (uint64, error)
-	Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) // who empty: all
-	Sleep(ctx context.Context, by seam.Actor) (uint64, error)
-	ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error)
-	Transcript(ctx context.Context, q crewctl.TranscriptQuery) (crewctl.TranscriptPage, error)
-}
 
 // documentBytesMax bounds an imported document; the limit for document files is the same.
 const documentBytesMax = crewfile.DocumentBytesMax
@@ -74,7 +63,7 @@ func crewRoutes() []route {
 		{
 			"summon-crew", post, "/crew/summon", "Summon a crew for the first time",
 			"Fairlead makes one placeholder for each free seat and notifies the lead (P1). Refused if the crew has members already: use `wake` then. The request returns when the placeholders are durable; the lead's session decides what they become.",
-			orderCrew("summon", Backend.Summon),
+			orderCrew("summon", (*controller.Supervisor).Summon),
 		},
 		{
 			"wake-crew", post, "/crew/wake", "Wake the crew",
@@ -84,7 +73,7 @@ func crewRoutes() []route {
 		{
 			"send-crew-to-sleep", post, "/crew/sleep", "End the lead's session",
 			"Members that were awake are asleep afterwards (P3). No document is lost.",
-			orderCrew("sleep", Backend.Sleep),
+			orderCrew("sleep", (*controller.Supervisor).Sleep),
 		},
 		{
 			"get-document", get, "/crew/agents/{agent}", "One agent's document",
@@ -125,7 +114,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 }
 
 // orderCrew is a route for an order to the whole crew.
-func orderCrew(event string, do func(Backend, context.Context, seam.Actor) (uint64, error)) adder {
+func orderCrew(event string, do func(*controller.Supervisor, context.Context, seam.Actor) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.CrewOrdered, error) {
 		if err := identity(ctx).MayOrderCrew(event); err != nil {
 			return nil, err

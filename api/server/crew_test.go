@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,78 +21,75 @@ import (
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/google/go-cmp/cmp"
 )
 
 // crewAsked is a call of every route about the team.
 var crewAsked = []askedOnce{
-	{"get-crew", "GET", "/crew?all=true", "", `"button":"WAKE" "in_progress":"" "agents" "id":"agent-7" "status":"alive" "name":"Lyra" "name":null "colorName" "gridPosition":8 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"coder" "state":"asleep" "reported_at":null "seat":4 "size":8 "notices":[] "souls_left_out":0 "head":2`},
-	{"summon-crew", "POST", "/crew/summon", "", `"seq":21 "team" "button":"WAKE"`},
-	{"wake-crew", "POST", "/crew/wake", `{"agents":["Lyra"]}`, `"seq":21 "team" "notices":[]`},
-	{"send-crew-to-sleep", "POST", "/crew/sleep", "{}", `"seq":21 "team" "agents"`},
-	{"get-document", "GET", "/crew/agents/Lyra", "", `"id":"agent-7" "type":"agent-identity" "createdAt" "lastAliveAt"`},
-	{"read-soul", "GET", "/crew/agents/agent-7/soul", "", "<b>Nobody</b>"},
-	{"import-document", "POST", "/crew/import", `{"type":"agent-identity"}`, `"id":"agent-7"`},
-	{"read-transcript", "GET", "/crew/transcript?speaker=Lyra&limit=5", "", `"messages" "more":true "next":11 "head":12 "seq":11 "at" "session":"0b7d3c52-uuid" "speaker":"Lyra" "kind":"agent" "channel":"reviews" "text" limit=5`},
+	{"summon-crew", "POST", "/crew/summon", "", `"seq" "team" "button":"WAKING…" "status":"hatching" "name":null`},
+	{"get-crew", "GET", "/crew?all=true", "", `"button":"none" "in_progress":"" "agents" "id":"agent-1" "status":"alive" "name":"Lyra" "name":"Kael" "colorName":"Violet "gridPosition":1 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"julian" "state":"heard" "reported_at":" "seat":4 "size":2 "notices":[] "souls_left_out":0 "head"`},
+	{"get-document", "GET", "/crew/agents/Lyra", "", `"id":"agent-1" "type":"agent-identity" "createdAt" "lastAliveAt"`},
+	{"read-soul", "GET", "/crew/agents/agent-1/soul", "", "I am Lyra."},
+	{"read-transcript", "GET", "/crew/transcript?speaker=Lyra&limit=5", "", `"messages" "more":false "head" "seq" "at" "session" "speaker":"Lyra" "kind":"agent" "text":"Good`},
+	{"send-crew-to-sleep", "POST", "/crew/sleep", "{}", `"seq" "team" "agents"`},
+	{"get-crew", "GET", "/crew", "", `"button":"WAKE" "in_progress":"" "state":"asleep" "status":"sleeping"`},
+	{"wake-crew", "POST", "/crew/wake", `{"agents":["Lyra"]}`, `"seq" "team" "notices":[]`},
+	{"get-crew", "GET", "/crew", "", `"in_progress":"" "status":"alive" "status":"sleeping"`},
+	{"import-document", "POST", "/crew/import", `{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}`, `"name":"Mira" "status":"unknown" "gridPosition":7`},
 }
 
-// Every order of a person about the team arrives as what it was, by who gave it.
-func TestCrewOrders(t *testing.T) {
-	s := serve(t)
+// oddName is what a foreign agent may be called.
+const (
+	lyraSoul = "I am Lyra. <b>Nobody</b> else is. ]]>\n"
+	oddName  = "Zoë/<script>"
+)
+
+// documentOf is an agent's document, as another device has it.
+func documentOf(name string, seat int, soul string) []byte {
+	return api.Encode(map[string]any{"type": "agent-identity", "status": "alive", "name": name, "gridPosition": seat, "color": "#c9b1e8", "individuationArtifact": soul})
+}
+
+// serveCrew serves a team whose crew are documents of other devices: Lyra, one with an odd name, and two of one name.
+func serveCrew(t testing.TB) (*served, *client.Client) {
+	t.Helper()
+	dir := newWorkspace(t)
+	if err := os.WriteFile(filepath.Join(dir, "julian.script.yaml"), []byte(julianScript), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serveTeam(t, memory.New(), dir, pair+"  julian: {description: Leads the team, driver: script, script: julian.script.yaml}\nteam: {lead: julian, size: 8}\n")
 	c := dial(t, s)
-	ctx := t.Context()
-	document := "{\"type\":\"agent-identity\",\n \"name\": \"<Lyra>\", \"ours\":12345678901234567890.10}"
-	done, summon := c.Crew.Summon(ctx)
-	_, all := c.Crew.Wake(ctx, nil)
-	_, some := c.Crew.Wake(ctx, []string{"agent-7", oddName})
-	_, sleep := c.Crew.Sleep(ctx)
-	doc, imported := c.Crew.Import(ctx, []byte(" "+document+"\n"))
-	if err := errors.Join(summon, all, some, sleep, imported); err != nil {
-		t.Error(err)
+	for seat, name := range []string{"Lyra", oddName, "Twin", "Twin"} {
+		if _, err := c.Crew.Import(t.Context(), documentOf(name, seat, lyraSoul)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if done.Seq != 21 || done.Team.Button != "WAKE" || done.Team.Notices == nil || doc.ID != "agent-7" {
-		t.Errorf("%+v, %+v", done, doc)
-	}
-	want := []string{"summon", "wake []", fmt.Sprintf("wake %q", []string{"agent-7", oddName}), "sleep", fmt.Sprintf("import %q", document)}
-	if diff := cmp.Diff(want, toThePoint(s.fake.orders)); diff != "" || !strings.HasPrefix(s.fake.orders[0], "human sam: ") {
-		t.Errorf("%s\n%q", diff, s.fake.orders)
-	}
-	var refused *client.Refused
-	if _, err := c.Crew.Import(ctx, []byte(`{"refuse":1}`)); !errors.As(err, &refused) || refused.Refusal.Row != "P11" {
-		t.Errorf("%v", err)
-	}
-	var p *api.Problem
-	if _, err := c.Crew.Import(ctx, []byte(`{}`)); !errors.As(err, &p) || p.Status != 422 || !strings.Contains(p.Detail, "say so") || p.Errors[0].Location != "body" {
-		t.Errorf("%v", err)
-	}
-	if _, err := c.Crew.Wake(ctx, []string{"unknown"}); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "Lyra" {
-		t.Errorf("%v", err)
-	}
+	return s, c
 }
 
 // People read the crew's documents: an agent may have any name, and its soul is served as text that no
 // browser runs.
 func TestReadCrew(t *testing.T) {
-	s := serve(t)
-	c := dial(t, s)
+	s, c := serveCrew(t)
 	ctx := t.Context()
-	for all, n := range map[bool]int{false: 1, true: 2} {
-		if view, err := c.Crew.Show(ctx, all); err != nil || len(view.Agents) != n || *view.Agents[0].Name != "Lyra" || view.Lead.Seat != 4 || view.Agents[n-1].ID != map[bool]string{false: "agent-7", true: "agent-1"}[all] {
-			t.Errorf("%+v, %v", view, err)
-		}
+	shown, err := c.Crew.Show(ctx, false)
+	if err != nil || len(shown.Agents) != 4 || *shown.Agents[0].Name != "Lyra" || shown.Lead.Seat != 4 {
+		t.Fatalf("%+v, %v", shown, err)
 	}
 	s.want(t, 404, "GET", api.Base+"/crew/agents/"+strings.Repeat("%C3%A9", 64), "") // as long as a name may be
-	for _, name := range []string{"agent-7", "Lyra", oddName} {
-		doc, err := c.Crew.Document(ctx, name)
-		soul, fault := plainText(ctx, c, "/crew/agents/"+url.PathEscape(name)+"/soul")
-		if diff := cmp.Diff(lyra(), doc); diff != "" || soul != lyraSoul || errors.Join(err, fault) != nil {
-			t.Errorf("%s: %s %q %v %v", name, diff, soul, err, fault)
+	for of, names := range map[int][]string{0: {shown.Agents[0].ID, "Lyra"}, 1: {oddName}} {
+		for _, name := range names {
+			doc, err := c.Crew.Document(ctx, name)
+			soul, fault := plainText(ctx, c, "/crew/agents/"+url.PathEscape(name)+"/soul")
+			if diff := cmp.Diff(shown.Agents[of], doc); diff != "" || soul != lyraSoul || errors.Join(err, fault) != nil {
+				t.Errorf("%s: %s %q %v %v", name, diff, soul, err, fault)
+			}
 		}
 	}
 	text, h := s.want(t, 200, "GET", api.Base+"/crew/agents/Lyra/soul", "")
 	for name, want := range map[string]string{
-		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", "Content-Disposition": `attachment; filename="agent-7.soul.txt"`,
+		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", "Content-Disposition": `attachment; filename="` + shown.Agents[0].ID + `.soul.txt"`,
 		"Content-Security-Policy": apiPolicy, "Cache-Control": "no-store",
 	} {
 		if h.Get(name) != want || text != lyraSoul {
@@ -103,25 +101,17 @@ func TestReadCrew(t *testing.T) {
 		t.Errorf("a name of two: %v", err)
 	}
 	var p *api.Problem
-	if _, err := plainText(ctx, c, "/crew/agents/unknown/soul"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := plainText(ctx, c, "/crew/agents/unknown/soul"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) == 0 {
 		t.Errorf("%v", err)
 	}
-	for want, q := range map[string]crewctl.TranscriptQuery{
-		`speaker="" session="" text="" before=0 after=0 limit=100`:                                        {},
-		fmt.Sprintf(`speaker=%q session="coder@r1-2" text="<&?=%%+ é" before=9 after=0 limit=2`, oddName): {Speaker: oddName, Session: "coder@r1-2", Text: "<&?=%+ é", Before: 9, Limit: 2},
-		`speaker="Lyra" session="0b7d3c52-uuid" text="" before=0 after=3 limit=500`:                       {Speaker: "Lyra", Session: "0b7d3c52-uuid", After: 3, Limit: 500},
-	} {
-		if page, err := c.Crew.Transcript(ctx, q); err != nil || len(page.Messages) != 3 || page.Messages[0].Text != want || !page.More || page.Head != 12 {
-			t.Errorf("%+v: %+v, %v", q, page, err)
-		}
-	}
-	if page, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{After: 12}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
+	if page, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{Speaker: oddName, Session: "coder@r1-2", Text: "<&?=%+ é", Limit: 2}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	last := s.fake.add(t, "presence/agent-7", 2)
-	s.fake.add(t, "presence/lead", 3)
-	if got := seqs(t, c, client.EventsQuery{Entity: "presence/agent-7", After: 0}, 2); got[1] != last {
-		t.Errorf("told of %v", got)
+	for ch, err := range c.Events(ctx, client.EventsQuery{Entity: "presence/" + shown.Agents[0].ID}) {
+		if err != nil || ch.Actor.ID != "sam" {
+			t.Errorf("told of %+v, %v", ch, err)
+		}
+		break
 	}
 }
 
@@ -137,40 +127,38 @@ func TestFileNames(t *testing.T) {
 // X10: no agent in one of Fairlead's sessions gives orders about the crew, not even the lead; neither
 // does a caller that cannot be identified. All of them may read.
 func TestAgentsSummonNobody(t *testing.T) {
-	f := newFake()
-	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	s, _ := serveCrew(t)
+	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
 	for who, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "reviewer-3"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
-		f.orders = nil
-		orders := 0
 		for _, rt := range crewRoutes() {
-			body := map[string]string{"import-document": `{"type":"agent-identity"}`}[rt.ID]
+			before := s.sup.head(t)
+			body := map[string]string{"import-document": string(documentOf("Mira", 7, "x"))}[rt.ID]
 			w := httptest.NewRecorder()
 			req := httptest.NewRequestWithContext(as(t, who), rt.Method, api.Base+strings.ReplaceAll(rt.Path, "{agent}", "Lyra"), strings.NewReader(body))
 			req.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, req)
+			x10 := w.Code == 409 && problemText(t, w.Body.String()).Refusal.Row == "X10"
 			switch {
-			case rt.Method == http.MethodGet || may:
+			case rt.Method == http.MethodGet:
 				if w.Code >= 300 {
 					t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
 				}
-				if rt.Method != http.MethodGet {
-					orders++
-				}
-			case w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10":
+			case x10 == may, !may && s.sup.head(t) != before, w.Code == 500: // what is allowed may be refused for its state
 				t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
 			case who.Session != "" && !strings.Contains(w.Body.String(), "only people summon"):
 				t.Errorf("the reason is another: %s", w.Body)
 			}
-		}
-		if len(f.orders) != orders {
-			t.Errorf("%+v: %d were allowed, and the engine was asked for %q", who, orders, f.orders)
+			if may {
+				break // one order is enough: the others follow from its state
+			}
 		}
 	}
 }
 
 // Names and words that are none are refused before the engine is asked.
 func TestCrewInputs(t *testing.T) {
-	s := serve(t)
+	s, _ := serveCrew(t)
+	before := s.sup.head(t)
 	long := strings.Repeat("a", 65)
 	for _, c := range []struct {
 		method, path, body string
@@ -210,8 +198,8 @@ func TestCrewInputs(t *testing.T) {
 		{"POST", "/crew/import", "null", 422, "body"},
 		{"POST", "/crew/import", `{"type":1} {}`, 400, "body"},
 		{"POST", "/crew/import", `{"type":` + strings.Repeat("[", 20_000), 400, "body"},
-		{"POST", "/crew/import", "{}", 422, "has a type"},
-		{"POST", "/crew/import", `{"refuse":1}`, 409, "P11"},
+		{"POST", "/crew/import", "{}", 422, "body"},
+		{"POST", "/crew/import", string(documentOf("Mira", 0, "x")), 409, "P11"},
 	} {
 		text, h := s.want(t, c.status, c.method, api.Base+c.path, c.body)
 		p := problemText(t, text)
@@ -223,8 +211,8 @@ func TestCrewInputs(t *testing.T) {
 			t.Errorf("%s %.60s %.40s: wants %q\n%.1000s", c.method, c.path, c.body, c.words, text)
 		}
 	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("orders: %q", s.fake.orders)
+	if head := s.sup.head(t); head != before {
+		t.Errorf("the journal has gone from %d to %d", before, head)
 	}
 }
 
@@ -234,16 +222,14 @@ func TestDocumentSize(t *testing.T) {
 	document := func(bytes int) string {
 		return `{"type":"` + strings.Repeat("x", bytes-len(`{"type":""}`)) + `"}`
 	}
-	s.want(t, 201, "POST", api.Base+importPath, document(documentBytesMax))
+	s.want(t, 422, "POST", api.Base+importPath, document(documentBytesMax)) // its type is none
 	text, _ := s.want(t, 413, "POST", api.Base+importPath, document(documentBytesMax+1))
 	if !strings.Contains(text, "2097152") {
 		t.Error(text)
 	}
 	s.want(t, 413, "POST", api.Base+"/crew/wake", document(api.BodyBytesMax+1))
 	s.want(t, 413, "PUT", api.Base+importPath, document(api.BodyBytesMax+1))
-	if len(s.fake.orders) != 1 {
-		t.Errorf("%d orders", len(s.fake.orders))
-	}
+	s.sup.unchanged(t)
 	req := s.request(t, "POST", api.Base+importPath, map[string]string{"Authorization": "Bearer " + testToken, "Content-Type": "text/plain"})
 	send(t, req, 400) // nothing in it
 	body := httptest.NewRequestWithContext(t.Context(), "POST", api.Base+importPath, strings.NewReader(`{"type":1}`))
@@ -319,13 +305,12 @@ func TestTranscriptFits(t *testing.T) {
 // agents with souls of 4 KiB, beside a bare server of the standard library that has the same
 // bytes at hand, in one run.
 func BenchmarkCrew(b *testing.B) {
-	s := serve(b)
-	for seat := range 8 {
-		doc := lyra()
-		doc.ID, doc.Seat, doc.Soul = fmt.Sprint("agent-", seat), seat, strings.Repeat("Soul <of> an agent. ", 205)
-		s.fake.team = append(s.fake.team, doc)
+	s, c := serveCrew(b)
+	for seat, name := range []string{"Kael", "Mira", "Noor", "Sael"} {
+		if _, err := c.Crew.Import(b.Context(), documentOf(name, []int{5, 6, 7, 8}[seat], strings.Repeat("Soul <of> an agent. ", 205))); err != nil {
+			b.Fatal(err)
+		}
 	}
-	c := dial(b, s)
 	shown, err := c.Crew.Show(b.Context(), false)
 	if err != nil || len(shown.Agents) != 8 {
 		b.Fatalf("%+v, %v", shown, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,20 +42,25 @@ func seqs(t *testing.T, c *client.Client, q client.EventsQuery, n int) []uint64 
 func TestEventsBegin(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
-	s.fake.add(t, "control/coder", 3)    // 1 2 3
-	s.fake.add(t, "control/reviewer", 3) // 4 5 6
-	s.fake.add(t, "control/coder", 1)    // 7
+	n := s.sup.first
+	s.sup.add(t, "coder", 3)    // n+1, n+2, n+3
+	s.sup.add(t, "reviewer", 3) // n+4, n+5, n+6
+	s.sup.add(t, "coder", 1)    // n+7
+	var all []uint64
+	for seq := range n + 7 {
+		all = append(all, seq+1)
+	}
 	for _, tc := range []struct {
 		q    client.EventsQuery
 		want []uint64
 	}{
-		{client.EventsQuery{}, []uint64{1, 2, 3, 4, 5, 6, 7}},
-		{client.EventsQuery{After: 5}, []uint64{6, 7}},
-		{client.EventsQuery{Tail: 2}, []uint64{6, 7}},
-		{client.EventsQuery{Tail: 100}, []uint64{1, 2, 3, 4, 5, 6, 7}},
-		{client.EventsQuery{Entity: "control/coder"}, []uint64{1, 2, 3, 7}},
-		{client.EventsQuery{Entity: "control/coder", Tail: 2}, []uint64{3, 7}},
-		{client.EventsQuery{Entity: "control/coder", After: 2}, []uint64{3, 7}},
+		{client.EventsQuery{}, all},
+		{client.EventsQuery{After: int64(n) + 5}, []uint64{n + 6, n + 7}},
+		{client.EventsQuery{Tail: 2}, []uint64{n + 6, n + 7}},
+		{client.EventsQuery{Tail: 100}, all},
+		{client.EventsQuery{Entity: "control/coder", After: int64(n)}, []uint64{n + 1, n + 2, n + 3, n + 7}},
+		{client.EventsQuery{Entity: "control/coder", Tail: 2}, []uint64{n + 3, n + 7}},
+		{client.EventsQuery{Entity: "control/coder", After: int64(n) + 2}, []uint64{n + 3, n + 7}},
 	} {
 		if diff := cmp.Diff(tc.want, seqs(t, c, tc.q, len(tc.want))); diff != "" {
 			t.Errorf("%+v: %s", tc.q, diff)
@@ -64,8 +70,8 @@ func TestEventsBegin(t *testing.T) {
 	next := make(chan []uint64, 1)
 	go func() { next <- seqs(t, c, client.EventsQuery{After: client.FromNow}, 2) }()
 	wait.Until(t, "there is a watcher", func() bool { return s.watchers.Load() == 1 })
-	s.fake.add(t, "control/coder", 2)
-	if diff := cmp.Diff([]uint64{8, 9}, <-next); diff != "" {
+	s.sup.add(t, "coder", 2)
+	if diff := cmp.Diff([]uint64{n + 8, n + 9}, <-next); diff != "" {
 		t.Errorf("from now: %s", diff)
 	}
 	if st, _ := c.Status(t.Context()); st.Subscribers > 1 {
@@ -76,9 +82,10 @@ func TestEventsBegin(t *testing.T) {
 // A browser comes back with the last id that it has, and the old address.
 func TestLastEventIDWins(t *testing.T) {
 	s := serve(t)
-	s.fake.add(t, "control/coder", 9)
-	for id, first := range map[string]string{"7": "8", "0": "1", "": "4"} {
-		req := s.request(t, "GET", api.Base+"/events?after=3", map[string]string{"Authorization": "Bearer " + testToken, "Last-Event-ID": id})
+	n := s.sup.first
+	s.sup.add(t, "coder", 9)
+	for id, first := range map[string]uint64{fmt.Sprint(n + 7): n + 8, "0": 1, "": n + 4} {
+		req := s.request(t, "GET", api.Base+fmt.Sprint("/events?after=", n+3), map[string]string{"Authorization": "Bearer " + testToken, "Last-Event-ID": id})
 		resp, err := plain.Do(req)
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +93,8 @@ func TestLastEventIDWins(t *testing.T) {
 		var got string
 		_ = api.ReadEvents(resp.Body, func() {}, func(e api.Event) bool { got = e.ID; return e.Name != "change" })
 		resp.Body.Close()
-		if got != first || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-			t.Errorf("Last-Event-ID %q: begins with %s, want %s", id, got, first)
+		if got != fmt.Sprint(first) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+			t.Errorf("Last-Event-ID %q: begins with %s, want %d", id, got, first)
 		}
 	}
 	for _, id := range []string{"x", "-1x", "99999999999999999999", "1 "} {
@@ -101,7 +108,7 @@ func TestLastEventIDWins(t *testing.T) {
 		}
 	}
 	var p *api.Problem
-	for _, err := range dial(t, s).Events(t.Context(), client.EventsQuery{After: 10}) {
+	for _, err := range dial(t, s).Events(t.Context(), client.EventsQuery{After: int64(n) + 10}) {
 		if !errors.As(err, &p) || p.Status != http.StatusGone {
 			t.Errorf("beyond the end: %v", err)
 		}
@@ -115,13 +122,14 @@ func TestJournalPages(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
 	for range 40 {
-		s.fake.add(t, "control/coder", 50)
-		s.fake.add(t, "control/reviewer", 10)
+		s.sup.add(t, "coder", 50)
+		s.sup.add(t, "reviewer", 10)
 	}
+	head := s.sup.first + 2400
 	var read []uint64
 	for {
 		page, err := c.Journal(t.Context(), client.JournalQuery{After: uint64(len(read)), Limit: 700})
-		if err != nil || page.Head != 2400 {
+		if err != nil || page.Head != head {
 			t.Fatal(page.Head, err)
 		}
 		for _, ch := range page.Changes {
@@ -134,11 +142,11 @@ func TestJournalPages(t *testing.T) {
 			break
 		}
 	}
-	if len(read) != 2400 {
-		t.Errorf("%d changes", len(read))
+	if uint64(len(read)) != head {
+		t.Errorf("%d changes of %d", len(read), head)
 	}
 	page, err := c.Journal(t.Context(), client.JournalQuery{Tail: 15, Entity: "control/reviewer"})
-	if err != nil || len(page.Changes) != 15 || page.Changes[14].Seq != 2400 || page.Changes[4].Seq != 2340 {
+	if err != nil || len(page.Changes) != 15 || page.Changes[14].Seq != head || page.Changes[4].Seq != head-60 {
 		t.Errorf("tail: %+v, %v", page, err)
 	}
 	page, err = c.Journal(t.Context(), client.JournalQuery{Tail: 15, Entity: "control/nobody"})
@@ -151,23 +159,24 @@ func TestJournalPages(t *testing.T) {
 func TestJournalOfOneNight(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
-	evening := testTime.Add(time.Hour)
+	evening := time.Now().Add(time.Hour) // after all that the controller has done
+	n := s.sup.first
 	add := func(entity string, after time.Duration, n int) {
 		batch := make([]journal.Change, n)
 		for i := range batch {
 			batch[i] = journal.Change{Time: evening.Add(after), Machine: "control", Entity: entity, Row: "C2", From: "resting", To: "continuous", Trigger: "x", Actor: journal.Actor{Kind: "human"}}
 		}
-		if _, err := s.fake.j.Append(t.Context(), batch); err != nil {
+		if _, err := s.sup.j.Append(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	add("control/coder", -time.Second, 1) // 1
-	add("control/coder", 0, 1)            // 2
-	for range 60 {                        // to 60,002
+	add("control/coder", -time.Second, 1) // n+1
+	add("control/coder", 0, 1)            // n+2
+	for range 60 {                        // to n+60,002
 		add("control/reviewer", time.Minute, 1000)
 	}
-	add("session/coder", 2*time.Minute, 2) // 60,003 and 60,004
-	add("control/coder", 3*time.Minute, 1) // 60,005
+	add("session/coder", 2*time.Minute, 2) // n+60,003 and n+60,004
+	add("control/coder", 3*time.Minute, 1) // n+60,005
 	night := client.JournalQuery{Agent: "coder", Since: evening, Until: evening.Add(2 * time.Minute)}
 	var read []uint64
 	pages := 0
@@ -183,18 +192,18 @@ func TestJournalOfOneNight(t *testing.T) {
 			break
 		}
 	}
-	if diff := cmp.Diff([]uint64{2, 60_003, 60_004}, read); diff != "" || pages != 1 {
+	if diff := cmp.Diff([]uint64{n + 2, n + 60_003, n + 60_004}, read); diff != "" || pages != 1 {
 		t.Errorf("%d more pages: %s", pages, diff)
 	}
 	for _, c := range []struct {
 		q    client.JournalQuery
 		want []uint64
 	}{
-		{client.JournalQuery{Agent: "coder", Tail: 2, Since: night.Since, Until: night.Until}, []uint64{60_003, 60_004}},
-		{client.JournalQuery{Agent: "coder", Tail: 9, Since: night.Since, Until: night.Until}, []uint64{2, 60_003, 60_004}},
-		{client.JournalQuery{Until: testTime}, nil},
+		{client.JournalQuery{Agent: "coder", Tail: 2, Since: night.Since, Until: night.Until}, []uint64{n + 60_003, n + 60_004}},
+		{client.JournalQuery{Agent: "coder", Tail: 9, Since: night.Since, Until: night.Until}, []uint64{n + 2, n + 60_003, n + 60_004}},
+		{client.JournalQuery{Until: evening.AddDate(-1, 0, 0)}, nil},
 		{client.JournalQuery{Since: evening.Add(time.Hour)}, nil},
-		{client.JournalQuery{After: 60_003, Since: evening}, []uint64{60_004, 60_005}},
+		{client.JournalQuery{After: n + 60_003, Since: evening}, []uint64{n + 60_004, n + 60_005}},
 	} {
 		page, err := dial(t, s).Journal(t.Context(), c.q)
 		var got []uint64
@@ -215,17 +224,17 @@ func TestEventsUnderLoad(t *testing.T) {
 	if testsize.Race {
 		before, during = 600, 2000
 	}
-	s.fake.add(t, "control/coder", before/3)
-	s.fake.add(t, "control/reviewer", before-before/3)
-	s.fake.do(func() { s.fake.lag = 20 })
+	first := s.sup.first
+	s.sup.add(t, "coder", before/3)
+	s.sup.add(t, "reviewer", before-before/3)
 	var all sync.WaitGroup
 	for w := range watchers {
 		all.Go(func() {
 			rnd := rand.New(rand.NewPCG(1, uint64(w)))
 			entity := []string{"", "control/coder"}[w%2]
 			c := dial(t, s)
-			last, n := uint64(0), 0
-			for last < uint64(before+during) {
+			last, n := first, 0
+			for last < first+uint64(before+during) {
 				budget := 1 + rnd.IntN(2000)
 				for ch, err := range c.Events(t.Context(), client.EventsQuery{After: int64(last), Entity: entity}) {
 					if err != nil {
@@ -237,7 +246,7 @@ func TestEventsUnderLoad(t *testing.T) {
 						return
 					}
 					last, n = ch.Seq, n+1
-					if budget--; budget == 0 || last == uint64(before+during) {
+					if budget--; budget == 0 || last == first+uint64(before+during) {
 						break
 					}
 				}
@@ -250,27 +259,30 @@ func TestEventsUnderLoad(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 2))
 	coder, reviewer := during-during/4-1, during/4
 	for coder+reviewer > 0 {
-		n := min(1+rnd.IntN(50), coder)
-		if n > 0 {
-			s.fake.add(t, "control/coder", n)
+		n := 1 + rnd.IntN(50)
+		if rnd.IntN(20) == 0 {
+			n = 1025 // more than the loop keeps for a watcher: the feed has to read them from the journal
+		}
+		if n = min(n, coder); n > 0 {
+			s.sup.add(t, "coder", n)
 			coder -= n
 		}
 		if n = min(1+rnd.IntN(20), reviewer); n > 0 {
-			s.fake.add(t, "control/reviewer", n)
+			s.sup.add(t, "reviewer", n)
 			reviewer -= n
 		}
 	}
-	s.fake.add(t, "control/coder", 1) // the last one is of interest to everybody
+	s.sup.add(t, "coder", 1) // the last one is of interest to everybody
 	all.Wait()
 	wait.Until(t, "the last watcher is gone", func() bool { return s.watchers.Load() == 0 })
 }
 
 // The client takes a broken line up again, also where the daemon is another one.
 func TestEventsSurviveARestart(t *testing.T) {
-	f := newFake()
-	s := serveFake(t, f)
+	j := memory.New()
+	s := serveTeam(t, j, newWorkspace(t), pair)
 	c := dial(t, s)
-	f.add(t, "control/coder", 2)
+	s.sup.add(t, "coder", 2)
 	heard := make(chan uint64)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -285,30 +297,28 @@ func TestEventsSurviveARestart(t *testing.T) {
 			heard <- ch.Seq
 		}
 	}()
-	want := func(seqs ...uint64) {
+	last := uint64(0)
+	until := func(head uint64) {
 		t.Helper()
-		for _, seq := range seqs {
+		for last < head {
 			select {
 			case got := <-heard:
-				if got != seq {
-					t.Fatalf("heard %d, want %d", got, seq)
+				if last++; got != last {
+					t.Fatalf("heard %d, want %d", got, last)
 				}
 			case err := <-done:
 				t.Fatalf("the line ended: %v", err)
 			case <-time.After(patience):
-				t.Fatalf("%d was never heard", seq)
+				t.Fatalf("%d was never heard", last+1)
 			}
 		}
 	}
-	want(1, 2)
+	until(s.sup.first + 2)
 	s.stop()
-	next := newFake()
-	next.j = f.j.Again()
-	next.add(t, "control/coder", 1)
-	serveIn(t, next, s.dir)
-	want(3)
-	next.add(t, "control/coder", 2)
-	want(4, 5)
+	s.sup.end()
+	next := serveTeam(t, j.Again(), s.dir, pair)
+	until(next.sup.add(t, "coder", 1))
+	until(next.sup.add(t, "coder", 2))
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("after its context: %v", err)
@@ -317,8 +327,7 @@ func TestEventsSurviveARestart(t *testing.T) {
 
 func TestGoodbye(t *testing.T) {
 	s := serve(t)
-	s.fake.add(t, "control/coder", 1)
-	s.fake.say("coder-1", "still at work")
+	s.sup.begin(t, "coder", 1).say("still at work")
 	for _, path := range []string{"/events?after=0", "/sessions/coder-1/output/stream"} {
 		resp, err := plain.Do(s.request(t, "GET", api.Base+path, map[string]string{"Authorization": "Bearer " + testToken}))
 		if err != nil {
@@ -337,7 +346,7 @@ func TestGoodbye(t *testing.T) {
 
 func TestTooManyStreams(t *testing.T) {
 	s := serve(t)
-	s.fake.say("coder-1", "x")
+	s.sup.begin(t, "coder", 1).say("x")
 	s.streams.Add(streamsMax)
 	for _, path := range []string{"/events", "/sessions/coder-1/output/stream"} {
 		text, h := s.want(t, 503, "GET", api.Base+path, "")
@@ -385,9 +394,10 @@ func watchIn(ctx context.Context, s *Server, path string, w http.ResponseWriter)
 
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.say("coder-1", "x")
-		s := New(Options{Engine: f})
+		sup := superviseStill(t, memory.New(), pair)
+		sup.begin(t, "coder", 1).say("x")
+		synctest.Wait()
+		s := New(Options{Engine: sup.Supervisor})
 		ctx, cancel := context.WithCancel(t.Context())
 		events, output := &memoryAnswer{header: http.Header{}}, &memoryAnswer{header: http.Header{}}
 		one := watchIn(ctx, s, "/events", events)
@@ -409,17 +419,17 @@ func TestPings(t *testing.T) {
 // Who reads too slowly is told so, and let go; what was sent until then is whole.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		s := New(Options{Engine: f})
+		sup := superviseStill(t, memory.New(), pair)
+		s := New(Options{Engine: sup.Supervisor})
 		w := &memoryAnswer{header: http.Header{}, gate: make(chan struct{})}
 		done := watchIn(t.Context(), s, "/events", w)
 		for range 3 { // retry, id, and the first change, which is stuck
 			w.gate <- struct{}{}
-			f.add(t, "control/coder", 1)
+			sup.add(t, "coder", 1)
 			synctest.Wait()
 		}
 		for range 2*feedChangesMax/1000 + 1 {
-			f.add(t, "control/coder", 1000)
+			sup.add(t, "coder", 1000)
 		}
 		synctest.Wait()
 		close(w.gate)
@@ -428,7 +438,7 @@ func TestLag(t *testing.T) {
 		if !strings.Contains(text, `"reason":"lagged"`) {
 			t.Errorf("it ends %.300q", text[max(0, len(text)-300):])
 		}
-		want := uint64(0)
+		want := sup.first
 		err := api.ReadEvents(strings.NewReader(text), func() {}, func(e api.Event) bool {
 			if e.Name == "change" {
 				if want++; e.ID != strconv.FormatUint(want, 10) {
@@ -437,8 +447,8 @@ func TestLag(t *testing.T) {
 			}
 			return true
 		})
-		if !errors.Is(err, io.EOF) || want == 0 {
-			t.Errorf("%d changes, %v", want, err)
+		if !errors.Is(err, io.EOF) || want == sup.first {
+			t.Errorf("%d changes, %v", want-sup.first, err)
 		}
 		s.Close()
 	})
@@ -475,7 +485,7 @@ func TestFeedKeepsTheNewest(t *testing.T) {
 
 // A feed that broke is made anew for the next who asks.
 func TestFeedComesBack(t *testing.T) {
-	s := New(Options{Engine: newFake()})
+	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor})
 	f, err := s.live(0)
 	if err != nil {
 		t.Fatal(err)
@@ -498,7 +508,8 @@ func TestFeedComesBack(t *testing.T) {
 func TestPolls(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.fake.add(t, "control/coder", 3)
+	n := s.sup.first
+	s.sup.add(t, "coder", 3)
 	events := func(s *served, path string) string {
 		text, h := send(t, s.request(t, "GET", api.Base+path, map[string]string{"Authorization": "Bearer " + testToken}), 200)
 		if h.Get("X-Accel-Buffering") != "no" {
@@ -506,26 +517,26 @@ func TestPolls(t *testing.T) {
 		}
 		return text
 	}
-	if text := events(s, "/events?after=1&poll=true"); !strings.Contains(text, "id: 2\n") || !strings.Contains(text, "id: 3\n") || strings.Contains(text, "id: 1\nevent") {
+	if text := events(s, fmt.Sprintf("/events?after=%d&poll=true", n+1)); !strings.Contains(text, fmt.Sprintf("id: %d\n", n+2)) || !strings.Contains(text, fmt.Sprintf("id: %d\n", n+3)) || strings.Contains(text, fmt.Sprintf("id: %d\nevent", n+1)) {
 		t.Errorf("what has been is answered with %s", text)
 	}
 	next := make(chan string, 1)
-	go func() { next <- events(s, "/events?after=3&poll=true") }()
+	go func() { next <- events(s, fmt.Sprintf("/events?after=%d&poll=true", n+3)) }()
 	wait.Until(t, "there is a watcher", func() bool { return s.watchers.Load() == 1 })
-	s.fake.add(t, "control/coder", 1)
-	if text := <-next; !strings.Contains(text, "id: 4\n") {
+	s.sup.add(t, "coder", 1)
+	if text := <-next; !strings.Contains(text, fmt.Sprintf("id: %d\n", n+4)) {
 		t.Errorf("the next change is answered with %s", text)
 	}
 	wait.Until(t, "no watcher is left", func() bool { return s.watchers.Load() == 0 })
-	s.fake.say("coder-1", "hello")
+	coder := s.sup.begin(t, "coder", 1)
+	coder.say("hello")
 	if text := events(s, "/sessions/coder-1/output/stream?poll=true"); !strings.Contains(text, `"text":"hello"`) || strings.Contains(text, "event: bye") {
 		t.Errorf("an output that goes on is answered with %s", text)
 	}
 	hasty := serveHasty(t) // answers soon, too, if there is nothing
-	hasty.fake.add(t, "control/coder", 4)
-	hasty.fake.say("coder-1", "hello")
+	hasty.sup.begin(t, "coder", 1).say("hello")
 	var idle sync.WaitGroup
-	for _, path := range []string{"/events?after=4&poll=true&entity=control/reviewer", "/sessions/coder-1/output/stream?from=5&poll=true"} {
+	for _, path := range []string{fmt.Sprintf("/events?after=%d&poll=true&entity=control/reviewer", hasty.sup.head(t)), "/sessions/coder-1/output/stream?from=5&poll=true"} {
 		idle.Go(func() {
 			if text := events(hasty, path); strings.Contains(text, "event:") || !strings.HasSuffix(text, ": ping\n\n") {
 				t.Errorf("%s without news is answered with %s", path, text)
@@ -533,7 +544,7 @@ func TestPolls(t *testing.T) {
 		})
 	}
 	idle.Wait()
-	s.fake.endSession("coder-1", "ok")
+	s.sup.over(t, coder)
 	if text := events(s, "/sessions/coder-1/output/stream?from=5&poll=true"); !strings.Contains(text, "event: end") {
 		t.Errorf("the end is answered with %s", text)
 	}

@@ -24,13 +24,7 @@ import (
 // what is written there is asked, and what stands below it is in the answer.
 func TestForeignAgentByTheBook(t *testing.T) {
 	yaml, lines := inBook(referenceMember)
-	dir, _, stop := realOf(t, memory.New(), yaml)
-	defer stop()
-	c, err := client.Dial(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := dial(t, serveTeam(t, memory.New(), newWorkspace(t), yaml))
 	asked, said := 0, ""
 	for _, line := range lines {
 		switch {
@@ -155,9 +149,7 @@ channels:
 // Two agents that join by requests talk in turns until their rounds are over, each
 // receives what the other has said; no message appears twice, and no agent speaks without the turn.
 func TestForeignAgentsTalk(t *testing.T) {
-	dir, _, stop := realOf(t, memory.New(), strings.Replace(twoScouts, ", coder]", "]", 1))
-	defer stop()
-	c := dialIn(t, dir)
+	c := dial(t, serveTeam(t, memory.New(), newWorkspace(t), strings.Replace(twoScouts, ", coder]", "]", 1)))
 	ctx, cancel := context.WithCancel(t.Context())
 	var agents sync.WaitGroup
 	defer agents.Wait()
@@ -217,21 +209,9 @@ func talk(ctx context.Context, c *client.Client, name string) error {
 	}
 }
 
-func dialIn(t testing.TB, dir string) *client.Client {
-	t.Helper()
-	c, err := client.Dial(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 // What agents and people may not do is refused in words, with a real engine.
 func TestChannelRefusals(t *testing.T) {
-	dir, _, stop := realOf(t, memory.New(), twoScouts)
-	defer stop()
-	c := dialIn(t, dir)
+	c := dial(t, serveTeam(t, memory.New(), newWorkspace(t), twoScouts))
 	ctx := t.Context()
 	_, ours := client.Post[api.Joined](ctx, c, "/agents/coder/ready", api.EmptyBody{})
 	early := second(client.Post[api.Beaten](ctx, c, "/agents/scout/heartbeat", api.EmptyBody{}))

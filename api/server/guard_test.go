@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // request is one that may be sent to the TCP side.
@@ -72,7 +74,7 @@ func TestWhoIsLetIn(t *testing.T) {
 }
 
 func TestNoTokenMeansNobody(t *testing.T) {
-	s := New(Options{Engine: newFake()})
+	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor})
 	defer s.Close()
 	web := httptest.NewServer(s.Handler())
 	defer web.Close()
@@ -202,24 +204,25 @@ func TestHeadersEverywhere(t *testing.T) {
 func TestActors(t *testing.T) {
 	s := serve(t)
 	send(t, s.request(t, "POST", api.Base+"/hold", map[string]string{"Authorization": "Bearer " + testToken}), 200)
-	send(t, s.request(t, "POST", api.Base+"/hold", map[string]string{"Authorization": "Bearer " + signIn(t, s)}), 200)
+	send(t, s.request(t, "POST", api.Base+"/unhold", map[string]string{"Authorization": "Bearer " + signIn(t, s)}), 200)
 	if _, err := dial(t, s).Hold(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	want := `human sam (token): hold true ""|human sam (Mission Control): hold true ""|human sam: hold true ""`
-	if got := strings.Join(s.fake.orders, "|"); got != want {
+	want := `human sam (token): team/team X8 held|human sam (Mission Control): team/team X8 open|human sam: team/team X8 held`
+	if got := strings.Join(s.sup.changes(t), "|"); got != want {
 		t.Errorf("orders: %s", got)
 	}
 }
 
 func TestBugIsAnsweredAndLogged(t *testing.T) {
 	s := serve(t)
-	s.fake.do(func() { s.fake.bug = true })
-	s.want(t, 500, "GET", api.Base+"/agents", "")
-	if logs := s.logs.String(); !strings.Contains(logs, "a bug, on purpose") || !strings.Contains(logs, "fake_test.go") {
+	s.opts.Past = func(context.Context, Moment) (*controller.Supervisor, func() error, error) {
+		panic("a bug, on purpose")
+	}
+	s.want(t, 500, "GET", api.Base+"/agents?at=1", "")
+	if logs := s.logs.String(); !strings.Contains(logs, "a bug, on purpose") || !strings.Contains(logs, "guard_test.go") {
 		t.Errorf("the log: %s", logs)
 	}
-	s.fake.do(func() { s.fake.bug = false })
 	s.want(t, 200, "GET", api.Base+"/agents", "")
 }
 

@@ -22,10 +22,8 @@ func BenchmarkHandOff(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer j.Close()
-	dir, _, stop := realOf(b, j, strings.NewReplacer(", coder]", "]", "maxRounds: 2", "maxRounds: 0").Replace(twoScouts))
-	defer stop()
-	c := dialIn(b, dir)
+	b.Cleanup(func() { j.Close() })
+	c := dial(b, serveTeam(b, j, newWorkspace(b), strings.NewReplacer(", coder]", "]", "maxRounds: 2", "maxRounds: 0").Replace(twoScouts)))
 	for _, name := range []string{"scout", "pilot"} {
 		if _, err := client.Post[api.Joined](b.Context(), c, "/agents/"+name+"/ready", api.EmptyBody{}); err != nil {
 			b.Fatal(err)

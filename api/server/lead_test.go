@@ -40,13 +40,13 @@ func withLead(t testing.TB, j journal.Journal, yaml string) (*client.Client, *ju
 	if err := os.WriteFile(filepath.Join(dir, "julian.script.yaml"), []byte(julianScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, host, stop := realIn(t, j, dir, yaml)
-	lead := &julian{host: host, may: make(chan struct{}, 64)}
+	s := serveTeam(t, j, dir, yaml)
+	lead := &julian{host: s.sup.host, may: make(chan struct{}, 64)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { lead.serve(ctx, &all) })
-	t.Cleanup(func() { stop(); cancel(); all.Wait() })
-	return dialIn(t, dir), lead
+	t.Cleanup(func() { s.stop(); s.sup.end(); cancel(); all.Wait() })
+	return dial(t, s), lead
 }
 
 func (l *julian) serve(ctx context.Context, all *sync.WaitGroup) {
@@ -86,7 +86,7 @@ func (l *julian) lead(ctx context.Context, p *player) {
 			return
 		}
 		input, _ := p.Input()
-		l.host.spools.say(p.session, answerOf(words.Text, awake)+fmt.Sprintf("{\"type\":\"listening\",\"input\":%d}\n", input))
+		p.say(answerOf(words.Text, awake) + fmt.Sprintf("{\"type\":\"listening\",\"input\":%d}\n", input))
 	}
 }
 
@@ -210,6 +210,9 @@ func TestTeamRefusals(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
+	if _, err := c.Crew.Wake(ctx, []string{"unknown"}); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
+		t.Errorf("%v", err)
+	}
 	if _, err := c.Crew.Document(ctx, "unknown"); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, "Lyra") {
 		t.Errorf("%v", err)
 	}
@@ -240,9 +243,7 @@ func TestTeamRefusals(t *testing.T) {
 
 // Without a lead there is no team, and that is said.
 func TestNoLead(t *testing.T) {
-	dir, _, stop := real(t, memory.New())
-	defer stop()
-	c := dialIn(t, dir)
+	c := dial(t, real(t, memory.New()))
 	view, err := c.Crew.Show(t.Context(), true)
 	if err != nil || view.Lead.Agent != "" || view.Agents == nil || view.Notices == nil {
 		t.Errorf("%+v, %v", view, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/origin"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // loginsAsked has no code and no login that exists; tests of their own have.
@@ -144,7 +145,7 @@ func TestAgentsDoNotSignIn(t *testing.T) {
 		}
 	}
 	logins := newLogins(t)
-	server := New(Options{Engine: newFake(), Token: testToken, Logins: logins, Hosts: []string{"example.com:80"}})
+	server := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: logins, Hosts: []string{"example.com:80"}})
 	code, _ := logins.NewCode()
 	for name, h := range map[string]http.Handler{"socket": server.SocketHandler(), "port": server.Handler()} {
 		for _, order := range [][3]string{
@@ -195,7 +196,7 @@ func TestRepositoryLoginIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	server := New(Options{Engine: newFake(), Token: testToken, Logins: newLogins(t), Hosts: []string{"example.com:80"}})
+	server := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: newLogins(t), Hosts: []string{"example.com:80"}})
 	for name, h := range map[string]http.Handler{"socket": server.SocketHandler(), "port": server.Handler()} {
 		for _, order := range [][2]string{{"POST", path}, {"GET", api.Base + "/repositories"}} {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), "coder-17"), order[0], order[1], strings.NewReader("{}"))

@@ -18,9 +18,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/google/go-cmp/cmp"
 )
 
 // as is a request of a caller.
@@ -28,62 +25,17 @@ func as(t *testing.T, who caller.Caller) context.Context {
 	return caller.With(t.Context(), who)
 }
 
-// What an agent does for itself arrives in its name.
-func TestAgentsForThemselves(t *testing.T) {
-	s := serve(t)
-	c := dial(t, s)
-	ctx := t.Context()
-	joined, err := client.Post[api.Joined](ctx, c, "/agents/coder/ready", api.EmptyBody{})
-	if want := (api.Joined{Seq: 15, HeartbeatMS: 10_000, MissedMax: channel.BeatsMissedMax}); err != nil || joined != want {
-		t.Errorf("%+v, %v", joined, err)
-	}
-	beat := second(client.Post[api.Beaten](ctx, c, "/agents/coder/heartbeat", api.EmptyBody{}))
-	list, fetch := actionsOf(ctx, c, "reviewer", time.Minute+time.Second)
-	if len(list) != 1 || list[0].Turn != 4 || list[0].Messages == nil {
-		t.Errorf("actions: %+v", list)
-	}
-	none, empty := actionsOf(ctx, c, "coder", 0)
-	if len(none) > 0 || none == nil {
-		t.Errorf("actions: %+v", none)
-	}
-	_, told := client.Post[api.Ordered](ctx, c, "/agents/coder/actions/done", api.ConfirmBody{Key: "tell_turn/reviews/coder/3"})
-	_, said := speak(ctx, c, view.Speech{Channel: "reviews", Agent: "coder", Turn: 3, Text: "it is done", Complete: true})
-	_, aside := speak(ctx, c, view.Speech{Channel: "reviews", Agent: "coder", Re: 7, Text: "yes", Ended: true})
-	_, pass := client.Post[api.Ordered](ctx, c, "/channels/reviews/pass", api.TurnBody{Agent: "coder", Turn: 3})
-	_, wait := client.Post[api.Ordered](ctx, c, "/channels/reviews/wait", api.WaitBody{Agent: "coder", Turn: 3, Why: "the tests run"})
-	_, goesOn := client.Post[api.Ordered](ctx, c, "/channels/reviews/go-on", api.TurnBody{Agent: "coder", Turn: 3})
-	_, left := client.Post[api.Ordered](ctx, c, "/agents/coder/leave", api.EmptyBody{})
-	if err := errors.Join(beat, fetch, empty, told, said, aside, pass, wait, goesOn, left); err != nil {
-		t.Error(err)
-	}
-	want := []string{
-		`ready`, `beat`, `told "tell_turn/reviews/coder/3"`, `said turn=3 re=0 complete=true ended=false "it is done"`, `said turn=0 re=7 complete=false ended=true "yes"`,
-		`pass turn=3`, `wait turn=3 "the tests run"`, `go_on turn=3`, `leave`,
-	}
-	if diff := cmp.Diff(want, toThePoint(s.fake.orders)); diff != "" {
-		t.Error(diff)
-	}
-	for _, order := range s.fake.orders {
-		if !strings.HasPrefix(order, "itself coder: ") {
-			t.Errorf("in whose name: %s", order)
-		}
-	}
-	var p *api.Problem
-	if _, err := client.Post[api.Joined](ctx, c, "/agents/unknown/ready", api.EmptyBody{}); !errors.As(err, &p) || p.Status != 404 {
-		t.Errorf("%v", err)
-	}
-}
-
-func (f *fake) polling() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.waiting
+// polling is how many requests wait for actions of an agent.
+func (s *served) polling(agent string) int {
+	s.polls.mu.Lock()
+	defer s.polls.mu.Unlock()
+	return s.polls.of[agent]
 }
 
 // poll begins a long poll that there is nothing for, and gives its answer later.
 func (s *served) poll(ctx context.Context, t *testing.T, wait string) <-chan string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+api.Base+"/agents/coder/actions?wait="+wait, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+api.Base+"/agents/pilot/actions?wait="+wait, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +58,7 @@ func (s *served) poll(ctx context.Context, t *testing.T, wait string) <-chan str
 func TestLongPoll(t *testing.T) {
 	t.Parallel()
 	s := serveHasty(t)
+	s.want(t, 200, "POST", api.Base+"/agents/pilot/ready", "")
 	wait := hasty.request + hasty.answer/2
 	if got := <-s.poll(t.Context(), t, fmt.Sprintf("%dms", wait.Milliseconds())); !strings.HasPrefix(got, `200 {"actions":[]}`) {
 		t.Error(got)
@@ -114,34 +67,37 @@ func TestLongPoll(t *testing.T) {
 
 // A long poll ends when its client goes, and gives its place back.
 func TestPollOfWhoIsGone(t *testing.T) {
-	s := serve(t)
+	s, c := serveGuests(t)
+	if _, err := c.Channels.Say(t.Context(), "reviews", "hello", ""); err != nil { // scout has the turn
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	for range agentPollsMax {
 		s.poll(ctx, t, "60s")
 	}
-	wait.Until(t, "all wait", func() bool { return s.fake.polling() == agentPollsMax })
-	text, h := s.want(t, 429, "GET", api.Base+"/agents/coder/actions?wait=60s", "")
-	if h.Get("Retry-After") == "" || !strings.Contains(text, "of coder") {
+	wait.Until(t, "all wait", func() bool { return s.polling("pilot") == agentPollsMax })
+	text, h := s.want(t, 429, "GET", api.Base+"/agents/pilot/actions?wait=60s", "")
+	if h.Get("Retry-After") == "" || !strings.Contains(text, "of pilot") {
 		t.Errorf("%v %s", h, text)
 	}
-	s.want(t, 200, "GET", api.Base+"/agents/reviewer/actions?wait=60s", "")
+	s.want(t, 200, "GET", api.Base+"/agents/scout/actions?wait=60s", "")
 	cancel()
-	wait.Until(t, "no request waits for a client that has gone", func() bool { return s.fake.polling() == 0 })
+	wait.Until(t, "no request waits for a client that has gone", func() bool { return s.polling("pilot") == 0 })
 	noneCounted := func() bool {
 		s.polls.mu.Lock()
 		defer s.polls.mu.Unlock()
 		return s.polls.all == 0 && len(s.polls.of) == 0
 	}
 	wait.Until(t, "all places are given back", noneCounted)
-	s.want(t, 200, "GET", api.Base+"/agents/coder/actions?wait=1ms", "")
+	s.want(t, 200, "GET", api.Base+"/agents/pilot/actions?wait=1ms", "")
 	wait.Until(t, "that one, too", noneCounted)
 }
 
 // When the daemon stops, waiting polls are answered at once.
 func TestPollAtTheEnd(t *testing.T) {
-	s := serve(t)
+	s, _ := serveGuests(t)
 	answer := s.poll(t.Context(), t, "60s")
-	wait.Until(t, "it waits", func() bool { return s.fake.polling() == 1 })
+	wait.Until(t, "it waits", func() bool { return s.polling("pilot") == 1 })
 	s.stop()
 	if got := <-answer; !strings.HasPrefix(got, "503 ") || !strings.Contains(got, loop.ErrClosed.Error()) {
 		t.Error(got)
@@ -169,8 +125,7 @@ func TestPollsOfAll(t *testing.T) {
 // BenchmarkHeartbeat measures a heartbeat over the socket beside a bare server of the standard
 // library that reads the same request and says the same, over a socket of its own, in one run.
 func BenchmarkHeartbeat(b *testing.B) {
-	s := serve(b)
-	c := dial(b, s)
+	s, c := serveGuests(b)
 	l, err := net.Listen("unix", filepath.Join(filepath.Dir(socketOf(b, s)), "bare"))
 	if err != nil {
 		b.Fatal(err)
@@ -197,7 +152,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 		}
 		resp.Body.Close()
 		between := time.Now()
-		if err := second(client.Post[api.Beaten](b.Context(), c, "/agents/coder/heartbeat", api.EmptyBody{})); err != nil {
+		if err := second(client.Post[api.Beaten](b.Context(), c, "/agents/pilot/heartbeat", api.EmptyBody{})); err != nil {
 			b.Fatal(err)
 		}
 		bares, beats = append(bares, between.Sub(began).Seconds()*1e6), append(beats, time.Since(between).Seconds()*1e6)

@@ -5,16 +5,7 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
 )
-
-// NoticeBackend is what the server needs from the controller for the receivers of notices. Its errors are those of
-// Backend.
-type NoticeBackend interface {
-	NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error)
-	TestNotice(ctx context.Context, by seam.Actor, target string) ([]view.NoticeTest, error)
-}
 
 func noticeRoutes() []route {
 	return []route{

@@ -1,44 +1,39 @@
 package server
 
 import (
-	"bytes"
-	"context"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
-// slowDisk has the output of one session, and takes its time before each read.
-type slowDisk struct {
-	Backend
-	info sessions.SessionInfo
-}
+// slowDisk takes its time before each read.
+type slowDisk struct{ io.ReadCloser }
 
-func (d slowDisk) Output(context.Context, string, int64) (io.ReadCloser, sessions.SessionInfo, error) {
-	return io.NopCloser(&slowReader{bytes.NewReader(make([]byte, 3*pieceBytes))}), d.info, nil
-}
-
-type slowReader struct{ io.Reader }
-
-func (r *slowReader) Read(b []byte) (int, error) {
+func (d slowDisk) Read(b []byte) (int, error) {
 	wait.Elapse(2 * rawQuiet)
-	return r.Reader.Read(b)
+	return d.ReadCloser.Read(b)
 }
 
 // The output of a session that ended is complete, however long the disk, or decompressing it, takes.
 func TestRawOutputOfSlowDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Server{engine: slowDisk{}}
-		if body, more, err := s.readOutput(t.Context(), "coder-1", 0, rawMax); len(body) != 3*pieceBytes || more || err != nil {
-			t.Errorf("%d bytes of %d, more %t, %v", len(body), 3*pieceBytes, more, err)
-		}
-		s.engine = slowDisk{info: sessions.SessionInfo{Open: true}}
+		sup := superviseStill(t, memory.New(), pair)
+		p := sup.begin(t, "coder", 1)
+		p.say(strings.Repeat("x", 3*pieceBytes))
+		synctest.Wait() // the controller follows it
+		sup.host.direct(func() { sup.host.read = func(out io.ReadCloser) io.ReadCloser { return slowDisk{out} } })
+		s := &Server{engine: sup.Supervisor}
 		if body, more, err := s.readOutput(t.Context(), "coder-1", 0, rawMax); len(body) != 0 || !more || err != nil {
 			t.Errorf("of a running session: %d bytes, more %t, %v", len(body), more, err)
+		}
+		sup.over(t, p)
+		if body, more, err := s.readOutput(t.Context(), "coder-1", 0, rawMax); len(body) != 3*pieceBytes || more || err != nil {
+			t.Errorf("%d bytes of %d, more %t, %v", len(body), 3*pieceBytes, more, err)
 		}
 	})
 }

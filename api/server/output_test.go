@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -47,20 +50,29 @@ func hear(t *testing.T, c *client.Client, session string, q client.OutputQuery) 
 func TestOutputIsFollowed(t *testing.T) {
 	s := serve(t)
 	c := dial(t, s)
-	s.fake.do(func() { s.fake.sessions["coder-1"] = &fakeSession{open: true} }) // opened, not begun
+	gate := make(chan struct{})
+	host := s.sup.host
+	host.direct(func() { host.starts = func() error { <-gate; return nil } })
+	if _, err := c.Command(t.Context(), api.Once, "coder", ""); err != nil { // opened, not begun
+		t.Fatal(err)
+	}
 	go func() {
-		s.fake.say("coder-1", "grüße, ")
-		s.fake.say("coder-1", "a torn character: \xe2")
-		s.fake.say("coder-1", "\x82")
-		s.fake.say("coder-1", "\xac, one that stays torn: \xf0\x9f")
-		s.fake.do(func() { s.fake.sessions["coder-1"].why = "all is done" })
-		s.fake.endSession("coder-1", "ok")
+		if got, err := c.RawOutput(t.Context(), "coder-1", 0, 0); err != nil || !got.Open || len(got.Bytes) != 0 {
+			t.Errorf("not begun, raw: %+v, %v", got, err)
+		}
+		close(gate)
+		p := host.acts(t, "coder-1")
+		p.say("grüße, ")
+		p.say("a torn character: \xe2")
+		p.say("\x82")
+		p.say("\xac, one that stays torn: \xf0\x9f")
+		p.leave()
 	}()
 	text, first, end := hear(t, c, "coder-1", client.OutputQuery{})
 	if want := "grüße, a torn character: €, one that stays torn: \uFFFD"; text != want || first != 0 {
 		t.Errorf("from %d: %q, want %q", first, text, want)
 	}
-	if end != (api.Ended{Outcome: "ok", Why: "all is done"}) {
+	if end != (api.Ended{Outcome: "ok"}) {
 		t.Errorf("the end: %+v", end)
 	}
 	if text, first, _ := hear(t, c, "coder-1", client.OutputQuery{From: 9}); first != 9 || !strings.HasPrefix(text, "a torn") {
@@ -69,8 +81,11 @@ func TestOutputIsFollowed(t *testing.T) {
 	if text, _, end := hear(t, c, "coder-1", client.OutputQuery{From: 5000}); text != "" || end.Outcome != "ok" {
 		t.Errorf("beyond the end: %q %+v", text, end)
 	}
-	s.fake.do(func() { s.fake.sessions["coder-2"] = &fakeSession{outcome: "failed", why: "no such program"} })
-	if text, _, end := hear(t, c, "coder-2", client.OutputQuery{}); text != "" || end != (api.Ended{Outcome: "failed", Why: "no such program"}) {
+	host.direct(func() { host.starts = func() error { return &seam.CannotStart{Why: "no such program"} } })
+	if _, err := c.Command(t.Context(), api.Once, "coder", ""); err != nil {
+		t.Fatal(err)
+	}
+	if text, _, end := hear(t, c, "coder-2", client.OutputQuery{}); text != "" || end != (api.Ended{Outcome: "cannot_start", Why: "no such program"}) {
 		t.Errorf("never begun: %q %+v", text, end)
 	}
 	if got, err := c.RawOutput(t.Context(), "coder-2", 0, 0); err != nil || got.Open || len(got.Bytes) != 0 {
@@ -82,9 +97,11 @@ func TestOutputIsFollowed(t *testing.T) {
 // has not ended.
 func TestOutputWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.do(func() { f.sessions["coder-1"] = &fakeSession{open: true} })
-		s := New(Options{Engine: f})
+		sup := superviseStill(t, memory.New(), pair)
+		p := sup.begin(t, "coder", 1)
+		synctest.Wait() // the controller follows it
+		sup.host.direct(func() { sup.host.read = func(io.ReadCloser) io.ReadCloser { return http.NoBody } })
+		s := New(Options{Engine: sup.Supervisor})
 		w := &memoryAnswer{header: http.Header{}}
 		done := watchIn(t.Context(), s, "/sessions/coder-1/output/stream", w)
 		said := func(want ...string) {
@@ -101,19 +118,17 @@ func TestOutputWaits(t *testing.T) {
 				t.Fatal(diff)
 			}
 		}
+		p.say("5 \xe2")
 		said()
-		f.say("coder-1", "5 \xe2")
+		sup.host.direct(func() { sup.host.read = nil })
 		said(`{"offset":0,"end":2,"text":"5 "}`)
-		f.say("coder-1", "\x82")
+		p.say("\x82")
 		said(`{"offset":0,"end":2,"text":"5 "}`)
-		f.say("coder-1", "\xac")
+		p.say("\xac")
 		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`)
-		f.do(func() { f.sessions["coder-1"].still = true })
-		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`)
-		f.say("coder-1", "!")
-		f.do(func() { f.sessions["coder-1"].still = false })
+		p.say("!")
 		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`)
-		f.endSession("coder-1", "ok")
+		p.leave()
 		<-done
 		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`, `{"outcome":"ok","why":""}`)
 		s.Close()
@@ -132,7 +147,8 @@ func TestOutputLongLine(t *testing.T) {
 			line[i] = 0
 		}
 	}
-	s.fake.say("coder-1", string(line))
+	p := s.sup.begin(t, "coder", 1)
+	p.say(string(line))
 	var got []byte
 	for open := true; open; {
 		part, err := c.RawOutput(t.Context(), "coder-1", int64(len(got)), 7<<20)
@@ -140,7 +156,7 @@ func TestOutputLongLine(t *testing.T) {
 			t.Fatal(part.Offset, err)
 		}
 		if got = append(got, part.Bytes...); len(part.Bytes) == 0 {
-			s.fake.endSession("coder-1", "ok")
+			s.sup.over(t, p)
 		}
 		open = part.Open
 	}
@@ -155,14 +171,18 @@ func TestOutputLongLine(t *testing.T) {
 
 func TestNearEnd(t *testing.T) {
 	t.Parallel()
-	f := newFake()
-	s := New(Options{Engine: f})
+	sup := supervise(t, memory.New(), t.TempDir(), pair)
+	s := New(Options{Engine: sup.Supervisor})
 	defer s.Close()
-	for _, open := range []bool{false, true} {
-		for _, size := range []int64{0, 1, 500, 70_000, 65_536, 300_000, 5_000_000} {
-			f.do(func() { f.sessions["a-1"] = &fakeSession{said: make([]byte, size), open: open, begun: true} })
+	for i, size := range []int64{0, 1, 500, 70_000, 65_536, 300_000, 5_000_000} {
+		p := sup.begin(t, "coder", i+1)
+		p.say(strings.Repeat("x", int(size)))
+		for _, open := range []bool{true, false} {
+			if !open {
+				sup.over(t, p)
+			}
 			for _, tail := range []int64{1, 1000, 128 << 10, 1 << 30} {
-				at := s.nearEnd(t.Context(), "a-1", tail)
+				at := s.nearEnd(t.Context(), p.session, tail)
 				if spare := max(tail/4, probeExact) + 1; at > max(0, size-tail) || at < size-tail-spare {
 					t.Errorf("open %v, %d bytes, tail %d: begins at %d", open, size, tail, at)
 				}
@@ -174,21 +194,22 @@ func TestNearEnd(t *testing.T) {
 // A reader gets at most 20 messages per second, each of limited size.
 func TestOutputIsCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.say("coder-1", "x")
-		s := New(Options{Engine: f})
+		sup := superviseStill(t, memory.New(), pair)
+		p := sup.begin(t, "coder", 1)
+		p.say("x")
+		s := New(Options{Engine: sup.Supervisor})
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &memoryAnswer{header: http.Header{}}
 		done := watchIn(ctx, s, "/sessions/coder-1/output/stream", w)
 		for range 2000 { // two seconds of chatter
 			wait.Elapse(time.Millisecond)
-			f.say("coder-1", "chatter ")
+			p.say("chatter ")
 		}
 		synctest.Wait()
 		if n := strings.Count(w.String(), "event: output"); n > 42 || n < 30 {
 			t.Errorf("%d messages in two seconds", n)
 		}
-		f.say("coder-1", strings.Repeat("long ", 100_000))
+		p.say(strings.Repeat("long ", 100_000))
 		wait.Elapse(time.Second)
 		synctest.Wait()
 		for piece := range strings.SplitSeq(w.String(), "\n\n") {

@@ -34,11 +34,11 @@ func TestNobodyReleasesHimselfOverThePort(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got := strings.Join(s.fake.orders, "|"); got != `agent coder: hold true ""` {
+	if got := strings.Join(s.sup.changes(t), "|"); got != `agent coder: team/team X8 held` {
 		t.Errorf("orders: %s", got)
 	}
 	s.want(t, 200, "POST", "/api/v1/unhold", `{}`) // a person, over the same door
-	if got := s.fake.orders[len(s.fake.orders)-1]; !strings.HasPrefix(got, "human ") {
+	if got := s.sup.changes(t)[1]; !strings.HasPrefix(got, "human ") {
 		t.Errorf("a person's order: %s", got)
 	}
 }

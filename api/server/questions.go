@@ -3,27 +3,13 @@ package server
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
 )
-
-// QuestionBackend is what the server needs from the controller for agents' questions: permissions,
-// questions in words, and conversations to resume under changed conditions. Its errors are those of
-// Backend.
-type QuestionBackend interface {
-	Questions(ctx context.Context) ([]view.QuestionView, error) // questions that wait for a person, the oldest first
-	QuestionByID(ctx context.Context, id string) (view.QuestionView, error)
-	AnswerQuestion(ctx context.Context, by seam.Actor, id string, answer view.QuestionAnswer) (uint64, error)
-	Standing(ctx context.Context) ([]view.StandingView, error)
-	RevokeStanding(ctx context.Context, by seam.Actor, id string) (uint64, error)
-	Usage(ctx context.Context, archived bool) (view.UsageTable, error)
-	Digest(ctx context.Context, since time.Time) (view.Digest, error)
-	LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error)
-}
 
 type questionIn struct {
 	ID string `path:"id" maxLength:"24" pattern:"^q[0-9]{1,20}$" example:"q17" doc:"The question"`
@@ -57,7 +43,7 @@ func questionRoutes() []route {
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
 			ordered(
 				func(by seam.Caller, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *answerQuestionIn) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *answerQuestionIn) (uint64, error) {
 					return e.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
 				},
 			),
@@ -72,7 +58,7 @@ func questionRoutes() []route {
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
 			ordered(
 				func(by seam.Caller, in *standingIn) error { return by.MayAnswer("revoked", in.ID) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *standingIn) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *standingIn) (uint64, error) {
 					return e.RevokeStanding(ctx, by, in.ID)
 				},
 			),
@@ -82,7 +68,7 @@ func questionRoutes() []route {
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
 					return e.LiftLimit(ctx, by, in.Name)
 				},
 			),
@@ -92,7 +78,7 @@ func questionRoutes() []route {
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
 					return e.EndAgentSession(ctx, by, in.Name)
 				},
 			),

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/view"
 
@@ -14,73 +15,87 @@ import (
 
 // questionsAsked is what TestRoutes asks about questions.
 var questionsAsked = []askedOnce{
-	{"list-questions", "GET", "/questions", "", `"questions" "id":"q1" "kind":"permission" "hints":["it deletes files"] "differs":[] "expires_at":null`},
-	{"get-question", "GET", "/questions/q1", "", `"id":"q1" "paths":[] "options":[{"id":"y"`},
-	{"answer-question", "POST", "/questions/q1/answer", `{"allow":true,"scope":"session"}`, `"seq":11`},
-	{"list-saved-answers", "GET", "/saved-answers", "", `"standing" "id":"s1" "session_id":"" "allow":true "by":"human/sam"`},
-	{"revoke-saved-answer", "DELETE", "/saved-answers/s1", "", `"seq":12`},
-	{"retry-agent", "POST", "/agents/coder/retry", "", `"seq":13`},
-	{"end-agent-session", "POST", "/agents/coder/end", "", `"seq":14`},
+	{"list-questions", "GET", "/questions", "", `"questions" "id":"OPEN" "kind":"permission" "hints":[ "differs":[] "expires_at":"`},
+	{"get-question", "GET", "/questions/OPEN", "", `"id":"OPEN" "paths":[] "options":[{"id":"y"`},
+	{"answer-question", "POST", "/questions/OPEN/answer", `{"allow":true,"scope":"session"}`, `"seq"`},
+	{"list-saved-answers", "GET", "/saved-answers", "", `"standing" "id":"SAVED" "session_id":"" "allow":true "by":"human/sam`},
+	{"revoke-saved-answer", "DELETE", "/saved-answers/SAVED", "", `"seq"`},
+	{"retry-agent", "POST", "/agents/limited/retry", "", `"seq"`},
+	{"end-agent-session", "POST", "/agents/asker/end", "", `"seq"`},
 	{"search-all", "GET", "/search?q=upload&kind=output,channel&agent=coder&limit=5&since=2026-01-02T03:04:05Z", "", `"results":[{"kind":"output","entity":"coder-1","agent":"coder" "offset":1000,"snippet":"the "matches":[[4,10]] "link":"#/agents/coder/output/coder-1/1000" "next":0 "stopped":"" "took_ms" "index":{"seq":1,"behind" "dropped":0 "dropped_until":null`},
-	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":2 "days":[] "runs":[] "budgets":[] "total"`},
+	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":1 "days":[{ "runs":[{ "budgets":[] "total"`},
 	{"download-usage", "GET", "/usage/csv", "", "kind,day,agent,run,workflow,title,model,sessions,input_tokens,output_tokens,cost_usd"},
 }
 
-// Every answer arrives as what it was, by who gave it.
+// Every answer arrives at the agent that asked, and is kept under the name of the person who gave it.
 func TestQuestionOrders(t *testing.T) {
-	s := serve(t)
-	c, err := client.Dial(s.dir)
-	if err != nil {
+	s := houseAt(t)
+	c := dial(t, s)
+	ctx := t.Context()
+	first, asker := s.question(t, c)
+	if _, err := c.Questions.Answer(ctx, first, view.QuestionAnswer{Allow: true, Option: "y", Text: "with a word"}); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	ctx := t.Context()
-	_, yes := c.Questions.Answer(ctx, "q1", view.QuestionAnswer{Allow: true, Scope: "always"})
-	_, words := c.Questions.Answer(ctx, "q1", view.QuestionAnswer{Option: "y", Text: "with a word"})
-	_, revoked := c.Questions.Revoke(ctx, "s1")
-	_, retried := c.RetryAgent(ctx, "coder")
-	_, over := c.EndAgentSession(ctx, "coder")
-	if told, err := c.Tell(ctx, "coder", "use v2"); err != nil || told.When != view.TellAtOnce {
-		t.Errorf("tell: %+v, %v", told, err)
-	}
-	if err := errors.Join(yes, words, revoked, retried, over); err != nil {
-		t.Error(err)
-	}
-	want := []string{`answer q1 {"allow":true,"scope":"always"}`, `answer q1 {"option":"y","text":"with a word"}`, `revoke s1`, `retry coder`, `end coder`}
-	for i, line := range want {
-		if i >= len(s.fake.orders) || !strings.HasPrefix(s.fake.orders[i], "human ") || !strings.HasSuffix(s.fake.orders[i], ": "+line) {
-			t.Fatalf("orders: %q\nwant %s at %d", s.fake.orders, line, i)
+	for told := ""; !strings.Contains(told, `"answer"`); { // its prompt may come first
+		select {
+		case told = <-asker.told:
+		case <-time.After(patience):
+			t.Fatal("the agent was not told the answer")
+		}
+		if strings.Contains(told, `"answer"`) && !strings.Contains(told, `"option":"y"`) {
+			t.Errorf("the agent is told %s", told)
 		}
 	}
-	if all, err := client.Get[api.Questions](ctx, c, "/questions", nil); err != nil || len(all.Questions) != 1 || all.Questions[0].Hints == nil {
+	var refused *client.Refused
+	if _, err := c.Questions.Answer(ctx, first, view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) || refused.Refusal.Reason == "" {
+		t.Errorf("answered twice: %v", err)
+	}
+	second := s.ask(t, c, asker)
+	if _, err := c.Questions.Answer(ctx, second, view.QuestionAnswer{Allow: true, Scope: "always"}); err != nil {
+		t.Error(err)
+	}
+	saved, err := c.Questions.Saved(ctx)
+	if err != nil || len(saved) != 1 || saved[0].By != "human/sam" || !saved[0].Allow {
+		t.Fatalf("%+v, %v", saved, err)
+	}
+	if _, err := c.Questions.Revoke(ctx, saved[0].ID); err != nil {
+		t.Error(err)
+	}
+	if saved, err := c.Questions.Saved(ctx); err != nil || len(saved) != 0 {
+		t.Errorf("after it was revoked: %+v, %v", saved, err)
+	}
+	third := s.ask(t, c, asker)
+	if all, err := client.Get[api.Questions](ctx, c, "/questions", nil); err != nil || len(all.Questions) != 1 || all.Questions[0].ID != third || len(all.Questions[0].Hints) == 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if all, err := c.Questions.Saved(ctx); err != nil || len(all) != 1 {
-		t.Errorf("%+v, %v", all, err)
+	if told, err := c.Tell(ctx, "asker", "use v2"); err != nil || told.When != view.TellAtOnce || told.Session != asker.session {
+		t.Errorf("tell: %+v, %v", told, err)
 	}
-	if used, err := c.Usage(ctx, true); err != nil || len(used.Agents) != 1 || used.Days == nil {
+	if _, err := c.EndAgentSession(ctx, "asker"); err != nil {
+		t.Error(err)
+	}
+	<-asker.done
+	if used, err := c.Usage(ctx, true); err != nil || used.Total.Sessions != 1 || used.Days == nil {
 		t.Errorf("%+v, %v", used, err)
 	}
-	var refused *client.Refused
-	if _, err := c.Questions.Answer(ctx, "q1", view.QuestionAnswer{Text: "refuse"}); !errors.As(err, &refused) || refused.Refusal.Row != "Q3" {
-		t.Errorf("%v", err)
-	}
 	var p *api.Problem
-	if _, err := c.Questions.Show(ctx, "q2"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) != 1 {
+	if _, err := c.Questions.Show(ctx, "q99"); !errors.As(err, &p) || p.Status != 404 {
 		t.Errorf("%v", err)
 	}
 }
 
 // X10: no agent answers a question of any agent, and none revokes an answer. It may read them.
 func TestAgentsAnswerNothing(t *testing.T) {
-	f := newFake()
-	h := New(Options{Engine: f, User: "sam"}).SocketHandler()
+	s := houseAt(t)
+	id, _ := s.question(t, dial(t, s))
+	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
 		for path, status := range map[string]int{
-			"POST /questions/q1/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
-			"GET /questions": 200, "GET /questions/q1": 200, "GET /saved-answers": 200, "GET /usage": 200,
+			"POST /questions/ID/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
+			"GET /questions": 200, "GET /questions/ID": 200, "GET /saved-answers": 200, "GET /usage": 200,
 		} {
-			method, path, _ := strings.Cut(path, " ")
+			before := s.sup.head(t)
+			method, path, _ := strings.Cut(strings.Replace(path, "ID", id, 1), " ")
 			w := httptest.NewRecorder()
 			body := "{}"
 			if strings.HasPrefix(path, "/questions/") {
@@ -89,13 +104,10 @@ func TestAgentsAnswerNothing(t *testing.T) {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, r)
-			if w.Code != status || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
+			if w.Code != status || s.sup.head(t) != before || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
 				t.Errorf("%s: %s %s: %d %s", session, method, path, w.Code, w.Body)
 			}
 		}
-	}
-	if len(f.orders) > 0 {
-		t.Errorf("orders: %q", f.orders)
 	}
 }
 
@@ -118,7 +130,5 @@ func TestAnswerInputs(t *testing.T) {
 			t.Errorf("%s %.40s: %s", c.path, c.body, text)
 		}
 	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("orders: %q", s.fake.orders)
-	}
+	s.sup.unchanged(t)
 }

@@ -2,21 +2,25 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/google/go-cmp/cmp"
 )
@@ -63,68 +67,53 @@ func (c askedOnce) status() int {
 // everyRouteAsked is one call of each route except stream-events, in an order in which all succeed.
 func everyRouteAsked() []askedOnce {
 	return append([]askedOnce{
-		{"get-digest", "GET", "/digest?since=2026-11-25T00:00:00Z", "", `"since":"2026-11-25T00:00:00Z" "lines":[] "cost_usd":0.5`},
+		{"get-digest", "GET", "/digest?since=2026-11-25T00:00:00Z", "", `"since":"2026-11-25T00:00:00Z" "lines":[{"kind" "cost_usd"`},
 		{"mark-seen", "POST", "/seen", `{}`, `"until":"`},
 		{"list-agents", "GET", "/agents", "", `"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`},
-		{"explain-agent", "GET", "/agents/coder", "", `"agent" "evidence":[] "verdict" "sessions":[]`},
-		{"start-agent", "POST", "/agents/coder/start", `{"note":"x"}`, `"seq":7 "agent" "desired_state":"continuous"`},
-		{"stop-agent", "POST", "/agents/coder/stop", "", `"seq":7 "desired_state":"pause"`},
-		{"run-agent-once", "POST", "/agents/coder/once", `{}`, `"desired_state":"run_once"`},
-		{"run-agent-cleanup", "POST", "/agents/coder/cleanup", `{"note":""}`, `"desired_state":"run_cleanup"`},
-		{"hold-team", "POST", "/hold", `{"note":"lunch"}`, `"seq":8 "hold":true`},
-		{"unhold-team", "POST", "/unhold", "", `"seq":8 "hold":false`},
-		{"read-journal", "GET", "/journal?tail=1", "", `"changes" "head":2 "seq":2 "time":"2026-11-21T09:30:00.123456789Z" "machine":"control" "entity":"control/coder" "row":"C2" "from" "to" "trigger" "actor":{"kind":"human","id":"sam"} "data":{"n":1,"big":12345678901234567890,"html":"<b>&</b>"}`},
+		{"explain-agent", "GET", "/agents/coder", "", `"agent" "evidence":[{"what" "verdict" "sessions":[{"id":"coder-1"`},
+		{"read-journal", "GET", "/journal?tail=1&entity=control/coder", "", `"changes" "head" "seq" "time" "machine":"control" "entity":"control/coder" "row":"C8" "from":"run_once" "to":"resting" "trigger" "actor":{"kind":"engine" "data":{`},
 		{"read-output", "GET", "/sessions/coder-1/output", "", "hello"},
 		{"stream-output", "GET", "/sessions/coder-1/output/stream", "", "event: end"},
-		{"read-facts", "GET", "/sessions/coder-1/facts", "", `"facts" "kind":"said" "offset":6 "text":"hello" "tool":"" "usage":null "usage":{"input_tokens":3`},
+		{"read-facts", "GET", "/sessions/coder-1/facts", "", `"facts" "kind":"said" "offset":6 "text":"hello" "tool":"" "usage":null`},
 		{"list-machines", "GET", "/machines", "", `"machines" "name":"control" "mermaid" "rows" "id":"C1" "from" "event" "to" "do"`},
-		{"get-status", "GET", "/status", "", `"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head":2,"backend":"memory"} "subscribers":0`},
-		{"reload-config", "POST", "/reload", `{}`, `"changes":["agent coder changed"] "head":2`},
-		{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
+		{"get-status", "GET", "/status", "", `"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head": "backend":"memory"} "subscribers":0`},
+		{"reload-config", "POST", "/reload", `{}`, `"changes":["agent coder changed"] "head"`},
 		{"list-workflows", "GET", "/workflows", "", `"workflows" "path":"nightly.yaml" "name":"nightly" "steps":1`},
-		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"r1" "workflow_name" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":[] "cost_usd" "counts" "waiting_on_human":1`},
-		{"start-run", "POST", "/runs", `{"workflow":"w.yaml"}`, `"run_id":"r1" "steps" "id":"build" "attempts":1 "iteration_count" "needs":["build"] "human_in_the_loop":true`},
-		{"get-run", "GET", "/runs/r1", "", `"run_id":"r1" "steps" "metrics":{} "logs":[] "artifacts":[] "started_at":null`},
-		{"cancel-run", "POST", "/runs/r1/cancel", `{"step":"build","note":"x"}`, `"seq":9`},
-		{"pause-run", "POST", "/runs/r1/pause", "", `"seq":9`},
-		{"release-run", "POST", "/runs/r1/release", `{}`, `"seq":9`},
-		{"resume-run", "POST", "/runs/r1/resume", `{"start_at_step":"build"}`, `"run_id":"r1"`},
-		{"approve-step", "POST", "/runs/r1/steps/review/approve", `{"input":"{}"}`, `"seq":9`},
-		{"reject-step", "POST", "/runs/r1/steps/review/reject", "", `"seq":9`},
-		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"r1" "did":"kept" "why"`},
-		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"r1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[] "blocks":[]`},
-		{"list-working", "GET", "/working", "", `"working" "agent":"coder" "session_id":"coder-1" "status":"running" "last":"go test ./..." "since"`},
-	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, sessionsAsked, configAsked)...)
+		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"RUN1" "workflow_name":"gate" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":["review: "cost_usd" "counts" "waiting_on_human":1`},
+		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"RUN1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[] "blocks":[]`},
+		{"list-working", "GET", "/working", "", `"working" "agent":"asker" "session_id":"asker-1" "status" "since"`},
+		{"get-run", "GET", "/runs/RUN1", "", `"run_id":"RUN1" "steps" "metrics":{} "logs":[] "artifacts":[] "needs":["build"] "human_in_the_loop":true "attempts":1 "iteration_count" "started_at":"`},
+		{"pause-run", "POST", "/runs/RUN1/pause", "", `"seq":`},
+		{"release-run", "POST", "/runs/RUN1/release", `{}`, `"seq":`},
+		{"approve-step", "POST", "/runs/RUN1/steps/review/approve", `{"input":"{}"}`, `"seq":`},
+		{"reject-step", "POST", "/runs/RUN2/steps/review/reject", "", `"seq":`},
+		{"get-run", "GET", "/runs/RUN2", "", `"status":"failed"`},
+		{"resume-run", "POST", "/runs/RUN2/resume", `{"start_at_step":"build"}`, `"run_id":"RUN2"`},
+		{"cancel-run", "POST", "/runs/RUN3/cancel", `{"note":"x"}`, `"seq":`},
+		{"start-run", "POST", "/runs", `{"workflow":"gate.yaml"}`, `"run_id" "workflow_name":"gate" "steps" "id":"build"`},
+		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"RUN1" "did":"kept" "why"`},
+	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, sessionsAsked, configAsked, agentsAsked)...)
+}
+
+// agentsAsked come last: then the team stops.
+var agentsAsked = []askedOnce{
+	{"start-agent", "POST", "/agents/coder/start", `{"note":"x"}`, `"seq": "agent" "desired_state":"continuous"`},
+	{"stop-agent", "POST", "/agents/coder/stop", "", `"seq": "desired_state":"pause"`},
+	{"run-agent-once", "POST", "/agents/coder/once", `{}`, `"desired_state":"run_once"`},
+	{"run-agent-cleanup", "POST", "/agents/coder/cleanup", `{"note":""}`, `"desired_state":"run_cleanup"`},
+	{"hold-team", "POST", "/hold", `{"note":"lunch"}`, `"seq": "hold":true`},
+	{"unhold-team", "POST", "/unhold", "", `"seq": "hold":false`},
+	{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
 }
 
 // Every route answers over TCP, with every field that the contract names.
 func TestEveryRoute(t *testing.T) {
-	s := serve(t)
-	s.fake.add(t, "control/coder", 2)
-	s.fake.say("coder-1", "hello\n")
-	s.fake.endSession("coder-1", "ok")
-	describeAgents(t, s.dir)
-	giveIndex(t, s)
-	taken := map[string]bool{}
-	for _, c := range everyRouteAsked() {
+	s, names := lived(t)
+	taken := map[string]bool{"stream-events": true} // it has no end, and tests of its own
+	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) {
 		taken[c.id] = true
-		if c.id == "read-output-file" {
-			writeOutput(t, s.dir, "quay", "hello.py", "print('hello')\n")
-		}
-		if c.id == "list-workflows" {
-			text := "name: nightly\nsteps:\n  - {id: build, command: [\"true\"]}\n"
-			if err := os.WriteFile(filepath.Join(s.dir, "nightly.yaml"), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		text, _ := s.want(t, c.status(), c.method, api.Base+c.path, c.body)
-		for _, want := range strings.Fields(c.want) {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: %s is not in\n%s", c.id, want, text)
-			}
-		}
-	}
-	taken["stream-events"] = true // it has no end, and tests of its own
+		return c.path, func(string, http.Header) {}
+	})
 	for _, rt := range table() {
 		if !taken[rt.ID] {
 			t.Errorf("no test takes the route %s", rt.ID)
@@ -135,18 +124,17 @@ func TestEveryRoute(t *testing.T) {
 // SPEC X4: a refusal says what was asked, what the state is, which row forbids it and what
 // would be allowed.
 func TestRefusal(t *testing.T) {
-	s := serve(t)
-	text, h := s.want(t, 409, "POST", api.Base+"/agents/coder/once", `{"note":"refuse"}`)
-	want := `{"title":"Refused","status":409,"detail":"coder: cannot take run_once while held: the team is held [X8] (takes pause)",` +
-		`"refusal":{"subject":"coder","event":"run_once","state":"held","row":"X8","reason":"the team is held","takes":["pause"]}}`
-	if strings.TrimSpace(text) != want || h.Get("Content-Type") != api.ProblemType {
+	s := serveTeam(t, memory.New(), newWorkspace(t), twoScouts)
+	text, h := s.want(t, 409, "POST", api.Base+"/agents/coder/ready", "")
+	p := problemText(t, text)
+	if r := p.Refusal; p.Title != "Refused" || r == nil || r.Subject == "" || r.Event == "" || r.State == "" || r.Row == "" || r.Reason == "" && len(r.Takes) == 0 || !strings.Contains(p.Detail, r.Reason) || h.Get("Content-Type") != api.ProblemType {
 		t.Errorf("%v\n%s", h, text)
 	}
 }
 
 func TestProblems(t *testing.T) {
 	s := serve(t)
-	s.fake.say("coder-1", "x")
+	s.sup.begin(t, "coder", 1).say("x")
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -180,7 +168,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/events?tail=10001", "", 422, "query.tail"},
 		{"GET", "/events?entity=../x", "", 422, "query.entity"},
 		{"GET", "/events?aftre=3", "", 422, "query.aftre"},
-		{"GET", "/events?after=1", "", 410, "the journal ends at 0"},
+		{"GET", "/events?after=1000", "", 410, "the journal ends at "},
 		{"GET", "/journal?limit=1001", "", 422, "query.limit"},
 		{"GET", "/journal?limit=0", "", 422, "query.limit"},
 		{"GET", "/journal?after=3&tail=1", "", 422, "query.tail"},
@@ -221,14 +209,30 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// faultyJournal is a journal on a disk that may break.
+type faultyJournal struct {
+	journal.Journal
+	broken atomic.Bool
+}
+
+func (j *faultyJournal) Head(ctx context.Context) (uint64, journal.Hash, error) {
+	if j.broken.Load() {
+		return 0, journal.Hash{}, errors.New("read the head: the disk is gone; repair it")
+	}
+	return j.Journal.Head(ctx)
+}
+
 func TestClosedAndBroken(t *testing.T) {
-	s := serve(t)
-	s.fake.do(func() { s.fake.fail = fmt.Errorf("read the team: the disk is gone; repair it") })
-	text, _ := s.want(t, 500, "GET", api.Base+"/agents", "")
-	if p := problemText(t, text); p.Detail != "read the team: the disk is gone; repair it" {
+	j := &faultyJournal{Journal: memory.New()}
+	s := serveTeam(t, j, newWorkspace(t), pair)
+	s.sup.begin(t, "coder", 1)
+	j.broken.Store(true)
+	text, _ := s.want(t, 500, "GET", api.Base+"/journal", "")
+	if p := problemText(t, text); p.Detail != "read the head: the disk is gone; repair it" {
 		t.Errorf("%s", text)
 	}
-	s.fake.do(func() { s.fake.closed = true })
+	j.broken.Store(false)
+	s.sup.end()
 	for _, path := range []string{"/agents", "/agents/coder", "/status", "/sessions/coder-1/output", "/sessions/coder-1/output/stream"} {
 		text, h := s.want(t, 503, "GET", api.Base+path, "")
 		if p := problemText(t, text); h.Get("Retry-After") != "1" || p.Detail != loop.ErrClosed.Error() {
@@ -239,7 +243,7 @@ func TestClosedAndBroken(t *testing.T) {
 
 func TestHeadAndOptions(t *testing.T) {
 	s := serve(t)
-	s.fake.say("coder-1", "x")
+	s.sup.begin(t, "coder", 1).say("x")
 	for _, path := range []string{"/agents", "/events", "/events?after=0", "/sessions/coder-1/output/stream", "/journal", "/openapi.json"} {
 		if text, _ := s.want(t, 200, "HEAD", api.Base+path, ""); text != "" {
 			t.Errorf("HEAD %s has a body", path)
@@ -280,33 +284,34 @@ func TestOtherContentTypes(t *testing.T) {
 			t.Errorf("%s: status %d", kind, resp.StatusCode)
 		}
 	}
-	if len(s.fake.orders) != 0 {
-		t.Errorf("orders: %v", s.fake.orders)
-	}
+	s.sup.unchanged(t)
 }
 
 // What agents say is passed on as text, whatever it is.
 func TestHostileStrings(t *testing.T) {
 	s := serve(t)
 	evil := "</script><img src=x onerror=alert(1)>\x00\x1b[31m\u202e\u2028\r\nevent: change\r\ndata: {}\r\n\r\n"
-	s.fake.do(func() { s.fake.agents["coder"].Note, s.fake.agents["coder"].Doubt = evil, evil+"\xff\xfe" })
+	if _, err := s.sup.Command(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, "coder", "run_once", evil+"\xff\xfe"); err != nil {
+		t.Fatal(err)
+	}
 	text, h := s.want(t, 200, "GET", api.Base+"/agents", "")
 	var view view.TeamView
 	if err := json.Unmarshal([]byte(text), &view); err != nil {
 		t.Fatal(err)
 	}
-	if view.Agents[0].Note != evil || h.Get("Content-Type") != "application/json" {
-		t.Error(cmp.Diff(evil, view.Agents[0].Note), h)
+	if note := view.Agents[0].Note; !strings.HasPrefix(note, evil) || !utf8.ValidString(note) || h.Get("Content-Type") != "application/json" {
+		t.Error(cmp.Diff(evil, note), h)
 	}
-	s.fake.say("coder-1", evil+"\xff\xfe")
-	s.fake.endSession("coder-1", evil)
+	p := s.sup.host.acts(t, "coder-1")
+	p.say(evil + "\xff\xfe")
+	p.exit(1)
 	var heard string
 	for h, err := range dial(t, s).Output(t.Context(), "coder-1", client.OutputQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		heard += h.Text
-		if h.End != nil && h.End.Outcome != evil {
+		if h.End != nil && h.End.Outcome != "failed" {
 			t.Errorf("the outcome is %q", h.End.Outcome)
 		}
 	}

@@ -11,29 +11,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/runfile"
 )
-
-// RunBackend is what the server needs from the controller for runs of workflows (SPEC Workflow). Its
-// errors are those of Backend; the error for an invalid workflow lists every fault.
-type RunBackend interface {
-	StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error)
-	ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error)
-	CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) // step empty: the run
-	PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error)
-	ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error)
-	Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error)
-	Runs(ctx context.Context) ([]view.RunView, error)             // newest first, without their steps
-	RunByID(ctx context.Context, id string) (view.RunView, error) // with its steps
-	Inbox(ctx context.Context) ([]view.InboxItem, error)          // the most urgent first
-	Working(ctx context.Context) ([]view.WorkView, error)         // what runs now, the longest first
-	PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]runs.PrunedRun, error)
-}
 
 type answerIn struct {
 	RunPath
@@ -70,7 +54,7 @@ func runRoutes() []route {
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
 			ordered(
 				func(by seam.Caller, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
 					return e.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
 				},
 			),
@@ -85,7 +69,7 @@ func runRoutes() []route {
 			"The run continues where it was paused.",
 			ordered(
 				func(by seam.Caller, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *runNoteIn) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *runNoteIn) (uint64, error) {
 					return e.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
 				},
 			),

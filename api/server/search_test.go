@@ -157,13 +157,13 @@ func TestSearchProblems(t *testing.T) {
 func TestSearchBehind(t *testing.T) {
 	s := serve(t)
 	giveIndex(t, s)
-	s.fake.add(t, "control/coder", 5)
+	head := s.sup.add(t, "coder", 5)
 	text, _ := s.want(t, 200, "GET", api.Base+"/search?q=upload", "")
 	var page view.SearchPage
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
 		t.Fatal(err)
 	}
-	if page.Index.Seq != 1 || page.Index.Behind != 4 || page.Index.AsOf == nil || page.Index.DroppedAt != nil {
+	if page.Index.Seq != 1 || page.Index.Behind != head-1 || page.Index.AsOf == nil || page.Index.DroppedAt != nil {
 		t.Errorf("%+v", page.Index)
 	}
 }

@@ -13,17 +13,18 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/config"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// serveFake starts a server on both doors. Everything it started is gone after the test.
-func serveFake(t testing.TB, f *fake) *served { return serveIn(t, f, newWorkspace(t)) }
+// serve starts a server on both doors, with a controller of its own. Everything it started is gone after the test.
+func serve(t testing.TB) *served { return serveTeam(t, memory.New(), newWorkspace(t), pair) }
 
-func serveIn(t testing.TB, f *fake, dir string) *served {
+func serveTeam(t testing.TB, j journal.Journal, dir, yaml string) *served {
 	t.Helper()
-	return serveAt(t, f, dir, waitsUsual, listenAny(t))
+	sup := supervise(t, j, dir, yaml)
+	return serveAt(t, sup, dir, waitsUsual, listenAny(t))
 }
 
 // hasty holds short time limits of a server, for tests that wait for them. They are still longer than a
@@ -33,7 +34,9 @@ var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Sec
 // serveHasty is serve with short time limits, and with a listener whose connections have small buffers, so
 // that a client that does not read is noticed soon.
 func serveHasty(t testing.TB) *served {
-	return serveAt(t, newFake(), newWorkspace(t), hasty, tight{listenAny(t)})
+	dir := newWorkspace(t)
+	sup := supervise(t, memory.New(), dir, guests)
+	return serveAt(t, sup, dir, hasty, tight{listenAny(t)})
 }
 
 // tight is a listener whose connections have small kernel buffers for unread data.
@@ -47,13 +50,12 @@ func (l tight) Accept() (net.Conn, error) {
 	return c, c.(*net.TCPConn).SetWriteBuffer(4096)
 }
 
-func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener) *served {
+func serveAt(t testing.TB, sup *supervisor, dir string, patience waits, tcp net.Listener) *served {
 	t.Helper()
-	f.Orders = dispatchctl.NewOrders(&config.Config{Dir: dir})
-	s := &served{fake: f, dir: dir, logs: &lockedText{}}
+	s := &served{sup: sup, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{
-		Engine: f, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam", Editor: paper{},
+		Engine: sup.Supervisor, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam", Editor: paper{},
 		Reload: func(context.Context) ([]string, error) { return []string{"agent coder changed"}, nil },
 		Log:    slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -83,7 +85,6 @@ func serveAt(t testing.TB, f *fake, dir string, patience waits, tcp net.Listener
 		if strings.Contains(s.logs.String(), testToken) {
 			t.Error("the token is in the log")
 		}
-		f.j.Close()
 	})
 	return s
 }

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"crypto/sha256"
-	"io"
-	"iter"
 	"log/slog"
 	"net/http"
 	"os"
@@ -12,57 +10,18 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/loop"
 
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/controller/status"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/origin"
-	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/search"
-	"github.com/fairlead-dev/fairlead/view"
 )
-
-// Backend is what the server needs from the controller. *controller.Supervisor is the real one. Its
-// errors are *machine.Refusal or *team.Unknown if the request is refused, loop.ErrClosed if the loop
-// has stopped, and other errors for failures.
-type Backend interface {
-	Team(ctx context.Context) (view.TeamView, error)
-	Agent(ctx context.Context, name string) (view.AgentView, error)
-	Why(ctx context.Context, name string) (view.WhyView, error)
-	Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error)
-	TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error)
-	EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error)
-	Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error)
-	Stop(ctx context.Context, by seam.Actor, now bool) error
-	Status(ctx context.Context) (status.Status, error)
-	Journal() journal.Journal
-	Changes(ctx context.Context, after uint64, entity string) iter.Seq2[journal.Change, error]
-	Session(ctx context.Context, id string) (sessions.SessionInfo, error)
-
-	// Output follows the output while the session runs. Its reader's Read returns when ctx ends.
-	Output(ctx context.Context, session string, offset int64) (io.ReadCloser, sessions.SessionInfo, error)
-	Facts(ctx context.Context, session string, from int64, tail int, wait time.Duration) ([]driver.Fact, error)
-
-	RunBackend
-	TaskBackend
-	ChannelBackend
-	CrewBackend
-	FolderBackend
-	QuestionBackend
-	NoticeBackend
-}
-
-var _ Backend = (*controller.Supervisor)(nil)
 
 // Options configure a server.
 type Options struct {
-	Engine  Backend
+	Engine  *controller.Supervisor
 	UI      http.Handler    // Mission Control; nil: none
 	Token   string          // the token for programs over TCP; empty: it opens nothing
 	Logins  *login.Logins   // the browsers that are signed in; nil: none can sign in
@@ -84,7 +43,7 @@ type Options struct {
 	Editor    AgentEditor     // changes agents of fairlead.yaml; nil: they cannot be changed here
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
-	Past func(ctx context.Context, at Moment) (engine Backend, end func() error, err error)
+	Past func(ctx context.Context, at Moment) (engine *controller.Supervisor, end func() error, err error)
 
 	// ReloadFault is why the daemon did not start with a changed fairlead.yaml and runs with the one before.
 	ReloadFault error
@@ -92,7 +51,7 @@ type Options struct {
 
 // Server is the API server. Make it with New; Close ends its streams.
 type Server struct {
-	engine Backend
+	engine *controller.Supervisor
 	ui     http.Handler
 	token  [sha256.Size]byte
 	closed bool // to all callers over TCP, because there is no token

@@ -1,39 +1,17 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
-
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/rank"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Dispatch sessions with MAIN are not part of the controller's state: each one's folder holds its
 // state, and every writer takes the folder's lock, like hooks and the command line. The daemon
 // watches the folders and copies changes to the journal.
-
-// FolderBackend decides on and reports dispatch folders.
-type FolderBackend interface {
-	Folders(ctx context.Context) ([]view.FolderView, error)
-	Folder(ctx context.Context, name string) (view.FolderView, error) // a *team.Unknown if the daemon does not follow it
-
-	StartDispatch(by seam.Actor, mode, host, path string) (dispatchctl.Started, error)
-	DispatchInput(by seam.Actor, f dispatchctl.Target, text string) (dispatch.Dispatch, error)
-	DispatchReport(by seam.Actor, f dispatchctl.Target, event string, what dispatch.Input) error
-	DispatchTaskDone(by seam.Actor, f dispatchctl.Target, ok bool, result string) error
-	EndDispatch(by seam.Actor, f dispatchctl.Target, note string) error
-	NewDispatch() (dispatch.Dispatch, error)
-	RankDispatch(s dispatch.Dispatch, text string) rank.Ranking
-	JudgeDispatch(f dispatchctl.Target, state string, call policy.Call) (verdict policy.Verdict, delegate string)
-}
 
 type dispatchTalkIn struct {
 	DispatchPath

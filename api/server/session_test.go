@@ -20,9 +20,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/machine/dispatch"
 	"github.com/fairlead-dev/fairlead/rank"
-	"github.com/fairlead-dev/fairlead/view"
 )
 
 // sessionsAsked is a call of every route about sessions with MAIN, in an order in which each is
@@ -159,9 +160,6 @@ func TestSessionStory(t *testing.T) {
 	}
 	if _, err := talkOf(ctx, c, name, 9); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "conv_001" {
 		t.Errorf("%v", err)
-	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("the engine was asked for %q", s.fake.orders)
 	}
 }
 
@@ -319,7 +317,7 @@ func TestLongDialogue(t *testing.T) {
 // neither may a caller that cannot be identified. All of them may read, and ask what would be allowed.
 func TestAgentsEndNoSession(t *testing.T) {
 	dir := newWorkspace(t)
-	h := New(Options{Engine: newFake(), User: "sam", Dir: dir}).SocketHandler()
+	h := New(Options{Engine: supervise(t, memory.New(), dir, pair).Supervisor, User: "sam", Dir: dir}).SocketHandler()
 	f := sessionAt(t, dir, "quay", dispatch.Setup{})
 	tellFolder(t, f, dispatch.UserInput{Text: "x"})
 	tellFolder(t, f, dispatch.Delegate{Agent: "fullstack-engineer", Text: "y"})
@@ -470,7 +468,7 @@ func FuzzSessionBodies(f *testing.F) {
 	}
 	dir := f.TempDir()
 	folder := sessionAt(f, dir, "quay", dispatch.Setup{})
-	handler := New(Options{Engine: newFake(), User: "sam", Dir: dir}).SocketHandler()
+	handler := New(Options{Engine: supervise(f, memory.New(), dir, pair).Supervisor, User: "sam", Dir: dir}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
 		path := paths[int(route)%len(paths)]
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -494,18 +492,37 @@ func FuzzSessionBodies(f *testing.F) {
 // A session that the daemon has taken in is called as the journal calls it, and what the daemon
 // knows of its own agents stands in it.
 func TestHostedView(t *testing.T) {
-	s := serve(t)
-	f := sessionAt(t, s.dir, "quay", dispatch.Setup{Host: dispatch.Fairlead})
-	s.fake.folders = []view.FolderView{{
-		Name: "quay-0a1b2c", Path: f.Path(), Waits: map[string]string{"conv_001/1/0": "coder: the team is held"},
-		Layers: []view.Layer{{Name: "rules", Holds: true, Text: "x"}, {Name: "sandbox", Text: "no Landlock"}},
-	}}
-	view, err := client.Get[api.DispatchView](t.Context(), dial(t, s), "/dispatch/quay-0a1b2c", nil)
-	if err != nil || view.Session.Name != "quay-0a1b2c" || len(view.Layers) != 2 || view.Layers[1] != (api.DispatchLayer{Name: "sandbox", Text: "no Landlock"}) || !slices.Equal(view.WaitsFor, []string{"coder: the team is held"}) {
+	s := serveTeam(t, memory.New(), newWorkspace(t), pair+"dispatch: {main: coder}\n")
+	c := dial(t, s)
+	if _, err := c.Hold(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	started, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch", api.DispatchStartBody{Host: "fairlead", Path: "quay"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the controller has taken it in", func() bool {
+		all, err := s.sup.Folders(t.Context())
+		return err == nil && len(all) == 1
+	})
+	all, err := s.sup.Folders(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := all[0].Name
+	if _, err := client.Post[api.DispatchInputResult](t.Context(), c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "Write code for the quay"}); err != nil {
+		t.Fatal(err)
+	}
+	var view api.DispatchView
+	wait.Until(t, "MAIN waits for the hold to end", func() bool {
+		view, err = client.Get[api.DispatchView](t.Context(), c, "/dispatch/"+name, nil)
+		return err != nil || len(view.WaitsFor) > 0
+	})
+	if err != nil || view.Session.Name != name || view.Session.Path != started.Session.Path || !strings.Contains(view.WaitsFor[0], "held") {
 		t.Errorf("%+v, %v", view, err)
 	}
 	var refused *client.Refused
-	if _, err := client.Post[api.DispatchView](t.Context(), dial(t, s), "/dispatch/quay-0a1b2c/respond", api.DispatchRespondBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
+	if _, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch/"+name+"/respond", api.DispatchRespondBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
 		t.Errorf("said past the agents: %v", err)
 	}
 }

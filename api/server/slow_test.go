@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // connect gives a connection to the TCP door, whose own end holds little.
@@ -67,9 +68,7 @@ func TestSlowBodies(t *testing.T) {
 					t.Errorf("status %d: %s", resp.StatusCode, text)
 				}
 				s.want(t, 200, "GET", api.Base+"/agents", "")
-				if len(s.fake.orders) > 0 {
-					t.Errorf("half a body was an order: %v", s.fake.orders)
-				}
+				s.sup.unchanged(t)
 			})
 		}
 	}
@@ -119,9 +118,9 @@ func TestHeadersThatTrickle(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	s := serveHasty(t)
-	s.fake.say("coder-1", strings.Repeat("a line that nobody reads\n", 200_000)) // more than the kernel holds for a connection
+	s.sup.begin(t, "coder", 1).say(strings.Repeat("a line that nobody reads\n", 200_000)) // more than the kernel holds for a connection
 	for range 10 {
-		s.fake.add(t, "control/coder", 1000)
+		s.sup.add(t, "reviewer", 1000)
 	}
 	for i, path := range []string{"/events?after=0", "/sessions/coder-1/output/stream?from=0"} {
 		if _, err := io.WriteString(s.connect(t), s.head("GET", path)+"\r\n"); err != nil {
@@ -129,7 +128,7 @@ func TestSlowReaders(t *testing.T) {
 		}
 		wait.Until(t, "the stream is open", func() bool { return s.streams.Load() == int64(i)+1 })
 	}
-	last := s.fake.add(t, "control/reviewer", 1)
+	last := s.sup.add(t, "reviewer", 1)
 	if got := seqs(t, dial(t, s), client.EventsQuery{After: int64(last) - 1}, 1); got[0] != last {
 		t.Errorf("another watcher hears %d, want %d", got[0], last)
 	}
@@ -157,7 +156,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 // While a request is answered, its connection has no limit for reading. One that ran out would cancel the request, and each
 // later one on the same connection.
 func TestNoReadLimitWhileAnswering(t *testing.T) {
-	s := New(Options{Engine: newFake(), Dir: newWorkspace(t)})
+	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Dir: newWorkspace(t)})
 	defer s.Close()
 	for _, rt := range table() {
 		if rt.Method != http.MethodPost {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // everyPath is every route there is, with names that stand for something; a new route is in
@@ -37,7 +38,8 @@ func everyPath(agent, session string) iter.Seq2[string, string] {
 // name that is not ours (DNS rebinding); and none of them keeps the connection.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	s := serve(t)
-	s.fake.say("coder-1", "secret")
+	s.sup.begin(t, "coder", 1).say("secret")
+	before := len(s.sup.changes(t))
 	token := "Bearer " + testToken
 	for path, method := range everyPath("coder", "coder-1") {
 		for _, c := range []struct {
@@ -64,8 +66,8 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 			}
 		}
 	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("strangers gave orders: %v", s.fake.orders)
+	if all := s.sup.changes(t); len(all) > before {
+		t.Errorf("strangers gave orders: %v", all[before:])
 	}
 }
 
@@ -149,9 +151,7 @@ func TestMalformedRequests(t *testing.T) {
 			t.Errorf("%.40q: %d", body, status)
 		}
 	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("orders: %v", s.fake.orders)
-	}
+	s.sup.unchanged(t)
 	s.want(t, 200, "GET", api.Base+"/agents", "")
 }
 
@@ -207,9 +207,7 @@ func TestBrokenBodies(t *testing.T) {
 			}
 		})
 	}
-	if len(s.fake.orders) > 0 {
-		t.Errorf("orders: %v", s.fake.orders)
-	}
+	s.sup.unchanged(t)
 }
 
 // Ten thousand who connect and say nothing: those too many are told so, the owner is served
@@ -225,7 +223,8 @@ func TestTenThousandConnections(t *testing.T) {
 	}
 	waits := waitsUsual
 	waits.headers = 5 * time.Second // as long as the crowd needs to come on a usual machine
-	s := serveAt(t, newFake(), newWorkspace(t), waits, listenAny(t))
+	dir := newWorkspace(t)
+	s := serveAt(t, supervise(t, memory.New(), dir, pair), dir, waits, listenAny(t))
 	owner := dial(t, s)
 	before := runtime.NumGoroutine()
 	conns := make([]net.Conn, 0, crowd)

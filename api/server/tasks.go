@@ -7,23 +7,10 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/view"
 )
-
-// TaskBackend is what the server needs from the controller of tasks. Its errors are those of Backend.
-type TaskBackend interface {
-	TaskChanges(ctx context.Context, id, from, to string) (view.TaskChanges, error)
-	TaskFile(ctx context.Context, id, from, to string, file int) (view.DiffRows, error)
-	TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error)
-	Comments(ctx context.Context, id string) ([]view.TaskComment, error)
-	AddComment(ctx context.Context, id string, one view.TaskComment) ([]view.TaskComment, error)
-	ChangeComment(ctx context.Context, id string, comment int, text string) ([]view.TaskComment, error)
-	RemoveComment(ctx context.Context, id string, comment int) ([]view.TaskComment, error)
-	RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error)
-	MergeTask(ctx context.Context, by seam.Actor, id, shown string) (uint64, error)
-	DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error)
-}
 
 type changesIn struct {
 	TaskPath
@@ -148,7 +135,7 @@ func reviewRoutes() []route {
 			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
 			ordered(
 				func(by seam.Caller, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
 					return e.RequestTask(ctx, by, in.ID, or(in.Body).Text, or(in.Body).Shown)
 				},
 			),
@@ -158,7 +145,7 @@ func reviewRoutes() []route {
 			"`shown` is the commit that the person looked at; if another one is shown by now, it is refused. A task whose landing failed lands again.",
 			ordered(
 				func(by seam.Caller, in *forTask[*api.MergeBody]) error { return by.MayOrderRun("merge", in.ID) },
-				func(ctx context.Context, e Backend, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
 					return e.MergeTask(ctx, by, in.ID, or(in.Body).Shown)
 				},
 			),

@@ -1,13 +1,14 @@
 package server
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // ofReview reports whether a route takes a person's words about a task.
@@ -17,80 +18,84 @@ func ofReview(rt route) bool {
 
 // tasksAsked is one call of each route for tasks, and the one that tells an agent something.
 var tasksAsked = []askedOnce{
-	{"get-task-changes", "GET", "/runs/r1/changes", "", `"files" "base"`},
-	{"get-task-file", "GET", "/runs/r1/changes/0?from=" + someCommit + "&to=" + someCommit, "", `"rows" "kind":"add"`},
-	{"get-task-image", "GET", "/runs/r1/attachments/a.gif", "", "GIF89a"},
-	{"list-comments", "GET", "/runs/r1/comments", "", `"comments" "text"`},
-	{"add-comment", "POST", "/runs/r1/comments", `{"file":"a.go","line":3,"text":"no"}`, `"comments"`},
-	{"change-comment", "POST", "/runs/r1/comments/1", `{"text":"yes"}`, `"text":"yes"`},
-	{"remove-comment", "DELETE", "/runs/r1/comments/1", "", `"comments":[]`},
-	{"request-task", "POST", "/runs/r1/request", `{"text":"again"}`, `"seq"`},
-	{"merge-task", "POST", "/runs/r1/merge", `{}`, `"seq"`},
-	{"drop-task", "POST", "/runs/r1/drop", `{}`, `"ref"`},
-	{"tell-agent", "POST", "/agents/coder/tell", `{"text":"use v2"}`, `"seq":15 "agent":"coder" "session":"coder-1" "when":"at_once"`},
+	{"get-task-changes", "GET", "/runs/TASK1/changes", "", `"files" "base":"main" "name":"a.txt"`},
+	{"get-task-file", "GET", "/runs/TASK1/changes/0?from=FROM&to=TO", "", `"rows" "kind":"add"`},
+	{"get-task-image", "GET", "/runs/TASK1/attachments/a.gif", "", "GIF89a"},
+	{"add-comment", "POST", "/runs/TASK1/comments", `{"file":"a.txt","line":1,"text":"no"}`, `"comments" "text":"no"`},
+	{"list-comments", "GET", "/runs/TASK1/comments", "", `"comments" "text":"no"`},
+	{"change-comment", "POST", "/runs/TASK1/comments/1", `{"text":"yes"}`, `"text":"yes"`},
+	{"remove-comment", "DELETE", "/runs/TASK1/comments/1", "", `"comments":[]`},
+	{"request-task", "POST", "/runs/TASK1/request", `{"text":"again"}`, `"seq"`},
+	{"merge-task", "POST", "/runs/TASK2/merge", `{}`, `"seq"`},
+	{"drop-task", "POST", "/runs/TASK3/drop", `{}`, `"ref"`},
+	{"tell-agent", "POST", "/agents/asker/tell", `{"text":"use v2"}`, `"seq" "agent":"asker" "session":"asker-1" "when":"at_once"`},
 }
 
-const someCommit = "0123456789012345678901234567890123456789"
-
 func TestTaskRoutes(t *testing.T) {
-	t.Parallel()
-	const commit = someCommit
+	s := houseAt(t)
+	d := dial(t, s)
+	id := s.task(t, d)
+	changes, err := client.Get[view.TaskChanges](t.Context(), d, "/runs/"+id+"/changes", nil)
+	if err != nil || len(changes.Files) != 1 {
+		t.Fatal(changes, err)
+	}
+	from, to := changes.From, changes.To
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		said               string // the order that it is, or a part of the answer
+		said               string // a part of the answer
 	}{
-		{"GET", "/changes?to=" + commit, "", 200, commit},
+		{"GET", "/changes?to=" + to, "", 200, to},
 		{"GET", "/changes?to=HEAD", "", 422, ""},
 		{"GET", "/changes?to=--output%3Dx", "", 422, ""},
-		{"GET", "/changes/0?from=" + commit + "&to=" + commit, "", 200, `"kind":"add"`},
+		{"GET", "/changes/0?from=" + from + "&to=" + to, "", 200, `"kind":"add"`},
+		{"GET", "/changes/7?from=" + from + "&to=" + to, "", 404, "changed file"},
 		{"GET", "/changes/0", "", 422, ""},
-		{"GET", "/changes/-1?from=" + commit + "&to=" + commit, "", 422, ""},
+		{"GET", "/changes/-1?from=" + from + "&to=" + to, "", 422, ""},
 		{"GET", "/attachments/a.gif", "", 200, "GIF89a"},
 		{"GET", "/attachments/a.svg", "", 404, ""},
 		{"GET", "/attachments/..%2Ftask.json", "", 404, ""},
+		{"POST", "/comments", `{"file":"a.txt","line":1,"text":"why?"}`, 200, `"text":"why?"`},
 		{"GET", "/comments", "", 200, `"text":"why?"`},
-		{"POST", "/comments", `{"file":"a.go","line":3,"old":true,"text":"no"}`, 200, `"old":true`},
-		{"POST", "/comments", `{"file":"a.go","line":-3,"text":"no"}`, 422, ""},
-		{"POST", "/comments", `{"file":"a.go","line":3,"text":""}`, 422, ""},
+		{"POST", "/comments", `{"file":"a.txt","line":1,"old":true,"text":"no"}`, 200, `"old":true`},
+		{"POST", "/comments", `{"file":"a.txt","line":-3,"text":"no"}`, 422, ""},
+		{"POST", "/comments", `{"file":"a.txt","line":3,"text":""}`, 422, ""},
 		{"POST", "/comments", `{"text":"no","by":"root"}`, 422, ""},
 		{"POST", "/comments", "", 422, ""},
 		{"POST", "/comments/1", `{"text":"yes"}`, 200, `"text":"yes"`},
 		{"POST", "/comments/0", `{"text":"yes"}`, 422, ""},
 		{"POST", "/comments/1", "", 422, ""},
+		{"DELETE", "/comments/2", "", 200, `"text":"yes"`},
 		{"DELETE", "/comments/1", "", 200, `"comments":[]`},
-		{"POST", "/request", `{"text":"again","shown":"abc"}`, 200, `human sam: request r1 "again" shown "abc"`},
 		{"POST", "/request", `{"txt":"again"}`, 422, ""},
-		{"POST", "/merge", `{"shown":"abc"}`, 200, `human sam: merge r1 shown "abc"`},
 		{"POST", "/merge", `{"shown":7}`, 422, ""},
-		{"POST", "/drop", `{"note":"old"}`, 200, `human sam: drop r1 "old"`},
+		{"POST", "/merge", `{"shown":"0123456789012345678901234567890123456789"}`, 409, ""},
+		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 200, `"seq"`},
+		{"POST", "/drop", `{"note":"old"}`, 200, `"ref":"refs/fairlead/`},
 	} {
-		fake := newFake()
-		handler := New(Options{Engine: fake, User: "sam"}).SocketHandler()
-		req := httptest.NewRequestWithContext(t.Context(), c.method, "http://fairlead"+api.Base+"/runs/r1"+c.path, strings.NewReader(c.body))
-		if c.body == "" {
-			req.Body = http.NoBody
+		before := s.sup.head(t)
+		text, _ := s.want(t, c.status, c.method, api.Base+"/runs/"+id+c.path, c.body)
+		if !strings.Contains(text, c.said) || c.status != 200 && s.sup.head(t) != before {
+			t.Errorf("%s %s %s: %s", c.method, c.path, c.body, text)
 		}
-		req.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, req)
-		if got := w.Body.String() + strings.Join(fake.orders, "|"); w.Code != c.status || !strings.Contains(got, c.said) || c.status != 200 && len(fake.orders) > 0 {
-			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, w.Code, got)
+		if c.path == "/request" && c.status == 200 {
+			s.sup.host.acts(t, "worker-2")
+			s.untilRun(t, d, id, "waiting")
 		}
 	}
 }
 
 // An image has its own type, and an answer cannot be taken for a document.
 func TestTaskImageHeaders(t *testing.T) {
-	t.Parallel()
-	w := httptest.NewRecorder()
-	New(Options{Engine: newFake(), User: "sam"}).SocketHandler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "http://fairlead"+api.Base+"/runs/r1/attachments/a.gif", http.NoBody))
-	for header, want := range map[string]string{"Content-Type": "image/gif", "X-Content-Type-Options": "nosniff", "Content-Length": "6", "Cross-Origin-Resource-Policy": "same-origin"} {
-		if got := w.Header().Get(header); got != want {
+	s := houseAt(t)
+	id := s.task(t, dial(t, s))
+	_, h := s.want(t, 200, "GET", api.Base+"/runs/"+id+"/attachments/a.gif", "")
+	for header, want := range map[string]string{"Content-Type": "image/gif", "X-Content-Type-Options": "nosniff", "Content-Length": strconv.Itoa(len(gif)), "Cross-Origin-Resource-Policy": "same-origin"} {
+		if got := h.Get(header); got != want {
 			t.Errorf("%s: %q, want %q", header, got, want)
 		}
 	}
-	if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") {
+	if policy := h.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") {
 		t.Errorf("the policy is %q", policy)
 	}
 }

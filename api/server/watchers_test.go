@@ -61,7 +61,7 @@ func BenchmarkWatchers(b *testing.B) {
 	var events, loops, ratios []float64
 	for b.Loop() {
 		began := time.Now()
-		head := s.fake.add(b, "control/coder", 1)
+		head := s.sup.add(b, "coder", 1)
 		for range watchers {
 			<-heard
 		}

@@ -82,8 +82,8 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 }
 
 // Past opens the team as it was at a moment of a journal; see server.Options.
-func Past(conf *config.Config, drivers map[string]driver.Driver, j journal.Journal) func(context.Context, server.Moment) (server.Backend, func() error, error) {
-	return func(ctx context.Context, at server.Moment) (server.Backend, func() error, error) {
+func Past(conf *config.Config, drivers map[string]driver.Driver, j journal.Journal) func(context.Context, server.Moment) (*controller.Supervisor, func() error, error) {
+	return func(ctx context.Context, at server.Moment) (*controller.Supervisor, func() error, error) {
 		then, _, err := journal.Until(ctx, j, at.Seq)
 		if err != nil {
 			return nil, nil, err
