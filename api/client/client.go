@@ -39,6 +39,13 @@ func (n *NoDaemon) Error() string {
 // Unwrap returns the failed attempt.
 func (n *NoDaemon) Unwrap() error { return n.Why }
 
+// Away reports that a request was not carried out, because no daemon answers or it is closing.
+func Away(err error) bool {
+	var none *NoDaemon
+	var closing *api.Problem
+	return errors.As(err, &none) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
+}
+
 // NoAnswer says that the daemon ended while it was asked for a change (exit code 6).
 type NoAnswer struct {
 	Dir string

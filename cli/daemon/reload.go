@@ -148,10 +148,7 @@ func untilStarted(ctx context.Context, client *apiclient.Client, head uint64) er
 	defer stop()
 	for waiting.Err() == nil {
 		ok, err := started(waiting, client, head)
-		var none *apiclient.NoDaemon
-		var closing *api.Problem
-		away := errors.As(err, &none) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
-		if ok || err != nil && !away {
+		if ok || err != nil && !apiclient.Away(err) {
 			return err
 		}
 		_ = cli.Pause(waiting, cli.DownPoll) // the loop ends with waiting

@@ -100,17 +100,9 @@ func pausedWord(view view.RunView) string {
 
 // Steer starts or continues a run, and follows it to its end.
 func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Context, *Helm) (view.RunView, error)) error {
-	h, err := takeHelm(ctx, a)
+	h, page, view, err := embark(ctx, a, begin)
 	if err != nil {
 		return err
-	}
-	page, err := h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
-	if err != nil {
-		return errors.Join(err, h.leave(ctx, a, false))
-	}
-	view, err := begin(ctx, h)
-	if err != nil {
-		return errors.Join(cli.Faulty(err), h.leave(ctx, a, false))
 	}
 	printWarnings(a, view.Warnings)
 	v := &Voyage{h: h, id: view.ID, noWait: o.noWait, face: faceFor(ctx, a, view)}
@@ -127,13 +119,36 @@ func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Co
 	return err
 }
 
+// embark takes the helm and starts or continues the run. If the daemon was a command like this one, which ended before it
+// was asked, this process takes its place.
+func embark(ctx context.Context, a *cli.App, begin func(context.Context, *Helm) (view.RunView, error)) (*Helm, api.Page, view.RunView, error) {
+	for {
+		h, err := takeHelm(ctx, a)
+		if err != nil {
+			return nil, api.Page{}, view.RunView{}, err
+		}
+		var run view.RunView
+		page, err := h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
+		if err == nil {
+			run, err = begin(ctx, h)
+		}
+		if err == nil {
+			return h, page, run, nil
+		}
+		again := h.own == nil && apiclient.Away(err) && time.Since(h.since) < helmWait
+		if lerr := h.leave(ctx, a, false); !again || lerr != nil {
+			return nil, api.Page{}, view.RunView{}, errors.Join(cli.Faulty(err), lerr)
+		}
+	}
+}
+
 // followThrough follows a run to its end. If the daemon was another command like this one whose own
 // run ends first, this process takes over as the daemon.
 func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (view.RunView, error) {
 	defer v.face.done()
 	for {
 		view, err := v.follow(ctx, from)
-		if err == nil || !v.left || v.h.own != nil || errors.Is(err, errLeft) {
+		if err == nil || v.h.own != nil || errors.Is(err, errLeft) || !v.left && !wasLeft(ctx, a, v.last, err) {
 			return view, err
 		}
 		if err := v.h.leave(ctx, a, false); err != nil {
@@ -146,6 +161,20 @@ func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (vie
 		}
 		v.h, v.left, from = h, false, v.last
 	}
+}
+
+// wasLeft reports whether the daemon ended with the command that ran it. The journal says that also if the stream ended
+// before this change.
+func wasLeft(ctx context.Context, a *cli.App, after uint64, ended error) bool {
+	if !apiclient.Away(ended) {
+		return false
+	}
+	reader, err := a.OpenToRead(ctx)
+	if err != nil {
+		return false
+	}
+	page, err := reader.Journal(ctx, apiclient.JournalQuery{After: after, Entity: "team/team"})
+	return errors.Join(err, reader.Close()) == nil && slices.ContainsFunc(page.Changes, func(ch api.Change) bool { return ch.Actor.ID == runActor })
 }
 
 // faceFor chooses how a run is displayed.
@@ -298,10 +327,8 @@ func (h *Helm) leave(ctx context.Context, a *cli.App, wait bool) error {
 	if h.own == nil {
 		return nil
 	}
-	if !wait {
-		return h.own.Close()
-	}
-	if err := h.own.Engine.Stop(ctx, seam.Actor{Kind: "human", ID: runActor}, false); err != nil {
+	err := h.own.Engine.Stop(context.WithoutCancel(ctx), seam.Actor{Kind: "human", ID: runActor}, false)
+	if err != nil || !wait {
 		return errors.Join(err, h.own.Close())
 	}
 	patience := time.NewTimer(leaveQuiet)

@@ -92,7 +92,7 @@ func TestCrewThatWaits(t *testing.T) {
 	s.saysCrew(cli.ExitUsage, "crew wake M0", "N0")
 	s.saysCrew(cli.ExitUsage, "crew wake N0 nobody", "nobody")
 	s.saysCrew(cli.ExitUsage, "crew show n0", "N0")
-	s.saysCrew(cli.ExitDone, "crew wake N1", "by its last word")
+	s.saysCrew(cli.ExitDone, "crew wake N1", "by its last report")
 	s.saysCrew(cli.ExitRefused, "crew summon", "has 3 agents")
 	s.crewUntil("nobody had to be woken", allAre("alive", 3))
 	s.must("crew", "sleep", "--wait")

@@ -1,0 +1,94 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// The daemon of `fairlead run` ends with its last run, at times before the person's command has looked at the result.
+func TestShowAfterItsDaemon(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	a := &cli.App{Dir: dir, Out: &said, Err: &said}
+	helm, err := takeHelm(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := a.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	flags := gated(t, dir)
+	if _, err := helm.Runs.Start(t.Context(), flags); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := helm.Runs.Cancel(t.Context(), "one", "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := helm.leave(t.Context(), a, true); err != nil {
+		t.Fatal(err)
+	}
+	run, err := showAfter(t.Context(), a, client, "one")
+	if err != nil || run.Status != "cancelled" {
+		t.Errorf("the run is %q, %v; said %s", run.Status, err, &said)
+	}
+	if _, err := client.Runs.Show(t.Context(), "one"); err == nil {
+		t.Error("the daemon still answers, so this tests nothing")
+	}
+}
+
+// A command that ends while another one follows a run in its daemon leaves the run to that command.
+func TestAbandonedHelm(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	a := &cli.App{Dir: dir, Out: &said, Err: &said}
+	helm, err := takeHelm(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := gated(t, dir)
+	ended := make(chan error, 1)
+	var heard bytes.Buffer
+	go func() {
+		follower := &cli.App{Dir: dir, Out: &heard, Err: &heard}
+		ended <- Steer(t.Context(), follower, &RunOptions{}, func(ctx context.Context, h *Helm) (view.RunView, error) { return h.Runs.Start(ctx, flags) })
+	}()
+	wait.Until(t, "the run", func() bool { _, err := helm.Runs.Show(t.Context(), "one"); return err == nil })
+	if err := helm.leave(t.Context(), a, false); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "another daemon, which cancels the run", func() bool {
+		if len(ended) > 0 {
+			t.Fatalf("the command that followed the run ended before with %v; it said %s", <-ended, &heard)
+		}
+		client, err := a.Dial()
+		if err != nil {
+			return false
+		}
+		defer client.Close()
+		_, err = client.Runs.Cancel(t.Context(), "one", "", "")
+		return err == nil
+	})
+	if err := wait.For(t, "the end of the command that followed the run", ended); cli.CodeOf(err) != cli.ExitCancelled {
+		t.Errorf("the command that followed the run ended with %v; it said %s", err, &heard)
+	}
+}
+
+// gated writes a workflow whose only step waits for a gate, and returns how it is started.
+func gated(t *testing.T, dir string) view.RunFlags {
+	flow, gates := filepath.Join(dir, "one.yaml"), filepath.Join(dir, "gates.json")
+	for path, text := range map[string]string{flow: "name: one\nsteps:\n  - {id: only, gates: [open], command: [\"true\"]}\n", gates: `{"open": false}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return view.RunFlags{RunID: "one", Workflow: flow, GateStateFile: gates}
+}
