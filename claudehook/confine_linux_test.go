@@ -41,6 +41,7 @@ type stage struct {
 	temp   string // for temporary files, which are not looked at
 	watch  int    // inotify: one of them opened its flag
 	called atomic.Int32
+	online bool // it may use the network
 
 	granted bool // the command may execute one of the forbidden programs
 
@@ -171,7 +172,7 @@ func (s *stage) harm() string {
 	if n, _ := unix.Read(s.watch, events[:]); n > 0 && !s.granted {
 		all = append(all, "executed a forbidden program")
 	}
-	if s.called.Swap(0) > 0 {
+	if s.called.Swap(0) > 0 && !s.online {
 		all = append(all, "reached the network")
 	}
 	if s.victim.Process.Signal(syscall.Signal(0)) != nil {
@@ -318,7 +319,7 @@ func TestAttempts(t *testing.T) {
 // and has the network, and changes nothing outside the folder that it may write.
 func TestAttemptsOfABoundedAgent(t *testing.T) {
 	s := newStage(t)
-	s.granted = true
+	s.granted, s.online = true, true
 	every, ran := testsize.Pick(16, 3, 1), 0
 	for i, command := range s.lines("attempts-fourth.txt") {
 		if i%every != 0 || strings.HasPrefix(command, "ipcmk") { // SECURITY.md: agents may use System V IPC, as databases do
@@ -326,7 +327,6 @@ func TestAttemptsOfABoundedAgent(t *testing.T) {
 		}
 		ran++
 		said, code := s.exec(sandbox.Wrap(s.hook, []string{"/bin/bash", "-c", command}, sandbox.Box{Write: []string{s.temp}})...)
-		s.called.Store(0)
 		if harm := s.harm(); harm != "" {
 			t.Errorf("%q: exit code %d, it said %.300q, and\n\t%s", command, code, said, harm)
 		}

