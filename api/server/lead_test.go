@@ -120,6 +120,7 @@ func answerOf(prompt string, awake map[string]int) string {
 // The reference's example of a team, line by line, with a real engine. What is asked without an
 // order is asked until it is so: a lead takes its time.
 func TestTeamByTheBook(t *testing.T) {
+	t.Parallel()
 	yaml, lines := inBook(referenceCrew)
 	c, lead := withLead(t, memory.New(), yaml)
 	asked := 0

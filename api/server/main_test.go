@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 func TestMain(m *testing.M) {
@@ -15,6 +16,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Setenv(runtimedir.Var, runtime)
+	testsize.Parallel(6) // parallel tests wait for time limits and connections
 	code := leaktest.Main(m)
 	os.RemoveAll(runtime)
 	os.Exit(code)

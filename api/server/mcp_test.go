@@ -474,6 +474,7 @@ func TestMCPDoors(t *testing.T) {
 
 // Who calls without end is told so, and what waits is bounded.
 func TestCallsAreBounded(t *testing.T) {
+	t.Parallel()
 	a := newActor(t)
 	url, _ := toolServer(t, a)
 	session := connectMCP(t, url, mcpToken("coder", "coder-1"))

@@ -32,6 +32,7 @@ func TestTestNotice(t *testing.T) {
 // No GET acts: programs that preview links fetch what a notice links to. Each GET route leaves the journal as it is and
 // gives no order; nor does the page itself.
 func TestNoGetActs(t *testing.T) {
+	t.Parallel()
 	s, names := lived(t)
 	all := everyRouteAsked()
 	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) { // so that there is something to act on

@@ -137,6 +137,7 @@ func TestOutputWaits(t *testing.T) {
 
 // A line of 20 MiB passes byte for byte, and none of it is held in one piece for a page.
 func TestOutputLongLine(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	c := dial(t, s)
 	rnd := rand.New(rand.NewPCG(3, 3))

@@ -30,6 +30,7 @@ func TestFormerPathsLeadToRoutes(t *testing.T) {
 
 // Each former path answers as its present path does, and its headers name the present path.
 func TestFormerPathsAnswer(t *testing.T) {
+	t.Parallel()
 	s, names := lived(t)
 	taken := map[string]bool{}
 	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) {

@@ -108,6 +108,7 @@ var agentsAsked = []askedOnce{
 
 // Every route answers over TCP, with every field that the contract names.
 func TestEveryRoute(t *testing.T) {
+	t.Parallel()
 	s, names := lived(t)
 	taken := map[string]bool{"stream-events": true} // it has no end, and tests of its own
 	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) {
@@ -261,6 +262,7 @@ func TestHeadAndOptions(t *testing.T) {
 
 // A request whose announced body does not arrive does not block other requests for long.
 func TestBigHeaders(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")
 	resp := raw(t, s, "GET /api/v1/agents HTTP/1.1\r\nHost: "+host+"\r\nX-Long: "+strings.Repeat("x", 2*headerBytes)+"\r\n\r\n")

@@ -492,6 +492,7 @@ func FuzzSessionBodies(f *testing.F) {
 // A session that the daemon has taken in is called as the journal calls it, and what the daemon
 // knows of its own agents stands in it.
 func TestHostedView(t *testing.T) {
+	t.Parallel()
 	s := serveTeam(t, memory.New(), newWorkspace(t), pair+"dispatch: {main: coder}\n")
 	c := dial(t, s)
 	if _, err := c.Hold(t.Context(), ""); err != nil {

@@ -127,6 +127,7 @@ func (s *served) answered(t *testing.T, handler http.Handler, method, path strin
 
 // What is no HTTP is answered with a 4xx or a cut line, and the next caller is served.
 func TestMalformedRequests(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")
 	head := " HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + testToken + "\r\n"

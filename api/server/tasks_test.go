@@ -32,6 +32,7 @@ var tasksAsked = []askedOnce{
 }
 
 func TestTaskRoutes(t *testing.T) {
+	t.Parallel()
 	s := houseAt(t)
 	d := dial(t, s)
 	id := s.task(t, d)
