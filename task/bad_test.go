@@ -72,6 +72,7 @@ func TestBadRepositories(t *testing.T) {
 
 // Repositories that are unusual: a task lands, and changes nothing else.
 func TestUnusualRepositories(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		begin func(*world)
 		same  []string // files whose stored content stays
@@ -168,6 +169,7 @@ func TestUnusualRepositories(t *testing.T) {
 
 // A setup that fails says which command, and with what.
 func TestSetupFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.task.Setup = []string{"true", "echo no network; exit 7"}
 	var out strings.Builder

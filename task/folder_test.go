@@ -15,6 +15,7 @@ import (
 
 // Setup runs once for a folder, and again when its commands or a lock file change.
 func TestSetupIsCached(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.task.Setup = []string{"echo ran >> ignored"}
 	w.task.Checks = []string{"true"}
@@ -50,6 +51,7 @@ func TestSetupIsCached(t *testing.T) {
 // The checks of merged files have a folder that tasks share, so that setup runs once. What a check leaves there is
 // removed, unless git ignores it.
 func TestSetupOfMergedFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.repo, ".env", "ONE\n")
 	tasks := []Task{w.task, w.give("T2", ""), w.give("T3", "")}
@@ -89,6 +91,7 @@ func TestSetupOfMergedFiles(t *testing.T) {
 
 // A command that hangs is ended with all its processes, and the message names it.
 func TestCommandTimesOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.task.Timeout = 300 * time.Millisecond
 	w.task.Setup = []string{"sleep 600 & sleep 600; true"}
@@ -101,6 +104,7 @@ func TestCommandTimesOut(t *testing.T) {
 
 // Each content of the folder is kept under a number, up to a limit; the folder comes back from each.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.task.Restore(t.Context(), 0); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "is there") {
 		t.Fatalf("over a folder: %v", err)
@@ -161,6 +165,7 @@ func TestRestore(t *testing.T) {
 
 // At the limit the oldest snapshot is forgotten.
 func TestSnapshotsMax(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first, err := w.task.Snapshot(t.Context())
 	w.must(err)
@@ -183,6 +188,7 @@ func TestSnapshotsMax(t *testing.T) {
 // What copy lists is in no commit, snapshot or difference: neither a file nor a folder, also after the agent has
 // changed them.
 func TestCopiesStayOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.repo, ".env", "SECRET=1\n")
 	w.put(w.repo, "conf/local/key", "SECRET=2\n")
@@ -219,6 +225,7 @@ func TestCopiesStayOut(t *testing.T) {
 
 // The folder of a task that has landed is removed, unless something was changed after it was shown.
 func TestRemoveLanded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.task.Tree, "b.txt", "b\n")
 	_, err := w.land(w.task)
@@ -238,6 +245,7 @@ func TestRemoveLanded(t *testing.T) {
 
 // A task may land a link in place of a folder of Copy. Neither copying nor removing follows it out of the task's folder.
 func TestCopyFollowsNoLinkOut(t *testing.T) {
+	t.Parallel()
 	w := newRepo(t)
 	outside := filepath.Join(filepath.Dir(w.repo), "outside")
 	for _, dir := range []string{outside, filepath.Join(w.repo, "conf")} {

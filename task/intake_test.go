@@ -104,6 +104,7 @@ func newOutside(titles ...string) *outsideWorld {
 // The process is killed before and after each thing that it does, and begins again: each issue becomes one task, and
 // is claimed once.
 func TestIntakeIsKilledBetweenAllSteps(t *testing.T) {
+	t.Parallel()
 	for kill := 0; ; kill++ {
 		for _, after := range []bool{false, true} {
 			w := newOutside("bug one", "docs two", "other three")
@@ -133,6 +134,7 @@ func TestIntakeIsKilledBetweenAllSteps(t *testing.T) {
 }
 
 func TestIntake(t *testing.T) {
+	t.Parallel()
 	w := newOutside("bug one", "bug two", "bug three", "bug four", "bug five", "bug six")
 	w.issues[1].Assignees = []string{"ada"}
 	w.issues[2].Comments = []forge.Comment{{Trusted: true, Text: "taken\n\n" + claimMark + "0123 -->"}} // by another clone
@@ -164,6 +166,7 @@ func TestIntake(t *testing.T) {
 }
 
 func TestIssueText(t *testing.T) {
+	t.Parallel()
 	text := IssueText("Be quick.", forge.Issue{
 		Number: 142, Title: "Retry", Body: strings.Repeat("x", issueTextMax), URL: "https://github.com/a/b/issues/142",
 		Comments: []forge.Comment{{Trusted: true, Author: "ada", Text: "yes"}},

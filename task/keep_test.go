@@ -29,6 +29,7 @@ func (w *world) underRefs(text string) bool {
 
 // Commits on other branches of the clone and everything that was stashed are kept before the folder is removed.
 func TestRemoveKeepsBranchesAndStashes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, text := range []string{"first stash", "second stash"} {
 		w.put(w.task.Tree, "b.txt", text+"\n")
@@ -55,6 +56,7 @@ func TestRemoveKeepsBranchesAndStashes(t *testing.T) {
 
 // A repository inside of the folder is in no picture, so the folder stays.
 func TestRemoveRepositoryInside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.git(w.task.Tree, "init", "--quiet", "inner")
 	w.put(w.task.Tree, "inner/x", "x\n")
@@ -68,6 +70,7 @@ func TestRemoveRepositoryInside(t *testing.T) {
 
 // A removal that was interrupted goes on later, and does not take the half folder for what the agent has left.
 func TestRemoveInterrupted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, name := range []string{"b.txt", "stuck/c.txt", "z.txt"} {
 		w.put(w.task.Tree, name, "loose "+name+"\n")
@@ -116,6 +119,7 @@ func (w *world) dying(t Task, name, how, at string) outcome {
 
 // What was kept once stays kept while a new picture is made, also if that is interrupted.
 func TestSnapshotKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.task.Tree, "b.txt", "loose\n")
 	if _, err := w.task.Snapshot(t.Context()); err != nil {
@@ -133,6 +137,7 @@ func TestSnapshotKilled(t *testing.T) {
 
 // A daemon that dies while it makes a folder leaves a whole one or none, and nothing that stops `fairlead drop`.
 func TestMakeKilled(t *testing.T) {
+	t.Parallel()
 	w := newRepo(t)
 	for n, at := range []string{"clone", "checkout", "config"} {
 		task := w.give(fmt.Sprint("T", n), "")
@@ -154,6 +159,7 @@ func TestMakeKilled(t *testing.T) {
 
 // After an error of Make there is no folder and no ref.
 func TestMakeFails(t *testing.T) {
+	t.Parallel()
 	w := newRepo(t)
 	place, err := Place(t.Context(), w.repo, "")
 	w.must(err)
@@ -171,6 +177,7 @@ func TestMakeFails(t *testing.T) {
 
 // A landing whose process died after the branch had moved is not repeated, whatever happens to the branch meanwhile.
 func TestLandKilled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		how, when, at string
 		away, moved   bool // the branch is checked out nowhere; it has moved
@@ -212,6 +219,7 @@ func TestLandKilled(t *testing.T) {
 
 // A file of the person that git ignores is not overwritten.
 func TestLandOverIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.repo, "ignored", "the person's\n")
 	w.put(w.task.Tree, "ignored", "the agent's\n")
@@ -228,6 +236,7 @@ func TestLandOverIgnored(t *testing.T) {
 // A clone borrows an object that was in the person's repository first, such as a file of a picture that was not finished.
 // Another branch and a stash that need it outlive a `git gc` there.
 func TestOtherBranchesOutliveGarbageCollection(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	borrow := func(text string) {
 		w.put(w.task.Tree, "b.txt", text+"\n")

@@ -97,6 +97,7 @@ var hour = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 // The process is killed before and after each thing that it sends: one pull request is created, each comment is
 // answered once, and the branch has one commit for each round.
 func TestPullRequestIsKilledBetweenAllSteps(t *testing.T) {
+	t.Parallel()
 	for kill := range 3 {
 		for _, after := range []bool{false, true} {
 			if !after && !testsize.Long() { // git is slow
@@ -152,6 +153,7 @@ func TestPullRequestIsKilledBetweenAllSteps(t *testing.T) {
 
 // The process ends between the push and its note: the commit is found on the remote.
 func TestPushedBeforeTheProcessEnded(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.look(0, hour)
 	h.w.put(h.w.task.Tree, "b.txt", "two\n")
@@ -170,6 +172,7 @@ func TestPushedBeforeTheProcessEnded(t *testing.T) {
 }
 
 func TestFailedChecks(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.request.Checks = []forge.Check{{Name: "test", State: forge.CheckFailed}, {Name: "slow", State: forge.CheckPending}}
 	if l := h.look(0, hour); l.Outcome != Waits {
@@ -189,6 +192,7 @@ func TestFailedChecks(t *testing.T) {
 }
 
 func TestWaitsOfAPullRequest(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.w.task.Poll = 60
 	want := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute}
@@ -219,6 +223,7 @@ func TestWaitsOfAPullRequest(t *testing.T) {
 // The agent merges the newest base of the forge, which the branch here does not have: the pull request shows the
 // task's own changes only.
 func TestNewerBaseOnTheForge(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.look(0, hour)
 	other := filepath.Join(filepath.Dir(h.w.repo), "other")
@@ -244,6 +249,7 @@ func TestNewerBaseOnTheForge(t *testing.T) {
 
 // A branch of the same name that is there already, and a branch that others move, are not overwritten.
 func TestForeignBranch(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.w.git(h.w.task.Tree, "add", "b.txt")
 	h.w.git(h.w.task.Tree, "commit", "--quiet", "-m", "one") // what is not committed the agent has to merge by hand

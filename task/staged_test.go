@@ -12,6 +12,7 @@ import (
 // A file that git ignores and that the agent has added, but not committed, is the agent's work: it is kept, shown and
 // landed, in each form of git's index.
 func TestSnapshotHasAddedFiles(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2", "3", "4"} {
 		t.Run("version "+version, func(t *testing.T) {
 			w := newWorld(t)
@@ -46,6 +47,7 @@ func TestSnapshotHasAddedFiles(t *testing.T) {
 
 // An index that an agent has made up names nothing outside of the folder, and prevents no snapshot.
 func TestMadeUpIndex(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(filepath.Dir(w.task.Tree), "outside", "x\n")
 	w.must(os.Symlink(filepath.Dir(w.task.Tree), filepath.Join(w.task.Tree, "link")))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	child()
+	testsize.Parallel(4) // they wait for git and the disk
 	os.Exit(m.Run())
 }
 
@@ -38,7 +40,6 @@ func (w *world) git(dir string, args ...string) string {
 	w.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		w.Fatalf("git %v: %v\n%s", args, err, out)
@@ -68,7 +69,6 @@ func (w *world) must(err error) {
 func (w *world) onBase(name string) string { return w.git(w.repo, "show", "main:"+name) }
 
 func newRepo(t *testing.T) *world {
-	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +113,7 @@ func (w *world) land(t Task) (Landed, error) {
 
 // A snapshot has what was committed and what was not, and leaves out what git ignores and what was copied.
 func TestSnapshot(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.repo, ".env", "SECRET=1\n")
 	w.task.Copy = []string{".env", "missing"}
@@ -152,6 +153,7 @@ func TestSnapshot(t *testing.T) {
 
 // What an agent writes into the settings, hooks and attributes of its clone is never executed by Fairlead.
 func TestHostileClone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	mark := filepath.Join(t.TempDir(), "ran")
 	touch := "touch " + mark
@@ -205,6 +207,7 @@ func TestHostileClone(t *testing.T) {
 
 // It lands as one commit, or with a merge commit; a clean checkout of the branch moves with it.
 func TestLand(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{Squash, Merge} {
 		t.Run(how, func(t *testing.T) {
 			w := newRepo(t)
@@ -243,6 +246,7 @@ func TestLand(t *testing.T) {
 
 // A person is shown a line for each file, and where the whole difference is.
 func TestShow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	s, err := w.task.Show(t.Context(), w.task.Run)
 	w.must(err)
@@ -265,6 +269,7 @@ func TestShow(t *testing.T) {
 
 // Exactly what was shown lands: later changes stay behind, and are said.
 func TestLandsWhatWasShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Blocked)) {
 		t.Errorf("not shown: %v", err)
@@ -283,6 +288,7 @@ func TestLandsWhatWasShown(t *testing.T) {
 
 // What stops it from landing: nothing of the person's is changed.
 func TestLandBlocked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.task.Tree, "a.txt", "one\nagent\nthree\n")
 	w.put(w.repo, "a.txt", "one\nperson\nthree\n")
@@ -314,6 +320,7 @@ func TestLandBlocked(t *testing.T) {
 
 // Nothing lands in a checkout with changes, also if git could do it because they are in other files.
 func TestLandBesideChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.task.Tree, "b.txt", "b\n")
 	w.put(w.repo, "a.txt", "one\nperson\nthree\n")
@@ -339,6 +346,7 @@ func TestLandBesideChanges(t *testing.T) {
 
 // If the branch has moved, the checks run on the merged files: two tasks that are right alone may be wrong together.
 func TestChecksOfMergedFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	other := w.give("T2", "")
 	check := `test ! -e b.txt || test ! -e c.txt || { echo "b and c do not go together"; exit 1; }`
@@ -369,6 +377,7 @@ func TestChecksOfMergedFiles(t *testing.T) {
 
 // Nothing is removed before it is kept; what cannot be kept stays.
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.task.Tree, "b.txt", "loose\n")
 	ref, err := w.task.Remove(t.Context())
@@ -394,6 +403,7 @@ func TestRemove(t *testing.T) {
 
 // What is no place for a task is said, and nothing is made.
 func TestNoPlace(t *testing.T) {
+	t.Parallel()
 	w := newRepo(t)
 	empty := t.TempDir()
 	unborn := t.TempDir()
@@ -431,6 +441,7 @@ func TestNoPlace(t *testing.T) {
 
 // With the sandbox a check writes in the folder and nowhere else.
 func TestCheckInTheSandbox(t *testing.T) {
+	t.Parallel()
 	if err := sandbox.Probe(t.Context()); err != nil {
 		t.Skip(err)
 	}
@@ -449,6 +460,7 @@ func TestCheckInTheSandbox(t *testing.T) {
 
 // A person may look at a task while one of its steps does: both see the same, and none fails.
 func TestSnapshotsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.task.Tree, "b.txt", "loose\n")
 	const lookers = 6
@@ -475,6 +487,7 @@ func TestSnapshotsAtOnce(t *testing.T) {
 
 // A task that waited begins with the newest commit of its base, also after that was rewound; one that was begun does not move.
 func TestPrepareRenews(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.put(w.repo, "a.txt", "newer\n")
 	w.git(w.repo, "commit", "--quiet", "--amend", "-a", "-m", "amended")
@@ -492,6 +505,7 @@ func TestPrepareRenews(t *testing.T) {
 
 // With rebase the agent's commits land one by one, each with its author; if one does not apply, all of it is one commit.
 func TestLandRebase(t *testing.T) {
+	t.Parallel()
 	w := newRepo(t)
 	w.task = w.give("T1", "")
 	w.task.How = Rebase
@@ -534,6 +548,7 @@ func TestLandRebase(t *testing.T) {
 
 // .worktreeinclude names untracked files by patterns; they are copied, and are never part of what lands.
 func TestInclude(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.must(w.task.Include(t.Context()))
 	if len(w.task.Copy) > 0 {
