@@ -66,6 +66,7 @@ func slowExchange(dir int, a, b string) error {
 // we write as fast as we can. Each command must be seen, whichever way it is written and wherever the writer
 // is when we exchange the file.
 func TestNoCommandIsLost(t *testing.T) {
+	t.Parallel()
 	inPlaceSlowly := func(d *desk, content string) {
 		pen, err := os.OpenFile(d.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 		if err != nil {
@@ -169,6 +170,7 @@ print(n - 1, int(slowest * 1000))
 `
 
 func TestSeedsWriterInATightLoop(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("there is no python3 here")
