@@ -205,14 +205,14 @@ func TestAgentsInChannels(t *testing.T) {
 	} {
 		try := func(at map[string]string, allowed bool) {
 			for what, body := range at {
-				before := sup.head(t)
+				before := sup.orders(t)
 				method, path, _ := strings.Cut(what, " ")
 				w := httptest.NewRecorder()
 				req := httptest.NewRequestWithContext(as(t, who), method, api.Base+path, strings.NewReader(body))
 				req.Header.Set("Content-Type", "application/json")
 				h.ServeHTTP(w, req)
 				x10 := w.Code == 409 && problemText(t, w.Body.String()).Refusal.Row == "X10"
-				if x10 == allowed || !allowed && sup.head(t) != before || w.Code == 500 { // what is allowed may be refused for its state
+				if x10 == allowed || !allowed && sup.orders(t) != before || w.Code == 500 { // what is allowed may be refused for its state
 					t.Errorf("%+v: %s: %d %s", who, what, w.Code, w.Body)
 				}
 			}
@@ -226,7 +226,7 @@ func TestAgentsInChannels(t *testing.T) {
 // Names and words that are none are refused before the engine is asked.
 func TestChannelInputs(t *testing.T) {
 	s, _ := serveGuests(t)
-	before := s.sup.head(t)
+	before := s.sup.orders(t)
 	for _, c := range []struct{ path, body, words string }{
 		{"/channels/-x/skip", "", "path.channel"},
 		{"/channels/" + strings.Repeat("a", 65) + "/skip", "", "path.channel"},
@@ -258,8 +258,8 @@ func TestChannelInputs(t *testing.T) {
 	} {
 		s.want(t, 422, "GET", api.Base+path, "")
 	}
-	if head := s.sup.head(t); head != before {
-		t.Errorf("the journal has gone from %d to %d", before, head)
+	if orders := s.sup.orders(t); orders != before {
+		t.Errorf("%d orders are carried out, before %d", orders, before)
 	}
 	// The longest text there may be fits into a body, however it is written.
 	s.want(t, 201, "POST", api.Base+"/channels/reviews/messages", `{"text":"`+strings.Repeat(`\u0001`, 131072)+`"}`)

@@ -131,7 +131,7 @@ func TestAgentsSummonNobody(t *testing.T) {
 	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
 	for who, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "reviewer-3"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
 		for _, rt := range crewRoutes() {
-			before := s.sup.head(t)
+			before := s.sup.orders(t)
 			body := map[string]string{"import-document": string(documentOf("Mira", 7, "x"))}[rt.ID]
 			w := httptest.NewRecorder()
 			req := httptest.NewRequestWithContext(as(t, who), rt.Method, api.Base+strings.ReplaceAll(rt.Path, "{agent}", "Lyra"), strings.NewReader(body))
@@ -143,7 +143,7 @@ func TestAgentsSummonNobody(t *testing.T) {
 				if w.Code >= 300 {
 					t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
 				}
-			case x10 == may, !may && s.sup.head(t) != before, w.Code == 500: // what is allowed may be refused for its state
+			case x10 == may, !may && s.sup.orders(t) != before, w.Code == 500: // what is allowed may be refused for its state
 				t.Errorf("%+v: %s: %d %s", who, rt.ID, w.Code, w.Body)
 			case who.Session != "" && !strings.Contains(w.Body.String(), "only people summon"):
 				t.Errorf("the reason is another: %s", w.Body)
@@ -158,7 +158,7 @@ func TestAgentsSummonNobody(t *testing.T) {
 // Names and words that are none are refused before the engine is asked.
 func TestCrewInputs(t *testing.T) {
 	s, _ := serveCrew(t)
-	before := s.sup.head(t)
+	before := s.sup.orders(t)
 	long := strings.Repeat("a", 65)
 	for _, c := range []struct {
 		method, path, body string
@@ -211,8 +211,8 @@ func TestCrewInputs(t *testing.T) {
 			t.Errorf("%s %.60s %.40s: wants %q\n%.1000s", c.method, c.path, c.body, c.words, text)
 		}
 	}
-	if head := s.sup.head(t); head != before {
-		t.Errorf("the journal has gone from %d to %d", before, head)
+	if orders := s.sup.orders(t); orders != before {
+		t.Errorf("%d orders are carried out, before %d", orders, before)
 	}
 }
 

@@ -260,15 +260,15 @@ func FuzzDocument(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Base+importPath, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")
-		before := sup.head(t)
+		before := sup.orders(t)
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, req)
 		switch {
 		case w.Code == 201:
-			if !json.Valid([]byte(body)) || !strings.HasPrefix(strings.Trim(body, " \t\r\n"), "{") || sup.head(t) == before {
+			if !json.Valid([]byte(body)) || !strings.HasPrefix(strings.Trim(body, " \t\r\n"), "{") || sup.orders(t) == before {
 				t.Fatalf("%q is taken: %s", body, w.Body)
 			}
-		case sup.head(t) != before || w.Code < 400 || w.Code > 499:
+		case sup.orders(t) != before || w.Code < 400 || w.Code > 499:
 			t.Fatalf("%q: %d %s", body, w.Code, w.Body)
 		default:
 			problemText(t, w.Body.String())

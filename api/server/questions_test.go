@@ -94,7 +94,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 			"POST /questions/ID/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
 			"GET /questions": 200, "GET /questions/ID": 200, "GET /saved-answers": 200, "GET /usage": 200,
 		} {
-			before := s.sup.head(t)
+			before := s.sup.orders(t)
 			method, path, _ := strings.Cut(strings.Replace(path, "ID", id, 1), " ")
 			w := httptest.NewRecorder()
 			body := "{}"
@@ -104,7 +104,7 @@ func TestAgentsAnswerNothing(t *testing.T) {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, r)
-			if w.Code != status || s.sup.head(t) != before || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
+			if w.Code != status || s.sup.orders(t) != before || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
 				t.Errorf("%s: %s %s: %d %s", session, method, path, w.Code, w.Body)
 			}
 		}

@@ -162,6 +162,12 @@ func (s *supervisor) changes(t testing.TB) (lines []string) {
 	return lines
 }
 
+// orders counts the changes that an order of a person or an agent led to. The engine's own may come at any time.
+func (s *supervisor) orders(t testing.TB) int {
+	t.Helper()
+	return len(s.changes(t))
+}
+
 // unchanged complains if a person or an agent has ordered anything since the start.
 func (s *supervisor) unchanged(t testing.TB) {
 	t.Helper()

@@ -74,9 +74,9 @@ func TestTaskRoutes(t *testing.T) {
 		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 200, `"seq"`},
 		{"POST", "/drop", `{"note":"old"}`, 200, `"ref":"refs/fairlead/`},
 	} {
-		before := s.sup.head(t)
+		before := s.sup.orders(t)
 		text, _ := s.want(t, c.status, c.method, api.Base+"/runs/"+id+c.path, c.body)
-		if !strings.Contains(text, c.said) || c.status != 200 && s.sup.head(t) != before {
+		if !strings.Contains(text, c.said) || c.status != 200 && s.sup.orders(t) != before {
 			t.Errorf("%s %s %s: %s", c.method, c.path, c.body, text)
 		}
 		if c.path == "/request" && c.status == 200 {

@@ -105,15 +105,26 @@ func TestAsideHasALimit(t *testing.T) {
 	}
 }
 
-// calls counts the writes that it gets.
+// calls counts the writes that it gets, also from the writer's timer.
 type calls struct {
-	bytes.Buffer
-	n int
+	mu  sync.Mutex
+	all []byte
+	n   int
 }
 
 func (c *calls) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.n++
-	return c.Buffer.Write(b)
+	c.all = append(c.all, b...)
+	return len(b), nil
+}
+
+// got is all that was written, and in how many writes.
+func (c *calls) got() (all []byte, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all, c.n
 }
 
 // TestGather checks that pieces of a message are written together while more of the program's output
@@ -153,16 +164,17 @@ func TestGather(t *testing.T) {
 				w := speech.NewWriter(&out)
 				w.Gather(true)
 				for round := range 3 {
-					before := out.Len()
-					if speak(w); out.n != round {
-						t.Fatalf("round %d: %d writes", round, out.n)
+					before, earlier := out.got()
+					speak(w)
+					if _, n := out.got(); n != earlier {
+						t.Fatalf("round %d: %d writes, before %d", round, n, earlier)
 					}
-					if end(w); out.n != round+1 || !bytes.HasPrefix(out.Bytes()[before:], one.Bytes()) {
-						t.Fatalf("round %d: %d writes; got\n%s\nwant\n%s", round, out.n, out.Bytes()[before:], one.Bytes())
+					end(w)
+					if all, n := out.got(); n != earlier+1 || !bytes.HasPrefix(all[len(before):], one.Bytes()) {
+						t.Fatalf("round %d: %d writes, before %d; got\n%s\nwant\n%s", round, n, earlier, all[len(before):], one.Bytes())
 					}
 					w.Hush()
 					w.Gather(true)
-					out.n = round + 1
 				}
 			})
 		})
@@ -170,8 +182,9 @@ func TestGather(t *testing.T) {
 	var out calls
 	w := speech.NewWriter(&out)
 	w.Gather(true)
-	if w.Speak(driver.Said, strings.Repeat("x", 100<<10)); out.Len() < 60<<10 {
-		t.Errorf("of 100 KiB, %d bytes were written", out.Len())
+	w.Speak(driver.Said, strings.Repeat("x", 100<<10))
+	if all, _ := out.got(); len(all) < 60<<10 {
+		t.Errorf("of 100 KiB, %d bytes were written", len(all))
 	}
 }
 
