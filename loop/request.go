@@ -14,7 +14,7 @@ import (
 )
 
 // Request is one entry of the queue: one event, several, or none. Every function in it runs in the
-// loop's goroutine.
+// loop's goroutine, also after its caller gave up waiting: then the caller must not read what they fill.
 type Request struct {
 	Event  *team.Event
 	Events []team.Event        // of one report: they share an append, and a refused one does not hold back the others

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,14 +11,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/google/go-cmp/cmp"
 )
@@ -172,4 +176,33 @@ func playOneSession(t *testing.T, dir string, host *stage) {
 	if err != nil || len(facts) != 1 || facts[0].Text != "hello" {
 		t.Errorf("facts: %+v, %v", facts, err)
 	}
+}
+
+// The loop carries out an order whose caller has left, and fills a view that the caller must not read: the race detector
+// sees it.
+func TestOrderOfACallerWhoLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sup := superviseStill(t, memory.New(), pair)
+		busy, ended := make(chan struct{}), make(chan error, 1)
+		go func() { _ = sup.View(context.WithoutCancel(t.Context()), func(*team.Team) { <-busy }) }()
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			_, shown, err := sup.Order(ctx, seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", "")
+			if shown.Name != "" {
+				t.Errorf("a caller who left was shown %s", shown.Name)
+			}
+			ended <- err
+		}()
+		synctest.Wait() // it waits in the queue
+		leave()
+		close(busy) // nothing orders what the caller reads and what the loop fills
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller who left gets %v", err)
+		}
+		synctest.Wait()
+		if all := sup.changes(t); len(all) == 0 {
+			t.Error("the order was not carried out, so this tests nothing")
+		}
+	})
 }

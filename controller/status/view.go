@@ -164,17 +164,20 @@ func (c *StatusController) name() string { return c.opts.Name }
 // Order is Command that also returns the agent's view with the command applied. It asks for no
 // evidence and does not wait for later effects.
 func (c *StatusController) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
-	var view view.AgentView
+	var shown view.AgentView
 	seq, err := c.Do(ctx, loop.Request{
 		Event: c.agents.CommandEvent(by, agent, desired, note),
 		Look: func(t *team.Team) {
 			if a := t.Agents[agent]; a != nil {
-				view = c.agentView(a)
-				view.SetStatus(t.Stopping, c.Now())
+				shown = c.agentView(a)
+				shown.SetStatus(t.Stopping, c.Now())
 			}
 		},
 	})
-	return seq, view, err
+	if err != nil && !loop.IsAnswer(err) {
+		return 0, view.AgentView{}, err // Look may still run
+	}
+	return seq, shown, err
 }
 
 // Status is the daemon's own status.

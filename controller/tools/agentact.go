@@ -95,6 +95,9 @@ func (c *ToolController) act(ctx context.Context, caller AgentCaller, text strin
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 		}
 	}})
+	if err != nil && !loop.IsAnswer(err) {
+		return false, err // Found may still run
+	}
 	return late, err
 }
 

@@ -102,6 +102,9 @@ func (c *ToolController) post(ctx context.Context, caller AgentCaller, h holding
 			}
 		}
 	}, Look: func(*team.Team) { c.goesOnItself(&h) }})
+	if err != nil && !loop.IsAnswer(err) {
+		return ActSpoken{}, err // Found may still run
+	}
 	if err == nil && late {
 		h.late = true
 		err = lateCall(h, "say")
@@ -161,11 +164,16 @@ func (c *ToolController) finish(ctx context.Context, caller AgentCaller, h holdi
 		h.mid = err == nil && s.AnswerPending() && s.Delivery.Token == h.token
 	}
 	if h.mid {
-		if _, err := c.act(ctx, caller, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil || ended.Over || h.mid {
+		if _, err := c.act(ctx, caller, "", channel.FinishAsked{Token: h.token, Pass: pass}, look); err != nil && !loop.IsAnswer(err) {
+			return ActEnded{}, err // look may still run
+		} else if err != nil || ended.Over || h.mid {
 			return ended, err
 		} // else the end of the answer was heard meanwhile, and does not come again
 	}
 	late, err := c.act(ctx, caller, "", now, look)
+	if err != nil && !loop.IsAnswer(err) {
+		return ActEnded{}, err // look may still run
+	}
 	if err == nil && late {
 		err = lateCall(h, event)
 	}
