@@ -120,7 +120,7 @@ func shown(ctx context.Context, a *cli.App, client *apiclient.Client, id, step s
 
 // Cancel cancels a run, or one of its steps.
 func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
-	h, err := takeHelm(ctx, a)
+	h, err := connect(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 }
 
 // cancelAt cancels, and waits until no process of it runs.
-func cancelAt(ctx context.Context, a *cli.App, h *Helm, id, step, note string) (view.RunView, error) {
+func cancelAt(ctx context.Context, a *cli.App, h *Connection, id, step, note string) (view.RunView, error) {
 	done, err := h.Runs.Cancel(ctx, id, step, note)
 	if err != nil {
 		return view.RunView{}, err

@@ -27,20 +27,20 @@ const (
 	drainMost  = 2 * time.Second        // for the last changes, which are in the journal already
 )
 
-// face is how a followed run is displayed.
-type face interface {
+// display is how a followed run is displayed.
+type display interface {
 	Change(ch api.Change) error     // each change of the run, once and in order
 	Look(view view.RunView)         // the current view, from time to time
 	say(format string, args ...any) // a message to the person at the terminal
 	done()
 }
 
-// Voyage is one run that is followed to its end.
-type Voyage struct {
-	h      *Helm
-	id     string
-	noWait bool
-	face   face
+// Follower is one run that is followed to its end.
+type Follower struct {
+	h       *Connection
+	id      string
+	noWait  bool
+	display display
 
 	view    view.RunView
 	seen    time.Time         // when it was read last
@@ -58,7 +58,7 @@ var errLeft = &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped follo
 
 // follow shows the run from the change after `from` until it is over, or waits with --no-wait, or a
 // signal ends the command. It returns the final view.
-func (v *Voyage) follow(ctx context.Context, from uint64) (view.RunView, error) {
+func (v *Follower) follow(ctx context.Context, from uint64) (view.RunView, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v.last, v.open = from, map[string]string{}
@@ -74,7 +74,7 @@ func (v *Voyage) follow(ctx context.Context, from uint64) (view.RunView, error) 
 			if !v.about(ch.Entity) {
 				continue
 			}
-			if err := v.face.Change(ch); err != nil {
+			if err := v.display.Change(ch); err != nil {
 				return v.view, err
 			}
 			switch {
@@ -105,7 +105,7 @@ func (v *Voyage) follow(ctx context.Context, from uint64) (view.RunView, error) 
 }
 
 // listen passes on changes of the journal.
-func (v *Voyage) listen(ctx context.Context, from uint64) {
+func (v *Follower) listen(ctx context.Context, from uint64) {
 	query := apiclient.EventsQuery{After: int64(from)} //nolint:gosec // no journal is that long
 	for ch, err := range v.h.Events(ctx, query) {
 		if err != nil {
@@ -122,14 +122,14 @@ func (v *Voyage) listen(ctx context.Context, from uint64) {
 }
 
 // about reports whether a change belongs to the run.
-func (v *Voyage) about(entity string) bool {
+func (v *Follower) about(entity string) bool {
 	rest, ok := strings.CutPrefix(entity, "run/"+v.id)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
 // decides reports whether the run may be over, or wait, after a change: then its view is read at
 // once. A step's change cannot decide that while other steps are open.
-func (v *Voyage) decides(ch api.Change) bool {
+func (v *Follower) decides(ch api.Change) bool {
 	step, ok := strings.CutPrefix(ch.Entity, "run/"+v.id+"/")
 	switch {
 	case ch.Machine == "session":
@@ -149,7 +149,7 @@ func (v *Voyage) decides(ch api.Change) bool {
 }
 
 // Look reads the run's view, and reports whether there is nothing more to wait for.
-func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
+func (v *Follower) Look(ctx context.Context) (over bool, err error) {
 	view, err := v.h.Runs.Show(ctx, v.id)
 	if err != nil {
 		return false, err
@@ -160,7 +160,7 @@ func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
 			v.open[s.ID] = s.Status
 		}
 	}
-	v.face.Look(view)
+	v.display.Look(view)
 	switch workflow.Status(view.Status) {
 	case workflow.IsCompleted, workflow.IsFailed, workflow.IsCancelled:
 		return true, nil
@@ -178,7 +178,7 @@ func (v *Voyage) Look(ctx context.Context) (over bool, err error) {
 }
 
 // again is when the run is read next if nothing happens.
-func (v *Voyage) again() time.Duration {
+func (v *Follower) again() time.Duration {
 	if v.noWait && !v.waits.IsZero() {
 		return waitSettle
 	}
@@ -188,9 +188,9 @@ func (v *Voyage) again() time.Duration {
 // signal handles Ctrl-C or SIGTERM. If another process is the daemon, the run continues there.
 // Otherwise the first signal pauses the run and lets running steps finish, the second cancels it,
 // and the third exits and leaves everything to the next daemon.
-func (v *Voyage) signal(ctx context.Context, _ os.Signal) error {
+func (v *Follower) signal(ctx context.Context, _ os.Signal) error {
 	if v.h.own == nil {
-		v.face.say("the run continues in the daemon: `fairlead run show %[1]s` shows it, `fairlead run cancel %[1]s` ends it", v.id)
+		v.display.say("the run continues in the daemon: `fairlead run show %[1]s` shows it, `fairlead run cancel %[1]s` ends it", v.id)
 		return errLeft
 	}
 	v.Asked++
@@ -199,13 +199,13 @@ func (v *Voyage) signal(ctx context.Context, _ os.Signal) error {
 	case 1:
 		_, err = v.h.Runs.Pause(ctx, v.id, "interrupted at the keyboard")
 		if at := atWork(v.view); len(at) > 0 {
-			v.face.say("paused; waiting for %s to finish. A second signal ends them and cancels the run. To continue later: `fairlead run resume %s`", strings.Join(at, ", "), v.id)
+			v.display.say("paused; waiting for %s to finish. A second signal ends them and cancels the run. To continue later: `fairlead run resume %s`", strings.Join(at, ", "), v.id)
 		}
 	case 2:
 		_, err = v.h.Runs.Cancel(ctx, v.id, "", "interrupted twice at the keyboard")
-		v.face.say("cancelled; ending running steps. To continue later: `fairlead run resume %s`", v.id)
+		v.display.say("cancelled; ending running steps. To continue later: `fairlead run resume %s`", v.id)
 	default:
-		v.face.say("exiting now; running steps continue, and `fairlead run resume %s` or `fairlead up` adopts them", v.id)
+		v.display.say("exiting now; running steps continue, and `fairlead run resume %s` or `fairlead up` adopts them", v.id)
 		return errLeft
 	}
 	var refused *apiclient.Refused
@@ -228,7 +228,7 @@ func atWork(view view.RunView) []string {
 
 // settle waits until run_state.json matches the journal, so that the caller can read it, and shows
 // what is not shown yet.
-func (v *Voyage) settle(ctx context.Context) error {
+func (v *Follower) settle(ctx context.Context) error {
 	if err := v.drain(ctx); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (v *Voyage) settle(ctx context.Context) error {
 	defer cancel()
 	for v.view.FileBehind {
 		if cli.Pause(ctx, fileLook) != nil {
-			v.face.say("%s is not up to date yet; the disk may be full", v.view.StateFile)
+			v.display.say("%s is not up to date yet; the disk may be full", v.view.StateFile)
 			return nil
 		}
 		view, err := v.h.Runs.Show(ctx, v.id)
@@ -249,7 +249,7 @@ func (v *Voyage) settle(ctx context.Context) error {
 }
 
 // drain shows the changes that are in the journal but have not arrived on the stream.
-func (v *Voyage) drain(ctx context.Context) error {
+func (v *Follower) drain(ctx context.Context) error {
 	page, err := v.h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 	if err != nil {
 		return fmt.Errorf("read the end of the journal: %w", err)
@@ -261,7 +261,7 @@ func (v *Voyage) drain(ctx context.Context) error {
 		case ch := <-v.changes:
 			v.last = ch.Seq
 			if v.about(ch.Entity) {
-				if err := v.face.Change(ch); err != nil {
+				if err := v.display.Change(ch); err != nil {
 					return err
 				}
 			}
@@ -274,39 +274,39 @@ func (v *Voyage) drain(ctx context.Context) error {
 	return nil
 }
 
-// jsonFace is for programs: each change of the run as `fairlead events --json` prints it.
-type jsonFace struct{ a *cli.App }
+// jsonDisplay is for programs: each change of the run as `fairlead events --json` prints it.
+type jsonDisplay struct{ a *cli.App }
 
 // Change prints one change of the run.
-func (f jsonFace) Change(ch api.Change) error { return f.a.PrintJSON(ch) }
+func (f jsonDisplay) Change(ch api.Change) error { return f.a.PrintJSON(ch) }
 
 // Look prints what changed since the last view of the run.
-func (jsonFace) Look(view.RunView)  {}
-func (jsonFace) say(string, ...any) {}
-func (jsonFace) done()              {}
+func (jsonDisplay) Look(view.RunView)  {}
+func (jsonDisplay) say(string, ...any) {}
+func (jsonDisplay) done()              {}
 
-// LineFace is for a log or a pipe: a line for each change that matters to a person.
-type LineFace struct {
+// LineDisplay is for a log or a pipe: a line for each change that matters to a person.
+type LineDisplay struct {
 	A     *cli.App
 	Id    string
 	width int // of the longest step name so far
 }
 
 // Look prints what changed since the last view of the run.
-func (f *LineFace) Look(view view.RunView) {
+func (f *LineDisplay) Look(view view.RunView) {
 	for _, s := range view.Steps {
 		f.width = min(max(f.width, len(s.ID)), cli.StepWidth)
 	}
 }
 
-func (f *LineFace) done() {}
+func (f *LineDisplay) done() {}
 
-func (f *LineFace) say(format string, args ...any) {
+func (f *LineDisplay) say(format string, args ...any) {
 	fmt.Fprintln(f.A.Err, "fairlead: "+cli.Plain(fmt.Sprintf(format, args...)))
 }
 
 // Change prints one change of the run.
-func (f *LineFace) Change(ch api.Change) error {
+func (f *LineDisplay) Change(ch api.Change) error {
 	for _, told := range tell(f.A, f.Id, ch) {
 		if _, err := fmt.Fprintf(f.A.Out, "%s  %-*s  %s\n", ch.Time.Local().Format(time.TimeOnly), f.width, cli.Line(told.step, cli.StepWidth), told.text); err != nil {
 			return err

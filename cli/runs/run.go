@@ -58,7 +58,7 @@ func printWarnings(a *cli.App, warnings []string) {
 
 // Resume continues a run and follows it to its end.
 func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
-	return Steer(ctx, a, o, func(ctx context.Context, h *Helm) (view.RunView, error) {
+	return BeginAndFollow(ctx, a, o, func(ctx context.Context, h *Connection) (view.RunView, error) {
 		view, err := h.Runs.Show(ctx, id)
 		var p *api.Problem
 		if errors.As(err, &p) && p.Status == http.StatusNotFound {
@@ -98,15 +98,15 @@ func pausedWord(view view.RunView) string {
 	return ""
 }
 
-// Steer starts or continues a run, and follows it to its end.
-func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Context, *Helm) (view.RunView, error)) error {
-	h, page, view, err := embark(ctx, a, begin)
+// BeginAndFollow starts or continues a run, and follows it to its end.
+func BeginAndFollow(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Context, *Connection) (view.RunView, error)) error {
+	h, page, view, err := beginRun(ctx, a, begin)
 	if err != nil {
 		return err
 	}
 	printWarnings(a, view.Warnings)
-	v := &Voyage{h: h, id: view.ID, noWait: o.noWait, face: faceFor(ctx, a, view)}
-	v.face.Look(view)
+	v := &Follower{h: h, id: view.ID, noWait: o.noWait, display: displayFor(ctx, a, view)}
+	v.display.Look(view)
 	view, err = followThrough(ctx, a, v, page.Head)
 	h = v.h
 	err = cmp.Or(err, v.Ending(view))
@@ -119,11 +119,11 @@ func Steer(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Co
 	return err
 }
 
-// embark takes the helm and starts or continues the run. If the daemon was a command like this one, which ended before it
+// beginRun connects, and starts or continues the run. If the daemon was a command like this one, which ended before it
 // was asked, this process takes its place.
-func embark(ctx context.Context, a *cli.App, begin func(context.Context, *Helm) (view.RunView, error)) (*Helm, api.Page, view.RunView, error) {
-	for {
-		h, err := takeHelm(ctx, a)
+func beginRun(ctx context.Context, a *cli.App, begin func(context.Context, *Connection) (view.RunView, error)) (*Connection, api.Page, view.RunView, error) {
+	for began := time.Now(); ; {
+		h, err := connect(ctx, a)
 		if err != nil {
 			return nil, api.Page{}, view.RunView{}, err
 		}
@@ -135,8 +135,8 @@ func embark(ctx context.Context, a *cli.App, begin func(context.Context, *Helm) 
 		if err == nil {
 			return h, page, run, nil
 		}
-		again := h.own == nil && apiclient.Away(err) && time.Since(h.since) < helmWait
-		if lerr := h.leave(ctx, a, false); !again || lerr != nil {
+		again := h.own == nil && apiclient.Away(err) && time.Since(began) < connectWait
+		if lerr := h.leave(ctx, a, false); !again || lerr != nil || cli.Pause(ctx, cli.DownPoll) != nil {
 			return nil, api.Page{}, view.RunView{}, errors.Join(cli.Faulty(err), lerr)
 		}
 	}
@@ -144,8 +144,8 @@ func embark(ctx context.Context, a *cli.App, begin func(context.Context, *Helm) 
 
 // followThrough follows a run to its end. If the daemon was another command like this one whose own
 // run ends first, this process takes over as the daemon.
-func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (view.RunView, error) {
-	defer v.face.done()
+func followThrough(ctx context.Context, a *cli.App, v *Follower, from uint64) (view.RunView, error) {
+	defer v.display.done()
 	for {
 		view, err := v.follow(ctx, from)
 		if err == nil || v.h.own != nil || errors.Is(err, errLeft) || !v.left && !wasLeft(ctx, a, v.last, err) {
@@ -154,9 +154,9 @@ func followThrough(ctx context.Context, a *cli.App, v *Voyage, from uint64) (vie
 		if err := v.h.leave(ctx, a, false); err != nil {
 			return view, err
 		}
-		h, err := takeHelm(ctx, a)
+		h, err := connect(ctx, a)
 		if err != nil {
-			v.h = &Helm{Client: v.h.Client, signals: v.h.signals} // there is no own daemon to stop
+			v.h = &Connection{Client: v.h.Client, signals: v.h.signals} // there is no own daemon to stop
 			return view, err
 		}
 		v.h, v.left, from = h, false, v.last
@@ -177,20 +177,20 @@ func wasLeft(ctx context.Context, a *cli.App, after uint64, ended error) bool {
 	return errors.Join(err, reader.Close()) == nil && slices.ContainsFunc(page.Changes, func(ch api.Change) bool { return ch.Actor.ID == runActor })
 }
 
-// faceFor chooses how a run is displayed.
-func faceFor(ctx context.Context, a *cli.App, view view.RunView) face {
+// displayFor chooses how a run is displayed.
+func displayFor(ctx context.Context, a *cli.App, view view.RunView) display {
 	switch {
 	case a.JSON:
-		return jsonFace{a}
+		return jsonDisplay{a}
 	case a.Screenful():
 		return newScreen(ctx, a)
 	}
 	fmt.Fprintf(a.Out, "run %s of %s: %s\n", cli.Plain(view.ID), cli.Line(view.Workflow, cli.StepWidth), cli.HowMany(len(view.Steps), "step", "steps"))
-	return &LineFace{A: a, Id: view.ID}
+	return &LineDisplay{A: a, Id: view.ID}
 }
 
 // Ending turns a run's end into an exit code and a text that says how to continue.
-func (v *Voyage) Ending(view view.RunView) error {
+func (v *Follower) Ending(view view.RunView) error {
 	id := cli.Plain(view.ID)
 	switch status := workflow.Status(view.Status); {
 	case status == workflow.IsCompleted:
@@ -252,40 +252,40 @@ func printEnding(a *cli.App, view view.RunView) error {
 	return err
 }
 
-// Helm is the daemon that controls runs: the daemon of the repository or, if none runs, one in this
+// Connection is the daemon that controls runs: the daemon of the repository or, if none runs, one in this
 // process that lives as long as the command. Both are reached over the socket, so that there is one
 // way to do a thing, and so that `fairlead approve` in another terminal finds the run.
-type Helm struct {
+type Connection struct {
 	*apiclient.Client
 	own     *daemon.Daemon // nil: another process is the daemon
 	since   time.Time      // when it was started
 	signals chan os.Signal
 }
 
-// helmWait is how long to wait for a process that holds the workspace and does not answer yet: of
+// connectWait is how long to wait for a process that holds the workspace and does not answer yet: of
 // two runs that start at the same moment, one becomes the other's daemon.
-const helmWait = 10 * time.Second
+const connectWait = 10 * time.Second
 
-// takeHelm finds the daemon of the repository, or becomes it.
-func takeHelm(ctx context.Context, a *cli.App) (*Helm, error) {
-	h := &Helm{since: time.Now(), signals: make(chan os.Signal, 4)}
+// connect finds the daemon of the repository, or becomes it.
+func connect(ctx context.Context, a *cli.App) (*Connection, error) {
+	h := &Connection{since: time.Now(), signals: make(chan os.Signal, 4)}
 	signal.Notify(h.signals, os.Interrupt, syscall.SIGTERM)
 	for {
-		err := tryHelm(ctx, a, h)
+		err := connectOnce(ctx, a, h)
 		var busy *workspace.Busy
 		if err == nil {
 			return h, nil
 		}
-		if !errors.As(err, &busy) || time.Since(h.since) > helmWait || cli.Pause(ctx, cli.DownPoll) != nil {
+		if !errors.As(err, &busy) || time.Since(h.since) > connectWait || cli.Pause(ctx, cli.DownPoll) != nil {
 			signal.Stop(h.signals)
 			return nil, err
 		}
 	}
 }
 
-// tryHelm is one attempt of takeHelm. The error is a *workspace.Busy if another process holds the
+// connectOnce is one attempt of connect. The error is a *workspace.Busy if another process holds the
 // workspace.
-func tryHelm(ctx context.Context, a *cli.App, h *Helm) error {
+func connectOnce(ctx context.Context, a *cli.App, h *Connection) error {
 	var err error
 	h.Client, err = a.Dial()
 	var none *apiclient.NoDaemon
@@ -319,9 +319,9 @@ const runActor = "fairlead run"
 // leaveQuiet is how long the command waits for other work without a message.
 const leaveQuiet = 500 * time.Millisecond
 
-// leave releases the helm. A daemon of this process stops first, like with `fairlead down`: running
+// leave ends the connection. A daemon of this process stops first, like with `fairlead down`: running
 // sessions finish, unless another signal comes; then they continue, and the next daemon adopts them.
-func (h *Helm) leave(ctx context.Context, a *cli.App, wait bool) error {
+func (h *Connection) leave(ctx context.Context, a *cli.App, wait bool) error {
 	defer signal.Stop(h.signals)
 	defer h.Client.Close()
 	if h.own == nil {

@@ -27,7 +27,7 @@ const (
 // step's output. It redraws in place, and leaves the last picture.
 type screen struct {
 	a    *cli.App
-	ctx  context.Context //nolint:containedctx // of the drawing, which lives as long as the face
+	ctx  context.Context //nolint:containedctx // of the drawing, which lives as long as the display
 	stop context.CancelFunc
 
 	mu    sync.Mutex

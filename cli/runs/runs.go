@@ -381,7 +381,7 @@ type pruned struct {
 
 // Prune archives finished runs.
 func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
-	h, err := helmToPrune(ctx, a)
+	h, err := connectToPrune(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -404,17 +404,17 @@ func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
 	return a.Show(map[string]any{"runs": done, "dry_run": o.DryRun}, func() error { return printPruned(a, done, o.DryRun) })
 }
 
-// helmToPrune is takeHelm without starting anything. Without a daemon, an interrupted run would
+// connectToPrune is connect without starting anything. Without a daemon, an interrupted run would
 // continue as soon as a process opens the journal, which pruning must not cause.
-func helmToPrune(ctx context.Context, a *cli.App) (*Helm, error) {
+func connectToPrune(ctx context.Context, a *cli.App) (*Connection, error) {
 	client, err := a.DialToRead(ctx)
 	var none *apiclient.NoDaemon
 	var runs []view.RunView
 	switch {
 	case err == nil:
-		defer client.Close() // takeHelm makes its own client
+		defer client.Close() // connect makes its own client
 		if client.Offline == nil {
-			return takeHelm(ctx, a)
+			return connect(ctx, a)
 		}
 		if runs, err = client.Runs.List(ctx); err != nil {
 			return nil, err
@@ -428,7 +428,7 @@ func helmToPrune(ctx context.Context, a *cli.App) (*Helm, error) {
 			return nil, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("run %s was interrupted, and would continue: first `fairlead run resume %s`, or `fairlead run cancel %s`", id, id, id)}
 		}
 	}
-	return takeHelm(ctx, a)
+	return connect(ctx, a)
 }
 
 // DeleteArchived deletes a run that was archived just now, and nothing elsewhere.

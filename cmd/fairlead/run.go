@@ -94,7 +94,7 @@ func (a *app) run(cmd *cobra.Command, o *runs.RunOptions) error {
 	case o.Check:
 		return runs.CheckWorkflow(a.App, f)
 	case f.StartAtStep == "":
-		return runs.Steer(cmd.Context(), a.App, o, func(ctx context.Context, h *runs.Helm) (view.RunView, error) {
+		return runs.BeginAndFollow(cmd.Context(), a.App, o, func(ctx context.Context, h *runs.Connection) (view.RunView, error) {
 			return h.Runs.Start(ctx, f)
 		})
 	}

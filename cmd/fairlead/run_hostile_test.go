@@ -53,8 +53,8 @@ func FuzzRunLines(f *testing.F) {
 	f.Add("run/r1/\x1b[2J", "started", "RUNNING", []byte(`{"run":{"step":{"value":{"attempts":2,"found":true}}}}`))
 	f.Fuzz(func(t *testing.T, entity, trigger, to string, data []byte) {
 		var out bytes.Buffer
-		face := &runs.LineFace{A: &cli.App{Out: &out}, Id: "r1"}
-		if err := face.Change(api.Change{Time: time.Unix(0, 0), Entity: entity, Trigger: trigger, To: to, Data: data}); err != nil {
+		lines := &runs.LineDisplay{A: &cli.App{Out: &out}, Id: "r1"}
+		if err := lines.Change(api.Change{Time: time.Unix(0, 0), Entity: entity, Trigger: trigger, To: to, Data: data}); err != nil {
 			t.Fatal(err)
 		}
 		for l := range strings.Lines(out.String()) {

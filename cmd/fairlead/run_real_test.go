@@ -178,7 +178,7 @@ func TestKilledRun(t *testing.T) {
 
 // Two runs at once without a daemon: one verb is the other's daemon, and when its own run is
 // over, and what the other's has at work too, the other goes on as its own.
-func TestRunTakesTheHelm(t *testing.T) {
+func TestRunBecomesTheDaemon(t *testing.T) {
 	t.Parallel()
 	d := newDeck(t, map[string]string{"a.yaml": slow, "b.yaml": strings.NewReplacer("began", "began-b", "-e go", "-e go-b").Replace(slow)})
 	first, firstSaid := d.begin("run", "--workflow", filepath.Join(d.dir, "a.yaml"), "--run-id", "a")

@@ -110,7 +110,7 @@ func TestRunLines(t *testing.T) {
 		return workflow.Body{Step: &workflow.StepSet{Value: v, Facts: facts}}
 	}
 	var out bytes.Buffer
-	f := &runs.LineFace{A: &cli.App{Out: &out}, Id: "r1"}
+	f := &runs.LineDisplay{A: &cli.App{Out: &out}, Id: "r1"}
 	f.Look(view.RunView{ID: "r1", Steps: []view.StepView{{ID: "code"}, {ID: "review"}}})
 	for _, ch := range []api.Change{
 		change(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
@@ -165,7 +165,7 @@ func TestRunExitCodes(t *testing.T) {
 		view := view.RunView{ID: "r1", Status: c.status, Why: "enough", Waits: []string{"review: people are asked"}, Steps: []view.StepView{
 			{ID: "code", Status: "FAILED", LastError: "it\nbroke"}, {ID: "docs", Status: "FAILED"},
 		}}
-		err := (&runs.Voyage{Asked: c.asked}).Ending(view)
+		err := (&runs.Follower{Asked: c.asked}).Ending(view)
 		if cli.CodeOf(err) != c.code {
 			t.Errorf("%s: exit code %d, want %d", c.status, cli.CodeOf(err), c.code)
 		}

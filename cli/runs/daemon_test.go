@@ -17,7 +17,7 @@ func TestShowAfterItsDaemon(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	a := &cli.App{Dir: dir, Out: &said, Err: &said}
-	helm, err := takeHelm(t.Context(), a)
+	conn, err := connect(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,13 +27,13 @@ func TestShowAfterItsDaemon(t *testing.T) {
 	}
 	defer client.Close()
 	flags := gated(t, dir)
-	if _, err := helm.Runs.Start(t.Context(), flags); err != nil {
+	if _, err := conn.Runs.Start(t.Context(), flags); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := helm.Runs.Cancel(t.Context(), "one", "", ""); err != nil {
+	if _, err := conn.Runs.Cancel(t.Context(), "one", "", ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := helm.leave(t.Context(), a, true); err != nil {
+	if err := conn.leave(t.Context(), a, true); err != nil {
 		t.Fatal(err)
 	}
 	run, err := showAfter(t.Context(), a, client, "one")
@@ -46,11 +46,11 @@ func TestShowAfterItsDaemon(t *testing.T) {
 }
 
 // A command that ends while another one follows a run in its daemon leaves the run to that command.
-func TestAbandonedHelm(t *testing.T) {
+func TestAbandonedDaemon(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	a := &cli.App{Dir: dir, Out: &said, Err: &said}
-	helm, err := takeHelm(t.Context(), a)
+	conn, err := connect(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,10 +59,10 @@ func TestAbandonedHelm(t *testing.T) {
 	var heard bytes.Buffer
 	go func() {
 		follower := &cli.App{Dir: dir, Out: &heard, Err: &heard}
-		ended <- Steer(t.Context(), follower, &RunOptions{}, func(ctx context.Context, h *Helm) (view.RunView, error) { return h.Runs.Start(ctx, flags) })
+		ended <- BeginAndFollow(t.Context(), follower, &RunOptions{}, func(ctx context.Context, h *Connection) (view.RunView, error) { return h.Runs.Start(ctx, flags) })
 	}()
-	wait.Until(t, "the run", func() bool { _, err := helm.Runs.Show(t.Context(), "one"); return err == nil })
-	if err := helm.leave(t.Context(), a, false); err != nil {
+	wait.Until(t, "the run", func() bool { _, err := conn.Runs.Show(t.Context(), "one"); return err == nil })
+	if err := conn.leave(t.Context(), a, false); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "another daemon, which cancels the run", func() bool {
