@@ -172,24 +172,26 @@ func TestOutputLongLine(t *testing.T) {
 
 func TestNearEnd(t *testing.T) {
 	t.Parallel()
-	sup := supervise(t, memory.New(), t.TempDir(), pair)
-	s := New(Options{Engine: sup.Supervisor})
-	defer s.Close()
-	for i, size := range []int64{0, 1, 500, 70_000, 65_536, 300_000, 5_000_000} {
-		p := sup.begin(t, "coder", i+1)
-		p.say(strings.Repeat("x", int(size)))
-		for _, open := range []bool{true, false} {
-			if !open {
-				sup.over(t, p)
-			}
-			for _, tail := range []int64{1, 1000, 128 << 10, 1 << 30} {
-				at := s.nearEnd(t.Context(), p.session, tail)
-				if spare := max(tail/4, probeExact) + 1; at > max(0, size-tail) || at < size-tail-spare {
-					t.Errorf("open %v, %d bytes, tail %d: begins at %d", open, size, tail, at)
+	synctest.Test(t, func(t *testing.T) { // a busy machine takes longer than a probe waits
+		sup := superviseStill(t, memory.New(), pair)
+		s := New(Options{Engine: sup.Supervisor})
+		defer s.Close()
+		for i, size := range []int64{0, 1, 500, 70_000, 65_536, 300_000, 5_000_000} {
+			p := sup.begin(t, "coder", i+1)
+			p.say(strings.Repeat("x", int(size)))
+			for _, open := range []bool{true, false} {
+				if !open {
+					sup.over(t, p)
+				}
+				for _, tail := range []int64{1, 1000, 128 << 10, 1 << 30} {
+					at := s.nearEnd(t.Context(), p.session, tail)
+					if spare := max(tail/4, probeExact) + 1; at > max(0, size-tail) || at < size-tail-spare {
+						t.Errorf("open %v, %d bytes, tail %d: begins at %d", open, size, tail, at)
+					}
 				}
 			}
 		}
-	}
+	})
 }
 
 // A reader gets at most 20 messages per second, each of limited size.
