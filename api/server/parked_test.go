@@ -13,8 +13,7 @@ import (
 )
 
 // The feed writes for a watcher that waits. A client that takes only a part of that gets the rest, and each change once.
-func TestParked(t *testing.T) {
-	t.Parallel()
+func TestParked(t *testing.T) { // alone: a stream that is kept waiting for too long is closed
 	dir := newWorkspace(t)
 	sup := supervise(t, memory.New(), dir, pair)
 	s := serveAt(t, sup, dir, waitsUsual, tight{listenAny(t)})
