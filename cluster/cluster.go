@@ -64,7 +64,7 @@ func PlacedSubject(name string) string { return toSubjects + name + ".placed" }
 // InboxPrefix is where a host receives answers.
 func InboxPrefix(name string) string { return "_INBOX." + name }
 
-// Subjects are those on which a plain host hears engine hosts, and on which they hear it. The incarnation is a number, or
+// Subjects are those on which a plain host receives messages of engine hosts, and on which they receive its own. The incarnation is a number, or
 // a wildcard.
 func (m Member) Subjects(incarnation string) (hears, says []string) {
 	lease := LeaseSubjects + m.Name + "." + incarnation
@@ -80,7 +80,7 @@ type Permissions struct {
 	Answer bool // each request that it received, once
 }
 
-// Permissions derives what a member may do. A plain host hears orders and reports events; it answers no requests.
+// Permissions derives what a member may do. A plain host receives orders and reports events. It answers no requests.
 func (m Member) Permissions() Permissions {
 	hears, says := m.Subjects(strconv.FormatUint(m.Incarnation, 10))
 	own := Permissions{Publish: says, Subscribe: append(hears, InboxPrefix(m.Name)+".>")}

@@ -2,7 +2,7 @@
 //
 // Every host is a [Member]: it has a name, a role and the public half of its key. Hosts talk by subjects of
 // NATS. [Member.Permissions] derives from the member alone which subjects a host may publish and subscribe. A plain
-// host publishes its own events, questions and output, renews the lease of its present incarnation, and hears what is placed
+// host publishes its own events, questions and output, renews the lease of its present incarnation, and receives what is placed
 // on it. Only an engine host reaches the journal, orders and the leases of others.
 //
 // The packages below do the rest. ca: the team's own certificate authority and the files of a host. invite:

@@ -42,7 +42,7 @@ var crewAsked = []askedOnce{
 
 // oddName is what a foreign agent may be called.
 const (
-	lyraSoul = "I am Lyra. <b>Nobody</b> else is. ]]>\n"
+	lyraSoul = "I am Lyra. <b>Only</b> I am. ]]>\n"
 	oddName  = "Zoë/<script>"
 )
 

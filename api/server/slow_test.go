@@ -118,7 +118,7 @@ func TestHeadersThatTrickle(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	s := serveHasty(t)
-	s.sup.begin(t, "coder", 1).say(strings.Repeat("a line that nobody reads\n", 200_000)) // more than the kernel holds for a connection
+	s.sup.begin(t, "coder", 1).say(strings.Repeat("a line that is not read\n", 200_000)) // more than the kernel holds for a connection
 	for range 10 {
 		s.sup.add(t, "reviewer", 1000)
 	}

@@ -376,7 +376,7 @@ func TestStrangeEntries(t *testing.T) {
 	}
 }
 
-// A store without room refuses the bucket with a sentence that says so.
+// A store without room refuses the bucket with an error that says so.
 func TestFullStore(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")

@@ -161,7 +161,7 @@ func (n *Node) options() (*server.Options, error) {
 			opts.Routes = append(opts.Routes, &url.URL{Scheme: "tls", Host: peer.Address})
 		}
 	}
-	if len(opts.Routes) == 0 { // the server wants one; it ignores that to itself
+	if len(opts.Routes) == 0 { // the server wants one; it ignores a route to itself
 		opts.Routes = append(opts.Routes, &url.URL{Scheme: "tls", Host: net.JoinHostPort(opts.Cluster.Host, strconv.Itoa(opts.Cluster.Port))})
 	}
 	return opts, nil

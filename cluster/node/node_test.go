@@ -211,7 +211,7 @@ func tries(t *testing.T, nc *nats.Conn, subject string) string {
 	return string(got)
 }
 
-// The leader and a host talk: the host asks and reports, and hears what is placed on it.
+// The leader and a host talk: the host asks and reports, and receives what is placed on it.
 func TestLeaderAndHostTalk(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")

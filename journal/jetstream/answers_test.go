@@ -193,7 +193,7 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// Writers append equal batches at the same place. One is told that it was stored, the others that it was not, and there is one history.
+// Writers append equal batches at the same place. One gets the answer that it was stored, the others that it was not, and there is one history.
 func TestEqualBatches(t *testing.T) {
 	t.Parallel()
 	const writers = 3

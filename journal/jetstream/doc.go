@@ -21,7 +21,7 @@
 // # Damage
 //
 // A message that is missing, cannot be read, or does not continue the chain is a [*Damage]. The mirror keeps what it has and
-// takes nothing from there on. Reads go on, appends fail, and the stream is tried again until it fits: another server may
+// accepts nothing after it. Reads continue, appends fail, and the stream is tried again until it fits: another server may
 // lead by then. [Scrub] compares the copy of the leading server with a mirror, from the first change on. [Repair] has
 // one server fetch its copy anew. [Fill] makes a new stream from a mirror: for a team that was on one host, and for one that
 // has lost most of its copies.

@@ -78,7 +78,7 @@ var (
 	errSum   = errors.New("its checksum is wrong")
 	errWord  = errors.New("it names a word that it does not have")
 	errCount = errors.New("it claims more than it has room for")
-	errTail  = errors.New("bytes after its end belong to nothing")
+	errTail  = errors.New("there are bytes after its end")
 	errParts = errors.New("its parts are not numbered as parts are")
 	castagno = crc32.MakeTable(crc32.Castagnoli)
 )
