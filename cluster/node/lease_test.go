@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/lease"
+	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 
@@ -402,8 +403,8 @@ func TestFullStore(t *testing.T) {
 }
 
 func TestBootClock(t *testing.T) {
-	first := lease.Now()
-	if next := lease.Now(); first <= 0 || next < first {
+	first := boottime.Now()
+	if next := boottime.Now(); first <= 0 || next < first {
 		t.Errorf("%v, then %v", time.Duration(first), time.Duration(next))
 	}
 }

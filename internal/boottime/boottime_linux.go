@@ -1,4 +1,4 @@
-package lease
+package boottime
 
 import "golang.org/x/sys/unix"
 

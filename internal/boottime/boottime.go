@@ -1,4 +1,4 @@
-package lease
+package boottime
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 func Now() host.BootTime {
 	var at unix.Timespec
 	if err := unix.ClockGettime(bootClock, &at); err != nil {
-		panic(fmt.Sprintf("lease: read the clock of the boot: %v", err)) // leases cannot hold without it
+		panic(fmt.Sprintf("boottime: read the clock of the boot: %v", err)) // leases cannot hold without it
 	}
 	return host.BootTime(at.Nano())
 }

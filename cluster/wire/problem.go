@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/driver"
+)
+
+// BodyMax is the length of a JSON body in bytes: a prompt has 1 MiB at most, in base64.
+const BodyMax = 8 << 20
+
+// Code says what kind of an error a Problem is.
+type Code string
+
+const (
+	AlreadyStarted Code = "already_started"
+	CannotStart    Code = "cannot_start"
+	Fenced         Code = "fenced"
+	NoInput        Code = "no_input"
+	NotHere        Code = "not_here"    // the session, the tree or the file
+	BadRequest     Code = "bad_request" // a fault of the other side's program
+	Failed         Code = "failed"
+)
+
+// Problem is an error in an answer.
+type Problem struct {
+	Code Code   `json:"code"`
+	Why  string `json:"why"`
+}
+
+func (p *Problem) Error() string { return p.Why }
+
+var status = map[Code]int{
+	AlreadyStarted: http.StatusConflict, CannotStart: http.StatusUnprocessableEntity, Fenced: http.StatusForbidden, NoInput: http.StatusGone,
+	NotHere: http.StatusNotFound, BadRequest: http.StatusBadRequest, Failed: http.StatusInternalServerError,
+}
+
+// problemOf finds the code of an error.
+func problemOf(err error) *Problem {
+	var is *Problem
+	var started *seam.AlreadyStarted
+	var cannot *seam.CannotStart
+	var fenced *seam.Fenced
+	switch {
+	case errors.As(err, &is):
+		return is
+	case errors.As(err, &started):
+		return &Problem{AlreadyStarted, started.Session}
+	case errors.As(err, &cannot):
+		return &Problem{CannotStart, cannot.Why}
+	case errors.As(err, &fenced):
+		return &Problem{Fenced, fenced.Why}
+	case errors.Is(err, driver.ErrNoInput):
+		return &Problem{NoInput, err.Error()}
+	}
+	return &Problem{Failed, err.Error()}
+}
+
+// failure is the error that a Problem was made of.
+func (p *Problem) failure() error {
+	switch p.Code {
+	case AlreadyStarted:
+		return &seam.AlreadyStarted{Session: p.Why}
+	case CannotStart:
+		return &seam.CannotStart{Why: p.Why}
+	case Fenced:
+		return &seam.Fenced{Why: p.Why}
+	case NoInput:
+		return fmt.Errorf("%w: %s", driver.ErrNoInput, p.Why)
+	}
+	return p
+}
+
+// Fail answers a request with an error.
+func Fail(w http.ResponseWriter, err error) {
+	p := problemOf(err)
+	code, known := status[p.Code]
+	if !known {
+		code = http.StatusInternalServerError
+	}
+	text, _ := json.Marshal(p) // two strings
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(text)
+}
+
+// Answer answers a request with a value.
+func Answer(w http.ResponseWriter, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		Fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+// Read decodes one JSON value from a body, without unknown fields and without anything behind it.
+func Read(body io.Reader, into any) error {
+	text, err := io.ReadAll(io.LimitReader(body, BodyMax+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > BodyMax {
+		return &Problem{BadRequest, fmt.Sprintf("the body is longer than %d bytes", BodyMax)}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return &Problem{BadRequest, "the body cannot be read: " + err.Error()}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return &Problem{BadRequest, "the body has more than one JSON value"}
+	}
+	return nil
+}
+
+// Check returns the error that an answer says; nil: it has none. It closes the body of an answer with an error.
+func Check(answer *http.Response) error {
+	if answer.StatusCode/100 == 2 {
+		return nil
+	}
+	defer answer.Body.Close()
+	var p Problem
+	if err := Read(answer.Body, &p); err != nil || p.Code == "" {
+		return &Problem{Failed, "the other host answered " + answer.Status}
+	}
+	return p.failure()
+}

@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+// Version is that of these routes. Two hosts of different versions do not work together.
+const Version = "1"
+
+// Routes of a host, for the leader.
+const (
+	SessionRoute    = "/v1/sessions/{id}"
+	AdoptRoute      = SessionRoute + "/adopt"
+	OutputRoute     = SessionRoute + "/output" // ?offset=BYTES
+	EndedRoute      = SessionRoute + "/ended"
+	InputRoute      = SessionRoute + "/input"
+	CloseInputRoute = SessionRoute + "/close-input"
+	InterruptRoute  = SessionRoute + "/interrupt"
+	EndRoute        = SessionRoute + "/end"
+	AckRoute        = SessionRoute + "/ack"
+	EvidenceRoute   = SessionRoute + "/evidence"
+	SweepRoute      = "/v1/sweep"
+	TreesRoute      = "/v1/trees"
+	TreeRoute       = "/v1/trees/{run}"
+	FilesRoute      = "/v1/files" // ?dir=PATH below the repository
+)
+
+// Routes of the leader, for a host.
+const (
+	RenewRoute  = "/v1/renew"
+	GrantRoute  = "/v1/grants"
+	LeaveRoute  = "/v1/leave"
+	CallerField = "Fairlead-Caller" // header of a request that a program on the host made: Caller
+	TreeField   = "Fairlead-Tree"   // header beside a bundle: carry.Sent
+)
+
+// StartIn is a session to start, at most once.
+type StartIn struct {
+	Token   host.Token  `json:"token"`
+	Epoch   uint64      `json:"epoch"`
+	OnLost  host.OnLost `json:"on_lost"`
+	Start   Start       `json:"start"`
+	GraceMS int64       `json:"grace_ms"`
+	Confine *Confine    `json:"confine,omitempty"` // nil: no sandbox
+}
+
+// Start is a driver.Launch. Values of environment variables of the leader are placeholders: see Variable.
+type Start struct {
+	Argv      []string `json:"argv"`
+	Dir       string   `json:"dir"`
+	Env       []string `json:"env"`
+	Input     []byte   `json:"input,omitempty"`
+	KeepStdin bool     `json:"keep_stdin,omitempty"`
+	Ports     int      `json:"ports,omitempty"`
+	PortsFor  string   `json:"ports_for,omitempty"`
+}
+
+// Confine is what a host needs to make a session's sandbox. It reads links and .git itself.
+type Confine struct {
+	Agent    string   `json:"agent"`
+	Driver   string   `json:"driver"`
+	Command  []string `json:"command,omitempty"`
+	CanWrite []string `json:"can_write"`        // nil: everything in the workspace; empty: nothing
+	Write    []string `json:"write,omitempty"`  // sandbox.write of fairlead.yaml
+	Writes   []string `json:"writes,omitempty"` // folders and files outside of the workspace that the session needs
+	ReadOnly bool     `json:"read_only,omitempty"`
+	Auto     bool     `json:"auto,omitempty"` // start without a sandbox where there is none
+	Sockets  bool     `json:"sockets,omitempty"`
+	Commits  bool     `json:"commits,omitempty"`
+}
+
+// Status is a process as its host sees it.
+type Status struct {
+	PID   int    `json:"pid"`
+	Input int64  `json:"input"` // bytes written to its standard input so far
+	Label string `json:"label,omitempty"`
+}
+
+// AdoptIn and AdoptOut are the question after a session and its answer. Status is nil if nothing of it can be read.
+type (
+	AdoptIn struct {
+		Epoch uint64 `json:"epoch"`
+	}
+	AdoptOut struct {
+		Found  seam.Found `json:"found"`
+		Status *Status    `json:"status,omitempty"`
+	}
+)
+
+// InputIn is input for a session, at its offset in the stream, so that a repeated request writes nothing twice.
+type InputIn struct {
+	Offset int64  `json:"offset"`
+	Label  string `json:"label,omitempty"`
+	Bytes  []byte `json:"bytes"`
+}
+
+// EndIn asks a session's process to end.
+type EndIn struct {
+	GraceMS int64 `json:"grace_ms"`
+}
+
+// Places are the folders of one machine that occur in launches. All are absolute, without links.
+type Places struct {
+	Root string `json:"root"` // the repository
+	Exe  string `json:"exe"`  // the program fairlead
+	Home string `json:"home"`
+}
+
+// RenewIn renews the lease of a host, and says what it is. The first one of a daemon has revision and n of 0: it
+// asks the host to be taken in.
+type RenewIn struct {
+	Boot        string   `json:"boot"`
+	Labels      []string `json:"labels,omitempty"`
+	Capacity    int      `json:"capacity"`
+	Version     string   `json:"version"`  // of Fairlead
+	Protocol    string   `json:"protocol"` // Version
+	Places      Places   `json:"places"`
+	Incarnation uint64   `json:"incarnation"`
+	Daemon      string   `json:"daemon"`
+	N           uint64   `json:"n"`
+	Revision    uint64   `json:"revision"`
+}
+
+// RenewOut is what the leader's journal has of the host, and whether the renewal was taken: it was if By is its own.
+type RenewOut struct {
+	Host     host.Host    `json:"host"`
+	Leases   []host.Lease `json:"leases,omitempty"` // of the sessions placed on it
+	Epoch    uint64       `json:"epoch"`
+	Revision uint64       `json:"revision"`
+	Daemon   string       `json:"daemon,omitempty"` // of the renewal that was taken last
+	N        uint64       `json:"n,omitempty"`
+	Closed   bool         `json:"closed,omitempty"`
+	At       time.Time    `json:"at"` // the leader's clock, for a warning only
+}
+
+// GrantIn asks whether a session may start. The answer is a host.Grant.
+type GrantIn struct {
+	Token host.Token    `json:"token"`
+	Asked host.BootTime `json:"asked"`
+}
+
+// Caller is who made a request on a host, as that host saw it. A host is trusted with what runs on it.
+type Caller struct {
+	Session string `json:"session,omitempty"`
+	Foreign string `json:"foreign,omitempty"`
+	Unknown bool   `json:"unknown,omitempty"`
+	Seen    bool   `json:"seen,omitempty"`
+}
