@@ -80,8 +80,11 @@ func (t *Hosts) load(h *Host) string {
 
 // unfit says why a host cannot take a session; empty: it can.
 func (t *Hosts) unfit(h *Host, needs Needs) string {
-	if h.State != Joined {
+	switch {
+	case h.State != Joined:
 		return "it is " + string(h.State)
+	case h.Capacity == 0:
+		return "its daemon has not started yet"
 	}
 	var missing []string
 	for _, l := range labels(needs.Labels) {

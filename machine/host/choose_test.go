@@ -34,6 +34,9 @@ func TestChoose(t *testing.T) {
 		{"full", Needs{Labels: []string{"gpu"}}, func(s *story) {
 			s.must(Join{Name: "c", Boot: "boot1", Labels: []string{"gpu"}, Capacity: 1}, Drain{"b"}, Leave{"a"})
 		}, "waits for a host: b: it is draining; c: it is full: 1 of 1 places taken"},
+		{"not started", Needs{}, func(s *story) {
+			s.must(Leave{"a"}, Leave{"b"}, Leave{"c"}, Join{Name: "d", Boot: "boot1", Invited: true})
+		}, "waits for a host: d: its daemon has not started yet"},
 		{"alone", Needs{}, func(s *story) { s.must(Leave{"a"}, Leave{"b"}) }, "on c: the only one that can take it; 1 of 8 places taken"},
 	} {
 		hosts := team(c.edit)
