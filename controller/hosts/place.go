@@ -1,0 +1,106 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Place gives a session its host, if its agent has `host` and it is a step with a checkout of its own. where is
+// empty if it runs on this machine. A refusal by H7 means that no host takes it now; needs are what one must have.
+func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, needs host.Needs, err error) {
+	if c.is == nil || !m.Conf.Host.Any {
+		return "", needs, nil
+	}
+	run, step, isStep := team.StepOf(s.For)
+	checkout := ""
+	if err := c.View(ctx, func(t *team.Team) {
+		if isStep {
+			checkout, _ = c.Hooks.Checkout(t, run)
+		}
+	}); err != nil || checkout == "" {
+		return "", needs, err
+	}
+	needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: c.treeOn(run)}
+	lost := host.Restart
+	if m.Conf.Host.Waits {
+		lost = host.Wait
+	}
+	_, err = c.Do(ctx, sessionsEvent(m, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost}))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.waits, s.ID)
+	if err != nil {
+		c.waits[s.ID] = view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}
+		return "", needs, err
+	}
+	if lease := c.leases[s.ID]; lease.Host != c.is.Name {
+		where = lease.Host
+	}
+	return where, needs, nil
+}
+
+// Start starts a session on the host of its lease: its files go there first.
+func (c *HostController) Start(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, ready sessions.PreparedLaunch) (seam.Process, error) {
+	lease, away := c.LeaseOf(s.ID)
+	if !away {
+		return nil, &seam.CannotStart{Why: "it has no place on another host any longer"}
+	}
+	run, _, _ := team.StepOf(s.For)
+	if err := c.send(ctx, lease, run); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	to := c.heard[lease.Host].places
+	c.mu.Unlock()
+	l := ready.Launch
+	in := wire.StartIn{
+		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: ready.Confine,
+		Start: wire.Start{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor},
+	}
+	proc, err := c.remote(lease.Host).StartOn(ctx, wire.Rebase(in, c.is.Places, to), s.ID)
+	if err == nil {
+		c.Go(func(ctx context.Context) { c.keep(ctx, s, proc) })
+	}
+	return proc, err
+}
+
+// snapshotEvery is how often the files of a session on another host come here while it runs: so much of its work
+// is lost at most, if its host is.
+const snapshotEvery = 2 * time.Minute
+
+// keep brings the files of a session here from time to time, until it has ended.
+func (c *HostController) keep(ctx context.Context, s team.Session, proc seam.Process) {
+	tick := time.NewTicker(snapshotEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-proc.Done():
+			return
+		case <-tick.C:
+		}
+		if err := c.Fetch(ctx, s); err != nil && ctx.Err() == nil {
+			c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", s.ID, "error", err)
+		}
+	}
+}
+
+func reasonOf(err error) string {
+	if is := asProblem(err); is != nil {
+		return is.Error()
+	}
+	return ""
+}
+
+var _ = fmt.Sprint
+var _ driver.Launch
