@@ -25,6 +25,8 @@ type HostController struct {
 	*loop.Loop
 	Hooks Hooks
 
+	sessions *sessions.SessionController
+
 	is    *seam.Cluster // nil: the team has no other hosts
 	local seam.Host
 	boot  string
@@ -37,7 +39,8 @@ type HostController struct {
 	heard  map[string]*heard          // by host
 	leases map[string]host.Lease      // by session: the journal's, for goroutines outside of the loop
 	lost   map[string]chan struct{}   // by session: closed when its process has ended for certain, without word of it
-	waits  map[string]waiting         // by session
+	waits  map[string]view.WaitingSession // by session: those that no host takes
+	spools map[string]chan struct{}   // by session: closed when its output is here
 	trees  map[string]tree            // by run: where its files are
 }
 
@@ -57,16 +60,11 @@ type heard struct {
 	places      wire.Places
 }
 
-// waiting is a session that no host takes.
-type waiting struct {
-	session view.WaitingSession
-}
-
 // New makes the controller. local runs sessions on this machine.
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
 		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, now: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, trees: map[string]tree{},
+		heard: map[string]*heard{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, spools: map[string]chan struct{}{}, trees: map[string]tree{},
 	}
 	c.took()
 	return c

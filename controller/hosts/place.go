@@ -2,13 +2,11 @@ package hosts
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
@@ -34,7 +32,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	if m.Conf.Host.Waits {
 		lost = host.Wait
 	}
-	_, err = c.Do(ctx, sessionsEvent(m, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost}))
+	_, err = c.sessions.SubmitOf(ctx, byHosts, m, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
@@ -68,32 +66,35 @@ func (c *HostController) Start(ctx context.Context, m *sessions.Slot, s team.Ses
 	}
 	proc, err := c.remote(lease.Host).StartOn(ctx, wire.Rebase(in, c.is.Places, to), s.ID)
 	if err == nil {
-		c.Go(func(ctx context.Context) { c.keep(ctx, s, proc) })
+		c.follow(s.ID, proc)
 	}
 	return proc, err
+}
+
+// follow keeps what a session on another host prints, and brings its files here from time to time, until it ends.
+func (c *HostController) follow(session string, proc seam.Process) {
+	c.spool(session, proc)
+	c.Go(func(ctx context.Context) {
+		tick := time.NewTicker(snapshotEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-proc.Done():
+				return
+			case <-tick.C:
+			}
+			if err := c.fetch(ctx, session); err != nil && ctx.Err() == nil {
+				c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", session, "error", err)
+			}
+		}
+	})
 }
 
 // snapshotEvery is how often the files of a session on another host come here while it runs: so much of its work
 // is lost at most, if its host is.
 const snapshotEvery = 2 * time.Minute
-
-// keep brings the files of a session here from time to time, until it has ended.
-func (c *HostController) keep(ctx context.Context, s team.Session, proc seam.Process) {
-	tick := time.NewTicker(snapshotEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-proc.Done():
-			return
-		case <-tick.C:
-		}
-		if err := c.Fetch(ctx, s); err != nil && ctx.Err() == nil {
-			c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", s.ID, "error", err)
-		}
-	}
-}
 
 func reasonOf(err error) string {
 	if is := asProblem(err); is != nil {
@@ -101,6 +102,3 @@ func reasonOf(err error) string {
 	}
 	return ""
 }
-
-var _ = fmt.Sprint
-var _ driver.Launch

@@ -2,13 +2,13 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/team"
 )
 
 // Router is the host of all sessions of a team: each call goes to the machine on which its session runs. What
@@ -54,8 +54,8 @@ func (r *Router) Adopt(ctx context.Context, session string, epoch uint64) (seam.
 	asking, cancel := context.WithTimeout(ctx, adoptWithin)
 	defer cancel()
 	proc, found, err := r.c.remote(lease.Host).Adopt(asking, session, epoch)
-	if err == nil && proc != nil && found == seam.Running {
-		r.c.Go(func(ctx context.Context) { r.c.keepOf(ctx, session, proc) })
+	if err == nil && proc != nil && found != seam.NeverStarted {
+		r.c.follow(session, proc)
 	}
 	return proc, found, err
 }
@@ -70,13 +70,19 @@ func (n *NotConnected) Error() string {
 // Output implements seam.Host.
 func (r *Router) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
 	lease, away := r.c.LeaseOf(session)
-	if !away {
-		return r.Host.Output(ctx, session, offset)
+	switch {
+	case away && r.c.is.Connected(lease.Host) != "":
+		return r.c.remote(lease.Host).Output(ctx, session, offset)
+	case away:
+		return r.c.kept(session, offset)
 	}
-	if r.c.is.Connected(lease.Host) == "" {
-		return nil, &NotConnected{Host: lease.Host}
+	out, err := r.Host.Output(ctx, session, offset)
+	if errors.Is(err, fs.ErrNotExist) {
+		if kept, fault := r.c.kept(session, offset); fault == nil {
+			return kept, nil
+		}
 	}
-	return r.c.remote(lease.Host).Output(ctx, session, offset)
+	return out, err
 }
 
 // Orphans implements seam.OrphanFinder for this machine.
@@ -91,8 +97,3 @@ func (r *Router) Orphans(ctx context.Context, over func(session string) bool) ([
 func (r *Router) PutAside(session string) (string, error) {
 	return r.Host.(seam.OrphanMover).PutAside(session) //nolint:forcetypeassert // the hosts of daemons are both
 }
-
-var (
-	_ host.Lease
-	_ team.Session
-)

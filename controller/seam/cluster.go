@@ -12,6 +12,7 @@ type Cluster struct {
 	Name     string   // of this host
 	Labels   []string // of this host
 	Capacity int      // sessions with `host` that may run on this host at one time
+	Folder   string   // for what is kept of sessions on other hosts
 
 	// Dial returns a client for requests to a host, and their base URL. It waits for the host's connection until
 	// ctx ends.
