@@ -25,7 +25,7 @@ type SessionController struct {
 	behind  uint64                   // the highest epoch that a shim has obeyed, if it is above the journal's; else 0
 	orphans map[string][]seam.Orphan // orphan sessions by agent: at first all that were found, then those that run
 
-	Boxed sandboxProof // whether the kernel's sandbox works on this machine; probed once
+	Boxed SandboxProof // whether the kernel's sandbox works on this machine; probed once
 
 	mu     sync.Mutex
 	procs  map[string]seam.Process // running sessions by id

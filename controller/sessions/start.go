@@ -126,7 +126,7 @@ func (c *SessionController) prepare(ctx context.Context, m *Slot, s team.Session
 	if _, _, works := team.DispatchActionOf(s.For); works {
 		return c.Hooks.PrepareWork(ctx, m, s)
 	}
-	agent, err := c.AgentFor(m)
+	agent, err := c.AgentFor(m, false)
 	if err != nil {
 		return PreparedLaunch{}, err
 	}
@@ -154,14 +154,25 @@ func inputOf(proc seam.Process) int64 {
 	return 0
 }
 
-// AgentFor returns the agent for its driver, including the values of its environment.
-func (c *SessionController) AgentFor(m *Slot) (driver.Agent, error) {
-	env, err := m.Conf.Env.Resolve(c.opts.Lookup)
+// Elsewhere reports whether a session is placed on another host.
+func (c *SessionController) Elsewhere(t *team.Team, session string) bool {
+	lease, placed := t.Hosts.Leases[session]
+	return placed && lease.Host != c.opts.HostName
+}
+
+// AgentFor returns the agent for its driver, including the values of its environment; for a session on another host,
+// with placeholders for the values that the host has.
+func (c *SessionController) AgentFor(m *Slot, elsewhere bool) (agent driver.Agent, err error) {
+	agent = Known(*m.Conf)
+	agent.Elsewhere = elsewhere
+	if elsewhere {
+		agent.Env, err = m.Conf.Env.Defer(driver.Variable)
+	} else {
+		agent.Env, err = m.Conf.Env.Resolve(c.opts.Lookup)
+	}
 	if err != nil {
 		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.Conf.Name, err)
 	}
-	agent := Known(*m.Conf)
-	agent.Env = env
 	return agent, nil
 }
 
@@ -202,6 +213,9 @@ type PreparedLaunch struct {
 func (c *SessionController) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
+		if agent.Elsewhere {
+			agent.MCP.URL = "" // an address of this machine; the command asks the socket of that host
+		}
 	}
 	record := recordOf(m, agent)
 	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)
