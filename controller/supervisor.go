@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/hosts"
 	"github.com/fairlead-dev/fairlead/controller/notices"
 	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/controller/runs"
@@ -29,6 +30,7 @@ import (
 // Supervisor runs one team: the loop and all controllers, whose methods are its own. Make it with Open, then call Run.
 type Supervisor struct {
 	*loop.Loop
+	*hosts.HostController
 	*sessions.SessionController
 	*agents.AgentController
 	*channels.ChannelController
@@ -55,6 +57,9 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	if err := l.Replay(ctx); err != nil {
 		return nil, err
 	}
+	e.HostController = hosts.New(l, opts)
+	opts.Host = e.Router()
+	e.opts = opts
 	e.SessionController = sessions.New(l, opts)
 	e.AgentController = agents.New(l, opts, e.SessionController)
 	e.ChannelController = channels.New(l, opts, e.SessionController)
@@ -109,7 +114,11 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 func (e *Supervisor) connect() {
 	e.SessionController.Hooks = sessions.Hooks{
 		Follow: e.Listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
-		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
+		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport, Place: e.Place, StartOn: e.StartOn, BringBack: e.BringBack,
+	}
+	e.HostController.Hooks = hosts.Hooks{Checkout: runs.Checkout}
+	if e.opts.Cluster != nil {
+		e.HostsBeside = e.Beside
 	}
 	e.ChannelController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
 }

@@ -25,8 +25,6 @@ type HostController struct {
 	*loop.Loop
 	Hooks Hooks
 
-	sessions *sessions.SessionController
-
 	is    *seam.Cluster // nil: the team has no other hosts
 	local seam.Host
 	boot  string
@@ -36,12 +34,12 @@ type HostController struct {
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
 	mu     sync.Mutex
-	heard  map[string]*heard          // by host
-	leases map[string]host.Lease      // by session: the journal's, for goroutines outside of the loop
-	lost   map[string]chan struct{}   // by session: closed when its process has ended for certain, without word of it
+	heard  map[string]*heard              // by host
+	leases map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
+	lost   map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
 	waits  map[string]view.WaitingSession // by session: those that no host takes
-	spools map[string]chan struct{}   // by session: closed when its output is here
-	trees  map[string]tree            // by run: where its files are
+	spools map[string]chan struct{}       // by session: closed when its output is here
+	trees  map[string]tree                // by run: where its files are
 }
 
 // Hooks are functions of other controllers.

@@ -7,6 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
@@ -32,7 +34,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	if m.Conf.Host.Waits {
 		lost = host.Wait
 	}
-	_, err = c.sessions.SubmitOf(ctx, byHosts, m, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost})
+	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost})})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
@@ -46,8 +48,8 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	return where, needs, nil
 }
 
-// Start starts a session on the host of its lease: its files go there first.
-func (c *HostController) Start(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, ready sessions.PreparedLaunch) (seam.Process, error) {
+// StartOn starts a session on the host of its lease: its files go there first.
+func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l driver.Launch, box *seam.Confinement) (seam.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
 	if !away {
 		return nil, &seam.CannotStart{Why: "it has no place on another host any longer"}
@@ -59,9 +61,8 @@ func (c *HostController) Start(ctx context.Context, m *sessions.Slot, s team.Ses
 	c.mu.Lock()
 	to := c.heard[lease.Host].places
 	c.mu.Unlock()
-	l := ready.Launch
 	in := wire.StartIn{
-		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: ready.Confine,
+		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: box,
 		Start: wire.Start{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor},
 	}
 	proc, err := c.remote(lease.Host).StartOn(ctx, wire.Rebase(in, c.is.Places, to), s.ID)

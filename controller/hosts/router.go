@@ -12,7 +12,7 @@ import (
 )
 
 // Router is the host of all sessions of a team: each call goes to the machine on which its session runs. What
-// starts on another machine is started by HostController.Start, because that needs more.
+// starts on another machine is started by HostController.StartOn, because that needs more.
 type Router struct {
 	seam.Host // this machine
 	c         *HostController

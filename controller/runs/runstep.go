@@ -74,7 +74,9 @@ func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step w
 	}
 	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
-	f.env, f.elsewhere = c.environ(run, f.how), c.sessions.Elsewhere(t, s.ID)
+	if f.elsewhere = c.sessions.Elsewhere(t, s.ID); !f.elsewhere {
+		f.env = c.environ(run, f.how)
+	}
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
@@ -211,7 +213,6 @@ func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s tea
 		}
 	}
 	if f.elsewhere { // the values of --env are of this machine
-		f.Cmd.Env = nil
 		for _, name := range f.how.EnvNames {
 			agent.Env = append(agent.Env, name+"="+driver.Variable(name))
 		}

@@ -25,7 +25,6 @@ type Options struct {
 	Drivers  map[string]driver.Driver
 	Lookup   func(string) (string, bool) // resolves references to environment variables
 	BootID   string                      // of the machine: a file torn by a reboot is not a command
-	HostName string                      // the name of this machine among the hosts of the team; empty: it has no others
 	Log      *slog.Logger
 
 	RunsOnly bool // only runs are done: agents that are to run, channels, the crew and dispatch folders wait for `fairlead up`
@@ -47,6 +46,9 @@ type Options struct {
 
 	// At is the moment whose team is shown, with a journal that ends then; zero: the team is shown as it is now.
 	At time.Time
+
+	// Cluster is how other hosts of the team are reached; nil: there are none.
+	Cluster *Cluster
 
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched
