@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
-	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -33,12 +32,10 @@ func (c *HostController) Admit(ctx context.Context, m cluster.Member, labels []s
 
 // Member implements cluster.Members.
 func (c *HostController) Member(name string) (m cluster.Member, ok bool) {
-	err := c.View(context.Background(), func(t *team.Team) {
-		if h := t.Hosts.Hosts[name]; h != nil && h.State != host.Left && h.RemovedBy == "" {
-			m, ok = cluster.Member{Name: name, Role: cluster.Host, Key: h.Key, Incarnation: h.Incarnation}, true
-		}
-	})
-	return m, ok && err == nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok = c.members[name]
+	return m, ok
 }
 
 // Renew takes a renewal of a host's lease, and answers what the journal has of the host. name is that of the
@@ -130,14 +127,14 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 		ok, why := t.Hosts.Counts(in.Token)
 		switch {
 		case in.Token.Host != name:
-			no = "the session is placed on another host"
+			no = "it is placed on another host"
 		case !ok:
 			no = why
 		}
 		grant = host.Grant{Token: in.Token, Epoch: t.Epoch, Asked: in.Asked}
 	})
 	if err == nil && no != "" {
-		err = &wire.Problem{Code: wire.Refused, Why: no}
+		err = &wire.Problem{Code: wire.NotHere, Why: no}
 	}
 	return grant, err
 }
@@ -145,9 +142,6 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 // Leave takes a host out that asks for it, after it has ended its sessions.
 func (c *HostController) Leave(ctx context.Context, name string) error {
 	_, err := c.Submit(ctx, byHosts, "", host.Leave{Name: name})
-	if err == nil {
-		c.is.Recheck()
-	}
 	return asProblem(err)
 }
 
@@ -161,6 +155,3 @@ func asProblem(err error) error {
 }
 
 var _ cluster.Members = (*HostController)(nil)
-
-// actorOf is the person who orders something about a host.
-type actorOf = seam.Actor

@@ -3,9 +3,13 @@ package hosts
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/remote"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -25,21 +29,23 @@ type HostController struct {
 	*loop.Loop
 	Hooks Hooks
 
-	is    *seam.Cluster // nil: the team has no other hosts
-	local seam.Host
-	boot  string
-	log   *slog.Logger
-	now   func() host.BootTime
+	is     *seam.Cluster // nil: the team has no other hosts
+	local  seam.Host
+	boot   string
+	places wire.Places // of this machine
+	log    *slog.Logger
+	now    func() host.BootTime
 
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
-	mu     sync.Mutex
-	heard  map[string]*heard              // by host
-	leases map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
-	lost   map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
-	waits  map[string]view.WaitingSession // by session: those that no host takes
-	spools map[string]chan struct{}       // by session: closed when its output is here
-	trees  map[string]tree                // by run: where its files are
+	mu      sync.Mutex
+	heard   map[string]*heard              // by host
+	members map[string]cluster.Member      // by name: those that belong to the team
+	leases  map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
+	lost    map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
+	waits   map[string]view.WaitingSession // by session: those that no host takes
+	spools  map[string]chan struct{}       // by session: closed when its output is here
+	moving  map[string]chan struct{}       // by run: closed when a transfer of its files is over
 }
 
 // Hooks are functions of other controllers.
@@ -62,10 +68,22 @@ type heard struct {
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
 		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, now: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, spools: map[string]chan struct{}{}, trees: map[string]tree{},
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
 	}
-	c.took()
+	if c.is != nil {
+		c.places = placesOf(opts.Config.Dir)
+		c.took()
+	}
 	return c
+}
+
+// placesOf are the folders of this machine that occur in launches. What is not known is not replaced.
+func placesOf(root string) (p wire.Places) {
+	p.Root = root
+	exe, _ := os.Executable()
+	p.Exe = strings.TrimSuffix(exe, " (deleted)")
+	p.Home, _ = os.UserHomeDir()
+	return p
 }
 
 // HostHooks are what the controller does in the loop's goroutine.
@@ -92,6 +110,20 @@ func (c *HostController) took() {
 	for id, lease := range t.Hosts.Leases {
 		c.leases[id] = lease
 	}
+	left := false
+	for name, m := range c.members {
+		h := t.Hosts.Hosts[name]
+		left = left || h == nil || !belongs(h) || h.Key != m.Key
+	}
+	clear(c.members)
+	for name, h := range t.Hosts.Hosts {
+		if belongs(h) {
+			c.members[name] = cluster.Member{Name: name, Role: cluster.Host, Key: h.Key, Incarnation: h.Incarnation}
+		}
+	}
+	if left {
+		c.Go(func(context.Context) { c.is.Recheck() })
+	}
 	for id, lost := range c.lost {
 		if _, placed := c.leases[id]; !placed {
 			delete(c.lost, id) // it is over; nothing waits for its loss
@@ -100,6 +132,9 @@ func (c *HostController) took() {
 		}
 	}
 }
+
+// belongs reports whether a host is a member of the team. A removed one is not, also while its sessions end.
+func belongs(h *host.Host) bool { return h.State != host.Left && h.RemovedBy == "" }
 
 func closeOnce(ch chan struct{}) {
 	select {
@@ -143,8 +178,8 @@ func (c *HostController) remote(name string) *remote.Host {
 	return &remote.Host{Name: name, Dial: c.dial(name), Gone: c.Lost, Log: c.log}
 }
 
-func (c *HostController) dial(name string) remote.Dial { //nolint:unparam // remote.Dial has a context
-	return func(ctx context.Context) (client httpClient, base string, err error) { return c.is.Dial(ctx, name) }
+func (c *HostController) dial(name string) remote.Dial {
+	return func(ctx context.Context) (*http.Client, string, error) { return c.is.Dial(ctx, name) }
 }
 
 // HostsBegin lets this machine take part in its own team, and watches the leases of the others until ctx ends.

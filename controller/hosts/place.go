@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -21,15 +22,16 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		return "", needs, nil
 	}
 	run, step, isStep := team.StepOf(s.For)
-	checkout := ""
+	checkout, only := "", ""
 	if err := c.View(ctx, func(t *team.Team) {
 		if isStep {
 			checkout, _ = c.Hooks.Checkout(t, run)
+			only = c.beside(t, run, s.ID)
 		}
 	}); err != nil || checkout == "" {
 		return "", needs, err
 	}
-	needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: c.treeOn(run)}
+	needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: c.treeOf(run).Host, Only: only}
 	lost := host.Restart
 	if m.Conf.Host.Waits {
 		lost = host.Wait
@@ -48,14 +50,31 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	return where, needs, nil
 }
 
+// beside is the host on which another session works in the checkout of a run; empty: none does.
+func (c *HostController) beside(t *team.Team, run, except string) string {
+	for _, a := range t.Agents {
+		for _, s := range a.Sessions() {
+			if of, _, _ := team.StepOf(s.For); of != run || s.ID == except {
+				continue
+			}
+			if lease, placed := t.Hosts.Leases[s.ID]; placed {
+				return lease.Host
+			}
+			if s.Phase == session.Running {
+				return c.is.Name
+			}
+		}
+	}
+	return ""
+}
+
 // StartOn starts a session on the host of its lease: its files go there first.
 func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l driver.Launch, box *seam.Confinement) (seam.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
 	if !away {
 		return nil, &seam.CannotStart{Why: "it has no place on another host any longer"}
 	}
-	run, _, _ := team.StepOf(s.For)
-	if err := c.send(ctx, lease, run); err != nil {
+	if err := c.send(ctx, lease, s); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -65,11 +84,23 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: box,
 		Start: wire.Start{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor},
 	}
-	proc, err := c.remote(lease.Host).StartOn(ctx, wire.Rebase(in, c.is.Places, to), s.ID)
-	if err == nil {
-		c.follow(s.ID, proc)
+	in = wire.Rebase(in, c.places, to)
+	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
+		proc, err := c.remote(lease.Host).StartOn(ctx, in, s.ID)
+		var no *wire.Problem
+		switch {
+		case err == nil:
+			c.follow(s.ID, proc)
+			return proc, nil
+		case !errors.As(err, &no) || no.Code != wire.NotHere:
+			return nil, err
+		}
+		// The host does not have its lease now. It has it again soon, or it is lost.
+		if now, _ := c.LeaseOf(s.ID); now.Token != lease.Token || !loop.Rest(ctx, pause) {
+			return nil, err
+		}
+		c.log.Info("a host does not start a session yet", "host", lease.Host, "session", s.ID, "why", no.Why)
 	}
-	return proc, err
 }
 
 // follow keeps what a session on another host prints, and brings its files here from time to time, until it ends.
@@ -86,11 +117,27 @@ func (c *HostController) follow(session string, proc seam.Process) {
 				return
 			case <-tick.C:
 			}
-			if err := c.fetch(ctx, session); err != nil && ctx.Err() == nil {
+			if err := c.fetchNow(ctx, session); err != nil && ctx.Err() == nil {
 				c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", session, "error", err)
 			}
 		}
 	})
+}
+
+// fetchNow brings the files of a session here while it runs.
+func (c *HostController) fetchNow(ctx context.Context, session string) error {
+	var is *team.Session
+	if err := c.View(ctx, func(t *team.Team) {
+		for _, a := range t.Agents {
+			if s := a.Open(session); s != nil {
+				open := *s
+				is = &open
+			}
+		}
+	}); err != nil || is == nil {
+		return err
+	}
+	return c.fetch(ctx, *is)
 }
 
 // snapshotEvery is how often the files of a session on another host come here while it runs: so much of its work

@@ -28,6 +28,7 @@ func TestChoose(t *testing.T) {
 		{"least loaded", Needs{}, nil, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: 2 of 4 places taken)"},
 		{"by name", Needs{}, func(s *story) { s.must(Place{Session: "s5", Host: "c"}) }, "on a: the least loaded; 1 of 4 places taken (b: 2 of 4 places taken; c: 2 of 8 places taken)"},
 		{"worktree", Needs{Worktree: "b"}, nil, "on b: it has the worktree; 2 of 4 places taken (a: 1 of 4 places taken; c: 1 of 8 places taken)"},
+		{"only there", Needs{Worktree: "b", Only: "c"}, nil, "on c: the only one that can take it; 1 of 8 places taken (a: another step works in the same folder on c; b: another step works in the same folder on c)"},
 		{"worktree lost", Needs{Worktree: "b"}, func(s *story) { s.must(Lose{"b"}) }, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: it is lost)"},
 		{"label", Needs{Labels: []string{"gpu"}, Worktree: "b"}, nil, "on c: the only one that can take it; 1 of 8 places taken (a: it lacks the label gpu; b: it lacks the label gpu)"},
 		{"labels", Needs{Labels: []string{"tpu", "gpu"}}, nil, "waits for a host: a: it lacks the label gpu, tpu; b: it lacks the label gpu, tpu; c: it lacks the label tpu"},
