@@ -228,7 +228,7 @@ func TestRefusedJoins(t *testing.T) {
 			token.Address = strings.Replace(token.Address, "127.0.0.1", "localhost", 1)
 		}},
 		{"clock years behind", "set the clock right", "", func(f *team, _ *Token, _ **ca.Identity) { f.clock.move(-5 * 365 * 24 * time.Hour) }},
-		{"no program", "no program listens there", "", func(f *team, _ *Token, _ **ca.Identity) { f.port.Close() }},
+		{"no program", "no program listens there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close(); f.port.Close() }},
 		{"closed door", "no invitation is open there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
