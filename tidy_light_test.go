@@ -34,6 +34,9 @@ func (r *tree) lightToStart(t *testing.T) {
 	}
 }
 
+// serverPackages need the server of NATS, or its client.
+var serverPackages = []string{"cluster/lease", "cluster/node", "journal/jetstream"}
+
 // noServerInPrograms checks what the programs link, also by other modules. A laptop needs nothing of a cluster
 // (doc/adr/0037-transport-and-security-of-many-hosts.md).
 func noServerInPrograms(t *testing.T) {
@@ -46,7 +49,8 @@ func noServerInPrograms(t *testing.T) {
 		t.Fatalf("go list names %d packages, and not all of the programs", len(packages))
 	}
 	for _, p := range packages {
-		if strings.HasPrefix(p, "github.com/nats-io/") || strings.HasPrefix(p, module+"/cluster") {
+		isNATS := strings.HasPrefix(p, "github.com/nats-io/") && p != "github.com/nats-io/nkeys"
+		if isNATS || slices.Contains(serverPackages, strings.TrimPrefix(p, module+"/")) {
 			t.Errorf("cmd links %s; only a program of its own may", p)
 		}
 	}

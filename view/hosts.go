@@ -75,10 +75,16 @@ type HostKnown struct {
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
 
-// HostsOf shows the hosts of a team. known is what its leader knows of them beside the journal, by name; session
-// describes a session that is placed.
-func HostsOf(t *host.Hosts, teamName, leader string, known map[string]HostKnown, session func(id string) PlacedSession) Hosts {
-	all := Hosts{On: true, Team: teamName, Leader: leader, Hosts: []Host{}, Waiting: []WaitingSession{}}
+// HostsBeside is what the leader of a cluster knows of it beside the journal.
+type HostsBeside struct {
+	Team, Leader string
+	Known        map[string]HostKnown // by the host's name
+	Waiting      []WaitingSession
+}
+
+// HostsOf shows the hosts of a team. session describes a session that is placed.
+func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession) Hosts {
+	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
 	placed := map[string][]PlacedSession{}
 	for id, lease := range t.Leases {
 		one := session(id)
@@ -88,10 +94,10 @@ func HostsOf(t *host.Hosts, teamName, leader string, known map[string]HostKnown,
 	for _, name := range t.Names() {
 		h := t.Hosts[name]
 		v := Host{
-			Name: name, State: string(h.State), Leader: name == leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
+			Name: name, State: string(h.State), Leader: name == beside.Leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
 			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Late: []LateReport{},
 		}
-		if is, ok := known[name]; ok {
+		if is, ok := beside.Known[name]; ok {
 			v.Connected, v.Address, v.Version = is.Connected, is.Address, is.Version
 			v.LeaseAgeMS = max(is.Lease.Milliseconds(), -1)
 		}
@@ -180,5 +186,6 @@ func (v *Host) waits() []string {
 
 func seconds(t host.BootTime) string { return time.Duration(t).String() }
 
-// HostOfSession is the name of the host on which a session runs. It is empty on the leader's machine.
-func HostOfSession(_ *team.Team, _ string) string { return "" }
+// HostOfSession is the name of the host on which a session is placed; empty: it is one of the leader's machine, and was
+// not placed.
+func HostOfSession(t *team.Team, id string) string { return t.Hosts.Leases[id].Host }

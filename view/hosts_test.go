@@ -38,7 +38,7 @@ func TestWhyOfAHost(t *testing.T) {
 				id := "c-" + string(rune('0'+i))
 				table.Leases[id] = host.Lease{Token: host.Token{Session: id, Host: c.is.Name}, OnLost: on}
 			}
-			all := HostsOf(&table, "team", "a", map[string]HostKnown{c.is.Name: c.known}, func(string) PlacedSession { return PlacedSession{Agent: "c"} })
+			all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: map[string]HostKnown{c.is.Name: c.known}}, func(string) PlacedSession { return PlacedSession{Agent: "c"} })
 			if got := all.Hosts[0].Why; got != c.why {
 				t.Errorf("got:  %s\nwant: %s", got, c.why)
 			}
@@ -60,10 +60,10 @@ func TestHostsOf(t *testing.T) {
 		},
 	}
 	known := map[string]HostKnown{"b": {Connected: true, Address: "10.0.0.2:5000", Version: "1.2.0", Lease: 1500 * time.Millisecond}, "c": {Lease: -time.Second}}
-	all := HostsOf(&table, "team", "a", known, func(id string) PlacedSession {
+	all := HostsOf(&table, HostsBeside{"team", "a", known, []WaitingSession{{Session: "coder-4"}}}, func(id string) PlacedSession {
 		return PlacedSession{Agent: "coder", Run: "T" + id[6:], Step: "work", Since: at}
 	})
-	if !all.On || all.Team != "team" || all.Leader != "a" || len(all.Hosts) != 3 || all.Waiting == nil {
+	if !all.On || all.Team != "team" || all.Leader != "a" || len(all.Hosts) != 3 || len(all.Waiting) != 1 {
 		t.Fatalf("%+v", all)
 	}
 	a, b, c := all.Hosts[0], all.Hosts[1], all.Hosts[2]

@@ -301,6 +301,12 @@ func (c *Client) Hosts(ctx context.Context) (view.Hosts, error) {
 	return Get[view.Hosts](ctx, c, "/hosts", nil)
 }
 
+// Invite makes an invitation for one host. The error is a *Refused if the team has no cluster, or if the caller is an
+// agent.
+func (c *Client) Invite(ctx context.Context, labels []api.HostLabel) (api.Invitation, error) {
+	return Post[api.Invitation](ctx, c, "/hosts/invitations", api.InviteBody{Labels: labels})
+}
+
 // DrainHost lets no new session begin on a host. The error is a *Refused if its state does not allow that, or if the
 // caller is an agent.
 func (c *Client) DrainHost(ctx context.Context, name string) (api.Ordered, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -14,6 +15,8 @@ type hostIn struct {
 	Name string `path:"name" maxLength:"63" pattern:"^[a-z0-9-]+$" example:"b" doc:"The host"`
 	Body *api.EmptyBody
 }
+
+type inviteIn struct{ Body *api.InviteBody }
 
 func hostRoutes() []route {
 	return []route{
@@ -26,6 +29,11 @@ func hostRoutes() []route {
 			})),
 		},
 		{
+			"invite-host", http.MethodPost, "/hosts/invitations", "Invite a host",
+			"The token lets one machine join the team, for 15 minutes. Only its hash is stored. Agents may not do this (X10).",
+			created(answer(handleInvite)),
+		},
+		{
 			"drain-host", http.MethodPost, "/hosts/{name}/drain", "Drain a host",
 			"It gets no new session (H9), and leaves when its last one has ended. Agents may not do this (X10).",
 			hostOrder("drain", (*controller.Supervisor).DrainHost),
@@ -36,6 +44,23 @@ func hostRoutes() []route {
 			hostOrder("remove", (*controller.Supervisor).RemoveHost),
 		},
 	}
+}
+
+func handleInvite(ctx context.Context, s *Server, in *inviteIn) (*api.Invitation, error) {
+	if err := identity(ctx).MayOrderHost("invite", ""); err != nil {
+		return nil, err
+	}
+	if s.opts.Invite == nil {
+		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "one host", Reason: "this daemon leads no cluster; run `fairlead cluster init`, and then `fairlead reload`"}
+	}
+	var labels []string
+	if in.Body != nil {
+		for _, label := range in.Body.Labels {
+			labels = append(labels, string(label))
+		}
+	}
+	by := s.actor(ctx)
+	return s.opts.Invite(ctx, by.Kind+"/"+by.ID, labels)
 }
 
 func hostOrder(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 // hostsAsked is one call of each route about hosts, in a repository of one machine.
 var hostsAsked = []askedOnce{
 	{"list-hosts", "GET", "/hosts", "", `"on":false "hosts":[] "waiting":[]`},
+	{"invite-host", "POST", "/hosts/invitations", `{"labels":["gpu"]}`, `"subject":"the cluster init`},
 	{"drain-host", "POST", "/hosts/b/drain", `{}`, `"subject":"host cluster init`},
 	{"remove-host", "POST", "/hosts/b/remove", "", `"subject":"host cluster init`},
 }
@@ -37,7 +40,7 @@ func TestAgentsOrderNoHosts(t *testing.T) {
 			if w.Code != http.StatusConflict {
 				t.Fatalf("%+v: %s: %d %s", by, c.id, w.Code, w.Body)
 			}
-			if refusal := problemText(t, w.Body.String()).Refusal; may != (refusal.Row != "X10") || refusal.Subject != "host b" {
+			if refusal := problemText(t, w.Body.String()).Refusal; may != (refusal.Row != "X10") || refusal.Subject != "host b" && c.id != "invite-host" {
 				t.Errorf("%+v: %s: %+v", by, c.id, refusal)
 			}
 		}
@@ -62,5 +65,37 @@ func TestHostsClient(t *testing.T) {
 	}
 	for _, path := range []string{"/hosts/B/drain", "/hosts/a%2Fb/remove", "/hosts/" + strings.Repeat("a", 64) + "/drain"} {
 		s.want(t, http.StatusUnprocessableEntity, "POST", api.Base+path, "")
+	}
+}
+
+// A person gets an invitation, with the labels in it, and an agent gets none.
+func TestInvitation(t *testing.T) {
+	var asked []string
+	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Invite: func(_ context.Context, by string, labels []string) (*api.Invitation, error) {
+		asked = append(asked, by+" "+strings.Join(labels, ","))
+		return &api.Invitation{Token: "fli1_x", Team: "web", Address: "a:4222", Labels: labels}, nil
+	}}).SocketHandler()
+	for _, c := range []struct {
+		by   caller.Caller
+		body string
+		want int
+	}{
+		{caller.Caller{}, `{"labels":["gpu","big"]}`, http.StatusCreated},
+		{caller.Caller{}, ``, http.StatusCreated},
+		{caller.Caller{}, `{"labels":["a b"]}`, http.StatusUnprocessableEntity},
+		{caller.Caller{}, `{"role":"engine"}`, http.StatusUnprocessableEntity},
+		{caller.Caller{Session: "coder-17"}, `{}`, http.StatusConflict},
+		{caller.Caller{Unseen: true}, `{}`, http.StatusConflict},
+	} {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequestWithContext(caller.With(t.Context(), c.by), "POST", api.Base+"/hosts/invitations", strings.NewReader(c.body))
+		req.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(w, req)
+		if w.Code != c.want || c.want == http.StatusCreated && !strings.Contains(w.Body.String(), `"token":"fli1_x"`) {
+			t.Errorf("%+v %s: %d %s", c.by, c.body, w.Code, w.Body)
+		}
+	}
+	if want := []string{"human/sam gpu,big", "human/sam "}; !slices.Equal(asked, want) {
+		t.Errorf("%q", asked)
 	}
 }
