@@ -44,6 +44,7 @@ var imports = []importRow{
 	{pkg: "policy/*", may: []string{"policy"}},
 	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker", "team/models"}},
 	{pkg: "team/models"},
+	{pkg: "team/old", may: []string{"machine", "machine/*", "team"}},
 	{pkg: "team/resume", may: []string{"machine", "machine/*", "team"}},
 	{pkg: "internal/test/golden"},
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
@@ -88,7 +89,7 @@ var imports = []importRow{
 	{pkg: "cluster/ca", may: []string{"cluster", "machine/host", "internal/file"}},
 	{pkg: "cluster/invite", may: []string{"cluster", "cluster/ca", "machine/host", "internal/file"}},
 	{pkg: "cluster/wire", may: []string{"controller/seam", "driver", "machine/host"}},
-	{pkg: "cluster/link", may: []string{"cluster", "cluster/ca"}, inTests: []string{"cluster/invite"}},
+	{pkg: "cluster/link", may: []string{"cluster", "cluster/ca", "cluster/wire"}},
 	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "machine/host"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},
 	{pkg: "cluster/worker", may: []string{"cluster", "cluster/*", "api", "api/*", "controller/seam", "controller/sessions", "machine/host", "workspace", "internal/file", "internal/boottime"}, inTests: []string{"*", "*/*"}},
@@ -172,7 +173,7 @@ var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfil
 var controllers = append([]string{"controller/seam", "view", "loop", "workspace", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)
 
 // pure are the packages that know no clock, no file and no goroutine.
-var pure = []string{"machine", "machine/*", "team", "team/models", "team/resume", "policy", "rank", "marker", "condition", "journal/attempt"}
+var pure = []string{"machine", "machine/*", "team", "team/models", "team/old", "team/resume", "policy", "rank", "marker", "condition", "journal/attempt"}
 
 // worldly is what a pure package may not import, with all that is below it.
 var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}

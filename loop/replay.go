@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/old"
 )
 
 // snapshotFormat changes when the shape of a snapshot does. A snapshot of another format is ignored,
@@ -142,6 +143,6 @@ func ChangeOf(rec journal.Change) (team.Change, error) {
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq, rec.Entity, err)
 	}
-	team.DecodeOld(&ch)
+	old.Decode(&ch)
 	return ch, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -59,6 +60,8 @@ type Body struct {
 	Tells        *TellsSet      `json:"tells,omitempty"`        // what the agent is still to be told
 
 	Notice *notice.Record `json:"notice,omitempty"` // what a target of notify was sent
+
+	Host *host.Body `json:"host,omitempty"` // of a machine that runs sessions, and of a session's place on it
 }
 
 // ControlSet is the new state of an agent's control.
@@ -162,6 +165,8 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Notice != nil:
 		put(&t.Notices, name, *ch.Body.Notice)
 		forgetNotices(t)
+	case ch.Body.Host != nil:
+		t.Hosts.Apply(host.Change{Body: *ch.Body.Host})
 	case ch.Body.ChannelConfig != nil:
 		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
 	case ch.Body.Delivery != nil:

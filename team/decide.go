@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/session"
@@ -59,6 +60,8 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 		err = crewDecision{d}.crew(what)
 	case question.Input:
 		err = d.questions(what)
+	case host.Input:
+		err = decideHost(d, what)
 	case notice.Sent:
 		noticeSent(d, what)
 	case DispatchSeen:
@@ -133,6 +136,8 @@ func (d *decision) one(member *Agent) error {
 		return channelDecision{d}.channelSessionSeen(a, a.Session, what.Input, false)
 	case TokenGiven:
 		return tokenGiven(d, a, what)
+	case PlaceAsked:
+		return placed(d, a, what)
 	case ConversationNamed:
 		return d.conversationNamed(a, what)
 	case StatusSaid:

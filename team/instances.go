@@ -46,6 +46,8 @@ func sessionNamed(what any) string {
 		return what.Session
 	case TokenGiven:
 		return what.Session
+	case PlaceAsked:
+		return what.Session
 	case ConversationNamed:
 		return what.Session
 	case StatusSaid:

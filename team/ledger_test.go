@@ -43,7 +43,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		w.t.Fatalf("an incomplete change: %+v", ch)
 	}
 	bodies := 0
-	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Queue != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.ChannelConfig != nil, ch.Body.Delivery != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil, ch.Body.Tells != nil} {
+	for _, is := range []bool{ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil, ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Queue != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil, ch.Body.ChannelConfig != nil, ch.Body.Delivery != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil, ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil, ch.Body.Tells != nil, ch.Body.Host != nil} {
 		if is {
 			bodies++
 		}
@@ -58,7 +58,7 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	if ch.Body.Turn != nil {
 		w.words.judge(w, ch, ev)
 	}
-	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "dispatch": "dispatch", "agent": "team", "team": "team", "question": "question"}[kind]; ch.Machine != want {
+	if want := map[string]string{"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil], "control": "control", "session": "session", "presence": "presence", "dispatch": "dispatch", "agent": "team", "team": "team", "question": "question", "host": "host"}[kind]; ch.Machine != want {
 		w.t.Fatalf("a change of %s by the machine %s", ch.Entity, ch.Machine)
 	}
 	name, slot, _ := strings.Cut(name, "/")

@@ -109,6 +109,8 @@ func (w *world) happen(what byte, how uint64) {
 	case 18:
 		if how%6 == 0 {
 			w.at = w.at.Add(time.Duration(how>>8%30) * time.Hour)
+		} else {
+			w.hostHappens(how >> 8)
 		}
 	case 19, 20, 21:
 		w.runHappens(how)

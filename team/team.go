@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -56,6 +57,8 @@ type Team struct {
 	Dispatches map[string]*Dispatch `json:"folders,omitempty"` // dispatch folders, by name
 
 	Questions question.Questions `json:"book,omitzero"` // questions of agents, and saved answers
+
+	Hosts host.Hosts `json:"hosts,omitzero"` // machines that run sessions, and which session runs where
 
 	Notices map[string]notice.Record `json:"notices,omitempty"` // what was sent, by the name of the target
 
@@ -204,6 +207,7 @@ func (t *Team) Copy() *Team {
 	}
 	c.Notes, c.Archive, c.Pool.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Pool.Sessions)
 	c.Channels, c.ChannelConfigs, c.guests, c.asks = *cloneJSON(&t.Channels), maps.Clone(t.ChannelConfigs), nil, nil
+	c.Hosts = t.Hosts.Clone()
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
 	c.Dispatches, c.Notices = maps.Clone(t.Dispatches), maps.Clone(t.Notices) // each is replaced as a whole
 	return &c

@@ -27,7 +27,7 @@ func Transitions(ch Change, agentOf func(run, step string) string) []Transition 
 				return nil // no state changed
 			}
 		}
-		if ch.Body.Team != nil || ch.Body.Notice != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
+		if ch.Body.Team != nil || ch.Body.Notice != nil || ch.Body.Host != nil || strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) {
 			line.Agent = ""
 		}
 		if ch.Body.Question != nil {

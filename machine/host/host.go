@@ -127,10 +127,26 @@ func (t *Hosts) count() {
 	}
 }
 
-// Busy is how many sessions are placed on a host.
+// Clone returns a copy that changes by itself: what is known of a host is replaced as a whole.
+func (t *Hosts) Clone() Hosts {
+	return Hosts{Hosts: maps.Clone(t.Hosts), Leases: maps.Clone(t.Leases)}
+}
+
+// IsZero reports whether there is nothing to write into a snapshot.
+func (t Hosts) IsZero() bool { return len(t.Hosts) == 0 && len(t.Leases) == 0 }
+
+// Busy is how many sessions are placed on a host. It only reads.
 func (t *Hosts) Busy(name string) int {
-	t.count()
-	return t.busy[name]
+	if t.busy != nil {
+		return t.busy[name]
+	}
+	n := 0
+	for _, l := range t.Leases {
+		if l.Host == name {
+			n++
+		}
+	}
+	return n
 }
 
 // Names lists the hosts by name.

@@ -87,6 +87,24 @@ export const CHANGE_WORDS = {
     "task_over_asker": "the help is done; the agent that asked goes on",
     "task_over_others": "an agent is done; others work"
   },
+  "host": {
+    "came_back": "the host is back",
+    "came_back_draining": "the host is back, and gets no more sessions",
+    "doubt_due": "the host does not answer; it gets no new session",
+    "drain_asked": "the host gets no more sessions",
+    "drained": "the host has left: its last session has ended",
+    "facts_reported": "the host has other labels or another capacity",
+    "joined": "the host joined the team",
+    "lease_renewed": "the host answers again",
+    "left": "the host has left",
+    "lost_due": "the host is lost: its sessions have ended",
+    "removal_due": "the removed host has ended its sessions",
+    "removed": "the host was removed",
+    "removed_busy": "the host was removed; its sessions end",
+    "reported_late": "the host reported about a session that is over",
+    "session_placed": "a session was given a place on the host",
+    "session_released": "a session has left the host"
+  },
   "notice": {
     "delivered": "notices were sent",
     "failed": "notices could not be sent"

@@ -1,10 +1,11 @@
-package team
+package old
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // TestDeniedOfAnOlderVersion checks that denied calls are read from the last lines of a step's logs
@@ -30,8 +31,8 @@ func TestDeniedOfAnOlderVersion(t *testing.T) {
 		{"forged today", []string{"1 call was denied: Bash rm"}, []string{}, []string{}},
 		{"of today", []string{"1 call was denied: Bash rm"}, []string{"1 call was denied: Bash make"}, []string{"1 call was denied: Bash make"}},
 	} {
-		ch := Change{Body: Body{Run: &workflow.Body{Step: &workflow.StepSet{Facts: &workflow.Facts{Logs: tt.logs, Denied: tt.denied}}}}}
-		DecodeOld(&ch)
+		ch := team.Change{Body: team.Body{Run: &workflow.Body{Step: &workflow.StepSet{Facts: &workflow.Facts{Logs: tt.logs, Denied: tt.denied}}}}}
+		Decode(&ch)
 		if got := ch.Body.Run.Step.Facts.Denied; got == nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

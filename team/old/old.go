@@ -1,4 +1,9 @@
-package team
+// Package old reads changes that older versions of Fairlead wrote: they have reasons as sentences,
+// without codes. It is the one place that reads those sentences, once for each change that is
+// replayed.
+//
+// The one promise: a change of the present version stays as it is.
+package old
 
 import (
 	"strconv"
@@ -6,33 +11,33 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/channel"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
-// Older versions of Fairlead wrote reasons to the journal as sentences, without codes. This file
-// is the one place that reads those sentences. It runs once for each change that is replayed.
-
 // oldEndings maps the whole sentence of an older version to its code.
-var oldEndings = map[string]EndReason{
-	"its report was read":                         EndReported,
-	"fairlead was asked to stop":                  EndShutdown,
-	"nobody has anything to tell it in a channel": EndIdle,
-	"it does not lead the team any more":          EndNotLead,
-	"it is disabled":                              EndDisabled,
-	"the conversation that it was for is over":    EndConversation,
-	"its program is no longer configured":         EndUnconfigured,
+var oldEndings = map[string]team.EndReason{
+	"its report was read":                         team.EndReported,
+	"fairlead was asked to stop":                  team.EndShutdown,
+	"nobody has anything to tell it in a channel": team.EndIdle,
+	"it does not lead the team any more":          team.EndNotLead,
+	"it is disabled":                              team.EndDisabled,
+	"the conversation that it was for is over":    team.EndConversation,
+	"its program is no longer configured":         team.EndUnconfigured,
 }
 
 // oldEndingStarts maps how such a sentence begins to its code, where it goes on with a name.
-var oldEndingStarts = map[string]EndReason{
-	"limit reached: ":     EndLimit,
-	"ended by ":           EndByPerson,
-	"put to sleep by ":    EndSleep,
-	"sent back: ":         EndAttemptOver,
-	"cancelled by ":       EndAttemptOver,
-	"the run starts over": EndAttemptOver,
+var oldEndingStarts = map[string]team.EndReason{
+	"limit reached: ":     team.EndLimit,
+	"ended by ":           team.EndByPerson,
+	"put to sleep by ":    team.EndSleep,
+	"sent back: ":         team.EndAttemptOver,
+	"cancelled by ":       team.EndAttemptOver,
+	"the run starts over": team.EndAttemptOver,
 }
 
 const (
+	byEngine = "engine"
+
 	oldLimit      = "limit reached: "          // begins why a limit paused a run
 	oldPermission = "it asks for permission: " // begins why a turn waits for an answer
 
@@ -41,9 +46,9 @@ const (
 	oldNotAsked   = "it did not ask for what its rules deny: "
 )
 
-// DecodeOld adds the codes that a change of an older version lacks. A change that has them stays
+// Decode adds the codes that a change of an older version lacks. A change that has them stays
 // as it is.
-func DecodeOld(ch *Change) {
+func Decode(ch *team.Change) {
 	if s := ch.Body.Session; s != nil && s.Ending != "" && s.EndReason == "" {
 		s.EndReason = oldEnding(s.Ending)
 	}
@@ -58,7 +63,7 @@ func DecodeOld(ch *Change) {
 }
 
 func decodeOldRun(run *workflow.Body) {
-	if h := run.Head; h != nil && h.Stage == workflow.Paused && h.PauseReason == "" && h.By == byLimit && strings.HasPrefix(h.Why, oldLimit) {
+	if h := run.Head; h != nil && h.Stage == workflow.Paused && h.PauseReason == "" && h.By == byEngine && strings.HasPrefix(h.Why, oldLimit) {
 		h.PauseReason = workflow.PausedByLimit
 	}
 	if set := run.Step; set != nil && set.Facts != nil && set.Facts.Denied == nil {
@@ -66,7 +71,7 @@ func decodeOldRun(run *workflow.Body) {
 	}
 	if set := run.Step; set != nil && set.Value.Ending != "" && set.Value.EndReason == "" {
 		set.Value.EndReason = workflow.EndOver
-		if oldEnding(set.Value.Ending) == EndReported {
+		if oldEnding(set.Value.Ending) == team.EndReported {
 			set.Value.EndReason = workflow.EndReported
 		}
 	}
@@ -85,7 +90,7 @@ func oldDenied(logs []string) []string {
 	return found
 }
 
-func oldEnding(words string) EndReason {
+func oldEnding(words string) team.EndReason {
 	if reason, ok := oldEndings[words]; ok {
 		return reason
 	}
@@ -94,5 +99,5 @@ func oldEnding(words string) EndReason {
 			return reason
 		}
 	}
-	return EndOther
+	return team.EndOther
 }
