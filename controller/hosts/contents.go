@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/worktree"
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
@@ -92,7 +91,11 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		return err
 	}
 	if shared == "" {
-		sent, err := there.Send(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, is.dir, is.run)
+		var was *carry.Sent
+		if now := c.treeOf(is.run); now.Host == lease.Host {
+			was = &now.Sent
+		}
+		sent, err := there.Send(ctx, is.run, is.dir, was)
 		if err != nil {
 			return fmt.Errorf("send the files of run %s to host %s: %w", is.run, lease.Host, err)
 		}
@@ -151,7 +154,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	there := c.trees(lease.Host)
 	_, step, _ := team.StepOf(s.For)
 	ref := "refs/fairlead/steps/" + is.run + "/" + step + "/" + strconv.FormatUint(s.Lease, 10)
-	sent, err := there.Fetch(ctx, worktree.Git{Dir: c.places.Root}, is.dir, now.Sent, ref)
+	sent, err := there.Fetch(ctx, is.dir, now.Sent, ref)
 	if err != nil {
 		return fmt.Errorf("bring the files of run %s back from host %s: %w", is.run, lease.Host, err)
 	}
@@ -169,5 +172,5 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 }
 
 func (c *HostController) trees(name string) *remote.Trees {
-	return &remote.Trees{Dial: c.dial(name)}
+	return &remote.Trees{Root: c.places.Root, Dial: c.dial(name)}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -104,8 +105,8 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 }
 
 // follow keeps what a session on another host prints, and brings its files here from time to time, until it ends.
-func (c *HostController) follow(session string, proc seam.Process) {
-	c.spool(session, proc)
+func (c *HostController) follow(id string, proc seam.Process) {
+	c.spool(id, proc)
 	c.Go(func(ctx context.Context) {
 		tick := time.NewTicker(snapshotEvery)
 		defer tick.Stop()
@@ -117,19 +118,19 @@ func (c *HostController) follow(session string, proc seam.Process) {
 				return
 			case <-tick.C:
 			}
-			if err := c.fetchNow(ctx, session); err != nil && ctx.Err() == nil {
-				c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", session, "error", err)
+			if err := c.fetchNow(ctx, id); err != nil && ctx.Err() == nil {
+				c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", id, "error", err)
 			}
 		}
 	})
 }
 
 // fetchNow brings the files of a session here while it runs.
-func (c *HostController) fetchNow(ctx context.Context, session string) error {
+func (c *HostController) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
 	if err := c.View(ctx, func(t *team.Team) {
 		for _, a := range t.Agents {
-			if s := a.Open(session); s != nil {
+			if s := a.Open(id); s != nil {
 				open := *s
 				is = &open
 			}
