@@ -46,6 +46,9 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 		return out, &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("the leader speaks version %s between hosts, and host %s version %s; use the same version of Fairlead on both", wire.Version, name, clip.Text(in.Protocol, versionMax))}
 	}
 	known, err := c.known(ctx, name)
+	if err == nil && known.State == host.Left {
+		err = &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("host %s was removed, or has left; to come back, it needs a new invitation: `fairlead host invite` on the leader's machine", name)}
+	}
 	if err == nil && (known.Boot != in.Boot || known.State == host.Lost || in.N == 0) {
 		_, err = c.Submit(ctx, byHosts, "", host.Join{Name: name, Boot: in.Boot, Labels: in.Labels, Capacity: in.Capacity})
 	}
