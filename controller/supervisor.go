@@ -30,7 +30,6 @@ import (
 // Supervisor runs one team: the loop and all controllers, whose methods are its own. Make it with Open, then call Run.
 type Supervisor struct {
 	*loop.Loop
-	*hosts.HostController
 	*sessions.SessionController
 	*agents.AgentController
 	*channels.ChannelController
@@ -46,6 +45,8 @@ type Supervisor struct {
 	*notices.NoticeController
 	*listen.Listener
 
+	Cluster *hosts.HostController // the other machines of the team
+
 	opts seam.Options
 	log  *slog.Logger
 }
@@ -57,8 +58,8 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	if err := l.Replay(ctx); err != nil {
 		return nil, err
 	}
-	e.HostController = hosts.New(l, opts)
-	opts.Host = e.Router()
+	e.Cluster = hosts.New(l, opts)
+	opts.Host = e.Cluster.Router()
 	e.opts = opts
 	e.SessionController = sessions.New(l, opts)
 	e.AgentController = agents.New(l, opts, e.SessionController)
@@ -114,11 +115,11 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 func (e *Supervisor) connect() {
 	e.SessionController.Hooks = sessions.Hooks{
 		Follow: e.Listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
-		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport, Place: e.Place, StartOn: e.StartOn, BringBack: e.BringBack,
+		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport, Place: e.Cluster.Place, StartOn: e.Cluster.StartOn, BringBack: e.Cluster.BringBack,
 	}
-	e.HostController.Hooks = hosts.Hooks{Checkout: runs.Checkout}
+	e.Cluster.Hooks = hosts.Hooks{Checkout: runs.Checkout}
 	if e.opts.Cluster != nil {
-		e.HostsBeside = e.Beside
+		e.HostsBeside = e.Cluster.Beside
 	}
 	e.ChannelController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
 }
