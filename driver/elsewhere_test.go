@@ -74,12 +74,12 @@ func TestElsewhere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if shown := fmt.Sprintf("%q %s", launch, launch.Input); strings.Contains(shown, canary) {
+			if shown := fmt.Sprintf("%q %s %q %s", launch.Argv, launch.Dir, launch.Env, launch.Input); strings.Contains(shown, canary) {
 				t.Errorf("a value of this machine is in %s", shown)
 			}
 			got, err := launch.Resolve(host, "b")
 			if err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("on the host: %v\n%q\nwant\n%q", err, got, want)
+				t.Errorf("on the host: %v\n%+v\nwant\n%+v", err, got, want)
 			}
 			aws := slices.ContainsFunc(got.Env, func(kv string) bool { return strings.HasPrefix(kv, "AWS_") })
 			if aws != strings.Contains(name, "Bedrock") || strings.Contains(strings.Join(got.Env, " "), "OTHER_SECRET") {
@@ -109,6 +109,6 @@ func TestNoForgedPlaceholder(t *testing.T) {
 	launch := driver.Launch{Argv: []string{"/bin/true", forged}, Dir: forged, Input: []byte(forged)}
 	got, err := launch.Resolve([]string{"TEAM_KEY=secret"}, "b")
 	if err != nil || strings.Contains(fmt.Sprint(got, string(got.Input)), "secret") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("%+v, %v", got, err)
 	}
 }
