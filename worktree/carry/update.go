@@ -46,6 +46,9 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known stri
 	if err != nil {
 		return err
 	}
+	if err := p.wholly(ctx); err != nil {
+		return err
+	}
 	now, err := p.shoot(ctx, s.Run, names)
 	if err != nil {
 		return fmt.Errorf("read the files of %s: %w", checkout, err)
@@ -129,6 +132,8 @@ func (p place) moved(ctx context.Context, now *shot, s, was Sent) (why string, e
 	}
 	begun := going == s.Snapshot
 	switch {
+	case now.head == s.Head && now.branch == s.Branch && now.commit == s.Snapshot:
+		return "", nil // it was taken before
 	case now.head != was.Head && (!begun || now.head != s.Head):
 		return "its HEAD is at " + now.head, nil
 	case now.branch != was.Branch && (!begun || now.branch != s.Branch):
@@ -236,6 +241,18 @@ func makePlace(ctx context.Context, repo worktree.Git, checkout string, s Sent) 
 		return p, fmt.Errorf("make the checkout of %s: %w", s.Run, err)
 	}
 	return find(ctx, repo, checkout)
+}
+
+// wholly makes git take the checkout for a whole one, also if the repository is sparse. Otherwise `git add` refuses files in it.
+func (p place) wholly(ctx context.Context) error {
+	sparse, err := p.own(ctx, "config", "--type=bool", "core.sparseCheckout")
+	if err == nil && sparse == "true" {
+		_, err = p.own(ctx, "config", "--worktree", "core.sparseCheckout", "false")
+	}
+	if worktree.GitSaidNo(err) {
+		return nil // there is no such setting, or none for this checkout alone
+	}
+	return err
 }
 
 func keep(ctx context.Context, repo worktree.Git, run, commit string) error {
