@@ -22,9 +22,10 @@ func (c *Changed) Error() string {
 }
 
 // Unpack makes the checkout below root if it is missing, or updates it: HEAD and branch as sent, the files of the snapshot, and
-// what they have beyond HEAD uncommitted. Other content of it is kept first, but for what the sender has: was.
+// what they have beyond HEAD uncommitted. Other content of it is kept first, but for the snapshot that the sender knows; empty: it
+// knows none.
 // An empty root becomes a repository.
-func Unpack(ctx context.Context, root string, from io.Reader, s Sent, was *Sent) error {
+func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known string) error {
 	if err := s.Valid(); err != nil {
 		return err
 	}
@@ -45,12 +46,15 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, was *Sent)
 	if err != nil {
 		return err
 	}
+	if err := p.wholly(ctx); err != nil {
+		return err
+	}
 	now, err := p.shoot(ctx, s.Run, names)
 	if err != nil {
 		return fmt.Errorf("read the files of %s: %w", checkout, err)
 	}
 	defer now.done()
-	if known := was != nil && now.commit == was.Snapshot; !known && now.commit != s.Snapshot {
+	if now.commit != known && now.commit != s.Snapshot && !now.empty {
 		if err := keep(ctx, repo, s.Run, now.commit); err != nil {
 			return err
 		}
@@ -128,6 +132,8 @@ func (p place) moved(ctx context.Context, now *shot, s, was Sent) (why string, e
 	}
 	begun := going == s.Snapshot
 	switch {
+	case now.head == s.Head && now.branch == s.Branch && now.commit == s.Snapshot:
+		return "", nil // it was taken before
 	case now.head != was.Head && (!begun || now.head != s.Head):
 		return "its HEAD is at " + now.head, nil
 	case now.branch != was.Branch && (!begun || now.branch != s.Branch):
@@ -235,6 +241,18 @@ func makePlace(ctx context.Context, repo worktree.Git, checkout string, s Sent) 
 		return p, fmt.Errorf("make the checkout of %s: %w", s.Run, err)
 	}
 	return find(ctx, repo, checkout)
+}
+
+// wholly makes git take the checkout for a whole one, also if the repository is sparse. Otherwise `git add` refuses files in it.
+func (p place) wholly(ctx context.Context) error {
+	sparse, err := p.own(ctx, "config", "--type=bool", "core.sparseCheckout")
+	if err == nil && sparse == "true" {
+		_, err = p.own(ctx, "config", "--worktree", "core.sparseCheckout", "false")
+	}
+	if worktree.GitSaidNo(err) {
+		return nil // there is no such setting, or none for this checkout alone
+	}
+	return err
 }
 
 func keep(ctx context.Context, repo worktree.Git, run, commit string) error {
