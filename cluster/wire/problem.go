@@ -25,6 +25,7 @@ const (
 	NoInput        Code = "no_input"
 	NotHere        Code = "not_here"    // the session, the tree or the file
 	BadRequest     Code = "bad_request" // a fault of the other side's program
+	Refused        Code = "refused"     // by the team, for good
 	Failed         Code = "failed"
 )
 
@@ -38,7 +39,7 @@ func (p *Problem) Error() string { return p.Why }
 
 var status = map[Code]int{
 	AlreadyStarted: http.StatusConflict, CannotStart: http.StatusUnprocessableEntity, Fenced: http.StatusForbidden, NoInput: http.StatusGone,
-	NotHere: http.StatusNotFound, BadRequest: http.StatusBadRequest, Failed: http.StatusInternalServerError,
+	NotHere: http.StatusNotFound, Refused: http.StatusForbidden, BadRequest: http.StatusBadRequest, Failed: http.StatusInternalServerError,
 }
 
 // problemOf finds the code of an error.

@@ -30,11 +30,13 @@ const (
 
 // Routes of the leader, for a host.
 const (
-	RenewRoute  = "/v1/renew"
-	GrantRoute  = "/v1/grants"
-	LeaveRoute  = "/v1/leave"
-	CallerField = "Fairlead-Caller" // header of a request that a program on the host made: Caller
-	TreeField   = "Fairlead-Tree"   // header beside a bundle: carry.Sent
+	RenewRoute = "/v1/renew"
+	GrantRoute = "/v1/grants"
+	LeaveRoute = "/v1/leave"
+
+	CertificateRoute = "/v1/certificate" // for the next certificate: see cluster/link
+	CallerField      = "Fairlead-Caller" // header of a request that a program on the host made: Caller
+	TreeField        = "Fairlead-Tree"   // header beside a bundle: carry.Sent
 )
 
 // StartIn is a session to start, at most once.

@@ -1,0 +1,47 @@
+package link
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+)
+
+// A host gets its next certificate over its connection, and connects with it after the first one has ended.
+func TestRenewCertificate(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	routes := http.NewServeMux()
+	routes.Handle("POST "+wire.CertificateRoute, Certificates(f.authority, f, f.now))
+	h := f.listen(Options{ping: quiet, Handler: routes})
+	id := f.join("b", cluster.Host)
+	c := f.dial(id, h.Address(), nil)
+	if id.RenewalDue() {
+		t.Error("a renewal is due at once")
+	}
+	first := id.Expires()
+	f.move(300 * 24 * time.Hour)
+	if !id.RenewalDue() {
+		t.Error("no renewal is due after 300 days")
+	}
+	if err := c.RenewCertificate(t.Context(), f.join("c", cluster.Host)); err == nil || !strings.Contains(err.Error(), "the present certificate is not that of host b") {
+		t.Errorf("for another host: %v", err)
+	}
+	if err := c.RenewCertificate(t.Context(), id); err != nil || !id.Expires().After(first) || id.RenewalDue() {
+		t.Errorf("%v: %v, then %v", err, first, id.Expires())
+	}
+	for _, body := range []string{"", "{", `{"certificate":"x"}`, `{"more":1}`, `{"certificate":"` + strings.Repeat("x", askMax) + `"}`} {
+		if got := text(t, c.Client, wire.CertificateRoute, body); !strings.Contains(got, `"code":`) {
+			t.Errorf("%.40q: %s", body, got)
+		}
+	}
+	f.remove("b")
+	var p *wire.Problem
+	if err := c.RenewCertificate(t.Context(), id); !errors.As(err, &p) || p.Code != wire.Refused || !strings.Contains(err.Error(), "renew the certificate of b, which ends on") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,184 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+)
+
+const (
+	againFirst  = 250 * time.Millisecond
+	againMost   = 5 * time.Second  // a host is doubted after 15
+	settledFrom = 30 * time.Second // a connection that lasted so long lets the wait begin anew
+)
+
+// DialOptions say how a host connects to the leader.
+type DialOptions struct {
+	Identity  *ca.Identity
+	Addresses []string     // of the leader, host:port; they are tried in turn
+	Handler   http.Handler // requests of the leader
+	Log       *slog.Logger
+
+	ping time.Duration // 0: pingAfter
+}
+
+// Conn is a host's end: a connection for its own requests, and one for those of the leader. It ends with either.
+type Conn struct {
+	sender   *sender
+	receiver *receiver
+	pipes    [2]*pipe
+	done     chan struct{}
+}
+
+// Dial connects a host to the leader. The context is for that only. The error is a Refused if the team does not take
+// this host. Requests of the leader may arrive before it returns.
+func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
+	if err := o.Identity.CheckClock(); err != nil {
+		return nil, err
+	}
+	errs := []error{}
+	for _, address := range o.Addresses {
+		c, err := dial(ctx, address, o)
+		if err == nil {
+			return c, nil
+		}
+		err = fmt.Errorf("connect host %s to the leader of team %s at %s: %w", o.Identity.Name, o.Identity.Team(), address, err)
+		if refused := (*Refused)(nil); errors.As(err, &refused) {
+			return nil, err
+		}
+		errs = append(errs, err)
+	}
+	if len(errs) == 0 {
+		return nil, errors.New("no address of the leader is known; join the team anew")
+	}
+	return nil, errors.Join(errs...)
+}
+
+func dial(ctx context.Context, address string, o DialOptions) (*Conn, error) {
+	leaders, err := open(ctx, address, toHost, o.Identity) // first, so that the host is never without one when it replaces its last
+	if err != nil {
+		return nil, err
+	}
+	own, err := open(ctx, address, toLeader, o.Identity)
+	if err != nil {
+		leaders.end()
+		return nil, err
+	}
+	s, err := newSender(own, o.ping)
+	if err != nil {
+		leaders.end()
+		return nil, err
+	}
+	c := &Conn{sender: s, receiver: newReceiver(o.Handler, o.ping, o.Log), pipes: [2]*pipe{own, leaders}, done: make(chan struct{})}
+	go c.receiver.serve()
+	c.receiver.take(leaders)
+	go c.watch()
+	return c, nil
+}
+
+// open makes one connection, with both proofs.
+func open(ctx context.Context, address, kind string, id *ca.Identity) (*pipe, error) {
+	ctx, cancel := context.WithTimeout(ctx, greetWithin)
+	defer cancel()
+	config := id.TLS(nil)
+	config.NextProtos = []string{kind}
+	raw, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, explain(err, id)
+	}
+	conn := raw.(*tls.Conn) // as tls.Dialer promises
+	stop := context.AfterFunc(ctx, func() { conn.NetConn().Close() })
+	err = prove(conn, id)
+	if answer := readAnswer(conn, id.Team()); answer != nil { // a failed write may have an answer that says why
+		err = answer
+	}
+	if !stop() {
+		err = errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		conn.NetConn().Close()
+		return nil, explain(err, id)
+	}
+	return newPipe(conn, ca.PeerName(conn.ConnectionState()), kind), nil
+}
+
+// explain adds to an error of a connection what to do about it.
+func explain(err error, id *ca.Identity) error {
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &alert) && alert.Op == "remote error": // of TLS
+		return fmt.Errorf("the leader does not take the certificate of this host, or is another version of Fairlead; compare the clocks and the versions, else join anew with an invitation: %w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the leader does not answer within %v; check the address, and that no firewall is between: %w", greetWithin, err)
+	}
+	return ca.Explain(err, id.Team(), id.Now())
+}
+
+// watch ends both connections with the first that ends.
+func (c *Conn) watch() {
+	select {
+	case <-c.pipes[0].done:
+	case <-c.pipes[1].done:
+	}
+	_ = c.receiver.Close() // the connections may be gone
+	for _, p := range c.pipes {
+		p.end()
+	}
+	close(c.done)
+}
+
+// Client sends requests to the leader. base is how their URLs begin.
+func (c *Conn) Client() (client *http.Client, base string) { return c.sender.client() }
+
+// Done is closed when the connection is gone.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Close ends the connection. Requests that run are cancelled.
+func (c *Conn) Close() error {
+	c.pipes[0].end()
+	<-c.done
+	return nil
+}
+
+// Keep connects a host to the leader, again and again with a growing wait, until the context ends or the team refuses the
+// host, with a Refused. up gets each connection, and must return.
+func Keep(ctx context.Context, o DialOptions, up func(*Conn)) error {
+	wait, said := againFirst, ""
+	for {
+		began := time.Now()
+		c, err := Dial(ctx, o)
+		if refused := (*Refused)(nil); errors.As(err, &refused) {
+			return err
+		}
+		if err == nil {
+			said = ""
+			up(c)
+			select {
+			case <-c.Done():
+				o.Log.Warn("the connection to the leader is gone", "team", o.Identity.Team())
+			case <-ctx.Done():
+			}
+			_ = c.Close() // it has no error
+		} else if ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			o.Log.Warn("no connection to the leader; it is tried again and again", "error", err)
+		}
+		if err == nil && time.Since(began) > settledFrom {
+			wait = againFirst
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait/2 + rand.N(wait/2)): //nolint:gosec // so that hosts do not come all at once
+		}
+		wait = min(2*wait, againMost)
+	}
+}

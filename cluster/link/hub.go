@@ -1,0 +1,331 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+)
+
+const (
+	hostsMax    = 256 // at one time, as in machine/host
+	greetingMax = 64  // connections at one time that have not proven who they are; more are closed at once
+	acceptAgain = 100 * time.Millisecond
+)
+
+// Options say how the leader listens.
+type Options struct {
+	Identity *ca.Identity
+	Members  cluster.Members
+	Handler  http.Handler               // requests of hosts; HostOf names the host
+	Changed  func(name string, up bool) // a host's connection began or ended; nil: not needed. It may use the Hub, but not close it
+	Log      *slog.Logger
+
+	ping time.Duration // 0: pingAfter
+}
+
+// Hub is the leader's end of the connections. Use Listen.
+type Hub struct {
+	o        Options
+	listener net.Listener
+	config   *tls.Config
+	receiver *receiver
+	ctx      context.Context //nolint:containedctx // it ends with the Hub
+	end      context.CancelFunc
+	tasks    sync.WaitGroup
+	telling  sync.Mutex // one call of Changed at a time
+
+	mu      sync.Mutex
+	all     map[*pipe]cluster.Member // as they were when they connected
+	newest  map[pipeOf]*pipe
+	senders map[string]*sender // by host
+	changed chan struct{}      // closed, and made anew, when senders has changed
+}
+
+type pipeOf struct{ name, kind string }
+
+// Listen begins to take connections of hosts.
+func Listen(address string, o Options) (*Hub, error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EACCES) {
+		return nil, fmt.Errorf("listen for hosts at %s: this user may not use that port; choose one above 1023: %w", address, err)
+	}
+	if err != nil {
+		return nil, ca.Explain(fmt.Errorf("listen for hosts: %w", err), o.Identity.Team(), o.Identity.Now())
+	}
+	h := &Hub{
+		o: o, listener: listener, config: o.Identity.TLS(nil), receiver: newReceiver(o.Handler, o.ping, o.Log),
+		all: map[*pipe]cluster.Member{}, newest: map[pipeOf]*pipe{}, senders: map[string]*sender{}, changed: make(chan struct{}),
+	}
+	h.config.NextProtos = []string{toLeader, toHost}
+	h.ctx, h.end = context.WithCancel(context.Background())
+	h.tasks.Go(h.receiver.serve)
+	h.tasks.Go(h.accept)
+	return h, nil
+}
+
+// Address is where the Hub listens.
+func (h *Hub) Address() string { return h.listener.Addr().String() }
+
+func (h *Hub) accept() {
+	places := make(chan struct{}, greetingMax)
+	var full time.Time // when it was last logged
+	for {
+		raw, err := h.listener.Accept()
+		if h.ctx.Err() != nil {
+			return
+		}
+		if err != nil { // too many open files, for example
+			h.o.Log.Error("take a connection of a host", "error", err)
+			select {
+			case <-time.After(acceptAgain):
+			case <-h.ctx.Done():
+			}
+			continue
+		}
+		select {
+		case places <- struct{}{}:
+		default:
+			raw.Close()
+			if now := time.Now(); now.Sub(full) > time.Minute {
+				full = now
+				h.o.Log.Warn("connections are closed at once, because too many have not proven yet which host they are of", "limit", greetingMax, "from", raw.RemoteAddr().String())
+			}
+			continue
+		}
+		h.tasks.Go(func() {
+			p, err := h.greet(raw)
+			<-places
+			if err != nil {
+				raw.Close()
+				h.o.Log.Debug("a connection was not taken", "from", raw.RemoteAddr().String(), "error", err)
+				return
+			}
+			h.serve(p)
+		})
+	}
+}
+
+// greet checks both proofs of a connection, and the membership.
+func (h *Hub) greet(raw net.Conn) (*pipe, error) {
+	stop := context.AfterFunc(h.ctx, func() { raw.Close() })
+	defer stop()
+	_ = raw.SetDeadline(time.Now().Add(greetWithin)) // it fails only on a closed connection
+	conn := tls.Server(raw, h.config)
+	if err := conn.HandshakeContext(h.ctx); err != nil {
+		drain(raw)
+		return nil, err
+	}
+	signature := make([]byte, signatureLen)
+	if _, err := io.ReadFull(conn, signature); err != nil {
+		return nil, err
+	}
+	state := conn.ConnectionState()
+	p := newPipe(conn, ca.PeerName(state), state.NegotiatedProtocol)
+	if refused := h.admit(p, signature); refused != nil {
+		h.o.Log.Warn("a host was not taken", "host", p.peer, "from", raw.RemoteAddr().String(), "error", refused)
+		return nil, errors.Join(refused, writeAnswer(conn, refused), conn.Close())
+	}
+	err := writeAnswer(conn, nil)
+	if err == nil {
+		err = raw.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		h.forget(p)
+	}
+	return p, err
+}
+
+// drain lets the peer read the alert of TLS before the connection is reset because of what it had sent.
+func drain(raw net.Conn) {
+	_ = raw.SetDeadline(time.Now().Add(time.Second))
+	if tcp, ok := raw.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, raw, headerMax)
+	}
+}
+
+// admit notes a connection of a member. The look at the membership and the note are one step for Recheck.
+func (h *Hub) admit(p *pipe, signature []byte) *wire.Problem {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m, ok := h.o.Members.Member(p.peer)
+	switch {
+	case p.kind == "":
+		return &wire.Problem{Code: wire.BadRequest, Why: "the connection has no purpose; use the same version of Fairlead on both hosts"}
+	case p.peer == h.o.Identity.Name:
+		return &wire.Problem{Code: wire.Refused, Why: "the leader itself is host " + p.peer + "; start Fairlead on one machine for each host"}
+	case !ok || m.Name != p.peer:
+		return &wire.Problem{Code: wire.Refused, Why: "it was removed, or has left" + comeBack}
+	case !proven(p.Conn.(*tls.Conn), m.Key, signature):
+		return &wire.Problem{Code: wire.Refused, Why: "its keys are not those of host " + p.peer + " in the team: they are older than its last invitation" + comeBack}
+	}
+	names := map[string]bool{p.peer: true}
+	for other := range h.all {
+		names[other.peer] = true
+	}
+	if len(names) > hostsMax {
+		return &wire.Problem{Code: wire.Failed, Why: fmt.Sprintf("%d hosts are connected to the leader, which is the limit; stop Fairlead on one of them", hostsMax)}
+	}
+	h.all[p] = m
+	return nil
+}
+
+// serve uses a connection until it ends.
+func (h *Hub) serve(p *pipe) {
+	var s *sender
+	if p.kind == toHost {
+		var err error
+		if s, err = newSender(p, h.o.ping); err != nil {
+			h.o.Log.Error("a connection to a host did not begin", "error", err)
+			h.forget(p)
+			return
+		}
+	}
+	if last := h.use(p, s); last != nil {
+		h.o.Log.Info("a new connection of a host replaces its last one", "host", p.peer)
+		last.end()
+	}
+	if s == nil {
+		h.receiver.take(p)
+	} else {
+		h.tell(p.peer)
+	}
+	select {
+	case <-p.done:
+	case <-h.ctx.Done():
+		p.end()
+	}
+	h.forget(p)
+	if s != nil {
+		h.tell(p.peer)
+	}
+}
+
+// use makes a connection the newest of its kind, and returns the one that was.
+func (h *Hub) use(p *pipe, s *sender) (last *pipe) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.all[p]; !ok { // Recheck has closed it
+		return nil
+	}
+	of := pipeOf{p.peer, p.kind}
+	last = h.newest[of]
+	h.newest[of] = p
+	if s != nil {
+		h.senders[p.peer] = s
+		h.signal()
+	}
+	return last
+}
+
+func (h *Hub) forget(p *pipe) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(p)
+}
+
+// drop forgets a connection. The caller holds the lock.
+func (h *Hub) drop(p *pipe) {
+	delete(h.all, p)
+	of := pipeOf{p.peer, p.kind}
+	if h.newest[of] != p {
+		return
+	}
+	delete(h.newest, of)
+	if p.kind == toHost {
+		delete(h.senders, p.peer)
+		h.signal()
+	}
+}
+
+// signal wakes those that Await a host. The caller holds the lock.
+func (h *Hub) signal() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// tell reports what is true at the moment of the call, so the last call is never out of date.
+func (h *Hub) tell(name string) {
+	if h.o.Changed == nil {
+		return
+	}
+	h.telling.Lock()
+	defer h.telling.Unlock()
+	s, _ := h.sender(name)
+	h.o.Changed(name, s != nil)
+}
+
+// sender returns nil if the host has no connection, and a channel that is closed when that may have changed.
+func (h *Hub) sender(name string) (*sender, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.senders[name], h.changed
+}
+
+// Client sends requests to a host, on the newest connection that it has dialled. base is how their URLs begin. The error
+// is an Away if there is none. Do not keep the client: a later connection has another one.
+func (h *Hub) Client(name string) (client *http.Client, base string, err error) {
+	s, _ := h.sender(name)
+	if s == nil {
+		return nil, "", &Away{name}
+	}
+	client, base = s.client()
+	return client, base, nil
+}
+
+// Await waits until a host has a connection.
+func (h *Hub) Await(ctx context.Context, name string) error {
+	for {
+		s, changed := h.sender(name)
+		if s != nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", &Away{name}, ctx.Err())
+		case <-h.ctx.Done():
+			return errClosed
+		}
+	}
+}
+
+// Recheck closes the connections of hosts that are not members any longer, or have other keys. Call it after each change
+// of the membership.
+func (h *Hub) Recheck() {
+	for _, p := range h.leaving() {
+		h.o.Log.Info("a host does not belong to the team any longer", "host", p.peer)
+		p.end()
+	}
+}
+
+func (h *Hub) leaving() (list []*pipe) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p, was := range h.all {
+		if m, ok := h.o.Members.Member(p.peer); !ok || m.Key != was.Key || m.Role != was.Role {
+			list = append(list, p)
+			h.drop(p)
+		}
+	}
+	return list
+}
+
+// Close ends all connections, and returns when they have ended. Requests that run are cancelled.
+func (h *Hub) Close() error {
+	h.end()
+	err := errors.Join(h.listener.Close(), h.receiver.Close())
+	h.tasks.Wait()
+	return err
+}
