@@ -143,7 +143,7 @@ var imports = []importRow{
 	{pkg: "api/client", may: []string{"api", "api/peer", "controller/*", "view", "workspace", "machine", "policy", "rank"}},
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
-		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/hosts", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin", "internal/runtimedir"}, slices.Concat(files, pure)...),
+		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/hosts", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin", "internal/runtimedir", "cluster/wire"}, slices.Concat(files, pure)...),
 		inTests: []string{"internal/test/spool", "task", "api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},

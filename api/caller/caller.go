@@ -48,18 +48,22 @@ type key struct{}
 // record is how a context finds out who made a request.
 type record struct {
 	who      func() Caller
-	identity func() seam.Caller
+	identity func(Caller) seam.Caller
 }
 
 func (r record) in(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, r) }
 
-func recordOf(seen func() Caller) record {
-	return record{seen, func() seam.Caller { return seen().Identity() }}
-}
+func recordOf(seen func() Caller) record { return record{seen, Caller.Identity} }
 
 // With records who made a request.
 func With(ctx context.Context, c Caller) context.Context {
 	return recordOf(func() Caller { return c }).in(ctx)
+}
+
+// WithIdentity records the caller of a request as another host has seen it. It has no process on this machine.
+func WithIdentity(ctx context.Context, is seam.Caller) context.Context {
+	who := Caller{Session: is.Session, Foreign: is.Foreign, Unseen: is.Unknown}
+	return record{func() Caller { return who }, func(Caller) seam.Caller { return is }}.in(ctx)
 }
 
 // WithConn records who is at the other end of a connection; dir is the repository, in the form that shims use.
@@ -85,9 +89,9 @@ func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
 // the socket the caller's own entry in the process table.
 func Once(ctx context.Context) context.Context {
 	if r, ok := ctx.Value(key{}).(record); ok {
-		r = recordOf(sync.OnceValue(r.who))
-		r.identity = sync.OnceValue(r.identity)
-		return r.in(ctx)
+		who := sync.OnceValue(r.who)
+		identity := sync.OnceValue(func() seam.Caller { return r.identity(who()) })
+		return record{who, func(Caller) seam.Caller { return identity() }}.in(ctx)
 	}
 	return ctx
 }
@@ -103,7 +107,7 @@ func In(ctx context.Context) Caller {
 // IdentityIn returns the identity of the caller of a request; see [Caller.Identity].
 func IdentityIn(ctx context.Context) seam.Caller {
 	if r, ok := ctx.Value(key{}).(record); ok {
-		return r.identity()
+		return r.identity(r.who())
 	}
 	return Caller{}.Identity()
 }

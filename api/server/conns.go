@@ -63,6 +63,11 @@ type bounded struct {
 	open atomic.Int64
 }
 
+// Bounded limits the open connections of a listener as the daemon's own are. The limit follows from that of open files.
+func Bounded(l net.Listener, log *slog.Logger) net.Listener {
+	return &bounded{Listener: l, max: int64(room(log))}
+}
+
 // Accept returns the next connection within the limit. Connections above it get an answer and are
 // closed.
 func (b *bounded) Accept() (net.Conn, error) {

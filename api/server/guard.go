@@ -102,6 +102,9 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 		return seam.Actor{Kind: "agent", ID: notSeen}
 	}
 	id := s.opts.User
+	if host, elsewhere := ctx.Value(hostKey{}).(string); elsewhere {
+		return seam.Actor{Kind: "human", ID: id + " (host " + host + ")"}
+	}
 	switch ctx.Value(doorKey{}) {
 	case doorPage, doorAway:
 		id += " (Mission Control)"

@@ -27,7 +27,8 @@ func (s *Server) mcp(tools, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if _, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); tcp {
+		_, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		if r.Context().Value(hostKey{}) == nil && tcp {
 			if !hosts.Own(r, s.hosts) {
 				sendAway(w)
 				api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address in FAIRLEAD_MCP_URL", api.Shorten(r.Host)).Write(w)
