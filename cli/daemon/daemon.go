@@ -51,6 +51,7 @@ type Daemon struct {
 	Logins     *login.Logins
 	search     *search.Index // nil: there is none
 	startIndex func()
+	lead       *lead // nil: this repository is not that of a cluster
 
 	door    net.Listener // TCP; set before the start: it is open already
 	address string       // of door
@@ -110,6 +111,14 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 		d.closers = append(d.closers, ignoreClosed(d.door))
 	}
 	d.address = "http://" + d.door.Addr().String()
+	if !d.runsOnly {
+		if d.lead, err = openLead(conf.Dir, d.log); err != nil {
+			return nil, err
+		}
+	}
+	if d.lead != nil {
+		d.closers = append(d.closers, d.lead.Close)
+	}
 	if err := os.Remove(d.space.Path("mcp.key")); err != nil && !errors.Is(err, fs.ErrNotExist) { // of earlier versions: it made all tokens
 		return nil, fmt.Errorf("remove the key of an earlier version: %w", err)
 	}
@@ -256,13 +265,22 @@ func (d *Daemon) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var team hostTeam
+	if d.lead != nil {
+		if team, _ = any(d.Engine).(hostTeam); team == nil {
+			return errors.New("this version of Fairlead cannot lead other hosts yet; `fairlead cluster leave` goes back to one machine")
+		}
+	}
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(),
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
+	if d.lead != nil {
+		d.lead.begin(team, server.HostHandler)
+	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, d.door, socket) }()

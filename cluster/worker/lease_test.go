@@ -1,0 +1,237 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+// Renewals and answers are lost or late, the machine sleeps, the daemon and the leader restart, and clocks run at
+// different rates: at no time does a session run here that the leader lets begin elsewhere.
+func TestNeverTwoOwners(t *testing.T) {
+	t.Parallel()
+	began, moved := 0, 0
+	for seed := range uint64(150) {
+		w := newWorld(t, seed)
+		folder := t.TempDir()
+		k := w.daemon(folder, "daemon-0")
+		for i := range 300 {
+			w.advance(time.Second, false)
+			if i%60 == 0 { // long phases of each kind
+				w.faults, w.away = w.rand.Float64()*w.rand.Float64(), w.rand.IntN(4) == 0
+			}
+			_ = k.step(t.Context()) // most fail
+			switch w.rand.IntN(60) {
+			case 0:
+				w.advance(time.Duration(w.rand.Int64N(int64(2*time.Minute))), true)
+			case 1:
+				k = w.daemon(folder, fmt.Sprintf("daemon-%d", i+1))
+			case 2:
+				w.epoch++
+				was := w.watch
+				w.watch = host.NewWatch(w.leaders())
+				w.watch.Revision, w.watch.Closed = was.Revision, was.Closed
+				w.note("the leader restarts")
+			case 3, 4, 5, 6, 7:
+				w.start(k, []host.OnLost{host.Restart, host.Ask, host.Wait}[w.rand.IntN(3)])
+			case 8:
+				for session, p := range w.shims {
+					if p.over {
+						_ = w.decide(host.Release{Session: session})
+					}
+				}
+			}
+		}
+		began, moved = began+w.began, moved+w.moved
+	}
+	if began < 300 || moved < 100 {
+		t.Errorf("%d sessions began and %d moved, which is too few to show anything", began, moved)
+	}
+}
+
+// The deadline moves with the acknowledgement of a renewal, by when that was sent, and with nothing else.
+func TestDeadlineMovesWhenAcknowledged(t *testing.T) {
+	w := newWorld(t, 1)
+	w.rates = [2]float64{1, 1}
+	k := w.daemon(t.TempDir(), "daemon-0")
+	step := func() host.BootTime { // sends a renewal, and returns when
+		t.Helper()
+		w.advance(6*time.Second, false)
+		at := w.hostNow()
+		_ = k.step(t.Context()) // the test decides whether it fails
+		return at
+	}
+	step()
+	first := step()
+	p := w.start(k, host.Restart)
+	for !p.began {
+		w.advance(time.Second, false)
+	}
+	if p.man.EndAt != first+host.EndAfter {
+		t.Errorf("it ends at %v, want %v", time.Duration(p.man.EndAt), time.Duration(first+host.EndAfter))
+	}
+	w.away = true
+	step()
+	step()
+	if p.man.EndAt != first+host.EndAfter {
+		t.Error("a renewal without an answer moved the deadline")
+	}
+	w.away = false
+	second := step()
+	if p.man.EndAt != second+host.EndAfter {
+		t.Errorf("it ends at %v, want %v", time.Duration(p.man.EndAt), time.Duration(second+host.EndAfter))
+	}
+}
+
+// A daemon that begins anew obeys no leader that the one before it knew to be replaced.
+func TestEpochIsKept(t *testing.T) {
+	w := newWorld(t, 1)
+	folder := t.TempDir()
+	w.epoch = 7
+	if err := w.daemon(folder, "daemon-0").step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k := w.daemon(folder, "daemon-1")
+	var fenced *seam.Fenced
+	if err := k.Epoch(6); !errors.As(err, &fenced) {
+		t.Errorf("epoch 6 after 7: %v", err)
+	}
+	if err := k.Epoch(7); err != nil {
+		t.Error(err)
+	}
+	w.epoch = 6
+	if err := k.step(t.Context()); !errors.As(err, &fenced) || k.guard.Incarnation != 0 {
+		t.Errorf("an answer of epoch 6 after 7: %v", err)
+	}
+}
+
+// An epoch that cannot be stored is not acted on.
+func TestEpochCannotBeStored(t *testing.T) {
+	w := newWorld(t, 1)
+	k := w.daemon(t.TempDir()+"/gone", "daemon-0")
+	if err := k.step(t.Context()); err == nil || k.guard.Incarnation != 0 || k.guard.Epoch != 0 {
+		t.Errorf("%v, incarnation %d", err, k.guard.Incarnation)
+	}
+}
+
+// A host that was lost ends its sessions before it joins anew, except those that wait for it.
+func TestRejoin(t *testing.T) {
+	w := newWorld(t, 3)
+	w.rates = [2]float64{1, 1}
+	k := w.daemon(t.TempDir(), "daemon-0")
+	tick := func() error { w.advance(time.Second, false); return k.step(t.Context()) }
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for range 200 {
+			if is() {
+				return
+			}
+			_ = tick() // it fails while there is no connection
+		}
+		t.Fatalf("it never happened: %s", what)
+	}
+	until("a lease", func() bool { return k.guard.Holds(w.hostNow()) })
+	waits, restarts := w.start(k, host.Wait), w.start(k, host.Restart)
+	until("both began", func() bool { return waits.began && restarts.began })
+	w.away = true
+	until("the loss", func() bool { return w.b().State == host.Lost })
+	if !restarts.over || waits.over {
+		t.Error("the session with a deadline has ended, the one that waits has not")
+	}
+	w.away = false
+	until("the return", func() bool { return w.b().State == host.Joined && k.guard.Holds(w.hostNow()) })
+	if w.b().Incarnation != 2 || waits.over {
+		t.Errorf("incarnation %d, the session that waits is over: %v", w.b().Incarnation, waits.over)
+	}
+	if p := w.start(k, host.Restart); p == nil {
+		t.Error("the host that came back starts nothing")
+	}
+}
+
+// The daemon of a host that was removed ends its sessions, and then itself. That of a host that has left ends.
+func TestGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   host.Input
+		runs bool
+	}{
+		"removed while a session runs": {host.Remove{Name: "b"}, true},
+		"removed":                      {host.Remove{Name: "b"}, false},
+		"left":                         {host.Leave{Name: "b"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 4)
+			k := w.daemon(t.TempDir(), "daemon-0")
+			for !k.guard.Holds(w.hostNow()) {
+				w.advance(time.Second, false)
+				if err := k.step(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := &process{over: true}
+			if c.runs {
+				p = w.start(k, host.Restart)
+				w.advance(4*time.Second, false)
+			}
+			if err := w.decide(c.in); err != nil {
+				t.Fatal(err)
+			}
+			for range 200 {
+				w.advance(time.Second, false)
+				if gone, is := errors.AsType[*Gone](k.step(t.Context())); is {
+					if !p.over || gone.Left == c.runs {
+						t.Errorf("its session is over: %v; %+v", p.over, gone)
+					}
+					return
+				}
+			}
+			t.Fatal("its daemon never ended")
+		})
+	}
+}
+
+// A folder that was copied is noticed, on another machine and on the same one.
+func TestCopiedFolder(t *testing.T) {
+	w := newWorld(t, 5)
+	w.rates = [2]float64{1, 1}
+	folder := t.TempDir()
+	first := w.daemon(folder, "daemon-0")
+	for range 10 {
+		w.advance(time.Second, false)
+		if err := first.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := w.daemon(t.TempDir(), "daemon-1")
+	var gone *Gone
+	for range 20 {
+		w.advance(time.Second, false)
+		_ = second.step(t.Context()) // one of the two notices it
+		if err := first.step(t.Context()); errors.As(err, &gone) {
+			return
+		}
+	}
+	t.Error("two daemons renew the same lease")
+}
+
+// What the leader says about another host or an older incarnation is not taken in.
+func TestForeignAnswers(t *testing.T) {
+	w := newWorld(t, 6)
+	k := w.daemon(t.TempDir(), "daemon-0")
+	if err := k.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	old := w.answer()
+	old.Host.Incarnation = 0
+	if _, _, err := k.take(old); err == nil || k.guard.Incarnation != 1 {
+		t.Errorf("%v, incarnation %d", err, k.guard.Incarnation)
+	}
+	w.hosts.Hosts["b"].Name = "c"
+	w.advance(6*time.Second, false)
+	if err := k.step(t.Context()); err == nil {
+		t.Error("an answer about host c was taken in")
+	}
+}

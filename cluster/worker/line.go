@@ -1,0 +1,124 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+// errNoLine is the error of what a host asks while it has no connection.
+var errNoLine = errors.New("there is no connection to the leader")
+
+// connection is a *link.Conn: one to the leader, for requests of this host.
+type connection interface {
+	Client() (client *http.Client, base string)
+	Done() <-chan struct{}
+	RenewCertificate(ctx context.Context, id *ca.Identity) error
+}
+
+// line has the present connection to the leader, if there is one.
+type line struct {
+	came chan struct{} // capacity 1: there is a new connection
+
+	certified time.Time // the last try
+
+	mu  sync.Mutex
+	now connection
+}
+
+const certifyEvery = time.Hour // a third of a certificate's year is left at the first try
+
+func (l *line) up(c connection) {
+	l.mu.Lock()
+	l.now = c
+	l.mu.Unlock()
+	select {
+	case l.came <- struct{}{}:
+	default:
+	}
+}
+
+func (l *line) reachable() bool { return l.at() != nil }
+
+// at is nil if there is no connection.
+func (l *line) at() connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil {
+		return nil
+	}
+	select {
+	case <-l.now.Done():
+		return nil
+	default:
+		return l.now
+	}
+}
+
+// client is nil if there is no connection.
+func (l *line) client() (*http.Client, string) {
+	if c := l.at(); c != nil {
+		return c.Client()
+	}
+	return nil, ""
+}
+
+// certificate gets the next certificate of the host, when it is time.
+func (l *line) certificate(ctx context.Context, id *ca.Identity) error {
+	c := l.at()
+	if c == nil || !id.RenewalDue() || time.Since(l.certified) < certifyEvery {
+		return nil
+	}
+	l.certified = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, askWait)
+	defer cancel()
+	return c.RenewCertificate(ctx, id)
+}
+
+func (l *line) renew(ctx context.Context, in wire.RenewIn) (out wire.RenewOut, err error) {
+	err = l.post(ctx, wire.RenewRoute, in, &out)
+	return out, err
+}
+
+func (l *line) grant(ctx context.Context, in wire.GrantIn) (out host.Grant, err error) {
+	err = l.post(ctx, wire.GrantRoute, in, &out)
+	return out, err
+}
+
+// post sends one request of the host itself.
+func (l *line) post(ctx context.Context, route string, in, out any) error {
+	client, base := l.client()
+	if client == nil {
+		return errNoLine
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+route, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	if err := wire.Check(answer); err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := wire.Read(answer.Body, out); err != nil {
+		return fmt.Errorf("the leader's answer: %w", err)
+	}
+	return nil
+}

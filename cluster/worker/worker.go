@@ -1,0 +1,171 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api/caller"
+	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/workspace"
+)
+
+// Options are what the daemon of a host needs.
+type Options struct {
+	Dir      string               // the repository
+	Space    *workspace.Workspace // of Dir, locked; nil: Run locks it
+	Identity *ca.Identity
+	Config   Config
+	Log      *slog.Logger
+	Version  string // of Fairlead
+	Ready    func() // called when programs on this host are answered; nil: not needed
+}
+
+const (
+	stepEvery   = time.Second // how often it is checked what is due
+	headersWait = 30 * time.Second
+	idleWait    = 2 * time.Minute
+	headerBytes = 64 << 10
+	goodbyeWait = 5 * time.Second // for answers in progress when the daemon stops
+)
+
+// daemon is what Run assembles.
+type daemon struct {
+	Options
+	dir    string // Dir without links
+	keeper *keeper
+	line   *line
+	dial   func(ctx context.Context, up func(connection)) error // until ctx ends, or the team refuses the host
+	stop   context.CancelFunc
+}
+
+// places are the folders of this machine that occur in launches.
+func places(dir string) (p wire.Places, err error) {
+	if p.Root, err = real(dir); err != nil {
+		return p, err
+	}
+	if p.Exe, err = os.Executable(); err == nil {
+		p.Exe, err = real(p.Exe)
+	}
+	if err != nil {
+		return p, fmt.Errorf("find the fairlead program: %w", err)
+	}
+	if p.Home, err = os.UserHomeDir(); err == nil {
+		p.Home, err = real(p.Home)
+	}
+	return p, err
+}
+
+func real(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// run works until ctx ends, a program on the host asks the daemon to end, or the host does not belong to its team.
+func (d *daemon) run(ctx context.Context) error {
+	ctx, d.stop = context.WithCancel(ctx)
+	defer d.stop()
+	socket, err := server.KeepSocket(d.Dir, d.Log, d.announce)
+	if err != nil {
+		return err
+	}
+	srv := d.server()
+	var running sync.WaitGroup
+	running.Go(func() { _ = srv.Serve(server.Bounded(socket, d.Log)) })
+	defer func() {
+		d.stop() // the connection to the leader ends, and with it what is passed on
+		wait, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeWait)
+		defer cancel()
+		if srv.Shutdown(wait) != nil {
+			_ = srv.Close()
+		}
+		running.Wait()
+	}()
+	if err := d.announce(socket.Addr().String()); err != nil {
+		return err
+	}
+	refused := make(chan error, 1)
+	running.Go(func() { refused <- d.dial(ctx, d.line.up) })
+	if d.Ready != nil {
+		d.Ready()
+	}
+	return d.work(ctx, refused)
+}
+
+func (d *daemon) announce(socket string) error {
+	return d.Space.Announce(workspace.Daemon{PID: os.Getpid(), Socket: socket, Version: d.Version})
+}
+
+// server answers programs on this host.
+func (d *daemon) server() *http.Server {
+	return &http.Server{
+		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.Config.Addresses) }, down: d.down},
+		ReadHeaderTimeout: headersWait, IdleTimeout: idleWait, MaxHeaderBytes: headerBytes, DisableGeneralOptionsHandler: true,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return caller.WithConn(ctx, c, d.dir) },
+		ErrorLog:    slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // faults of unknown clients are not faults of the server
+	}
+}
+
+// down ends the daemon. Its sessions end at their deadline, unless a daemon of this host begins before that.
+func (d *daemon) down(ctx context.Context, now bool) {
+	if now {
+		for _, is := range d.keeper.shims.Known() {
+			if err := d.keeper.shims.End(ctx, is.Token.Session); err != nil {
+				d.Log.Warn("a session could not be ended; it ends at its deadline", "session", is.Token.Session, "error", err)
+			}
+		}
+	}
+	d.stop()
+}
+
+// work does what is due every second, and whenever there is a new connection.
+func (d *daemon) work(ctx context.Context, refused <-chan error) error {
+	tick := time.NewTicker(stepEvery)
+	defer tick.Stop()
+	said, heard := "", time.Time{}
+	for {
+		err := errors.Join(d.keeper.step(ctx), d.line.certificate(ctx, d.Identity))
+		if at := d.keeper.lastHeard(); at != heard {
+			said, heard = "", at
+		}
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // it was asked to end
+		}
+		if gone, is := errors.AsType[*Gone](err); is {
+			return gone
+		}
+		if err != nil && err.Error() != said { // the same one is logged once, until the leader answers
+			said = err.Error()
+			d.Log.Warn("the lease of this host was not renewed, or a session did not follow it", "error", err)
+		}
+		if err := d.Space.Lost(); err != nil {
+			return err
+		}
+		for _, path := range d.Space.KeepPrivate() {
+			d.Log.Error("other users could read a private file of Fairlead; it is private again", "path", path)
+		}
+		select {
+		case <-tick.C:
+		case <-d.line.came:
+		case err := <-refused:
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // it was asked to end
+			}
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
