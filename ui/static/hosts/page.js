@@ -20,7 +20,7 @@ import { hostLook, leaseWords, lostWords, mayDrain, mayRemove, placesWords } fro
 const SHOWN_MAX = 50;
 
 /** What a session is for, as a link. @param {{s: import('../shell/api.js').PlacedSession | import('../shell/api.js').WaitingSession}} props */
-const What = ({ s }) => html`<button type="button" class="link" onClick=${() => { if (s.run) showRun(s.run, s.step); else batch(() => { go('agents'); choose(s.agent); }); }}><bdi>${plain(s.agent || s.session, 80)}</bdi></button>
+const What = ({ s }) => html`<button type="button" class="link" onClick=${() => { if (s.run) showRun(s.run, s.step); else batch(() => { go('agents'); choose(s.agent); }); }}><bdi>${plain(s.agent || s.session, 80)}</bdi></button>${' '}
   ${s.run && html`<span class="soft">${plain(s.step, 64)} of <code>${plain(s.run, 48)}</code></span>`} <code class="soft">${plain(s.session, 60)}</code>`;
 
 /** @param {{of: Host}} props */
