@@ -104,7 +104,7 @@ func TestHostsPage(t *testing.T) {
 
 			// An order is given after a question, and its effect comes with the change.
 			p.Click(card("b"), "Drain")
-			p.WaitText("dialog", "Its 1 session go")
+			p.WaitText("dialog", "Its 1 session will finish")
 			p.Axe()
 			shot("drain")
 			p.Click("dialog", "Keep it")
