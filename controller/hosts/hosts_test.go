@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -117,7 +118,7 @@ func (o *other) must(times int) {
 // joined is a host that was invited and whose daemon runs.
 func joined(l *leader, name string) *other {
 	l.t.Helper()
-	if err := l.Admit(l.t.Context(), cluster.Member{Name: name, Key: "U" + name}, nil, "ann"); err != nil {
+	if err := l.Admit(l.t.Context(), invite.Joiner{Member: cluster.Member{Name: name, Key: "U" + name}, Invited: "ann"}); err != nil {
 		l.t.Fatal(err)
 	}
 	o := &other{l: l, name: name, boot: "boot-" + name, guard: host.NewGuard(name, name+"-1", 0), began: time.Now().Add(-time.Hour)}
@@ -227,7 +228,7 @@ func TestRemovedMember(t *testing.T) {
 		if err := b.renew(); !errors.As(err, &no) || no.Code != wire.Refused {
 			t.Errorf("it renews: %v", err)
 		}
-		if err := l.Admit(t.Context(), cluster.Member{Name: "a", Key: "Ux"}, nil, "ann"); err == nil || !strings.Contains(err.Error(), "the machine of the leader") {
+		if err := l.Admit(t.Context(), invite.Joiner{Member: cluster.Member{Name: "a", Key: "Ux"}, Invited: "ann"}); err == nil || !strings.Contains(err.Error(), "the machine of the leader") {
 			t.Errorf("a second a: %v", err)
 		}
 		if _, err := l.Renew(t.Context(), "zoe", wire.RenewIn{Protocol: wire.Version}); err == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -22,13 +23,16 @@ const (
 
 // Admit takes a host in that has shown a valid invitation. Its daemon may start later. The error is the team's
 // refusal.
-func (c *HostController) Admit(ctx context.Context, m cluster.Member, labels []string, by string) error {
-	if m.Name == c.is.Name {
+func (c *HostController) Admit(ctx context.Context, j invite.Joiner) error {
+	if j.Name == c.is.Name {
 		return errors.New("the machine of the leader has this name; choose another one with --name")
 	}
-	_, err := c.Submit(ctx, team.Actor{Kind: "human", ID: by}, "", host.Join{Name: m.Name, Boot: notStarted, Labels: labels, Key: m.Key, Invited: true})
+	_, err := c.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "", host.Join{Name: j.Name, Boot: notStarted, Labels: j.Labels, Key: j.Key, Invited: true})
 	return err
 }
+
+// Members are the hosts that belong to the team.
+func (c *HostController) Members() cluster.Members { return c }
 
 // Member implements cluster.Members.
 func (c *HostController) Member(name string) (m cluster.Member, ok bool) {

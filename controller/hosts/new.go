@@ -118,7 +118,7 @@ func (c *HostController) took() {
 	clear(c.members)
 	for name, h := range t.Hosts.Hosts {
 		if belongs(h) {
-			c.members[name] = cluster.Member{Name: name, Role: cluster.Host, Key: h.Key, Incarnation: h.Incarnation}
+			c.members[name] = cluster.Member{Name: name, Role: cluster.Host, Key: h.Key}
 		}
 	}
 	if left {
@@ -164,8 +164,8 @@ func (c *HostController) LeaseOf(session string) (host.Lease, bool) {
 	return lease, placed && c.is != nil && lease.Host != c.is.Name
 }
 
-// PlacedOn is the host of a session; empty: this one.
-func (c *HostController) PlacedOn(session string) string {
+// HostOf is the other host on which a session is placed; empty: it is on none.
+func (c *HostController) HostOf(session string) string {
 	lease, away := c.LeaseOf(session)
 	if !away {
 		return ""

@@ -28,7 +28,7 @@ func (c *HostController) Router() seam.Host {
 
 // Start implements seam.Host for sessions of this machine.
 func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
-	if name := r.c.PlacedOn(session); name != "" {
+	if name := r.c.HostOf(session); name != "" {
 		return nil, &seam.CannotStart{Why: "it is placed on host " + name}
 	}
 	return r.Host.Start(ctx, session, epoch, launch, grace)
