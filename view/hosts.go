@@ -80,6 +80,7 @@ type HostsBeside struct {
 	Team, Leader string
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
+	Placed       map[string]string // by session: why it has its host
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed.
