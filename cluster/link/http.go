@@ -13,17 +13,16 @@ import (
 )
 
 const (
-	pingAfter   = 3 * time.Second  // of silence; after as long without an answer the connection is gone
-	stalledFor  = 10 * time.Second // no byte could be sent: the peer answers, but does not read
+	pingAfter   = 3 * time.Second // of silence; after as long without an answer the connection is gone
 	closeWithin = 250 * time.Millisecond
 
 	requestsMax   = 1024 // at one time on a connection: each session has two that wait
 	requestsLeast = 100  // that net/http takes before the other end has said how many
 
-	headerMax  = 64 << 10  // bytes of the headers of a request or an answer
-	windowMax  = 256 << 10 // bytes of one request or answer that are on the way; 5 MB/s at 50 ms
-	windowsMax = 15 * windowMax
-	frameMax   = 64 << 10 // bytes; each request has a buffer of so many
+	headerMax  = 64 << 10       // bytes of the headers of a request or an answer
+	windowMax  = 256 << 10      // bytes of one request or answer that are on the way; 5 MB/s at 50 ms
+	windowsMax = 15 * windowMax // of all requests on a connection; below the 4 MiB of net/http
+	frameMax   = 64 << 10       // bytes; each request has a buffer of so many
 )
 
 // pipe is a connection with a finished handshake. It hides the TLS from net/http, which would look for its own ALPN.
@@ -61,7 +60,7 @@ func settings(ping time.Duration) (*http.Protocols, *http.HTTP2Config) {
 	protocols.SetUnencryptedHTTP2(true) // within TLS: see pipe
 	return protocols, &http.HTTP2Config{
 		MaxConcurrentStreams: requestsMax, MaxReceiveBufferPerStream: windowMax, MaxReadFrameSize: frameMax,
-		SendPingTimeout: ping, PingTimeout: ping, WriteByteTimeout: stalledFor,
+		SendPingTimeout: ping, PingTimeout: ping,
 	}
 }
 
