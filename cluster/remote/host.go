@@ -72,7 +72,7 @@ func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (seam.Pr
 	return h.follow(session, epoch, *out.Status), out.Found, nil
 }
 
-// Output reads a session's output from an offset on, to what there is now.
+// Output reads a session's output from an offset on, to its current end.
 func (h *Host) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
 	return h.output(ctx, request{session: session}, offset)
 }
