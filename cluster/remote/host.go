@@ -154,7 +154,7 @@ func (h *Host) once(ctx context.Context, client *http.Client, base string, r req
 	if r.epoch != 0 {
 		q.Header.Set(wire.EpochField, strconv.FormatUint(r.epoch, 10))
 	}
-	answer, err := client.Do(q)
+	answer, err := client.Do(q) //nolint:bodyclose // take closes it, or Check
 	if err != nil {
 		return err
 	}
