@@ -84,7 +84,7 @@ func (p place) plainClone() error {
 	return nil
 }
 
-// files runs git on the files of the checkout, with an index of ours.
+// files runs git on the files of the checkout, with an index that is a temporary file.
 func (p place) files(ctx context.Context, index string, input string, args ...string) (string, error) {
 	env := []string{"GIT_DIR=" + p.common, "GIT_WORK_TREE=" + p.in.Dir, "GIT_INDEX_FILE=" + index, "GIT_NO_REPLACE_OBJECTS=1"}
 	said, err := p.in.Run(ctx, worktree.GitWorkMax, env, text(input), append(settings[:len(settings):len(settings)], args...)...)

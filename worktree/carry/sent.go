@@ -60,7 +60,7 @@ func (s Sent) Valid() error {
 	if !runName().MatchString(s.Run) || strings.Contains(s.Run, "..") || strings.HasSuffix(s.Run, ".") || strings.HasSuffix(s.Run, ".lock") {
 		return fmt.Errorf("%.64q is no name of a run", s.Run)
 	}
-	if err := validPath(s.Path); err != nil {
+	if err := ValidPath(s.Path); err != nil {
 		return err
 	}
 	if !hash().MatchString(s.Head) || !hash().MatchString(s.Snapshot) || len(s.Head) != len(s.Snapshot) {
@@ -72,7 +72,8 @@ func (s Sent) Valid() error {
 	return nil
 }
 
-func validPath(name string) error {
+// ValidPath checks the path of a checkout below a root.
+func ValidPath(name string) error {
 	ok := plain(name) && name != "." && path.IsAbs("/"+name) && path.Clean(name) == name && name[0] != '/' && name[0] != '-' && !strings.Contains(name, `\`)
 	for part := range strings.SplitSeq(name, "/") {
 		ok = ok && part != ".." && !strings.EqualFold(part, ".git")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,11 +17,12 @@ import (
 
 const (
 	looseBytesMax = 1 << 30 // content that no commit has; more does not belong into a repository
+	HaveMax       = 200     // commits that one side names to the other: the newest ones of its refs
 	packBytesMax  = 8 << 30 // what one call sends or takes: a large repository with its history
 )
 
-// refs of ours. Below a run's name: seen, the HEAD of a clone; out, what was packed last; in, what arrived last; going,
-// what an update puts into the checkout while it does.
+// refOf is a ref below the name of a run: seen, the HEAD of a clone; out, what was packed last; in, what arrived last; or
+// going, what an update puts into the checkout while it does.
 func refOf(run, what string) string { return "refs/fairlead/carry/" + run + "/" + what }
 
 // leftRef is where content is that an update has replaced.
@@ -45,6 +47,9 @@ func ask(ctx context.Context, g worktree.Git, args ...string) (string, error) {
 // Have lists commits that a repository has completely, newest first, so that another one need not send them. A shallow
 // or partial clone has none: what it has may lack content.
 func Have(ctx context.Context, repo worktree.Git, most int) ([]string, error) {
+	if _, err := os.Lstat(filepath.Join(repo.Dir, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // an empty folder
+	}
 	shallow, err := ask(ctx, repo, "rev-parse", "--is-shallow-repository")
 	if err != nil || shallow == "true" {
 		return nil, err
@@ -144,6 +149,7 @@ type shot struct {
 	index  string   // an index of all files, with their times; in a temporary folder
 	absent []string // files that a sparse checkout leaves out
 	ours   string   // the temporary folder
+	empty  bool     // there are no files, as in a checkout that was just made
 }
 
 func (s *shot) done() { _ = os.RemoveAll(s.ours) }
@@ -247,6 +253,7 @@ func (p place) list(ctx context.Context, s *shot, also []string) (gone, there st
 	if loose > looseBytesMax {
 		return "", "", fmt.Errorf("%d MiB of files are in no commit, and no more than %d are carried; add them to .gitignore, or commit what is needed", loose>>20, looseBytesMax>>20)
 	}
+	s.empty = files.Len() == 0
 	return missing.String(), files.String(), nil
 }
 

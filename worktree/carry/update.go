@@ -22,9 +22,10 @@ func (c *Changed) Error() string {
 }
 
 // Unpack makes the checkout below root if it is missing, or updates it: HEAD and branch as sent, the files of the snapshot, and
-// what they have beyond HEAD uncommitted. Other content of it is kept first, but for what the sender has: was.
+// what they have beyond HEAD uncommitted. Other content of it is kept first, but for the snapshot that the sender knows; empty: it
+// knows none.
 // An empty root becomes a repository.
-func Unpack(ctx context.Context, root string, from io.Reader, s Sent, was *Sent) error {
+func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known string) error {
 	if err := s.Valid(); err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, was *Sent)
 		return fmt.Errorf("read the files of %s: %w", checkout, err)
 	}
 	defer now.done()
-	if known := was != nil && now.commit == was.Snapshot; !known && now.commit != s.Snapshot {
+	if now.commit != known && now.commit != s.Snapshot && !now.empty {
 		if err := keep(ctx, repo, s.Run, now.commit); err != nil {
 			return err
 		}
