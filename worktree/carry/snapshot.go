@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,13 +13,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
-const (
-	looseBytesMax = 1 << 30 // content that no commit has; more does not belong into a repository
-	HaveMax       = 200     // commits that one side names to the other: the newest ones of its refs
-	packBytesMax  = 8 << 30 // what one call sends or takes: a large repository with its history
+// HaveMax is how many commits one side names to the other: the newest ones of its refs.
+const HaveMax = 200
+
+// Limits; tests lower them.
+var (
+	looseBytesMax int64 = 1 << 30  // content that no commit has; more does not belong into a repository
+	packBytesMax  int64 = 8 << 30  // what one call sends or takes: a large repository with its history
+	treeBytesMax  int64 = 32 << 30 // all files of a checkout: a pack of a few bytes can have any
 )
 
 // refOf is a ref below the name of a run: seen, the HEAD of a clone; out, what was packed last; in, what arrived last; or
@@ -119,27 +125,30 @@ func Pack(ctx context.Context, repo worktree.Git, s Sent, have []string, to io.W
 			wanted += "^" + commit + "\n"
 		}
 	}
-	err = repo.Pipe(ctx, worktree.GitWorkMax, []string{"GIT_NO_REPLACE_OBJECTS=1"}, text(wanted), &limited{to: to, left: packBytesMax},
+	out := &limited{to: to, left: packBytesMax}
+	err = repo.Pipe(ctx, worktree.GitWorkMax, []string{"GIT_NO_REPLACE_OBJECTS=1"}, text(wanted), out,
 		"pack-objects", "--quiet", "--revs", "--thin", "--stdout", "--delta-base-offset")
-	if err != nil {
+	if err = cmp.Or(out.fault, err); err != nil { // git's error is then that it could not write
 		return fmt.Errorf("pack the checkout of %s: %w", s.Run, err)
 	}
 	return nil
 }
 
-var errTooLarge = fmt.Errorf("it is larger than %d GiB; keep large files out of the repository", packBytesMax>>30)
-
 // limited passes on a number of bytes at most.
 type limited struct {
-	to   io.Writer
-	left int64
+	to    io.Writer
+	left  int64
+	fault error
 }
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *limited) Write(b []byte) (n int, err error) {
 	if l.left -= int64(len(b)); l.left < 0 {
-		return 0, errTooLarge
+		err = fmt.Errorf("it is larger than %s; keep large files out of the repository", file.Size(packBytesMax))
+	} else {
+		n, err = l.to.Write(b)
 	}
-	return l.to.Write(b)
+	l.fault = cmp.Or(l.fault, err)
+	return n, err
 }
 
 // shot is what a checkout holds at one moment.
@@ -156,8 +165,8 @@ func (s *shot) done() { _ = os.RemoveAll(s.ours) }
 
 // shoot makes the commit. It is the same one each time, as long as nothing changes. Of ignored files those
 // are in it that the checkout's index has, and those that are also named.
-func (p place) shoot(ctx context.Context, run string, also []string) (s *shot, err error) {
-	s = &shot{}
+func (p place) shoot(ctx context.Context, run string, also []string) (_ *shot, err error) {
+	s := &shot{}
 	if s.ours, err = os.MkdirTemp("", "fairlead-carry-"); err != nil {
 		return nil, err
 	}
@@ -251,7 +260,7 @@ func (p place) list(ctx context.Context, s *shot, also []string) (gone, there st
 		}
 	}
 	if loose > looseBytesMax {
-		return "", "", fmt.Errorf("%d MiB of files are in no commit, and no more than %d are carried; add them to .gitignore, or commit what is needed", loose>>20, looseBytesMax>>20)
+		return "", "", fmt.Errorf("%s of files are in no commit, and no more than %s are carried; add them to .gitignore, or commit what is needed", file.Size(loose), file.Size(looseBytesMax))
 	}
 	s.empty = files.Len() == 0
 	return missing.String(), files.String(), nil
@@ -270,7 +279,7 @@ func read(ctx context.Context, repo worktree.Git, from io.Reader, s Sent, ref st
 			_, err := io.Copy(to, io.MultiReader(strings.NewReader(string(first)), from))
 			return err
 		}
-		if _, err := repo.Run(ctx, worktree.GitWorkMax, nil, feed, "index-pack", "--stdin", "--fix-thin", "--strict="+oldFaults, fmt.Sprintf("--max-input-size=%d", int64(packBytesMax))); err != nil {
+		if _, err := repo.Run(ctx, worktree.GitWorkMax, nil, feed, "index-pack", "--stdin", "--fix-thin", "--strict="+oldFaults, fmt.Sprintf("--max-input-size=%d", packBytesMax)); err != nil {
 			return nil, err
 		}
 	} else if !errors.Is(err, io.EOF) {
@@ -290,6 +299,11 @@ func read(ctx context.Context, repo worktree.Git, from io.Reader, s Sent, ref st
 	} else if err != nil {
 		return nil, err
 	}
+	if s.Branch != "" {
+		if _, err := ask(ctx, repo, "check-ref-format", s.Branch); err != nil {
+			return nil, fmt.Errorf("%.80q is no name of a branch: %w", s.Branch, err)
+		}
+	}
 	if names, err = namesIn(ctx, repo, s.Snapshot); err != nil {
 		return nil, err
 	}
@@ -299,9 +313,6 @@ func read(ctx context.Context, repo worktree.Git, from io.Reader, s Sent, ref st
 
 // oldFaults are those of programs that made commits many years ago. Real histories have them, and they do no harm.
 const oldFaults = "zeroPaddedFilemode=ignore,badTimezone=ignore,missingSpaceBeforeDate=ignore,missingSpaceBeforeEmail=ignore,missingNameBeforeEmail=ignore,multipleAuthors=ignore,missingEmail=ignore,badEmail=ignore,zeroPaddedDate=ignore,badDateOverflow=ignore"
-
-// treeBytesMax is the size of all files of a checkout. A pack of a few bytes can have any.
-const treeBytesMax = 32 << 30
 
 // namesIn lists the files of a commit, without submodules.
 func namesIn(ctx context.Context, repo worktree.Git, commit string) (names []string, err error) {
@@ -321,7 +332,7 @@ func namesIn(ctx context.Context, repo worktree.Git, commit string) (names []str
 		names = append(names, name)
 	}
 	if bytes > treeBytesMax {
-		return nil, fmt.Errorf("its files have %d GiB, and %d are the most; keep large files out of the repository", bytes>>30, treeBytesMax>>30)
+		return nil, fmt.Errorf("its files have %s, and %s are the most; keep large files out of the repository", file.Size(bytes), file.Size(treeBytesMax))
 	}
 	return names, err
 }

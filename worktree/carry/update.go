@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -44,6 +45,9 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known stri
 	}
 	p, err := makePlace(ctx, repo, checkout, s)
 	if err != nil {
+		return err
+	}
+	if err := p.wholly(ctx); err != nil {
 		return err
 	}
 	now, err := p.shoot(ctx, s.Run, names)
@@ -129,6 +133,8 @@ func (p place) moved(ctx context.Context, now *shot, s, was Sent) (why string, e
 	}
 	begun := going == s.Snapshot
 	switch {
+	case now.head == s.Head && now.branch == s.Branch && now.commit == s.Snapshot:
+		return "", nil // it was taken before
 	case now.head != was.Head && (!begun || now.head != s.Head):
 		return "its HEAD is at " + now.head, nil
 	case now.branch != was.Branch && (!begun || now.branch != s.Branch):
@@ -197,20 +203,25 @@ func begin(ctx context.Context, repo worktree.Git, hashLength int) error {
 
 // makePlace finds the checkout, and makes a linked worktree without files if it is missing.
 func makePlace(ctx context.Context, repo worktree.Git, checkout string, s Sent) (p place, err error) {
-	above := filepath.Dir(checkout)
-	if err := os.MkdirAll(above, 0o755); err != nil { //nolint:gosec // as git makes it
-		return p, err
-	}
-	root, err := filepath.EvalSymlinks(repo.Dir)
+	root, err := os.OpenRoot(repo.Dir)
 	if err != nil {
 		return p, err
 	}
-	real, err := filepath.EvalSymlinks(above)
+	defer root.Close()
+	above, err := enter(root, path.Dir(s.Path), true)
 	if err != nil {
-		return p, err
+		return p, fmt.Errorf("make the folder for the checkout of %s: %w", s.Run, err)
 	}
-	if real != filepath.Join(root, filepath.Dir(filepath.FromSlash(s.Path))) {
-		return p, fmt.Errorf("the folder %s is behind a link, to %s; remove the link", above, real)
+	defer above.Close()
+	if path.Dir(s.Path) != "." { // as controller/runs does it on the leader
+		if f, err := above.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+			_, err = f.WriteString(worktree.WorktreeIgnore)
+			if err = errors.Join(err, f.Close()); err != nil {
+				return p, err
+			}
+		} else if !errors.Is(err, fs.ErrExist) {
+			return p, err
+		}
 	}
 	info, err := os.Lstat(checkout)
 	if err == nil && !info.IsDir() {
@@ -236,6 +247,18 @@ func makePlace(ctx context.Context, repo worktree.Git, checkout string, s Sent) 
 		return p, fmt.Errorf("make the checkout of %s: %w", s.Run, err)
 	}
 	return find(ctx, repo, checkout)
+}
+
+// wholly makes git take the checkout for a whole one, also if the repository is sparse. Otherwise `git add` refuses files in it.
+func (p place) wholly(ctx context.Context) error {
+	sparse, err := p.own(ctx, "config", "--type=bool", "core.sparseCheckout")
+	if err == nil && sparse == "true" {
+		_, err = p.own(ctx, "config", "--worktree", "core.sparseCheckout", "false")
+	}
+	if worktree.GitSaidNo(err) {
+		return nil // there is no such setting, or none for this checkout alone
+	}
+	return err
 }
 
 func keep(ctx context.Context, repo worktree.Git, run, commit string) error {
