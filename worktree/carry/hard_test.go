@@ -419,8 +419,7 @@ func entry(mode, name, hash string) string {
 }
 
 // TestHostile has packs that no honest host sends. None moves the checkout or a ref.
-func TestHostile(t *testing.T) {
-	t.Parallel()
+func TestHostile(t *testing.T) { //nolint:paralleltest // it lowers a limit of the package
 	p := begun(t)
 	p.send("")
 	blob := object(t, p.host, "blob", "#!/bin/sh\n")
