@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/deadman"
 )
 
 const (
@@ -43,6 +45,8 @@ type Spec struct {
 	KeepStdin bool   // keep standard input open after Input, for Send
 	PTY       bool   // one pseudo terminal in place of pipes; input and output then pass its line discipline
 
+	DeadMan *deadman.DeadMan // of a session that a host runs under a lease; nil: none
+
 	Ports PortLease // TCP ports for the agent alone; zero: none
 
 	SpoolMax int64         // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
@@ -74,6 +78,8 @@ type Status struct {
 	BootID    string    `json:"boot_id,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Ports     []int     `json:"ports,omitempty"` // leased for the agent
+
+	LeaseEnd deadman.BootTime `json:"lease_end,omitempty"` // the shim ends the session then; 0: never
 
 	SpoolBytes  int64     `json:"spool_bytes"` // synced, readable
 	SpoolFull   bool      `json:"spool_full,omitempty"`
@@ -111,6 +117,7 @@ type Exit struct {
 	CutBytes   int64     `json:"cut_bytes,omitempty"` // written by the agent, but lost because the spool was full or failed
 	Swept      int       `json:"swept,omitempty"`     // processes that outlived the agent and were ended
 	Ordered    bool      `json:"ordered,omitempty"`   // End was ordered before it ended
+	Why        string    `json:"why,omitempty"`       // one line for people: why the shim ended it without an order of the daemon
 }
 
 // Fenced is returned to a daemon with an outdated epoch: another one, with a higher epoch, has taken
@@ -153,6 +160,9 @@ var (
 	ErrInputClosed = errors.New("the agent's standard input is closed for the rest of this session")
 	// ErrEnded refuses an order to an agent that has ended.
 	ErrEnded = errors.New("the agent has ended: start a new session")
+	// ErrNoDeadline refuses to extend a session that was started without a DeadMan, or by a version of Fairlead
+	// that had none.
+	ErrNoDeadline = errors.New("the session has no deadline")
 	// ErrClosed is returned by a handle after Close.
 	ErrClosed = errors.New("this handle was closed: adopt the session again")
 )
