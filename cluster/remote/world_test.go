@@ -160,6 +160,7 @@ const (
 	breaksBefore          // before the host has the request
 	breaksAfter           // when the host has acted, before its answer arrives
 	breaksMiddle          // in the middle of the answer
+	saysBusy              // the host answers that a limit is reached
 )
 
 var errBroken = errors.New("the connection broke")
@@ -177,8 +178,13 @@ func (b breaker) RoundTrip(r *http.Request) (*http.Response, error) {
 		how = b.w.breaks(r)
 	}
 	b.w.mu.Unlock()
-	if how == breaksBefore {
+	switch how {
+	case breaksBefore:
 		return nil, errBroken
+	case saysBusy:
+		w := httptest.NewRecorder()
+		wire.Fail(w, &wire.Problem{Code: wire.Busy, Why: "the limit is reached"})
+		return w.Result(), nil
 	}
 	answer, err := b.to.RoundTrip(r)
 	if err != nil {
@@ -220,7 +226,7 @@ func (w *world) breaksAtRandom(seed uint64) *world {
 	chance := rand.New(rand.NewPCG(seed, 19))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.breaks = func(*http.Request) breakage { return breakage(chance.IntN(5) % 4) }
+	w.breaks = func(*http.Request) breakage { return breakage(chance.IntN(6) % 5) }
 	return w
 }
 
