@@ -34,7 +34,7 @@ const (
 
 // Spec describes what is started, and how.
 type Spec struct {
-	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160
+	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160, not beginning with .
 	Workspace string // the workspace for finding strays; only its hash is visible
 	Fence     uint64 // the daemon's epoch: a shim obeys the highest that it has seen
 	Argv      []string
@@ -169,8 +169,8 @@ var (
 
 func (s *Spec) check() error {
 	switch {
-	case s.Session == "" || len(s.Session) > sessionNameBytesMax || strings.Trim(s.Session, sessionLetters) != "":
-		return fmt.Errorf("session name %q: use 1 to %d letters, digits, '.', '_', '-' and '@'", s.Session, sessionNameBytesMax)
+	case !IsSession(s.Session):
+		return fmt.Errorf("session name %.200q: use 1 to %d letters, digits, '.', '_', '-' and '@', without '.' at the beginning", s.Session, sessionNameBytesMax)
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return &CannotStart{Why: "the command is empty; name a program"}
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
@@ -186,6 +186,11 @@ func (s *Spec) check() error {
 		}
 	}
 	return nil
+}
+
+// IsSession reports whether a text can be the name of a session, and so that of a folder.
+func IsSession(name string) bool {
+	return name != "" && len(name) <= sessionNameBytesMax && name[0] != '.' && strings.Trim(name, sessionLetters) == ""
 }
 
 const sessionLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"
