@@ -46,7 +46,7 @@ func (k *keeper) extend(to deadman.BootTime) error {
 	switch {
 	case k.deadMan == nil || k.deadMan.Waits:
 		return fmt.Errorf("session %s was started without a deadline", k.record.Session)
-	case k.why != "":
+	case k.why != "", k.deadMan.Due(boottime.Now()): // heed may not have had the processor yet
 		return ErrEnded
 	}
 	k.deadMan.Extend(to)

@@ -179,3 +179,12 @@ func TestNoDeadline(t *testing.T) {
 		})
 	}
 }
+
+// A shim that was stopped over its deadline finds an extension before it has looked at the clock. Its session may run
+// elsewhere by then.
+func TestExtendedTooLate(t *testing.T) {
+	k := &keeper{deadMan: &deadman.DeadMan{EndAt: boottime.Now()}}
+	if err := k.extend(boottime.Now() + deadman.EndWithin*20); !errors.Is(err, ErrEnded) || !k.deadMan.Due(boottime.Now()) {
+		t.Errorf("extended after its deadline: %v", err)
+	}
+}

@@ -146,7 +146,7 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		if err := s.writeLease(l); err != nil {
 			return err
 		}
-		began, err := s.begin(ctx, id, in, launch, &man)
+		began, err := s.Shims.StartLeased(ctx, id, in.Epoch, launch, time.Duration(in.GraceMS)*time.Millisecond, &man) // the shim checks these times itself
 		if err != nil {
 			return err
 		}
@@ -155,11 +155,6 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		return nil
 	})
 	return status, err
-}
-
-// begin starts a session's shim, which checks the times of man itself.
-func (s *Sessions) begin(ctx context.Context, id string, in wire.StartIn, launch driver.Launch, _ *host.DeadMan) (seam.Process, error) {
-	return s.Shims.Start(ctx, id, in.Epoch, launch, time.Duration(in.GraceMS)*time.Millisecond)
 }
 
 // launch is a session's launch on this machine.
