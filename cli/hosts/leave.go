@@ -106,36 +106,29 @@ func drained(ctx context.Context, a *cli.App, name string) error {
 		return fmt.Errorf("the leader must know that this host leaves, and Fairlead does not run here: `fairlead up` connects it"+force+": %w", err)
 	}
 	defer client.Close()
-	state := func() (string, []string, error) {
-		all, err := client.Hosts(ctx)
-		at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Name == name })
-		if err != nil || at < 0 {
-			return string(host.Left), nil, err
-		}
-		var sessions []string
-		for _, s := range all.Hosts[at].Sessions {
-			sessions = append(sessions, s.Session)
-		}
-		return all.Hosts[at].State, sessions, nil
-	}
-	is, sessions, err := state()
-	leaves := err == nil
-	if leaves && is != string(host.Draining) && is != string(host.Left) {
+	is, err := state(ctx, client, name)
+	if err == nil && is.State != string(host.Draining) && is.State != string(host.Left) {
 		_, err = client.DrainHost(ctx, name)
-		leaves = err == nil
 	}
-	for said := ""; err == nil && is != string(host.Left); is, sessions, err = state() {
-		if text := strings.Join(sessions, ", "); text != said && text != "" && !a.JSON {
-			fmt.Fprintf(a.Err, "waiting for %s to finish\n", cli.Plain(text))
+	if err != nil {
+		return fmt.Errorf("drain this host%s: %w", force, err)
+	}
+	var ended *apiclient.NoDaemon // a host that has left ends by itself
+	for said := ""; is.State != string(host.Left) && !errors.As(err, &ended); is, err = state(ctx, client, name) {
+		text := "waiting for the leader to answer"
+		switch {
+		case err != nil && !apiclient.Away(err):
+			return err
+		case err == nil:
+			text = is.Why
+		}
+		if text != said && !a.JSON {
+			fmt.Fprintln(a.Err, cli.Line(text, textMax))
 			said = text
 		}
 		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
 			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; the host leaves when its sessions have ended; then run the command again")}
 		}
-	}
-	var ended *apiclient.NoDaemon
-	if err != nil && (!leaves || !errors.As(err, &ended)) { // a host that has left ends by itself
-		return fmt.Errorf("drain this host%s: %w", force, err)
 	}
 	if err := client.Down(ctx, false); err != nil && !apiclient.Away(err) {
 		return err
@@ -148,4 +141,17 @@ func drained(ctx context.Context, a *cli.App, name string) error {
 			return err
 		}
 	}
+}
+
+// state is what the leader says of a host.
+func state(ctx context.Context, client *apiclient.Client, name string) (view.Host, error) {
+	all, err := client.Hosts(ctx)
+	at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Name == name })
+	switch {
+	case err != nil:
+		return view.Host{}, err
+	case at < 0:
+		return view.Host{State: string(host.Left)}, nil
+	}
+	return all.Hosts[at], nil
 }
