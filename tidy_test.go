@@ -35,6 +35,7 @@ const (
 var imports = []importRow{
 	{pkg: "."},
 	{pkg: "machine"},
+	{pkg: "machine/host", may: []string{"machine", "machine/deadman"}},
 	{pkg: "machine/*", may: []string{"machine"}},
 	{pkg: "policy", inTests: []string{"policy/*", "dispatchfolder"}},
 	{pkg: "rank"},
@@ -58,13 +59,13 @@ var imports = []importRow{
 	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play
 	{pkg: "config/edit", may: []string{"config", "internal/file"}},
 	{pkg: "internal/runtimedir"},
-	{pkg: "shim", may: []string{"internal/runtimedir"}},
+	{pkg: "shim", may: []string{"internal/runtimedir", "internal/boottime", "machine/deadman"}},
 	{pkg: "notify", may: []string{"machine", "machine/*", "internal/file"}},
 	{pkg: "internal/file"},
 	{pkg: "internal/clip"},
 	{pkg: "internal/lazy"},
 	{pkg: "internal/version"},
-	{pkg: "internal/boottime", may: []string{"machine/host"}},
+	{pkg: "internal/boottime", may: []string{"machine/deadman"}},
 	{pkg: "internal/encode"},
 	{pkg: "internal/jsontable"},
 	{pkg: "internal/origin"},

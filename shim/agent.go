@@ -92,6 +92,10 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 		defer done()
 		k.record.Holds.Cgroup = ok
 	}
+	if err := mayBegin(l.DeadMan); err != nil {
+		ends.closeOurs()
+		return err
+	}
 	pid, err := forkExec(path, toStrings(l.Argv), proc)
 	if err != nil && k.record.Holds.Cgroup { // created, but no process may be put into it
 		removeCgroup(k.record.Cgroup)
@@ -117,6 +121,9 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 	k.output = ends.output
 	k.spool.start(ends.output)
 	k.input = newInput(ends.input, l.Input, l.KeepStdin, l.PTY)
+	if k.alarm != nil {
+		go k.heed()
+	}
 	return nil
 }
 

@@ -35,14 +35,21 @@
 // FAIRLEAD_MARK in /proc/*/environ, or by its cgroup if there is one. A process is identified by
 // PID, start time and boot ID, never by PID alone, and is signaled through a pidfd.
 //
+// # Deadline
+//
+// A session that a host runs under a lease has a host.DeadMan. The shim reads the clock of the boot immediately
+// before it starts the process, and ends the tree when the deadline has come, whether or not a daemon runs. Only the
+// daemon's Extend moves the deadline.
+//
 // # What is not promised
 //
 // Bytes that were in the pipe but not in the spool when a shim was killed. A process that another
 // program started for the agent (a container daemon, a service manager). After the shim's death: a
 // descendant that cleared its environment, if there was no cgroup; a set-uid program, or a process
-// of another user. Processes that an agent leaves running (a server, a daemon of Fairlead itself)
-// are ended with it on purpose. macOS has no subreaper, no parent-death signal and no cgroup; there
-// only the mark is available.
+// of another user. The deadline of a leased session while its shim is stopped, and of what a
+// shim that was killed has left. Processes that an agent leaves running (a server, a daemon of Fairlead
+// itself) are ended with it on purpose. macOS has no subreaper, no parent-death signal and no cgroup;
+// there only the mark is available.
 //
 // The one promise: a folder starts at most one agent, ever, and when Done is closed, no process of that
 // agent runs any more.

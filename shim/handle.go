@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/deadman"
 )
 
 // Handle is a daemon's access to one session. It is safe for concurrent use. It exists until Close,
@@ -205,6 +207,19 @@ func (h *Handle) CloseInput(ctx context.Context) error {
 // Interrupt sends SIGINT to the agent's process group, like Ctrl-C.
 func (h *Handle) Interrupt(ctx context.Context) error {
 	return h.tell(ctx, "interrupt", order{Op: "interrupt"})
+}
+
+// Extend moves the deadline of a session with a DeadMan to a later time; an earlier one changes nothing. The
+// shim keeps it in memory. ErrEnded means that it came too late, and ErrNoDeadline that there is none.
+func (h *Handle) Extend(ctx context.Context, to deadman.BootTime) error {
+	a, err := h.ask(ctx, order{Op: "extend", EndAt: to})
+	switch {
+	case a.Fault != nil && a.Fault.Kind == "failed": // a shim that knows the order has no other error without a type
+		return fmt.Errorf("extend the session: %w: %w", ErrNoDeadline, err)
+	case err != nil:
+		return fmt.Errorf("extend the session: %w", err)
+	}
+	return nil
 }
 
 // End orders the end: SIGTERM to the agent's whole tree, SIGKILL after grace (below 0: the launch's

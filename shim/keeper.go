@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
+	"github.com/fairlead-dev/fairlead/machine/deadman"
 )
 
 // keeper is the state of a shim: one folder, one agent.
@@ -28,6 +30,9 @@ type keeper struct {
 
 	portsTouched time.Time
 
+	deadMan *deadman.DeadMan // the deadline of a leased session; nil: it has none
+	alarm   *boottime.Alarm  // for the deadline; nil: it has none
+
 	ended  chan struct{} // the agent was reaped; wait has the result
 	sooner chan struct{} // capacity 1: the end was ordered for an earlier time
 	alone  chan struct{} // no child is left, including processes that the agent left behind
@@ -44,6 +49,7 @@ type keeper struct {
 	endBy    time.Time // when an ordered end becomes SIGKILL
 	endTimer *time.Timer
 	ordered  bool
+	why      string    // the end was ordered by the shim itself
 	swept    []Process // processes that outlived the agent
 }
 
@@ -137,6 +143,12 @@ func (k *keeper) prepare(l *launchSpec) (*os.File, error) {
 	if room, err := openPlain(filepath.Join(k.folder, exitRoom), os.O_WRONLY|os.O_CREATE); err == nil {
 		reserve(room, 4096)
 		room.Close()
+	}
+	if k.deadMan = l.DeadMan; k.deadMan != nil && !k.deadMan.Waits {
+		if k.alarm, err = boottime.NewAlarm(); err != nil {
+			f.Close()
+			return nil, err
+		}
 	}
 	if !l.NoCgroup {
 		k.record.Cgroup = makeCgroup(runtimedir.SocketName("h", k.folder))
@@ -277,7 +289,7 @@ func (k *keeper) bury() {
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()
-	e := &Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered}
+	e := &Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered, Why: k.why}
 	k.mu.Unlock()
 	if k.waited.Signaled() {
 		e.Signal = signalName(k.waited.Signal())
@@ -324,6 +336,9 @@ func (k *keeper) status() Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	st.Fence, st.Ending, st.AgentEnded = k.fence, k.ordered || !k.endedAt.IsZero(), !k.endedAt.IsZero()
+	if k.alarm != nil {
+		st.LeaseEnd = k.deadMan.EndAt
+	}
 	if k.exit != nil {
 		st.Phase, st.Exit, st.SpoolBytes, st.Ending = Exited, k.exit, k.exit.SpoolBytes, false
 	}

@@ -14,7 +14,7 @@ import (
 
 // The session folder and the frames in testdata/oldholder were written by the shim of commit
 // 24eb993, which was named "holder" then. Today's daemon adopts such a session, reads every byte of
-// its output, asks for its status and ends it.
+// its output, asks for its status and ends it. The answer to an order that it does not know is that of its code.
 func TestAdoptsSessionOfOldHolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -45,6 +45,9 @@ func TestAdoptsSessionOfOldHolder(t *testing.T) {
 	}
 	if now, err := h.Status(t.Context()); err != nil || now.Phase != Running || now.Fence != 2 {
 		t.Errorf("status %+v %v", now, err)
+	}
+	if err := h.Extend(t.Context(), 7); !errors.Is(err, ErrNoDeadline) || !strings.Contains(err.Error(), "version 1") {
+		t.Errorf("a shim that knows no deadlines took one: %v", err)
 	}
 	if err := h.End(t.Context(), -1); err != nil {
 		t.Fatal(err)

@@ -221,6 +221,8 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 		return nil
 	case "interrupt":
 		return k.interrupt()
+	case "extend":
+		return k.extend(o.EndAt)
 	case "end":
 		return k.end(time.Duration(o.GraceMS) * time.Millisecond)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/deadman"
 )
 
 const (
@@ -32,7 +34,7 @@ const (
 
 // Spec describes what is started, and how.
 type Spec struct {
-	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160
+	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160, not beginning with .
 	Workspace string // the workspace for finding strays; only its hash is visible
 	Fence     uint64 // the daemon's epoch: a shim obeys the highest that it has seen
 	Argv      []string
@@ -42,6 +44,8 @@ type Spec struct {
 	Input     []byte // first bytes on standard input, offsets 0 to len(Input)
 	KeepStdin bool   // keep standard input open after Input, for Send
 	PTY       bool   // one pseudo terminal in place of pipes; input and output then pass its line discipline
+
+	DeadMan *deadman.DeadMan // of a session that a host runs under a lease; nil: none
 
 	Ports PortLease // TCP ports for the agent alone; zero: none
 
@@ -74,6 +78,8 @@ type Status struct {
 	BootID    string    `json:"boot_id,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Ports     []int     `json:"ports,omitempty"` // leased for the agent
+
+	LeaseEnd deadman.BootTime `json:"lease_end,omitempty"` // the shim ends the session then; 0: never
 
 	SpoolBytes  int64     `json:"spool_bytes"` // synced, readable
 	SpoolFull   bool      `json:"spool_full,omitempty"`
@@ -111,6 +117,7 @@ type Exit struct {
 	CutBytes   int64     `json:"cut_bytes,omitempty"` // written by the agent, but lost because the spool was full or failed
 	Swept      int       `json:"swept,omitempty"`     // processes that outlived the agent and were ended
 	Ordered    bool      `json:"ordered,omitempty"`   // End was ordered before it ended
+	Why        string    `json:"why,omitempty"`       // one line for people: why the shim ended it without an order of the daemon
 }
 
 // Fenced is returned to a daemon with an outdated epoch: another one, with a higher epoch, has taken
@@ -153,14 +160,17 @@ var (
 	ErrInputClosed = errors.New("the agent's standard input is closed for the rest of this session")
 	// ErrEnded refuses an order to an agent that has ended.
 	ErrEnded = errors.New("the agent has ended: start a new session")
+	// ErrNoDeadline refuses to extend a session that was started without a DeadMan, or by a version of Fairlead
+	// that had none.
+	ErrNoDeadline = errors.New("the session has no deadline")
 	// ErrClosed is returned by a handle after Close.
 	ErrClosed = errors.New("this handle was closed: adopt the session again")
 )
 
 func (s *Spec) check() error {
 	switch {
-	case s.Session == "" || len(s.Session) > sessionNameBytesMax || strings.Trim(s.Session, sessionLetters) != "":
-		return fmt.Errorf("session name %q: use 1 to %d letters, digits, '.', '_', '-' and '@'", s.Session, sessionNameBytesMax)
+	case !IsSession(s.Session):
+		return fmt.Errorf("session name %.200q: use 1 to %d letters, digits, '.', '_', '-' and '@', without '.' at the beginning", s.Session, sessionNameBytesMax)
 	case len(s.Argv) == 0 || s.Argv[0] == "":
 		return &CannotStart{Why: "the command is empty; name a program"}
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
@@ -176,6 +186,11 @@ func (s *Spec) check() error {
 		}
 	}
 	return nil
+}
+
+// IsSession reports whether a text can be the name of a session, and so that of a folder.
+func IsSession(name string) bool {
+	return name != "" && len(name) <= sessionNameBytesMax && name[0] != '.' && strings.Trim(name, sessionLetters) == ""
 }
 
 const sessionLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@"

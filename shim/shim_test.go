@@ -239,12 +239,17 @@ func lines(t testing.TB, h *Handle, n int) []string {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	var got []string
-	for s := bufio.NewScanner(r); len(got) < n && s.Scan(); {
-		got = append(got, s.Text())
-	}
+	got := readLines(r, n)
 	if len(got) < n {
 		t.Fatalf("only %d lines: %q", len(got), got)
+	}
+	return got
+}
+
+// readLines reads n lines, or fewer if the agent ends before.
+func readLines(r io.Reader, n int) (got []string) {
+	for s := bufio.NewScanner(r); len(got) < n && s.Scan(); {
+		got = append(got, s.Text())
 	}
 	return got
 }

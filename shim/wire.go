@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/deadman"
 )
 
 // protocolVersion is exchanged by both sides at the start. Fields are only ever added, and unknown
@@ -17,7 +19,7 @@ const protocolVersion = 1
 // first, and one JSON value.
 type order struct {
 	ID      uint64      `json:"id,omitempty"`
-	Op      string      `json:"op"` // launch, hello, status, send, close_input, interrupt, end
+	Op      string      `json:"op"` // launch, hello, status, send, close_input, interrupt, extend, end
 	Version int         `json:"v,omitempty"`
 	Fence   uint64      `json:"fence,omitempty"`
 	Offset  int64       `json:"offset,omitempty"`
@@ -25,31 +27,34 @@ type order struct {
 	Label   string      `json:"label,omitempty"`    // send: the label of the data
 	GraceMS int64       `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
 	Launch  *launchSpec `json:"launch,omitempty"`
+
+	EndAt deadman.BootTime `json:"end_at,omitempty"` // extend: the new deadline
 }
 
 // launchSpec is the encoded form of a Spec. Values that are bytes to the system are encoded as
 // bytes: JSON strings would replace invalid UTF-8.
 type launchSpec struct {
-	Session   string        `json:"session"`
-	Mark      string        `json:"mark"` // HASH.SESSION
-	Fence     uint64        `json:"fence"`
-	Argv      [][]byte      `json:"argv"`
-	Dir       []byte        `json:"dir"`
-	Env       [][]byte      `json:"env"`
-	Input     []byte        `json:"input"`
-	KeepStdin bool          `json:"keep_stdin"`
-	PTY       bool          `json:"pty"`
-	SpoolMax  int64         `json:"spool_max"`
-	Grace     time.Duration `json:"grace_ns"`
-	NoCgroup  bool          `json:"no_cgroup"`
-	Ports     PortLease     `json:"ports,omitzero"`
+	Session   string           `json:"session"`
+	Mark      string           `json:"mark"` // HASH.SESSION
+	Fence     uint64           `json:"fence"`
+	Argv      [][]byte         `json:"argv"`
+	Dir       []byte           `json:"dir"`
+	Env       [][]byte         `json:"env"`
+	Input     []byte           `json:"input"`
+	KeepStdin bool             `json:"keep_stdin"`
+	PTY       bool             `json:"pty"`
+	SpoolMax  int64            `json:"spool_max"`
+	Grace     time.Duration    `json:"grace_ns"`
+	NoCgroup  bool             `json:"no_cgroup"`
+	Ports     PortLease        `json:"ports,omitzero"`
+	DeadMan   *deadman.DeadMan `json:"dead_man,omitempty"`
 }
 
 func (s *Spec) launch() *launchSpec {
 	l := &launchSpec{
 		Session: s.Session, Mark: markOf(s.Workspace, s.Session), Fence: s.Fence,
 		Argv: toBytes(s.Argv), Dir: []byte(s.Dir), Env: toBytes(s.Env), Input: s.Input, KeepStdin: s.KeepStdin, PTY: s.PTY,
-		SpoolMax: s.SpoolMax, Grace: s.Grace, NoCgroup: s.NoCgroup, Ports: s.Ports,
+		SpoolMax: s.SpoolMax, Grace: s.Grace, NoCgroup: s.NoCgroup, Ports: s.Ports, DeadMan: s.DeadMan,
 	}
 	if l.SpoolMax <= 0 {
 		l.SpoolMax = spoolBytesDefault

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -26,6 +27,7 @@ const (
 	NotHere        Code = "not_here"    // the session, the tree or the file
 	BadRequest     Code = "bad_request" // a fault of the other side's program
 	Refused        Code = "refused"     // by the team, for good
+	Busy           Code = "busy"        // a limit is reached; the same request may succeed later
 	Failed         Code = "failed"
 )
 
@@ -37,9 +39,15 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Why }
 
+// Is makes a Problem the error of other packages that it was made of.
+func (p *Problem) Is(err error) bool {
+	return p.Code == NoInput && err == driver.ErrNoInput || p.Code == NotHere && err == fs.ErrNotExist
+}
+
 var status = map[Code]int{
 	AlreadyStarted: http.StatusConflict, CannotStart: http.StatusUnprocessableEntity, Fenced: http.StatusForbidden, NoInput: http.StatusGone,
-	NotHere: http.StatusNotFound, Refused: http.StatusForbidden, BadRequest: http.StatusBadRequest, Failed: http.StatusInternalServerError,
+	NotHere: http.StatusNotFound, Refused: http.StatusForbidden, BadRequest: http.StatusBadRequest, Busy: http.StatusTooManyRequests,
+	Failed: http.StatusInternalServerError,
 }
 
 // problemOf finds the code of an error.
@@ -72,8 +80,6 @@ func (p *Problem) failure() error {
 		return &seam.CannotStart{Why: p.Why}
 	case Fenced:
 		return &seam.Fenced{Why: p.Why}
-	case NoInput:
-		return fmt.Errorf("%w: %s", driver.ErrNoInput, p.Why)
 	}
 	return p
 }
@@ -122,14 +128,19 @@ func Read(body io.Reader, into any) error {
 	return nil
 }
 
-// Check returns the error that an answer says; nil: it has none. It closes the body of an answer with an error.
+// Check returns the error that an answer says; nil: it has none. It closes the body of an answer with an error. If the
+// connection broke before the error was read, the result is that of the connection.
 func Check(answer *http.Response) error {
 	if answer.StatusCode/100 == 2 {
 		return nil
 	}
 	defer answer.Body.Close()
 	var p Problem
-	if err := Read(answer.Body, &p); err != nil || p.Code == "" {
+	err := Read(answer.Body, &p)
+	if _, answered := errors.AsType[*Problem](err); err != nil && !answered {
+		return err
+	}
+	if err != nil || p.Code == "" {
 		return &Problem{Failed, "the other host answered " + answer.Status}
 	}
 	return p.failure()

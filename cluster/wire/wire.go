@@ -18,7 +18,6 @@ const (
 	EndedRoute      = SessionRoute + "/ended"
 	InputRoute      = SessionRoute + "/input"
 	CloseInputRoute = SessionRoute + "/close-input"
-	InterruptRoute  = SessionRoute + "/interrupt"
 	EndRoute        = SessionRoute + "/end"
 	AckRoute        = SessionRoute + "/ack"
 	EvidenceRoute   = SessionRoute + "/evidence"
@@ -27,6 +26,10 @@ const (
 	TreeRoute       = "/v1/trees/{run}"
 	FilesRoute      = "/v1/files" // ?dir=PATH below the repository
 )
+
+// EpochField is the header of a leader's request about a session: the epoch under which it leads. A host that has seen
+// a higher one refuses the request.
+const EpochField = "Fairlead-Epoch"
 
 // Routes of the leader, for a host.
 const (

@@ -52,8 +52,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	said, _ := json.Marshal(wire.Caller(is)) // texts and two flags
 	proxy := httputil.ReverseProxy{
-		Transport:     client.Transport,
-		FlushInterval: -1, // a stream's events are not kept back
+		Transport: client.Transport, // the proxy keeps nothing of a stream back, as its length is not known
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(to)
 			p.Out.Host = to.Host

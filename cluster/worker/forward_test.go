@@ -221,12 +221,12 @@ func TestSessionOfAHost(t *testing.T) {
 	}
 }
 
-// An event is passed on when the leader sends it, and the stream ends with its program.
+// A line is passed on when the leader sends it, and the stream ends with its program.
 func TestStreamIsPassedOn(t *testing.T) {
 	more, left := make(chan struct{}), make(chan struct{})
 	dir := t.TempDir()
 	hostAt(t, dir, connect(t, renews(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Type", "application/octet-stream") // as the output of a session
 		for n := 1; ; n++ {
 			fmt.Fprintf(w, "data: %d\n\n", n)
 			_ = http.NewResponseController(w).Flush() // a failure ends the request

@@ -1,13 +1,19 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // Renewals and answers are lost or late, the machine sleeps, the daemon and the leader restart, and clocks run at
@@ -87,6 +93,25 @@ func TestDeadlineMovesWhenAcknowledged(t *testing.T) {
 	}
 }
 
+// A look is no renewal, even if the leader takes it for one.
+func TestLookIsNotAcknowledged(t *testing.T) {
+	w := newWorld(t, 1)
+	w.entry.revision = 0
+	k := w.daemon(t.TempDir(), "daemon-0")
+	if err := k.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.lost = true
+	if err := k.look(t.Context()); !errors.Is(err, errLost) || w.entry.daemon != "daemon-0" {
+		t.Fatalf("%v; the leader has %+v", err, w.entry)
+	}
+	w.lost = false
+	w.advance(4*time.Second, false)
+	if err := k.step(t.Context()); err != nil || k.guard.Holds(w.hostNow()) { // on a revision that is over by then
+		t.Errorf("%v; the host takes the look for its renewal", err)
+	}
+}
+
 // A daemon that begins anew obeys no leader that the one before it knew to be replaced.
 func TestEpochIsKept(t *testing.T) {
 	w := newWorld(t, 1)
@@ -142,7 +167,18 @@ func TestRejoin(t *testing.T) {
 	if !restarts.over || waits.over {
 		t.Error("the session with a deadline has ended, the one that waits has not")
 	}
+	stuck := &process{token: host.Token{Session: "coder-0", Host: "b"}, began: true, stuck: true}
+	w.shims["coder-0"] = stuck
 	w.away = false
+	for range 20 {
+		if err := tick(); err == nil {
+			t.Error("it reports nothing while a session of before does not end")
+		}
+	}
+	if w.b().State != host.Lost {
+		t.Error("it joined while a session of before may run")
+	}
+	stuck.over = true
 	until("the return", func() bool { return w.b().State == host.Joined && k.guard.Holds(w.hostNow()) })
 	if w.b().Incarnation != 2 || waits.over {
 		t.Errorf("incarnation %d, the session that waits is over: %v", w.b().Incarnation, waits.over)
@@ -234,4 +270,65 @@ func TestForeignAnswers(t *testing.T) {
 	if err := k.step(t.Context()); err == nil {
 		t.Error("an answer about host c was taken in")
 	}
+}
+
+// steady is a leader that takes each renewal.
+type steady struct {
+	renewed, extended []time.Duration
+	began             time.Time
+	revision          uint64
+}
+
+func (s *steady) reachable() bool { return true }
+
+func (s *steady) renew(_ context.Context, in wire.RenewIn) (wire.RenewOut, error) {
+	if in.N > 0 {
+		s.renewed = append(s.renewed, time.Since(s.began))
+		s.revision++
+	}
+	time.Sleep(time.Second) // the way of the answer
+	return wire.RenewOut{Host: host.Host{Name: "b", State: host.Joined, Boot: "boot-1", Incarnation: 1}, Revision: s.revision, Daemon: in.Daemon, N: in.N}, nil
+}
+
+func (s *steady) grant(context.Context, wire.GrantIn) (host.Grant, error) { return host.Grant{}, nil }
+func (s *steady) Known() []host.Local                                     { return nil }
+func (s *steady) End(context.Context, string) error                       { return nil }
+
+func (s *steady) Extend(_ context.Context, to host.BootTime) error {
+	s.extended = append(s.extended, time.Duration(to-host.EndAfter))
+	return nil
+}
+
+// The daemon renews the lease every five seconds, and each answer moves the deadline by when its renewal was sent.
+func TestRenewsEveryFiveSeconds(t *testing.T) {
+	space, err := workspace.OpenWorkspace(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer space.Close()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &steady{began: time.Now()}
+		k := &keeper{
+			facts: wire.RenewIn{Boot: "boot-1", Daemon: "daemon-0"}, name: "b", team: "shop", folder: folder, leader: s, shims: s,
+			now: func() host.BootTime { return host.BootTime(time.Since(s.began)) }, log: slog.New(slog.DiscardHandler),
+		}
+		if err := k.begin(); err != nil {
+			t.Fatal(err)
+		}
+		d := &daemon{Options: Options{Space: space, Log: k.log}, keeper: k, line: &line{came: make(chan struct{}, 1)}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := d.work(ctx, nil); err != nil {
+			t.Error(err)
+		}
+		if n := len(s.renewed); n < 9 || n > 12 || len(s.extended) < n-1 || !slices.Equal(s.extended, s.renewed[:len(s.extended)]) {
+			t.Errorf("renewed at %v, moved the deadline by the renewals of %v", s.renewed, s.extended)
+		}
+		for i, at := range s.renewed[1:] {
+			if gap := at - s.renewed[i]; gap < 5*time.Second || gap > 6*time.Second {
+				t.Errorf("%v between two renewals", gap)
+			}
+		}
+	})
 }

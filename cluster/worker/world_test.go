@@ -36,6 +36,7 @@ type world struct {
 	asleep bool    // the host's machine: no process runs
 	faults float64 // how often an answer is lost or late
 	away   bool
+	lost   bool // every answer is
 }
 
 type entry struct {
@@ -49,6 +50,7 @@ type process struct {
 	man   host.DeadMan
 	began bool
 	over  bool
+	stuck bool          // its shim does not answer
 	endBy time.Duration // true time; 0: it was not asked to end
 }
 
@@ -101,7 +103,7 @@ func (w *world) advance(d time.Duration, sleeps bool) {
 func (w *world) shimsDo() {
 	for session, p := range w.shims {
 		switch {
-		case p.over:
+		case p.over, p.stuck:
 		case !p.began && p.man.MayBegin(w.hostNow()):
 			if w.rand.IntN(3) == 0 {
 				p.began = true
@@ -159,7 +161,7 @@ func (w *world) faulty(do func()) error {
 	switch x := w.rand.Float64(); {
 	case w.away || x < w.faults/3:
 		return errLost
-	case x < w.faults*2/3:
+	case w.lost, x < w.faults*2/3:
 		do()
 		return errLost
 	case x < w.faults:
@@ -230,7 +232,7 @@ func (w *world) Known() (list []host.Local) {
 }
 
 func (w *world) End(_ context.Context, session string) error {
-	if w.rand.IntN(4) == 0 {
+	if w.shims[session].stuck || w.rand.IntN(4) == 0 {
 		return errors.New("the shim does not answer")
 	}
 	if p := w.shims[session]; p.endBy == 0 {

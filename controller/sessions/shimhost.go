@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/shim"
 )
 
@@ -21,6 +24,9 @@ type Shims struct {
 	Folder    string // contains a folder for each session
 	Workspace string // marks the processes with the workspace that they belong to
 	Exe       string // the binary to execute; empty: this one
+
+	mu     sync.Mutex
+	leased map[*shimProcess]bool // those with a deadline, until an extension finds them ended
 }
 
 var _ seam.Host = (*Shims)(nil)
@@ -29,13 +35,20 @@ func (h *Shims) folder(session string) string { return filepath.Join(h.Folder, s
 
 // Start implements seam.Host.
 func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
+	return h.StartLeased(ctx, session, epoch, launch, grace, nil)
+}
+
+// StartLeased is Start for a host that has a lease: the shim checks the times of man itself, and Extend moves its
+// deadline. If StartBy is over, the error is *seam.CannotStart.
+func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration, man *host.DeadMan) (seam.Process, error) {
 	if err := os.MkdirAll(h.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the sessions: %w", err)
 	}
 	handle, err := shim.Start(ctx, h.folder(session), shim.Spec{
 		Session: session, Workspace: h.Workspace, Fence: epoch, Argv: launch.Argv, Dir: launch.Dir, Env: launch.Env,
 		Input: launch.Input, KeepStdin: launch.KeepStdin, Grace: grace, Exe: h.Exe,
-		Ports: shim.PortLease{Count: launch.Ports, For: launch.PortsFor},
+		Ports:   shim.PortLease{Count: launch.Ports, For: launch.PortsFor},
+		DeadMan: man,
 	})
 	var started *shim.AlreadyStarted
 	var cannot *shim.CannotStart
@@ -51,7 +64,52 @@ func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch 
 	if err != nil {
 		status = shim.Status{}
 	}
-	return &shimProcess{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, nil
+	return h.process(handle, status, man != nil && !man.Waits), nil
+}
+
+// process keeps a session that has a deadline.
+func (h *Shims) process(handle *shim.Handle, s shim.Status, leased bool) *shimProcess {
+	p := &shimProcess{Handle: handle, pid: s.AgentPID, start: s.StartTime, input: s.InputOffset, label: s.InputLabel}
+	if leased {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.leased == nil {
+			h.leased = map[*shimProcess]bool{}
+		}
+		h.leased[p] = true
+	}
+	return p
+}
+
+// extendPatience is how long a shim may take to answer an extension. One that is stopped must not delay the others,
+// nor the next renewal of the host.
+const extendPatience = time.Second
+
+// Extend moves the deadline of all sessions that have one and that it has started or adopted, when a renewal of the
+// host's lease was acknowledged. All shims are asked at the same time. The error names those that did not take it:
+// they end their sessions unless a later extension reaches them.
+func (h *Shims) Extend(ctx context.Context, to host.BootTime) error {
+	ctx, cancel := context.WithTimeout(ctx, extendPatience)
+	defer cancel()
+	h.mu.Lock()
+	all := slices.Collect(maps.Keys(h.leased))
+	h.mu.Unlock()
+	errs := make([]error, len(all))
+	var asked sync.WaitGroup
+	for i, p := range all {
+		asked.Go(func() {
+			switch err := p.Handle.Extend(ctx, to); {
+			case errors.Is(err, shim.ErrEnded), errors.Is(err, shim.ErrClosed):
+				h.mu.Lock()
+				delete(h.leased, p)
+				h.mu.Unlock()
+			case err != nil:
+				errs[i] = fmt.Errorf("session %s: %w", filepath.Base(p.Folder()), fencing(err))
+			}
+		})
+	}
+	asked.Wait()
+	return errors.Join(errs...)
 }
 
 // Adopt implements seam.Host.
@@ -64,7 +122,7 @@ func (h *Shims) Adopt(ctx context.Context, session string, epoch uint64) (seam.P
 	if handle == nil {
 		return nil, found, nil
 	}
-	return &shimProcess{Handle: handle, pid: status.AgentPID, start: status.StartTime, input: status.InputOffset, label: status.InputLabel}, found, nil
+	return h.process(handle, status, status.LeaseEnd != 0), found, nil
 }
 
 // Output implements seam.Host.
@@ -149,6 +207,9 @@ func (p *shimProcess) Ended(ctx context.Context) (seam.Ending, error) {
 	status, err := p.Status(ctx)
 	if err != nil {
 		return seam.Ending{}, fencing(err)
+	}
+	if status.Exit != nil && status.Exit.Why != "" { // what it did is not known, and it is no failure of the agent
+		return seam.Ending{Lost: true, Why: status.Exit.Why, Bytes: status.SpoolBytes, Cut: status.Exit.CutBytes}, nil
 	}
 	if status.Exit == nil {
 		return seam.Ending{Lost: true, Why: status.Why, Bytes: status.SpoolBytes}, nil

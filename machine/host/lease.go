@@ -1,10 +1,16 @@
 package host
 
-import "time"
+import (
+	"time"
 
-// BootTime is a reading of a host's CLOCK_BOOTTIME, which also counts while the machine sleeps; Go's monotonic
-// clock does not. Only two readings of one boot of one machine can be compared.
-type BootTime time.Duration
+	"github.com/fairlead-dev/fairlead/machine/deadman"
+)
+
+// A shim's part of the rules, and the clock of all of them.
+type (
+	BootTime = deadman.BootTime
+	DeadMan  = deadman.DeadMan
+)
 
 // The times of the rules. A host has its sessions ended after EndAfter+EndWithin of its own clock, the leader
 // lets them begin elsewhere after LostAfter of its own. That is safe while the clocks' rates differ by at
@@ -14,7 +20,7 @@ const (
 	LeaderSilence = BootTime(6 * time.Second)  // of the leader's lease: then another host tries to lead
 	DoubtAfter    = BootTime(15 * time.Second) // since a renewal was seen
 	EndAfter      = BootTime(45 * time.Second) // since the last acknowledged renewal was sent
-	EndWithin     = BootTime(2 * time.Second)  // a session's process has ended so long after its deadline
+	EndWithin     = deadman.EndWithin          // a session's process has ended so long after its deadline
 	LostAfter     = BootTime(65 * time.Second) // since a renewal was seen: 60 s and a margin
 	GrantFor      = BootTime(5 * time.Second)  // a host starts a session so long after it asked, or asks again
 	GrantGone     = BootTime(7 * time.Second)  // the leader knows by then that no process begins by its grant
@@ -153,20 +159,3 @@ func (g *Guard) MayStart(lease *Lease, grant Grant, now BootTime) (by BootTime, 
 	delete(g.asked, grant.Session)
 	return min(asked+GrantFor, end), ""
 }
-
-// DeadMan is a shim's part. A shim outlives its daemon, so it checks both times itself, immediately before it
-// starts the process and while that runs.
-type DeadMan struct {
-	StartBy BootTime
-	EndAt   BootTime
-	Waits   bool // of a session with [Wait]: it has no end
-}
-
-// MayBegin is the check before the process starts.
-func (d *DeadMan) MayBegin(now BootTime) bool { return now < d.StartBy }
-
-// Extend moves the deadline to that of a later acknowledged renewal. It never moves back.
-func (d *DeadMan) Extend(to BootTime) { d.EndAt = max(d.EndAt, to) }
-
-// Due reports whether the process must be killed now.
-func (d *DeadMan) Due(now BootTime) bool { return !d.Waits && now >= d.EndAt }

@@ -6,8 +6,23 @@ const cluster = "./internal/test/sim/cluster"
 var ofHosts = []mutant{
 	{
 		breaks: "a shim ignores that the lease of its host has ended",
-		file:   "machine/host/lease.go", old: "return !d.Waits && now >= d.EndAt", new: "return !d.Waits && now >= d.EndAt && d.EndAt < 0",
+		file:   "machine/deadman/deadman.go", old: "return !d.Waits && now >= d.EndAt", new: "return !d.Waits && now >= d.EndAt && d.EndAt < 0",
 		pkg: cluster, run: "TestCutOffHostEndsItsSessions",
+	},
+	{
+		breaks: "a shim starts a session whose time for that is over",
+		file:   "shim/deadman.go", old: "man == nil || man.MayBegin", new: "true || man.MayBegin",
+		pkg: "./shim", run: "TestStartByOver",
+	},
+	{
+		breaks: "a shim moves the deadline of a session back",
+		file:   "shim/deadman.go", old: "	k.deadMan.Extend(to)\n", new: "	k.deadMan.EndAt = to\n",
+		pkg: "./shim", run: "TestExtend",
+	},
+	{
+		breaks: "a shim ends a session although its deadline was moved",
+		file:   "shim/deadman.go", old: "		if k.alarm.Wait(end) != nil {", new: "		if _ = k.alarm.Wait(end); k.end(0) == nil {",
+		pkg: "./shim", run: "TestExtend",
 	},
 	{
 		breaks: "sessions move when their host is doubted",

@@ -1,0 +1,285 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/shim"
+)
+
+func TestMain(m *testing.M) {
+	shim.Intercept()
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise every shim would wait a second at its end
+	os.Exit(leaktest.Main(m))
+}
+
+// leader is what the guard of a host knows of its leader.
+type leader struct {
+	epoch   uint64
+	refuses error
+}
+
+func (l *leader) MayStart(context.Context, host.Token) (by, end host.BootTime, waits bool, err error) {
+	return 0, 0, true, l.refuses
+}
+
+func (l *leader) Epoch(epoch uint64) error {
+	if epoch < l.epoch {
+		return &seam.Fenced{Why: "it has ended"}
+	}
+	return nil
+}
+
+func newSessions(t testing.TB) (*Sessions, http.Handler) {
+	t.Helper()
+	dir := t.TempDir()
+	s := &Sessions{Shims: &sessions.Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir}, Guard: &leader{epoch: 1}, Log: slog.New(slog.DiscardHandler)}
+	mux := http.NewServeMux()
+	s.Routes(mux)
+	t.Cleanup(s.Close)
+	return s, mux
+}
+
+// ask sends a request of a leader of epoch 1.
+func ask(h http.Handler, method, path, body string) *http.Response {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set(wire.EpochField, "1")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func startBody(session, script string) string {
+	text, _ := json.Marshal(wire.StartIn{
+		Token: host.Token{Session: session, Host: "b", Incarnation: 1, N: 1}, Epoch: 1, OnLost: host.Restart,
+		Start: wire.Start{Argv: []string{"/bin/sh", "-c", script}, Dir: "/"},
+	})
+	return string(text)
+}
+
+func codeOf(err error) wire.Code {
+	if p, is := errors.AsType[*wire.Problem](err); is {
+		return p.Code
+	}
+	return ""
+}
+
+// The id of a session names a folder, so nothing else than the name of a session is taken, and nothing is created.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	for _, id := range []string{"..", ".", ".hidden", "%2e%2e", "..%2fsessions", "a%2fb", "a%00", "a%20b", "%c3%a4", strings.Repeat("a", 161), "a%0ab", `a%5cb`} {
+		for _, route := range []string{wire.SessionRoute, wire.AdoptRoute, wire.InputRoute, wire.CloseInputRoute, wire.EndRoute, wire.AckRoute, wire.EvidenceRoute, wire.EndedRoute, wire.OutputRoute} {
+			for _, method := range []string{"GET", "POST"} {
+				answer := ask(h, method, strings.Replace(route, "{id}", id, 1)+"?offset=0", startBody(id, "exit 0"))
+				if answer.StatusCode < 300 {
+					t.Errorf("%s %s of %q: %s", method, route, id, answer.Status)
+				}
+			}
+		}
+	}
+	if left, _ := os.ReadDir(filepath.Dir(s.Shims.Folder)); len(left) > 0 || len(s.all) > 0 {
+		t.Error(left, s.all)
+	}
+}
+
+func TestHostileBodies(t *testing.T) {
+	t.Parallel()
+	_, h := newSessions(t)
+	for _, c := range []struct{ path, body string }{
+		{"/v1/sessions/coder-1", startBody("coder-2", "exit 0")},
+		{"/v1/sessions/coder-1", ""},
+		{"/v1/sessions/coder-1", `{"token":{"session":"coder-1"},"unknown":1}`},
+		{"/v1/sessions/coder-1", strings.Repeat(" ", wire.BodyMax+1)},
+		{"/v1/sessions/coder-1/adopt", `{"epoch":-1}`},
+		{"/v1/sessions/coder-1/input", `[]`},
+		{"/v1/sessions/coder-1/end", `{}{}`},
+	} {
+		if err := wire.Check(ask(h, "POST", c.path, c.body)); codeOf(err) != wire.BadRequest {
+			t.Errorf("%s %.60q: %v", c.path, c.body, err)
+		}
+	}
+	for _, offset := range []string{"", "-1", "x", "9223372036854775808"} {
+		if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/output?offset="+offset, "")); codeOf(err) != wire.BadRequest {
+			t.Errorf("%q: %v", offset, err)
+		}
+	}
+	r := httptest.NewRequest("POST", "/v1/sessions/coder-1/close-input", http.NoBody)
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); codeOf(wire.Check(w.Result())) != wire.BadRequest {
+		t.Error("a request without an epoch was answered:", w.Code)
+	}
+	for _, path := range []string{"close-input", "ack", "input", "end"} {
+		body := map[string]string{"input": `{"offset":0,"bytes":""}`, "end": `{"grace_ms":0}`}[path]
+		if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1/"+path, body)); codeOf(err) != wire.NotHere {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// Many requests for one start come at once. The process begins once.
+func TestStartsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, h := newSessions(t)
+	file := filepath.Join(t.TempDir(), "began")
+	var all sync.WaitGroup
+	began := make(chan wire.Code, 12)
+	for range cap(began) {
+		all.Go(func() {
+			err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1", startBody("coder-1", "echo began >> "+file)))
+			if _, before := errors.AsType[*seam.AlreadyStarted](err); before {
+				began <- wire.AlreadyStarted
+			} else if err != nil {
+				t.Error(err)
+			} else {
+				began <- ""
+			}
+		})
+	}
+	all.Wait()
+	close(began)
+	times := map[wire.Code]int{}
+	for code := range began {
+		times[code]++
+	}
+	if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if times[""] != 1 || times[wire.AlreadyStarted] != cap(began)-1 || err != nil || string(text) != "began\n" {
+		t.Errorf("%v %q %v", times, text, err)
+	}
+}
+
+// A session whose lease cannot be read is not one that never began: its process may run.
+func TestLeaseIsDamaged(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1", startBody("coder-1", "exit 0"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.all = nil // as after a new start of the daemon
+	s.mu.Unlock()
+	path := filepath.Join(s.folder("coder-1"), leaseFile)
+	for name, damage := range map[string]func() error{
+		"removed":            func() error { return os.Remove(path) },
+		"not JSON":           func() error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"of another session": func() error { return os.WriteFile(path, []byte(`{"token":{"session":"coder-2"}}`), 0o600) },
+		"a link":             func() error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
+		"long":               func() error { return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<20), 0o600)) },
+		"a folder":           func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		if err := damage(); err != nil && name != "removed" {
+			t.Fatal(name, err)
+		}
+		for _, c := range []struct{ path, body string }{{"/adopt", `{"epoch":1}`}, {"", startBody("coder-1", "exit 0")}, {"/close-input", ""}} {
+			if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1"+c.path, c.body)); codeOf(err) != wire.Failed {
+				t.Errorf("%s, %q: %v", name, c.path, err)
+			}
+		}
+		if err := s.Resume(t.Context(), 1); err != nil || len(s.Known()) > 0 {
+			t.Error(name, err)
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	busy := func(what string, answer *http.Response) {
+		t.Helper()
+		if err := wire.Check(answer); codeOf(err) != wire.Busy || !strings.Contains(err.Error(), "limit") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	s.bodies.Store(bodiesMax)
+	busy("bodies", ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`))
+	s.bodies.Store(0)
+	s.streams.Store(streamsMax)
+	busy("outputs", ask(h, "GET", "/v1/sessions/coder-1/output?offset=0", ""))
+	s.streams.Store(0)
+	s.all = map[string]*session{}
+	for i := range sessionsMax {
+		s.all[fmt.Sprint("other-", i)] = &session{}
+	}
+	busy("sessions", ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`))
+	over := &process{Process: ended{}, found: seam.Exited}
+	s.all["other-7"].proc.Store(over)
+	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`)); err != nil {
+		t.Error("the one that has ended makes room:", err)
+	}
+	s.all = nil
+	s.Close()
+	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`)); codeOf(err) != wire.Busy {
+		t.Error(err)
+	}
+	if s.bodies.Load() != 0 || s.streams.Load() != 0 {
+		t.Error(s.bodies.Load(), s.streams.Load())
+	}
+}
+
+// ended is a process that has ended.
+type ended struct{ seam.Process }
+
+func (ended) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// Whatever a leader sends, it gets an answer, and nothing begins that the guard refuses.
+func FuzzRequests(f *testing.F) {
+	f.Add("POST", "/v1/sessions/coder-1", "1", startBody("coder-1", "exit 0"))
+	f.Add("POST", "/v1/sessions/coder-1/adopt", "", `{"epoch":2}`)
+	f.Add("POST", "/v1/sessions/coder-1/input", "1", `{"offset":-1,"label":"x","bytes":"YQ=="}`)
+	f.Add("GET", "/v1/sessions/../output?offset=1", "0", "")
+	f.Add("GET", "/v1/sessions/%2e%2e/ended", "18446744073709551616", "")
+	f.Add("POST", "/v1/sessions/a@b-1/end", "1", `{"grace_ms":-1}`)
+	s, h := newSessions(f)
+	s.Guard = &leader{epoch: 1, refuses: errors.New("the leader does not place it here")}
+	f.Fuzz(func(t *testing.T, method, path, epoch, body string) {
+		if !strings.HasPrefix(path, "/v1/sessions/") || method != "GET" && method != "POST" {
+			return
+		}
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://b"+path, strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		r.Header.Set(wire.EpochField, epoch)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		answer := w.Result()
+		if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode == http.StatusOK && !json.Valid(text) {
+			t.Errorf("%s %s: %s %s", method, path, answer.Status, text)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(s.Shims.Folder)); len(left) > 0 || len(s.all) > 0 {
+			t.Fatal("something was left:", left, s.all)
+		}
+	})
+}

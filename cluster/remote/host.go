@@ -1,0 +1,207 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+)
+
+// Dial waits for the connection of a host, and returns what sends requests on it and the beginning of their addresses. It
+// fails when ctx ends, or if the host cannot come back.
+type Dial func(ctx context.Context) (client *http.Client, base string, err error)
+
+// Host is another host of the team, for its leader.
+type Host struct {
+	Name string
+	Dial Dial
+
+	// Gone returns a channel that is closed when the host of a session is lost and the session may run elsewhere, or when
+	// the session is released.
+	Gone func(session string) <-chan struct{}
+
+	Log *slog.Logger
+}
+
+const (
+	againFirst = 20 * time.Millisecond // until a request is sent again; doubles up to againMost
+	againMost  = 2 * time.Second       // the connection is there, but breaks each time
+)
+
+// Lost is the error of a request about a session whose host was lost.
+type Lost struct{ Host string }
+
+func (l *Lost) Error() string { return "host " + l.Host + " was lost" }
+
+// StartOn starts a session's process at most once. The error is *seam.AlreadyStarted if it was started before, perhaps by an
+// attempt of this call whose answer did not arrive: then it is to be adopted.
+func (h *Host) StartOn(ctx context.Context, in wire.StartIn, session string) (seam.Process, error) {
+	ctx, stop := until(ctx, h.Gone(session), &Lost{h.Name})
+	defer stop()
+	var status wire.Status
+	err := h.ask(ctx, request{session: session, method: http.MethodPost, route: wire.SessionRoute, in: in}, &status)
+	if err != nil {
+		return nil, err
+	}
+	return h.follow(session, in.Epoch, status), nil
+}
+
+// Adopt finds the outcome of a session that may have been started on the host.
+func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
+	ctx, stop := until(ctx, h.Gone(session), &Lost{h.Name})
+	defer stop()
+	var out wire.AdoptOut
+	err := h.ask(ctx, request{session: session, method: http.MethodPost, route: wire.AdoptRoute, in: wire.AdoptIn{Epoch: epoch}}, &out)
+	if isLost(err) {
+		return h.follow(session, epoch, wire.Status{}), seam.Lost, nil
+	}
+	if err != nil || out.Status == nil {
+		return nil, out.Found, err
+	}
+	return h.follow(session, epoch, *out.Status), out.Found, nil
+}
+
+// Output reads a session's output from an offset on, to what there is now.
+func (h *Host) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
+	return h.output(ctx, request{session: session}, offset)
+}
+
+// Sweep ends processes on the host whose shim is gone.
+func (h *Host) Sweep(ctx context.Context) (found []string, err error) {
+	err = h.ask(ctx, request{method: http.MethodPost, route: wire.SweepRoute}, &found)
+	return found, err
+}
+
+// request is one that may be sent several times.
+type request struct {
+	session string
+	method  string
+	route   string
+	query   string
+	epoch   uint64 // 0: the request does not depend on it
+	in      any
+	gone    <-chan struct{} // once closed, the host is not waited for if it does not answer; nil: it is
+}
+
+// ask sends a request until it is answered.
+func (h *Host) ask(ctx context.Context, r request, out any) error {
+	return h.send(ctx, r, func(answer *http.Response) error {
+		defer answer.Body.Close()
+		return wire.Read(answer.Body, out)
+	})
+}
+
+// send sends a request until take has taken its answer, or the answer is an error, or ctx ends.
+func (h *Host) send(ctx context.Context, r request, take func(*http.Response) error) error {
+	var body []byte
+	if r.in != nil {
+		var err error
+		if body, err = json.Marshal(r.in); err != nil {
+			return err
+		}
+		if len(body) > wire.BodyMax {
+			return &seam.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body), wire.BodyMax)}
+		}
+	}
+	waiting, stop := until(ctx, r.gone, &Lost{h.Name})
+	defer stop()
+	for pause, warned := againFirst, false; ; pause = min(2*pause, againMost) {
+		client, base, err := h.Dial(waiting)
+		if err != nil {
+			return reason(waiting, err)
+		}
+		if err = h.once(ctx, client, base, r, body, take); err == nil || ctx.Err() != nil {
+			return reason(ctx, err)
+		}
+		if answered(err) {
+			return err
+		}
+		if !warned {
+			warned = true
+			h.Log.Warn("a request to a host got no answer; it is sent again until it does", "host", h.Name, "route", r.route, "session", r.session, "error", err)
+		}
+		if !rest(waiting, pause) {
+			return reason(waiting, err)
+		}
+	}
+}
+
+// reason is why ctx ended, or the error if it has not.
+func reason(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (h *Host) once(ctx context.Context, client *http.Client, base string, r request, body []byte, take func(*http.Response) error) error {
+	to := base + strings.Replace(r.route, "{id}", url.PathEscape(r.session), 1) + r.query
+	q, err := http.NewRequestWithContext(ctx, r.method, to, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if r.epoch != 0 {
+		q.Header.Set(wire.EpochField, strconv.FormatUint(r.epoch, 10))
+	}
+	answer, err := client.Do(q)
+	if err != nil {
+		return err
+	}
+	if err := wire.Check(answer); err != nil {
+		return err
+	}
+	return take(answer)
+}
+
+// answered reports whether an error is what the host answered, and not one of the connection.
+func answered(err error) bool {
+	if p, is := errors.AsType[*wire.Problem](err); is {
+		return p.Code != wire.Busy
+	}
+	_, started := errors.AsType[*seam.AlreadyStarted](err)
+	_, cannot := errors.AsType[*seam.CannotStart](err)
+	return started || cannot || isFenced(err)
+}
+
+func isFenced(err error) bool {
+	_, is := errors.AsType[*seam.Fenced](err)
+	return is
+}
+
+// until returns a context that also ends when over is closed, because of cause.
+func until(ctx context.Context, over <-chan struct{}, cause error) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if over != nil {
+		go func() {
+			select {
+			case <-over:
+				cancel(cause)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// rest waits, and returns false if ctx ended meanwhile.
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
