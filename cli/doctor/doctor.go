@@ -166,6 +166,7 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(Finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
 	}
 	say(lookAtDaemon(ctx, a))
+	say(lookAtCluster(ctx, a)...)
 	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	whole := true
