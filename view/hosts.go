@@ -130,7 +130,7 @@ func (v *Host) why() string {
 		return fmt.Sprintf("%d of %d places for sessions are taken", busy, v.Capacity)
 	case host.Doubted:
 		if v.RemovedBy != "" {
-			return fmt.Sprintf("%s removed it; its sessions end within %s", v.RemovedBy, seconds(host.LostAfter))
+			return fmt.Sprintf("%s removed it; its sessions end by their deadline, within %s", v.RemovedBy, seconds(host.EndAfter))
 		}
 		return v.silence() + "; it gets no new session"
 	case host.Draining:
@@ -184,7 +184,7 @@ func (v *Host) waits() []string {
 	return says
 }
 
-func seconds(t host.BootTime) string { return time.Duration(t).String() }
+func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(t)/time.Second) }
 
 // HostOfSession is the name of the host on which a session is placed; empty: it is one of the leader's machine, and was
 // not placed.

@@ -160,6 +160,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
 		Lookup: lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, RunsOnly: d.runsOnly,
+		Cluster: d.lead.cluster(d.space.Path("hosts")),
 	})
 	if err != nil {
 		return err
@@ -265,12 +266,6 @@ func (d *Daemon) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var team hostTeam
-	if d.lead != nil {
-		if team, _ = any(d.Engine).(hostTeam); team == nil {
-			return errors.New("this version of Fairlead cannot lead other hosts yet; `fairlead cluster leave` goes back to one machine")
-		}
-	}
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
@@ -279,7 +274,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {
-		d.lead.begin(team, server.HostHandler)
+		d.lead.begin(d.Engine.Cluster, server.HostHandler)
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)

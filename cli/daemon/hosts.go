@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -93,9 +94,56 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		programs(link.HostOf(r.Context()), team.HostOf).ServeHTTP(w, r)
 	})
-	l.hub = link.Serve(l.port, link.Options{Identity: l.id, Members: team.Members(), Handler: routes, Log: l.log})
+	hub := link.Serve(l.port, link.Options{Identity: l.id, Members: team.Members(), Handler: routes, Log: l.log})
+	l.mu.Lock()
+	l.hub = hub
+	l.mu.Unlock()
 	if l.book.Until().After(time.Now()) { // invitations of before a restart
 		l.openDoor()
+	}
+}
+
+// cluster is how the controllers reach the other hosts; nil: there are none.
+func (l *lead) cluster(folder string) *seam.Cluster {
+	if l == nil {
+		return nil
+	}
+	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Folder: folder, Dial: l.dial, Connected: l.from, Recheck: l.recheck}
+}
+
+// links returns the connections of hosts; nil before begin.
+func (l *lead) links() *link.Hub {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hub
+}
+
+func (l *lead) dial(ctx context.Context, name string) (client *http.Client, base string, err error) {
+	hub := l.links()
+	if hub == nil {
+		return nil, "", &link.Away{Name: name}
+	}
+	for {
+		var away *link.Away
+		if client, base, err = hub.Client(name); !errors.As(err, &away) {
+			return client, base, err
+		}
+		if err := hub.Await(ctx, name); err != nil {
+			return nil, "", err
+		}
+	}
+}
+
+func (l *lead) from(name string) string {
+	if hub := l.links(); hub != nil {
+		return hub.From(name)
+	}
+	return ""
+}
+
+func (l *lead) recheck() {
+	if hub := l.links(); hub != nil {
+		hub.Recheck()
 	}
 }
 
@@ -146,11 +194,8 @@ func (l *lead) openDoor() {
 	door := &invite.Door{
 		Book: l.book, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
 		Admit: func(ctx context.Context, j invite.Joiner) error {
-			if j.Name == l.is.Name {
-				return fmt.Errorf("the leader is called %s; choose another name with --name", j.Name)
-			}
 			err := l.team.Admit(ctx, j)
-			l.hub.Recheck() // the host may have had other keys
+			l.recheck() // the host may have had other keys
 			return err
 		},
 	}

@@ -306,6 +306,16 @@ func (h *Hub) Await(ctx context.Context, name string) error {
 	}
 }
 
+// From is the address from which a host is connected; empty: it is not.
+func (h *Hub) From(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.senders[name] == nil {
+		return ""
+	}
+	return h.newest[pipeOf{name, toHost}].RemoteAddr().String()
+}
+
 // Recheck closes the connections of hosts that are not members any longer, or have other keys. Call it after each change
 // of the membership.
 func (h *Hub) Recheck() {

@@ -231,7 +231,7 @@ func (s *Sessions) ended(ctx context.Context, id string, r *http.Request) (any, 
 }
 
 // output sends a session's output from an offset on. With the leader's epoch it follows the session to its end; without, it
-// ends with what there is now.
+// ends where the output ends now.
 func (s *Sessions) output(w http.ResponseWriter, r *http.Request) {
 	defer s.streams.Add(-1)
 	out, err := s.openOutput(r, s.streams.Add(1))

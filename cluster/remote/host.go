@@ -72,7 +72,7 @@ func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (seam.Pr
 	return h.follow(session, epoch, *out.Status), out.Found, nil
 }
 
-// Output reads a session's output from an offset on, to what there is now.
+// Output reads a session's output from an offset on, to its current end.
 func (h *Host) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
 	return h.output(ctx, request{session: session}, offset)
 }
@@ -154,7 +154,7 @@ func (h *Host) once(ctx context.Context, client *http.Client, base string, r req
 	if r.epoch != 0 {
 		q.Header.Set(wire.EpochField, strconv.FormatUint(r.epoch, 10))
 	}
-	answer, err := client.Do(q)
+	answer, err := client.Do(q) //nolint:bodyclose // take closes it, or Check
 	if err != nil {
 		return err
 	}

@@ -17,15 +17,15 @@ import (
 // Options are the dependencies of the controllers. All are interfaces or values, so that a
 // simulator can replace them.
 type Options struct {
-	Name    string // the team's name for people: the folder that it works in
-	Config  *config.Config
-	Journal journal.Journal
-	Host    Host
-	Files   Files
-	Drivers map[string]driver.Driver
-	Lookup  func(string) (string, bool) // resolves references to environment variables
-	BootID  string                      // of the machine: a file torn by a reboot is not a command
-	Log     *slog.Logger
+	Name     string // the team's name for people: the folder that it works in
+	Config   *config.Config
+	Journal  journal.Journal
+	Host     Host
+	Files    Files
+	Drivers  map[string]driver.Driver
+	Lookup   func(string) (string, bool) // resolves references to environment variables
+	BootID   string                      // of the machine: a file torn by a reboot is not a command
+	Log      *slog.Logger
 
 	RunsOnly bool // only runs are done: agents that are to run, channels, the crew and dispatch folders wait for `fairlead up`
 
@@ -46,6 +46,9 @@ type Options struct {
 
 	// At is the moment whose team is shown, with a journal that ends then; zero: the team is shown as it is now.
 	At time.Time
+
+	// Cluster is how other hosts of the team are reached; nil: there are none.
+	Cluster *Cluster
 
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched

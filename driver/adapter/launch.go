@@ -77,6 +77,15 @@ func mcpFrom(getenv func(string) string) driver.MCP {
 	return m
 }
 
+// VariablesOf returns the variables with which a program or its bridge reaches the team's tools.
+func VariablesOf(m driver.MCP) []string {
+	token := VariableMCPToken + "=" + m.Token
+	if m.URL == "" {
+		return []string{token}
+	}
+	return []string{VariableMCPURL + "=" + m.URL, token}
+}
+
 // Behind holds what all drivers behind an adapter have in common on the daemon's side; a driver
 // embeds it. Each driver adds how its program is started and probed, and its protocol.
 type Behind struct{}

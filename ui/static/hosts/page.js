@@ -20,7 +20,7 @@ import { hostLook, leaseWords, lostWords, mayDrain, mayRemove, placesWords } fro
 const SHOWN_MAX = 50;
 
 /** What a session is for, as a link. @param {{s: import('../shell/api.js').PlacedSession | import('../shell/api.js').WaitingSession}} props */
-const What = ({ s }) => html`<button type="button" class="link" onClick=${() => { if (s.run) showRun(s.run, s.step); else batch(() => { go('agents'); choose(s.agent); }); }}><bdi>${plain(s.agent || s.session, 80)}</bdi></button>
+const What = ({ s }) => html`<button type="button" class="link" onClick=${() => { if (s.run) showRun(s.run, s.step); else batch(() => { go('agents'); choose(s.agent); }); }}><bdi>${plain(s.agent || s.session, 80)}</bdi></button>${' '}
   ${s.run && html`<span class="soft">${plain(s.step, 64)} of <code>${plain(s.run, 48)}</code></span>`} <code class="soft">${plain(s.session, 60)}</code>`;
 
 /** @param {{of: Host}} props */
@@ -31,7 +31,7 @@ function Card({ of: h }) {
   const id = `host-${plain(h.name, 63)}`;
   return html`<li class="host host-${plain(h.state, 20)}"><article aria-labelledby=${id}>
     <header class="host-head"><h3 id=${id}><bdi>${plain(h.name, 63)}</bdi></h3><${Mark} look=${hostLook(h.state)} />${h.leader && html`<span class="soft">leader</span>`}</header>
-    <p class="host-why">${plain(h.why, 400)}</p>
+    <p class="host-why">${plain(h.why, 400).split('`').map((part, n) => (n % 2 ? html`<code key=${n}>${part}</code>` : part))}</p>
     <dl class="host-facts">
       ${h.state !== 'left' && html`<div><dt>Sessions</dt><dd><span class="gauge" aria-hidden="true"><i style=${{ width: `${Math.min(100, (100 * h.sessions.length) / Math.max(1, h.capacity))}%` }}></i></span><span class="num">${placesWords(h)}</span></dd></div>`}
       ${lease && html`<div><dt>Lease</dt><dd class="num">${lease}</dd></div>`}
@@ -54,18 +54,19 @@ function Waiting() {
     <ul>${list.slice(0, SHOWN_MAX).map((w) => html`<li key=${w.session}><span class="host-what"><${What} s=${w} /></span><p>${plain(w.why, 600)}</p></li>`)}</ul></section>`;
 }
 
-const Invite = () => html`<section class="host-invite" aria-labelledby="host-invite"><h3 id="host-invite">Invite a host</h3>
+/** @param {{leader?: string}} props */
+const Invite = ({ leader }) => html`<section class="host-invite" aria-labelledby="host-invite"><h3 id="host-invite">Invite a host</h3>
   <p class="soft">The token is secret and valid for 15 minutes, for one host. It is printed in a terminal only.</p>
-  <ol><li>Here: <code>fairlead host invite --label gpu</code></li><li>On the other machine, in an empty folder or a clone of the repository: <code>fairlead host join TOKEN</code></li><li>There: <code>fairlead up</code></li></ol></section>`;
+  <ol><li>On the leader${leader && html` (<bdi>${plain(leader, 63)}</bdi>)`}: <code>fairlead host invite --label gpu</code></li><li>On the other machine, in an empty folder or a clone of the repository: <code>fairlead host join TOKEN</code></li><li>There: <code>fairlead up</code></li></ol></section>`;
 
 export function HostsPage() {
-  const { on, team, hosts } = all.value;
+  const { on, team, leader, hosts } = all.value;
   const n = toLookAt.value;
   return html`<div class="hosts-page"><h2 id="hosts-title" tabIndex=${-1}>Hosts</h2>
     ${!known.value ? html`<p class="quiet-note">Asking Fairlead for the hosts\u2026</p>`
       : !on ? html`<p class="soft">Everything runs on this machine. To run sessions on other machines too: <code>fairlead cluster init</code></p>`
       : html`<p class="soft">${team && html`Team <bdi>${plain(team, 63)}</bdi>. `}${n === 0 ? 'All is well.' : `${n} to look at.`}</p>
-        <${Waiting} /><ul class="hosts">${hosts.map((h) => html`<${Card} key=${h.name} of=${h} />`)}</ul><${Invite} />`}</div>`;
+        <${Waiting} /><ul class="hosts">${hosts.map((h) => html`<${Card} key=${h.name} of=${h} />`)}</ul><${Invite} leader=${leader} />`}</div>`;
 }
 
 /** The dialogs that ask before a host is drained or removed. */
@@ -76,9 +77,9 @@ export function HostDialogs() {
   const name = plain(h.name, 63), busy = plural(h.sessions.length, 'session');
   const send = async () => { if (live.peek() && await orderHost(verb, h.name)) dialog.value = ''; };
   return html`<${Sheet} title="${verb === 'drain' ? 'Drain' : 'Remove'} ${name}?"><ul class="plain-list">
-      ${verb === 'drain' ? html`<li>It gets no new session.</li><li>${h.sessions.length > 0 ? `Its ${busy} go on. It leaves when the last one has ended.` : 'It has no session, so it leaves at once.'}</li>`
+      ${verb === 'drain' ? html`<li>It gets no new session.</li><li>${h.sessions.length > 0 ? `Its ${busy} will finish. It leaves when the last one has ended.` : 'It has no session, so it leaves at once.'}</li>`
         : h.state === 'lost' ? html`<li>It is given up. Sessions that wait for it stay until a person ends them.</li>`
-        : html`<li>${h.sessions.length > 0 ? `Its lease is closed now. Its ${busy} end within 65 seconds, also if it cannot be reached.` : 'Its lease is closed now.'}</li>${h.sessions.length > 0 && html`<li>Then their work begins elsewhere, a person is asked, or it waits: as on_lost says.</li>`}`}
+        : html`<li>${h.sessions.length > 0 ? `Its lease is closed now. Its ${busy} will end by their deadline, within 45 seconds, also if it cannot be reached.` : 'Its lease is closed now.'}</li>${h.sessions.length > 0 && html`<li>Then their work begins elsewhere, a person is asked, or it waits: as on_lost says.</li>`}`}
       <li>To come back it needs a new invitation.</li></ul>
     <${Fault} at=${keyOf(verb, h.name)} />
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Keep it</button><button type="button" class="order ${verb === 'drain' ? 'order-primary' : 'order-stop'}" onClick=${send}>${verb === 'drain' ? 'Drain the Host' : 'Remove the Host'}</button></div><//>`;
