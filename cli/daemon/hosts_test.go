@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -46,6 +47,9 @@ func (m *members) Member(name string) (cluster.Member, bool) {
 func (m *members) Admit(_ context.Context, j invite.Joiner) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if j.Name == "full" {
+		return errors.New("no room")
+	}
 	m.all[j.Name] = j.Member
 	return nil
 }
@@ -121,7 +125,7 @@ func TestJoinLeader(t *testing.T) {
 	if err != nil || !first.Loopback || first.Address != l.is.Listen {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if _, err := join(t, first.Token, "a"); err == nil || !strings.Contains(err.Error(), "the leader is called a") || cli.CodeOf(err) != cli.ExitRefused {
+	if _, err := join(t, first.Token, "full"); err == nil || !strings.Contains(err.Error(), "no room") || cli.CodeOf(err) != cli.ExitRefused {
 		t.Error(err)
 	}
 	if err := l.Close(); err != nil {
