@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/configure"
 	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
@@ -91,6 +92,9 @@ func OpenForRuns(ctx context.Context, conf *config.Config, listen string, log *s
 // openDaemon opens a daemon from its fields.
 func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err error) {
 	conf := d.Conf
+	if worker.Joined(conf.Dir) {
+		return nil, errOfHost
+	}
 	d.Ran, d.look = make(chan error, 1), make(chan struct{}, 1)
 	defer func() {
 		if err != nil {

@@ -44,7 +44,7 @@ type lead struct {
 	id        *ca.Identity
 	authority *ca.Authority
 	book      *invite.Book
-	listener  net.Listener // bound, so that a port in use is found first; nobody is answered before begin
+	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
 
 	team hostTeam
 	port *invite.Port
@@ -75,7 +75,7 @@ func openLead(dir string, log *slog.Logger) (*lead, error) {
 		return nil, err
 	}
 	if l.listener, err = net.Listen("tcp", is.Listen); err != nil { //nolint:noctx // it opens at once or never
-		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s, as `fairlead cluster init` was told: %w", is.Listen, err), is.Team, time.Now())
+		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s, the address in .fairlead/cluster/cluster.json: %w", is.Listen, err), is.Team, time.Now())
 	}
 	return l, nil
 }

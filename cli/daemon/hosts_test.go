@@ -1,9 +1,7 @@
 package daemon
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -13,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +23,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // members is a team that has only members. It implements hostTeam.
@@ -46,6 +47,9 @@ func (m *members) Member(name string) (cluster.Member, bool) {
 func (m *members) Admit(_ context.Context, j invite.Joiner) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if j.Name == "full" {
+		return errors.New("no room")
+	}
 	m.all[j.Name] = j.Member
 	return nil
 }
@@ -90,49 +94,49 @@ func leader(t *testing.T) (dir string, a *cli.App) {
 	return dir, a
 }
 
-// A host joins at the leader's one port and connects there. What it asks reaches the team under its name, and what its
-// programs ask reaches the API.
-func TestLead(t *testing.T) {
-	dir, _ := leader(t)
-	log := slog.New(slog.DiscardHandler)
-	open := func(team hostTeam) *lead {
-		l, err := openLead(dir, log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.begin(team, func(host string, placedOn func(string) string) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				wire.Answer(w, host+" "+r.URL.Path+" "+placedOn("x"))
-			})
+// leadOf opens a leader. Its API answers which host asks, and for what.
+func leadOf(t *testing.T, dir string, team hostTeam) *lead {
+	t.Helper()
+	l, err := openLead(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.begin(team, func(host string, placedOn func(string) string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			wire.Answer(w, host+" "+r.URL.Path+" "+placedOn("x"))
 		})
-		return l
-	}
+	})
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func join(t *testing.T, token, name string) (*cli.App, error) {
+	t.Helper()
+	b, _ := hostApp(t)
+	return b, hosts.Join(t.Context(), b, []string{token}, hosts.Joining{Name: name, Labels: []string{"big"}})
+}
+
+// A host joins at the leader's port, also after a restart of the leader. An invitation is for one host.
+func TestJoinLeader(t *testing.T) {
+	dir, _ := leader(t)
 	team := &members{all: map[string]cluster.Member{}}
-	l := open(team)
-	joined := func(token, name string) (*cli.App, error) {
-		at, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &cli.App{Dir: at, Out: io.Discard, Err: io.Discard}
-		return b, hosts.Join(t.Context(), b, []string{token}, hosts.Joining{Name: name, Labels: []string{"big"}})
-	}
+	l := leadOf(t, dir, team)
 	first, err := l.Invite(t.Context(), "human/ann", []string{"gpu"})
 	if err != nil || !first.Loopback || first.Address != l.is.Listen {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if _, err := joined(first.Token, "a"); err == nil || !strings.Contains(err.Error(), "the leader is called a") || cli.CodeOf(err) != cli.ExitRefused {
+	if _, err := join(t, first.Token, "full"); err == nil || !strings.Contains(err.Error(), "no room") || cli.CodeOf(err) != cli.ExitRefused {
 		t.Error(err)
 	}
-	if err := l.Close(); err != nil { // an invitation outlives a restart
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l = open(team)
-	b, err := joined(first.Token, "b")
+	l = leadOf(t, dir, team)
+	b, err := join(t, first.Token, "b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := joined(first.Token, "c"); err == nil || !strings.Contains(err.Error(), "was used by another host") {
+	if _, err := join(t, first.Token, "c"); err == nil || !strings.Contains(err.Error(), "was used by another host") {
 		t.Error(err)
 	}
 	if err := hosts.Join(t.Context(), b, []string{first.Token}, hosts.Joining{}); err == nil || !strings.Contains(err.Error(), "is host b of team web") {
@@ -142,46 +146,47 @@ func TestLead(t *testing.T) {
 	if err != nil || is.Name != "b" || is.Team != "web" || strings.Join(is.Labels, " ") != "big gpu" || is.Capacity != 4 || strings.Join(is.Addresses, " ") != l.is.Listen {
 		t.Errorf("%+v %v", is, err)
 	}
+}
 
+// What a host asks reaches the team under its name, and what its programs ask reaches the API.
+func TestLeadAnswersHosts(t *testing.T) {
+	dir, _ := leader(t)
+	team := &members{all: map[string]cluster.Member{}}
+	l := leadOf(t, dir, team)
+	invited, err := l.Invite(t.Context(), "human/ann", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := join(t, invited.Token, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
 	id, err := ca.LoadIdentity(worker.Folder(b.Dir), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := link.Dial(t.Context(), link.DialOptions{Identity: id, Addresses: is.Addresses, Handler: http.NotFoundHandler(), Log: log})
+	o := link.DialOptions{Identity: id, Addresses: []string{l.is.Listen}, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
+	conn, err := link.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client, base := conn.Client()
-	ask := func(path string, in any) string {
-		text, err := json.Marshal(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := client.Post(base+path, "application/json", bytes.NewReader(text)) //nolint:noctx // the connection ends
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		said, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(said)
-	}
-	for _, c := range []struct {
-		path string
-		in   any
-		want string
-	}{
-		{wire.RenewRoute, wire.RenewIn{Boot: "boot-1"}, `"name":"b"`},
-		{wire.RenewRoute, "text", `"code":"bad_request"`},
-		{wire.GrantRoute, wire.GrantIn{}, `"code":"not_here","why":"no such session"`},
-		{"/api/v1/hosts", struct{}{}, `"b /api/v1/hosts b"`},
-		{wire.CertificateRoute, struct{}{}, `"code"`},
-		{wire.LeaveRoute, struct{}{}, `{}`},
+	for _, c := range []struct{ path, in, want string }{
+		{wire.RenewRoute, `{"boot":"boot-1"}`, `"name":"b"`},
+		{wire.RenewRoute, `"text"`, `"code":"bad_request"`},
+		{wire.GrantRoute, `{}`, `"code":"not_here","why":"no such session"`},
+		{"/api/v1/hosts", `{}`, `"b /api/v1/hosts b"`},
+		{wire.CertificateRoute, `{}`, `"code"`},
+		{wire.LeaveRoute, `{}`, `{}`},
 	} {
-		if got := ask(c.path, c.in); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s, want %s", c.path, got, c.want)
+		answer, err := client.Post(base+c.path, "application/json", strings.NewReader(c.in)) //nolint:noctx // the connection ends
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || !strings.Contains(string(said), c.want) {
+			t.Errorf("%s: %s %v, want %s", c.path, said, err, c.want)
 		}
 	}
 	if len(team.left) != 1 || team.left[0] != "b" {
@@ -191,8 +196,7 @@ func TestLead(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	var refused *link.Refused
-	if _, err := link.Dial(t.Context(), link.DialOptions{Identity: id, Addresses: is.Addresses, Handler: http.NotFoundHandler(), Log: log}); err == nil || errors.As(err, &refused) {
+	if _, err := link.Dial(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no program listens there") {
 		t.Error("a closed leader answers", err)
 	}
 }
@@ -232,4 +236,140 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// In the folder of a host, up runs the host and down ends it. A host that was removed ends by itself, with the reason.
+func TestUpOfAHost(t *testing.T) {
+	dir, _ := leader(t)
+	team := &members{all: map[string]cluster.Member{}}
+	l, err := openLead(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state atomic.Value
+	state.Store(string(host.Joined))
+	api := http.NewServeMux() // what the leader's API says of the host
+	api.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, _ *http.Request) {
+		wire.Answer(w, view.Hosts{On: true, Hosts: []view.Host{{Name: "b", State: state.Load().(string)}}})
+		state.CompareAndSwap(string(host.Draining), string(host.Left)) // by the next question its last session has ended
+	})
+	api.HandleFunc("POST /api/v1/hosts/b/drain", func(w http.ResponseWriter, _ *http.Request) {
+		state.Store(string(host.Draining))
+		wire.Answer(w, struct{}{})
+	})
+	l.begin(team, func(string, func(string) string) http.Handler { return api })
+	defer l.Close()
+	t.Setenv("XDG_RUNTIME_DIR", shortFolder(t))
+	invited, err := l.Invite(t.Context(), "human/ann", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, out := hostApp(t)
+	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := Up(t.Context(), b, UpOptions{Listen: "127.0.0.1:0"}); cli.CodeOf(err) != cli.ExitUsage {
+		t.Error(err)
+	}
+	if _, err := openDaemon(t.Context(), &Daemon{Conf: must((&cli.App{Dir: b.Dir}).LoadOrNone())}, ""); cli.CodeOf(err) != cli.ExitRefused {
+		t.Error(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
+	wait.Until(t, "the host is ready", func() bool { return strings.Contains(out.String(), "ready host b of team web\n") })
+	down := &cli.App{Dir: b.Dir, Out: io.Discard, Err: io.Discard}
+	if err := Down(t.Context(), down, false); err != nil {
+		t.Error(err)
+	}
+	if err := wait.For(t, "the end of the host", ended); err != nil {
+		t.Error(err)
+	}
+	if err := hosts.Leave(t.Context(), down, false); err == nil || !strings.Contains(err.Error(), "start it with `fairlead up`, and run the command again") {
+		t.Error(err)
+	}
+	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
+	wait.Until(t, "the leader is asked", func() bool {
+		client, err := down.Dial()
+		if err != nil {
+			return false
+		}
+		defer client.Close()
+		_, err = client.Hosts(t.Context())
+		return err == nil
+	})
+	if err := hosts.Leave(t.Context(), down, false); err != nil || state.Load() != string(host.Left) {
+		t.Error(err, state.Load())
+	}
+	if err := wait.For(t, "the end of a host that has left", ended); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(worker.Folder(b.Dir)); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	if err := team.Leave(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if invited, err = l.Invite(t.Context(), "human/ann", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := team.Leave(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
+	if err := wait.For(t, "the end of a host that was removed", ended); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "new invitation") {
+		t.Error(err)
+	}
+	if err := hosts.Leave(t.Context(), down, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// hostApp has an empty folder.
+func hostApp(t *testing.T) (*cli.App, *output) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &output{}
+	return &cli.App{Dir: dir, Out: out, Err: io.Discard}, out
+}
+
+// shortFolder is for sockets, whose paths are limited.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fl") //nolint:usetesting // the name of a test folder may be too long
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// output is written and read by two goroutines.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) Reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Reset()
 }

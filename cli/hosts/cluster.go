@@ -112,8 +112,7 @@ func Init(a *cli.App, want Cluster) error {
 			fmt.Fprintf(a.Out, "If a firewall is between, it must let the other machines connect to TCP port %s of this one; they need no open port.\n", port)
 		}
 		next := "fairlead up"
-		if client, err := a.Dial(); err == nil {
-			client.Close()
+		if running(a) {
 			next = "fairlead reload"
 		}
 		fmt.Fprintf(a.Out, "\nNext:\n  %s\n  fairlead host invite\n", next)
@@ -125,6 +124,16 @@ func Init(a *cli.App, want Cluster) error {
 func person(a *cli.App, event string) error {
 	is := shim.Here(a.Dir)
 	return seam.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}.MayOrderHost(event, "")
+}
+
+// running reports whether a daemon answers here.
+func running(a *cli.App) bool {
+	client, err := a.Dial()
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	return true
 }
 
 // belongs refuses a folder that belongs to a cluster already.
@@ -313,7 +322,7 @@ func Status(a *cli.App) error {
 		return err
 	}
 	is["expires"], is["authority"] = id.Expires(), id.Authority()
-	text := ""
+	var text string
 	if c != nil {
 		is["role"], is["team"], is["host"], is["addresses"] = "leader", c.Team, c.Name, c.Addresses()
 		text = fmt.Sprintf("This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
@@ -326,11 +335,10 @@ func Status(a *cli.App) error {
 		is["problem"] = err.Error()
 		text += "Problem: " + err.Error() + "\n"
 	}
-	running := "Fairlead does not run here; `fairlead up` starts it."
-	if client, err := a.Dial(); err == nil {
-		client.Close()
-		running = "`fairlead hosts` lists the hosts."
+	then := "Fairlead does not run here; `fairlead up` starts it."
+	if running(a) {
+		then = "`fairlead hosts` lists the hosts."
 		is["running"] = true
 	}
-	return a.Say(is, "%s%s", cli.Plain(text), running)
+	return a.Say(is, "%s%s", cli.Plain(text), then)
 }

@@ -56,7 +56,7 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	for i := range all.Hosts {
 		h := &all.Hosts[i]
 		lease := ""
-		if h.LeaseAgeMS >= 0 {
+		if h.LeaseAgeMS >= 0 && !h.Leader && h.State != string(host.Left) {
 			lease = cli.Ago(time.Duration(h.LeaseAgeMS) * time.Millisecond)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d/%d", cli.Line(h.Name, textMax), cli.Line(h.State, textMax), len(h.Sessions), h.Capacity)

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
@@ -37,8 +40,12 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 	case c != nil:
 		return leadNoMore(ctx, a, c, force)
 	case w != nil && !force:
-		if err := drained(ctx, a, w.Name); err != nil {
-			return err
+		leave := drained
+		if !running(a) {
+			leave = gone
+		}
+		if err := leave(ctx, a, w); err != nil {
+			return fmt.Errorf("%w; if the leader is gone for good, --force leaves without it", err)
 		}
 	case w == nil && err == nil:
 		if _, err := os.Stat(filepath.Join(worker.Folder(a.Dir), "host.crt")); errors.Is(err, os.ErrNotExist) {
@@ -99,43 +106,35 @@ func forget(dir string, names ...string) error {
 }
 
 // drained drains this host, waits until it has left, and stops Fairlead here. The leader is reached through it.
-func drained(ctx context.Context, a *cli.App, name string) error {
-	const force = "; if the leader is gone for good, --force leaves without it"
+func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 	client, err := a.Dial()
 	if err != nil {
-		return fmt.Errorf("the leader must know that this host leaves, and Fairlead does not run here: `fairlead up` connects it"+force+": %w", err)
+		return err
 	}
 	defer client.Close()
-	state := func() (string, []string, error) {
-		all, err := client.Hosts(ctx)
-		at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Name == name })
-		if err != nil || at < 0 {
-			return string(host.Left), nil, err
-		}
-		var sessions []string
-		for _, s := range all.Hosts[at].Sessions {
-			sessions = append(sessions, s.Session)
-		}
-		return all.Hosts[at].State, sessions, nil
+	is, err := state(ctx, client, w.Name)
+	if err == nil && is.State != string(host.Draining) && is.State != string(host.Left) {
+		_, err = client.DrainHost(ctx, w.Name)
 	}
-	is, sessions, err := state()
-	leaves := err == nil
-	if leaves && is != string(host.Draining) && is != string(host.Left) {
-		_, err = client.DrainHost(ctx, name)
-		leaves = err == nil
+	if err != nil {
+		return fmt.Errorf("drain this host: %w", err)
 	}
-	for said := ""; err == nil && is != string(host.Left); is, sessions, err = state() {
-		if text := strings.Join(sessions, ", "); text != said && text != "" && !a.JSON {
-			fmt.Fprintf(a.Err, "waiting for %s to finish\n", cli.Plain(text))
+	var ended *apiclient.NoDaemon // a host that has left ends by itself
+	for said := ""; is.State != string(host.Left) && !errors.As(err, &ended); is, err = state(ctx, client, w.Name) {
+		text := "waiting for the leader to answer"
+		switch {
+		case err != nil && !apiclient.Away(err):
+			return err
+		case err == nil:
+			text = is.Why
+		}
+		if text != said && !a.JSON {
+			fmt.Fprintln(a.Err, cli.Line(text, textMax))
 			said = text
 		}
 		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
 			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; the host leaves when its sessions have ended; then run the command again")}
 		}
-	}
-	var ended *apiclient.NoDaemon
-	if err != nil && (!leaves || !errors.As(err, &ended)) { // a host that has left ends by itself
-		return fmt.Errorf("drain this host%s: %w", force, err)
 	}
 	if err := client.Down(ctx, false); err != nil && !apiclient.Away(err) {
 		return err
@@ -148,4 +147,36 @@ func drained(ctx context.Context, a *cli.App, name string) error {
 			return err
 		}
 	}
+}
+
+// gone checks that this host has left, when Fairlead does not run here: then the leader refuses it. Sessions of one that
+// has not may still run here.
+func gone(ctx context.Context, a *cli.App, w *worker.Config) error {
+	id, err := ca.LoadIdentity(worker.Folder(a.Dir), time.Now)
+	if err != nil {
+		return err
+	}
+	conn, err := link.Dial(ctx, link.DialOptions{Identity: id, Addresses: w.Addresses, Handler: http.NotFoundHandler(), Log: a.Logger(a.Verbose)})
+	var no *link.Refused
+	if errors.As(err, &no) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	conn.Close()
+	return refused("host %s belongs to team %s, and Fairlead does not run here; start it with `fairlead up`, and run the command again: it waits for the sessions", w.Name, w.Team)
+}
+
+// state is what the leader says of a host.
+func state(ctx context.Context, client *apiclient.Client, name string) (view.Host, error) {
+	all, err := client.Hosts(ctx)
+	at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Name == name })
+	switch {
+	case err != nil:
+		return view.Host{}, err
+	case at < 0:
+		return view.Host{State: string(host.Left)}, nil
+	}
+	return all.Hosts[at], nil
 }
