@@ -132,7 +132,7 @@ func TestHostsPage(t *testing.T) {
 			p.Until("nothing waits", `document.querySelector('.host-waiting') === null`)
 
 			p.Click(card("b"), "trainer")
-			p.WaitText(".step-facts", "b")
+			p.WaitText(".node", "running, on b")
 			p.Until("the step names its host", `[...document.querySelectorAll('.step-fact')].some(f => f.textContent === 'Hostb')`)
 			run := uitest.Eval[string](p, `location.hash.split('/')[2]`)
 			beside.Waiting = []view.WaitingSession{{Session: "trainer-1", Agent: "trainer", Run: run, Step: "train", Why: "waits for a host: b is full"}}
