@@ -81,7 +81,7 @@ export function HostDialogs() {
   return html`<${Sheet} title="${verb === 'drain' ? 'Drain' : 'Remove'} ${name}?"><ul class="plain-list">
       ${verb === 'drain' ? html`<li>It gets no new session.</li><li>${h.sessions.length > 0 ? `Its ${busy} will finish. It leaves when the last one has ended.` : 'It has no session, so it leaves at once.'}</li>`
         : h.state === 'lost' ? html`<li>It is given up. Sessions that wait for it stay until a person ends them.</li>`
-        : html`<li>${h.sessions.length > 0 ? `Its lease is closed now. Its ${busy} will end by their deadline, within 45 seconds, also if it cannot be reached.` : 'Its lease is closed now.'}</li>${h.sessions.length > 0 && html`<li>Then their work begins elsewhere, a person is asked, or it waits: as on_lost says.</li>`}`}
+        : html`<li>${h.sessions.length > 0 ? `Its lease is closed now. Its ${busy} will end by their deadline, within 45 seconds, also if it cannot be reached.` : 'Its lease is closed now.'}</li>${h.sessions.length > 0 && html`<li>Then their work begins elsewhere or waits, as on_lost says.</li>`}`}
       <li>To come back it needs a new invitation.</li></ul>
     <${Fault} at=${keyOf(verb, h.name)} />
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Keep it</button><button type="button" class="order ${verb === 'drain' ? 'order-primary' : 'order-stop'}" onClick=${send}>${verb === 'drain' ? 'Drain the Host' : 'Remove the Host'}</button></div><//>`;
