@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -133,6 +134,23 @@ func TestHostileBodies(t *testing.T) {
 	for _, path := range []string{"close-input", "ack", "input", "end"} {
 		body := map[string]string{"input": `{"offset":0,"bytes":""}`, "end": `{"grace_ms":0}`}[path]
 		if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1/"+path, body)); codeOf(err) != wire.NotHere {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// A leader of an earlier epoch is refused, also where no session is that could refuse it.
+func TestEarlierLeader(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	s.Guard = &leader{epoch: 2}
+	for path, body := range map[string]string{"": startBody("coder-1", "exit 0"), "/adopt": `{"epoch":1}`, "/close-input": "", "/ack": "", "/end": `{"grace_ms":0}`} {
+		if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1"+path, body)); !isFenced(err) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"/ended", "/evidence", "/output?offset=0"} {
+		if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1"+path, "")); !isFenced(err) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -299,6 +317,10 @@ func TestEarlierSessionOfTheName(t *testing.T) {
 	if err := start(1, "echo first; exec sleep 600"); err != nil {
 		t.Fatal(err)
 	}
+	wait.Until(t, "its first output", func() bool {
+		n, err := s.Shims.OutputBytes("coder-1")
+		return err == nil && n > 0
+	})
 	err = start(2, "echo second")
 	if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "under an earlier lease") {
 		t.Error(err)
