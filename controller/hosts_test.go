@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
@@ -80,4 +84,63 @@ func TestHostsView(t *testing.T) {
 	if _, err := e.DrainHost(t.Context(), human, "z"); err == nil || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("%v", err)
 	}
+}
+
+// A task and its step name the host of their session while it runs, and so they do as of that moment. Then the hosts are
+// shown as the journal has them.
+func TestHostOfATask(t *testing.T) {
+	t.Parallel()
+	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
+	taskBubble(t, flow, func(_ *bubble, _ int, _ string, s *fakeSession) {
+		s.next(time.Minute) // it works
+		s.say("stop ok")
+	}, nil, func(t *testing.T, b *bubble) {
+		b.start()
+		happens := func(agent string, what any) {
+			t.Helper()
+			if _, err := b.engine.Submit(t.Context(), human, agent, what); err != nil {
+				t.Fatal(err)
+			}
+		}
+		happens("", host.Join{Name: "b", Boot: "boot", Capacity: 2, Invited: true})
+		b.give("Write the file b")
+		happens("coder", team.PlaceAsked{Session: "coder-1"})
+		on := func(e *Supervisor) string {
+			t.Helper()
+			r, err := e.RunByID(t.Context(), "T1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Task.Host + " " + r.Steps[0].Host
+		}
+		if got := on(b.engine); got != "b b" {
+			t.Errorf("the task and its step run on %q", got)
+		}
+		was := b.history()
+		b.after(2 * time.Minute)
+		if got := on(b.engine); got != " " {
+			t.Errorf("after its end they run on %q", got)
+		}
+		then, _, err := journal.Until(t.Context(), b.slate, was[len(was)-1].Seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := OpenReadOnly(t.Context(), seam.Options{
+			Name: "test", Config: b.conf, Journal: then, Host: hostHandle{b.host, newCrashPoint(0, false)}, Drivers: b.engine.opts.Drivers, Log: slog.New(slog.DiscardHandler), At: time.Now(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.RunReads(ctx) }()
+		all, err := e.Hosts(t.Context())
+		if got := on(e); got != "b b" || err != nil || !all.On || len(all.Hosts) != 1 || len(all.Hosts[0].Sessions) != 1 || all.Hosts[0].Sessions[0].Run != "T1" {
+			t.Errorf("as of then they run on %q; %+v, %v", got, all, err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -80,6 +80,7 @@ type HostsBeside struct {
 	Team, Leader string
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
+	Placed       map[string]string // by session: why it has its host
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed.
@@ -96,6 +97,9 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		v := Host{
 			Name: name, State: string(h.State), Leader: name == beside.Leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
 			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Late: []LateReport{},
+		}
+		if beside.Known == nil { // of an earlier moment
+			v.Connected = h.DoubtedAt.IsZero()
 		}
 		if is, ok := beside.Known[name]; ok {
 			v.Connected, v.Address, v.Version = is.Connected, is.Address, is.Version
@@ -130,7 +134,7 @@ func (v *Host) why() string {
 		return fmt.Sprintf("%d of %d places for sessions are taken", busy, v.Capacity)
 	case host.Doubted:
 		if v.RemovedBy != "" {
-			return fmt.Sprintf("%s removed it; its sessions end by their deadline, within %s", v.RemovedBy, seconds(host.EndAfter))
+			return fmt.Sprintf("removed by %s; its sessions end by their deadline, within %s", v.RemovedBy, seconds(host.EndAfter))
 		}
 		return v.silence() + "; it gets no new session"
 	case host.Draining:
@@ -138,7 +142,7 @@ func (v *Host) why() string {
 		case !v.DoubtedAt.IsZero():
 			return v.silence() + "; it was draining"
 		case v.DrainedBy != "":
-			return fmt.Sprintf("%s lets it drain: it gets no new session, and leaves when %s", v.DrainedBy, v.lastEnds())
+			return fmt.Sprintf("it gets no new session, as %s asked, and leaves when %s", v.DrainedBy, v.lastEnds())
 		}
 		return "it gets no new session, and leaves when " + v.lastEnds()
 	case host.Lost:
@@ -146,7 +150,7 @@ func (v *Host) why() string {
 	case host.Left:
 		text := "it has left"
 		if v.RemovedBy != "" {
-			text = v.RemovedBy + " removed it"
+			text = "removed by " + v.RemovedBy
 		}
 		return strings.Join(append([]string{text}, append(v.waits(), "it needs a new invitation to join again")...), "; ")
 	}

@@ -23,14 +23,14 @@ func TestWhyOfAHost(t *testing.T) {
 		{"full", host.Host{Name: "b", State: host.Joined, Capacity: 1}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it is full; further sessions for it wait"},
 		{"not connected", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it is not connected; without a renewal it is doubted after 15 s"},
 		{"doubted", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it gets no new session"},
-		{"removed", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, nil, "human/ann removed it; its sessions end by their deadline, within 45 s"},
-		{"draining", host.Host{Name: "b", State: host.Draining, DrainedBy: "human/ann", Capacity: 4}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "human/ann lets it drain: it gets no new session, and leaves when its session c-0 has ended"},
+		{"removed", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, nil, "removed by human/ann; its sessions end by their deadline, within 45 s"},
+		{"draining", host.Host{Name: "b", State: host.Draining, DrainedBy: "human/ann", Capacity: 4}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it gets no new session, as human/ann asked, and leaves when its session c-0 has ended"},
 		{"draining, by no person", host.Host{Name: "b", State: host.Draining, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart, host.Ask}, "it gets no new session, and leaves when its 2 sessions have ended"},
 		{"draining and silent", host.Host{Name: "b", State: host.Draining, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it was draining"},
 		{"lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"lost with sessions", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait, host.Ask, host.Restart}, "waiting for it (on_lost: wait): c-0; waiting for a person (on_lost: ask): c-1; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"left", host.Host{Name: "b", State: host.Left, Capacity: 4}, HostKnown{}, nil, "it has left; it needs a new invitation to join again"},
-		{"was removed", host.Host{Name: "b", State: host.Left, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait}, "human/ann removed it; waiting for it (on_lost: wait): c-0; it needs a new invitation to join again"},
+		{"was removed", host.Host{Name: "b", State: host.Left, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait}, "removed by human/ann; waiting for it (on_lost: wait): c-0; it needs a new invitation to join again"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := host.Hosts{Hosts: map[string]*host.Host{c.is.Name: &c.is}, Leases: map[string]host.Lease{}}
@@ -76,6 +76,9 @@ func TestHostsOf(t *testing.T) {
 	want := []PlacedSession{{"coder-2", "coder", "T2", "work", at, "restart"}, {"coder-3", "coder", "T3", "work", at, "wait"}}
 	if len(b.Sessions) != 2 || b.Sessions[0] != want[0] || b.Sessions[1] != want[1] {
 		t.Errorf("%+v", b.Sessions)
+	}
+	if then := HostsOf(&table, HostsBeside{}, func(string) PlacedSession { return PlacedSession{} }); !then.Hosts[1].Connected || then.Hosts[1].Why != "2 of 4 places for sessions are taken" || then.Hosts[2].Connected {
+		t.Errorf("of an earlier moment: %+v", then.Hosts)
 	}
 	if c.LeaseAgeMS != -1 || c.State != "lost" || !c.LostAt.Equal(at) || !c.DoubtedAt.Equal(at) {
 		t.Errorf("%+v", c)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -36,7 +38,7 @@ type leader struct {
 }
 
 func (l *leader) MayStart(context.Context, host.Token) (by, end host.BootTime, waits bool, err error) {
-	return 0, 0, true, l.refuses
+	return math.MaxInt64, math.MaxInt64, true, l.refuses
 }
 
 func (l *leader) Epoch(epoch uint64) error {
@@ -182,14 +184,13 @@ func TestLeaseIsDamaged(t *testing.T) {
 	s.mu.Unlock()
 	path := filepath.Join(s.folder("coder-1"), leaseFile)
 	for name, damage := range map[string]func() error{
-		"removed":            func() error { return os.Remove(path) },
 		"not JSON":           func() error { return os.WriteFile(path, []byte("{"), 0o600) },
 		"of another session": func() error { return os.WriteFile(path, []byte(`{"token":{"session":"coder-2"}}`), 0o600) },
 		"a link":             func() error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
 		"long":               func() error { return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<20), 0o600)) },
 		"a folder":           func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 	} {
-		if err := damage(); err != nil && name != "removed" {
+		if err := damage(); err != nil {
 			t.Fatal(name, err)
 		}
 		for _, c := range []struct{ path, body string }{{"/adopt", `{"epoch":1}`}, {"", startBody("coder-1", "exit 0")}, {"/close-input", ""}} {
@@ -205,6 +206,68 @@ func TestLeaseIsDamaged(t *testing.T) {
 		}
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A session of the same name is of another lease, or of none: the host ran Fairlead by itself, or was of another team.
+func TestEarlierSessionOfTheName(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	start := func(lease uint64, script string) error {
+		body := strings.Replace(startBody("coder-1", script), `"lease":1`, fmt.Sprintf(`"lease":%d`, lease), 1)
+		return wire.Check(ask(h, "POST", "/v1/sessions/coder-1", body))
+	}
+	own, err := s.Shims.Start(t.Context(), "coder-1", 1, driver.Launch{Argv: []string{"/bin/sh", "-c", "echo own; read line"}, Dir: "/", KeepStdin: true}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for _, err := range []error{start(1, "exit 0"), wire.Check(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`))} {
+		if codeOf(err) != wire.Failed || !strings.Contains(err.Error(), "without a lease") {
+			t.Error(err)
+		}
+	}
+	if err := own.CloseInput(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-own.Done()
+	var out wire.AdoptOut
+	if err := wire.Read(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`).Body, &out); err != nil || out.Found != seam.NeverStarted {
+		t.Error(out, err)
+	}
+	if err := start(1, "echo first; exec sleep 600"); err != nil {
+		t.Fatal(err)
+	}
+	err = start(2, "echo second")
+	if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "under an earlier lease") {
+		t.Error(err)
+	}
+	if err := s.End(t.Context(), "coder-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+		t.Fatal(err)
+	}
+	s.Guard.(*leader).refuses = errors.New("the leader does not place it here")
+	if err := start(2, "echo second"); err == nil || !strings.Contains(err.Error(), "does not place it") {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(s.Shims.Folder + "-aside"); len(left) != 1 {
+		t.Error("a refused start moves nothing:", left)
+	}
+	s.Guard.(*leader).refuses = nil
+	if err := start(2, "echo second"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"-aside/coder-1.1": "own", "-aside/coder-1.2": "first", "/coder-1": "second"} {
+		if path == "/coder-1" {
+			if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+				t.Error(err)
+			}
+		}
+		if out, err := os.ReadFile(s.Shims.Folder + path + "/spool"); err != nil || string(out) != want+"\n" {
+			t.Errorf("%s: %q %v", path, out, err)
 		}
 	}
 }

@@ -124,10 +124,9 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		switch {
 		case err != nil:
 			return err
-		case proc == nil || proc.found == seam.NeverStarted:
-		case proc.lease.Token != in.Token:
-			return &seam.CannotStart{Why: fmt.Sprintf("host %s had a session %s under another lease; move its folder aside there: %s", in.Token.Host, id, s.folder(id))}
-		default:
+		case proc != nil && proc.lease.Token != in.Token && proc.found == seam.Running && !isDone(proc):
+			return &seam.CannotStart{Why: fmt.Sprintf("host %s runs a session %s under an earlier lease, as process %d", in.Token.Host, id, proc.PID())}
+		case proc != nil && proc.lease.Token == in.Token && proc.found != seam.NeverStarted:
 			return &seam.AlreadyStarted{Session: id}
 		}
 		launch, err := s.launch(in)
@@ -138,11 +137,16 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		if man.StartBy, man.EndAt, man.Waits, err = s.Guard.MayStart(ctx, in.Token); err != nil {
 			return err
 		}
+		if proc == nil || proc.lease.Token != in.Token {
+			if err := s.makeRoom(id, one); err != nil {
+				return err
+			}
+		}
 		l := lease{in.Token, in.OnLost}
 		if err := s.writeLease(l); err != nil {
 			return err
 		}
-		began, err := s.begin(ctx, id, in, launch, &man)
+		began, err := s.Shims.StartLeased(ctx, id, in.Epoch, launch, time.Duration(in.GraceMS)*time.Millisecond, &man) // the shim checks these times itself
 		if err != nil {
 			return err
 		}
@@ -151,11 +155,6 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		return nil
 	})
 	return status, err
-}
-
-// begin starts a session's shim, which checks the times of man itself.
-func (s *Sessions) begin(ctx context.Context, id string, in wire.StartIn, launch driver.Launch, _ *host.DeadMan) (seam.Process, error) {
-	return s.Shims.Start(ctx, id, in.Epoch, launch, time.Duration(in.GraceMS)*time.Millisecond)
 }
 
 // launch is a session's launch on this machine.
@@ -190,16 +189,31 @@ func (s *Sessions) adopt(ctx context.Context, id string, one *session, epoch uin
 	return adopted, nil
 }
 
-// never returns an error if a session without a lease began nevertheless.
+// never returns an error if a session without a lease runs nevertheless. One that is over is not the leader's.
 func (s *Sessions) never(ctx context.Context, id string) error {
 	if _, err := os.Lstat(s.folder(id)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	sight, err := shim.Look(ctx, s.folder(id))
-	if err == nil && sight.Phase != shim.NeverStarted {
-		err = fmt.Errorf("session %s of this host has no lease, so it is not the leader's; move its folder aside: %s", id, s.folder(id))
+	if err == nil && sight.Phase == shim.Running {
+		err = fmt.Errorf("a session %s runs on this host as process %d, without a lease; `kill %d` ends it", id, sight.AgentPID, sight.AgentPID)
 	}
 	return err
+}
+
+// makeRoom moves the folder of another session aside that had the same name, without a lease or under an earlier one, and
+// that is over: the host was of another team, or ran Fairlead by itself.
+func (s *Sessions) makeRoom(id string, one *session) error {
+	s.keep(one, nil)
+	if _, err := os.Lstat(s.folder(id)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	to, err := s.Shims.PutAside(id)
+	if err != nil {
+		return fmt.Errorf("move the folder of an earlier session %s aside: %w", id, err)
+	}
+	s.Log.Warn("an earlier session of the same name is over; its folder was moved aside", "session", id, "to", to)
+	return nil
 }
 
 func (s *Sessions) folder(id string) string { return filepath.Join(s.Shims.Folder, id) }

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
-func must(t *testing.T, err error) {
+func noError(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -73,12 +73,12 @@ func TestTreesTravel(t *testing.T) {
 			t.Parallel()
 			leader, host := t.TempDir(), t.TempDir()
 			gitIn(t, leader, "init", "-q", "-b", "main")
-			must(t, os.WriteFile(filepath.Join(leader, "a"), []byte("one\n"), 0o600))
+			noError(t, os.WriteFile(filepath.Join(leader, "a"), []byte("one\n"), 0o600))
 			gitIn(t, leader, "add", "a")
 			gitIn(t, leader, "commit", "-q", "-m", "first")
 			checkout := filepath.Join(leader, ".agents", "worktrees", "r1")
 			gitIn(t, leader, "worktree", "add", "-q", "-b", "fairlead/r1", checkout)
-			must(t, os.WriteFile(filepath.Join(checkout, "draft"), []byte(strings.Repeat("draft\n", 100_000)), 0o600))
+			noError(t, os.WriteFile(filepath.Join(checkout, "draft"), []byte(strings.Repeat("draft\n", 100_000)), 0o600))
 
 			mux := http.NewServeMux()
 			(&local.Trees{Root: host, Log: slog.New(slog.DiscardHandler)}).Routes(mux)
@@ -92,14 +92,14 @@ func TestTreesTravel(t *testing.T) {
 
 			broken.requests.Store(2)
 			was, err := trees.Send(t.Context(), "r1", checkout, nil)
-			must(t, err)
+			noError(t, err)
 			there := filepath.Join(host, ".agents", "worktrees", "r1")
-			must(t, os.WriteFile(filepath.Join(there, "a"), []byte("two\n"), 0o600))
+			noError(t, os.WriteFile(filepath.Join(there, "a"), []byte("two\n"), 0o600))
 			gitIn(t, there, "commit", "-q", "-a", "-m", "by an agent")
-			must(t, os.Remove(filepath.Join(there, "draft")))
+			noError(t, os.Remove(filepath.Join(there, "draft")))
 			broken.answers.Store(2)
 			now, err := trees.Fetch(t.Context(), checkout, was, "refs/fairlead/steps/r1/work/1")
-			must(t, err)
+			noError(t, err)
 			if got, _ := os.ReadFile(filepath.Join(checkout, "a")); string(got) != "two\n" {
 				t.Errorf("a is %q", got)
 			}
@@ -117,13 +117,13 @@ func TestTreesTravel(t *testing.T) {
 			}
 
 			dirs := []string{".agents/runs/r1/artifacts", ".agents/runs/r1/none"}
-			must(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))
-			must(t, os.WriteFile(filepath.Join(leader, dirs[0], "deep", "in"), []byte("in"), 0o600))
+			noError(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))
+			noError(t, os.WriteFile(filepath.Join(leader, dirs[0], "deep", "in"), []byte("in"), 0o600))
 			broken.requests.Store(1)
-			must(t, trees.SendFiles(t.Context(), leader, dirs))
-			must(t, os.WriteFile(filepath.Join(host, dirs[0], "deep", "out"), []byte(strings.Repeat("out", 10_000)), 0o600))
+			noError(t, trees.SendFiles(t.Context(), leader, dirs))
+			noError(t, os.WriteFile(filepath.Join(host, dirs[0], "deep", "out"), []byte(strings.Repeat("out", 10_000)), 0o600))
 			broken.answers.Store(1)
-			must(t, trees.FetchFiles(t.Context(), leader, dirs))
+			noError(t, trees.FetchFiles(t.Context(), leader, dirs))
 			if got, _ := os.ReadFile(filepath.Join(leader, dirs[0], "deep", "out")); len(got) != 30_000 {
 				t.Errorf("out has %d bytes", len(got))
 			}

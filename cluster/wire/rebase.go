@@ -93,6 +93,7 @@ func beginsPath(before string) bool {
 
 // endsEscape reports whether a text ends with an escape of JSON, such as \n or \u003c.
 func endsEscape(text string) bool {
+	text = text[max(0, len(text)-64):] // so that a long text costs no more
 	at := strings.LastIndexByte(text, '\\')
 	if at < 0 {
 		return false

@@ -54,6 +54,9 @@ func TestRebase(t *testing.T) {
 			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}
+	if long := strings.Repeat("x/w/repo/y", wire.BodyMax/20); rebased(long, wire.Places{Root: "/w/repo"}, wire.Places{Root: "/q"}) != long { // takes minutes if the time grows with the square
+		t.Error("a long text without a place is changed")
+	}
 	if got := rebased("/ /x", wire.Places{Home: "/"}, wire.Places{Home: "/root"}); got != "/ /x" {
 		t.Errorf("a home of / gives %s", got)
 	}

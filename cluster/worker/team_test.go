@@ -2,6 +2,7 @@ package worker
 
 import (
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 // team has an authority and the members that it certified.
 type team struct {
 	authority *ca.Authority
-	members   map[string]cluster.Member
+
+	mu      sync.Mutex
+	members map[string]cluster.Member
 }
 
 func newTeam(t *testing.T) *team {
@@ -21,11 +24,13 @@ func newTeam(t *testing.T) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &team{authority, map[string]cluster.Member{}}
+	return &team{authority: authority, members: map[string]cluster.Member{}}
 }
 
 // Member is cluster.Members'.
 func (m *team) Member(name string) (cluster.Member, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	is, ok := m.members[name]
 	return is, ok
 }
@@ -52,6 +57,15 @@ func (m *team) join(t *testing.T, folder, name string, role cluster.Role) *ca.Id
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.members[name] = cluster.Member{Name: name, Role: role, Key: id.PublicKey()}
 	return id
+}
+
+// remove ends a membership.
+func (m *team) remove(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.members, name)
 }

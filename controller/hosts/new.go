@@ -3,6 +3,7 @@ package hosts
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"strings"
@@ -44,6 +45,7 @@ type HostController struct {
 	leases  map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]view.WaitingSession // by session: those that no host takes
+	why     map[string]string              // by session: why it has its host
 	spools  map[string]chan struct{}       // by session: closed when its output is here
 	moving  map[string]chan struct{}       // by run: closed when a transfer of its files is over
 }
@@ -68,7 +70,7 @@ type heard struct {
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
 		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, now: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, why: map[string]string{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
 	}
 	if c.is != nil {
 		c.places = placesOf(opts.Config.Dir)
@@ -124,6 +126,7 @@ func (c *HostController) took() {
 	if left {
 		c.Go(func(context.Context) { c.is.Recheck() })
 	}
+	maps.DeleteFunc(c.why, func(id, _ string) bool { _, placed := c.leases[id]; return !placed })
 	for id, lost := range c.lost {
 		if _, placed := c.leases[id]; !placed {
 			delete(c.lost, id) // it is over; nothing waits for its loss

@@ -23,16 +23,21 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		return "", needs, nil
 	}
 	run, step, isStep := team.StepOf(s.For)
-	checkout, only := "", ""
+	checkout, why := "", ""
+	worktree := ""
+	if isStep {
+		worktree = c.treeOf(run).Host
+	}
 	if err := c.View(ctx, func(t *team.Team) {
 		if isStep {
 			checkout, _ = c.Hooks.Checkout(t, run)
-			only = c.beside(t, run, s.ID)
+			needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
+			choice := t.Hosts.Choose(needs)
+			why = choice.String()
 		}
 	}); err != nil || checkout == "" {
 		return "", needs, err
 	}
-	needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: c.treeOf(run).Host, Only: only}
 	lost := host.Restart
 	if m.Conf.Host.Waits {
 		lost = host.Wait
@@ -41,6 +46,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
+	c.why[s.ID] = why
 	if err != nil {
 		c.waits[s.ID] = view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}
 		return "", needs, err

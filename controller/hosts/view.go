@@ -23,6 +23,7 @@ func (c *HostController) Beside() view.HostsBeside {
 		known.Connected = known.Address != ""
 		all.Known[name] = known
 	}
+	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		all.Waiting = append(all.Waiting, c.waits[id])
 	}

@@ -159,11 +159,9 @@ func (c *RunController) launchCommand(ctx context.Context, m *sessions.Slot, s t
 		return sessions.PreparedLaunch{}, err
 	}
 	if argv[0] == ownProgram {
-		exe, err := os.Executable()
-		if err != nil {
+		if argv[0], err = os.Executable(); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
-		argv[0] = strings.TrimSuffix(exe, " (deleted)")
 	}
 	agent := driver.Agent{Name: m.Conf.Name, Command: argv, Workspace: workdir, Env: f.Cmd.Environ()}
 	if err := m.Driver.Check(agent); err != nil {

@@ -17,15 +17,15 @@ import (
 // Options are the dependencies of the controllers. All are interfaces or values, so that a
 // simulator can replace them.
 type Options struct {
-	Name     string // the team's name for people: the folder that it works in
-	Config   *config.Config
-	Journal  journal.Journal
-	Host     Host
-	Files    Files
-	Drivers  map[string]driver.Driver
-	Lookup   func(string) (string, bool) // resolves references to environment variables
-	BootID   string                      // of the machine: a file torn by a reboot is not a command
-	Log      *slog.Logger
+	Name    string // the team's name for people: the folder that it works in
+	Config  *config.Config
+	Journal journal.Journal
+	Host    Host
+	Files   Files
+	Drivers map[string]driver.Driver
+	Lookup  func(string) (string, bool) // resolves references to environment variables
+	BootID  string                      // of the machine: a file torn by a reboot is not a command
+	Log     *slog.Logger
 
 	RunsOnly bool // only runs are done: agents that are to run, channels, the crew and dispatch folders wait for `fairlead up`
 

@@ -45,7 +45,7 @@ func (c *SessionController) confined(ctx context.Context, m *Slot, s team.Sessio
 	if err != nil {
 		return PreparedLaunch{}, fmt.Errorf("the executable of fairlead cannot be found, which makes the sandbox of agent %s: %w", m.Conf.Name, err)
 	}
-	ready.Launch, err = c.Boxed.Confine(ctx, ready.Launch, *box, c.opts.Config.Dir, strings.TrimSuffix(exe, " (deleted)"), c.Hooks.PrivateTemp(s.ID))
+	ready.Launch, err = c.Boxed.Confine(ctx, ready.Launch, *box, c.opts.Config.Dir, exe, c.Hooks.PrivateTemp(s.ID))
 	return ready, err
 }
 

@@ -105,6 +105,7 @@ func (p *pair) send(known string) Sent {
 	must(p.T, Unpack(p.Context(), p.host, bytes.NewReader(pack), s, known))
 	p.was = s
 	p.equal()
+	sh(p.T, p.tree(p.host), "diff", "--cached", "--exit-code") // nothing is staged
 	return s
 }
 
@@ -186,18 +187,68 @@ func TestCarryRounds(t *testing.T) {
 				s, err := p.fetch()
 				must(t, err)
 				p.equal()
+				sh(t, p.tree(p.leader), "diff", "--cached", "--exit-code")
 				if at := sh(t, p.leader, "rev-parse", p.ref()); at != s.Snapshot {
 					t.Fatalf("%s is at %s", p.ref(), at)
 				}
 				edit(t, random, p.tree(p.leader))
 				p.send(s.Snapshot)
-				if status := sh(t, p.tree(p.host), "status", "--porcelain", "--ignored=no"); s.Head == s.Snapshot && strings.Contains(status, "M  ") {
-					t.Fatalf("something is staged: %s", status)
-				}
 			}
 			sh(t, p.leader, "fsck", "--strict")
 			sh(t, p.host, "fsck", "--strict")
 		})
+	}
+}
+
+// TestLeftOnHost sends again what replaces work on the host that never came back.
+func TestLeftOnHost(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	p.send("")
+	there := p.tree(p.host)
+	put(t, there, "README", "committed\n")
+	sh(t, there, "commit", "-q", "-a", "-m", "by an agent")
+	lost := sh(t, there, "rev-parse", "HEAD")
+	put(t, there, "src/a.go", "changed\n")
+	put(t, there, "draft", "new\n")
+	p.send("")
+	kept := strings.Fields(sh(t, p.host, "for-each-ref", "--format=%(objectname)", "refs/fairlead/left/r1"))
+	found := 0
+	for _, commit := range kept {
+		if commit == lost {
+			found++
+		} else if sh(t, p.host, "show", commit+":draft")+sh(t, p.host, "show", commit+":src/a.go")+sh(t, p.host, "rev-parse", commit+"^") == "newchanged"+lost {
+			found++
+		}
+	}
+	if found != 2 || len(kept) != 2 {
+		t.Errorf("%d of 2 are kept: %v", found, kept)
+	}
+	p.send("")
+	if again := sh(t, p.host, "for-each-ref", "--format=%(objectname)", "refs/fairlead/left/r1"); again != strings.Join(kept, "\n") {
+		t.Errorf("sending it again left %s", again)
+	}
+}
+
+// TestBranchOfHost comes back on a new branch, and without one.
+func TestBranchOfHost(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	p.send("")
+	for _, args := range [][]string{{"checkout", "-q", "-b", "agents/own"}, {"checkout", "-q", "--detach"}, {"checkout", "-q", "fairlead/r1"}} {
+		sh(t, p.tree(p.host), args...)
+		put(t, p.tree(p.host), "README", strings.Join(args, " "))
+		sh(t, p.tree(p.host), "commit", "-q", "-a", "-m", "by an agent")
+		_, err := p.fetch()
+		if args[len(args)-1] == "fairlead/r1" { // the leader's is on another commit now, and no longer what was sent
+			if changed, is := errors.AsType[*Changed](err); !is || !strings.Contains(changed.Why, "another branch") {
+				t.Fatal(err)
+			}
+			continue
+		}
+		must(t, err)
+		p.equal()
+		p.send("")
 	}
 }
 

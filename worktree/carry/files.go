@@ -42,15 +42,16 @@ func ListFiles(root string, dirs []string) (a *Archive, err error) {
 	if err := validDirs(dirs); err != nil {
 		return nil, err
 	}
-	a = &Archive{}
-	if a.root, err = os.OpenRoot(root); err != nil {
+	at, err := os.OpenRoot(root)
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			a.Close()
+			_ = at.Close()
 		}
 	}()
+	a = &Archive{root: at}
 	var bytes int64
 	for _, dir := range dirs {
 		in, err := enter(a.root, dir, false)
@@ -218,38 +219,29 @@ func writeEntry(at *os.Root, dirs []string, h *tar.Header, content io.Reader) er
 	return write(in, path.Base(name), h, content)
 }
 
+// write replaces a file by the content, unless it is that already.
 func write(in *os.Root, name string, h *tar.Header, content io.Reader) (err error) {
 	made := ".fairlead-" + rand.Text()
 	f, err := in.OpenFile(made, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil || made == "" {
-			return
-		}
-		err = in.Rename(made, name)
-	}()
-	defer func() {
-		if err != nil {
-			_ = in.Remove(made)
-		}
-	}()
+	defer f.Close()
+	defer func() { _ = in.Remove(made) }() // it has another name by then, if all went well
 	if _, err := io.Copy(f, content); err != nil {
 		return fmt.Errorf("read the archive of a run's files: %w", err)
 	}
-	if equal, err := sameContent(in, name, f, h); err != nil {
+	equal, err := sameContent(in, name, f, h)
+	if err != nil || equal {
 		return err
-	} else if equal {
-		defer func(unused string) { err = errors.Join(err, in.Remove(unused)) }(made)
-		made = ""
-		return nil
 	}
-	var times error
 	if !h.ModTime.IsZero() && h.ModTime.Before(time.Now()) {
-		times = in.Chtimes(made, h.ModTime, h.ModTime)
+		err = in.Chtimes(made, h.ModTime, h.ModTime)
 	}
-	return errors.Join(f.Chmod(fs.FileMode(mode(fs.FileMode(h.Mode)))), f.Sync(), times) //nolint:gosec // two values
+	if err = errors.Join(err, f.Chmod(fs.FileMode(mode(fs.FileMode(h.Mode)))), f.Sync()); err != nil { //nolint:gosec // two values
+		return err
+	}
+	return in.Rename(made, name)
 }
 
 // sameContent reports whether there is such a file already.
@@ -301,14 +293,19 @@ func enter(root *os.Root, dir string, makes bool) (*os.Root, error) {
 }
 
 func enterOne(above *os.Root, name string) (*os.Root, error) {
+	is, err := above.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !is.IsDir() {
+		return nil, fmt.Errorf("%q is no folder, and links are not followed; move it away", filepath.Join(above.Name(), name))
+	}
 	in, err := above.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	link, err := above.Lstat(name)
-	at, err2 := in.Stat(".")
-	if err = errors.Join(err, err2); err != nil || !os.SameFile(link, at) {
-		return nil, errors.Join(fmt.Errorf("%q is a link, which is not followed; remove it", name), err, in.Close())
+	if at, err := in.Stat("."); err != nil || !os.SameFile(is, at) {
+		return nil, errors.Join(fmt.Errorf("%q was replaced while it was opened", name), err, in.Close())
 	}
 	return in, nil
 }

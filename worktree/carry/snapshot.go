@@ -1,6 +1,7 @@
 package carry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,9 +125,10 @@ func Pack(ctx context.Context, repo worktree.Git, s Sent, have []string, to io.W
 			wanted += "^" + commit + "\n"
 		}
 	}
-	err = repo.Pipe(ctx, worktree.GitWorkMax, []string{"GIT_NO_REPLACE_OBJECTS=1"}, text(wanted), &limited{to: to, left: packBytesMax},
+	out := &limited{to: to, left: packBytesMax}
+	err = repo.Pipe(ctx, worktree.GitWorkMax, []string{"GIT_NO_REPLACE_OBJECTS=1"}, text(wanted), out,
 		"pack-objects", "--quiet", "--revs", "--thin", "--stdout", "--delta-base-offset")
-	if err != nil {
+	if err = cmp.Or(out.fault, err); err != nil { // git's error is then that it could not write
 		return fmt.Errorf("pack the checkout of %s: %w", s.Run, err)
 	}
 	return nil
@@ -134,15 +136,19 @@ func Pack(ctx context.Context, repo worktree.Git, s Sent, have []string, to io.W
 
 // limited passes on a number of bytes at most.
 type limited struct {
-	to   io.Writer
-	left int64
+	to    io.Writer
+	left  int64
+	fault error
 }
 
-func (l *limited) Write(b []byte) (int, error) {
+func (l *limited) Write(b []byte) (n int, err error) {
 	if l.left -= int64(len(b)); l.left < 0 {
-		return 0, fmt.Errorf("it is larger than %s; keep large files out of the repository", file.Size(packBytesMax))
+		err = fmt.Errorf("it is larger than %s; keep large files out of the repository", file.Size(packBytesMax))
+	} else {
+		n, err = l.to.Write(b)
 	}
-	return l.to.Write(b)
+	l.fault = cmp.Or(l.fault, err)
+	return n, err
 }
 
 // shot is what a checkout holds at one moment.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -202,20 +203,25 @@ func begin(ctx context.Context, repo worktree.Git, hashLength int) error {
 
 // makePlace finds the checkout, and makes a linked worktree without files if it is missing.
 func makePlace(ctx context.Context, repo worktree.Git, checkout string, s Sent) (p place, err error) {
-	above := filepath.Dir(checkout)
-	if err := os.MkdirAll(above, 0o755); err != nil { //nolint:gosec // as git makes it
-		return p, err
-	}
-	root, err := filepath.EvalSymlinks(repo.Dir)
+	root, err := os.OpenRoot(repo.Dir)
 	if err != nil {
 		return p, err
 	}
-	real, err := filepath.EvalSymlinks(above)
+	defer root.Close()
+	above, err := enter(root, path.Dir(s.Path), true)
 	if err != nil {
-		return p, err
+		return p, fmt.Errorf("make the folder for the checkout of %s: %w", s.Run, err)
 	}
-	if real != filepath.Join(root, filepath.Dir(filepath.FromSlash(s.Path))) {
-		return p, fmt.Errorf("the folder %s is behind a link, to %s; remove the link", above, real)
+	defer above.Close()
+	if path.Dir(s.Path) != "." { // as controller/runs does it on the leader
+		if f, err := above.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err == nil {
+			_, err = f.WriteString(worktree.WorktreeIgnore)
+			if err = errors.Join(err, f.Close()); err != nil {
+				return p, err
+			}
+		} else if !errors.Is(err, fs.ErrExist) {
+			return p, err
+		}
 	}
 	info, err := os.Lstat(checkout)
 	if err == nil && !info.IsDir() {

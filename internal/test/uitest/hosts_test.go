@@ -83,13 +83,14 @@ func TestHostsPage(t *testing.T) {
 				}
 			}
 			p.WaitText(".now-facts", "on b")
-			p.Click(".places", "Hosts")
+			p.WaitText(".now-rows", "b: it lacks the label tpu")
+			p.Press("l")
 			for name, words := range map[string][]string{
 				"a": {"joined", "leader", "it leads the team", "0 of 4 places"},
 				"b": {"joined", "1 of 4 places for sessions are taken", "renewed", "gpu", "trainer", "train of", "begins elsewhere if the host is lost", "fairlead 1.4.0 at 192.168.1.7:51514"},
 				"c": {"doubted", "its renewals stopped", "not connected"},
 				"d": {"lost", "waiting for it (on_lost: wait): lost-1", "1 late report"},
-				"e": {"draining", "human/you lets it drain", "a person is asked if the host is lost"},
+				"e": {"draining", "as human/you asked", "a person is asked if the host is lost"},
 			} {
 				for _, word := range words {
 					p.WaitText(card(name), word)
@@ -113,6 +114,7 @@ func TestHostsPage(t *testing.T) {
 			p.Click("dialog", "Drain the Host")
 			p.WaitText(card("b"), "draining")
 			p.WaitText(card("b"), "leaves when its session trainer-1 has ended")
+			p.Until("the focus is on the heading, as the button has gone", `document.activeElement.id === 'hosts-title'`)
 			p.Click(card("c"), "Remove")
 			p.Click("dialog", "Remove the Host")
 			p.WaitText(card("c"), "left")
@@ -130,12 +132,19 @@ func TestHostsPage(t *testing.T) {
 			p.Until("nothing waits", `document.querySelector('.host-waiting') === null`)
 
 			p.Click(card("b"), "trainer")
-			p.WaitText(".step-facts", "b")
+			p.WaitText(".node", "running, on b")
 			p.Until("the step names its host", `[...document.querySelectorAll('.step-fact')].some(f => f.textContent === 'Hostb')`)
+			run := uitest.Eval[string](p, `location.hash.split('/')[2]`)
+			beside.Waiting = []view.WaitingSession{{Session: "trainer-1", Agent: "trainer", Run: run, Step: "train", Why: "waits for a host: b is full"}}
+			s.Beside.Store(&beside)
+			s.Happens("", host.Join{Name: "f", Boot: "boot", Capacity: 3})
+			p.WaitText(".step", "waits for a host: b is full")
 			p.Open(s.URL + "#/agents/trainer/output")
+			p.WaitText(".figures", "waits for a host: b is full")
 			p.WaitText(".figures", "on b")
 			p.Open(s.URL + "#/agents")
 			p.WaitText(".roster", "on b")
+			shot("team")
 			p.NoConsoleErrors()
 		})
 	}

@@ -2,12 +2,11 @@
 
 import { skew } from '../shell/api.js';
 import { Mark } from '../runs/list.js';
-import { live, seenUntil, now } from '../shell/connection.js';
+import { asOf, live, seenUntil, now } from '../shell/connection.js';
 import { Sheet } from '../shell/dialogs.js';
 import { moment, plural, span } from '../shell/format.js';
-import { Icon } from '../shell/icons.js';
 import { batch, html } from '../shell/lib.js';
-import { Fault } from '../shell/orderbutton.js';
+import { Act, Fault } from '../shell/orderbutton.js';
 import { choose, dialog, go, showRun } from '../shell/router.js';
 import { plain } from '../shell/text.js';
 import { keyOf, orderHost } from './actions.js';
@@ -25,9 +24,8 @@ const What = ({ s }) => html`<button type="button" class="link" onClick=${() => 
 
 /** @param {{of: Host}} props */
 function Card({ of: h }) {
-  const lease = leaseWords(h, seenUntil.value - readAt.value);
-  const ask = (/** @type {'drain-host' | 'remove-host'} */ what) => { if (live.value) batch(() => { about.value = h.name; dialog.value = what; }); };
-  const off = live.value ? undefined : 'true';
+  const lease = asOf.value > 0 ? '' : leaseWords(h, seenUntil.value - readAt.value);
+  const ask = (/** @type {'drain-host' | 'remove-host'} */ what) => async () => batch(() => { about.value = h.name; dialog.value = what; });
   const id = `host-${plain(h.name, 63)}`;
   return html`<li class="host host-${plain(h.state, 20)}"><article aria-labelledby=${id}>
     <header class="host-head"><h3 id=${id}><bdi>${plain(h.name, 63)}</bdi></h3><${Mark} look=${hostLook(h.state)} />${h.leader && html`<span class="soft">leader</span>`}</header>
@@ -43,8 +41,8 @@ function Card({ of: h }) {
       ${h.sessions.length > SHOWN_MAX && html`<li class="soft">and ${h.sessions.length - SHOWN_MAX} more</li>`}</ul>`}
     ${h.late.length > 0 && html`<details class="host-late"><summary>${plural(h.late.length, 'late report')} that changed nothing</summary><ul>${h.late.slice(-SHOWN_MAX).map((l, n) => html`<li key=${n}><code>${plain(l.session, 60)}</code> ${plain(l.what, 200)} <time class="num soft">${moment(Date.parse(l.at), now.value)}</time></li>`)}</ul></details>`}
     ${(mayDrain(h) || mayRemove(h)) && html`<div class="host-orders">
-      ${mayDrain(h) && html`<button type="button" class="order order-plain" aria-disabled=${off} onClick=${() => ask('drain-host')}><${Icon} name="down" /><span>Drain</span></button>`}
-      ${mayRemove(h) && html`<button type="button" class="order order-stop" aria-disabled=${off} onClick=${() => ask('remove-host')}><${Icon} name="cross" /><span>Remove</span></button>`}</div>`}
+      ${mayDrain(h) && html`<${Act} look="plain" icon="down" label="Drain" act=${ask('drain-host')} at=${keyOf('drain', h.name)} />`}
+      ${mayRemove(h) && html`<${Act} look="stop" icon="cross" label="Remove" act=${ask('remove-host')} at=${keyOf('remove', h.name)} />`}</div>`}
   </article></li>`;
 }
 
@@ -75,11 +73,15 @@ export function HostDialogs() {
   const h = verb && all.value.hosts.find((h) => h.name === about.value);
   if (!verb || !h) return null;
   const name = plain(h.name, 63), busy = plural(h.sessions.length, 'session');
-  const send = async () => { if (live.peek() && await orderHost(verb, h.name)) dialog.value = ''; };
+  const send = async () => {
+    if (!live.peek() || !await orderHost(verb, h.name)) return;
+    dialog.value = '';
+    requestAnimationFrame(() => document.getElementById('hosts-title')?.focus()); // the button that had the focus goes with the order
+  };
   return html`<${Sheet} title="${verb === 'drain' ? 'Drain' : 'Remove'} ${name}?"><ul class="plain-list">
       ${verb === 'drain' ? html`<li>It gets no new session.</li><li>${h.sessions.length > 0 ? `Its ${busy} will finish. It leaves when the last one has ended.` : 'It has no session, so it leaves at once.'}</li>`
         : h.state === 'lost' ? html`<li>It is given up. Sessions that wait for it stay until a person ends them.</li>`
-        : html`<li>${h.sessions.length > 0 ? `Its lease is closed now. Its ${busy} will end by their deadline, within 45 seconds, also if it cannot be reached.` : 'Its lease is closed now.'}</li>${h.sessions.length > 0 && html`<li>Then their work begins elsewhere, a person is asked, or it waits: as on_lost says.</li>`}`}
+        : html`<li>${h.sessions.length > 0 ? `Its lease is closed now. Its ${busy} will end by their deadline, within 45 seconds, also if it cannot be reached.` : 'Its lease is closed now.'}</li>${h.sessions.length > 0 && html`<li>Then their work begins elsewhere or waits, as on_lost says.</li>`}`}
       <li>To come back it needs a new invitation.</li></ul>
     <${Fault} at=${keyOf(verb, h.name)} />
     <div class="dialog-foot"><button type="button" class="plain-button" onClick=${() => { dialog.value = ''; }}>Keep it</button><button type="button" class="order ${verb === 'drain' ? 'order-primary' : 'order-stop'}" onClick=${send}>${verb === 'drain' ? 'Drain the Host' : 'Remove the Host'}</button></div><//>`;
