@@ -62,10 +62,10 @@ func Init(a *cli.App, want Cluster) error {
 	if err := person(a, "init"); err != nil {
 		return err
 	}
-	if _, err := a.Load(); err != nil {
+	if err := belongs(a.Dir); err != nil {
 		return err
 	}
-	if err := belongs(a.Dir); err != nil {
+	if _, err := a.Load(); err != nil {
 		return err
 	}
 	c, err := want.complete(a.Dir)

@@ -18,8 +18,15 @@ import (
 const textMax = 200 // characters of a label, an address or a reason
 
 // Invite asks the daemon for an invitation, and prints what to type on the other machine.
-func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []api.HostLabel) error {
-	is, err := client.Invite(ctx, labels)
+func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []string) error {
+	if err := checkLabels(labels); err != nil {
+		return err
+	}
+	var given []api.HostLabel
+	for _, label := range labels {
+		given = append(given, api.HostLabel(label))
+	}
+	is, err := client.Invite(ctx, given)
 	if err != nil {
 		return cli.Faulty(err)
 	}

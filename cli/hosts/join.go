@@ -64,8 +64,8 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	if w.Capacity, err = capacity(opts.Capacity); err != nil {
 		return err
 	}
-	if bad := slices.IndexFunc(w.Labels, func(l string) bool { return !host.IsWord(l) }); bad >= 0 {
-		return misused("--label takes 1 to 63 characters a-z, 0-9 and -, not %q", w.Labels[bad])
+	if err := checkLabels(w.Labels); err != nil {
+		return err
 	}
 	if err := belongs(a.Dir); err != nil {
 		return err
@@ -107,6 +107,13 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 		fmt.Fprintf(a.Out, "This machine is host %s of team %s, with room for %s.\n\nNext:\n  fairlead up\n", w.Name, w.Team, cli.HowMany(w.Capacity, "session", "sessions"))
 		return nil
 	})
+}
+
+func checkLabels(labels []string) error {
+	if bad := slices.IndexFunc(labels, func(l string) bool { return !host.IsWord(l) }); bad >= 0 {
+		return misused("--label takes 1 to 63 characters a-z, 0-9 and -, not %q", labels[bad])
+	}
+	return nil
 }
 
 // repository checks that a folder can be a host's: the top of a repository with the team's history, or empty. An

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
@@ -107,11 +106,7 @@ fairlead.yaml then runs there.`,
   fairlead host invite --label gpu --label big`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
-			var given []api.HostLabel
-			for _, label := range labels {
-				given = append(given, api.HostLabel(label))
-			}
-			return hosts.Invite(ctx, a.App, client, given)
+			return hosts.Invite(ctx, a.App, client, labels)
 		}),
 	}
 	cmd.Flags().StringArrayVar(&labels, "label", nil, "a `label` of the host; may be repeated")
