@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -38,7 +39,7 @@ type leader struct {
 }
 
 func (l *leader) MayStart(context.Context, host.Token) (by, end host.BootTime, waits bool, err error) {
-	return 0, 0, true, l.refuses
+	return math.MaxInt64, 0, true, l.refuses
 }
 
 func (l *leader) Epoch(epoch uint64) error {
