@@ -79,7 +79,7 @@ type HostKnown struct {
 type HostsBeside struct {
 	Team, Leader string
 	Known        map[string]HostKnown // by the host's name
-	Waiting      []WaitingSession
+	Waiting      []WaitingSession     // in a list that is the caller's to change
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed.
