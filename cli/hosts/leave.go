@@ -156,10 +156,11 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 	}
 }
 
-// lost reports that a request did not get to the leader, or its answer not to this host.
+// lost reports that a request did not get to the leader, or its answer not to this host. It can be repeated.
 func lost(err error) bool {
+	var refused *apiclient.Refused
 	var problem *api.Problem
-	return apiclient.Away(err) || errors.As(err, &problem) && problem.Status == http.StatusBadGateway
+	return err != nil && !errors.As(err, &refused) && (!errors.As(err, &problem) || problem.Status >= http.StatusInternalServerError)
 }
 
 // gone checks that this host has left, when Fairlead does not run here: then the leader refuses it. Sessions of one that
