@@ -178,7 +178,7 @@ func gone(ctx context.Context, a *cli.App, w *worker.Config) error {
 	if err != nil {
 		return err
 	}
-	conn.Close()
+	_ = conn.Close() // nothing was asked on it
 	return refused("host %s belongs to team %s, and Fairlead does not run here; start it with `fairlead up`, and run the command again: it waits for the sessions", w.Name, w.Team)
 }
 
