@@ -103,7 +103,9 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		}
 		if is, ok := beside.Known[name]; ok {
 			v.Connected, v.Address, v.Version = is.Connected, is.Address, is.Version
-			v.LeaseAgeMS = max(is.Lease.Milliseconds(), -1)
+			if is.Lease >= 0 && !v.Leader { // a leader renews nothing
+				v.LeaseAgeMS = is.Lease.Milliseconds()
+			}
 		}
 		v.Sessions = append(v.Sessions, placed[name]...)
 		slices.SortFunc(v.Sessions, func(a, b PlacedSession) int { return cmp.Compare(a.Session, b.Session) })
@@ -126,6 +128,8 @@ func (v *Host) why() string {
 			return "it leads the team"
 		case v.Leader:
 			return fmt.Sprintf("it leads the team; %d of %d places for sessions are taken", busy, v.Capacity)
+		case !v.Connected && v.LeaseAgeMS < 0:
+			return "it has not connected since the leader began; `fairlead up` on it connects it"
 		case !v.Connected:
 			return fmt.Sprintf("it is not connected; without a renewal it is doubted after %s", seconds(host.DoubtAfter))
 		case busy >= v.Capacity:

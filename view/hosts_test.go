@@ -21,6 +21,7 @@ func TestWhyOfAHost(t *testing.T) {
 		{"leads and works", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart}, "it leads the team; 1 of 4 places for sessions are taken"},
 		{"idle", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken"},
 		{"full", host.Host{Name: "b", State: host.Joined, Capacity: 1}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it is full; further sessions for it wait"},
+		{"not connected yet", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Lease: -1}, nil, "it has not connected since the leader began; `fairlead up` on it connects it"},
 		{"not connected", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it is not connected; without a renewal it is doubted after 15 s"},
 		{"doubted", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it gets no new session"},
 		{"removed", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, nil, "removed by human/ann; its sessions end by their deadline, within 45 s"},
@@ -59,7 +60,7 @@ func TestHostsOf(t *testing.T) {
 			"coder-2": {Token: host.Token{Session: "coder-2", Host: "b"}, OnLost: host.Restart},
 		},
 	}
-	known := map[string]HostKnown{"b": {Connected: true, Address: "10.0.0.2:5000", Version: "1.2.0", Lease: 1500 * time.Millisecond}, "c": {Lease: -time.Second}}
+	known := map[string]HostKnown{"b": {Connected: true, Address: "10.0.0.2:5000", Version: "1.2.0", Lease: 1500 * time.Millisecond}, "c": {Lease: -1}, "a": {Connected: true}}
 	all := HostsOf(&table, HostsBeside{"team", "a", known, []WaitingSession{{Session: "coder-4"}}}, func(id string) PlacedSession {
 		return PlacedSession{Agent: "coder", Run: "T" + id[6:], Step: "work", Since: at}
 	})
@@ -67,7 +68,7 @@ func TestHostsOf(t *testing.T) {
 		t.Fatalf("%+v", all)
 	}
 	a, b, c := all.Hosts[0], all.Hosts[1], all.Hosts[2]
-	if !a.Leader || a.LeaseAgeMS != -1 || a.Connected || a.Sessions == nil || a.Labels == nil || a.Late == nil {
+	if !a.Leader || a.LeaseAgeMS != -1 || !a.Connected || a.Sessions == nil || a.Labels == nil || a.Late == nil {
 		t.Errorf("%+v", a)
 	}
 	if b.Leader || b.LeaseAgeMS != 1500 || !b.Connected || b.Address != "10.0.0.2:5000" || b.Version != "1.2.0" || b.Labels[0] != "gpu" || b.Late[0] != (LateReport{"coder-1", "ended", at}) {

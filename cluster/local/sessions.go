@@ -32,7 +32,11 @@ const (
 type Sessions struct {
 	Shims *sessions.Shims
 	Guard Guard
+	Root  string // the repository
+	Exe   string // the program fairlead
 	Log   *slog.Logger
+
+	boxed sessions.SandboxProof
 
 	mu      sync.Mutex
 	all     map[string]*session // those with a process that was not acknowledged yet, or with a request
@@ -129,7 +133,7 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		case proc != nil && proc.lease.Token == in.Token && proc.found != seam.NeverStarted:
 			return &seam.AlreadyStarted{Session: id}
 		}
-		launch, err := s.launch(in)
+		launch, err := s.launch(ctx, id, in)
 		if err != nil {
 			return err
 		}
@@ -157,11 +161,25 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 	return status, err
 }
 
-// launch is a session's launch on this machine.
-func (s *Sessions) launch(in wire.StartIn) (driver.Launch, error) {
+// launch is a session's launch on this machine, with its environment, and in the sandbox of its agent.
+func (s *Sessions) launch(ctx context.Context, id string, in wire.StartIn) (driver.Launch, error) {
+	in, err := wire.Resolve(in, os.Environ(), in.Token.Host)
+	if err != nil {
+		return driver.Launch{}, err
+	}
 	l := in.Start
-	return driver.Launch{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor}, nil
+	launch := driver.Launch{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor}
+	if in.Confine == nil {
+		return launch, nil
+	}
+	if launch, err = s.boxed.Confine(ctx, launch, *in.Confine, s.Root, s.Exe, s.temp(id)); err != nil {
+		return launch, &seam.CannotStart{Why: err.Error()}
+	}
+	return launch, nil
 }
+
+// temp is the temporary folder of a session in a sandbox. It is removed when the session was acknowledged.
+func (s *Sessions) temp(id string) string { return filepath.Join(filepath.Dir(s.Shims.Folder), "tmp", id) }
 
 // adopt returns what the shim of a session holds, for a leader of this epoch. It is nil if no session was begun under a
 // lease; then nothing is created.

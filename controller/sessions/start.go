@@ -26,7 +26,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 			return
 		}
 	}
-	where, ok := c.place(ctx, m, s)
+	where, ok := place(ctx, c, m, s)
 	if !ok {
 		return
 	}
@@ -82,7 +82,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 
 // place finds out where a session is to run. While no host takes it, it waits, and is withdrawn if it is not wanted
 // any longer. ok is false if it does not start.
-func (c *SessionController) place(ctx context.Context, m *Slot, s team.Session) (where string, ok bool) {
+func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, ok bool) {
 	if !m.Conf.Host.Any {
 		return "", true
 	}

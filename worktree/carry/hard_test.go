@@ -277,14 +277,11 @@ func TestKindsOfHosts(t *testing.T) {
 			t.Parallel()
 			p := begun(t)
 			sh(t, p.leader, "config", "uploadpack.allowFilter", "true")
-			put(t, p.leader, "README", "of an old commit\n")
+			put(t, p.leader, "README", "of a newer commit\n") // the run is on the first one, which a shallow clone lacks
 			sh(t, p.leader, "commit", "-q", "-a", "-m", "second")
-			put(t, p.leader, "README", "one\ntwo\nthree\n") // as in the first commit, which a shallow clone lacks
 			must(t, os.RemoveAll(p.host))
 			sh(t, p.leader, append(append([]string{"clone", "-q"}, args...), "file://"+p.leader, p.host)...)
 			sh(t, p.host, "config", "remote.origin.url", "/nowhere")
-			sh(t, p.tree(p.leader), "merge", "-q", "main")
-			put(t, p.tree(p.leader), "README", "one\ntwo\nthree\n")
 			put(t, p.tree(p.leader), "src/deep/er/c.go", "package c\n")
 			p.send("")
 			random := rand.New(rand.NewPCG(1, 2))
@@ -336,7 +333,10 @@ func TestGitFileElsewhere(t *testing.T) {
 	sh(t, p.host, "worktree", "add", "-q", "--detach", other, p.was.Head)
 	before, err := os.ReadFile(filepath.Join(tree, ".git"))
 	must(t, err)
-	for _, dir := range []string{filepath.Join(p.leader, ".git"), filepath.Join(p.host, ".git"), filepath.Join(p.host, ".git", "worktrees", "other")} {
+	fake := filepath.Join(tree, "build", "fake")
+	sh(t, p.leader, "clone", "-q", "--bare", ".", fake)
+	put(t, fake, "gitdir", filepath.Join(tree, ".git")+"\n")
+	for _, dir := range []string{fake, filepath.Join(p.leader, ".git"), filepath.Join(p.host, ".git"), filepath.Join(p.host, ".git", "worktrees", "other")} {
 		put(t, tree, ".git", "gitdir: "+dir+"\n")
 		if _, err := Snapshot(t.Context(), worktree.Git{Dir: p.host}, p.host, tree, run); err == nil {
 			t.Errorf("the commit of %s was read", dir)
