@@ -51,6 +51,7 @@ var imports = []importRow{
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
 	{pkg: "internal/test/wait"},
 	{pkg: "internal/test/spool"},
+	{pkg: "internal/test/netns"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 	{pkg: "internal/test/benchall"},
@@ -91,10 +92,10 @@ var imports = []importRow{
 	{pkg: "cluster/invite", may: []string{"cluster", "cluster/ca", "machine/host", "internal/file"}},
 	{pkg: "cluster/wire", may: []string{"controller/seam", "driver", "machine/host"}},
 	{pkg: "cluster/link", may: []string{"cluster", "cluster/ca", "cluster/wire"}},
-	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "machine/host"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
+	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},
 	{pkg: "cluster/worker", may: []string{"cluster", "cluster/*", "api", "api/*", "controller/seam", "controller/sessions", "machine/host", "workspace", "internal/file", "internal/boottime"}, inTests: []string{"*", "*/*"}},
-	{pkg: "controller/hosts", may: append([]string{"controller/sessions"}, controllers...)},
+	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "internal/boottime", "internal/version", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree/carry"}, controllers...), inTests: []string{"journal/memory"}},
 	{pkg: "worktree/carry", may: []string{"worktree", "internal/file"}},
 	{pkg: "cluster/lease", may: []string{"cluster", "machine/host", "journal/attempt"}},
 	{pkg: "cluster/node", may: []string{"cluster", "cluster/ca", "machine/host", "journal/attempt", "internal/file"}, inTests: []string{"cluster/invite", "cluster/lease", "internal/boottime", "journal", "journal/jetstream"}},
@@ -293,7 +294,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy", "internal/encode"}) // every package cuts, matches and encodes texts
 		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
-			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/netns", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)

@@ -484,3 +484,27 @@ type Logins struct {
 type LoginRevoked struct {
 	ID string `json:"id" example:"l3"`
 }
+
+// InviteBody says what the invited host is good for.
+type InviteBody struct {
+	Labels []HostLabel `json:"labels,omitempty" nullable:"false" maxItems:"32" doc:"Labels that the host gets, for \"host: {labels: ...}\" in fairlead.yaml"`
+}
+
+// HostLabel is a label in a list; each element is checked.
+type HostLabel string
+
+// Schema is the schema of a label.
+func (HostLabel) Schema(huma.Registry) *huma.Schema {
+	least, most := 1, 63
+	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most, Pattern: `^[a-z0-9-]+$`}
+}
+
+// Invitation lets one host join.
+type Invitation struct {
+	Token     string    `json:"token" doc:"For fairlead host join; a secret"`
+	Team      string    `json:"team"`
+	Address   string    `json:"address" example:"192.168.1.5:4222" doc:"Where the host joins"`
+	Loopback  bool      `json:"loopback" doc:"Only this machine reaches the address"`
+	Labels    []string  `json:"labels"`
+	ExpiresAt time.Time `json:"expires_at"`
+}

@@ -2,6 +2,8 @@ package claudehook
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,5 +60,26 @@ func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 	}
 	if a := ask("MAIN", "conv_001", PreToolUse, "make"); len(a.Out) > 0 || a.Code != 0 {
 		t.Errorf("after the end: %+v", a)
+	}
+}
+
+// On a host of a team no dispatch runs. An agent in a checkout below the host's repository is not restricted by a
+// dispatch of the leader, and its hooks need no daemon: they look for a dispatch in files, and find none.
+func TestHooksInACheckoutOfAHost(t *testing.T) {
+	w := newWorld(t)
+	tree := w.path("repo/.agents/worktrees/r1")
+	for _, dir := range []string{tree, w.path("repo/.fairlead/cluster")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(tree, "fairlead.yaml"), []byte("version: 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.env = map[string]string{"FAIRLEAD_MARK": "x.y", "FAIRLEAD_SESSION": "coder-1"}
+	for _, name := range []string{PreToolUse, PostToolUse, Stop} {
+		if a := w.hook(name, strings.Replace(event(name, runs), "/repo", tree, 1)); len(a.Out) > 0 || a.Err != "" || a.Code != 0 {
+			t.Errorf("%s: %+v", name, a)
+		}
 	}
 }

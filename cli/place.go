@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 // Place settles which folder a command works on: --dir, or the workspace that the current folder
@@ -42,13 +43,14 @@ func (a *App) Place(cmd *cobra.Command) error {
 const HereOnly = "fairlead/here-only"
 
 // WorkspaceOf is the folder at dir or above it that has a fairlead.yaml or a .fairlead folder;
-// dir itself if there is none. A folder inside of .fairlead, as an agent's worktree is, belongs
-// to the workspace around it, also if it holds a fairlead.yaml of its own. Folders of other
+// dir itself if there is none. A folder inside of .fairlead or .agents/worktrees, as an agent's worktree is,
+// belongs to the workspace around it, also if it holds a fairlead.yaml of its own. Folders of other
 // users are passed over: fairlead.yaml names commands to run.
 func WorkspaceOf(dir string) string {
-	const own = string(filepath.Separator) + ".fairlead"
-	if before, _, inside := strings.Cut(dir+string(filepath.Separator), own+string(filepath.Separator)); inside && isWorkspace(before) {
-		return before
+	for _, own := range []string{"/.fairlead/", "/.agents/" + worktree.WorktreesDir + "/"} {
+		if before, _, inside := strings.Cut(dir+"/", own); inside && isWorkspace(before) {
+			return before
+		}
 	}
 	for at := dir; ; {
 		if isWorkspace(at) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -89,6 +90,22 @@ func (a *App) Logger(verbose bool) *slog.Logger {
 // PrintVersion prints the version of this program.
 func (a *App) PrintVersion() error {
 	return a.Say(map[string]string{"version": version.String(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, "%s", version.Line())
+}
+
+const answerBytesMax = 4 << 10 // of the line with yes or no
+
+// Confirm asks a person at a terminal. The error of a no is nothing; that of another input also says how to do
+// without the question.
+func (a *App) Confirm(question, nothing, how string) error {
+	if !Tty(a.In) {
+		return &Coded{Code: ExitUsage, Err: errors.New(nothing + ": " + how)}
+	}
+	fmt.Fprint(a.Out, Plain(question)+" [y/N] ")
+	line, err := bufio.NewReader(io.LimitReader(a.In, answerBytesMax)).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		return &Coded{Code: ExitCancelled, Err: errors.New(nothing)}
+	}
+	return nil
 }
 
 // SpokenMost is the maximum size of a message in bytes; the daemon has the same limit.

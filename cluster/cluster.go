@@ -1,7 +1,5 @@
 package cluster
 
-import "strconv"
-
 // Role is what a host is for.
 type Role string
 
@@ -15,8 +13,6 @@ type Member struct {
 	Name string
 	Role Role
 	Key  string // the public half of its key, an nkey of a user: it begins with U
-
-	Incarnation uint64 // as machine/host has it; 0: none yet. It renews only the lease of this one
 }
 
 // Members says which hosts belong to the team at this moment. A removed host does not. It is asked for every
@@ -39,62 +35,32 @@ const (
 	LeaseSubjects = "$KV." + LeaseBucket + "."
 )
 
-// The subjects. What follows a host's name is about it alone.
-const (
-	JournalSubject = JournalStream + ".batch"
-	hostSubjects   = "fairlead.host." // published by the host
-	toSubjects     = "fairlead.to."   // published by engine hosts
-)
-
-// EventSubject is where a host reports what happened on it.
-func EventSubject(name string) string { return hostSubjects + name + ".event" }
-
-// AskSubject is where a host asks the leader, for example whether a session may start.
-func AskSubject(name string) string { return hostSubjects + name + ".ask" }
-
-// CertificateSubject is where a host asks for its next certificate.
-func CertificateSubject(name string) string { return hostSubjects + name + ".certificate" }
-
-// OutputSubject is where a host sends the output of a session.
-func OutputSubject(name, session string) string { return hostSubjects + name + ".output." + session }
-
-// PlacedSubject is what an engine host sends to a host: sessions that are placed on it, and orders about them.
-func PlacedSubject(name string) string { return toSubjects + name + ".placed" }
+// JournalSubject is that of the journal's stream.
+const JournalSubject = JournalStream + ".batch"
 
 // InboxPrefix is where a host receives answers.
 func InboxPrefix(name string) string { return "_INBOX." + name }
 
-// Subjects are those on which a plain host receives messages of engine hosts, and on which they receive its own. The incarnation is a number, or
-// a wildcard.
-func (m Member) Subjects(incarnation string) (hears, says []string) {
-	lease := LeaseSubjects + m.Name + "." + incarnation
-	return []string{toSubjects + m.Name + ".>"},
-		[]string{hostSubjects + m.Name + ".>", lease, "$JS.API.STREAM.INFO." + LeaseStream, "$JS.API.DIRECT.GET." + LeaseStream + "." + lease}
-}
-
-// Permissions are the subjects that a member may use, with the wildcards of NATS. A denied one is not allowed,
+// Permissions are the subjects that an engine host may use, with the wildcards of NATS. A denied one is not allowed,
 // even if an allowed one covers it.
 type Permissions struct {
 	Publish, NoPublish, Subscribe []string
-
-	Answer bool // each request that it received, once
 }
 
-// Permissions derives what a member may do. A plain host receives orders and reports events. It answers no requests.
+// Permissions derives what a member may do with the servers of the team. Only an engine host connects to them.
 func (m Member) Permissions() Permissions {
-	hears, says := m.Subjects(strconv.FormatUint(m.Incarnation, 10))
-	own := Permissions{Publish: says, Subscribe: append(hears, InboxPrefix(m.Name)+".>")}
 	if m.Role != Engine {
-		return own
+		return Permissions{}
 	}
-	own.Publish = append(own.Publish, JournalSubject, "$O."+JournalStream+"-snapshots.>", toSubjects+">", LeaseSubjects+">", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>")
-	own.NoPublish = []string{"$JS.API.SERVER.>", "$JS.API.ACCOUNT.>"}
-	own.Answer = true
+	p := Permissions{
+		Publish:   []string{JournalSubject, "$O." + JournalStream + "-snapshots.>", LeaseSubjects + ">", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>"},
+		NoPublish: []string{"$JS.API.SERVER.>", "$JS.API.ACCOUNT.>"},
+		Subscribe: []string{InboxPrefix(m.Name) + ".>"},
+	}
 	for _, stream := range []string{JournalStream, LeaseStream} { // no message takes away what they have, by mistake; an engine host has the files themselves
 		for _, what := range []string{"DELETE.", "PURGE.", "MSG.DELETE.", "RESTORE."} {
-			own.NoPublish = append(own.NoPublish, "$JS.API.STREAM."+what+stream)
+			p.NoPublish = append(p.NoPublish, "$JS.API.STREAM."+what+stream)
 		}
 	}
-	own.Subscribe = append(own.Subscribe, hostSubjects+">")
-	return own
+	return p
 }

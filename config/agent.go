@@ -59,6 +59,7 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 		},
 		Instances:    intOf(n.Get("instances"), 1),
 		Ports:        intOf(n.Get("ports"), 0),
+		Host:         c.host(n),
 		Grace:        c.duration(n.Get("grace"), GraceDefault, true),
 		ReportWithin: c.duration(n.Get("report_within"), ReportWithinDefault, false),
 	}
@@ -151,13 +152,29 @@ func (c *checker) loop(n *file.YAMLNode, a Agent) {
 	if a.Driver == DriverScript {
 		c.add(n.Get("loop").Place, n.Get("loop").Path, "a script does not follow agent_state.json by itself; use loop fairlead")
 	}
-	for _, key := range []string{"cleanup_every", "session_prompt", "cleanup_prompt", "failures_max", "backoff", "instances"} {
+	for _, key := range []string{"cleanup_every", "session_prompt", "cleanup_prompt", "failures_max", "backoff", "instances", "host"} {
 		f := n.Field(key)
 		if f == nil || key == "cleanup_every" && a.CleanupEvery == 0 {
 			continue
 		}
 		c.add(f.Place, f.Value.Path, "has no effect with loop foreign: the agent's own program decides when its sessions begin")
 	}
+}
+
+// host reads on which machines an agent's steps may run.
+func (c *checker) host(agent *file.YAMLNode) AgentHost {
+	n, lost := agent.Get("host"), agent.Field("on_lost")
+	if n == nil {
+		if lost != nil {
+			c.add(lost.Place, lost.Value.Path, "has an effect only with host: without it, the agent runs on the machine of the daemon")
+		}
+		return AgentHost{}
+	}
+	if n.Kind == file.YAMLText && n.Text != agentHostAny {
+		c.add(n.Place, n.Path, "is %s; it should be %s, or a mapping with labels%s", shown(n), agentHostAny, didYouMean(n.Text, []string{agentHostAny}))
+	}
+	is := AgentHost{Any: true, Labels: textsOf(n.Get("labels")), Waits: lost != nil && textOf(lost.Value) == agentLostWait}
+	return is
 }
 
 func (c *checker) env(n *file.YAMLNode) Env {
@@ -438,6 +455,8 @@ type AgentSandbox struct {
 // The words for it; a mapping means workspace.
 const (
 	agentSandboxAuto      = "auto"
+	agentHostAny          = "any"
+	agentLostWait         = "wait"
 	agentSandboxOff       = "off"
 	agentSandboxWorkspace = "workspace"
 )

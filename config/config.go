@@ -123,10 +123,18 @@ type Agent struct {
 	FailuresMax   int
 	Instances     int // sessions at the same time; 1: as without the key
 	Ports         int // TCP ports that each session leases; 0: none
+	Host          AgentHost
 	Backoff       Backoff
 	Grace         time.Duration
 	ReportWithin  time.Duration // a foreign loop without a command works while its file changes within this time
 	Line          int           // line of the agent's name in the file, for later messages
+}
+
+// AgentHost says on which machines of the team an agent's steps may run.
+type AgentHost struct {
+	Any    bool     // on others than the daemon's, too
+	Labels []string // that the machine must have
+	Waits  bool     // on_lost: wait
 }
 
 // Backoff is the wait between failed sessions. It doubles from First up to Max.

@@ -250,7 +250,7 @@ func TestExpand(t *testing.T) {
 		{"$${A}", "${A}"},
 		{"${B}", "${A}"}, // a variable's value is not expanded again
 	} {
-		if got, err := expand(c.raw, env); err != nil || got != c.want {
+		if got, err := (Secret{raw: c.raw}).Resolve(env); err != nil || got != c.want {
 			t.Errorf("%s: got %q, %v, want %q", c.raw, got, err, c.want)
 		}
 	}

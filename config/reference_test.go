@@ -39,6 +39,8 @@ and what its ` + "`env`" + ` names. Claude Code also gets ` + "`ANTHROPIC_*` and
 ` + "`AWS_*`" + `, with ` + "`CLAUDE_CODE_USE_VERTEX`" + ` also ` + "`GOOGLE_*`" + `; codex gets ` + "`OPENAI_*` and `CODEX_*`" + `. Commands of workflow
 steps get the usual variables and those of ` + "`--env`" + `. ` + "`fairlead why AGENT`" + ` shows what an agent gets. Another variable needs a
 line, as in ` + "`SSH_AUTH_SOCK: ${SSH_AUTH_SOCK}`" + `; if Fairlead's environment lacks it, the agent is not started.
+A session on another host gets all these from the environment of the daemon there. Of this machine's environment it gets no value, also
+none of ` + "`--env`" + `; what is written in this file goes to each host.
 
 The file is UTF-8 and at most 1 MiB. Anchors, aliases and ` + "`<<`" + ` are followed. The JSON Schema for
 editors is ` + "[fairlead.schema.json](../config/fairlead.schema.json)" + `.

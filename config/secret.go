@@ -40,11 +40,11 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 // References returns the names of the variables that it refers to, in order, each once.
 func (s Secret) References() []string {
 	var names []string
-	_, _ = expand(s.raw, func(name string) (string, bool) {
+	_, _ = expand(s.raw, func(name string) (string, error) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-		return "", true
+		return "", nil
 	})
 	return names
 }
@@ -52,7 +52,16 @@ func (s Secret) References() []string {
 // Resolve replaces references by the variables' values. Its error names missing variables and never holds a
 // value.
 func (s Secret) Resolve(lookupEnv func(string) (string, bool)) (string, error) {
-	return expand(s.raw, lookupEnv)
+	return expand(s.raw, func(name string) (string, error) {
+		value, ok := lookupEnv(name)
+		if !ok {
+			return "", fmt.Errorf("the environment has no variable %s; export it before Fairlead starts", name)
+		}
+		if strings.ContainsRune(value, 0) {
+			return "", fmt.Errorf("the variable %s holds a zero byte, which cannot be passed to a process", name)
+		}
+		return value, nil
+	})
 }
 
 // Env is the additional environment of an agent's process. Values are kept as written, with their references.
@@ -86,9 +95,21 @@ func (e Env) Names() []string {
 // Resolve returns K=V for every variable, in file order, for a process that is about to start. The result is
 // secret: do not log or journal it.
 func (e Env) Resolve(lookupEnv func(string) (string, bool)) ([]string, error) {
+	return e.resolved(func(s Secret) (string, error) { return s.Resolve(lookupEnv) })
+}
+
+// Defer returns K=V for every variable, in file order, with a placeholder for each reference: for a process whose
+// environment another machine has. A value that is written in the file is part of the configuration, and stays.
+func (e Env) Defer(placeholder func(name string) string) ([]string, error) {
+	return e.resolved(func(s Secret) (string, error) {
+		return expand(s.raw, func(name string) (string, error) { return placeholder(name), nil })
+	})
+}
+
+func (e Env) resolved(resolve func(Secret) (string, error)) ([]string, error) {
 	out := make([]string, 0, len(e.vars))
 	for _, v := range e.vars {
-		value, err := v.value.Resolve(lookupEnv)
+		value, err := resolve(v.value)
 		if err != nil {
 			return nil, fmt.Errorf("set %s: %w", v.name, err)
 		}
@@ -128,7 +149,7 @@ func (e Env) MarshalJSON() ([]byte, error) {
 var envName = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expand replaces ${NAME}. $${ stands for ${, and every other dollar for itself.
-func expand(raw string, lookupEnv func(string) (string, bool)) (string, error) {
+func expand(raw string, valueOf func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for {
 		i := strings.Index(raw, "${")
@@ -146,12 +167,9 @@ func expand(raw string, lookupEnv func(string) (string, bool)) (string, error) {
 		if !closed || !envName().MatchString(name) {
 			return "", fmt.Errorf("a reference is written ${NAME}, with letters, digits and _; write $${ for a plain ${")
 		}
-		value, ok := lookupEnv(name)
-		if !ok {
-			return "", fmt.Errorf("the environment has no variable %s; export it before Fairlead starts", name)
-		}
-		if strings.ContainsRune(value, 0) {
-			return "", fmt.Errorf("the variable %s holds a zero byte, which cannot be passed to a process", name)
+		value, err := valueOf(name)
+		if err != nil {
+			return "", err
 		}
 		b.WriteString(value)
 		raw = rest

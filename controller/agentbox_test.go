@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/view"
 
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/sandbox"
 )
@@ -369,7 +368,7 @@ func TestProgramPlaces(t *testing.T) {
 		{"acp", []string{"npx", "-y", "opencode-ai@1.18", "acp"}, ".config/opencode .local/share/opencode .local/state/opencode k/opencode"},
 		{"acp", []string{"qwen", "--acp"}, ".qwen"},
 	} {
-		got := sessions.ProgramPlaces(&config.Agent{Driver: c.driver, Command: c.command}, env)
+		got := sessions.ProgramPlaces(c.driver, c.command, env)
 		want := strings.Fields(c.want)
 		found := 0
 		for _, p := range got {
@@ -408,7 +407,6 @@ func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := sessions.New(nil, seam.Options{Config: &config.Config{Dir: dir}})
 	for _, c := range []struct {
 		name, home string
 		canWrite   []string
@@ -422,11 +420,11 @@ func TestLinksOfTheAgentGrantNothing(t *testing.T) {
 		{"a place below another, in any order", "person", nil, []string{"data/out", "data"}, "w dotfiles/qwen data"},
 		{"a workspace of which a part is granted", "w/home", []string{"src/"}, []string{"w/out"}, "w/src w/home/.qwen w/out"},
 	} {
-		conf := &config.Agent{Driver: "acp", Command: []string{"qwen"}, Permissions: config.Permissions{CanWrite: c.canWrite}}
+		box := seam.Confinement{Driver: "acp", Command: []string{"qwen"}, CanWrite: c.canWrite}
 		for _, p := range c.write {
-			conf.Sandbox.Write = append(conf.Sandbox.Write, at(p))
+			box.Write = append(box.Write, at(p))
 		}
-		got, err := e.PlacesOf(conf, driver.Launch{Dir: at("w"), Env: []string{"HOME=" + at(c.home)}}, nil)
+		got, err := sessions.PlacesOf(box, driver.Launch{Dir: at("w"), Env: []string{"HOME=" + at(c.home)}}, dir)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -53,6 +53,7 @@ func (e *Supervisor) recover(ctx context.Context) error {
 	e.Pumping = stop
 	e.Go(func(context.Context) { e.Pump(pumping) })
 	e.Go(e.NotifyPeople)
+	e.Go(e.Cluster.HostsBegin)
 	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
 		e.Go(func(ctx context.Context) { runs.TakeIssues(ctx, e.RunController) })
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	"github.com/fairlead-dev/fairlead/controller/hosts"
 	"github.com/fairlead-dev/fairlead/controller/notices"
 	"github.com/fairlead-dev/fairlead/controller/questions"
 	"github.com/fairlead-dev/fairlead/controller/runs"
@@ -44,6 +45,8 @@ type Supervisor struct {
 	*notices.NoticeController
 	*listen.Listener
 
+	Cluster *hosts.HostController // the other machines of the team
+
 	opts seam.Options
 	log  *slog.Logger
 }
@@ -55,6 +58,9 @@ func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	if err := l.Replay(ctx); err != nil {
 		return nil, err
 	}
+	e.Cluster = hosts.New(l, opts)
+	opts.Host = e.Cluster.Router()
+	e.opts = opts
 	e.SessionController = sessions.New(l, opts)
 	e.AgentController = agents.New(l, opts, e.SessionController)
 	e.ChannelController = channels.New(l, opts, e.SessionController)
@@ -109,7 +115,11 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 func (e *Supervisor) connect() {
 	e.SessionController.Hooks = sessions.Hooks{
 		Follow: e.Listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
-		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport,
+		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport, Place: e.Cluster.Place, StartOn: e.Cluster.StartOn, BringBack: e.Cluster.BringBack,
+	}
+	e.Cluster.Hooks = hosts.Hooks{Checkout: runs.Checkout}
+	if e.opts.Cluster != nil {
+		e.HostsBeside = e.Cluster.Beside
 	}
 	e.ChannelController.Hooks = channels.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
 }

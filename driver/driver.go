@@ -35,12 +35,16 @@ type Agent struct {
 	Model     string
 	Mode      string // acp, claude, codex: the program's own permission mode; empty: the one that asks for permission
 	MCP       MCP    // address of the team's tools; zero: not offered
+
+	// Elsewhere: its launch is for another host, where Launch.Resolve finishes it. Nothing of this machine's
+	// environment is in it, and nothing of this machine is looked at.
+	Elsewhere bool
 }
 
 // MCP is the address of the team's tools for one session. The token identifies the agent and the
 // session. It is only passed in the environment of the process.
 type MCP struct {
-	URL   string   // http://127.0.0.1:7466/mcp; empty: none
+	URL   string   // http://127.0.0.1:7466/mcp; empty: only Stdio reaches them, as on another host
 	Token string   // a secret
 	Stdio []string // a command that serves MCP on standard input and output, for programs that support nothing else
 }

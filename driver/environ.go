@@ -28,26 +28,68 @@ var inherited = []string{
 }
 
 // Needing is a Driver whose programs get further variables of Fairlead's own environment: names, or
-// prefixes that end with *. The agent's command and its configured variables determine them.
+// prefixes that end with *. FLAG?NAME is NAME if the process has the variable FLAG, other than 0 and false. The agent's
+// command determines them.
 type Needing interface{ Needs(a Agent) []string }
 
-// Needs returns the further variables that an agent's driver asks for.
+// Needs returns the further variables that an agent's driver asks for, without conditions.
 func Needs(d Driver, a Agent) []string {
-	if needing, ok := d.(Needing); ok {
-		return needing.Needs(a)
+	needing, ok := d.(Needing)
+	if !ok {
+		return nil
 	}
-	return nil
+	return due(needing.Needs(a), variables(a.Env), os.Environ())
 }
 
-// Variable returns the value that an agent's process gets for a variable, if its driver asks for it: the configured
-// one, or the one of Fairlead's own environment.
-func (a Agent) Variable(name string) (string, bool) {
-	for _, kv := range slices.Backward(a.Env) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+// due returns the names of those entries of a list whose condition is met.
+func due(list []string, vars map[string]string, environ []string) (names []string) {
+	for _, entry := range list {
+		flag, name, conditional := strings.Cut(entry, "?")
+		if !conditional {
+			names = append(names, entry)
+			continue
+		}
+		value, set := vars[flag]
+		if !set {
+			value, set = lookUp(environ, flag)
+		}
+		if set && value != "0" && value != "false" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func lookUp(environ []string, name string) (value string, set bool) {
+	name += "="
+	for _, kv := range environ {
+		if value, set = strings.CutPrefix(kv, name); set {
 			return value, true
 		}
 	}
-	return os.LookupEnv(name)
+	return "", false
+}
+
+// variables are the valid entries of an environment; later ones win.
+func variables(env []string) map[string]string {
+	vars := make(map[string]string)
+	for _, kv := range env {
+		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// inherit adds the variables of an environment that a list names and that are not there yet.
+func inherit(vars map[string]string, environ, list []string) {
+	list = due(list, vars, environ)
+	for _, kv := range environ {
+		name, value, ok := strings.Cut(kv, "=")
+		if _, has := vars[name]; ok && !has && matches(list, name) {
+			vars[name] = value
+		}
+	}
 }
 
 // matches reports whether a variable is in a list of names and prefixes.
@@ -69,22 +111,17 @@ func matches(list []string, name string) bool {
 //	FAIRLEAD_MODEL         the model that the agent should use, if one is configured
 //	FAIRLEAD_CHANNEL       of a turn: the channel
 //	FAIRLEAD_TURN          of a turn: its number; missing if the answer needs no turn
-//	FAIRLEAD_MCP_URL       the address of the team's tools, if they are offered
+//	FAIRLEAD_MCP_URL       the address of the team's tools, if they are offered on this machine
 //	FAIRLEAD_MCP_TOKEN     the token for them: a secret of this session
 //	FAIRLEAD_MCP_STDIO     the same tools for programs that start their own server: a command as a JSON list
 //
 // A process that receives several turns sees only the first of them here.
 func Environment(a Agent, s Session, needs ...string) []string {
-	vars := make(map[string]string)
-	for _, kv := range os.Environ() {
-		if name, value, ok := strings.Cut(kv, "="); ok && (matches(inherited, name) || matches(needs, name)) {
-			vars[name] = value
-		}
-	}
-	for _, kv := range a.Env {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
-			vars[name] = value
-		}
+	vars := variables(a.Env)
+	if list := slices.Concat(inherited, needs); a.Elsewhere {
+		deferred(vars, list)
+	} else {
+		inherit(vars, os.Environ(), list)
 	}
 	vars["PWD"] = a.Workspace // a shell uses PWD if it is correct, and keeps its spelling
 	vars["FAIRLEAD_AGENT"] = a.Name
@@ -101,12 +138,20 @@ func Environment(a Agent, s Session, needs ...string) []string {
 		}
 	}
 	if a.MCP.URL != "" {
-		vars[VariableMCPURL], vars[VariableMCPToken] = a.MCP.URL, a.MCP.Token
+		vars[VariableMCPURL] = a.MCP.URL
+	}
+	if a.MCP.Token != "" {
+		vars[VariableMCPToken] = a.MCP.Token
 	}
 	if len(a.MCP.Stdio) > 0 {
 		command := encode.JSON(a.MCP.Stdio)
 		vars[VariableMCPStdio] = string(command)
 	}
+	return sorted(vars)
+}
+
+// sorted returns variables as an environment.
+func sorted(vars map[string]string) []string {
 	env := make([]string, 0, len(vars))
 	for name, value := range vars {
 		env = append(env, name+"="+value)
@@ -121,6 +166,8 @@ func CheckWorkspace(a Agent) error {
 	switch info, err := os.Stat(a.Workspace); {
 	case a.Workspace == "":
 		return fmt.Errorf("agent %s has no workspace; give it a folder", a.Name)
+	case a.Elsewhere:
+		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:

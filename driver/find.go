@@ -17,7 +17,7 @@ import (
 
 // FindProgram looks up an agent's program as a shell in its workspace does, with the PATH of the
 // given environment. The result is absolute, so it does not depend on where the process is started.
-// The error says how to fix it.
+// The error says how to fix it. For an agent elsewhere it is a placeholder.
 func FindProgram(a Agent, env []string) (string, error) {
 	if len(a.Command) == 0 || a.Command[0] == "" {
 		return "", fmt.Errorf("agent %s has no command; name its program, as in `command: [opencode, acp]`", a.Name)
@@ -28,6 +28,9 @@ func FindProgram(a Agent, env []string) (string, error) {
 		}
 	}
 	program := a.Command[0]
+	if a.Elsewhere {
+		return programMark + program + end, nil
+	}
 	if strings.Contains(program, "/") {
 		path := program
 		if !filepath.IsAbs(path) {
@@ -60,6 +63,9 @@ func FindProgram(a Agent, env []string) (string, error) {
 // argument that looks like a file counts. A file that exists nowhere may be created by the program;
 // if not, the program reports it.
 func CheckScript(a Agent) error {
+	if a.Elsewhere {
+		return nil
+	}
 	for _, word := range a.Command[min(1, len(a.Command)):] {
 		if strings.HasPrefix(word, "-") || strings.ContainsAny(word, "= \n") || !strings.ContainsAny(word, "./") {
 			continue

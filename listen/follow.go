@@ -88,6 +88,11 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		return
 	}
 	if run, step, isStep := team.StepOf(s.For); isStep {
+		if err := e.sessions.Hooks.BringBack(ctx, s); ctx.Err() != nil {
+			return
+		} else if err != nil && !ending.Lost {
+			what.Outcome, what.Why = control.Failed, "what it has made is not here: "+err.Error()
+		}
 		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, said, kept) {
 			return
 		}

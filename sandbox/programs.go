@@ -166,7 +166,6 @@ func Probe(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	exe = strings.TrimSuffix(exe, " (deleted)") // Linux adds this to the path of a replaced program; the new one will do
 	argv := Wrap(exe, []string{exe, Verb, tryWord, in, out}, Box{Write: []string{in}})
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var said bytes.Buffer

@@ -141,7 +141,7 @@ func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error
 			return err
 		}
 		env = append(env, "TMPDIR="+temp, "XDG_CACHE_HOME="+filepath.Join(temp, "cache"))
-		argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), argv, sandbox.Box{Write: append([]string{tree, temp}, t.Write...), Attributes: true, Terminals: true})
+		argv = sandbox.Wrap(exe, argv, sandbox.Box{Write: append([]string{tree, temp}, t.Write...), Attributes: true, Terminals: true})
 	}
 	limited, stop := ctx, func() {}
 	if t.Timeout > 0 {

@@ -20,6 +20,7 @@ type LaunchRecord struct {
 	Model  string   `json:"model,omitempty"`
 	Mode   string   `json:"mode,omitempty"`
 	Resume string   `json:"resume,omitempty"` // the conversation to resume
+	Host   string   `json:"host,omitempty"`   // on which it runs; empty: the machine of the daemon
 }
 
 // Conversed is a program's description of a conversation.

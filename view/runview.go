@@ -89,6 +89,7 @@ type TaskView struct {
 	Worktree     string    `json:"worktree" doc:"The folder in which the work is done"`
 	Base         string    `json:"base" doc:"The branch on which it lands"`
 	RunID        string    `json:"run_id" doc:"The run that carries it out"`
+	Host         string    `json:"host,omitempty" doc:"The host on which its session runs; empty: the leader's machine, or none is open"`
 	After        []string  `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
 	FilesChanged int       `json:"files_changed" doc:"As it was last shown"`
 	LandedCommit string    `json:"landed_commit,omitempty"`
@@ -145,6 +146,7 @@ type StepView struct {
 	Human           bool              `json:"human_in_the_loop,omitempty"`
 	BlockedBy       string            `json:"blocked_by_loop,omitempty"`
 	Session         string            `json:"session,omitempty" doc:"The session that executes it now; its output is at /sessions/{id}/output"`
+	Host            string            `json:"host,omitempty" doc:"The host on which that session runs; empty: the leader's machine"`
 	LastSession     string            `json:"last_session,omitempty" doc:"The newest session that has ended"`
 	ReportPath      string            `json:"report_path,omitempty"`
 	LogPath         string            `json:"log_path,omitempty"`

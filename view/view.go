@@ -76,6 +76,7 @@ type SessionView struct {
 	For       team.Purpose `json:"for" doc:"Its purpose: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
 	Slot      int          `json:"slot" doc:"0, or above for further instances of the agent"`
 	Ports     []int        `json:"ports,omitempty" doc:"TCP ports leased for it, PORT_1 first"`
+	Host      string       `json:"host,omitempty" doc:"The host on which it runs; empty: the leader's machine"`
 	Context   int          `json:"context_percent,omitempty" doc:"How full the model's context is, as the program reported last; left out if it reports nothing"`
 }
 

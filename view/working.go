@@ -15,6 +15,7 @@ type WorkView struct {
 	Why     string `json:"status_why,omitempty"`
 
 	Purpose  team.PurposeKind `json:"purpose,omitempty" doc:"What the session is for: control, channels, lead, step or dispatch"`
+	Host     string           `json:"host,omitempty" doc:"The host on which the session runs; empty: the leader's machine"`
 	Run      string           `json:"run_id,omitempty"`
 	Step     string           `json:"step_id,omitempty"`
 	Workflow string           `json:"workflow_name,omitempty"`

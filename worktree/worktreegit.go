@@ -89,11 +89,21 @@ func (g Git) Worktree(ctx context.Context, args ...string) error {
 	return err
 }
 
-// Run runs git. The error is a *gitFault if git ran and reported an error. feed writes git's input.
+// Run runs git and returns its output. The error is a *gitFault if git ran and reported an error. feed writes git's input.
 func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed func(io.Writer) error, args ...string) (string, error) {
+	said := file.Capped{Max: gitOutputMax}
+	err := g.Pipe(ctx, most, env, feed, &said, args...)
+	if err == nil && said.Cut {
+		err = fmt.Errorf("git %s: it printed more than %d bytes", what(args), gitOutputMax)
+	}
+	return said.String(), err
+}
+
+// Pipe is Run with an output of any length.
+func (g Git) Pipe(ctx context.Context, most time.Duration, env []string, feed func(io.Writer) error, to io.Writer, args ...string) error {
 	path, err := exec.LookPath("git")
 	if err != nil {
-		return "", errors.New("git is not installed here, and this needs it; install git")
+		return errors.New("git is not installed here, and this needs it; install git")
 	}
 	ctx, stop := context.WithTimeout(ctx, most)
 	defer stop()
@@ -101,17 +111,20 @@ func (g Git) Run(ctx context.Context, most time.Duration, env []string, feed fun
 	cmd.Dir, cmd.Env, cmd.WaitDelay = g.Dir, append(gitEnv(g.Dir), env...), gitGoMax
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // filters that git runs end with it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	said, complained := file.Capped{Max: gitOutputMax}, file.Capped{Max: gitErrorMax}
-	cmd.Stdout, cmd.Stderr = &said, &complained
+	complained := file.Capped{Max: gitErrorMax}
+	cmd.Stdout, cmd.Stderr = to, &complained
 	fed, err := g.start(cmd, feed)
 	if err == nil {
-		if ferr := <-fed; ferr != nil {
+		select {
+		case err = <-fed:
+		case <-ctx.Done(): // the input may come from a connection that says nothing
+		}
+		if err != nil {
 			_ = cmd.Cancel() // its input is incomplete
-			err = ferr
 		}
 		err = first(err, cmd.Wait())
 	}
-	return said.String(), g.fault(ctx, err, said.Cut, &complained, args)
+	return g.fault(ctx, err, &complained, args)
 }
 
 // first returns the error that caused the other one: a broken pipe is a consequence of git's end.
@@ -145,15 +158,21 @@ func (g Git) start(cmd *exec.Cmd, feed func(io.Writer) error) (<-chan error, err
 	return fed, nil
 }
 
-func (g Git) fault(ctx context.Context, err error, cut bool, complained *file.Capped, args []string) error {
-	what := args[0]
-	if what == "worktree" {
-		what += " " + args[1]
+// what names a command in an error.
+func what(args []string) string {
+	for len(args) > 2 && args[0] == "-c" {
+		args = args[2:]
 	}
+	if args[0] == "worktree" {
+		return "worktree " + args[1]
+	}
+	return args[0]
+}
+
+func (g Git) fault(ctx context.Context, err error, complained *file.Capped, args []string) error {
+	what := what(args)
 	var exit *exec.ExitError
 	switch {
-	case err == nil && cut:
-		return fmt.Errorf("git %s: it printed more than %d bytes", what, gitOutputMax)
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

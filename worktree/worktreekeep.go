@@ -145,17 +145,28 @@ func (w *Checkout) isOurs(ctx context.Context) error {
 	if len(lines) < 3 || lines[0] != w.Git.Dir || lines[1] != strings.TrimSuffix(common, "\n") {
 		return Stays("it is no longer a worktree of this repository")
 	}
-	for name, what := range map[string]string{
-		"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
-		"BISECT_LOG": "a bisection", "sequencer": "a series of picks", "index.lock": "a change of the index",
-	} {
-		if _, err := os.Lstat(filepath.Join(lines[2], name)); err == nil {
-			return Stays(what + " is half done in it")
-		}
+	if err := Busy(lines[2]); err != nil {
+		return err
 	}
 	for name, what := range map[string]string{"modules": "it has submodules", "locked": "it is locked (`git worktree unlock`)"} {
 		if _, err := os.Lstat(filepath.Join(lines[2], name)); err == nil {
 			return Stays(what)
+		}
+	}
+	return nil
+}
+
+// HalfDone are the files in a checkout's own git folder that say that something is half done in it.
+var HalfDone = map[string]string{
+	"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert", "rebase-merge": "a rebase", "rebase-apply": "a rebase",
+	"BISECT_LOG": "a bisection", "sequencer": "a series of picks", "index.lock": "a change of the index",
+}
+
+// Busy is an error if something is half done in a checkout, whose own git folder is given.
+func Busy(gitDir string) error {
+	for name, what := range HalfDone {
+		if _, err := os.Lstat(filepath.Join(gitDir, name)); err == nil {
+			return Stays(what + " is half done in it")
 		}
 	}
 	return nil
@@ -232,7 +243,7 @@ func (w *Checkout) Keep(ctx context.Context, files map[string]fileSeen) error {
 	if err != nil {
 		return err
 	}
-	staged, err := w.staged(ctx, head, against)
+	staged, err := w.Staged(ctx, head, against)
 	if err != nil {
 		return err
 	}
@@ -322,8 +333,8 @@ func holdsSome(files map[string]fileSeen, dir string) bool {
 	return false
 }
 
-// staged creates a commit of the index if it differs from the commit. The index is only copied.
-func (w *Checkout) staged(ctx context.Context, head, against string) (string, error) {
+// Staged creates a commit of the index if it differs from the commit. The index is only copied.
+func (w *Checkout) Staged(ctx context.Context, head, against string) (string, error) {
 	_, err := w.Git.AskIn(ctx, nil, "diff-index", "--cached", "--quiet", "--no-renames", "--ignore-submodules=none", against, "--")
 	if !GitHasNone(err) { // git reports a difference with exit code 1
 		return "", err
@@ -349,14 +360,23 @@ func (w *Checkout) staged(ctx context.Context, head, against string) (string, er
 	if err != nil {
 		return "", stayWhere(err, "what is staged in it cannot be kept")
 	}
-	args := []string{"commit-tree", "-m", "What the worktree of run " + w.Id + " had staged"}
+	var parents []string
 	if head != "" {
-		args = append(args, "-p", head)
+		parents = []string{head}
+	}
+	return w.Git.CommitTree(ctx, nil, "What the worktree of run "+w.Id+" had staged", strings.TrimSpace(tree), parents...)
+}
+
+// CommitTree makes a commit by Fairlead, which no ref names yet.
+func (g Git) CommitTree(ctx context.Context, env []string, text, tree string, parents ...string) (string, error) {
+	args := []string{"commit-tree", "-m", text}
+	for _, parent := range parents {
+		args = append(args, "-p", parent)
 	}
 	name, mail, _ := strings.Cut(keptBy, " ")
-	commit, err := w.Git.AskIn(ctx, []string{
+	commit, err := g.AskIn(ctx, append([]string{
 		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mail, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + mail,
-	}, append(args, strings.TrimSpace(tree))...)
+	}, env...), append(args, tree)...)
 	return strings.TrimSpace(commit), err
 }
 

@@ -296,6 +296,28 @@ func (c Logins) Revoke(ctx context.Context, id string) (api.LoginRevoked, error)
 	return call[api.LoginRevoked](ctx, c.client, http.MethodDelete, "/logins/"+url.PathEscape(id), nil, nil)
 }
 
+// Hosts returns the hosts of the team.
+func (c *Client) Hosts(ctx context.Context) (view.Hosts, error) {
+	return Get[view.Hosts](ctx, c, "/hosts", nil)
+}
+
+// Invite makes an invitation for one host. The error is a *Refused if the team has no cluster, or if the caller is an
+// agent.
+func (c *Client) Invite(ctx context.Context, labels []api.HostLabel) (api.Invitation, error) {
+	return Post[api.Invitation](ctx, c, "/hosts/invitations", api.InviteBody{Labels: labels})
+}
+
+// DrainHost lets no new session begin on a host. The error is a *Refused if its state does not allow that, or if the
+// caller is an agent.
+func (c *Client) DrainHost(ctx context.Context, name string) (api.Ordered, error) {
+	return Post[api.Ordered](ctx, c, "/hosts/"+url.PathEscape(name)+"/drain", api.EmptyBody{})
+}
+
+// RemoveHost takes a host out of the team. Its errors are those of DrainHost.
+func (c *Client) RemoveHost(ctx context.Context, name string) (api.Ordered, error) {
+	return Post[api.Ordered](ctx, c, "/hosts/"+url.PathEscape(name)+"/remove", api.EmptyBody{})
+}
+
 // NoticeTargets returns the receivers of notices in the order of fairlead.yaml.
 func (c *Client) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
 	all, err := Get[api.NoticeTargets](ctx, c, "/notify", nil)

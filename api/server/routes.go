@@ -119,7 +119,7 @@ func table() []route {
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer(handleDown),
 		},
-	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(), noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), loginRoutes(), repositoryRoutes())
+	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(), noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), hostRoutes(), loginRoutes(), repositoryRoutes())
 }
 
 // answer is a route that decodes an In and answers with an Out as JSON, or with a problem.

@@ -58,7 +58,7 @@ func (c askedOnce) status() int {
 		return 401
 	case "revoke-login":
 		return 404
-	case "sign-in-to-repository":
+	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host":
 		return 409
 	}
 	return 200
@@ -92,7 +92,7 @@ func everyRouteAsked() []askedOnce {
 		{"cancel-run", "POST", "/runs/RUN3/cancel", `{"note":"x"}`, `"seq":`},
 		{"start-run", "POST", "/runs", `{"workflow":"gate.yaml"}`, `"run_id" "workflow_name":"gate" "steps" "id":"build"`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"RUN1" "did":"kept" "why"`},
-	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, sessionsAsked, configAsked, agentsAsked)...)
+	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, hostsAsked, sessionsAsked, configAsked, agentsAsked)...)
 }
 
 // agentsAsked come last: then the team stops.

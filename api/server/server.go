@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/internal/origin"
@@ -41,6 +42,9 @@ type Options struct {
 	Reload    func(ctx context.Context) (changes []string, err error)
 	Workflows func() []string // the paths of workflows that fairlead.yaml names; nil: none
 	Editor    AgentEditor     // changes agents of fairlead.yaml; nil: they cannot be changed here
+
+	// Invite makes an invitation for a host; nil: this daemon leads no cluster. Its errors are *api.Problem.
+	Invite func(ctx context.Context, by string, labels []string) (*api.Invitation, error)
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
 	Past func(ctx context.Context, at Moment) (engine *controller.Supervisor, end func() error, err error)

@@ -83,7 +83,10 @@ func sessionColumns(s *view.SessionView) (id, pid, since string) {
 	if s.StartedAt != nil {
 		since = cli.Ago(time.Since(*s.StartedAt))
 	}
-	return s.ID, pid, since
+	if id = s.ID; s.Host != "" {
+		id += " on " + s.Host
+	}
+	return id, pid, since
 }
 
 // printRows prints an aligned table and colours the statuses in it afterwards, because the table

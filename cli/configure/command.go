@@ -1,11 +1,9 @@
 package configure
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/shim"
 )
-
-const answerBytesMax = 4 << 10 // of the line with yes or no
 
 // Options are the flags of `fairlead agent`.
 type Options struct {
@@ -78,7 +74,7 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 		return nil
 	}
 	if !opts.Yes {
-		if err := confirmed(a); err != nil {
+		if err := a.Confirm("Write this to fairlead.yaml?", "nothing was written", "pass --yes to write without a question, or --dry-run to see the change only"); err != nil {
 			return err
 		}
 	}
@@ -125,19 +121,6 @@ func printPreview(a *cli.App, p *api.AgentPreview) {
 	for _, note := range p.Notes {
 		fmt.Fprintln(a.Out, cli.Plain(note))
 	}
-}
-
-// confirmed asks a person at a terminal.
-func confirmed(a *cli.App) error {
-	if in, ok := a.In.(*os.File); !ok || !cli.Tty(in) {
-		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("nothing was written: pass --yes to write without a question, or --dry-run to see the change only")}
-	}
-	fmt.Fprint(a.Out, "Write this to fairlead.yaml? [y/N] ")
-	line, err := bufio.NewReader(io.LimitReader(a.In, answerBytesMax)).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
-		return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("nothing was written")}
-	}
-	return nil
 }
 
 func test(ctx context.Context, a *cli.App, e *Editor, change *api.AgentChange) error {

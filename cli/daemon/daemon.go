@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/configure"
 	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
@@ -51,6 +52,7 @@ type Daemon struct {
 	Logins     *login.Logins
 	search     *search.Index // nil: there is none
 	startIndex func()
+	lead       *lead // nil: this repository is not that of a cluster
 
 	door    net.Listener // TCP; set before the start: it is open already
 	address string       // of door
@@ -90,6 +92,9 @@ func OpenForRuns(ctx context.Context, conf *config.Config, listen string, log *s
 // openDaemon opens a daemon from its fields.
 func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err error) {
 	conf := d.Conf
+	if worker.Joined(conf.Dir) {
+		return nil, errOfHost
+	}
 	d.Ran, d.look = make(chan error, 1), make(chan struct{}, 1)
 	defer func() {
 		if err != nil {
@@ -110,6 +115,14 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 		d.closers = append(d.closers, ignoreClosed(d.door))
 	}
 	d.address = "http://" + d.door.Addr().String()
+	if !d.runsOnly {
+		if d.lead, err = openLead(conf.Dir, d.log); err != nil {
+			return nil, err
+		}
+	}
+	if d.lead != nil {
+		d.closers = append(d.closers, d.lead.Close)
+	}
 	if err := os.Remove(d.space.Path("mcp.key")); err != nil && !errors.Is(err, fs.ErrNotExist) { // of earlier versions: it made all tokens
 		return nil, fmt.Errorf("remove the key of an earlier version: %w", err)
 	}
@@ -151,6 +164,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
 		Lookup: lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, RunsOnly: d.runsOnly,
+		Cluster: d.lead.cluster(d.space.Path("hosts")),
 	})
 	if err != nil {
 		return err
@@ -260,9 +274,12 @@ func (d *Daemon) serve(ctx context.Context) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: "sqlite",
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search,
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(),
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
+	if d.lead != nil {
+		d.lead.begin(d.Engine.Cluster, server.HostHandler)
+	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving, d.door, socket) }()

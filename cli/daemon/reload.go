@@ -43,7 +43,11 @@ func (d *Daemon) reload(ctx context.Context) ([]string, error) {
 	if team.Stopping {
 		return nil, &machine.Refusal{Subject: "the team", Event: "reload", State: "stopping", Reason: "the daemon is stopping; the next `fairlead up` loads the file"}
 	}
-	changes := config.Changes(d.Conf, conf)
+	cluster, err := d.clusterChanges()
+	if err != nil {
+		return nil, api.NewProblem(http.StatusUnprocessableEntity, "the daemon keeps its configuration: %s", err)
+	}
+	changes := append(config.Changes(d.Conf, conf), cluster...)
 	if len(changes) == 0 {
 		return nil, nil
 	}

@@ -31,6 +31,11 @@ type UpOptions struct {
 
 // Up runs the daemon until it is stopped.
 func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
+	if is, err := isHost(a); err != nil {
+		return err
+	} else if is {
+		return upHost(ctx, a, opts)
+	}
 	conf, err := a.Load()
 	if err != nil {
 		return err
@@ -111,9 +116,15 @@ func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 
 // UpDetached starts the daemon in a process session of its own, and returns when it serves.
 func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
-	conf, err := a.Load()
+	host, err := isHost(a)
 	if err != nil {
 		return err
+	}
+	var conf *config.Config
+	if !host {
+		if conf, err = a.Load(); err != nil {
+			return err
+		}
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -148,7 +159,9 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	first, err := bufio.NewReader(ready).ReadString('\n')
 	if err == nil {
 		fmt.Fprint(a.Out, first)
-		sayDisk(ctx, a, conf)
+		if !host {
+			sayDisk(ctx, a, conf)
+		}
 		return cmd.Process.Release()
 	}
 	_ = cmd.Wait() // its log says why it ended
@@ -185,6 +198,14 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	defer client.Close()
 	if err := client.Down(ctx, now); err != nil {
 		return err
+	}
+	if host, err := isHost(a); err != nil {
+		return err
+	} else if host { // the sessions are the leader's
+		if err := untilGone(ctx, a); err != nil {
+			return err
+		}
+		return a.Say(map[string]bool{"down": true}, "the host is down; a session that still runs ends at its deadline unless `fairlead up` comes before")
 	}
 	said := ""
 	for {

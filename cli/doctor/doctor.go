@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/cli/probe"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/shim"
@@ -94,6 +95,8 @@ func lookAtConfiguration(a *cli.App) (*config.Config, []Finding) {
 	conf, err := a.Load()
 	_, missing := os.Lstat(filepath.Join(a.Dir, config.FileName))
 	switch {
+	case err != nil && errors.Is(missing, os.ErrNotExist) && worker.Joined(a.Dir):
+		return nil, []Finding{{OK: true, About: "configuration", What: "this machine is a host: the fairlead.yaml of the leader counts"}}
 	case err != nil && errors.Is(missing, os.ErrNotExist):
 		return nil, []Finding{{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.Dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"}}
 	case err != nil:
@@ -166,10 +169,11 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(Finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
 	}
 	say(lookAtDaemon(ctx, a))
+	say(lookAtCluster(ctx, a)...)
 	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	whole := true
-	for _, f := range sqlite.Check(looking, filepath.Join(state, "journal.db")) {
+	for _, f := range lookAtJournal(looking, a) {
 		whole = whole && f.OK
 		say(Finding{OK: f.OK, About: "journal", What: f.What, Do: f.Do})
 	}
@@ -187,6 +191,14 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(lookAtNotices(ctx, a, conf)...)
 	}
 	say(lookForStrays(a)...)
+}
+
+// lookAtJournal checks the journal. A host has none.
+func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
+	if worker.Joined(a.Dir) {
+		return nil
+	}
+	return sqlite.Check(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
 }
 
 func lookAtDaemon(ctx context.Context, a *cli.App) Finding {

@@ -135,7 +135,6 @@ func HookProgram() (claudehook.Program, error) {
 	if err != nil {
 		return claudehook.Program{}, fmt.Errorf("find this program: %w", err)
 	}
-	exe = strings.TrimSuffix(exe, " (deleted)")
 	if strings.Contains(exe, "/go-build") && filepath.Base(filepath.Dir(exe)) == "exe" { // go run
 		return claudehook.Program{}, errors.New("this program is a temporary build of go run; install a permanent one: go install ./cmd/fairlead ./cmd/fairlead-hook")
 	}

@@ -164,13 +164,8 @@ func (id *Identity) take(cert *x509.Certificate) error {
 
 // Next is what a host sends to have its certificate renewed: the present one, and a request for the next.
 func (id *Identity) Next() (certificate, request []byte, err error) {
-	leaf := id.cert.Load().Leaf
-	names := slices.Clone(leaf.DNSNames)
-	for _, ip := range leaf.IPAddresses {
-		names = append(names, ip.String())
-	}
-	request, err = id.Request(names)
-	return certPEM(leaf.Raw), request, err
+	request, err = id.Request(id.names())
+	return certPEM(id.cert.Load().Leaf.Raw), request, err
 }
 
 // Now is the time by the clock that certificates are judged by.
@@ -184,6 +179,21 @@ func (id *Identity) Authority() string { return Fingerprint(id.authority) }
 
 // Expires is when the certificate ends.
 func (id *Identity) Expires() time.Time { return id.cert.Load().Leaf.NotAfter }
+
+// IsFor reports whether the certificate has these names and addresses, and no others.
+func (id *Identity) IsFor(names []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(id.names())), slices.Sorted(slices.Values(names)))
+}
+
+// names are those of the certificate.
+func (id *Identity) names() []string {
+	leaf := id.cert.Load().Leaf
+	names := slices.Clone(leaf.DNSNames)
+	for _, ip := range leaf.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
 
 // RenewalDue reports whether it is time to ask for the next certificate: when a third of its time is left.
 func (id *Identity) RenewalDue() bool {

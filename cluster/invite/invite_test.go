@@ -40,6 +40,8 @@ type team struct {
 	book      *Book
 	path      string
 	address   string
+	port      *Port
+	id        *ca.Identity     // of the leader
 	log       *strings.Builder // read after close
 	close     func()
 
@@ -79,14 +81,14 @@ func newTeam(t *testing.T) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.address = l.Addr().String()
+	f.address, f.port, f.id = l.Addr().String(), Share(l), id
 	t.Cleanup(func() { l.Close() })
 	f.close = func() {}
 	f.invite(cluster.Host)
 	d := &Door{Book: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now, Log: slog.New(slog.NewTextHandler(f.log, nil))}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- d.Serve(ctx, l, id.DoorTLS()) }()
+	done, door := make(chan error, 1), f.port.Door()
+	go func() { done <- d.Serve(ctx, door, id.DoorTLS()) }()
 	f.close = sync.OnceFunc(func() {
 		cancel()
 		if err := wait.For(t, "the end of the door", done); err != nil {
@@ -226,7 +228,8 @@ func TestRefusedJoins(t *testing.T) {
 			token.Address = strings.Replace(token.Address, "127.0.0.1", "localhost", 1)
 		}},
 		{"clock years behind", "set the clock right", "", func(f *team, _ *Token, _ **ca.Identity) { f.clock.move(-5 * 365 * 24 * time.Hour) }},
-		{"no program", "no program listens there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
+		{"no program", "no program listens there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close(); f.port.Close() }},
+		{"closed door", "no invitation is open there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -303,6 +306,7 @@ func TestTwoJoinersOneToken(t *testing.T) {
 func TestDoorCloses(t *testing.T) {
 	f := newTeam(t)
 	f.close()
+	f.port.Close()
 	l, err := Listen(f.address)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
@@ -56,10 +58,15 @@ func ask(ctx context.Context, token Token, r request, now func() time.Time) (a a
 			err = fmt.Errorf("the invitation expired at %s, so no host may be admitted there; make a new one with `host invite`: %w", token.Expires.Format(time.RFC3339), err)
 		}
 	}()
-	dialer := tls.Dialer{Config: ca.PinnedTLS(token.Fingerprint, hostOf(token.Address), token.Team, now)}
+	config := ca.PinnedTLS(token.Fingerprint, hostOf(token.Address), token.Team, now)
+	config.NextProtos = []string{joining}
+	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", token.Address)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return a, fmt.Errorf("the inviting host does not answer; check the address, and that no firewall is between: %w", err)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return a, fmt.Errorf("a program listens there, but no invitation is open there; check the address, and make a new one with `host invite`: %w", err)
 	}
 	if err != nil {
 		return a, err

@@ -34,6 +34,7 @@ type Token struct {
 	Role        cluster.Role `json:"role"`
 	Labels      []string     `json:"labels,omitempty"`
 	Expires     time.Time    `json:"expires"`
+	Root        string       `json:"root,omitempty"` // first commit of the team's repository; empty: it has none
 
 	secret []byte
 }

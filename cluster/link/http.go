@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	pingAfter   = 3 * time.Second  // of silence; after as long without an answer the connection is gone
-	stalledFor  = 10 * time.Second // no byte could be sent: the peer answers, but does not read
+	pingAfter   = 3 * time.Second // of silence; after as long without an answer the connection is gone
 	closeWithin = 250 * time.Millisecond
 
-	requestsMax = 1024      // at one time on a connection: each session has two that wait
-	headerMax   = 64 << 10  // bytes of the headers of a request or an answer
-	windowMax   = 256 << 10 // bytes of one request or answer that are on the way; 5 MB/s at 50 ms
-	windowsMax  = 15 * windowMax
-	frameMax    = 64 << 10 // bytes; each request has a buffer of so many
+	requestsMax   = 1024 // at one time on a connection: each session has two that wait
+	requestsLeast = 100  // that net/http takes before the other end has said how many
+
+	headerMax  = 64 << 10       // bytes of the headers of a request or an answer
+	windowMax  = 256 << 10      // bytes of one request or answer that are on the way; 5 MB/s at 50 ms
+	windowsMax = 15 * windowMax // of all requests on a connection; below the 4 MiB of net/http
+	frameMax   = 64 << 10       // bytes; each request has a buffer of so many
 )
 
 // pipe is a connection with a finished handshake. It hides the TLS from net/http, which would look for its own ALPN.
@@ -59,14 +60,14 @@ func settings(ping time.Duration) (*http.Protocols, *http.HTTP2Config) {
 	protocols.SetUnencryptedHTTP2(true) // within TLS: see pipe
 	return protocols, &http.HTTP2Config{
 		MaxConcurrentStreams: requestsMax, MaxReceiveBufferPerStream: windowMax, MaxReadFrameSize: frameMax,
-		SendPingTimeout: ping, PingTimeout: ping, WriteByteTimeout: stalledFor,
+		SendPingTimeout: ping, PingTimeout: ping,
 	}
 }
 
 // sender sends requests on one connection.
 type sender struct {
 	*http.ClientConn
-	peer string
+	pipe *pipe
 }
 
 func newSender(p *pipe, ping time.Duration) (*sender, error) {
@@ -80,22 +81,24 @@ func newSender(p *pipe, ping time.Duration) (*sender, error) {
 		p.end()
 		return nil, fmt.Errorf("begin to send requests to %s: %w", p.peer, err)
 	}
-	return &sender{conn, p.peer}, nil
+	return &sender{conn, p}, nil
 }
 
 // RoundTrip sends a request. It does not wait for others to end, as they may wait for this one.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	if err := s.Reserve(); err != nil && s.Err() == nil {
-		return nil, fmt.Errorf("%d requests to %s are running, which is the limit; try again when some have ended", s.InFlight(), s.peer)
-	} else if err != nil {
-		return nil, &Away{s.peer}
+	if err := s.Reserve(); err == nil {
+		return s.ClientConn.RoundTrip(r)
 	}
-	return s.ClientConn.RoundTrip(r)
+	if n := s.InFlight(); n >= requestsLeast && s.Err() == nil {
+		return nil, fmt.Errorf("%d requests to %s are running, which is the limit; try again when some have ended", n, s.pipe.peer)
+	}
+	s.pipe.end() // the other end refuses further requests on it, so a new connection is needed
+	return nil, &Away{s.pipe.peer}
 }
 
 func (s *sender) client() (*http.Client, string) {
 	asItIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: s, CheckRedirect: asItIs}, "http://" + s.peer
+	return &http.Client{Transport: s, CheckRedirect: asItIs}, "http://" + s.pipe.peer
 }
 
 // receiver answers requests on the connections that it is given.

@@ -55,7 +55,7 @@ type Hub struct {
 
 type pipeOf struct{ name, kind string }
 
-// Listen begins to take connections of hosts.
+// Listen opens a port and begins to take connections of hosts.
 func Listen(address string, o Options) (*Hub, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EACCES) {
@@ -64,6 +64,11 @@ func Listen(address string, o Options) (*Hub, error) {
 	if err != nil {
 		return nil, ca.Explain(fmt.Errorf("listen for hosts: %w", err), o.Identity.Team(), o.Identity.Now())
 	}
+	return Serve(listener, o), nil
+}
+
+// Serve begins to take connections of hosts from a listener, which the Hub closes.
+func Serve(listener net.Listener, o Options) *Hub {
 	h := &Hub{
 		o: o, listener: listener, config: o.Identity.TLS(nil), receiver: newReceiver(o.Handler, o.ping, o.Log),
 		all: map[*pipe]cluster.Member{}, newest: map[pipeOf]*pipe{}, senders: map[string]*sender{}, changed: make(chan struct{}),
@@ -72,7 +77,7 @@ func Listen(address string, o Options) (*Hub, error) {
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.tasks.Go(h.receiver.serve)
 	h.tasks.Go(h.accept)
-	return h, nil
+	return h
 }
 
 // Address is where the Hub listens.
@@ -150,7 +155,7 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 // drain lets the peer read the alert of TLS before the connection is reset because of what it had sent.
 func drain(raw net.Conn) {
 	_ = raw.SetDeadline(time.Now().Add(time.Second))
-	if tcp, ok := raw.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+	if half, ok := raw.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_, _ = io.CopyN(io.Discard, raw, headerMax)
 	}
 }
@@ -299,6 +304,16 @@ func (h *Hub) Await(ctx context.Context, name string) error {
 			return errClosed
 		}
 	}
+}
+
+// From is the address from which a host is connected; empty: it is not.
+func (h *Hub) From(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.senders[name] == nil {
+		return ""
+	}
+	return h.newest[pipeOf{name, toHost}].RemoteAddr().String()
 }
 
 // Recheck closes the connections of hosts that are not members any longer, or have other keys. Call it after each change

@@ -304,13 +304,14 @@ func TestKeep(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
-	h, c := f.pair(http.HandlerFunc(echo), newHanging())
+	long := strings.Repeat("x", 2*headerMax)
+	h, c := f.pair(http.HandlerFunc(echo), nil)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text(t, c.Client, "/", "") // the leader has said what it takes
-	r.Header.Set("Long", strings.Repeat("x", 2*headerMax))
+	r.Header.Set("Long", long)
 	client, _ := c.Client()
 	if answer, err := client.Do(r); err == nil {
 		answer.Body.Close()
@@ -319,9 +320,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 
-	h.mu.Lock()
-	s := h.senders["b"]
-	h.mu.Unlock()
+	s, _ := h.sender("b")
 	wait.Until(t, "what the host takes", func() bool { return s.Available() == requestsMax })
 	for range requestsMax {
 		if err := s.Reserve(); err != nil {
@@ -348,7 +347,89 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	h.mu.Unlock()
-	f.dial(id, h.Address(), nil)
+	f.dial(id, h.Address(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Long", long) }))
+	if err := h.Await(t.Context(), "c"); err != nil {
+		t.Fatal(err)
+	}
+	client, base, err := h.Client("c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := client.Get(base); err == nil { // it ends the connection, too
+		answer.Body.Close()
+		t.Errorf("a header of %d bytes is taken", len(answer.Header.Get("Long")))
+	}
+}
+
+// An end may refuse further requests on a connection. The connection ends then, so that the host makes a new one.
+func TestNoMoreRequests(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	g := newHanging()
+	h, c := f.pair(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/last" {
+			w.Header().Set("Connection", "close")
+			return
+		}
+		g.ServeHTTP(w, r)
+	}), nil)
+	failed := g.hang(t.Context(), t, c.Client)
+	text(t, c.Client, "/last", "")
+	wait.Until(t, "an error that says that the leader is away", func() bool {
+		answer, err := ask(t.Context(), c.Client, "/last", nil)
+		if err == nil {
+			answer.Body.Close()
+		}
+		var away *Away
+		return errors.As(err, &away)
+	})
+	wait.For(t, "the end of the connection", c.Done())
+	if err := wait.For(t, "the end of the request that was running", failed); err == nil {
+		t.Error("it has no error")
+	}
+	wait.Until(t, "the end at the leader", func() bool { s, _ := h.sender("b"); return s == nil })
+}
+
+// One of the two connections ends, and the other one with it.
+func TestHalfEnds(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{toHost, toLeader} {
+		h, c := newTeam(t, "web").pair(nil, nil)
+		var half *pipe
+		wait.Until(t, "both connections", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			half = h.newest[pipeOf{"b", kind}]
+			return half != nil
+		})
+		half.end()
+		wait.For(t, "the end at the host", c.Done())
+		wait.Until(t, "the end of both at the leader", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.all) == 0 })
+	}
+}
+
+// Close does not wait for a host that does not answer.
+func TestCloseWithLostHost(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	h := f.listen(Options{ping: 24 * time.Hour})
+	p := newProxy(t, h.Address())
+	options := f.options(f.join("b", cluster.Host), p.Addr().String(), nil)
+	options.ping = 24 * time.Hour
+	c, err := Dial(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.await(h)
+	p.stop()
+	closed := make(chan error, 2)
+	go func() { closed <- h.Close() }()
+	go func() { closed <- c.Close() }()
+	for range 2 {
+		if err := wait.For(t, "the end", closed); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestListen(t *testing.T) {

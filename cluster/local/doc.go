@@ -9,5 +9,7 @@
 // Beside its shim's records, the folder of a session has the lease under which it was started. With it, a daemon
 // that starts anew finds its sessions.
 //
+// Trees takes and gives the checkouts of runs, and the files of their folders.
+//
 // The one promise: a session that the leader places here begins at most once, and only under its lease.
 package local

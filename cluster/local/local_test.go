@@ -19,7 +19,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -59,8 +61,12 @@ func newSessions(t testing.TB) (*Sessions, http.Handler) {
 
 // ask sends a request of a leader of epoch 1.
 func ask(h http.Handler, method, path, body string) *http.Response {
+	return askAs(h, "1", method, path, body)
+}
+
+func askAs(h http.Handler, epoch, method, path, body string) *http.Response {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.Header.Set(wire.EpochField, "1")
+	r.Header.Set(wire.EpochField, epoch)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Result()
@@ -134,6 +140,23 @@ func TestHostileBodies(t *testing.T) {
 	}
 }
 
+// A leader of an earlier epoch is refused, also where no session is that could refuse it.
+func TestEarlierLeader(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	s.Guard = &leader{epoch: 2}
+	for path, body := range map[string]string{"": startBody("coder-1", "exit 0"), "/adopt": `{"epoch":1}`, "/close-input": "", "/ack": "", "/end": `{"grace_ms":0}`} {
+		if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1"+path, body)); !isFenced(err) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"/ended", "/evidence", "/output?offset=0"} {
+		if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1"+path, "")); !isFenced(err) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // Many requests for one start come at once. The process begins once.
 func TestStartsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -168,6 +191,63 @@ func TestStartsAtOnce(t *testing.T) {
 	}
 }
 
+// Input is written from where it was not written yet, also by another daemon of the host, and after the end of what read it.
+func TestRepeatedInput(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1", strings.Replace(startBody("coder-1", "read line; echo $line"), `"start":{`, `"start":{"keep_stdin":true,`, 1))); err != nil {
+		t.Fatal(err)
+	}
+	input := func(offset int64, label, text string) error {
+		body, _ := json.Marshal(wire.InputIn{Offset: offset, Label: label, Bytes: []byte(text)})
+		return wire.Check(ask(h, "POST", "/v1/sessions/coder-1/input", string(body)))
+	}
+	if err := input(0, "", "ab"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Resume(t.Context(), 2); err != nil { // the shim refuses epoch 1 from now on
+		t.Fatal(err)
+	}
+	if err := input(0, "", "ab"); codeOf(err) != "" || !isFenced(err) {
+		t.Error(err)
+	}
+	ask := func(method, path, body string) *http.Response { return askAs(h, "2", method, path, body) }
+	input = func(offset int64, label, text string) error {
+		body, _ := json.Marshal(wire.InputIn{Offset: offset, Label: label, Bytes: []byte(text)})
+		return wire.Check(ask("POST", "/v1/sessions/coder-1/input", string(body)))
+	}
+	for _, c := range []struct {
+		offset int64
+		text   string
+	}{{3, "x"}, {-1, "x"}, {0, "a"}} {
+		if err := input(c.offset, "", c.text); codeOf(err) != wire.BadRequest {
+			t.Error(c, err)
+		}
+	}
+	for range 2 {
+		if err := input(0, "one", "abcd\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.Check(ask("GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := input(0, "two", "efgh\n"); codeOf(err) != wire.BadRequest {
+		t.Error(err)
+	}
+	if err := input(5, "two", "efgh\n"); codeOf(err) != wire.NoInput {
+		t.Error(err)
+	}
+	if text, err := io.ReadAll(ask("GET", "/v1/sessions/coder-1/output?offset=0", "").Body); err != nil || string(text) != "abcd\n" {
+		t.Errorf("%q %v", text, err)
+	}
+}
+
+func isFenced(err error) bool {
+	_, is := errors.AsType[*seam.Fenced](err)
+	return is
+}
+
 // A session whose lease cannot be read is not one that never began: its process may run.
 func TestLeaseIsDamaged(t *testing.T) {
 	t.Parallel()
@@ -183,14 +263,13 @@ func TestLeaseIsDamaged(t *testing.T) {
 	s.mu.Unlock()
 	path := filepath.Join(s.folder("coder-1"), leaseFile)
 	for name, damage := range map[string]func() error{
-		"removed":            func() error { return os.Remove(path) },
 		"not JSON":           func() error { return os.WriteFile(path, []byte("{"), 0o600) },
 		"of another session": func() error { return os.WriteFile(path, []byte(`{"token":{"session":"coder-2"}}`), 0o600) },
 		"a link":             func() error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
 		"long":               func() error { return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<20), 0o600)) },
 		"a folder":           func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 	} {
-		if err := damage(); err != nil && name != "removed" {
+		if err := damage(); err != nil {
 			t.Fatal(name, err)
 		}
 		for _, c := range []struct{ path, body string }{{"/adopt", `{"epoch":1}`}, {"", startBody("coder-1", "exit 0")}, {"/close-input", ""}} {
@@ -206,6 +285,72 @@ func TestLeaseIsDamaged(t *testing.T) {
 		}
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A session of the same name is of another lease, or of none: the host ran Fairlead by itself, or was of another team.
+func TestEarlierSessionOfTheName(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	start := func(lease uint64, script string) error {
+		body := strings.Replace(startBody("coder-1", script), `"lease":1`, fmt.Sprintf(`"lease":%d`, lease), 1)
+		return wire.Check(ask(h, "POST", "/v1/sessions/coder-1", body))
+	}
+	own, err := s.Shims.Start(t.Context(), "coder-1", 1, driver.Launch{Argv: []string{"/bin/sh", "-c", "echo own; read line"}, Dir: "/", KeepStdin: true}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for _, err := range []error{start(1, "exit 0"), wire.Check(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`))} {
+		if codeOf(err) != wire.Failed || !strings.Contains(err.Error(), "without a lease") {
+			t.Error(err)
+		}
+	}
+	if err := own.CloseInput(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-own.Done()
+	var out wire.AdoptOut
+	if err := wire.Read(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`).Body, &out); err != nil || out.Found != seam.NeverStarted {
+		t.Error(out, err)
+	}
+	if err := start(1, "echo first; exec sleep 600"); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "its first output", func() bool {
+		n, err := s.Shims.OutputBytes("coder-1")
+		return err == nil && n > 0
+	})
+	err = start(2, "echo second")
+	if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "under an earlier lease") {
+		t.Error(err)
+	}
+	if err := s.End(t.Context(), "coder-1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+		t.Fatal(err)
+	}
+	s.Guard.(*leader).refuses = errors.New("the leader does not place it here")
+	if err := start(2, "echo second"); err == nil || !strings.Contains(err.Error(), "does not place it") {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(s.Shims.Folder + "-aside"); len(left) != 1 {
+		t.Error("a refused start moves nothing:", left)
+	}
+	s.Guard.(*leader).refuses = nil
+	if err := start(2, "echo second"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"-aside/coder-1.1": "own", "-aside/coder-1.2": "first", "/coder-1": "second"} {
+		if path == "/coder-1" {
+			if err := wire.Check(ask(h, "GET", "/v1/sessions/coder-1/ended", "")); err != nil {
+				t.Error(err)
+			}
+		}
+		if out, err := os.ReadFile(s.Shims.Folder + path + "/spool"); err != nil || string(out) != want+"\n" {
+			t.Errorf("%s: %q %v", path, out, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -65,6 +66,9 @@ func (s *Sessions) Routes(mux *http.ServeMux) {
 				return err
 			}
 			one.proc.Store(nil) // it is done; what still reads its output reads on
+			if err := os.RemoveAll(s.temp(id)); err != nil {
+				s.Log.Warn("the temporary folder of a session could not be removed", "session", id, "error", err)
+			}
 			return nil
 		})
 	})

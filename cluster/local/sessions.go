@@ -32,7 +32,11 @@ const (
 type Sessions struct {
 	Shims *sessions.Shims
 	Guard Guard
+	Root  string // the repository
+	Exe   string // the program fairlead
 	Log   *slog.Logger
+
+	boxed sessions.SandboxProof
 
 	mu      sync.Mutex
 	all     map[string]*session // those with a process that was not acknowledged yet, or with a request
@@ -124,19 +128,23 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		switch {
 		case err != nil:
 			return err
-		case proc == nil || proc.found == seam.NeverStarted:
-		case proc.lease.Token != in.Token:
-			return &seam.CannotStart{Why: fmt.Sprintf("host %s had a session %s under another lease; move its folder aside there: %s", in.Token.Host, id, s.folder(id))}
-		default:
+		case proc != nil && proc.lease.Token != in.Token && proc.found == seam.Running && !isDone(proc):
+			return &seam.CannotStart{Why: fmt.Sprintf("host %s runs a session %s under an earlier lease, as process %d", in.Token.Host, id, proc.PID())}
+		case proc != nil && proc.lease.Token == in.Token && proc.found != seam.NeverStarted:
 			return &seam.AlreadyStarted{Session: id}
 		}
-		launch, err := s.launch(in)
+		launch, err := s.launch(ctx, id, in)
 		if err != nil {
 			return err
 		}
 		var man host.DeadMan
 		if man.StartBy, man.EndAt, man.Waits, err = s.Guard.MayStart(ctx, in.Token); err != nil {
 			return err
+		}
+		if proc == nil || proc.lease.Token != in.Token {
+			if err := s.makeRoom(id, one); err != nil {
+				return err
+			}
 		}
 		l := lease{in.Token, in.OnLost}
 		if err := s.writeLease(l); err != nil {
@@ -153,11 +161,25 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 	return status, err
 }
 
-// launch is a session's launch on this machine.
-func (s *Sessions) launch(in wire.StartIn) (driver.Launch, error) {
+// launch is a session's launch on this machine, with its environment, and in the sandbox of its agent.
+func (s *Sessions) launch(ctx context.Context, id string, in wire.StartIn) (driver.Launch, error) {
+	in, err := wire.Resolve(in, os.Environ(), in.Token.Host)
+	if err != nil {
+		return driver.Launch{}, err
+	}
 	l := in.Start
-	return driver.Launch{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor}, nil
+	launch := driver.Launch{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor}
+	if in.Confine == nil {
+		return launch, nil
+	}
+	if launch, err = s.boxed.Confine(ctx, launch, *in.Confine, s.Root, s.Exe, s.temp(id)); err != nil {
+		return launch, &seam.CannotStart{Why: err.Error()}
+	}
+	return launch, nil
 }
+
+// temp is the temporary folder of a session in a sandbox. It is removed when the session was acknowledged.
+func (s *Sessions) temp(id string) string { return filepath.Join(filepath.Dir(s.Shims.Folder), "tmp", id) }
 
 // adopt returns what the shim of a session holds, for a leader of this epoch. It is nil if no session was begun under a
 // lease; then nothing is created.
@@ -185,16 +207,31 @@ func (s *Sessions) adopt(ctx context.Context, id string, one *session, epoch uin
 	return adopted, nil
 }
 
-// never returns an error if a session without a lease began nevertheless.
+// never returns an error if a session without a lease runs nevertheless. One that is over is not the leader's.
 func (s *Sessions) never(ctx context.Context, id string) error {
 	if _, err := os.Lstat(s.folder(id)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	sight, err := shim.Look(ctx, s.folder(id))
-	if err == nil && sight.Phase != shim.NeverStarted {
-		err = fmt.Errorf("session %s of this host has no lease, so it is not the leader's; move its folder aside: %s", id, s.folder(id))
+	if err == nil && sight.Phase == shim.Running {
+		err = fmt.Errorf("a session %s runs on this host as process %d, without a lease; `kill %d` ends it", id, sight.AgentPID, sight.AgentPID)
 	}
 	return err
+}
+
+// makeRoom moves the folder of another session aside that had the same name, without a lease or under an earlier one, and
+// that is over: the host was of another team, or ran Fairlead by itself.
+func (s *Sessions) makeRoom(id string, one *session) error {
+	s.keep(one, nil)
+	if _, err := os.Lstat(s.folder(id)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	to, err := s.Shims.PutAside(id)
+	if err != nil {
+		return fmt.Errorf("move the folder of an earlier session %s aside: %w", id, err)
+	}
+	s.Log.Warn("an earlier session of the same name is over; its folder was moved aside", "session", id, "to", to)
+	return nil
 }
 
 func (s *Sessions) folder(id string) string { return filepath.Join(s.Shims.Folder, id) }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/journal/attempt"
 
 	"github.com/nats-io/nats.go"
@@ -20,7 +18,6 @@ import (
 const (
 	reconnectWait = 250 * time.Millisecond
 	pingEvery     = time.Second // a server that is gone without a word is noticed after three
-	askMax        = 16 << 10    // bytes of a request for a certificate
 )
 
 // ErrRefused is the answer of a server to a host that does not belong to the team.
@@ -29,7 +26,7 @@ var ErrRefused = errors.New("the team refuses this host: it was removed, or has 
 // ErrPayload is about a server with a limit below cluster.PayloadMax.
 var ErrPayload = fmt.Errorf("the server takes messages of too few bytes; set max_payload to %d in its configuration and restart it", cluster.PayloadMax)
 
-// Connect connects a host to servers of the team. It goes on trying others when a connection is lost. ended is called
+// Connect connects an engine host to servers of the team. It goes on trying others when a connection is lost. ended is called
 // once, when the connection is closed for good; its error is nil after a Close.
 func Connect(ctx context.Context, id *ca.Identity, servers []string, log *slog.Logger, ended func(error)) (*nats.Conn, error) {
 	return connect(ctx, id, strings.Join(servers, ","), log, ended, nats.Secure(id.TLS(nil)), nats.TLSHandshakeFirst())
@@ -89,66 +86,4 @@ func explain(err error, id *ca.Identity) error {
 		return fmt.Errorf("no server answers; check the addresses, check that the other hosts run, and that no firewall is between: %w", err)
 	}
 	return ca.Explain(err, id.Team(), id.Now())
-}
-
-// certificateAsk is a request for the next certificate.
-type certificateAsk struct {
-	Certificate string `json:"certificate"`
-	Request     []byte `json:"request"`
-}
-
-// certificateAnswer has one of both.
-type certificateAnswer struct {
-	Certificate string `json:"certificate,omitempty"`
-	Why         string `json:"why,omitempty"`
-}
-
-// ServeCertificates renews the certificates of hosts that ask, until the subscription ends. The connection is that of
-// an engine host, on the host that has the authority.
-func ServeCertificates(nc *nats.Conn, authority *ca.Authority, members cluster.Members, now func() time.Time) (*nats.Subscription, error) {
-	return nc.Subscribe(cluster.CertificateSubject("*"), func(m *nats.Msg) {
-		var a certificateAnswer
-		certificate, err := renew(m, authority, members, now())
-		if err != nil {
-			a.Why = err.Error()
-		}
-		a.Certificate = string(certificate)
-		if text, err := json.Marshal(a); err == nil {
-			_ = m.Respond(text) // the host asks again
-		}
-	})
-}
-
-func renew(m *nats.Msg, authority *ca.Authority, members cluster.Members, now time.Time) ([]byte, error) {
-	name := strings.Split(m.Subject, ".")[2] // the server lets a host publish under its own name only
-	member, ok := members.Member(name)
-	if !ok {
-		return nil, ErrRefused
-	}
-	var ask certificateAsk
-	if err := json.Unmarshal(m.Data, &ask); err != nil || len(m.Data) > askMax {
-		return nil, errors.New("the request for a certificate is not valid; use the same version of Fairlead on both hosts")
-	}
-	return authority.Renew([]byte(ask.Certificate), ask.Request, member, now)
-}
-
-// RenewCertificate gets the next certificate of a host. New connections use it at once.
-func RenewCertificate(ctx context.Context, nc *nats.Conn, id *ca.Identity) error {
-	certificate, request, err := id.Next()
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(certificateAsk{string(certificate), request})
-	if err != nil {
-		return err
-	}
-	reply, err := nc.RequestWithContext(ctx, cluster.CertificateSubject(id.Name), text)
-	if err != nil {
-		return fmt.Errorf("renew the certificate of %s, which ends on %s: the host with the certificate authority does not answer; start Fairlead there: %w", id.Name, id.Expires().Format(time.DateOnly), err)
-	}
-	var a certificateAnswer
-	if err := json.Unmarshal(reply.Data, &a); err != nil || a.Certificate == "" {
-		return fmt.Errorf("renew the certificate of %s: %s", id.Name, clip.To(a.Why, 300))
-	}
-	return id.Install([]byte(a.Certificate), nil)
 }

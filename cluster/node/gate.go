@@ -5,10 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -16,9 +14,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 )
-
-// answerWithin is how long an engine host may answer a request that it received.
-const answerWithin = 2 * time.Minute
 
 // gate decides about every connection, and remembers those that it admitted.
 type gate struct {
@@ -39,7 +34,6 @@ func newGate(own string, members cluster.Members) *gate {
 type clientGate struct {
 	*gate
 	server *server.Server
-	log    *slog.Logger
 }
 
 // Check admits a client or refuses it. The look at the membership and the note of the connection are one step for
@@ -57,12 +51,7 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m, ok := g.members.Member(name)
-	if !ok || m.Name != name || !signed(m.Key, c) {
-		return false
-	}
-	account, err := accountOf(g.server, m)
-	if err != nil {
-		g.log.Error("a host was refused", "error", err)
+	if !ok || m.Name != name || m.Role != cluster.Engine || !signed(m.Key, c) {
 		return false
 	}
 	for id := range g.clients {
@@ -71,7 +60,7 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 		}
 	}
 	g.clients[c.GetID()] = m
-	c.RegisterUser(&server.User{Username: name, Account: account, Permissions: permissions(m)})
+	c.RegisterUser(&server.User{Username: name, Permissions: permissions(m)})
 	return true
 }
 
@@ -87,14 +76,10 @@ func signed(key string, c server.ClientAuthentication) bool {
 
 func permissions(m cluster.Member) *server.Permissions {
 	p := m.Permissions()
-	allowed := &server.Permissions{
+	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: p.Publish, Deny: p.NoPublish},
 		Subscribe: &server.SubjectPermission{Allow: p.Subscribe},
 	}
-	if p.Answer {
-		allowed.Response = &server.ResponsePermission{MaxMsgs: 1, Expires: answerWithin}
-	}
-	return allowed
 }
 
 // dial notes a server that this one connects to, if that is one of the team. TLS asks it.

@@ -67,7 +67,7 @@ func newLeases(t *testing.T) *leases {
 	t.Helper()
 	l := &leases{team: newTeam(t, "web"), seen: make(chan host.Renew, 100)}
 	l.node = l.team.start(l.options(l.host("a", cluster.Engine)))
-	l.id = l.host("b", cluster.Host)
+	l.id = l.host("b", cluster.Engine)
 	l.lead.at, l.own.at = 5000*second, 70*second
 	var err error
 	if l.admin, err = l.node.Connect(t.Context(), func(error) {}); err != nil {
@@ -99,7 +99,7 @@ func (l *leases) newBoard() {
 	}()
 }
 
-// newKeeper is that of a new daemon on b, with the permissions of a plain host.
+// newKeeper is that of a new daemon on b.
 func (l *leases) newKeeper(daemon string) *lease.Keeper {
 	l.t.Helper()
 	js, err := jetstream.New(l.nc)
@@ -124,15 +124,6 @@ func (l *leases) decide(in host.Input) {
 	}
 	for _, ch := range changes {
 		l.hosts.Apply(ch)
-	}
-	m, _ := l.Member("b")
-	if was, now := m.Incarnation, l.hosts.Hosts["b"].Incarnation; was != now {
-		m.Incarnation = now
-		l.set("b", m)
-		if err := l.node.Recheck(l.t.Context()); err != nil {
-			l.t.Fatal(err)
-		}
-		wait.Until(l.t, "the connection with the permissions of the next incarnation", func() bool { return l.nc.Stats().Reconnects > 0 && l.nc.IsConnected() })
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 const (
 	freeMin     = 256 << 20        // bytes that must be free on the disk at a start
 	startWithin = 30 * time.Second // a large stream is read before the server answers
-	clientsMax  = 1024             // connections: 256 hosts with some each
+	clientsMax  = 128              // connections of engine hosts, which are few
 )
 
 // Options say how a node starts.
@@ -106,9 +106,6 @@ func (n *Node) start(ctx context.Context) error {
 		return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, err)
 	}
 	opts.CustomClientAuthentication.(*clientGate).server = s //nolint:forcetypeassert // options has set it
-	if err := export(s.GlobalAccount()); err != nil {
-		return fmt.Errorf("start the server of host %s: %w", n.o.Identity.Name, err)
-	}
 	log := &logger{log: n.o.Log.With("server", n.o.Identity.Name)}
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
@@ -140,7 +137,7 @@ func (n *Node) options() (*server.Options, error) {
 		TLSVerify:                  true,
 		TLSHandshakeFirst:          true,
 		TLSConfig:                  id.TLS(nil),
-		CustomClientAuthentication: &clientGate{gate: n.gate, log: n.o.Log},
+		CustomClientAuthentication: &clientGate{gate: n.gate},
 	}
 	var err error
 	if opts.Host, opts.Port, err = listenOn(n.o.Address, n.client); err != nil {

@@ -85,7 +85,7 @@ func (f *team) host(name string, role cluster.Role) *ca.Identity {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.set(name, cluster.Member{Name: name, Role: role, Key: id.PublicKey(), Incarnation: 1})
+	f.set(name, cluster.Member{Name: name, Role: role, Key: id.PublicKey()})
 	return id
 }
 
@@ -115,79 +115,60 @@ func (f *team) connect(id *ca.Identity, address string) (nc *nats.Conn, ended ch
 	return nc, ended
 }
 
-// TestPermissions is the matrix: each role, each subject, both directions. Host b tries all.
+// TestPermissions is the matrix: each subject, both directions. Engine host b tries all.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
 	n := f.start(f.options(f.host("a", cluster.Engine)))
-	const no, pub, sub, both = "--", "p-", "-s", "ps"
-	id := f.host("b", cluster.Host)
-	m, _ := f.Member("b")
-	conns := map[cluster.Role]*nats.Conn{}
-	for _, role := range []cluster.Role{cluster.Host, cluster.Engine} {
-		m.Role = role
-		f.set("b", m)
-		conns[role], _ = f.connect(id, n.Address())
-	}
-	for _, row := range []struct{ subject, host, engine string }{
-		{cluster.EventSubject("b"), pub, both},
-		{cluster.EventSubject("c"), no, sub},
-		{cluster.AskSubject("b"), pub, both},
-		{cluster.AskSubject("c"), no, sub},
-		{cluster.OutputSubject("b", "s1"), pub, both},
-		{cluster.OutputSubject("c", "s1"), no, sub},
-		{cluster.CertificateSubject("b"), pub, both},
-		{cluster.CertificateSubject("c"), no, sub},
-		{cluster.EventSubject("b2"), no, sub},
-		{"fairlead.host.b", no, sub},
-		{cluster.PlacedSubject("b"), sub, both},
-		{cluster.PlacedSubject("c"), no, pub},
-		{cluster.JournalSubject, no, pub},
-		{"$O.fairlead-journal-snapshots.C.x", no, pub},
-		{"$O.fairlead-journal-snapshots.M.x", no, pub},
-		{"$KV.fairlead-leases.b.1", pub, pub},
-		{"$KV.fairlead-leases.c.1", no, pub},
-		{"$KV.fairlead-leases.b.2", no, pub}, // another incarnation
-		{"$KV.fairlead-leases.b", no, pub},
-		{"$KV.other.b.1", no, no},
-		{"_INBOX.b.x", sub, sub},
-		{"_INBOX.c.x", no, no},
-		{"_INBOX.x", no, no},
-		{"$JS.API.STREAM.INFO.KV_fairlead-leases", pub, pub},
-		{"$JS.API.STREAM.INFO.fairlead-journal", no, pub},
-		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.b.1", pub, pub},
-		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.c.1", no, pub},
-		{"$JS.API.DIRECT.GET.fairlead-journal", no, pub},
-		{"$JS.API.STREAM.MSG.GET.KV_fairlead-leases", no, pub},
-		{"$JS.API.STREAM.CREATE.fairlead-journal", no, pub},
-		{"$JS.API.CONSUMER.CREATE.fairlead-journal", no, pub},
-		{"$JS.API.STREAM.DELETE.fairlead-journal", no, no},
-		{"$JS.API.STREAM.DELETE.KV_fairlead-leases", no, no},
-		{"$JS.API.STREAM.PURGE.fairlead-journal", no, no},
-		{"$JS.API.STREAM.PURGE.KV_fairlead-leases", no, no},
-		{"$JS.API.STREAM.MSG.DELETE.fairlead-journal", no, no},
-		{"$JS.API.STREAM.MSG.DELETE.KV_fairlead-leases", no, no},
-		{"$JS.API.STREAM.RESTORE.fairlead-journal", no, no},
-		{"$JS.API.STREAM.RESTORE.KV_fairlead-leases", no, no},
-		{"$JS.API.STREAM.PURGE.OBJ_fairlead-journal-snapshots", no, pub},
-		{"$JS.API.STREAM.LEADER.STEPDOWN.fairlead-journal", no, pub},
-		{"$JS.API.ACCOUNT.PURGE.x", no, no},
-		{"$JS.API.SERVER.REMOVE", no, no},
-		{"$JS.ACK.fairlead-journal.x", no, pub},
-		{"$SYS.REQ.SERVER.PING", no, no},
-		{"fairlead.>", no, no},
-		{"fairlead.host.*.event", no, sub},
-		{"fairlead.to.*.placed", no, pub},
-		{"$KV.>", no, no},
-		{"_INBOX.>", no, no},
-		{">", no, no},
-		{"x", no, no},
+	const no, pub, sub = "--", "p-", "-s"
+	nc, _ := f.connect(f.host("b", cluster.Engine), n.Address())
+	for _, row := range []struct{ subject, want string }{
+		{"fairlead.host.b", no},
+		{cluster.JournalSubject, pub},
+		{"$O.fairlead-journal-snapshots.C.x", pub},
+		{"$O.fairlead-journal-snapshots.M.x", pub},
+		{"$KV.fairlead-leases.b.1", pub},
+		{"$KV.fairlead-leases.c.1", pub},
+		{"$KV.fairlead-leases.b", pub},
+		{"$KV.other.b.1", no},
+		{"_INBOX.b.x", sub},
+		{"_INBOX.c.x", no},
+		{"_INBOX.x", no},
+		{"$JS.API.STREAM.INFO.KV_fairlead-leases", pub},
+		{"$JS.API.STREAM.INFO.fairlead-journal", pub},
+		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.b.1", pub},
+		{"$JS.API.DIRECT.GET.KV_fairlead-leases.$KV.fairlead-leases.c.1", pub},
+		{"$JS.API.DIRECT.GET.fairlead-journal", pub},
+		{"$JS.API.STREAM.MSG.GET.KV_fairlead-leases", pub},
+		{"$JS.API.STREAM.CREATE.fairlead-journal", pub},
+		{"$JS.API.CONSUMER.CREATE.fairlead-journal", pub},
+		{"$JS.API.STREAM.DELETE.fairlead-journal", no},
+		{"$JS.API.STREAM.DELETE.KV_fairlead-leases", no},
+		{"$JS.API.STREAM.PURGE.fairlead-journal", no},
+		{"$JS.API.STREAM.PURGE.KV_fairlead-leases", no},
+		{"$JS.API.STREAM.MSG.DELETE.fairlead-journal", no},
+		{"$JS.API.STREAM.MSG.DELETE.KV_fairlead-leases", no},
+		{"$JS.API.STREAM.RESTORE.fairlead-journal", no},
+		{"$JS.API.STREAM.RESTORE.KV_fairlead-leases", no},
+		{"$JS.API.STREAM.PURGE.OBJ_fairlead-journal-snapshots", pub},
+		{"$JS.API.STREAM.LEADER.STEPDOWN.fairlead-journal", pub},
+		{"$JS.API.ACCOUNT.PURGE.x", no},
+		{"$JS.API.SERVER.REMOVE", no},
+		{"$JS.ACK.fairlead-journal.x", pub},
+		{"$SYS.REQ.SERVER.PING", no},
+		{"fairlead.>", no},
+		{"fairlead.host.*.event", no},
+		{"$KV.>", no},
+		{"_INBOX.>", no},
+		{">", no},
+		{"x", no},
 	} {
-		for role, want := range map[cluster.Role]string{cluster.Host: row.host, cluster.Engine: row.engine} {
-			if got := tries(t, conns[role], row.subject); got != want {
-				t.Errorf("%s %s: %s, want %s", role, row.subject, got, want)
-			}
+		if got := tries(t, nc, row.subject); got != row.want {
+			t.Errorf("%s: %s, want %s", row.subject, got, row.want)
 		}
+	}
+	if p := (cluster.Member{Name: "c", Role: cluster.Host}).Permissions(); len(p.Publish)+len(p.Subscribe) > 0 {
+		t.Errorf("a host that is no engine host may use %v", p)
 	}
 }
 
@@ -211,68 +192,22 @@ func tries(t *testing.T, nc *nats.Conn, subject string) string {
 	return string(got)
 }
 
-// The leader and a host talk: the host asks and reports, and receives what is placed on it.
-func TestLeaderAndHostTalk(t *testing.T) {
-	t.Parallel()
-	f := newTeam(t, "web")
-	n := f.start(f.options(f.host("a", cluster.Engine)))
-	leader, err := n.Connect(t.Context(), func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer leader.Close()
-	for _, role := range []cluster.Role{cluster.Host, cluster.Engine} {
-		name := "b-" + string(role)
-		nc, _ := f.connect(f.host(name, role), n.Address())
-		placed, err := nc.SubscribeSync(cluster.PlacedSubject(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		events, err := leader.SubscribeSync(cluster.EventSubject("*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		asked, err := leader.Subscribe(cluster.AskSubject(name), func(m *nats.Msg) { _ = m.Respond(m.Data) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(nc.Flush(), leader.Flush()); err != nil {
-			t.Fatal(err)
-		}
-		big := make([]byte, cluster.PayloadMax)
-		if m, err := nc.Request(cluster.AskSubject(name), big, wait.Patience); err != nil || len(m.Data) != len(big) {
-			t.Error(role, "an answer of 8 MiB", err)
-		}
-		if err := errors.Join(leader.Publish(cluster.PlacedSubject(name), big), nc.Publish(cluster.EventSubject(name), []byte("began"))); err != nil {
-			t.Error(err)
-		}
-		if m, err := placed.NextMsg(wait.Patience); err != nil || len(m.Data) != len(big) {
-			t.Error(role, err)
-		}
-		if m, err := events.NextMsg(wait.Patience); err != nil || m.Subject != cluster.EventSubject(name) || string(m.Data) != "began" {
-			t.Error(role, err)
-		}
-		if err := errors.Join(events.Unsubscribe(), asked.Unsubscribe()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // A removed host is out at once: its connection is closed, and no other one is taken. So is a host whose key or
 // role has changed.
 func TestRemovedHost(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
 	n := f.start(f.options(f.host("a", cluster.Engine)))
-	stays, _ := f.connect(f.host("c", cluster.Host), n.Address())
+	stays, _ := f.connect(f.host("c", cluster.Engine), n.Address())
 	changes := map[string]func(m cluster.Member){
 		"removed":      func(m cluster.Member) { f.remove(m.Name) },
 		"joined-anew":  func(m cluster.Member) { m.Key = strings.Repeat("U", 56); f.set(m.Name, m) },
+		"other-role":   func(m cluster.Member) { m.Role = cluster.Host; f.set(m.Name, m) },
 		"another-name": func(m cluster.Member) { f.set(m.Name, cluster.Member{Name: "x", Role: m.Role, Key: m.Key}) },
 	}
 	ids, ends := map[string]*ca.Identity{}, map[string]chan error{}
 	for name := range changes {
-		ids[name] = f.host(name, cluster.Host)
+		ids[name] = f.host(name, cluster.Engine)
 		_, ends[name] = f.connect(ids[name], n.Address())
 	}
 	for name, change := range changes {
@@ -291,19 +226,7 @@ func TestRemovedHost(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	id := f.host("d", cluster.Engine)
-	nc, ended := f.connect(id, n.Address())
-	m, _ := f.Member("d")
-	m.Role = cluster.Host
-	f.set("d", m)
-	if err := n.Recheck(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wait.Until(t, "the connection to come back", func() bool { return nc.Stats().Reconnects == 1 })
-	if got := tries(t, nc, cluster.JournalSubject); got != "--" {
-		t.Errorf("a former engine host has %s of the journal", got)
-	}
-	if stays.Stats().Reconnects != 0 || !stays.IsConnected() || len(ended) > 0 {
+	if stays.Stats().Reconnects != 0 || !stays.IsConnected() {
 		t.Error("the connection of a member was closed")
 	}
 }
@@ -316,7 +239,7 @@ func TestBadConnections(t *testing.T) {
 	twin := same.start(same.options(same.host("a", cluster.Engine)))
 	shop := other.start(other.options(other.host("a", cluster.Engine)))
 	small := smallServer(t, f.host("s", cluster.Engine))
-	id := f.host("b", cluster.Host)
+	id := f.host("b", cluster.Engine)
 	local := func(n *Node) string { return strings.Replace(n.Address(), "127.0.0.1", "localhost", 1) }
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -370,7 +293,7 @@ func TestForgedConnections(t *testing.T) {
 	t.Parallel()
 	f, other := newTeam(t, "web"), newTeam(t, "shop")
 	n := f.start(f.options(f.host("a", cluster.Engine)))
-	b, c, foreign := f.host("b", cluster.Host), f.host("c", cluster.Engine), other.host("b", cluster.Host)
+	b, c, foreign, w := f.host("b", cluster.Engine), f.host("c", cluster.Engine), other.host("b", cluster.Engine), f.host("w", cluster.Host)
 	none := b.TLS(nil)
 	none.GetClientCertificate = nil
 	plain := func() *tls.Config { return b.TLS(nil) }
@@ -380,6 +303,7 @@ func TestForgedConnections(t *testing.T) {
 		config *tls.Config
 		more   []nats.Option
 	}{
+		"no engine host":             {w.TLS(nil), []nats.Option{nats.Nkey(w.PublicKey(), w.SignNonce)}},
 		"another host's key":         {plain(), []nats.Option{nats.Nkey(c.PublicKey(), c.SignNonce)}},
 		"another signature":          {plain(), []nats.Option{nats.Nkey(b.PublicKey(), c.SignNonce)}},
 		"a signature of other bytes": {plain(), []nats.Option{nats.Nkey(b.PublicKey(), func([]byte) ([]byte, error) { return b.SignNonce([]byte("x")) })}},
@@ -489,8 +413,8 @@ func shortly(t *testing.T) context.Context {
 	return ctx
 }
 
-// A host is invited, joins, connects, and gets its next certificate.
-func TestJoinAndRenew(t *testing.T) {
+// A host is invited, joins and connects.
+func TestJoinAndConnect(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
 	own := f.host("a", cluster.Engine)
@@ -503,7 +427,7 @@ func TestJoinAndRenew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := book.Invite("human/ann", cluster.Host, nil, l.Addr().String(), f.authority)
+	token, err := book.Invite("human/ann", cluster.Engine, nil, l.Addr().String(), f.authority)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -518,7 +442,7 @@ func TestJoinAndRenew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined, err := invite.Join(t.Context(), token, id, nil, f.now)
+	joined, err := invite.Join(t.Context(), token, id, []string{"127.0.0.1"}, f.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -526,36 +450,7 @@ func TestJoinAndRenew(t *testing.T) {
 	if err := wait.For(t, "the end of the door", done); err != nil {
 		t.Error(err)
 	}
-	nc, _ := f.connect(id, joined.Servers[0])
-
-	if err := RenewCertificate(t.Context(), nc, id); err == nil || !strings.Contains(err.Error(), "start Fairlead there") {
-		t.Error("no host serves certificates:", err)
-	}
-	leader, err := n.Connect(t.Context(), func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer leader.Close()
-	if _, err := ServeCertificates(leader, f.authority, f, f.now); err != nil {
-		t.Fatal(err)
-	}
-	if err := leader.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	until := id.Expires()
-	f.mu.Lock()
-	f.at = f.at.AddDate(0, 9, 0)
-	f.mu.Unlock()
-	if err := RenewCertificate(t.Context(), nc, id); err != nil || !id.Expires().After(until) {
-		t.Error(err, id.Expires())
-	}
-	for _, text := range []string{"", "{}", "x"} {
-		m, err := nc.Request(cluster.CertificateSubject("b"), []byte(text), wait.Patience)
-		if err != nil || !strings.Contains(string(m.Data), `"why"`) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	if again, _ := f.connect(id, n.Address()); !again.IsConnected() {
-		t.Error("the next certificate is not taken")
+	if nc, _ := f.connect(id, joined.Servers[0]); !nc.IsConnected() {
+		t.Error("the host is not connected")
 	}
 }

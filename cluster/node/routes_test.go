@@ -12,9 +12,11 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/lease"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Servers connect to those of other engine hosts only. When one is removed, its connections end on both sides, and
@@ -87,30 +89,30 @@ func TestRoutes(t *testing.T) {
 	nc.Close()
 }
 
-// crossTalk lets a plain host on one server talk with a leader on the other one.
+// crossTalk makes a bucket on one server and finds it on the other.
 func crossTalk(t *testing.T, f *team, a, b *Node) {
 	t.Helper()
-	leader, err := a.Connect(t.Context(), func(error) {})
+	own, err := a.Connect(t.Context(), func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer leader.Close()
-	nc, _ := f.connect(f.host("far", cluster.Host), b.Address())
+	defer own.Close()
+	nc, _ := f.connect(f.host("far", cluster.Engine), b.Address())
 	defer nc.Close()
-	placed, err := nc.SubscribeSync(cluster.PlacedSubject("far"))
-	if err != nil {
-		t.Fatal(err)
+	js := func(nc *nats.Conn) jetstream.JetStream {
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return js
 	}
-	if _, err := leader.Subscribe(cluster.AskSubject("*"), func(m *nats.Msg) {
-		_ = m.Respond([]byte("yes"))
-		_ = leader.Publish(cluster.PlacedSubject("far"), []byte("s1"))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	wait.Until(t, "an answer and an order through both servers", func() bool { // they tell each other of listeners after they answered
-		m, err := nc.Request(cluster.AskSubject("far"), nil, wait.Patience)
-		orders, _, _ := placed.Pending()
-		return err == nil && string(m.Data) == "yes" && orders > 0
+	wait.Until(t, "a bucket that two servers elected a leader for", func() bool {
+		_, err := lease.Create(t.Context(), js(own), 2)
+		return err == nil
+	})
+	wait.Until(t, "the bucket on the other server", func() bool {
+		_, err := lease.Bind(t.Context(), js(nc))
+		return err == nil
 	})
 }
 
@@ -154,7 +156,7 @@ func TestFrozenServer(t *testing.T) {
 			go pump(far, near)
 		}
 	}()
-	nc, err := Connect(t.Context(), f.host("b", cluster.Host), []string{"tls://" + l.Addr().String()}, f.log, func(error) {})
+	nc, err := Connect(t.Context(), f.host("b", cluster.Engine), []string{"tls://" + l.Addr().String()}, f.log, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

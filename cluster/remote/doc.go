@@ -6,5 +6,7 @@
 // byte that was read last. How long that takes is not limited here. A host that does not come back is lost by the
 // rules of machine/host, and its sessions are lost then.
 //
+// Trees sends the checkouts of runs to the host and takes them back, and the files of their folders.
+//
 // The one promise: a broken connection to a host is not seen by what uses its sessions, except as time that passes.
 package remote

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	inputMax  = wire.BodyMax / 2 // bytes of one input: a prompt has 1 MiB at most
-	ackWithin = 10 * time.Second // the host may be gone for good, and only keeps a few bytes until then
+	inputMax    = wire.BodyMax / 2 // bytes of one input: a prompt has 1 MiB at most
+	ackWithin   = 10 * time.Second // the host may be gone for good, and only keeps a few bytes until then
+	proofWithin = 5 * time.Second  // evidence is about now: there is none while the host cannot be reached
 )
 
 // process is a session's process on the host.
@@ -233,6 +234,8 @@ func ceilMillis(d time.Duration) int64 {
 
 // Evidence implements seam.Process.
 func (p *process) Evidence(ctx context.Context) (proof seam.Proof, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, proofWithin, fmt.Errorf("host %s did not answer for %v", p.h.Name, proofWithin))
+	defer cancel()
 	ctx, stop := p.with(ctx)
 	defer stop()
 	err = p.h.ask(ctx, p.request(http.MethodGet, wire.EvidenceRoute, nil), &proof)

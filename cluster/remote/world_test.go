@@ -47,11 +47,33 @@ func newWorld(t testing.TB) *world {
 	w.leader = &remote.Host{Name: "b", Dial: w.dial, Gone: func(string) <-chan struct{} { return w.gone }, Log: slog.New(slog.DiscardHandler)}
 	w.start()
 	t.Cleanup(func() {
-		w.breaks = nil
-		_, _ = w.shims().Sweep(context.Background()) // ends nothing unless a test lost a shim
 		w.stop()
+		left, err := w.shims().Orphans(context.Background(), func(string) bool { return false })
+		if err != nil {
+			t.Error(err)
+		}
+		for _, s := range left {
+			w.end(s.Session)
+		}
 	})
 	return w
+}
+
+// end ends a session on the host, which its daemon does not follow.
+func (w *world) end(session string) {
+	p, found, err := w.shims().Adopt(context.Background(), session, w.guard.highest()+1)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer p.Close()
+	if found != seam.Running {
+		return
+	}
+	if err := p.End(context.Background(), 0); err != nil {
+		w.t.Error(err)
+	}
+	<-p.Done()
 }
 
 func (w *world) shims() *sessions.Shims {
@@ -128,9 +150,16 @@ type guard struct {
 	epoch   uint64
 	refuses error
 	asked   int
+	holds   func() // nil: the leader answers at once
 }
 
-func (g *guard) MayStart(context.Context, host.Token) (by, end host.BootTime, waits bool, err error) {
+func (g *guard) MayStart(ctx context.Context, _ host.Token) (by, end host.BootTime, waits bool, err error) {
+	if g.holds != nil {
+		g.holds()
+		if ctx.Err() != nil {
+			return 0, 0, false, context.Cause(ctx)
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++

@@ -44,15 +44,15 @@ const (
 
 // StartIn is a session to start, at most once.
 type StartIn struct {
-	Token   host.Token  `json:"token"`
-	Epoch   uint64      `json:"epoch"`
-	OnLost  host.OnLost `json:"on_lost"`
-	Start   Start       `json:"start"`
-	GraceMS int64       `json:"grace_ms"`
-	Confine *Confine    `json:"confine,omitempty"` // nil: no sandbox
+	Token   host.Token        `json:"token"`
+	Epoch   uint64            `json:"epoch"`
+	OnLost  host.OnLost       `json:"on_lost"`
+	Start   Start             `json:"start"`
+	GraceMS int64             `json:"grace_ms"`
+	Confine *seam.Confinement `json:"confine,omitempty"` // nil: no sandbox
 }
 
-// Start is a driver.Launch. Values of environment variables of the leader are placeholders: see Variable.
+// Start is a driver.Launch. It has placeholders for what only the host knows: see Resolve.
 type Start struct {
 	Argv      []string `json:"argv"`
 	Dir       string   `json:"dir"`
@@ -61,20 +61,6 @@ type Start struct {
 	KeepStdin bool     `json:"keep_stdin,omitempty"`
 	Ports     int      `json:"ports,omitempty"`
 	PortsFor  string   `json:"ports_for,omitempty"`
-}
-
-// Confine is what a host needs to make a session's sandbox. It reads links and .git itself.
-type Confine struct {
-	Agent    string   `json:"agent"`
-	Driver   string   `json:"driver"`
-	Command  []string `json:"command,omitempty"`
-	CanWrite []string `json:"can_write"`        // nil: everything in the workspace; empty: nothing
-	Write    []string `json:"write,omitempty"`  // sandbox.write of fairlead.yaml
-	Writes   []string `json:"writes,omitempty"` // folders and files outside of the workspace that the session needs
-	ReadOnly bool     `json:"read_only,omitempty"`
-	Auto     bool     `json:"auto,omitempty"` // start without a sandbox where there is none
-	Sockets  bool     `json:"sockets,omitempty"`
-	Commits  bool     `json:"commits,omitempty"`
 }
 
 // Status is a process as its host sees it.

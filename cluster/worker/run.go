@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	here := ours{&sessions.Shims{Folder: o.Space.Path("sessions"), Workspace: at.Root}, nil}
-	here.Sessions = &local.Sessions{Shims: here.shims, Guard: k, Log: o.Log}
+	here.Sessions = &local.Sessions{Shims: here.shims, Guard: k, Root: at.Root, Exe: at.Exe, Log: o.Log}
 	k.shims = here
 	defer here.Close()
 	if err := here.resume(ctx, k); err != nil {
@@ -60,6 +60,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	routes := http.NewServeMux()
 	here.Routes(routes)
+	(&local.Trees{Root: at.Root, Log: o.Log}).Routes(routes)
 	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l}
 	d.dial = func(ctx context.Context, up func(connection)) error {
 		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.Config.Addresses, Handler: routes, Log: o.Log}, func(c *link.Conn) { up(c) })

@@ -8,20 +8,20 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 )
 
-// The workspace is found from any folder below it; an agent's worktree inside of .fairlead is
-// part of the workspace around it.
+// The workspace is found from any folder below it; an agent's worktree inside of .fairlead or .agents/worktrees is
+// part of the workspace around it, also on a host whose repository has no fairlead.yaml.
 func TestWorkspaceOf(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"team/deep/er", "team/.fairlead/worktrees/coder/src", "bare/.fairlead", "bare/sub", "plain/sub"} {
+	for _, dir := range []string{"team/deep/er", "team/.fairlead/worktrees/coder/src", "team/.agents/worktrees/r1/src", "host/.fairlead", "host/.agents/worktrees/r1", "other/.agents/worktrees/r1", "bare/.fairlead", "bare/sub", "plain/sub"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"team/fairlead.yaml", "team/.fairlead/worktrees/coder/fairlead.yaml"} {
+	for _, file := range []string{"team/fairlead.yaml", "team/.fairlead/worktrees/coder/fairlead.yaml", "team/.agents/worktrees/r1/fairlead.yaml", "host/.agents/worktrees/r1/fairlead.yaml", "other/.agents/worktrees/r1/fairlead.yaml"} {
 		if err := os.WriteFile(filepath.Join(root, file), []byte("version: 1\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -31,6 +31,9 @@ func TestWorkspaceOf(t *testing.T) {
 		"team/deep/er":                       "team",
 		"team/.fairlead":                     "team",
 		"team/.fairlead/worktrees/coder/src": "team",
+		"team/.agents/worktrees/r1/src":      "team",
+		"host/.agents/worktrees/r1":          "host",
+		"other/.agents/worktrees/r1":         "other/.agents/worktrees/r1", // nothing around it
 		"bare/sub":                           "bare",
 		"plain/sub":                          "plain/sub",
 	} {

@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 // Each session of an agent with instances has a line, and the columns stay.
 func TestTableOfInstances(t *testing.T) {
 	t.Parallel()
-	other := view.SessionView{ID: "coder-4", PID: 12, Slot: 1, Phase: "running", For: team.ForStep("T1", "work")}
+	other := view.SessionView{ID: "coder-4", PID: 12, Slot: 1, Host: "b", Phase: "running", For: team.ForStep("T1", "work")}
 	shown := view.TeamView{Agents: []view.AgentView{
 		{Name: "coder", Status: view.StatusRunning, CurrentState: "pause", DesiredState: "pause", Sessions: []view.SessionView{other}, Turn: map[string]string{"ops": "IDLE"}},
 		{Name: "t", Status: view.StatusIdle, CurrentState: "pause", DesiredState: "pause"},
@@ -65,7 +65,7 @@ func TestTableOfInstances(t *testing.T) {
 	if len(rows) != 4 {
 		t.Fatalf("it has %d rows:\n%s", len(rows), &out)
 	}
-	for head, text := range map[string]string{"SESSION": "coder-4", "PID": "12", "REMARKS": "does step work of run T1"} {
+	for head, text := range map[string]string{"SESSION": "coder-4 on b", "PID": "12", "REMARKS": "does step work of run T1"} {
 		if at := strings.Index(rows[0], head); at < 0 || strings.Index(rows[2], text) != at {
 			t.Errorf("%s does not stand below %s:\n%s", text, head, &out)
 		}

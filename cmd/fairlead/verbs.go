@@ -60,6 +60,7 @@ func verbGroups() []struct {
 			{"digest", digestCommand},
 			{"usage", at(usageCommand)},
 			{"repos", reposCommand},
+			{"hosts", hostsCommand},
 		}},
 		{"agents", "Control agents:", []verb{
 			ordering("start"), ordering("stop"), ordering("once"), ordering("cleanup"),
@@ -74,6 +75,8 @@ func verbGroups() []struct {
 			{"agent", agentCommand},
 			{"channel", channelCommand},
 			{"crew", crewCommand},
+			{"cluster", clusterCommand},
+			{"host", hostCommand},
 			{"run", runCommand},
 			{"dispatch", dispatchCommand},
 			{"question", questionCommand},

@@ -174,7 +174,7 @@ func (c *ChannelController) check(ctx context.Context, m *sessions.Slot) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	agent, err := c.sessions.AgentFor(m)
+	agent, err := c.sessions.AgentFor(m, false)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (c *DispatchController) PrepareWork(ctx context.Context, m *sessions.Slot, 
 		c.FolderState.Poke() // the team does not know yet
 		return sessions.PreparedLaunch{}, errors.New("the conversation went on without it")
 	}
-	agent, err := c.sessions.AgentFor(m)
+	agent, err := c.sessions.AgentFor(m, false)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -191,7 +191,7 @@ func (c *DispatchController) mainBoxed(ctx context.Context, s team.Session, j *J
 		return no(err.Error())
 	}
 	write := []string{outputs, temp}
-	return &mainBox{exe: strings.TrimSuffix(exe, " (deleted)"), box: sandbox.Box{Write: write}},
+	return &mainBox{exe: exe, box: sandbox.Box{Write: write}},
 		[]view.Layer{rules, {Name: "sandbox", Holds: true, Text: "the kernel (Landlock) lets it and all that it starts write below " + write[0] + " and its own temporary folder, and nowhere else; the network is open, and a program that must write settings of its own does not start in it"}}, nil
 }
 

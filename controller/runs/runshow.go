@@ -102,7 +102,7 @@ func (c *RunController) stepView(t *team.Team, r *workflow.Run, how howRun, i in
 	}
 	shown.LastSession = lastSession(t, id, plan, p)
 	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
-		shown.Session, shown.LastSession = s.ID, s.ID
+		shown.Session, shown.LastSession, shown.Host = s.ID, s.ID, view.HostOfSession(t, s.ID)
 		for _, q := range t.Questions.Open(plan.Agent) {
 			if q.Session == s.ID && shown.WaitsFor == "" {
 				shown.WaitsFor = "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")"

@@ -46,6 +46,8 @@ type StepFacts struct {
 	lenient bool   // an agent that ends well needs no report
 	review  bool   // a review of a task: its report is made from findings
 
+	elsewhere bool // its session is placed on another host
+
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
 	round   int // how often the run was sent back to this step
@@ -72,7 +74,9 @@ func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step w
 	}
 	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
-	f.env = c.environ(run, f.how)
+	if f.elsewhere = c.sessions.Elsewhere(t, s.ID); !f.elsewhere {
+		f.env = c.environ(run, f.how)
+	}
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
@@ -155,11 +159,9 @@ func (c *RunController) launchCommand(ctx context.Context, m *sessions.Slot, s t
 		return sessions.PreparedLaunch{}, err
 	}
 	if argv[0] == ownProgram {
-		exe, err := os.Executable()
-		if err != nil {
+		if argv[0], err = os.Executable(); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
-		argv[0] = strings.TrimSuffix(exe, " (deleted)")
 	}
 	agent := driver.Agent{Name: m.Conf.Name, Command: argv, Workspace: workdir, Env: f.Cmd.Environ()}
 	if err := m.Driver.Check(agent); err != nil {
@@ -176,7 +178,7 @@ func (c *RunController) launchCommand(ctx context.Context, m *sessions.Slot, s t
 
 // launchAgent prepares a step that an agent of the team runs, in the run's working folder.
 func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts, workdir string) (sessions.PreparedLaunch, error) {
-	agent, err := c.sessions.AgentFor(m)
+	agent, err := c.sessions.AgentFor(m, f.elsewhere)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -206,6 +208,11 @@ func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s tea
 		text := strings.TrimSpace(strings.TrimSpace(whole)+"\n\n"+team.TellWords(s.FirstTells)) + "\n"
 		if err := os.WriteFile(f.Cmd.Prompt, []byte(text), 0o600); err != nil {
 			return sessions.PreparedLaunch{}, err
+		}
+	}
+	if f.elsewhere { // the values of --env are of this machine
+		for _, name := range f.how.EnvNames {
+			agent.Env = append(agent.Env, name+"="+driver.Variable(name))
 		}
 	}
 	agent.Env = append(agent.Env, f.Cmd.Environ()...)

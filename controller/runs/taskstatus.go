@@ -26,6 +26,14 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 	if n, err := strconv.Atoi(metric(r, task.StepApprove, task.MetricFiles)); err == nil {
 		shown.FilesChanged = n
 	}
+	for i := range r.Steps {
+		if r.Steps[i].State != workflow.Running {
+			continue
+		}
+		if _, s, ok := t.SessionOf(id, string(r.Plan.Steps[i].ID)); ok {
+			shown.Host = cmp.Or(shown.Host, view.HostOfSession(t, s.ID))
+		}
+	}
 	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
 	pullState(shown, r)
 	return shown

@@ -85,6 +85,16 @@ func (c Caller) MayConfigure(event string) error {
 	return c.mayOrder(event, "fairlead.yaml", "", "only people change the agents of a team; ask the person who runs this team")
 }
 
+// MayOrderHost refuses orders about hosts to every agent: they decide where agents run. name is empty for a host
+// that is not known yet.
+func (c Caller) MayOrderHost(event, name string) error {
+	subject := "host " + name
+	if name == "" {
+		subject = "the team"
+	}
+	return c.mayOrder(event, subject, "", "only people invite, drain and remove hosts; ask the person who runs this team")
+}
+
 // MayActAs refuses to let an agent act in the name of another. A caller that is in no session and has the
 // token may be a foreign agent.
 func (c Caller) MayActAs(event, agent string) error {

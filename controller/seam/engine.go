@@ -47,6 +47,9 @@ type Options struct {
 	// At is the moment whose team is shown, with a journal that ends then; zero: the team is shown as it is now.
 	At time.Time
 
+	// Cluster is how other hosts of the team are reached; nil: there are none.
+	Cluster *Cluster
+
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched
 }

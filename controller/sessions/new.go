@@ -6,7 +6,9 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -25,7 +27,7 @@ type SessionController struct {
 	behind  uint64                   // the highest epoch that a shim has obeyed, if it is above the journal's; else 0
 	orphans map[string][]seam.Orphan // orphan sessions by agent: at first all that were found, then those that run
 
-	Boxed sandboxProof // whether the kernel's sandbox works on this machine; probed once
+	Boxed SandboxProof // whether the kernel's sandbox works on this machine; probed once
 
 	mu     sync.Mutex
 	procs  map[string]seam.Process // running sessions by id
@@ -52,6 +54,16 @@ type Hooks struct {
 
 	// PoolSlot is the slot of a step that runs without an agent; nil for a session of an agent.
 	PoolSlot func(s *team.Session) *Slot
+
+	// Place gives a session its host: the name of another one, or empty for this machine. A refusal by H7 means that
+	// no host takes it now; needs are what one must have.
+	Place func(ctx context.Context, m *Slot, s team.Session) (where string, needs host.Needs, err error)
+
+	// StartOn starts a session's process on the other host on which it is placed.
+	StartOn func(ctx context.Context, m *Slot, s team.Session, epoch uint64, launch driver.Launch, box *seam.Confinement) (seam.Process, error)
+
+	// BringBack fetches what a session on another host has made, when it has ended. It does nothing for a session of this machine.
+	BringBack func(ctx context.Context, s team.Session) error
 
 	// PrepareStep prepares a session of a step.
 	PrepareStep func(ctx context.Context, m *Slot, s team.Session, run string, step workflow.StepID) (PreparedLaunch, error)

@@ -46,7 +46,7 @@ func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s
 	}); err != nil {
 		return "", false, err
 	}
-	if !wanted || was.ID == "" {
+	if !wanted || was.ID == "" || was.Launch != nil && was.Launch.Host != record.Host { // a program keeps its conversations on its machine
 		return "", false, nil
 	}
 	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool, error){c.confirmChangedLaunch, c.confirmNoConflict} {
@@ -80,7 +80,7 @@ func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
 func (c *SessionController) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
-	if c.opts.ProcessConflicts == nil {
+	if c.opts.ProcessConflicts == nil || agent.Elsewhere {
 		return true, nil
 	}
 	look := func() []string {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/team"
@@ -23,56 +23,83 @@ import (
 // dispatch folder (MAIN). Its program, the adapter and their children can read everything, and write only in
 // the places that this file collects.
 
-// confined wraps a prepared launch in the agent's sandbox, if the agent has one. A launch that is
-// already boxed, as MAIN's is, keeps its narrower sandbox.
-func (c *SessionController) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
+// confinement is the sandbox of a prepared launch, as data for its host; nil: the agent has none, or it is boxed
+// already, as MAIN is.
+func (c *SessionController) confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
 	if !m.Conf.Sandbox.On || ready.Boxed {
+		return nil
+	}
+	return &seam.Confinement{
+		Agent: m.Conf.Name, Driver: m.Conf.Driver, Command: m.Conf.Command, CanWrite: m.Conf.Permissions.CanWrite, Write: m.Conf.Sandbox.Write,
+		Writes: ready.Writes, ReadOnly: ready.ReadOnly, Auto: m.Conf.Sandbox.Auto, Sockets: m.Conf.Sandbox.Sockets, Commits: c.opts.Config.Dispatch.Commits,
+	}
+}
+
+// confined wraps a prepared launch in the agent's sandbox, if the agent has one.
+func (c *SessionController) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
+	box := c.confinement(m, ready)
+	if box == nil {
 		return ready, nil
-	}
-	no := func(why string) (PreparedLaunch, error) {
-		return PreparedLaunch{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without a sandbox: fix that, or set sandbox: off", m.Conf.Name, why)
-	}
-	switch why := c.SandboxMissing(ctx); {
-	case why != "" && m.Conf.Sandbox.Auto:
-		return ready, nil // LayersOfAgent says so
-	case why != "":
-		return no(why)
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return no("the executable of fairlead cannot be found: " + err.Error())
+		return PreparedLaunch{}, fmt.Errorf("the executable of fairlead cannot be found, which makes the sandbox of agent %s: %w", m.Conf.Name, err)
 	}
-	temp := c.Hooks.PrivateTemp(s.ID)
+	ready.Launch, err = c.Boxed.Confine(ctx, ready.Launch, *box, c.opts.Config.Dir, exe, c.Hooks.PrivateTemp(s.ID))
+	return ready, err
+}
+
+// Confine wraps a launch in its agent's sandbox, on the host where it starts. root is the repository, exe the program
+// fairlead, and temp the session's own temporary folder, which it makes.
+func (p *SandboxProof) Confine(ctx context.Context, launch driver.Launch, box seam.Confinement, root, exe, temp string) (driver.Launch, error) {
+	no := func(why string) (driver.Launch, error) {
+		return driver.Launch{}, fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without a sandbox: fix that, or set sandbox: off", box.Agent, why)
+	}
+	switch why := p.Missing(ctx); {
+	case why != "" && box.Auto:
+		return launch, nil // LayersOfAgent says so
+	case why != "":
+		return no(why)
+	}
 	if err := os.MkdirAll(temp, 0o700); err != nil {
 		return no("it has no temporary folder: " + err.Error())
 	}
-	write, err := c.PlacesOf(m.Conf, ready.Launch, append(slices.Clone(ready.Writes), temp))
+	box.Writes = append(slices.Clone(box.Writes), temp)
+	write, err := PlacesOf(box, launch, root)
 	if err != nil {
 		return no(err.Error())
 	}
-	if ready.ReadOnly {
-		workspace, err := c.placeOf(ready.Launch.Dir)
+	if box.ReadOnly {
+		workspace, err := placeOf(root, launch.Dir)
 		if err != nil {
 			return no(err.Error())
 		}
 		write = slices.DeleteFunc(write, func(p string) bool { return isBelow(p, []string{workspace}) })
 	}
-	ready.Launch.Env = append(envWithout(ready.Launch.Env, "TMPDIR"), "TMPDIR="+temp)
-	ready.Launch.Argv = sandbox.Wrap(strings.TrimSuffix(exe, " (deleted)"), ready.Launch.Argv,
-		sandbox.Box{Write: write, Attributes: true, Terminals: true, Sockets: m.Conf.Sandbox.Sockets})
-	return ready, nil
+	launch.Env = append(envWithout(launch.Env, "TMPDIR"), "TMPDIR="+temp)
+	launch.Argv = sandbox.Wrap(exe, launch.Argv, sandbox.Box{Write: write, Attributes: true, Terminals: true, Sockets: box.Sockets})
+	return launch, nil
 }
 
-// SandboxMissing returns why this machine has no working sandbox; empty if a probe succeeded. The
+// SandboxProof is the result of probing the sandbox on this machine, once.
+type SandboxProof struct {
+	Once sync.Once
+	Why  string // why there is no sandbox; empty if it works
+}
+
+// Missing returns why this machine has no working sandbox; empty if a probe succeeded. The
 // probe runs once.
-func (c *SessionController) SandboxMissing(ctx context.Context) string {
-	c.Boxed.Once.Do(func() {
+func (p *SandboxProof) Missing(ctx context.Context) string {
+	p.Once.Do(func() {
 		if err := sandbox.Probe(context.WithoutCancel(ctx)); err != nil {
-			c.Boxed.Why = "there is no sandbox here: " + err.Error()
+			p.Why = "there is no sandbox here: " + err.Error()
 		}
 	})
-	return c.Boxed.Why
+	return p.Why
 }
+
+// SandboxMissing returns why this machine has no working sandbox; see SandboxProof.Missing.
+func (c *SessionController) SandboxMissing(ctx context.Context) string { return c.Boxed.Missing(ctx) }
 
 // envWithout returns env without the variable name.
 func envWithout(env []string, name string) []string {
@@ -81,10 +108,10 @@ func envWithout(env []string, name string) []string {
 
 // PlacesOf lists the paths that an agent may write: its workspace, or the folders that can_write
 // names; what git needs of the repository of a linked checkout; its program's own
-// folders; what the session needs (more); and sandbox.write of fairlead.yaml. Symbolic links are
+// folders; what the session needs; and sandbox.write of fairlead.yaml. root is the repository. Symbolic links are
 // resolved only in paths that a person configured: in a folder that the agent can write, the agent
 // could have created the link, so the sandbox refuses it.
-func (c *SessionController) PlacesOf(conf *config.Agent, launch driver.Launch, more []string) (write []string, err error) {
+func PlacesOf(box seam.Confinement, launch driver.Launch, root string) (write []string, err error) {
 	add := func(p string, err2 error) {
 		if err2 != nil && err == nil {
 			err = err2
@@ -93,26 +120,26 @@ func (c *SessionController) PlacesOf(conf *config.Agent, launch driver.Launch, m
 			write = append(write, p)
 		}
 	}
-	workspace, err := c.placeOf(launch.Dir)
+	workspace, err := placeOf(root, launch.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("its workspace cannot be found: %w", err)
 	}
-	folders := WriteFolders(conf.Permissions.CanWrite)
+	folders := WriteFolders(box.CanWrite)
 	for _, folder := range folders {
 		add(FolderIn(workspace, folder))
 	}
-	if git := filepath.Join(workspace, ".git"); !slices.Contains(folders, ".") && c.opts.Config.Dispatch.Commits && isFolder(git) {
+	if git := filepath.Join(workspace, ".git"); !slices.Contains(folders, ".") && box.Commits && isFolder(git) {
 		add(git, nil)
 	}
 	for _, p := range GitFolders(workspace) {
 		add(p, nil)
 	}
-	for _, p := range more {
+	for _, p := range box.Writes {
 		if _, fault := os.Lstat(p); fault == nil { // what a session needs exists before it starts
-			add(c.placeOf(p))
+			add(placeOf(root, p))
 		}
 	}
-	named, fault := namedPlaces(ProgramPlaces(conf, launch.Env), conf.Sandbox.Write, write, workspace)
+	named, fault := namedPlaces(ProgramPlaces(box.Driver, box.Command, launch.Env), box.Write, write, workspace)
 	for _, p := range named {
 		add(p, nil)
 	}
@@ -180,10 +207,10 @@ func isBelow(p string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") })
 }
 
-// placeOf resolves a folder to its real path.
-func (c *SessionController) placeOf(p string) (string, error) {
-	if rel, err := filepath.Rel(c.opts.Config.Dir, p); err == nil && filepath.IsLocal(rel) {
-		return Below(c.opts.Config.Dir, p)
+// placeOf resolves a folder to its real path. Links below the repository are not followed.
+func placeOf(root, p string) (string, error) {
+	if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
+		return Below(root, p)
 	}
 	return filepath.EvalSymlinks(p)
 }
@@ -324,10 +351,4 @@ func (c *SessionController) boxedTemp(m *Slot, session string) {
 	if err := os.RemoveAll(c.Hooks.PrivateTemp(session)); err != nil {
 		c.log.Warn("the temporary folder of a session could not be removed", "session", session, "error", err)
 	}
-}
-
-// sandboxProof is the result of probing the sandbox on this machine, once.
-type sandboxProof struct {
-	Once sync.Once
-	Why  string // why there is no sandbox; empty if it works
 }

@@ -37,8 +37,8 @@ const wordsLooked = 3
 
 // ProgramPlaces lists the places of an agent's program under the environment env. They may not
 // exist.
-func ProgramPlaces(conf *config.Agent, env []string) (found []string) {
-	switch conf.Driver {
+func ProgramPlaces(kind string, command, env []string) (found []string) {
+	switch kind {
 	case config.DriverACP, config.DriverClaude, config.DriverCodex:
 	default:
 		return nil // the owner names the places
@@ -52,7 +52,7 @@ func ProgramPlaces(conf *config.Agent, env []string) (found []string) {
 		return ""
 	}
 	home := value("HOME")
-	words := append([]string{conf.Driver}, conf.Command[:min(wordsLooked, len(conf.Command))]...)
+	words := append([]string{kind}, command[:min(wordsLooked, len(command))]...)
 	for _, program := range programsAtHome {
 		if !isCalled(program.names, words) {
 			continue

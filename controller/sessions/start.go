@@ -26,8 +26,12 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 			return
 		}
 	}
+	where, ok := place(ctx, c, m, s)
+	if !ok {
+		return
+	}
 	ready, err := c.prepare(ctx, m, s)
-	if err == nil {
+	if err == nil && where == "" {
 		ready, err = c.confined(ctx, m, s, ready)
 	}
 	switch {
@@ -52,7 +56,12 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 	if !now.may {
 		return
 	}
-	proc, err := c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
+	var proc seam.Process
+	if where == "" {
+		proc, err = c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
+	} else {
+		proc, err = c.Hooks.StartOn(ctx, m, s, now.epoch, ready.Launch, c.confinement(m, ready))
+	}
 	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
 	switch {
@@ -68,6 +77,26 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 	default:
 		c.log.Error("a session's shim failed", "session", s.ID, "error", err)
 		c.adopt(ctx, m, s.ID, err)
+	}
+}
+
+// place finds out where a session is to run. While no host takes it, it waits, and is withdrawn if it is not wanted
+// any longer. ok is false if it does not start.
+func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, ok bool) {
+	if !m.Conf.Host.Any {
+		return "", true
+	}
+	for {
+		where, needs, err := c.Hooks.Place(ctx, m, s)
+		if err == nil || !loop.IsAnswer(err) {
+			return where, err == nil
+		}
+		if err := c.Until(ctx, func(t *team.Team) bool {
+			may, _ := m.mayStart(t, s.ID, c.Now())
+			return !may || t.Hosts.Choose(needs).Host != ""
+		}); err != nil || !c.mayStart(ctx, m, s, "").may {
+			return "", false
+		}
 	}
 }
 
@@ -126,7 +155,7 @@ func (c *SessionController) prepare(ctx context.Context, m *Slot, s team.Session
 	if _, _, works := team.DispatchActionOf(s.For); works {
 		return c.Hooks.PrepareWork(ctx, m, s)
 	}
-	agent, err := c.AgentFor(m)
+	agent, err := c.AgentFor(m, false)
 	if err != nil {
 		return PreparedLaunch{}, err
 	}
@@ -154,14 +183,25 @@ func inputOf(proc seam.Process) int64 {
 	return 0
 }
 
-// AgentFor returns the agent for its driver, including the values of its environment.
-func (c *SessionController) AgentFor(m *Slot) (driver.Agent, error) {
-	env, err := m.Conf.Env.Resolve(c.opts.Lookup)
+// Elsewhere reports whether a session is placed on another host.
+func (c *SessionController) Elsewhere(t *team.Team, session string) bool {
+	lease, placed := t.Hosts.Leases[session]
+	return placed && c.opts.Cluster != nil && lease.Host != c.opts.Cluster.Name
+}
+
+// AgentFor returns the agent for its driver, including the values of its environment; for a session on another host,
+// with placeholders for the values that the host has.
+func (c *SessionController) AgentFor(m *Slot, elsewhere bool) (agent driver.Agent, err error) {
+	agent = Known(*m.Conf)
+	agent.Elsewhere = elsewhere
+	if elsewhere {
+		agent.Env, err = m.Conf.Env.Defer(driver.Variable)
+	} else {
+		agent.Env, err = m.Conf.Env.Resolve(c.opts.Lookup)
+	}
 	if err != nil {
 		return driver.Agent{}, fmt.Errorf("env of agent %s: %w", m.Conf.Name, err)
 	}
-	agent := Known(*m.Conf)
-	agent.Env = env
 	return agent, nil
 }
 
@@ -202,8 +242,16 @@ type PreparedLaunch struct {
 func (c *SessionController) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
+		if agent.Elsewhere {
+			agent.MCP.URL = "" // an address of this machine; the command asks the socket of that host
+		}
 	}
 	record := recordOf(m, agent)
+	if agent.Elsewhere {
+		if err := c.View(ctx, func(t *team.Team) { record.Host = t.Hosts.Leases[s.ID].Host }); err != nil {
+			return PreparedLaunch{}, err
+		}
+	}
 	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)
 	if err != nil {
 		return PreparedLaunch{}, err

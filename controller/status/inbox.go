@@ -85,7 +85,7 @@ func (c *StatusController) Working(ctx context.Context) ([]view.WorkView, error)
 		}
 		for _, s := range t.Pool.Sessions {
 			if run, step, ok := team.StepOf(s.For); ok {
-				w := view.WorkView{Session: s.ID, Status: view.StatusRunning, Run: run, Step: step, Since: view.Moment(s.StartedAt)}
+				w := view.WorkView{Session: s.ID, Status: view.StatusRunning, Host: view.HostOfSession(t, s.ID), Run: run, Step: step, Since: view.Moment(s.StartedAt)}
 				if s.Phase != session.Running {
 					w.Status = view.StatusIdle
 				}
@@ -114,7 +114,7 @@ func since(w view.WorkView) time.Time {
 
 func workOf(v view.AgentView, s view.SessionView, runs map[string]view.RunView) view.WorkView {
 	w := view.WorkView{
-		Agent: v.Name, Session: s.ID, Status: v.Status, Why: v.StatusWhy, Purpose: s.For.Kind, Since: s.StartedAt, Context: s.Context,
+		Agent: v.Name, Session: s.ID, Status: v.Status, Why: v.StatusWhy, Purpose: s.For.Kind, Host: s.Host, Since: s.StartedAt, Context: s.Context,
 		CostUSD: v.UsageToday.CostUSD, Tokens: v.UsageToday.InputTokens + v.UsageToday.OutputTokens,
 	}
 	if v.Says != nil {

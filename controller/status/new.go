@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // StatusController reports the status of each agent, with its evidence.
@@ -27,6 +28,8 @@ type StatusController struct {
 	opts      seam.Options
 	started   time.Time
 	digests   digests
+
+	HostsBeside func() view.HostsBeside // on the leader of a cluster: what it knows of the hosts beside the journal; it is called in the loop
 }
 
 // Parts are the controllers that provide the evidence.

@@ -129,7 +129,7 @@ func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 	}
 	shown.Sessions = []view.SessionView{}
 	for _, s := range a.Sessions() {
-		open := view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For, Slot: s.Slot, Context: s.Context}
+		open := view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For, Slot: s.Slot, Host: view.HostOfSession(c.State(), s.ID), Context: s.Context}
 		if !s.StartedAt.IsZero() {
 			open.StartedAt = &s.StartedAt
 		}

@@ -49,7 +49,7 @@ func (c *StatusController) Why(ctx context.Context, name string) (view.WhyView, 
 		}
 		agent, hold, limit, now = *a, t.Hold, t.OverLimit(a, c.Now()), c.opts.At
 		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.Now()), c.workIn(t, a, c.Now())...)
-		waits = waitingSteps(t, a)
+		waits = append(waitingSteps(t, a), c.placesOf(a)...)
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
@@ -173,6 +173,20 @@ func (c *StatusController) fileEvidence(conf config.Agent, shown view.AgentView,
 		return seen.State.CurrentState
 	}
 	return ""
+}
+
+// placesOf says on which hosts an agent's sessions run, and why, or why they have none.
+func (c *StatusController) placesOf(a *team.Agent) (words []string) {
+	if c.HostsBeside == nil {
+		return nil
+	}
+	beside := c.HostsBeside()
+	for _, s := range a.Sessions() {
+		if why := beside.Placed[s.ID]; why != "" {
+			words = append(words, "session "+s.ID+": "+why)
+		}
+	}
+	return words
 }
 
 // waitingStepsMax is how many waiting steps `why` lists.

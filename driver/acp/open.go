@@ -214,10 +214,12 @@ func (p *play) servers() []sdk.McpServer {
 			Headers: []sdk.HttpHeader{{Name: "Authorization", Value: "Bearer " + m.Token}},
 		}}}
 	case len(m.Stdio) > 0:
-		return []sdk.McpServer{{Stdio: &sdk.McpServerStdio{
-			Name: adapter.ServerName, Command: m.Stdio[0], Args: append([]string{}, m.Stdio[1:]...),
-			Env: []sdk.EnvVariable{{Name: adapter.VariableMCPURL, Value: m.URL}, {Name: adapter.VariableMCPToken, Value: m.Token}},
-		}}}
+		var env []sdk.EnvVariable
+		for _, kv := range adapter.VariablesOf(m) {
+			name, value, _ := strings.Cut(kv, "=")
+			env = append(env, sdk.EnvVariable{Name: name, Value: value})
+		}
+		return []sdk.McpServer{{Stdio: &sdk.McpServerStdio{Name: adapter.ServerName, Command: m.Stdio[0], Args: append([]string{}, m.Stdio[1:]...), Env: env}}}
 	}
 	return []sdk.McpServer{}
 }

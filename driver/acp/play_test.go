@@ -497,13 +497,14 @@ func TestResume(t *testing.T) {
 // contains it.
 func TestTools(t *testing.T) {
 	const token = "coder.coder-1.5e0c2f"
-	for name, c := range map[string]struct{ can, want string }{
-		"http":  {`"mcpCapabilities":{"http":true}`, `[{"headers":[{"name":"Authorization","value":"Bearer ` + token + `"}],"name":"fairlead","type":"http","url":"http://127.0.0.1:1/mcp"}]`},
-		"stdio": {`"mcpCapabilities":{}`, `"command":"/bin/fairlead"`},
+	for name, c := range map[string]struct{ can, url, want string }{
+		"http":      {`"mcpCapabilities":{"http":true}`, "http://127.0.0.1:1/mcp", `[{"headers":[{"name":"Authorization","value":"Bearer ` + token + `"}],"name":"fairlead","type":"http","url":"http://127.0.0.1:1/mcp"}]`},
+		"stdio":     {`"mcpCapabilities":{}`, "http://127.0.0.1:1/mcp", `"command":"/bin/fairlead"`},
+		"elsewhere": {`"mcpCapabilities":{"http":true}`, "", `[{"args":["mcp"],"command":"/bin/fairlead","env":[{"name":"FAIRLEAD_MCP_TOKEN","value":"` + token + `"}],"name":"fairlead"}]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, driver.Work, "go")
-			s.part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: token, Stdio: []string{"/bin/fairlead", "mcp"}}
+			s.part.MCP = driver.MCP{URL: c.url, Token: token, Stdio: []string{"/bin/fairlead", "mcp"}}
 			s.play(func(f *fake) {
 				f.result(f.expect("initialize"), `{"protocolVersion":1,"agentCapabilities":{`+c.can+`}}`)
 				r := f.expect("session/new")

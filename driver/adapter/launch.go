@@ -37,7 +37,6 @@ func Launch(kind string, a driver.Agent, s driver.Session, needs ...string) (dri
 	if err != nil {
 		return driver.Launch{}, fmt.Errorf("find this program's own file, to start the adapter of agent %s: %w", a.Name, err)
 	}
-	exe = strings.TrimSuffix(exe, " (deleted)") // Linux adds this suffix if the file was replaced by a newer version
 	argv := []string{exe, Verb, kind, "--name", a.Name, "--session", s.ID, "--for", string(s.Kind), "--attempt", strconv.Itoa(max(s.Attempt, 1))}
 	for _, given := range []struct{ flag, value string }{{"--resume", s.Resume}, {"--model", a.Model}, {"--mode", a.Mode}} {
 		if given.value != "" {
@@ -75,6 +74,15 @@ func mcpFrom(getenv func(string) string) driver.MCP {
 		m.Stdio = nil
 	}
 	return m
+}
+
+// VariablesOf returns the variables with which a program or its bridge reaches the team's tools.
+func VariablesOf(m driver.MCP) []string {
+	token := VariableMCPToken + "=" + m.Token
+	if m.URL == "" {
+		return []string{token}
+	}
+	return []string{VariableMCPURL + "=" + m.URL, token}
 }
 
 // Behind holds what all drivers behind an adapter have in common on the daemon's side; a driver

@@ -61,13 +61,7 @@ func (Driver) Needs(a driver.Agent) []string {
 	if known(adapter.WithCommand(a, "claude").Command).name != "claude" {
 		return nil
 	}
-	needs := []string{"ANTHROPIC_*", "CLAUDE_*"}
-	for _, cloud := range []struct{ flag, variables string }{{"CLAUDE_CODE_USE_BEDROCK", "AWS_*"}, {"CLAUDE_CODE_USE_VERTEX", "GOOGLE_*"}} {
-		if value, set := a.Variable(cloud.flag); set && value != "0" && value != "false" {
-			needs = append(needs, cloud.variables)
-		}
-	}
-	return needs
+	return []string{"ANTHROPIC_*", "CLAUDE_*", "CLAUDE_CODE_USE_BEDROCK?AWS_*", "CLAUDE_CODE_USE_VERTEX?GOOGLE_*"}
 }
 
 // own are the flags that Fairlead sets.

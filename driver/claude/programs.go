@@ -133,18 +133,21 @@ type server struct {
 func (p program) tools(m driver.MCP) (config string, vars []string) {
 	var s server
 	switch {
-	case m.Token == "" || m.URL == "":
+	case m.Token == "":
 		return "", nil
 	case len(m.Stdio) > 0:
 		s = server{Command: m.Stdio[0], Args: append([]string{}, m.Stdio[1:]...)}
 		if p.fills {
 			s.Type = "stdio"
-			s.Env = map[string]string{adapter.VariableMCPURL: "${" + adapter.VariableMCPURL + "}", adapter.VariableMCPToken: "${" + adapter.VariableMCPToken + "}"}
+			s.Env = map[string]string{adapter.VariableMCPToken: "${" + adapter.VariableMCPToken + "}"}
+			if m.URL != "" {
+				s.Env[adapter.VariableMCPURL] = "${" + adapter.VariableMCPURL + "}"
+			}
 		}
-	case p.fills:
+	case p.fills && m.URL != "":
 		s = server{Type: "http", URL: m.URL, Headers: map[string]string{"Authorization": "Bearer ${" + adapter.VariableMCPToken + "}"}}
 	default:
 		return "", nil
 	}
-	return string(encode.JSON(map[string]map[string]server{"mcpServers": {adapter.ServerName: s}})), []string{adapter.VariableMCPURL + "=" + m.URL, adapter.VariableMCPToken + "=" + m.Token}
+	return string(encode.JSON(map[string]map[string]server{"mcpServers": {adapter.ServerName: s}})), adapter.VariablesOf(m)
 }

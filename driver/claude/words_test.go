@@ -188,6 +188,7 @@ func TestCommand(t *testing.T) {
 		{adapter.Part{Command: []string{"/usr/bin/claude"}, MCP: mcp}, `--permission-mode default --allowedTools mcp__fairlead --mcp-config {"mcpServers":{"fairlead":{"type":"http","url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"Bearer ${FAIRLEAD_MCP_TOKEN}"}}}}`, true},
 		{adapter.Part{Command: []string{"/usr/bin/qwen"}, MCP: mcp}, `--approval-mode default`, false},
 		{adapter.Part{Command: []string{"/usr/bin/qwen"}, MCP: driver.MCP{URL: mcp.URL, Token: token, Stdio: []string{"/f", "mcp"}}}, `--approval-mode default --allowed-tools mcp__fairlead --mcp-config {"mcpServers":{"fairlead":{"command":"/f","args":["mcp"]}}}`, true},
+		{adapter.Part{Command: []string{"/usr/bin/claude"}, MCP: driver.MCP{Token: token, Stdio: []string{"/f", "mcp"}}}, `--permission-mode default --allowedTools mcp__fairlead --mcp-config {"mcpServers":{"fairlead":{"type":"stdio","command":"/f","args":["mcp"],"env":{"FAIRLEAD_MCP_TOKEN":"${FAIRLEAD_MCP_TOKEN}"}}}}`, true}, // on another host
 		{adapter.Part{Command: []string{"/usr/bin/node", "/x/qwen.js", "--debug"}, Mode: "yolo", Model: "m", Resume: "r"}, `--approval-mode yolo --model m --resume=r`, false},
 		{adapter.Part{Command: []string{"/usr/bin/claude-next"}, MCP: driver.MCP{URL: mcp.URL}}, `--permission-mode default`, false},
 	} {

@@ -73,7 +73,7 @@ func command(part adapter.Part, thread string, images []string) adapter.Command 
 func tools(m driver.MCP) (config, env []string) {
 	const server = "mcp_servers." + adapter.ServerName + "."
 	switch {
-	case m.Token == "" || m.URL == "":
+	case m.Token == "":
 		return nil, nil
 	case strings.HasPrefix(m.URL, "http"):
 		config = []string{set(server+"url", m.URL), set(server+"bearer_token_env_var", adapter.VariableMCPToken)}
@@ -89,7 +89,7 @@ func tools(m driver.MCP) (config, env []string) {
 		config, set(server+"default_tools_approval_mode", "approve"), set(server+"tool_timeout_sec", toolSeconds),
 		set("shell_environment_policy.set."+adapter.VariableMCPToken, ""),
 	)
-	return config, []string{adapter.VariableMCPURL + "=" + m.URL, adapter.VariableMCPToken + "=" + m.Token}
+	return config, adapter.VariablesOf(m)
 }
 
 // set formats one configuration value for the flag -c: TOML, in which strings and lists are written

@@ -95,9 +95,10 @@ func TestCommand(t *testing.T) {
 	if strings.Contains(strings.Join(first.Argv, " "), token) || !strings.Contains(strings.Join(first.Env, " "), "FAIRLEAD_MCP_TOKEN="+token) {
 		t.Error("the token is not only in the environment")
 	}
-	part.MCP.URL = "unix:/run/fairlead.sock"
-	if got := strings.Join(command(part, "", nil).Argv, " "); !strings.Contains(got, `mcp_servers.fairlead.command="/usr/bin/fairlead" -c mcp_servers.fairlead.args=["mcp"]`) {
-		t.Error(got)
+	part.MCP.URL = "" // on another host
+	c := command(part, "", nil)
+	if got := strings.Join(c.Argv, " "); !strings.Contains(got, `mcp_servers.fairlead.command="/usr/bin/fairlead" -c mcp_servers.fairlead.args=["mcp"]`) || strings.Join(c.Env, " ") != "FAIRLEAD_MCP_TOKEN="+token {
+		t.Error(got, c.Env)
 	}
 	part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp"}
 	if c := command(part, "", nil); strings.Contains(strings.Join(c.Argv, " "), "mcp") || len(c.Env) > 0 {

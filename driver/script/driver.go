@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/driver/speech"
@@ -72,7 +71,7 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 }
 
 // exe is the program to start. If this one was replaced by a newer version while it ran, the newer
-// one is used.
+// one is used: its path is the same.
 func (d Driver) exe() (string, error) {
 	if d.Exe != "" {
 		return d.Exe, nil
@@ -81,7 +80,7 @@ func (d Driver) exe() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find this program's own file, to play a script: %w", err)
 	}
-	return strings.TrimSuffix(exe, " (deleted)"), nil // suffix that Linux adds to a replaced file
+	return exe, nil
 }
 
 // Converse returns the conversation of one session.

@@ -11,6 +11,7 @@ import (
 type Needs struct {
 	Labels   []string
 	Worktree string // the host that has the worktree; empty: none has
+	Only     string // the host on which another session works in the same worktree; empty: none does
 }
 
 // Choice is where a session runs, and why. Host is empty if it has to wait.
@@ -80,8 +81,13 @@ func (t *Hosts) load(h *Host) string {
 
 // unfit says why a host cannot take a session; empty: it can.
 func (t *Hosts) unfit(h *Host, needs Needs) string {
-	if h.State != Joined {
+	switch {
+	case h.State != Joined:
 		return "it is " + string(h.State)
+	case needs.Only != "" && h.Name != needs.Only:
+		return "another step works in the same folder on " + needs.Only
+	case h.Capacity == 0:
+		return "its daemon has not started yet"
 	}
 	var missing []string
 	for _, l := range labels(needs.Labels) {

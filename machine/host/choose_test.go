@@ -28,12 +28,16 @@ func TestChoose(t *testing.T) {
 		{"least loaded", Needs{}, nil, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: 2 of 4 places taken)"},
 		{"by name", Needs{}, func(s *story) { s.must(Place{Session: "s5", Host: "c"}) }, "on a: the least loaded; 1 of 4 places taken (b: 2 of 4 places taken; c: 2 of 8 places taken)"},
 		{"worktree", Needs{Worktree: "b"}, nil, "on b: it has the worktree; 2 of 4 places taken (a: 1 of 4 places taken; c: 1 of 8 places taken)"},
+		{"only there", Needs{Worktree: "b", Only: "c"}, nil, "on c: the only one that can take it; 1 of 8 places taken (a: another step works in the same folder on c; b: another step works in the same folder on c)"},
 		{"worktree lost", Needs{Worktree: "b"}, func(s *story) { s.must(Lose{"b"}) }, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: it is lost)"},
 		{"label", Needs{Labels: []string{"gpu"}, Worktree: "b"}, nil, "on c: the only one that can take it; 1 of 8 places taken (a: it lacks the label gpu; b: it lacks the label gpu)"},
 		{"labels", Needs{Labels: []string{"tpu", "gpu"}}, nil, "waits for a host: a: it lacks the label gpu, tpu; b: it lacks the label gpu, tpu; c: it lacks the label tpu"},
 		{"full", Needs{Labels: []string{"gpu"}}, func(s *story) {
 			s.must(Join{Name: "c", Boot: "boot1", Labels: []string{"gpu"}, Capacity: 1}, Drain{"b"}, Leave{"a"})
 		}, "waits for a host: b: it is draining; c: it is full: 1 of 1 places taken"},
+		{"not started", Needs{}, func(s *story) {
+			s.must(Leave{"a"}, Leave{"b"}, Leave{"c"}, Join{Name: "d", Boot: "boot1", Invited: true})
+		}, "waits for a host: d: its daemon has not started yet"},
 		{"alone", Needs{}, func(s *story) { s.must(Leave{"a"}, Leave{"b"}) }, "on c: the only one that can take it; 1 of 8 places taken"},
 	} {
 		hosts := team(c.edit)

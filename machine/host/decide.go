@@ -20,7 +20,8 @@ type Join struct {
 	Name, Boot string
 	Labels     []string
 	Capacity   int
-	Invited    bool // it has shown a valid invitation
+	Key        string // public half of its key; empty: as known
+	Invited    bool   // it has shown a valid invitation
 }
 
 // Renew is a renewal that the leader has seen. Nothing is journaled unless it ends a doubt.
@@ -164,7 +165,7 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		switch act {
 		case TakeFacts:
 			join := in.(Join) //nolint:forcetypeassert // the event implies the type
-			h.Boot, h.Labels, h.Capacity = join.Boot, labels(join.Labels), join.Capacity
+			h.Boot, h.Labels, h.Capacity, h.Key = join.Boot, labels(join.Labels), join.Capacity, cmp.Or(join.Key, h.Key)
 		case NextIncarnation:
 			h.Incarnation++
 			h.JoinedAt, h.LostAt = d.at, time.Time{}
@@ -212,6 +213,10 @@ func (d *hostDraft) join(in Join) error {
 		return d.refusal(in.Name, HostJoined, "H1", "it needs an invitation; `fairlead host invite` makes one")
 	case h.RemovedBy != "":
 		return d.refusal(in.Name, CameBack, "H13", "it was removed by "+h.RemovedBy)
+	case in.Key != "" && in.Key != h.Key:
+		return d.refusal(in.Name, HostJoined, "H1", "another host of the team has this name; choose another one, or remove that host first")
+	case in.Invited && in.Capacity == 0:
+		return nil // it joins again, and is known
 	case h.State == Lost && h.DrainedBy != "":
 		return cmp.Or(d.move(in.Name, CameBackDraining, in), d.drained(in.Name, 0))
 	case h.State == Lost || h.Boot != in.Boot:
@@ -229,8 +234,10 @@ func (d *hostDraft) wrong(in Join) string {
 		return fmt.Sprintf("its name must have 1 to %d characters a-z, 0-9 and -", wordMax)
 	case in.Boot == "" || len(in.Boot) > bootMax:
 		return fmt.Sprintf("the id of its boot must have 1 to %d bytes", bootMax)
-	case in.Capacity < 1 || in.Capacity > capacityMax:
+	case in.Capacity < 0 || in.Capacity == 0 && !in.Invited || in.Capacity > capacityMax:
 		return fmt.Sprintf("its capacity is %d; it must be 1 to %d sessions", in.Capacity, capacityMax)
+	case len(in.Key) > keyMax:
+		return fmt.Sprintf("its key has more than %d bytes", keyMax)
 	case len(in.Labels) > labelsMax || slices.ContainsFunc(in.Labels, func(l string) bool { return !IsWord(l) }):
 		return fmt.Sprintf("it may have %d labels, each of 1 to %d characters a-z, 0-9 and -", labelsMax, wordMax)
 	case d.t.Hosts[in.Name] == nil && len(d.t.Hosts) >= hostsMax:

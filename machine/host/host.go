@@ -13,7 +13,8 @@ type Host struct {
 	Boot        string   `json:"boot"`        // of its machine: another value means that all its processes have ended
 	Incarnation uint64   `json:"incarnation"` // rises each time it joins or comes back
 	Labels      []string `json:"labels,omitempty"`
-	Capacity    int      `json:"capacity"`         // sessions at one time
+	Capacity    int      `json:"capacity"`         // sessions at one time; 0: its daemon was never seen
+	Key         string   `json:"key,omitempty"`    // public half of the key with which it proves who it is
 	Leases      uint64   `json:"leases,omitempty"` // sessions placed on it so far: the number of the last lease
 
 	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
@@ -69,6 +70,7 @@ const (
 	labelsMax   = 32
 	wordMax     = 63 // bytes of a name or label: a label of a domain name
 	bootMax     = 64
+	keyMax      = 64  // an nkey has 56
 	whatMax     = 200 // bytes of a late report
 	lateMax     = 20
 )

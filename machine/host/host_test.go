@@ -353,13 +353,35 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestAnotherKey checks that a name belongs to the host that joined with it, until that one has left.
+func TestAnotherKey(t *testing.T) {
+	s := begin(t)
+	first := Join{Name: "d", Boot: "none", Key: "U1", Invited: true}
+	s.must(first)
+	if changes, err := s.hosts.Decide(s.at, "human/ann", first); err != nil || len(changes) != 0 {
+		t.Errorf("it joins twice: %v, %v", changes, err)
+	}
+	other := first
+	other.Key = "U2"
+	s.refused(other, "another host of the team has this name")
+	s.must(Join{Name: "d", Boot: "boot1", Capacity: 2})
+	if h := s.hosts.Hosts["d"]; h.Key != "U1" || h.Capacity != 2 || h.Incarnation != 2 {
+		t.Errorf("%+v", h)
+	}
+	s.must(Leave{"d"}, other)
+	if h := s.hosts.Hosts["d"]; h.Key != "U2" || h.Incarnation != 3 {
+		t.Errorf("%+v", h)
+	}
+}
+
 func TestWrongFacts(t *testing.T) {
 	s := begin(t)
 	for want, edit := range map[string]func(*Join){
 		"its name must":     func(j *Join) { j.Name = "B/../x" },
 		"its name":          func(j *Join) { j.Name = strings.Repeat("b", wordMax+1) },
 		"the id of its":     func(j *Join) { j.Boot = "" },
-		"its capacity is 0": func(j *Join) { j.Capacity = 0 },
+		"its capacity is 0": func(j *Join) { j.Capacity, j.Invited = 0, false },
+		"its key has":       func(j *Join) { j.Key = strings.Repeat("U", keyMax+1) },
 		"its capacity":      func(j *Join) { j.Capacity = capacityMax + 1 },
 		"it may have":       func(j *Join) { j.Labels = []string{"GPU"} },
 		"32 labels":         func(j *Join) { j.Labels = slices.Repeat([]string{"a"}, labelsMax+1) },

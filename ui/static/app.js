@@ -12,6 +12,7 @@ import { badge, tabTitle } from './now/words.js';
 import { needs } from './inbox/state.js';
 import { AgentDialog } from './configure/dialog.js';
 import { CrewPage } from './crew/page.js';
+import { HostDialogs, HostsPage } from './hosts/page.js';
 import { Dialogs } from './shell/dialogs.js';
 import { HistoryPage } from './history/page.js';
 import { refreshTrail } from './history/state.js';
@@ -58,6 +59,7 @@ function Deck() {
     case 'inbox': return html`<main id="content" tabIndex=${-1} key="inbox" class="deck deck-inbox ${cut}"><${InboxPage} /></main>`;
     case 'history': return html`<main id="content" tabIndex=${-1} key="history" class="deck deck-history ${cut}"><${HistoryPage} /></main>`;
     case 'repositories': return html`<main id="content" tabIndex=${-1} key="repositories" class="deck deck-repositories ${cut}"><${RepositoriesPage} /></main>`;
+    case 'hosts': return html`<main id="content" tabIndex=${-1} key="hosts" class="deck deck-hosts ${cut}"><${HostsPage} /></main>`;
     case 'usage': return html`<main id="content" tabIndex=${-1} key="usage" class="deck deck-usage ${cut}"><${UsagePage} /></main>`;
     default: return html`<main id="content" tabIndex=${-1} key="team" class="deck ${cut}" data-view=${opened.value ? 'agent' : 'team'}><${Roster} /><${AgentPane} /></main>`;
   }
@@ -65,7 +67,7 @@ function Deck() {
 
 const App = () => !signedIn.value ? html`<${SignIn} />` : html`
   <${Masthead} /><${MomentBar} /><${Banners} /><${Deck} />
-  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${AgentDialog} />`;
+  <${Notes} /><${Dialogs} /><${RunDialogs} /><${NewTask} /><${DropDialog} /><${HostDialogs} /><${StartDispatchDialog} /><${Palette} /><${Switcher} /><${AgentDialog} />`;
 
 /** The entry of a channel that a link leads to. */
 const channelSpot = computed(() => (place.value === 'channels' ? spot.value : ''));

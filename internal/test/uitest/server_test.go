@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api/login"
@@ -31,6 +32,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/ui"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // serverToken lets callers in over TCP.
@@ -46,6 +48,7 @@ type Server struct {
 	Logins *login.Logins
 	api    string
 
+	Beside        atomic.Pointer[view.HostsBeside] // of a team with hosts
 	engine        *controller.Supervisor
 	proxyListener net.Listener
 }
@@ -53,6 +56,12 @@ type Server struct {
 // NewServer writes files below a new workspace, fairlead.yaml among them, and serves the team. It
 // ends with the test.
 func NewServer(t testing.TB, files map[string]string) *Server {
+	t.Helper()
+	return NewLeader(t, files, nil)
+}
+
+// NewLeader is NewServer for a team with hosts, if beside is what its leader knows of them.
+func NewLeader(t testing.TB, files map[string]string, beside *view.HostsBeside) *Server {
 	t.Helper()
 	Chromium(t) // before anything starts
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -69,6 +78,7 @@ func NewServer(t testing.TB, files map[string]string) *Server {
 		}
 	}
 	s := &Server{t: t, Dir: dir}
+	s.Beside.Store(beside)
 	s.serve()
 	return s
 }
@@ -101,6 +111,9 @@ func (s *Server) serve() {
 		Notices: noticesOf(conf),
 	})
 	must(err)
+	if s.Beside.Load() != nil {
+		e.HostsBeside = func() view.HostsBeside { return *s.Beside.Load() }
+	}
 	listener, err := server.Listen("127.0.0.1:0")
 	must(err)
 	s.proxyListener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -195,6 +208,14 @@ func (s *Server) Put(name, text string) {
 	defer file.Close()
 	if _, err := file.WriteString(text); err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// Happens decides an event of the team, as the leader of hosts does.
+func (s *Server) Happens(agent string, what any) {
+	s.t.Helper()
+	if _, err := s.engine.Submit(s.t.Context(), person, agent, what); err != nil {
+		s.t.Fatalf("%#v: %v", what, err)
 	}
 }
 

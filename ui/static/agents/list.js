@@ -2,6 +2,7 @@
 
 import { skew } from '../shell/api.js';
 import { active, concerns } from './words.js';
+import { OnHost } from '../hosts/onhost.js';
 import { count, span } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { live, seenUntil } from '../shell/connection.js';
@@ -35,7 +36,7 @@ function Row({ name, index, total, roving }) {
       <span class="row-head">
         <button type="button" class="row-name" data-index=${index} tabIndex=${roving ? 0 : -1} aria-current=${isChosen ? 'true' : undefined}
           onClick=${() => choose(name)}><bdi>${plain(name, 80)}</bdi></button>
-        <${Badge} cell=${c} />
+        <${Badge} cell=${c} /><${OnHost} name=${a.session?.host} />
         ${worries.length > 0 && html`<span class="look" title=${plain(worries.join('; '), 300)}><${Icon} name="look" /><span class="hidden">needs a look: ${plain(worries[0], 120)}</span></span>`}
       </span>
       <${RowLine} cell=${c} />

@@ -9,6 +9,7 @@ import { answers, head, live, seenUntil } from '../shell/connection.js';
 import { addHistory, applyAgent, loaded, mergeSessions, names, TRAIL_TAIL } from './state.js';
 import { plain } from '../shell/text.js';
 import { backToTeam, chosen, chosenCell, opened, showTab, tab, TABS } from '../shell/router.js';
+import { OnHost, WaitsForHost } from '../hosts/onhost.js';
 import { Badge, Intent, Orders } from './controls.js';
 import { Age, EvidenceTab } from './evidence.js';
 import { HistoryTab } from '../history/tab.js';
@@ -57,12 +58,13 @@ function Figures({ cell: c }) {
   return html`<dl class="figures">
     <div><dt>Session</dt>
       ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${whole > 0 && html`<span class="of"> of ${limit}</span>`}</dd>
-        <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}${ports(a.session)}</dd>
+        <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}${ports(a.session)} <${OnHost} name=${a.session.host} /></dd>
+        <dd class="sub"><${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.session === a.session?.id} /></dd>
         ${a.session.context_percent ? html`<dd class="sub">context ${a.session.context_percent} % used</dd><dd><${Gauge} part=${a.session.context_percent / 100} label="${a.session.context_percent} per cent of the model's context used" /></dd>` : ''}
         ${answers && sessionMax > 0 && html`<dd class="sub">each answer ends after ${limit}</dd>`}
         ${whole > 0 && html`<dd><${Gauge} part=${sessionMs / whole} label="${Math.round((sessionMs / whole) * 100)} per cent of the session limit" /></dd>`}`
         : html`<dd class="none">none</dd>`}
-      ${(a.sessions ?? []).filter((s) => (s.slot ?? 0) > 0).map((s) => html`<dd class="sub" key=${s.id}><code>${plain(s.id, 40)}</code> ${plain(s.for ?? '', 60)}${ports(s)}</dd>`)}</div>
+      ${(a.sessions ?? []).filter((s) => (s.slot ?? 0) > 0).map((s) => html`<dd class="sub" key=${s.id}><code>${plain(s.id, 40)}</code> ${plain(s.for ?? '', 60)}${ports(s)} <${OnHost} name=${s.host} /> <${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.session === s.id} /></dd>`)}</div>
     <div><dt>Cost today</dt>
       <dd class="num">${money(use.cost_usd ?? 0)}${lim.cost_per_day_usd ? html`<span class="of"> of ${money(lim.cost_per_day_usd).replace('.00', '')}</span>` : ''}</dd>
       <dd class="sub">${lim.cost_per_day_usd ? 'pauses at the limit' : lim.team_cost_per_day_usd ? `the team's limit is ${money(lim.team_cost_per_day_usd).replace('.00', '')}` : 'no limit set'}, <a class="link" href="#/usage">all usage</a></dd>

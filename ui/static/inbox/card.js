@@ -1,6 +1,8 @@
 // One thing that needs a person, with its content and its action.
 
 import * as api from '../shell/api.js';
+import { OnHost } from '../hosts/onhost.js';
+import { hostOf } from '../hosts/state.js';
 import { brief } from '../shell/format.js';
 import { html, useLayoutEffect, useRef, useSignal } from '../shell/lib.js';
 import { seenUntil } from '../shell/connection.js';
@@ -36,6 +38,7 @@ function Where({ item: i }) {
   const q = i.question, holds = holdsUp(i);
   return html`<p class="need-where">
     ${q && html`<span><code>${plain(q.id, 40)}</code>${q.session_id && html` in <code>${plain(q.session_id, 60)}</code>`}</span>`}
+    <${OnHost} name=${hostOf(q?.session_id)} />
     ${i.run_id && (q || i.task ? html`<span>${i.task && !q ? html`<code>${plain(i.run_id, 48)}</code> by ${plain(i.task.agent, 64)}` : html`<button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}>step ${plain(i.step_id, 64)} of <code>${plain(i.run_id, 48)}</code></button>`}</span>` : html`<span>run <code>${plain(i.run_id, 48)}</code>${i.kind === 'step' && i.agent ? `, prepared by ${plain(i.agent, 64)}` : ''}</span>`)}
     ${holds && html`<b class="need-holds">${holds}</b>`}</p>`;
 }

@@ -2,6 +2,8 @@
 
 import * as api from '../shell/api.js';
 import { Terminal } from '../agents/ansi.js';
+import { OnHost } from '../hosts/onhost.js';
+import { waitOf } from '../hosts/state.js';
 import { names, team } from '../agents/state.js';
 import { FirstAgent } from '../agents/list.js';
 import { StatusMark } from '../agents/controls.js';
@@ -40,11 +42,12 @@ function lastLine(text) {
 /** @param {{work: api.Work}} props */
 function WorkRow({ work: w }) {
   const since = w.since ? Date.parse(w.since) : NaN;
+  const waits = w.session_id ? waitOf((x) => x.session === w.session_id) : '';
   const what = workFor(w), said = lastLine(w.last ?? '');
   return html`<li class="now-row"><${StatusMark} status=${w.status} />
     <div class="now-what"><p class="now-name"><button type="button" class="now-open" onClick=${() => open(w)}><bdi>${plain(w.agent || w.title || w.step_id, 80)}</bdi></button>${what && html`<span class="now-for">${what}</span>`}</p>
-      ${w.status === 'unknown' ? html`<p class="now-why">${plain(w.status_why, 200)}</p>` : said && html`<p class="now-said">${said.slice(0, 200)}</p>`}</div>
-    <p class="now-facts num">${w.context_percent ? html`<span class=${w.context_percent >= 80 ? 'now-full' : ''} title="of the model's context, as its program reported last">context ${w.context_percent} %</span>` : ''}${w.files_changed ? html`<span>${plural(w.files_changed, 'file')}</span>` : ''}${w.cost_usd_today ? html`<span title="what ${plain(w.agent, 60)} reported today">${money(w.cost_usd_today)} today</span>` : ''}${Number.isFinite(since) && html`<span>${brief(seenUntil.value + api.skew.ms - since)}</span>`}</p></li>`;
+      ${waits ? html`<p class="now-why">${plain(waits, 300)}</p>` : w.status === 'unknown' ? html`<p class="now-why">${plain(w.status_why, 200)}</p>` : said && html`<p class="now-said">${said.slice(0, 200)}</p>`}</div>
+    <p class="now-facts num"><${OnHost} name=${w.host} />${w.context_percent ? html`<span class=${w.context_percent >= 80 ? 'now-full' : ''} title="of the model's context, as its program reported last">context ${w.context_percent} %</span>` : ''}${w.files_changed ? html`<span>${plural(w.files_changed, 'file')}</span>` : ''}${w.cost_usd_today ? html`<span title="what ${plain(w.agent, 60)} reported today">${money(w.cost_usd_today)} today</span>` : ''}${Number.isFinite(since) && html`<span>${brief(seenUntil.value + api.skew.ms - since)}</span>`}</p></li>`;
 }
 
 function Working() {

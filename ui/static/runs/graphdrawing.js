@@ -1,6 +1,7 @@
 // A run as a graph: steps, needs and loop-backs. Of a large graph only the part in view is in
 // the page.
 
+import { elsewhere } from '../hosts/state.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from '../shell/lib.js';
 import { NODE, draw, middle, pathOf, shapeOf } from './graph.js';
 import { step, stepIDs, topology } from './state.js';
@@ -22,12 +23,12 @@ function Step({ run, id, at, roving }) {
   const s = step(id)?.value;
   if (!s) return null;
   const look = stepLook(s.status);
-  const words = tries(s);
+  const words = tries(s), host = elsewhere(s.host);
   const isShown = stepID.value === id;
   return html`<button type="button" class="node node-${look.look} ${isShown ? 'node-shown' : ''}" data-step=${id} tabIndex=${roving ? 0 : -1} aria-pressed=${isShown ? 'true' : 'false'}
     style=${{ transform: `translate(${at.x}px, ${at.y}px)` }} onClick=${() => showRun(run, isShown ? '' : id)}>
     <span class="node-name"><i aria-hidden="true">${look.mark}</i><bdi>${plain(id, 64)}</bdi></span>
-    <span class="node-line">${look.label}${words && `, ${words}`}</span></button>`;
+    <span class="node-line">${look.label}${words && `, ${words}`}${host && `, on ${plain(host, 63)}`}</span></button>`;
 }
 
 /** A loop-back edge with the number of its iterations. @param {{edge: import('./graph.js').Edge}} props */

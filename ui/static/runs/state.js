@@ -116,6 +116,7 @@ export function lookAt() {
 /** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
 export function applyRunChanges(changes) {
   const mine = changes.filter((ch) => ch.entity.startsWith('run/'));
+  if (changes.some((ch) => ch.data?.host?.lease)) { list.want(); one.want(); } // a session was placed on a host
   if (mine.length === 0) return;
   addTrail(mine);
   list.want();

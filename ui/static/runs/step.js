@@ -1,6 +1,8 @@
 // One step: its result, its output, and the orders for it. Reports of agents are shown as text.
 
 import * as api from '../shell/api.js';
+import { WaitsForHost } from '../hosts/onhost.js';
+import { elsewhere } from '../hosts/state.js';
 import { moment, span } from '../shell/format.js';
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { inbox, isOver, shown, step, stepIDs } from './state.js';
@@ -79,10 +81,12 @@ export function StepDetail({ run }) {
     <header class="step-head"><h3 id="step-title" ref=${title}><bdi>${plain(id, 64)}</bdi></h3><${Mark} look=${look} />${words && html`<span class="soft">${words}</span>`}<${Orders} run=${run} s=${s} /></header>
     ${s.denied && html`<p class="soft step-denied">${plain(s.denied, 400)}</p>`}
     ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span class="step-error">${lines(s.last_error, 1000)}</span></p>`}
+    <${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.run === run && w.step === id} />
     ${s.waits_for && html`<p class="soft step-waits">${plain(s.waits_for, 400)}</p>`}
     ${s.status === 'WAITING_ON_HUMAN' && (shown.value?.task && !s.input_schema ? html`<div class="answer-foot"><button type="button" class="order order-primary" onClick=${() => showTask(run)}><${Icon} name="look" /><span>Look at the changes</span></button></div>` : html`<${Answer} key=${`${run}/${id}`} run=${run} step=${id} schema=${s.input_schema} bad=${s.bad_input} path=${s.manual_input_path} shown=${inbox.value.find((i) => i.kind === 'step' && i.run_id === run && i.step_id === id)?.shown} id="answer" />`)}
     <dl class="step-facts">
       <${Fact} label="Agent">${plain(s.agent || 'a command', 80)}<//>
+      ${elsewhere(s.host) && html`<${Fact} label="Host"><a class="link" href="#/hosts"><bdi>${plain(s.host, 63)}</bdi></a><//>`}
       <${Fact} label="Began, took"><${Took} s=${s} /><//>
       <${Fact} label="Attempts"><span class="num">${s.attempts}</span>${s.iteration_count > 0 ? html`, <span class="num">${s.iteration_count}</span> loop-backs` : ''}<//>
       ${(s.needs ?? []).length > 0 && html`<${Fact} label="Needs">${(s.needs ?? []).slice(0, 20).map((n, i) => html`${i > 0 ? ', ' : ''}<button key=${n} type="button" class="link" onClick=${() => showRun(run, n)}>${plain(n, 64)}</button>`)}<//>`}

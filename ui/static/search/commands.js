@@ -17,7 +17,7 @@ import { PERIODS } from '../history/period.js';
 import { runs } from '../runs/state.js';
 import { looking, toggle } from '../moment/state.js';
 import { live } from '../shell/connection.js';
-import { PLACES } from '../shell/nav.js';
+import { places } from '../shell/nav.js';
 import { nextTheme, theme } from '../shell/prefs.js';
 import { choose, dialog, go, showChannel, showDispatch, showNeed, showPeriod, showRun, showTab, showTask, spoken, TABS } from '../shell/router.js';
 import { plain } from '../shell/text.js';
@@ -31,7 +31,7 @@ export const SHOWN_MAX = 8;
 /** @returns {Command[]} what is listed before a word is typed */
 export function mainCommands() {
   /** @type {Command[]} */
-  const list = PLACES.map(([to, label, key]) => ({ id: `go ${to}`, group: 'Go to', label, hint: key, icon: 'shut', run: () => go(to) }));
+  const list = places.value.map(([to, label, key]) => ({ id: `go ${to}`, group: 'Go to', label, hint: key, icon: 'shut', run: () => go(to) }));
   list.push({ id: 'go repositories', group: 'Go to', label: 'All repositories', hint: '', icon: 'shut', run: () => go('repositories') });
   const order = (/** @type {string} */ label, /** @type {string} */ hint, /** @type {string} */ icon, /** @type {() => void} */ run) => { list.push({ id: `do ${label}`, group: 'Do', label, hint, icon, run }); };
   if (live.value) {

@@ -55,7 +55,7 @@ const BASE = '/api/v1';
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
-/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], context_percent?: number}} OpenSession */
+/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], host?: string, context_percent?: number}} OpenSession */
 /** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null, layers?: {name: string, holds: boolean, text: string}[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
@@ -78,6 +78,7 @@ const BASE = '/api/v1';
  * @property {boolean} [human_in_the_loop]
  * @property {string} [blocked_by_loop]
  * @property {string} [session]
+ * @property {string} [host] of that session
  * @property {string} [last_session]
  * @property {string} [report_path]
  * @property {string} [log_path]
@@ -111,7 +112,7 @@ const BASE = '/api/v1';
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, after?: string[], files_changed: number, landed_commit?: string, created_at: string, updated_at: string}} TaskView */
+/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, created_at: string, updated_at: string}} TaskView */
 /** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
 /** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} DiffRow */
 /** @typedef {{rows: DiffRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} DiffRows */
@@ -148,7 +149,7 @@ const BASE = '/api/v1';
  * @property {string} [back_to]
  * @property {string} [shown] goes with the answer
  */
-/** @typedef {{agent?: string, session_id?: string, status: string, status_why?: string, purpose?: string, run_id?: string, step_id?: string, workflow_name?: string, title?: string, since: string | null, last?: string, last_at?: string | null, says?: string, context_percent?: number, files_changed?: number, tokens_today?: number, cost_usd_today?: number}} Work a session or a step that runs */
+/** @typedef {{agent?: string, session_id?: string, status: string, status_why?: string, purpose?: string, host?: string, run_id?: string, step_id?: string, workflow_name?: string, title?: string, since: string | null, last?: string, last_at?: string | null, says?: string, context_percent?: number, files_changed?: number, tokens_today?: number, cost_usd_today?: number}} Work a session or a step that runs */
 /** @typedef {'once' | 'session' | 'always'} Scope */
 /**
  * @typedef {object} Asked a question of an agent
@@ -189,6 +190,29 @@ const BASE = '/api/v1';
  */
 /** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, models?: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
 /** @typedef {{agent?: string, measure: string, limit: number, used: number, forecast?: number}} Budget */
+/** @typedef {{session: string, agent: string, run?: string, step?: string, since: string, on_lost: string}} PlacedSession */
+/** @typedef {{session: string, agent: string, run?: string, step?: string, why: string}} WaitingSession */
+/**
+ * @typedef {object} Host a machine on which sessions run
+ * @property {string} name
+ * @property {string} state joined, doubted, lost, draining, left
+ * @property {string} why
+ * @property {boolean} [leader]
+ * @property {string[]} labels
+ * @property {number} capacity
+ * @property {PlacedSession[]} sessions
+ * @property {string} [version]
+ * @property {string} [address]
+ * @property {boolean} connected
+ * @property {number} lease_age_ms -1: no renewal was seen
+ * @property {string} joined_at
+ * @property {string} [doubted_at]
+ * @property {string} [lost_at]
+ * @property {string} [drained_by]
+ * @property {string} [removed_by]
+ * @property {{session: string, what: string, at: string}[]} late
+ */
+/** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[]}} Hosts */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
@@ -514,6 +538,10 @@ export const orderChannel = (channel, verb, body) => post(`/channels/${name(chan
 export const removeMember = async (channel, agent) => (await ask(`/channels/${name(channel)}/members/${name(agent)}`, { method: 'DELETE' })).json();
 /** @param {string} agent @param {'enable' | 'disable'} verb @returns {Promise<{seq: number}>} */
 export const ableAgent = (agent, verb) => post(`/agents/${name(agent)}/${verb}`, {});
+
+export const hosts = () => /** @type {Promise<Hosts>} */ (kept('/hosts'));
+/** @param {string} host @param {'drain' | 'remove'} verb @returns {Promise<{seq: number}>} */
+export const orderHost = (host, verb) => post(`/hosts/${name(host)}/${verb}`, {});
 
 export const crew = () => /** @type {Promise<Crew>} */ (kept('/crew'));
 /** @param {string} id @returns {Promise<string>} */

@@ -49,7 +49,7 @@ function HoldSheet({ on }) {
 
 const KEYS = [
   ['\u2191 \u2193', 'the agent before, the next'], ['Home End', 'the first agent, the last'], ['Enter', 'show the agent'], ['Esc', 'back to the team'],
-  ['Ctrl+K', 'search, go to a place, or do something; also /'], ['E', 'write in a channel or a dispatch; search a transcript'], ['G A B W R M D I Y U', 'now, team, tasks, crew, runs, channels, dispatch, inbox, history, usage'], ['J K', 'on Now and Inbox: the next card, the one before'], ['A R', 'on Now and Inbox: yes or no to the chosen card'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['P', 'look back, or back to now'], ['[ ]', 'one change earlier, one later'], ['?', 'this sheet'],
+  ['Ctrl+K', 'search, go to a place, or do something; also /'], ['E', 'write in a channel or a dispatch; search a transcript'], ['G A B W R M D I Y U L', 'now, team, tasks, crew, runs, channels, dispatch, inbox, history, usage, hosts'], ['J K', 'on Now and Inbox: the next card, the one before'], ['A R', 'on Now and Inbox: yes or no to the chosen card'], ['1 2 3', 'output, evidence, history'], ['N', 'jump to the newest output'], ['H', 'hold or release the team'], ['T', 'change the theme'], ['P', 'look back, or back to now'], ['[ ]', 'one change earlier, one later'], ['?', 'this sheet'],
 ];
 const ORDER_KEYS = [['S', 'Start Agent'], ['X', 'Stop Agent'], ['O', 'Run Single Session'], ['C', 'Run Cleanup Session']];
 

@@ -19,6 +19,7 @@ import { signedIn } from './signin.js';
 import { asOf, asOfTime, connection, head, live, polls, tick } from './connection.js';
 import { learn, trouble } from '../moment/state.js';
 import { addHistory, applyChanges, applyTeam, cell, forget, loaded, names } from '../agents/state.js';
+import { applyHostChanges, forgetHosts, refreshHosts } from '../hosts/state.js';
 import { forgetUsage, refreshUsage } from '../usage/state.js';
 import { forgetDigest, refreshDigest } from '../now/digest.js';
 import { applyTrail, forgetTrail, refreshTrail } from '../history/state.js';
@@ -70,6 +71,7 @@ function flush() {
   applyTurnChanges(changes);
   applyCrewChanges(changes);
   applyDispatchChanges(changes);
+  applyHostChanges(changes);
   refreshUsage();
   refreshNow();
   refreshDigest(changes);
@@ -130,7 +132,7 @@ function set(part) {
 }
 
 function forgetAll() {
-  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); forgetDigest(); forgetTrail();
+  forget(); forgetRuns(); forgetChannels(); forgetCrew(); forgetDispatch(); forgetQuestions(); forgetUsage(); forgetNow(); forgetDigest(); forgetTrail(); forgetHosts();
 }
 
 function refreshAll() {
@@ -139,6 +141,7 @@ function refreshAll() {
   refreshCrew(true);
   refreshDispatch(true);
   refreshQuestions(true);
+  refreshHosts(true);
   refreshUsage();
   refreshNow(true);
   refreshDigest();

@@ -50,6 +50,7 @@ const PATHS = {
   'place-inbox': 'M4 3 H12 L14 9 V13 H2 V9 Z M2 9 H5.5 L6.5 11 H9.5 L10.5 9 H14',
   'place-history': 'M3 4 H3.6 M6 4 H13.5 M3 8 H3.6 M6 8 H13.5 M3 12 H3.6 M6 12 H13.5',
   'place-usage': 'M2.5 13.5 H13.5 M4.5 11 V8 M8 11 V3.5 M11.5 11 V6',
+  'place-hosts': 'M2.5 3 H13.5 V7 H2.5 Z M2.5 9 H13.5 V13 H2.5 Z M5 5 H5.4 M5 11 H5.4',
   cross: 'M4.5 4.5 L11.5 11.5 M11.5 4.5 L4.5 11.5',
 };
 

@@ -1,6 +1,7 @@
 // The keyboard. Arrow keys move through the list of agents while it has the focus. Single-letter
 // keys can be switched off, because they interfere with speech input.
 
+import { all as hosts } from '../hosts/state.js';
 import { command } from '../agents/actions.js';
 import { running } from '../agents/words.js';
 import { letterKeys, nextTheme } from './prefs.js';
@@ -79,6 +80,7 @@ function handle(e, at) {
     case 'i': go('inbox'); return true;
     case 'u': go('usage'); return true;
     case 'y': go('history'); return true;
+    case 'l': if (hosts.value.on) { go('hosts'); return true; } break;
     case 't': nextTheme(); return true;
     case 'p': toggle(); return true;
     case '[': step(-1); return looking.value;

@@ -45,6 +45,8 @@ export const fromSnapshot = (agent) => ({
 /** The agent whose view a change may alter; empty: none. @param {Change} ch @returns {string} */
 export function agentOf(ch) {
   if (/^(control|session|agent)\//.test(ch.entity)) return nameOf(ch.entity).split('/')[0] ?? ''; // session/coder/2 is a slot of coder
+  const placed = ch.data?.host?.lease?.session;
+  if (ch.entity.startsWith('host/') && typeof placed === 'string' && !placed.includes('@')) return placed.slice(0, Math.max(0, placed.lastIndexOf('-')));
   const asked = ch.data?.question?.question?.agent;
   return ch.entity.startsWith('question/') && typeof asked === 'string' ? asked : '';
 }
@@ -63,6 +65,7 @@ export function reduce(was, ch, team) {
   const body = ch.data ?? {};
   if (body.control?.value) return withControl(was, body.control.value, team);
   if (body.session) return withSession(was, ch, body.session);
+  if (body.host?.lease) return withSessions(was, String(body.host.lease.session), { host: String(body.host.lease.host) });
   if (body.used) return withUsage(was, ch, body.used);
   if (body.line) return waiting({ ...was, queue: body.line.claims ?? [] });
   if (body.limited) return withLimit(was, body.limited);
@@ -116,7 +119,8 @@ function withSession(was, ch, s) {
   if (typeof s.id !== 'string') return was;
   const same = was.agent.session?.id === s.id;
   const slot = Number(s.slot ?? 0);
-  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(s.context_percent && { context_percent: Number(s.context_percent) }), ...(s.ending && { ending: String(s.ending) }) };
+  const host = (was.agent.sessions ?? []).find((o) => o.id === s.id)?.host;
+  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(host && { host }), ...(s.context_percent && { context_percent: Number(s.context_percent) }), ...(s.ending && { ending: String(s.ending) }) };
   const others = (was.agent.sessions ?? []).filter((o) => (o.slot ?? 0) !== slot);
   const sessions = isOpen(ch) ? [...others, shown].sort((a, b) => (a.slot ?? 0) - (b.slot ?? 0)) : others;
   const next = slot > 0
@@ -137,16 +141,16 @@ function withSession(was, ch, s) {
 function withUsage(was, ch, used) {
   const more = used.usage ?? {};
   const at = Number(used.context_percent ?? used.stop?.context_percent ?? 0);
-  if (at > 0) was = withContext(was, String(used.session ?? ''), at);
+  if (at > 0) was = withSessions(was, String(used.session ?? ''), { context_percent: at });
   const before = more.day === ch.time.slice(0, 10) && was.agent.usage_today || {};
   const sum = (/** @type {'input_tokens' | 'output_tokens' | 'cost_usd'} */ k) => (before[k] ?? 0) + (more[k] ?? 0);
   if (more.day && more.day !== ch.time.slice(0, 10)) return was; // of a day that is over
   return withAgent(was, { usage_today: { input_tokens: sum('input_tokens'), output_tokens: sum('output_tokens'), cost_usd: sum('cost_usd') } });
 }
 
-/** How full a session's context is. @param {Known} was @param {string} id @param {number} percent @returns {Known} */
-function withContext(was, id, percent) {
-  const set = (/** @type {import('./api.js').OpenSession} */ s) => (s.id === id ? { ...s, context_percent: percent } : s);
+/** Something more of one of its sessions. @param {Known} was @param {string} id @param {Partial<import('./api.js').OpenSession>} part @returns {Known} */
+function withSessions(was, id, part) {
+  const set = (/** @type {import('./api.js').OpenSession} */ s) => (s.id === id ? { ...s, ...part } : s);
   const { session, sessions } = was.agent;
   return withAgent(was, { session: session ? set(session) : session, sessions: sessions?.map(set) });
 }

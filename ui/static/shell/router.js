@@ -2,7 +2,7 @@
 //
 //   #/now  #/tasks/T12
 //   #/agents/NAME/TAB  #/channels/NAME  #/crew/ID/soul  #/runs/ID/STEP
-//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage  #/history/last-night  #/repositories
+//   #/dispatch/NAME/conv_002  #/inbox/q17  #/usage  #/history/last-night  #/repositories  #/hosts
 //
 // Each with ?at=123, which shows it as it was at that change of the journal.
 // A link may lead to one spot in a part, which is marked there: a search makes such links.
@@ -19,7 +19,7 @@ import { asOf } from './connection.js';
 import { statusOf } from './status.js';
 import { isPeriod } from '../history/period.js';
 
-/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage' | 'history' | 'repositories'} Place a part of the page */
+/** @typedef {'now' | 'tasks' | 'agents' | 'crew' | 'runs' | 'channels' | 'dispatch' | 'inbox' | 'usage' | 'history' | 'repositories' | 'hosts'} Place a part of the page */
 
 export const TABS = ['output', 'evidence', 'history'];
 
@@ -43,7 +43,7 @@ export const memberSide = signal('soul');
 export const spot = signal('');
 /** The time to which History is narrowed; empty: it is not. */
 export const period = signal('');
-export const dialog = signal(/** @type {'' | 'agent' | 'find' | 'repositories' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session'} */ (''));
+export const dialog = signal(/** @type {'' | 'agent' | 'find' | 'repositories' | 'help' | 'hold' | 'release' | 'start' | 'cancel' | 'cancel-step' | 'task' | 'drop-task' | 'resume' | 'resume-step' | 'session' | 'drain-host' | 'remove-host'} */ (''));
 export const search = signal('');
 export const filter = signal(/** @type {'all' | 'running' | 'idle' | 'look'} */ ('all'));
 export const notes = signal(/** @type {{id: number, kind: 'refusal' | 'failure', title: string, text: string, more: string}[]} */ ([]));
@@ -92,7 +92,7 @@ export const counts = computed(() => {
 
 /** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
-  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', history: 'history', repositories: 'repositories', repos: 'repositories',
+  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', history: 'history', repositories: 'repositories', repos: 'repositories', hosts: 'hosts', host: 'hosts',
   task: 'tasks', agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
 });
 
@@ -137,7 +137,7 @@ function address() {
   const at = (/** @type {(string | number)[]} */ ...parts) => '#/' + parts.filter(Boolean).map(encodeURIComponent).join('/');
   switch (place.value) {
     case 'inbox': return at('inbox', askedID.value);
-    case 'now': case 'usage': case 'repositories': return at(place.value);
+    case 'now': case 'usage': case 'repositories': case 'hosts': return at(place.value);
     case 'history': return at('history', period.value);
     case 'crew': return member.value ? at('crew', member.value, memberSide.value) : at('crew');
     case 'channels': return at('channels', channelName.value);

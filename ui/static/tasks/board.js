@@ -1,5 +1,6 @@
 // All tasks, by what happens to them now.
 
+import { OnHost, WaitsForHost } from '../hosts/onhost.js';
 import { money, plural, span } from '../shell/format.js';
 import { html, useSignal } from '../shell/lib.js';
 import { runsKnown } from '../runs/state.js';
@@ -20,9 +21,10 @@ function Card({ run, all }) {
   const t = /** @type {import('../shell/api.js').TaskView} */ (run.task);
   const since = Date.parse(run.updated_at);
   return html`<li class="task-card card-${plain(t.status, 20)}"><a class="card-link" href="#/tasks/${encodeURIComponent(run.run_id)}" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); showTask(run.run_id); } }}><bdi>${plain(t.title, 160) || 'untitled'}</bdi></a>
-    <p class="card-line"><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><span class="num">${span(seenUntil.value + skew.ms - since)}</span></p>
+    <p class="card-line"><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><${OnHost} name=${t.host} /><span class="num">${span(seenUntil.value + skew.ms - since)}</span></p>
     ${t.status !== all[0] && html`<${Mark} look=${taskLook(t.status)} />`}
     ${t.why && t.status !== 'done' && html`<p class="card-why">${plain(t.why, 160)}</p>`}
+    <${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.run === run.run_id} />
     ${t.files_changed > 0 || run.cost_usd ? html`<p class="card-line">${t.files_changed > 0 && html`<span class="num">${plural(t.files_changed, 'file')} changed</span>`}${run.cost_usd ? html`<span class="num">${money(run.cost_usd)}</span>` : ''}</p>` : ''}
   </li>`;
 }

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+type hostIn struct {
+	Name string `path:"name" maxLength:"63" pattern:"^[a-z0-9-]+$" example:"b" doc:"The host"`
+	Body *api.EmptyBody
+}
+
+type inviteIn struct{ Body *api.InviteBody }
+
+func hostRoutes() []route {
+	return []route{
+		{
+			"list-hosts", http.MethodGet, "/hosts", "List the hosts of the team",
+			"The machines on which its sessions run, with their leases, and the sessions that wait for a place. `on` is false if the repository is of one machine only. `/events` has each change of a host as the entity `host/NAME`.",
+			asOf(answer(func(ctx context.Context, s *Server, _ *nothing) (*view.Hosts, error) {
+				all, err := s.engine.Hosts(ctx)
+				return &all, err
+			})),
+		},
+		{
+			"invite-host", http.MethodPost, "/hosts/invitations", "Invite a host",
+			"The token lets one machine join the team, for 15 minutes. Only its hash is stored. Agents may not do this (X10).",
+			created(answer(handleInvite)),
+		},
+		{
+			"drain-host", http.MethodPost, "/hosts/{name}/drain", "Drain a host",
+			"It gets no new session (H9), and leaves when its last one has ended. Agents may not do this (X10).",
+			hostOrder("drain", (*controller.Supervisor).DrainHost),
+		},
+		{
+			"remove-host", http.MethodPost, "/hosts/{name}/remove", "Remove a host",
+			"Its lease is closed at once, and sessions that run there end by their deadline (H12, H13). It needs a new invitation to join again. Agents may not do this (X10).",
+			hostOrder("remove", (*controller.Supervisor).RemoveHost),
+		},
+	}
+}
+
+func handleInvite(ctx context.Context, s *Server, in *inviteIn) (*api.Invitation, error) {
+	if err := identity(ctx).MayOrderHost("invite", ""); err != nil {
+		return nil, err
+	}
+	if s.opts.Invite == nil {
+		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "one host", Reason: "this daemon leads no cluster; run `fairlead cluster init`, and then `fairlead reload`"}
+	}
+	var labels []string
+	if in.Body != nil {
+		for _, label := range in.Body.Labels {
+			labels = append(labels, string(label))
+		}
+	}
+	by := s.actor(ctx)
+	return s.opts.Invite(ctx, by.Kind+"/"+by.ID, labels)
+}
+
+func hostOrder(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
+	return ordered(
+		func(by seam.Caller, in *hostIn) error { return by.MayOrderHost(event, in.Name) },
+		func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *hostIn) (uint64, error) {
+			return do(e, ctx, by, in.Name)
+		},
+	)
+}

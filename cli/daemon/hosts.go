@@ -1,0 +1,252 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/cluster/link"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// hostTeam is what the connections to other hosts need of the team.
+type hostTeam interface {
+	Members() cluster.Members
+	Admit(ctx context.Context, j invite.Joiner) error
+	Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error)
+	Grant(ctx context.Context, name string, in wire.GrantIn) (host.Grant, error)
+	Leave(ctx context.Context, name string) error
+	HostOf(session string) string // on which a session is placed; empty: on none
+}
+
+// lead is a leader's end of the connections to the team's other hosts, and the door at which they join. Without
+// cluster.json a daemon has none.
+type lead struct {
+	is        hosts.Cluster
+	dir       string
+	log       *slog.Logger
+	id        *ca.Identity
+	authority *ca.Authority
+	book      *invite.Book
+	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
+
+	team hostTeam
+	port *invite.Port
+	hub  *link.Hub
+	ctx  context.Context //nolint:containedctx // it ends with Close
+	end  context.CancelFunc
+
+	mu    sync.Mutex
+	doors sync.WaitGroup
+	open  bool
+}
+
+// openLead opens the port of a leader; nil: this repository is not that of a cluster.
+func openLead(dir string, log *slog.Logger) (*lead, error) {
+	is, err := hosts.Load(dir)
+	if is == nil || err != nil {
+		return nil, err
+	}
+	l := &lead{is: *is, dir: dir, log: log}
+	l.ctx, l.end = context.WithCancel(context.Background())
+	if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
+		return nil, err
+	}
+	if l.id, err = is.Identify(dir, l.authority); err != nil {
+		return nil, err
+	}
+	if l.book, err = invite.OpenBook(hosts.BookFile(dir), time.Now); err != nil {
+		return nil, err
+	}
+	if l.listener, err = net.Listen("tcp", is.Listen); err != nil { //nolint:noctx // it opens at once or never
+		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s, the address in .fairlead/cluster/cluster.json: %w", is.Listen, err), is.Team, time.Now())
+	}
+	return l, nil
+}
+
+// begin answers hosts. programs serves the API to programs on another host.
+func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(session string) string) http.Handler) {
+	l.team = team
+	l.port = invite.Share(l.listener)
+	routes := http.NewServeMux()
+	routes.Handle("POST "+wire.CertificateRoute, link.Certificates(l.authority, team.Members(), time.Now))
+	routes.Handle("POST "+wire.RenewRoute, ofHost(team.Renew))
+	routes.Handle("POST "+wire.GrantRoute, ofHost(team.Grant))
+	routes.Handle("POST "+wire.LeaveRoute, ofHost(func(ctx context.Context, name string, _ struct{}) (struct{}, error) {
+		return struct{}{}, team.Leave(ctx, name)
+	}))
+	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		programs(link.HostOf(r.Context()), team.HostOf).ServeHTTP(w, r)
+	})
+	hub := link.Serve(l.port, link.Options{Identity: l.id, Members: team.Members(), Handler: routes, Log: l.log})
+	l.mu.Lock()
+	l.hub = hub
+	l.mu.Unlock()
+	if l.book.Until().After(time.Now()) { // invitations of before a restart
+		l.openDoor()
+	}
+}
+
+// cluster is how the controllers reach the other hosts; nil: there are none.
+func (l *lead) cluster(folder string) *seam.Cluster {
+	if l == nil {
+		return nil
+	}
+	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Folder: folder, Dial: l.dial, Connected: l.from, Recheck: l.recheck}
+}
+
+// links returns the connections of hosts; nil before begin.
+func (l *lead) links() *link.Hub {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hub
+}
+
+func (l *lead) dial(ctx context.Context, name string) (client *http.Client, base string, err error) {
+	hub := l.links()
+	if hub == nil {
+		return nil, "", &link.Away{Name: name}
+	}
+	for {
+		var away *link.Away
+		if client, base, err = hub.Client(name); !errors.As(err, &away) {
+			return client, base, err
+		}
+		if err := hub.Await(ctx, name); err != nil {
+			return nil, "", err
+		}
+	}
+}
+
+func (l *lead) from(name string) string {
+	if hub := l.links(); hub != nil {
+		return hub.From(name)
+	}
+	return ""
+}
+
+func (l *lead) recheck() {
+	if hub := l.links(); hub != nil {
+		hub.Recheck()
+	}
+}
+
+// ofHost is a route of a host. Nothing behind the body is read.
+func ofHost[In, Out any](do func(context.Context, string, In) (Out, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		err := wire.Read(r.Body, &in)
+		if err == nil {
+			var out Out
+			if out, err = do(r.Context(), link.HostOf(r.Context()), in); err == nil {
+				wire.Answer(w, out)
+				return
+			}
+		}
+		wire.Fail(w, err)
+	}
+}
+
+// Invite makes an invitation and opens the door.
+func (l *lead) Invite(ctx context.Context, by string, labels []string) (*api.Invitation, error) {
+	at := l.is.Addresses()[0]
+	token, err := l.book.Invite(by, cluster.Host, labels, at, l.authority)
+	if err != nil {
+		return nil, api.NewProblem(http.StatusConflict, "%s", err)
+	}
+	token.Root = root(ctx, l.dir)
+	l.openDoor()
+	l.log.Info("a host was invited", "invitation", token.ID, "by", by)
+	return &api.Invitation{Token: token.Text(), Team: token.Team, Address: at, Loopback: l.is.Loopback(), Labels: append([]string{}, labels...), ExpiresAt: token.Expires}, nil
+}
+
+// root is the first commit of the repository; empty: it has none, or git cannot say.
+func root(ctx context.Context, dir string) string {
+	all, _ := worktree.Git{Dir: dir}.Ask(ctx, "rev-list", "--max-parents=0", "HEAD")
+	first, _, _ := strings.Cut(all, "\n")
+	return first
+}
+
+// openDoor serves the door until the last invitation has expired, unless it is open.
+func (l *lead) openDoor() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open || l.ctx.Err() != nil {
+		return
+	}
+	l.open = true
+	door := &invite.Door{
+		Book: l.book, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
+		Admit: func(ctx context.Context, j invite.Joiner) error {
+			err := l.team.Admit(ctx, j)
+			l.recheck() // the host may have had other keys
+			return err
+		},
+	}
+	listener := l.port.Door()
+	l.doors.Go(func() {
+		err := door.Serve(l.ctx, listener, l.id.DoorTLS())
+		if err != nil && l.ctx.Err() == nil {
+			l.log.Error("the door at which hosts join is closed", "error", err)
+		}
+		l.mu.Lock()
+		l.open = false
+		again := l.book.Until().After(time.Now()) // one was made meanwhile
+		l.mu.Unlock()
+		if err == nil && again {
+			l.openDoor()
+		}
+	})
+}
+
+// inviter is how the API invites; nil if this daemon answers no hosts.
+func (l *lead) inviter() func(context.Context, string, []string) (*api.Invitation, error) {
+	if l == nil {
+		return nil
+	}
+	return l.Invite
+}
+
+// Close ends all connections of hosts.
+func (l *lead) Close() error {
+	l.end()
+	var err error
+	if l.hub != nil {
+		err = l.hub.Close()
+	}
+	if closed := l.listener.Close(); !errors.Is(closed, net.ErrClosed) {
+		err = cmp.Or(err, closed)
+	}
+	l.doors.Wait()
+	return err
+}
+
+// clusterChanges says what is different in cluster.json since the daemon began.
+func (d *Daemon) clusterChanges() ([]string, error) {
+	now, err := hosts.Load(d.Conf.Dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case now == nil && d.lead != nil:
+		return []string{"this machine leads no cluster any longer"}, nil
+	case now != nil && (d.lead == nil || d.lead.is != *now):
+		return []string{fmt.Sprintf("host %s leads team %s, and listens for hosts on %s", now.Name, now.Team, now.Listen)}, nil
+	}
+	return nil, nil
+}

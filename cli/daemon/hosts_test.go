@@ -1,0 +1,375 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/cluster/link"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// members is a team that has only members. It implements hostTeam.
+type members struct {
+	mu   sync.Mutex
+	all  map[string]cluster.Member
+	left []string
+}
+
+func (m *members) Members() cluster.Members { return m }
+
+func (m *members) Member(name string) (cluster.Member, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	is, ok := m.all[name]
+	return is, ok
+}
+
+func (m *members) Admit(_ context.Context, j invite.Joiner) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j.Name == "full" {
+		return errors.New("no room")
+	}
+	m.all[j.Name] = j.Member
+	return nil
+}
+
+func (m *members) Renew(_ context.Context, name string, in wire.RenewIn) (wire.RenewOut, error) {
+	return wire.RenewOut{Host: host.Host{Name: name, Boot: in.Boot}}, nil
+}
+
+func (m *members) Grant(context.Context, string, wire.GrantIn) (host.Grant, error) {
+	return host.Grant{}, &wire.Problem{Code: wire.NotHere, Why: "no such session"}
+}
+
+func (m *members) Leave(_ context.Context, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = append(m.left, name)
+	delete(m.all, name)
+	return nil
+}
+
+func (m *members) HostOf(string) string { return "b" }
+
+// leader makes a repository one of a leader, at a free port.
+func leader(t *testing.T) (dir string, a *cli.App) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte("version: 1\nagents: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	a = &cli.App{Dir: dir, Out: io.Discard, Err: io.Discard}
+	if err := hosts.Init(a, hosts.Cluster{Name: "a", Team: "web", Listen: free.Addr().String()}); err != nil {
+		t.Fatal(err)
+	}
+	return dir, a
+}
+
+// leadOf opens a leader. Its API answers which host asks, and for what.
+func leadOf(t *testing.T, dir string, team hostTeam) *lead {
+	t.Helper()
+	l, err := openLead(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.begin(team, func(host string, placedOn func(string) string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			wire.Answer(w, host+" "+r.URL.Path+" "+placedOn("x"))
+		})
+	})
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func join(t *testing.T, token, name string) (*cli.App, error) {
+	t.Helper()
+	b, _ := hostApp(t)
+	return b, hosts.Join(t.Context(), b, []string{token}, hosts.Joining{Name: name, Labels: []string{"big"}})
+}
+
+// A host joins at the leader's port, also after a restart of the leader. An invitation is for one host.
+func TestJoinLeader(t *testing.T) {
+	dir, _ := leader(t)
+	team := &members{all: map[string]cluster.Member{}}
+	l := leadOf(t, dir, team)
+	first, err := l.Invite(t.Context(), "human/ann", []string{"gpu"})
+	if err != nil || !first.Loopback || first.Address != l.is.Listen {
+		t.Fatalf("%+v %v", first, err)
+	}
+	if _, err := join(t, first.Token, "full"); err == nil || !strings.Contains(err.Error(), "no room") || cli.CodeOf(err) != cli.ExitRefused {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = leadOf(t, dir, team)
+	b, err := join(t, first.Token, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := join(t, first.Token, "c"); err == nil || !strings.Contains(err.Error(), "was used by another host") {
+		t.Error(err)
+	}
+	if err := hosts.Join(t.Context(), b, []string{first.Token}, hosts.Joining{}); err == nil || !strings.Contains(err.Error(), "is host b of team web") {
+		t.Error(err)
+	}
+	is, err := worker.LoadConfig(b.Dir)
+	if err != nil || is.Name != "b" || is.Team != "web" || strings.Join(is.Labels, " ") != "big gpu" || is.Capacity != 4 || strings.Join(is.Addresses, " ") != l.is.Listen {
+		t.Errorf("%+v %v", is, err)
+	}
+}
+
+// What a host asks reaches the team under its name, and what its programs ask reaches the API.
+func TestLeadAnswersHosts(t *testing.T) {
+	dir, _ := leader(t)
+	team := &members{all: map[string]cluster.Member{}}
+	l := leadOf(t, dir, team)
+	invited, err := l.Invite(t.Context(), "human/ann", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := join(t, invited.Token, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := ca.LoadIdentity(worker.Folder(b.Dir), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := link.DialOptions{Identity: id, Addresses: []string{l.is.Listen}, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
+	conn, err := link.Dial(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, base := conn.Client()
+	for _, c := range []struct{ path, in, want string }{
+		{wire.RenewRoute, `{"boot":"boot-1"}`, `"name":"b"`},
+		{wire.RenewRoute, `"text"`, `"code":"bad_request"`},
+		{wire.GrantRoute, `{}`, `"code":"not_here","why":"no such session"`},
+		{"/api/v1/hosts", `{}`, `"b /api/v1/hosts b"`},
+		{wire.CertificateRoute, `{}`, `"code"`},
+		{wire.LeaveRoute, `{}`, `{}`},
+	} {
+		answer, err := client.Post(base+c.path, "application/json", strings.NewReader(c.in)) //nolint:noctx // the connection ends
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || !strings.Contains(string(said), c.want) {
+			t.Errorf("%s: %s %v, want %s", c.path, said, err, c.want)
+		}
+	}
+	if len(team.left) != 1 || team.left[0] != "b" {
+		t.Error(team.left)
+	}
+	conn.Close()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := link.Dial(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no program listens there") {
+		t.Error("a closed leader answers", err)
+	}
+}
+
+// Without cluster.json nothing is opened. What a person changes there is taken in by a reload.
+func TestClusterChanges(t *testing.T) {
+	dir, a := leader(t)
+	log := slog.New(slog.DiscardHandler)
+	if l, err := openLead(t.TempDir(), log); l != nil || err != nil || l.inviter() != nil {
+		t.Error(l, err)
+	}
+	d := &Daemon{Conf: must(a.Load())}
+	if changes, err := d.clusterChanges(); err != nil || len(changes) != 1 || !strings.Contains(changes[0], "host a leads team web") {
+		t.Error(changes, err)
+	}
+	var err error
+	if d.lead, err = openLead(dir, log); err != nil {
+		t.Fatal(err)
+	}
+	defer d.lead.Close()
+	if changes, err := d.clusterChanges(); len(changes) != 0 || err != nil {
+		t.Error(changes, err)
+	}
+	if _, err := openLead(dir, log); err == nil || !strings.Contains(err.Error(), "choose another port") {
+		t.Error(err)
+	}
+	if err := hosts.Leave(t.Context(), a, false); err != nil {
+		t.Fatal(err)
+	}
+	if changes, err := d.clusterChanges(); err != nil || len(changes) != 1 || !strings.Contains(changes[0], "leads no cluster") {
+		t.Error(changes, err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// In the folder of a host, up runs the host and down ends it. A host that was removed ends by itself, with the reason.
+func TestUpOfAHost(t *testing.T) {
+	dir, _ := leader(t)
+	team := &members{all: map[string]cluster.Member{}}
+	l, err := openLead(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state atomic.Value
+	state.Store(string(host.Joined))
+	api := http.NewServeMux() // what the leader's API says of the host
+	api.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, _ *http.Request) {
+		wire.Answer(w, view.Hosts{On: true, Hosts: []view.Host{{Name: "b", State: state.Load().(string)}}})
+		state.CompareAndSwap(string(host.Draining), string(host.Left)) // by the next question its last session has ended
+	})
+	api.HandleFunc("POST /api/v1/hosts/b/drain", func(w http.ResponseWriter, _ *http.Request) {
+		state.Store(string(host.Draining))
+		wire.Answer(w, struct{}{})
+	})
+	l.begin(team, func(string, func(string) string) http.Handler { return api })
+	defer l.Close()
+	t.Setenv("XDG_RUNTIME_DIR", shortFolder(t))
+	invited, err := l.Invite(t.Context(), "human/ann", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, out := hostApp(t)
+	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := Up(t.Context(), b, UpOptions{Listen: "127.0.0.1:0"}); cli.CodeOf(err) != cli.ExitUsage {
+		t.Error(err)
+	}
+	if _, err := openDaemon(t.Context(), &Daemon{Conf: must((&cli.App{Dir: b.Dir}).LoadOrNone())}, ""); cli.CodeOf(err) != cli.ExitRefused {
+		t.Error(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
+	wait.Until(t, "the host is ready", func() bool { return strings.Contains(out.String(), "ready host b of team web\n") })
+	down := &cli.App{Dir: b.Dir, Out: io.Discard, Err: io.Discard}
+	if err := Down(t.Context(), down, false); err != nil {
+		t.Error(err)
+	}
+	if err := wait.For(t, "the end of the host", ended); err != nil {
+		t.Error(err)
+	}
+	if err := hosts.Leave(t.Context(), down, false); err == nil || !strings.Contains(err.Error(), "start it with `fairlead up`, and run the command again") {
+		t.Error(err)
+	}
+	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
+	wait.Until(t, "the leader is asked", func() bool {
+		client, err := down.Dial()
+		if err != nil {
+			return false
+		}
+		defer client.Close()
+		_, err = client.Hosts(t.Context())
+		return err == nil
+	})
+	if err := hosts.Leave(t.Context(), down, false); err != nil || state.Load() != string(host.Left) {
+		t.Error(err, state.Load())
+	}
+	if err := wait.For(t, "the end of a host that has left", ended); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(worker.Folder(b.Dir)); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+	if err := team.Leave(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if invited, err = l.Invite(t.Context(), "human/ann", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := team.Leave(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
+	if err := wait.For(t, "the end of a host that was removed", ended); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "new invitation") {
+		t.Error(err)
+	}
+	if err := hosts.Leave(t.Context(), down, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// hostApp has an empty folder.
+func hostApp(t *testing.T) (*cli.App, *output) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &output{}
+	return &cli.App{Dir: dir, Out: out, Err: io.Discard}, out
+}
+
+// shortFolder is for sockets, whose paths are limited.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "fl") //nolint:usetesting // the name of a test folder may be too long
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// output is written and read by two goroutines.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) Reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Reset()
+}

@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/internal/version"
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+const dialWait = 3 * time.Second // for an address of the leader
+
+// lookAtCluster checks the keys of a leader or a host, the clock, the port and the versions. On a machine that
+// belongs to no cluster it finds nothing.
+func lookAtCluster(ctx context.Context, a *cli.App) []Finding {
+	const about = "cluster"
+	leads, err := hosts.Load(a.Dir)
+	joined, jerr := hosts.Joined(a.Dir)
+	switch {
+	case err != nil:
+		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or begin anew: `fairlead cluster leave --force`"}}
+	case jerr != nil:
+		return []Finding{{About: about, What: jerr.Error(), Do: "restore .fairlead/cluster from a backup, or join anew: `fairlead cluster leave --force`"}}
+	case leads == nil && joined == nil:
+		return nil
+	}
+	id, err := ca.LoadIdentity(worker.Folder(a.Dir), time.Now)
+	if err != nil {
+		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup; a host can also join anew, with an invitation"}}
+	}
+	found := []Finding{{OK: true, About: about, What: fmt.Sprintf("host %s of team %s; its certificate ends on %s", id.Name, id.Team(), id.Expires().Format(time.DateOnly))}}
+	if err := id.CheckClock(); err != nil {
+		found[0] = Finding{About: about, What: err.Error(), Do: "`date` shows the clock"}
+	}
+	client, err := a.Dial()
+	if err == nil {
+		defer client.Close()
+	}
+	addresses := []string{}
+	if leads == nil {
+		addresses = joined.Addresses
+	} else if err == nil {
+		addresses = []string{leads.Addresses()[0]}
+	}
+	if len(addresses) > 0 {
+		found = append(found, reachable(ctx, about, addresses))
+	}
+	if err != nil {
+		return found
+	}
+	asking, cancel := context.WithTimeout(ctx, askDaemon)
+	defer cancel()
+	all, err := client.Hosts(asking)
+	if err != nil {
+		return append(found, Finding{About: about, What: "the leader does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; a host tries again and again"})
+	}
+	for i := range all.Hosts {
+		h := &all.Hosts[i]
+		if h.Version != "" && h.Version != version.String() && h.State != string(host.Left) {
+			found = append(found, Finding{About: about, What: fmt.Sprintf("host %s has version %s, and this program is %s", h.Name, cli.Line(h.Version, 80), version.String()), Do: "install the same version on all hosts: the leader first, then `fairlead down` and `fairlead up` on each"})
+		}
+		if slices.Contains([]string{string(host.Doubted), string(host.Lost)}, h.State) {
+			found = append(found, Finding{About: about, What: fmt.Sprintf("host %s is %s: %s", h.Name, h.State, cli.Plain(h.Why)), Do: "`fairlead hosts` shows when its renewals come again"})
+		}
+	}
+	return found
+}
+
+// reachable reports whether a program listens at one of the leader's addresses.
+func reachable(ctx context.Context, about string, addresses []string) Finding {
+	var says []string
+	for _, address := range addresses {
+		conn, err := (&net.Dialer{Timeout: dialWait}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			conn.Close()
+			return Finding{OK: true, About: about, What: "the leader's port answers at " + address}
+		}
+		says = append(says, ca.Explain(err, "", time.Now()).Error())
+	}
+	return Finding{About: about, What: "the leader's port does not answer: " + strings.Join(says, "; "), Do: "start Fairlead on the leader with `fairlead up`; a firewall must let this port through"}
+}

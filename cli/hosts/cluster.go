@@ -1,0 +1,344 @@
+package hosts
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/workspace"
+)
+
+// ListenDefault is where a leader listens unless another address is given: only its own machine reaches it.
+const ListenDefault = "127.0.0.1:4222"
+
+const (
+	capacityDefault = 4
+	capacityMax     = 10000 // as in machine/host
+	namesMax        = 16    // names and addresses in one certificate, as in cluster/ca
+)
+
+// Cluster is what a leader's cluster.json has.
+type Cluster struct {
+	Team     string `json:"team"`
+	Name     string `json:"name"`     // of this machine, as a host of the team
+	Listen   string `json:"listen"`   // for other hosts: HOST:PORT
+	Capacity int    `json:"capacity"` // sessions on this machine at one time
+}
+
+// invitationsFile has the book of invitations.
+const invitationsFile = "invitations.json"
+
+// BookFile is where a leader keeps its invitations.
+func BookFile(dir string) string { return filepath.Join(worker.Folder(dir), invitationsFile) }
+
+func clusterFile(dir string) string { return filepath.Join(worker.Folder(dir), "cluster.json") }
+
+// Load reads cluster.json of a repository; nil: this machine leads no cluster.
+func Load(dir string) (*Cluster, error) {
+	c := &Cluster{}
+	if err := file.LoadJSON(clusterFile(dir), c); err != nil || *c == (Cluster{}) {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Init makes a repository the one of a cluster's leader. Nil fields of want get their defaults.
+func Init(a *cli.App, want Cluster) error {
+	if err := person(a, "init"); err != nil {
+		return err
+	}
+	if err := belongs(a.Dir); err != nil {
+		return err
+	}
+	if _, err := a.Load(); err != nil {
+		return err
+	}
+	c, err := want.complete(a.Dir)
+	if err != nil {
+		return err
+	}
+	space, err := workspace.OpenWorkspace(a.Dir) // so that git ignores what follows
+	var busy *workspace.Busy
+	if err != nil && !errors.As(err, &busy) {
+		return err
+	}
+	if err == nil {
+		defer space.Close()
+	}
+	listener, err := net.Listen("tcp", c.Listen) //nolint:noctx // it opens at once or never
+	if err != nil {
+		return ca.Explain(fmt.Errorf("listen for hosts: %w", err), c.Team, time.Now())
+	}
+	listener.Close()
+	folder := worker.Folder(a.Dir)
+	if err := ca.Forget(folder); err != nil { // of a command that was interrupted
+		return err
+	}
+	authority, err := ca.Load(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		authority, err = ca.Create(folder, c.Team, time.Now())
+	}
+	if err != nil {
+		return err
+	}
+	c.Team = authority.Team
+	if _, err := c.Identify(a.Dir, authority); err != nil {
+		return err
+	}
+	if err := file.StoreJSON(clusterFile(a.Dir), c); err != nil {
+		return ca.Explain(err, c.Team, time.Now())
+	}
+	return a.Show(c, func() error {
+		fmt.Fprintf(a.Out, "This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
+		if c.Loopback() {
+			fmt.Fprintln(a.Out, "Only this machine reaches that address. For other machines: `fairlead cluster leave`, then `fairlead cluster init --listen ADDRESS:4222`.")
+		} else {
+			_, port, _ := net.SplitHostPort(c.Listen)
+			fmt.Fprintf(a.Out, "If a firewall is between, it must let the other machines connect to TCP port %s of this one; they need no open port.\n", port)
+		}
+		next := "fairlead up"
+		if running(a) {
+			next = "fairlead reload"
+		}
+		fmt.Fprintf(a.Out, "\nNext:\n  %s\n  fairlead host invite\n", next)
+		return nil
+	})
+}
+
+// person refuses commands that change what this machine is to agents.
+func person(a *cli.App, event string) error {
+	is := shim.Here(a.Dir)
+	return seam.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}.MayOrderHost(event, "")
+}
+
+// running reports whether a daemon answers here.
+func running(a *cli.App) bool {
+	client, err := a.Dial()
+	if err != nil {
+		return false
+	}
+	defer client.Close()
+	return true
+}
+
+// belongs refuses a folder that belongs to a cluster already.
+func belongs(dir string) error {
+	c, err := Load(dir)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		return refused("this machine leads team %s as host %s, and listens for hosts on %s; `fairlead host invite` invites one", c.Team, c.Name, c.Listen)
+	}
+	w, err := Joined(dir)
+	if err != nil {
+		return err
+	}
+	if w != nil {
+		return refused("this machine is host %s of team %s, which another machine leads; `fairlead cluster leave` ends that", w.Name, w.Team)
+	}
+	return nil
+}
+
+func refused(format string, args ...any) error {
+	return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf(format, args...)}
+}
+
+func misused(format string, args ...any) error {
+	return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// complete fills in what was not given, and checks the rest.
+func (c Cluster) complete(dir string) (Cluster, error) {
+	c.Listen = cmp.Or(c.Listen, ListenDefault)
+	on, port, err := net.SplitHostPort(c.Listen)
+	if err != nil || port == "" || port == "0" {
+		return c, misused("--listen needs an address and a port, such as 192.168.1.5:4222 or build.lan:4222, not %q", c.Listen)
+	}
+	if on == "" {
+		c.Listen = net.JoinHostPort("0.0.0.0", port)
+	}
+	named := "" // by --listen build.lan:4222
+	if on != "" && net.ParseIP(on) == nil && on != "localhost" {
+		named = on
+	}
+	if c.Name, err = hostName(cmp.Or(c.Name, word(named))); err != nil {
+		return c, err
+	}
+	if c.Team = cmp.Or(c.Team, word(filepath.Base(dir)), "team"); !host.IsWord(c.Team) {
+		return c, misused("--team takes 1 to 63 characters a-z, 0-9 and -, not %q", c.Team)
+	}
+	c.Capacity, err = capacity(c.Capacity)
+	return c, err
+}
+
+// hostName is a name that was given, or that of the machine.
+func hostName(given string) (string, error) {
+	if given == "" {
+		machine, err := os.Hostname()
+		if err != nil {
+			return "", fmt.Errorf("find the name of this machine: %w; give one with --name", err)
+		}
+		given = cmp.Or(word(machine), "host")
+	}
+	if !host.IsWord(given) {
+		return "", misused("--name takes 1 to 63 characters a-z, 0-9 and -, not %q", given)
+	}
+	return given, nil
+}
+
+// word makes a name of the first label of a text.
+func word(text string) string {
+	text, _, _ = strings.Cut(strings.ToLower(text), ".")
+	text = strings.Map(func(r rune) rune {
+		if host.IsWord(string(r)) {
+			return r
+		}
+		return '-'
+	}, text)
+	return strings.Trim(text[:min(len(text), 63)], "-")
+}
+
+func capacity(given int) (int, error) {
+	if given == 0 {
+		return capacityDefault, nil
+	}
+	if given < 1 || given > capacityMax {
+		return 0, misused("--capacity is from 1 to %d sessions, not %d", capacityMax, given)
+	}
+	return given, nil
+}
+
+// Loopback reports whether only this machine reaches the leader.
+func (c Cluster) Loopback() bool {
+	on, _, _ := net.SplitHostPort(c.Listen)
+	return on == "localhost" || net.ParseIP(on).IsLoopback()
+}
+
+// Identify returns the leader's own identity, with a certificate for its present names. It makes a new certificate
+// if the present one is missing, has other names, or ends soon.
+func (c Cluster) Identify(dir string, authority *ca.Authority) (*ca.Identity, error) {
+	folder, names := worker.Folder(dir), c.names()
+	id, err := ca.LoadIdentity(folder, time.Now)
+	if errors.Is(err, fs.ErrNotExist) {
+		id, err = ca.NewIdentity(folder, c.Name, time.Now)
+	} else if err == nil && !id.RenewalDue() && id.IsFor(names) {
+		return id, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	request, err := id.Request(names)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := authority.Sign(request, c.Name, cluster.Engine, func(net.IP) bool { return true }, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return id, id.Install(certificate, authority.PEM())
+}
+
+// names are the names and addresses by which hosts may reach the leader.
+func (c Cluster) names() []string {
+	on, _, _ := net.SplitHostPort(c.Listen)
+	names := []string{c.Name, "127.0.0.1", "::1"}
+	if ip := net.ParseIP(on); ip == nil || !ip.IsUnspecified() {
+		if on != "localhost" && !slices.Contains(names, on) {
+			names = append(names, on)
+		}
+		return names
+	}
+	for _, ip := range outside() {
+		names = append(names, ip.String())
+	}
+	return names[:min(len(names), namesMax)]
+}
+
+// outside lists the addresses of this machine at which others may reach it, the one of its usual way out first.
+func outside() (all []net.IP) {
+	if conn, err := net.Dial("udp", "192.0.2.1:9"); err == nil { //nolint:noctx // no packet is sent: it only looks up the way
+		if at, ok := conn.LocalAddr().(*net.UDPAddr); ok && at.IP.IsGlobalUnicast() {
+			all = append(all, at.IP)
+		}
+		conn.Close()
+	}
+	addrs, _ := net.InterfaceAddrs() // without them the certificate has the other names
+	for _, addr := range addrs {
+		if n, ok := addr.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && !slices.ContainsFunc(all, n.IP.Equal) {
+			all = append(all, n.IP)
+		}
+	}
+	return all
+}
+
+// Addresses are those at which hosts reach the leader, HOST:PORT. The first is for an invitation.
+func (c Cluster) Addresses() []string {
+	on, port, _ := net.SplitHostPort(c.Listen)
+	if ip := net.ParseIP(on); ip == nil || !ip.IsUnspecified() {
+		return []string{net.JoinHostPort(strings.Replace(on, "localhost", "127.0.0.1", 1), port)}
+	}
+	var all []string
+	for _, ip := range outside() {
+		all = append(all, net.JoinHostPort(ip.String(), port))
+	}
+	if len(all) == 0 {
+		all = []string{net.JoinHostPort("127.0.0.1", port)}
+	}
+	return all[:min(len(all), namesMax-3)]
+}
+
+// Status says what this machine is in a cluster.
+func Status(a *cli.App) error {
+	c, err := Load(a.Dir)
+	if err != nil {
+		return err
+	}
+	w, err := Joined(a.Dir)
+	if err != nil {
+		return err
+	}
+	is := map[string]any{"role": "none"}
+	if c == nil && w == nil {
+		return a.Say(is, "This repository belongs to no cluster: everything runs on this machine. `fairlead cluster init` makes it one.")
+	}
+	id, err := ca.LoadIdentity(worker.Folder(a.Dir), time.Now)
+	if err != nil {
+		return err
+	}
+	is["expires"], is["authority"] = id.Expires(), id.Authority()
+	var text string
+	if c != nil {
+		is["role"], is["team"], is["host"], is["addresses"] = "leader", c.Team, c.Name, c.Addresses()
+		text = fmt.Sprintf("This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
+	} else {
+		is["role"], is["team"], is["host"], is["addresses"] = "host", w.Team, w.Name, w.Addresses
+		text = fmt.Sprintf("This machine is host %s of team %s. The leader is at %s.\n", w.Name, w.Team, strings.Join(w.Addresses, ", "))
+	}
+	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly), id.Authority())
+	if err := id.CheckClock(); err != nil {
+		is["problem"] = err.Error()
+		text += "Problem: " + err.Error() + "\n"
+	}
+	then := "Fairlead does not run here; `fairlead up` starts it."
+	if running(a) {
+		then = "`fairlead hosts` lists the hosts."
+		is["running"] = true
+	}
+	return a.Say(is, "%s%s", cli.Plain(text), then)
+}

@@ -1,0 +1,155 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// tokenBytesMax is how much of standard input is read for a token.
+const tokenBytesMax = 16 << 10
+
+// Joining are the flags of `host join`.
+type Joining struct {
+	Name     string
+	Labels   []string
+	Capacity int
+}
+
+// Joined reads the settings of a machine that has joined a team; nil: it has not.
+func Joined(dir string) (*worker.Config, error) {
+	c, err := worker.LoadConfig(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return &c, err
+}
+
+// Join makes the current folder the one of a host, by a token. "-" reads it from standard input.
+func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
+	text := strings.Join(words, "")
+	if text == "-" {
+		read, err := io.ReadAll(io.LimitReader(a.In, tokenBytesMax))
+		if err != nil {
+			return fmt.Errorf("read standard input: %w", err)
+		}
+		text = string(read)
+	}
+	token, err := invite.ParseToken(strings.Join(strings.Fields(text), "")) // a terminal or a mail may have wrapped it
+	if err != nil {
+		return misused("%w; put it in quotation marks, or pipe it into `fairlead host join -`", err)
+	}
+	if err := person(a, "join"); err != nil {
+		return err
+	}
+	w := worker.Config{Team: token.Team, Labels: slices.Compact(slices.Sorted(slices.Values(slices.Concat(token.Labels, opts.Labels))))}
+	if w.Name, err = hostName(opts.Name); err != nil {
+		return err
+	}
+	if w.Capacity, err = capacity(opts.Capacity); err != nil {
+		return err
+	}
+	if err := checkLabels(w.Labels); err != nil {
+		return err
+	}
+	if err := belongs(a.Dir); err != nil {
+		return err
+	}
+	made, err := repository(ctx, a.Dir, token)
+	if err != nil {
+		return err
+	}
+	space, err := workspace.OpenWorkspace(a.Dir)
+	if err != nil {
+		return err
+	}
+	defer space.Close()
+	if err := ca.Forget(worker.Folder(a.Dir)); err != nil { // of a command that was interrupted
+		return err
+	}
+	id, err := ca.NewIdentity(worker.Folder(a.Dir), w.Name, time.Now)
+	if err != nil {
+		return err
+	}
+	joined, err := invite.Join(ctx, token, id, nil, time.Now)
+	if err != nil {
+		var no *invite.Refused
+		if errors.As(err, &no) {
+			return &cli.Coded{Code: cli.ExitRefused, Err: err}
+		}
+		return err
+	}
+	for _, server := range joined.Servers {
+		w.Addresses = append(w.Addresses, strings.TrimPrefix(server, "tls://"))
+	}
+	if err := worker.SaveConfig(a.Dir, w); err != nil {
+		return ca.Explain(err, w.Team, time.Now())
+	}
+	return a.Show(w, func() error {
+		if made {
+			fmt.Fprintln(a.Out, "The folder was empty: it is a git repository now. The leader sends what sessions need.")
+		}
+		fmt.Fprintf(a.Out, "This machine is host %s of team %s, with room for %s.\n\nNext:\n  fairlead up\n", w.Name, w.Team, cli.HowMany(w.Capacity, "session", "sessions"))
+		return nil
+	})
+}
+
+func checkLabels(labels []string) error {
+	if bad := slices.IndexFunc(labels, func(l string) bool { return !host.IsWord(l) }); bad >= 0 {
+		return misused("--label takes 1 to 63 characters a-z, 0-9 and -, not %q", labels[bad])
+	}
+	return nil
+}
+
+// repository checks that a folder can be a host's: the top of a repository with the team's history, or empty. An
+// empty one becomes a repository.
+func repository(ctx context.Context, dir string, token invite.Token) (made bool, err error) {
+	git := worktree.Git{Dir: dir}
+	top, err := git.Ask(ctx, "rev-parse", "--show-toplevel")
+	if err == nil {
+		top = filepath.Clean(strings.TrimSuffix(top, "\n"))
+		if real, err := filepath.EvalSymlinks(top); err == nil {
+			top = real
+		}
+	}
+	names, rerr := os.ReadDir(dir)
+	switch {
+	case rerr != nil:
+		return false, rerr
+	case err == nil && top != dir && len(names) > 0:
+		return false, refused("this folder is inside of the repository %s; run the command there, or in an empty folder elsewhere", top)
+	case err != nil && !worktree.GitSaidNo(err) && !worktree.GitHasNone(err):
+		return false, err // git is not installed
+	case len(names) == 0:
+		_, err = git.Ask(ctx, "init", "--quiet")
+		return true, err
+	case err != nil && slices.ContainsFunc(names, func(e os.DirEntry) bool { return e.Name() != ".fairlead" }):
+		return false, refused("%s has files and is no git repository; run the command in an empty folder, or in a clone of the team's repository", dir)
+	case err != nil: // of a command that was interrupted
+		_, err = git.Ask(ctx, "init", "--quiet")
+		return true, err
+	}
+	roots, err := git.Ask(ctx, "rev-list", "--max-parents=0", "--all")
+	if err != nil {
+		return false, err
+	}
+	if all := strings.Fields(roots); len(all) > 0 && token.Root != "" && !slices.Contains(all, token.Root) {
+		return false, refused("%s is another repository than that of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)
+	}
+	return false, nil
+}

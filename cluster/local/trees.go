@@ -1,0 +1,119 @@
+package local
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
+)
+
+// Trees are the checkouts and the files of runs on this host.
+type Trees struct {
+	Root string // the repository, or an empty folder in which one is made
+	Log  *slog.Logger
+}
+
+// Routes registers the routes of checkouts and files.
+func (t *Trees) Routes(mux *http.ServeMux) {
+	mux.HandleFunc("PUT "+wire.TreeRoute, t.answers(t.put))
+	mux.HandleFunc("GET "+wire.TreeRoute, t.answers(t.get))
+	mux.HandleFunc("GET "+wire.TreesRoute, t.answers(t.have))
+	mux.HandleFunc("PUT "+wire.FilesRoute, t.answers(t.putFiles))
+	mux.HandleFunc("GET "+wire.FilesRoute, t.answers(t.getFiles))
+}
+
+// sent is what was written of an answer.
+type sent struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (s *sent) Write(b []byte) (int, error) {
+	s.begun = true
+	return s.ResponseWriter.Write(b)
+}
+
+// answers turns an error into an answer. One in the middle of a body breaks the answer off, so that the leader does not take
+// it for whole.
+func (t *Trees) answers(serve func(w http.ResponseWriter, r *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out := &sent{ResponseWriter: w}
+		err := serve(out, r)
+		if err == nil {
+			return
+		}
+		t.Log.Warn("a request of the leader for files failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		if out.begun {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Del(wire.TreeField)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &wire.Problem{Code: wire.NotHere, Why: err.Error()}
+		}
+		wire.Fail(w, err)
+	}
+}
+
+func badTree(err error) error { return &wire.Problem{Code: wire.BadRequest, Why: err.Error()} }
+
+func (t *Trees) put(w http.ResponseWriter, r *http.Request) error {
+	s, err := carry.ParseSent(r.Header.Get(wire.TreeField))
+	if err == nil && s.Run != r.PathValue("run") {
+		err = errors.New("the checkout is of another run")
+	}
+	if err != nil {
+		return badTree(err)
+	}
+	if err := carry.Unpack(r.Context(), t.Root, r.Body, s, r.URL.Query().Get("known")); err != nil {
+		return err
+	}
+	wire.Answer(w, s)
+	return nil
+}
+
+func (t *Trees) have(w http.ResponseWriter, r *http.Request) error {
+	have, err := carry.Have(r.Context(), worktree.Git{Dir: t.Root}, carry.HaveMax)
+	if err != nil {
+		return err
+	}
+	wire.Answer(w, have)
+	return nil
+}
+
+func (t *Trees) get(w http.ResponseWriter, r *http.Request) error {
+	run, name, have := r.PathValue("run"), r.URL.Query().Get("path"), strings.FieldsFunc(r.URL.Query().Get("have"), func(c rune) bool { return c == ',' })
+	if err := carry.ValidPath(name); err != nil {
+		return badTree(err)
+	}
+	repo := worktree.Git{Dir: t.Root}
+	s, err := carry.Snapshot(r.Context(), repo, t.Root, filepath.Join(t.Root, filepath.FromSlash(name)), run)
+	if err != nil {
+		return err
+	}
+	w.Header().Set(wire.TreeField, s.String())
+	return carry.Pack(r.Context(), repo, s, have, w)
+}
+
+func (t *Trees) putFiles(w http.ResponseWriter, r *http.Request) error {
+	if err := carry.ReadFiles(t.Root, r.URL.Query()["dir"], r.Body); err != nil {
+		return err
+	}
+	wire.Answer(w, struct{}{})
+	return nil
+}
+
+func (t *Trees) getFiles(w http.ResponseWriter, r *http.Request) error {
+	a, err := carry.ListFiles(t.Root, r.URL.Query()["dir"])
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	w.Header().Set("Content-Type", "application/x-tar")
+	return a.Write(w)
+}

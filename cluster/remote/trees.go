@@ -1,0 +1,194 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
+)
+
+// Trees are the checkouts and files of runs on one other host. A request whose connection breaks is sent again.
+type Trees struct {
+	Dial Dial
+	Root string // this machine's repository
+}
+
+// Send makes the run's checkout on the host, or updates it, with what the one here holds. The answer is what was sent: Fetch
+// needs it. was is what Fetch returned last, if it did.
+func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent) (s carry.Sent, err error) {
+	repo := worktree.Git{Dir: t.Root}
+	if s, err = carry.Snapshot(ctx, repo, t.Root, checkout, run); err != nil {
+		return s, err
+	}
+	var have []string
+	if err := t.do(ctx, bodied{method: http.MethodGet, path: wire.TreesRoute}, func(answer *http.Response) error {
+		return wire.Read(answer.Body, &have)
+	}); err != nil {
+		return s, err
+	}
+	put := bodied{method: http.MethodPut, path: treePath(run), query: url.Values{}, tree: s.String()}
+	if was != nil {
+		put.query.Set("known", was.Snapshot)
+	}
+	put.body = func(to io.Writer) error { return carry.Pack(ctx, repo, s, have, to) }
+	return s, t.do(ctx, put, nil)
+}
+
+// Fetch stores what the host's checkout of a run holds under the ref, and moves the checkout here from what was sent to that. If
+// the one here has changed meanwhile, the error is a *carry.Changed, and s is what is under the ref.
+func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref string) (s carry.Sent, err error) {
+	repo := worktree.Git{Dir: t.Root}
+	have, err := carry.Have(ctx, repo, carry.HaveMax)
+	if err != nil {
+		return s, err
+	}
+	have = append([]string{was.Snapshot}, have...)
+	get := bodied{method: http.MethodGet, path: treePath(was.Run), query: url.Values{"path": {was.Path}, "have": {strings.Join(have, ",")}}}
+	err = t.do(ctx, get, func(answer *http.Response) error {
+		var err error
+		if s, err = carry.ParseSent(answer.Header.Get(wire.TreeField)); err != nil {
+			return err
+		}
+		return carry.Take(ctx, repo, checkout, answer.Body, s, was, ref)
+	})
+	return s, err
+}
+
+// SendFiles writes the files below some folders of runs to the host.
+func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string) error {
+	files, err := carry.ListFiles(root, dirs)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	return t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
+}
+
+// FetchFiles replaces files below some folders of runs by those of the host that differ. Name only folders that the host's
+// steps write: what else is in them here is newer.
+func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string) error {
+	return t.do(ctx, bodied{method: http.MethodGet, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}}, func(answer *http.Response) error {
+		return carry.ReadFiles(root, dirs, answer.Body)
+	})
+}
+
+func slashed(dirs []string) (all []string) {
+	for _, dir := range dirs {
+		all = append(all, filepath.ToSlash(dir))
+	}
+	return all
+}
+
+func treePath(run string) string { return wire.TreesRoute + "/" + url.PathEscape(run) }
+
+// bodied is a request with a body of any length.
+type bodied struct {
+	method, path, tree string
+	query              url.Values
+	body               func(to io.Writer) error // writes it, for each attempt
+}
+
+const (
+	treeAgainFirst = 50 * time.Millisecond // until a request is sent again; doubles up to treeAgainMost
+	treeAgainMost  = 5 * time.Second
+)
+
+// do sends a request until it is answered.
+func (t *Trees) do(ctx context.Context, r bodied, take func(*http.Response) error) error {
+	for pause := treeAgainFirst; ; pause = min(2*pause, treeAgainMost) {
+		again, err := t.once(ctx, r, take)
+		if !again || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// once is one attempt. again says that the connection broke.
+func (t *Trees) once(ctx context.Context, r bodied, take func(*http.Response) error) (again bool, err error) {
+	client, base, err := t.Dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	var body io.Reader
+	var fault error
+	if r.body != nil {
+		in, out := io.Pipe()
+		wrote := make(chan struct{})
+		defer func() {
+			_ = in.Close() // what writes the body ends before this returns
+			if <-wrote; err != nil && fault != nil {
+				again, err = false, fault
+			}
+		}()
+		go func() {
+			defer close(wrote)
+			to := &watchedPipe{to: out}
+			err := r.body(to)
+			if !to.broke {
+				fault = err // of the body itself
+			}
+			_ = out.CloseWithError(err)
+		}()
+		body = in
+	}
+	ask, err := http.NewRequestWithContext(ctx, r.method, base+r.path+"?"+r.query.Encode(), body)
+	if err != nil {
+		return false, err
+	}
+	if r.tree != "" {
+		ask.Header.Set(wire.TreeField, r.tree)
+	}
+	answer, err := client.Do(ask)
+	if err != nil {
+		return true, err
+	}
+	defer answer.Body.Close()
+	if err := wire.Check(answer); err != nil {
+		return false, err
+	}
+	watched := &watchedBody{ReadCloser: answer.Body}
+	answer.Body = watched
+	if take != nil {
+		err = take(answer)
+	}
+	return watched.broke && err != nil, err
+}
+
+// watchedPipe notes that nothing reads any longer.
+type watchedPipe struct {
+	to    *io.PipeWriter
+	broke bool
+}
+
+func (w *watchedPipe) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.broke = w.broke || err != nil
+	return n, err
+}
+
+// watchedBody notes that a body ended before its end.
+type watchedBody struct {
+	io.ReadCloser
+	broke bool
+}
+
+func (w *watchedBody) Read(into []byte) (int, error) {
+	n, err := w.ReadCloser.Read(into)
+	w.broke = w.broke || err != nil && !errors.Is(err, io.EOF)
+	return n, err
+}

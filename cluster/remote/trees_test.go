@@ -1,0 +1,141 @@
+package remote_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/cluster/local"
+	"github.com/fairlead-dev/fairlead/cluster/remote"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
+)
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@b.c"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// breaking is a host whose answers and requests break off a number of times, each after some bytes.
+type breaking struct {
+	http.Handler
+	requests, answers atomic.Int64
+}
+
+type cutAnswer struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutAnswer) Write(b []byte) (int, error) {
+	if c.left -= len(b); c.left < 0 {
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
+		return 0, errors.New("the connection broke")
+	}
+	return c.ResponseWriter.Write(b)
+}
+
+func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPut && b.requests.Add(-1) >= 0 {
+		panic(http.ErrAbortHandler)
+	}
+	if r.Method == http.MethodGet && r.URL.Path != wire.TreesRoute && b.answers.Add(-1) >= 0 {
+		w = &cutAnswer{w, 1}
+	}
+	b.Handler.ServeHTTP(w, r)
+}
+
+// TestTreesTravel sends a checkout and files to a host and takes them back, over HTTP/1 and HTTP/2, with connections that break.
+func TestTreesTravel(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		t.Run(map[bool]string{false: "http1", true: "http2"}[http2], func(t *testing.T) {
+			t.Parallel()
+			leader, host := t.TempDir(), t.TempDir()
+			gitIn(t, leader, "init", "-q", "-b", "main")
+			noError(t, os.WriteFile(filepath.Join(leader, "a"), []byte("one\n"), 0o600))
+			gitIn(t, leader, "add", "a")
+			gitIn(t, leader, "commit", "-q", "-m", "first")
+			checkout := filepath.Join(leader, ".agents", "worktrees", "r1")
+			gitIn(t, leader, "worktree", "add", "-q", "-b", "fairlead/r1", checkout)
+			noError(t, os.WriteFile(filepath.Join(checkout, "draft"), []byte(strings.Repeat("draft\n", 100_000)), 0o600))
+
+			mux := http.NewServeMux()
+			(&local.Trees{Root: host, Log: slog.New(slog.DiscardHandler)}).Routes(mux)
+			broken := &breaking{Handler: mux}
+			server := httptest.NewUnstartedServer(broken)
+			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+			server.EnableHTTP2 = http2
+			server.StartTLS()
+			defer server.Close()
+			trees := &remote.Trees{Root: leader, Dial: func(context.Context) (*http.Client, string, error) { return server.Client(), server.URL, nil }}
+
+			broken.requests.Store(2)
+			was, err := trees.Send(t.Context(), "r1", checkout, nil)
+			noError(t, err)
+			there := filepath.Join(host, ".agents", "worktrees", "r1")
+			noError(t, os.WriteFile(filepath.Join(there, "a"), []byte("two\n"), 0o600))
+			gitIn(t, there, "commit", "-q", "-a", "-m", "by an agent")
+			noError(t, os.Remove(filepath.Join(there, "draft")))
+			broken.answers.Store(2)
+			now, err := trees.Fetch(t.Context(), checkout, was, "refs/fairlead/steps/r1/work/1")
+			noError(t, err)
+			if got, _ := os.ReadFile(filepath.Join(checkout, "a")); string(got) != "two\n" {
+				t.Errorf("a is %q", got)
+			}
+			if _, err := os.Lstat(filepath.Join(checkout, "draft")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("draft is there: %v", err)
+			}
+			if at := gitIn(t, leader, "rev-parse", "refs/fairlead/steps/r1/work/1", "fairlead/r1"); at != now.Snapshot+"\n"+now.Head {
+				t.Errorf("the refs are %s", at)
+			}
+			if _, err := trees.Send(t.Context(), "r1", checkout, &now); err != nil { // it has everything: no body
+				t.Error(err)
+			}
+			if left := gitIn(t, host, "for-each-ref", "refs/fairlead/left"); left != "" {
+				t.Errorf("the host kept what the leader has: %s", left)
+			}
+
+			dirs := []string{".agents/runs/r1/artifacts", ".agents/runs/r1/none"}
+			noError(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))
+			noError(t, os.WriteFile(filepath.Join(leader, dirs[0], "deep", "in"), []byte("in"), 0o600))
+			broken.requests.Store(1)
+			noError(t, trees.SendFiles(t.Context(), leader, dirs))
+			noError(t, os.WriteFile(filepath.Join(host, dirs[0], "deep", "out"), []byte(strings.Repeat("out", 10_000)), 0o600))
+			broken.answers.Store(1)
+			noError(t, trees.FetchFiles(t.Context(), leader, dirs))
+			if got, _ := os.ReadFile(filepath.Join(leader, dirs[0], "deep", "out")); len(got) != 30_000 {
+				t.Errorf("out has %d bytes", len(got))
+			}
+
+			if _, err := trees.Fetch(t.Context(), checkout, carry.Sent{Run: "r2", Path: ".agents/worktrees/r2", Head: was.Head, Snapshot: was.Head}, "refs/fairlead/steps/r2/work/1"); err == nil {
+				t.Error("a checkout that is not there arrived")
+			} else if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != wire.NotHere {
+				t.Error(err)
+			}
+			if err := trees.SendFiles(t.Context(), leader, []string{".git"}); err == nil {
+				t.Error(".git was sent")
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
+)
+
+// clusterCommand is about what this machine is in a cluster.
+func clusterCommand(a *app) *cobra.Command {
+	return noun(&cobra.Command{
+		Use:   "cluster",
+		Short: "Let other machines run sessions of this team",
+		Long: `A team runs on one machine unless you make it a cluster. Then this machine leads: it has the journal
+and decides. Other machines join with an invitation and run sessions of agents that have ` + "`host`" + ` in
+fairlead.yaml. ` + "`fairlead host`" + ` invites and removes them, ` + "`fairlead hosts`" + ` lists them.`,
+		Example: `  fairlead cluster init --listen 192.168.1.5:4222
+  fairlead cluster status`,
+	}, clusterInitCommand(a), clusterStatusCommand(a), clusterLeaveCommand(a))
+}
+
+func clusterInitCommand(a *app) *cobra.Command {
+	var want hosts.Cluster
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make this machine the leader of a cluster",
+		Long: `It makes the team's certificate authority and this machine's certificate in .fairlead/cluster, where
+only you can read them. The daemon then listens for other hosts on one port: for those that join and
+those that run sessions. Both ends prove themselves with certificates of the team (TLS 1.3).
+
+It listens on ` + hosts.ListenDefault + ` unless you say otherwise, which only this machine reaches. --listen takes the
+address at which other machines reach this one; 0.0.0.0:4222 is every address. A firewall must let them
+connect to that port. They need no open port.
+
+If the daemon runs, ` + "`fairlead reload`" + ` makes it listen.`,
+		Example: `  fairlead cluster init --listen 192.168.1.5:4222
+  fairlead cluster init --listen build.lan:4222 --capacity 8`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return hosts.Init(a.App, want) },
+	}
+	cmd.Flags().StringVar(&want.Name, "name", "", "the `name` of this machine as a host (default: its host name)")
+	cmd.Flags().StringVar(&want.Listen, "listen", "", "`address` and port for other hosts (default: "+hosts.ListenDefault+")")
+	cmd.Flags().IntVar(&want.Capacity, "capacity", 0, "sessions of agents with `host` that run here at one `time` (default: 4)")
+	cmd.Flags().StringVar(&want.Team, "team", "", "the `name` of the team for its hosts (default: the name of the folder)")
+	return cmd
+}
+
+func clusterStatusCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show what this machine is in a cluster",
+		Long: `It prints the team, the role and the name of this machine, the leader's addresses, when the
+certificate ends, and the fingerprint of the team's certificate authority.`,
+		Example: "  fairlead cluster status",
+		Args:    cli.Args(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return hosts.Status(a.App) },
+	}
+}
+
+func clusterLeaveCommand(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "leave",
+		Short: "End this machine's part in a cluster",
+		Long: `On a host it drains the host first: no new session starts there, and the command waits until the last
+one has ended. Then it stops Fairlead on the host and removes the host's keys. To come back the host
+needs a new invitation. If the leader is gone for good, --force removes the keys without it; a session
+that still runs is ended by its own deadline.
+
+On the leader it removes the certificate authority, so that no host can connect again. It refuses while
+other hosts belong to the team: remove them first. The journal and the repository stay as they are.`,
+		Example: `  fairlead cluster leave
+  fairlead cluster leave --force`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return hosts.Leave(cmd.Context(), a.App, force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "remove the keys also if the leader does not answer, or if hosts belong to the team")
+	return cmd
+}
+
+// hostCommand is about the machines of a team.
+func hostCommand(a *app) *cobra.Command {
+	return noun(&cobra.Command{
+		Use:   "host",
+		Short: "Invite a machine, join a team, drain and remove hosts",
+		Long: `A host is a machine that runs sessions of the team. ` + "`fairlead host invite`" + ` on the leader prints a token;
+` + "`fairlead host join`" + ` on the other machine uses it. ` + "`fairlead cluster init`" + ` comes before.`,
+		Example: `  fairlead host invite --label gpu
+  fairlead host drain b`,
+	}, hostInviteCommand(a), hostJoinCommand(a), hostDrainCommand(a), hostRemoveCommand(a))
+}
+
+func hostInviteCommand(a *app) *cobra.Command {
+	var labels []string
+	cmd := &cobra.Command{
+		Use:   "invite",
+		Short: "Print a token with which one machine can join",
+		Long: `The token is valid for 15 minutes and for one host. It has a secret: who has it can join. The daemon
+keeps only its hash. --label says what the host is good for; an agent with ` + "`host: {labels: [gpu]}`" + ` in
+fairlead.yaml then runs there.`,
+		Example: `  fairlead host invite
+  fairlead host invite --label gpu --label big`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
+			return hosts.Invite(ctx, a.App, client, labels)
+		}),
+	}
+	cmd.Flags().StringArrayVar(&labels, "label", nil, "a `label` of the host; may be repeated")
+	return cmd
+}
+
+func hostJoinCommand(a *app) *cobra.Command {
+	var opts hosts.Joining
+	cmd := &cobra.Command{
+		Use:         "join TOKEN",
+		Annotations: map[string]string{cli.HereOnly: "a host is made in the current folder"},
+		Short:       "Make this machine a host of a team",
+		Long: `TOKEN is what ` + "`fairlead host invite`" + ` printed on the leader; - reads it from standard input, so that other
+users of this machine do not see it. Run the command in an empty folder, which becomes a git repository,
+or at the top of a clone of the team's repository. It makes this machine's keys in .fairlead/cluster,
+proves to the leader that it has the token, and gets a certificate.
+
+Then ` + "`fairlead up`" + ` runs the host: it connects to the leader and runs the sessions that the leader places
+there. The agents' programs must be installed here, and you must be signed in to their providers.`,
+		Example: `  fairlead host join fli1_...
+  fairlead host join - --name b --capacity 8 < token`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			return hosts.Join(cmd.Context(), a.App, words, opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Name, "name", "", "the `name` of this machine as a host (default: its host name)")
+	cmd.Flags().StringArrayVar(&opts.Labels, "label", nil, "a `label` of the host besides those of the invitation; may be repeated")
+	cmd.Flags().IntVar(&opts.Capacity, "capacity", 0, "sessions that run here at one `time` (default: 4)")
+	return cmd
+}
+
+func hostDrainCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "drain NAME",
+		Short:             "Let a host finish its sessions and leave",
+		Long:              `It gets no new session. When its last one has ended, it has left the team.`,
+		Example:           "  fairlead host drain b",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeHosts,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return hosts.Drain(ctx, a.App, client, words[0])
+		}),
+	}
+}
+
+func hostRemoveCommand(a *app) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Take a host out of the team at once",
+		Long: `Use it for a machine that is lost, or that you do not trust. Its connection is closed, and its certificate
+counts no longer. Sessions that run there are ended by their own deadline within a minute; their work
+begins anew on another host, waits, or asks you, as on_lost in fairlead.yaml says. A host that is well
+should be drained instead.
+
+It asks first; --yes answers that.`,
+		Example:           "  fairlead host remove b",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeHosts,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return hosts.Remove(ctx, a.App, client, words[0], yes)
+		}),
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "remove it without a question")
+	return cmd
+}
+
+func hostsCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "hosts",
+		Short: "List the machines of the team, with their sessions and leases",
+		Long: `A line for each host: its state, its sessions and how many it may run, how long ago it renewed its lease,
+its labels, its version and address, and what it is doing. A host renews every 5 seconds. Without a
+renewal it is doubted after 15 seconds, its sessions end by themselves after 45, and it is lost after 65:
+then their work begins anew elsewhere.`,
+		Example: `  fairlead hosts
+  fairlead hosts --json`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
+			return hosts.List(ctx, a.App, client)
+		}),
+	}
+}
+
+// completeHosts offers the names of hosts to the shell.
+func (a *app) completeHosts(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if client, err := a.Dial(); err == nil {
+		defer client.Close()
+		all, _ := client.Hosts(cmd.Context()) // without an answer nothing is offered
+		for i := range all.Hosts {
+			names = append(names, all.Hosts[i].Name+"\t"+all.Hosts[i].State)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestHost checks where the steps of agents may run, and what is wrong in it.
+func TestHost(t *testing.T) {
+	cfg, err := Load(folder(t, map[string]string{FileName: `version: 1
+agents:
+  here: {command: [a]}
+  any: {command: [a], workspace: b, host: any, on_lost: wait}
+  gpu: {command: [a], workspace: c, host: {labels: [gpu, eu-1]}, on_lost: restart}
+`}), environment(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []AgentHost{cfg.Agents[0].Host, cfg.Agents[1].Host, cfg.Agents[2].Host}
+	want := []AgentHost{{}, {Any: true, Waits: true}, {Any: true, Labels: []string{"gpu", "eu-1"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	_, err = Load(folder(t, map[string]string{FileName: `version: 1
+agents:
+  a: {command: [a], host: anny}
+  b: {command: [a], workspace: b, host: {labels: [GPU]}}
+  c: {command: [a], workspace: c, on_lost: wait}
+  d: {command: [a], workspace: d, loop: foreign, host: any}
+  e: {command: [a], workspace: e, host: any, on_lost: ask}
+`}), environment(nil))
+	if err == nil {
+		t.Fatal("the file is accepted")
+	}
+	for _, want := range []string{
+		`agents.a.host: is "anny"; it should be any, or a mapping with labels (did you mean any?)`, "agents.b.host.labels[0]: ",
+		"agents.c.on_lost: has an effect only with host", "agents.d.host: has no effect with loop foreign", "agents.e.on_lost: ",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the faults do not contain %s\n%v", want, err)
+		}
+	}
+}

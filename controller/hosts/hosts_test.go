@@ -1,0 +1,259 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// leader is a leader with a loop of its own. Its clocks are those of the bubble.
+type leader struct {
+	*HostController
+	t         *testing.T
+	rechecked chan struct{}
+	stop      func()
+}
+
+// lead starts a leader on a journal. began is when the machine was started.
+func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
+	is := &leader{t: t, rechecked: make(chan struct{}, 100)}
+	opts := seam.Options{Config: &config.Config{Dir: t.TempDir()}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{
+		Team: "shop", Name: "a", Capacity: 2, Folder: t.TempDir(),
+		Dial:      func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
+		Connected: func(string) string { return "" },
+		Recheck:   func() { is.rechecked <- struct{}{} },
+	}}
+	l := loop.New(t.Context(), loop.Options{Journal: j, Log: opts.Log})
+	if err := l.Replay(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	is.HostController = New(l, opts)
+	is.now = func() host.BootTime { return host.BootTime(time.Since(began)) }
+	l.Register(is.HostHooks())
+	if err := l.Tell(t.Context(), &team.Event{Actor: byHosts, What: team.DaemonStarted{BootID: opts.BootID}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(ctx) }()
+	l.Go(is.HostsBegin)
+	is.stop = func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+		l.Shutdown(nil)
+	}
+	synctest.Wait()
+	return is
+}
+
+// host is what the journal has of a host.
+func (l *leader) host(name string) host.Host {
+	l.t.Helper()
+	h, err := l.known(l.t.Context(), name)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return h
+}
+
+// other is the daemon of another host: the rules of machine/host, and nothing else.
+type other struct {
+	l     *leader
+	name  string
+	boot  string
+	guard *host.Guard
+	began time.Time
+}
+
+func (o *other) now() host.BootTime { return host.BootTime(time.Since(o.began)) }
+
+// renew sends what is due, and takes in the answer.
+func (o *other) renew() error {
+	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Protocol: wire.Version, Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation}
+	r, due := o.guard.Renew(o.now())
+	if due {
+		in.N, in.Revision = r.N, r.Revision
+	}
+	out, err := o.l.Renew(o.l.t.Context(), o.name, in)
+	if err != nil {
+		return err
+	}
+	o.guard.Read(&out.Host, o.boot)
+	o.guard.SawEpoch(out.Epoch)
+	o.guard.SawLease(out.Revision, host.RenewalID{Daemon: out.Daemon, N: out.N}, out.Closed)
+	return nil
+}
+
+func (o *other) must(times int) {
+	o.l.t.Helper()
+	for range times {
+		if err := o.renew(); err != nil {
+			o.l.t.Fatal(err)
+		}
+		wait.Elapse(time.Duration(host.RenewEvery))
+	}
+}
+
+// joined is a host that was invited and whose daemon runs.
+func joined(l *leader, name string) *other {
+	l.t.Helper()
+	if err := l.Admit(l.t.Context(), invite.Joiner{Member: cluster.Member{Name: name, Key: "U" + name}, Invited: "ann"}); err != nil {
+		l.t.Fatal(err)
+	}
+	o := &other{l: l, name: name, boot: "boot-" + name, guard: host.NewGuard(name, name+"-1", 0), began: time.Now().Add(-time.Hour)}
+	o.must(3)
+	return o
+}
+
+func within(t *testing.T, test func(t *testing.T)) { t.Helper(); synctest.Test(t, test) }
+
+// TestLifeOfAHost follows a host from its invitation to its loss and back.
+func TestLifeOfAHost(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		if h := l.host("a"); h.State != host.Joined || h.Capacity != 2 {
+			t.Errorf("the leader itself: %+v", h)
+		}
+		b := joined(l, "b")
+		if h := l.host("b"); h.State != host.Joined || h.Capacity != 3 || h.Key != "Ub" || !b.guard.Holds(b.now()) {
+			t.Errorf("%+v, with a lease: %v", h, b.guard.Holds(b.now()))
+		}
+		for round, step := range []struct {
+			silence time.Duration
+			want    host.State
+		}{{9 * time.Second, host.Joined}, {2 * time.Second, host.Doubted}, {48 * time.Second, host.Doubted}, {3 * time.Second, host.Lost}} {
+			wait.Elapse(step.silence) // the last renewal was 5 s before the first
+			synctest.Wait()
+			if h := l.host("b"); h.State != step.want {
+				t.Fatalf("round %d: it is %s, want %s", round, h.State, step.want)
+			}
+		}
+		if b.guard.Holds(b.now()) {
+			t.Error("it is lost, and holds a lease")
+		}
+		b.must(3)
+		if h := l.host("b"); h.State != host.Joined || h.Incarnation != 3 || !b.guard.Holds(b.now()) {
+			t.Errorf("back: %+v", h)
+		}
+	})
+}
+
+// TestDoubtEnds checks that a renewal ends a doubt, and that the leader's own machine is never doubted.
+func TestDoubtEnds(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		b := joined(l, "b")
+		wait.Elapse(20 * time.Second)
+		synctest.Wait()
+		if h := l.host("b"); h.State != host.Doubted {
+			t.Fatalf("it is %s", h.State)
+		}
+		b.must(1)
+		if h := l.host("b"); h.State != host.Joined || h.Incarnation != 2 {
+			t.Errorf("%+v", h)
+		}
+		wait.Elapse(time.Hour)
+		synctest.Wait()
+		if h := l.host("a"); h.State != host.Joined {
+			t.Errorf("the leader is %s", h.State)
+		}
+	})
+}
+
+// TestAnotherLeader checks that leases go on when the leader starts again, and that no renewal of before counts
+// for it.
+func TestAnotherLeader(t *testing.T) {
+	within(t, func(t *testing.T) {
+		j := memory.New()
+		began := time.Now()
+		l := lead(t, j, began)
+		b := joined(l, "b")
+		was := l.heard["b"].Revision
+		l.stop()
+		wait.Elapse(30 * time.Second)
+		l = lead(t, j, began)
+		defer func() { l.stop() }()
+		b.l = l
+		b.must(1)
+		if got := l.heard["b"].Revision; got <= was {
+			t.Errorf("the entry has %d, and had %d before: the host takes no older one", got, was)
+		}
+		b.must(2)
+		if h := l.host("b"); h.State != host.Joined || h.Incarnation != 2 || !b.guard.Holds(b.now()) || b.guard.Epoch != 2 {
+			t.Errorf("%+v, epoch %d", h, b.guard.Epoch)
+		}
+	})
+}
+
+// TestRemovedMember checks that a host that is removed gets no lease, and has to go.
+func TestRemovedMember(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		b := joined(l, "b")
+		if m, ok := l.Member("b"); !ok || m.Key != "Ub" || m.Role != cluster.Host {
+			t.Errorf("%+v, %v", m, ok)
+		}
+		if _, err := l.Submit(t.Context(), team.Actor{Kind: "human", ID: "ann"}, "", host.Remove{Name: "b"}); err != nil {
+			t.Fatal(err)
+		}
+		<-l.rechecked
+		if _, ok := l.Member("b"); ok {
+			t.Error("a removed host is a member")
+		}
+		var no *wire.Problem
+		if err := b.renew(); !errors.As(err, &no) || no.Code != wire.Refused {
+			t.Errorf("it renews: %v", err)
+		}
+		if err := l.Admit(t.Context(), invite.Joiner{Member: cluster.Member{Name: "a", Key: "Ux"}, Invited: "ann"}); err == nil || !strings.Contains(err.Error(), "the machine of the leader") {
+			t.Errorf("a second a: %v", err)
+		}
+		if _, err := l.Renew(t.Context(), "zoe", wire.RenewIn{Protocol: wire.Version}); err == nil {
+			t.Error("a stranger renews")
+		}
+		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "the same version") {
+			t.Errorf("another version: %v", err)
+		}
+	})
+}
+
+// TestTwoDaemons checks that of two daemons of one host only one has the lease.
+func TestTwoDaemons(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		b := joined(l, "b")
+		in := wire.RenewIn{Boot: b.boot, Labels: []string{"gpu"}, Capacity: 3, Protocol: wire.Version, Daemon: "b-2", Incarnation: 2, N: 7, Revision: l.heard["b"].Revision - 1}
+		if out, err := l.Renew(t.Context(), "b", in); err != nil || out.Daemon != "b-1" {
+			t.Errorf("a renewal on an old revision: %+v, %v", out, err)
+		}
+		in.Revision++
+		if out, err := l.Renew(t.Context(), "b", in); err != nil || out.Daemon != "b-2" || out.N != 7 {
+			t.Errorf("one on the present revision: %+v, %v", out, err)
+		}
+	})
+}

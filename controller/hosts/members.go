@@ -1,0 +1,164 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+const (
+	notStarted = "none" // the boot of a host whose daemon was never seen
+	versionMax = 100    // bytes of what a host says its version is
+)
+
+// Admit takes a host in that has shown a valid invitation. Its daemon may start later. The error is the team's
+// refusal.
+func (c *HostController) Admit(ctx context.Context, j invite.Joiner) error {
+	if j.Name == c.is.Name {
+		return errors.New("the machine of the leader has this name; choose another one with --name")
+	}
+	_, err := c.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "", host.Join{Name: j.Name, Boot: notStarted, Labels: j.Labels, Key: j.Key, Invited: true})
+	return err
+}
+
+// Members are the hosts that belong to the team.
+func (c *HostController) Members() cluster.Members { return c }
+
+// Member implements cluster.Members.
+func (c *HostController) Member(name string) (m cluster.Member, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok = c.members[name]
+	return m, ok
+}
+
+// Renew takes a renewal of a host's lease, and answers what the journal has of the host. name is that of the
+// certificate.
+func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error) {
+	var out wire.RenewOut
+	if in.Protocol != wire.Version {
+		return out, &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("the leader speaks version %s between hosts, and host %s version %s; use the same version of Fairlead on both", wire.Version, name, clip.Text(in.Protocol, versionMax))}
+	}
+	known, err := c.known(ctx, name)
+	if err == nil && known.State == host.Left {
+		err = &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("host %s was removed, or has left; to come back, it needs a new invitation: `fairlead host invite` on the leader's machine", name)}
+	}
+	if err == nil && (known.Boot != in.Boot || known.State == host.Lost || in.N == 0) {
+		_, err = c.Submit(ctx, byHosts, "", host.Join{Name: name, Boot: in.Boot, Labels: in.Labels, Capacity: in.Capacity})
+	}
+	if err != nil {
+		return out, asProblem(err)
+	}
+	if known, err = c.known(ctx, name); err != nil {
+		return out, err
+	}
+	if c.renewed(known, in) && !known.DoubtedAt.IsZero() {
+		if _, err := c.Submit(ctx, byHosts, "", host.Renew{Name: name, Incarnation: in.Incarnation}); err != nil && !loop.IsAnswer(err) {
+			return out, err
+		}
+	}
+	err = c.View(ctx, func(t *team.Team) {
+		out.Epoch, out.Host = t.Epoch, *t.Hosts.Hosts[name]
+		for _, lease := range t.Hosts.Leases {
+			if lease.Host == name {
+				out.Leases = append(out.Leases, lease)
+			}
+		}
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	is := c.heard[name]
+	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
+	return out, err
+}
+
+// known is the host as the journal has it; a copy.
+func (c *HostController) known(ctx context.Context, name string) (h host.Host, err error) {
+	is := false
+	err = c.View(ctx, func(t *team.Team) {
+		if known := t.Hosts.Hosts[name]; known != nil {
+			h, is = *known, true
+		}
+	})
+	if err == nil && !is {
+		err = &wire.Problem{Code: wire.Refused, Why: "host " + name + " does not belong to this team"}
+	}
+	return h, err
+}
+
+// renewed compares a renewal with the lease's entry, and stores it. The entry only changes from the revision that
+// the sender knows, so of two daemons of a host one wins.
+func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	is := c.of(&h)
+	is.version, is.places = clip.Text(in.Version, versionMax), in.Places
+	if in.N == 0 || in.Incarnation != is.incarnation || in.Revision != is.Revision || is.Closed || h.RemovedBy != "" {
+		return false
+	}
+	is.Saw(is.Revision+1, false, c.now())
+	is.last = host.RenewalID{Daemon: clip.To(in.Daemon, versionMax), N: in.N}
+	return true
+}
+
+// of is what is known of the present incarnation of a host. mu is held.
+func (c *HostController) of(h *host.Host) *heard {
+	is := c.heard[h.Name]
+	if is == nil || is.incarnation != h.Incarnation {
+		first := host.NewWatch(c.now())
+		first.Revision = uint64(time.Now().UnixMilli()) << 16 //nolint:gosec // above those of the daemon before: a host takes no older ones
+		is = &heard{incarnation: h.Incarnation, Watch: first}
+		c.heard[h.Name] = is
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+	return is
+}
+
+// Grant answers a host that asks whether a session may start there now.
+func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn) (grant host.Grant, err error) {
+	no := ""
+	err = c.View(ctx, func(t *team.Team) {
+		ok, why := t.Hosts.Counts(in.Token)
+		switch {
+		case in.Token.Host != name:
+			no = "it is placed on another host"
+		case !ok:
+			no = why
+		}
+		grant = host.Grant{Token: in.Token, Epoch: t.Epoch, Asked: in.Asked}
+	})
+	if err == nil && no != "" {
+		err = &wire.Problem{Code: wire.NotHere, Why: no}
+	}
+	return grant, err
+}
+
+// Leave takes a host out that asks for it, after it has ended its sessions.
+func (c *HostController) Leave(ctx context.Context, name string) error {
+	_, err := c.Submit(ctx, byHosts, "", host.Leave{Name: name})
+	return asProblem(err)
+}
+
+// asProblem is a refusal as a host gets it.
+func asProblem(err error) error {
+	var no *machine.Refusal
+	if errors.As(err, &no) {
+		return &wire.Problem{Code: wire.Refused, Why: no.Reason}
+	}
+	return err
+}
+
+var _ cluster.Members = (*HostController)(nil)

@@ -1,0 +1,212 @@
+package hosts
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/remote"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/boottime"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// byHosts is the author of what this package decides by itself.
+var byHosts = team.Actor{Kind: "engine", ID: "hosts"}
+
+// HostController knows the hosts of a team. Make it with New, and set Hooks before Run. Without a cluster it does
+// nothing.
+type HostController struct {
+	*loop.Loop
+	Hooks Hooks
+
+	is     *seam.Cluster // nil: the team has no other hosts
+	local  seam.Host
+	boot   string
+	places wire.Places // of this machine
+	log    *slog.Logger
+	now    func() host.BootTime
+
+	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
+
+	mu      sync.Mutex
+	heard   map[string]*heard              // by host
+	members map[string]cluster.Member      // by name: those that belong to the team
+	leases  map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
+	lost    map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
+	waits   map[string]view.WaitingSession // by session: those that no host takes
+	why     map[string]string              // by session: why it has its host
+	spools  map[string]chan struct{}       // by session: closed when its output is here
+	moving  map[string]chan struct{}       // by run: closed when a transfer of its files is over
+}
+
+// Hooks are functions of other controllers.
+type Hooks struct {
+	// Checkout returns the folder of a run's own checkout, and the run's folder for reports; empty: it has none.
+	// It runs in the loop's goroutine.
+	Checkout func(t *team.Team, run string) (checkout, files string)
+}
+
+// heard is what the leader knows of one incarnation of a host beside the journal.
+type heard struct {
+	host.Watch
+	incarnation uint64
+	last        host.RenewalID // the renewal that was taken last
+	version     string
+	places      wire.Places
+}
+
+// New makes the controller. local runs sessions on this machine.
+func New(l *loop.Loop, opts seam.Options) *HostController {
+	c := &HostController{
+		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, now: boottime.Now, wake: make(chan struct{}, 1),
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, why: map[string]string{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
+	}
+	if c.is != nil {
+		c.places = placesOf(opts.Config.Dir)
+		c.took()
+	}
+	return c
+}
+
+// placesOf are the folders of this machine that occur in launches. What is not known is not replaced.
+func placesOf(root string) (p wire.Places) {
+	p.Root = root
+	exe, _ := os.Executable()
+	p.Exe = strings.TrimSuffix(exe, " (deleted)")
+	p.Home, _ = os.UserHomeDir()
+	return p
+}
+
+// HostHooks are what the controller does in the loop's goroutine.
+func (c *HostController) HostHooks() loop.Hooks {
+	if c.is == nil {
+		return loop.Hooks{}
+	}
+	return loop.Hooks{Appended: func(changes []team.Change, _ uint64) {
+		for i := range changes {
+			if changes[i].Body.Host != nil {
+				c.took()
+				return
+			}
+		}
+	}}
+}
+
+// took takes in what the journal says of hosts and leases.
+func (c *HostController) took() {
+	t := c.State()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.leases)
+	for id, lease := range t.Hosts.Leases {
+		c.leases[id] = lease
+	}
+	left := false
+	for name, m := range c.members {
+		h := t.Hosts.Hosts[name]
+		left = left || h == nil || !belongs(h) || h.Key != m.Key
+	}
+	clear(c.members)
+	for name, h := range t.Hosts.Hosts {
+		if belongs(h) {
+			c.members[name] = cluster.Member{Name: name, Role: cluster.Host, Key: h.Key}
+		}
+	}
+	if left {
+		c.Go(func(context.Context) { c.is.Recheck() })
+	}
+	maps.DeleteFunc(c.why, func(id, _ string) bool { _, placed := c.leases[id]; return !placed })
+	for id, lost := range c.lost {
+		if _, placed := c.leases[id]; !placed {
+			delete(c.lost, id) // it is over; nothing waits for its loss
+		} else if may, _ := t.Hosts.MayMove(id); may && c.leases[id].Host != c.is.Name {
+			closeOnce(lost)
+		}
+	}
+}
+
+// belongs reports whether a host is a member of the team. A removed one is not, also while its sessions end.
+func belongs(h *host.Host) bool { return h.State != host.Left && h.RemovedBy == "" }
+
+func closeOnce(ch chan struct{}) {
+	select {
+	case <-ch:
+	default:
+		close(ch)
+	}
+}
+
+// Lost is closed when the process of a session on another host has ended for certain, and no word of its end will come.
+func (c *HostController) Lost(session string) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch := c.lost[session]
+	if ch == nil {
+		ch = make(chan struct{})
+		c.lost[session] = ch
+	}
+	return ch
+}
+
+// LeaseOf returns the place of a session; false: it runs on this machine, as all do without a cluster.
+func (c *HostController) LeaseOf(session string) (host.Lease, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lease, placed := c.leases[session]
+	return lease, placed && c.is != nil && lease.Host != c.is.Name
+}
+
+// HostOf is the other host on which a session is placed; empty: it is on none.
+func (c *HostController) HostOf(session string) string {
+	lease, away := c.LeaseOf(session)
+	if !away {
+		return ""
+	}
+	return lease.Host
+}
+
+// remote is the other half of a host.
+func (c *HostController) remote(name string) *remote.Host {
+	return &remote.Host{Name: name, Dial: c.dial(name), Gone: c.Lost, Log: c.log}
+}
+
+func (c *HostController) dial(name string) remote.Dial {
+	return func(ctx context.Context) (*http.Client, string, error) { return c.is.Dial(ctx, name) }
+}
+
+// HostsBegin lets this machine take part in its own team, and watches the leases of the others until ctx ends.
+func (c *HostController) HostsBegin(ctx context.Context) {
+	if c.is == nil {
+		return
+	}
+	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Invited: true}
+	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
+		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+		case <-timer.C:
+		}
+		next, err := c.watch(ctx)
+		if err != nil {
+			return // the loop has ended
+		}
+		timer.Reset(next)
+	}
+}

@@ -1,0 +1,31 @@
+package hosts
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/version"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Beside is what is known of the hosts beside the journal. It may be called in the loop's goroutine.
+func (c *HostController) Beside() view.HostsBeside {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String()}}}
+	for name, is := range c.heard {
+		known := view.HostKnown{Version: is.version, Lease: -1}
+		if is.last.N > 0 {
+			known.Lease = time.Duration(c.now() - is.Seen)
+		}
+		known.Address = c.is.Connected(name)
+		known.Connected = known.Address != ""
+		all.Known[name] = known
+	}
+	all.Placed = maps.Clone(c.why)
+	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
+		all.Waiting = append(all.Waiting, c.waits[id])
+	}
+	return all
+}

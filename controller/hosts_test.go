@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// A repository of one machine shows no hosts, and refuses orders about them.
+func TestNoHosts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML("true"), nil)
+	if all, err := w.engine.Hosts(t.Context()); err != nil || all.On || all.Hosts == nil || all.Waiting == nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+	var no *machine.Refusal
+	if _, err := w.engine.DrainHost(t.Context(), human, "b"); !errors.As(err, &no) || !strings.Contains(err.Error(), "cluster init") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The view of the hosts shows the session that is placed on one, and the views of agents and of work name the host.
+// Draining and removing are decided by the table of hosts.
+func TestHostsView(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, agentYAML(gated), nil)
+	e := w.engine
+	e.HostsBeside = func() view.HostsBeside {
+		return view.HostsBeside{Team: "harbour", Leader: "a", Known: map[string]view.HostKnown{"b": {Connected: true, Lease: time.Second}}}
+	}
+	submit := func(what any) {
+		t.Helper()
+		if _, err := e.Submit(t.Context(), human, "", what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(host.Join{Name: "b", Boot: "boot", Capacity: 2, Invited: true})
+	w.command("coder", "run_once")
+	w.until("coder", "it runs", running)
+	if _, err := e.Submit(t.Context(), human, "coder", team.PlaceAsked{Session: "coder-1", OnLost: host.Ask}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.DrainHost(t.Context(), human, "b"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := e.Hosts(t.Context())
+	if err != nil || !all.On || all.Team != "harbour" || len(all.Hosts) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	b := all.Hosts[0]
+	if b.State != "draining" || b.DrainedBy != "human/tester" || len(b.Sessions) != 1 {
+		t.Fatalf("%+v", b)
+	}
+	if s := b.Sessions[0]; s.Session != "coder-1" || s.Agent != "coder" || s.Since.IsZero() || s.OnLost != "ask" || s.Run != "" {
+		t.Errorf("%+v", s)
+	}
+	if a := w.until("coder", "it runs on b", running); a.Session.Host != "b" || a.Sessions[0].Host != "b" {
+		t.Errorf("%+v", a.Session)
+	}
+	if all, err := e.Working(t.Context()); err != nil || len(all) != 1 || all[0].Host != "b" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := e.RemoveHost(t.Context(), human, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := e.Hosts(t.Context()); err != nil || all.Hosts[0].State != "doubted" || all.Hosts[0].RemovedBy != "human/tester" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	w.write("go", "")
+	w.until("coder", "it rests", idle)
+	if all, err := e.Hosts(t.Context()); err != nil || len(all.Hosts[0].Sessions) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := e.DrainHost(t.Context(), human, "z"); err == nil || !strings.Contains(err.Error(), "no such host") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A task and its step name the host of their session while it runs, and so they do as of that moment. Then the hosts are
+// shown as the journal has them.
+func TestHostOfATask(t *testing.T) {
+	t.Parallel()
+	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
+	taskBubble(t, flow, func(_ *bubble, _ int, _ string, s *fakeSession) {
+		s.next(time.Minute) // it works
+		s.say("stop ok")
+	}, nil, func(t *testing.T, b *bubble) {
+		b.start()
+		happens := func(agent string, what any) {
+			t.Helper()
+			if _, err := b.engine.Submit(t.Context(), human, agent, what); err != nil {
+				t.Fatal(err)
+			}
+		}
+		happens("", host.Join{Name: "b", Boot: "boot", Capacity: 2, Invited: true})
+		b.give("Write the file b")
+		happens("coder", team.PlaceAsked{Session: "coder-1"})
+		on := func(e *Supervisor) string {
+			t.Helper()
+			r, err := e.RunByID(t.Context(), "T1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Task.Host + " " + r.Steps[0].Host
+		}
+		if got := on(b.engine); got != "b b" {
+			t.Errorf("the task and its step run on %q", got)
+		}
+		was := b.history()
+		b.after(2 * time.Minute)
+		if got := on(b.engine); got != " " {
+			t.Errorf("after its end they run on %q", got)
+		}
+		then, _, err := journal.Until(t.Context(), b.slate, was[len(was)-1].Seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := OpenReadOnly(t.Context(), seam.Options{
+			Name: "test", Config: b.conf, Journal: then, Host: hostHandle{b.host, newCrashPoint(0, false)}, Drivers: b.engine.opts.Drivers, Log: slog.New(slog.DiscardHandler), At: time.Now(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- e.RunReads(ctx) }()
+		all, err := e.Hosts(t.Context())
+		if got := on(e); got != "b b" || err != nil || !all.On || len(all.Hosts) != 1 || len(all.Hosts[0].Sessions) != 1 || all.Hosts[0].Sessions[0].Run != "T1" {
+			t.Errorf("as of then they run on %q; %+v, %v", got, all, err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}

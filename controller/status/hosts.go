@@ -1,0 +1,52 @@
+package status
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
+)
+
+// Hosts shows the machines on which the team's sessions run.
+func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
+	all := view.Hosts{Hosts: []view.Host{}, Waiting: []view.WaitingSession{}}
+	err := c.View(ctx, func(t *team.Team) {
+		beside := view.HostsBeside{}
+		switch {
+		case c.HostsBeside != nil:
+			beside = c.HostsBeside()
+		case !c.past() || len(t.Hosts.Hosts) == 0:
+			return
+		}
+		open := map[string]view.PlacedSession{}
+		for name, a := range t.Agents {
+			for _, s := range a.Sessions() {
+				one := view.PlacedSession{Agent: name, Since: s.OpenedAt}
+				one.Run, one.Step, _ = team.StepOf(s.For)
+				open[s.ID] = one
+			}
+		}
+		all = view.HostsOf(&t.Hosts, beside, func(id string) view.PlacedSession { return open[id] })
+	})
+	return all, err
+}
+
+// DrainHost lets no new session begin on a host, which leaves when its last one has ended.
+func (c *StatusController) DrainHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
+	return c.orderHost(ctx, by, name, host.DrainAsked, host.Drain{Name: name})
+}
+
+// RemoveHost takes a host out of the team. Sessions that run there end by their deadline.
+func (c *StatusController) RemoveHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
+	return c.orderHost(ctx, by, name, host.Removed, host.Remove{Name: name})
+}
+
+func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name string, event host.Event, what host.Input) (uint64, error) {
+	if c.HostsBeside == nil {
+		return 0, &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(host.None), Reason: "this repository has no other hosts; `fairlead cluster init` begins"}
+	}
+	return c.Submit(ctx, by, "", what)
+}

@@ -1,0 +1,186 @@
+// Package netns gives each host of a test a network of its own on this machine, and cuts them off from
+// each other.
+//
+// A host is a network namespace. All are connected to one more namespace, which forwards packets. A cut is a rule
+// there that discards packets, so the hosts notice it as on a real network: nothing arrives, and no one reports an
+// error. It needs Linux, root and the program ip; elsewhere the test is skipped with the reason.
+//
+// The one promise: when a test has ended, its namespaces and all processes in them are gone.
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+)
+
+const (
+	folder = "/run/netns" // where ip keeps the namespaces
+	prefix = "fl-"        // of the names: fl-PID-NUMBER-HOST, where PID is that of the tests
+	router = "router"
+	cutAt  = "100" // the place of the rules before the table of routes
+)
+
+var made atomic.Int32 // networks of this process
+
+// Net is a network of some hosts. Its methods fail the test if they cannot do what they say.
+type Net struct {
+	t     testing.TB
+	name  string         // of its namespaces, before the host
+	hosts map[string]int // numbers of the hosts, from 1
+	cuts  map[[2]string]bool
+}
+
+// New makes a network in which every host reaches all others.
+func New(t testing.TB, hosts ...string) *Net {
+	t.Helper()
+	if why := missing(); why != "" {
+		t.Skip("hosts in network namespaces: " + why)
+	}
+	removeStale(t)
+	n := &Net{t: t, name: fmt.Sprintf("%s%d-%d-", prefix, os.Getpid(), made.Add(1)), hosts: map[string]int{}, cuts: map[[2]string]bool{}}
+	t.Cleanup(func() {
+		for _, host := range append(hosts, router) {
+			remove(t, n.name+host)
+		}
+	})
+	r := n.name + router
+	if err := ip("netns", "add", r); err != nil {
+		t.Skip("hosts in network namespaces: ", err)
+	}
+	n.must(nsenter(context.Background(), r, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward").Run())
+	for i, host := range hosts {
+		n.hosts[host] = i + 1
+		own, link := n.name+host, fmt.Sprint("to", i+1)
+		n.must(ip("netns", "add", own))
+		n.must(ip("-n", r, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", own))
+		n.must(ip("-n", r, "addr", "add", n.gate(host)+"/30", "dev", link))
+		n.must(ip("-n", r, "link", "set", link, "up"))
+		n.must(ip("-n", own, "link", "set", "lo", "up"))
+		n.must(ip("-n", own, "addr", "add", n.Address(host)+"/30", "dev", "eth0"))
+		n.must(ip("-n", own, "link", "set", "eth0", "up"))
+		n.must(ip("-n", own, "route", "add", "default", "via", n.gate(host)))
+	}
+	return n
+}
+
+// missing says what this machine lacks.
+func missing() string {
+	if os.Getuid() != 0 {
+		return "they need root"
+	}
+	for _, program := range []string{"ip", "nsenter"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "the program " + program + " is missing; Debian has it in iproute2 and util-linux"
+		}
+	}
+	return ""
+}
+
+// Address is the address under which the others reach a host.
+func (n *Net) Address(host string) string { return fmt.Sprintf("10.213.%d.2", n.number(host)) }
+
+func (n *Net) gate(host string) string { return fmt.Sprintf("10.213.%d.1", n.number(host)) }
+
+func (n *Net) number(host string) int {
+	n.t.Helper()
+	if n.hosts[host] == 0 {
+		n.t.Fatalf("the network has no host %q", host)
+	}
+	return n.hosts[host]
+}
+
+// Command is a program that runs on a host. Its process is that of the program itself, and it has the files of this
+// machine.
+func (n *Net) Command(ctx context.Context, host string, argv ...string) *exec.Cmd {
+	n.number(host)
+	return nsenter(ctx, n.name+host, argv...)
+}
+
+// Cut discards what two hosts send each other from now on.
+func (n *Net) Cut(a, b string) {
+	n.t.Helper()
+	n.CutOneWay(a, b)
+	n.CutOneWay(b, a)
+}
+
+// CutOneWay discards what one host sends to another from now on.
+func (n *Net) CutOneWay(from, to string) {
+	n.t.Helper()
+	if cut := [2]string{from, to}; !n.cuts[cut] {
+		n.must(n.rule("add", cut))
+		n.cuts[cut] = true
+	}
+}
+
+// Heal ends all cuts.
+func (n *Net) Heal() {
+	n.t.Helper()
+	for cut := range n.cuts {
+		n.must(n.rule("del", cut))
+		delete(n.cuts, cut)
+	}
+}
+
+func (n *Net) rule(do string, cut [2]string) error {
+	return ip("-n", n.name+router, "rule", do, "from", n.Address(cut[0]), "to", n.Address(cut[1]), "blackhole", "pref", cutAt)
+}
+
+func (n *Net) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func ip(args ...string) error {
+	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func nsenter(ctx context.Context, namespace string, argv ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + filepath.Join(folder, namespace), "--"}, argv...)...)
+}
+
+// removeStale removes the namespaces that test processes left behind when they were killed.
+func removeStale(t testing.TB) {
+	t.Helper()
+	all, _ := filepath.Glob(filepath.Join(folder, prefix+"*"))
+	for _, path := range all {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), "-")
+		if id, err := strconv.Atoi(pid); err == nil && errors.Is(syscall.Kill(id, 0), syscall.ESRCH) {
+			remove(t, filepath.Base(path))
+		}
+	}
+}
+
+// remove ends all processes in a namespace, and removes it with its links.
+func remove(t testing.TB, namespace string) {
+	t.Helper()
+	if !wait.Poll(func() bool {
+		out, _ := exec.Command("ip", "netns", "pids", namespace).Output() // none: it is gone
+		for _, pid := range strings.Fields(string(out)) {
+			if id, err := strconv.Atoi(pid); err == nil {
+				_ = syscall.Kill(id, syscall.SIGKILL)
+			}
+		}
+		return len(out) == 0
+	}) {
+		t.Errorf("processes in the namespace %s do not end", namespace)
+	}
+	if _, err := os.Stat(filepath.Join(folder, namespace)); err == nil {
+		_ = ip("netns", "del", namespace) // another process of tests may remove it, too
+	}
+}

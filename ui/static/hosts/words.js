@@ -1,0 +1,70 @@
+// What is shown of a host, and what a change of the journal makes of it. Pure.
+
+import { age, plural } from '../shell/format.js';
+
+/** @typedef {import('../shell/api.js').Hosts} Hosts */
+/** @typedef {import('../shell/api.js').Host} Host */
+
+/** The state as a word, a class and a shape. @type {Record<string, import('../runs/words.js').Look>} */
+const STATES = {
+  joined: { label: 'joined', look: 'ok', mark: '\u2713' },
+  doubted: { label: 'doubted', look: 'wait', mark: '?' },
+  lost: { label: 'lost', look: 'failed', mark: '\u2715' },
+  draining: { label: 'draining', look: 'wait', mark: '\u2193' },
+  left: { label: 'left', look: 'cut', mark: '\u2013' },
+};
+
+/** @param {string} state @returns {import('../runs/words.js').Look} */
+export const hostLook = (state) => (Object.hasOwn(STATES, state) ? STATES[state] : { label: state, look: 'pending', mark: '\u00b7' });
+
+/** Is it one that a person may want to look at? @param {Host} h */
+export const inTrouble = (h) => h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
+
+/** @param {Host} h */
+export const mayDrain = (h) => !h.leader && !h.removed_by && (h.state === 'joined' || h.state === 'doubted');
+
+/** @param {Host} h */
+export const mayRemove = (h) => !h.leader && !h.removed_by && h.state !== 'left';
+
+/** What is known of its lease. @param {Host} h @param {number} ms since that was true */
+export function leaseWords(h, ms) {
+  if (h.leader || h.state === 'left') return '';
+  const seen = h.lease_age_ms < 0 ? 'no renewal was seen yet' : `renewed ${age(h.lease_age_ms + Math.max(0, ms))} ago`;
+  return h.connected ? seen : `not connected, ${seen}`;
+}
+
+/** @param {Host} h */
+export const placesWords = (h) => `${h.sessions.length} of ${plural(h.capacity, 'place')}`;
+
+/** What happens to a session if its host is lost. @type {Record<string, string>} */
+const ON_LOST = { restart: 'begins elsewhere if the host is lost', ask: 'a person is asked if the host is lost', wait: 'waits for the host if that is lost' };
+/** @param {string} word */
+export const lostWords = (word) => (Object.hasOwn(ON_LOST, word) ? ON_LOST[word] : '');
+
+/**
+ * The hosts after one change. What the journal does not have (connection, age of the lease, what a session is for) and
+ * the sentence of a host come with the next answer of the server.
+ * @param {Hosts} was @param {import('../shell/api.js').Change} ch @returns {Hosts}
+ */
+export function reduceHosts(was, ch) {
+  const { host, lease, released } = ch.data?.host ?? {};
+  let hosts = was.hosts;
+  if (typeof host?.name === 'string') {
+    const old = hosts.find((h) => h.name === host.name);
+    const late = (host.late ?? []).map((/** @type {any} */ l) => ({ session: l.session, what: l.what, at: l.at }));
+    const next = {
+      ...(old ?? { connected: false, lease_age_ms: -1, sessions: [] }), why: old?.state === host.state ? old?.why ?? '' : '', name: host.name, state: host.state, labels: host.labels ?? [], capacity: host.capacity,
+      joined_at: host.joined_at, doubted_at: host.doubted_at, lost_at: host.lost_at, drained_by: host.drained_by, removed_by: host.removed_by, late,
+    };
+    hosts = old ? hosts.map((h) => (h === old ? next : h)) : [...hosts, next].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+  const gone = lease?.session ?? released;
+  if (gone) {
+    hosts = hosts.map((h) => {
+      const others = h.sessions.filter((s) => s.session !== gone);
+      if (lease?.host === h.name) others.push({ session: lease.session, agent: lease.session.slice(0, lease.session.lastIndexOf('-')), since: ch.time, on_lost: lease.on_lost });
+      return { ...h, sessions: others.sort((a, b) => (a.session < b.session ? -1 : 1)) };
+    });
+  }
+  return { ...was, hosts, waiting: lease ? was.waiting.filter((w) => w.session !== lease.session) : was.waiting };
+}

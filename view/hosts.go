@@ -1,0 +1,199 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
+)
+
+// Hosts are the machines on which a team's sessions run, as `fairlead hosts --json` and GET /hosts show them.
+type Hosts struct {
+	On      bool             `json:"on" doc:"The team may have several hosts: fairlead cluster init was run"`
+	Team    string           `json:"team,omitempty" doc:"The team's name, as its hosts know it"`
+	Leader  string           `json:"leader,omitempty" doc:"The host that leads: it has the journal"`
+	Hosts   []Host           `json:"hosts" doc:"By name; one that left stays"`
+	Waiting []WaitingSession `json:"waiting" doc:"Sessions that are placed nowhere yet"`
+}
+
+// Host is one of them.
+type Host struct {
+	Name       string          `json:"name"`
+	State      string          `json:"state" enum:"joined,doubted,lost,draining,left"`
+	Why        string          `json:"why" doc:"What it is doing, or what to do"`
+	Leader     bool            `json:"leader,omitempty" doc:"It leads the team"`
+	Labels     []string        `json:"labels"`
+	Capacity   int             `json:"capacity" doc:"Sessions at one time"`
+	Sessions   []PlacedSession `json:"sessions" doc:"Placed on it, by id"`
+	Version    string          `json:"version,omitempty" doc:"Of Fairlead on it; empty: it has not said since the leader began"`
+	Address    string          `json:"address,omitempty" doc:"From which it is connected"`
+	Connected  bool            `json:"connected"`
+	LeaseAgeMS int64           `json:"lease_age_ms" doc:"Since the leader saw its last renewal; -1: it has seen none"`
+	JoinedAt   time.Time       `json:"joined_at" doc:"When it joined or came back"`
+	DoubtedAt  time.Time       `json:"doubted_at,omitzero" doc:"When its renewals had stopped"`
+	LostAt     time.Time       `json:"lost_at,omitzero"`
+	DrainedBy  string          `json:"drained_by,omitempty"`
+	RemovedBy  string          `json:"removed_by,omitempty"`
+	Late       []LateReport    `json:"late" doc:"What it reported under a lease that does not count, oldest first; that changed nothing"`
+}
+
+// PlacedSession is a session that is placed on a host.
+type PlacedSession struct {
+	Session string    `json:"session"`
+	Agent   string    `json:"agent"`
+	Run     string    `json:"run,omitempty"`
+	Step    string    `json:"step,omitempty"`
+	Since   time.Time `json:"since" doc:"When it was opened"`
+	OnLost  string    `json:"on_lost" enum:"restart,ask,wait" doc:"What happens to it if the host is lost"`
+}
+
+// WaitingSession is a session for which no host has a place.
+type WaitingSession struct {
+	Session string `json:"session"`
+	Agent   string `json:"agent"`
+	Run     string `json:"run,omitempty"`
+	Step    string `json:"step,omitempty"`
+	Why     string `json:"why" doc:"For each host why it cannot take the session"`
+}
+
+// LateReport is what a host reported too late.
+type LateReport struct {
+	Session string    `json:"session"`
+	What    string    `json:"what" doc:"From the host; untrusted"`
+	At      time.Time `json:"at"`
+}
+
+// HostKnown is what is known of a host beside the journal.
+type HostKnown struct {
+	Connected bool
+	Address   string
+	Version   string
+	Lease     time.Duration // since its last renewal was seen; negative: none was
+}
+
+// HostsBeside is what the leader of a cluster knows of it beside the journal.
+type HostsBeside struct {
+	Team, Leader string
+	Known        map[string]HostKnown // by the host's name
+	Waiting      []WaitingSession
+	Placed       map[string]string // by session: why it has its host
+}
+
+// HostsOf shows the hosts of a team. session describes a session that is placed.
+func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession) Hosts {
+	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
+	placed := map[string][]PlacedSession{}
+	for id, lease := range t.Leases {
+		one := session(id)
+		one.Session, one.OnLost = id, string(lease.OnLost)
+		placed[lease.Host] = append(placed[lease.Host], one)
+	}
+	for _, name := range t.Names() {
+		h := t.Hosts[name]
+		v := Host{
+			Name: name, State: string(h.State), Leader: name == beside.Leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
+			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Late: []LateReport{},
+		}
+		if beside.Known == nil { // of an earlier moment
+			v.Connected = h.DoubtedAt.IsZero()
+		}
+		if is, ok := beside.Known[name]; ok {
+			v.Connected, v.Address, v.Version = is.Connected, is.Address, is.Version
+			if is.Lease >= 0 && !v.Leader { // a leader renews nothing
+				v.LeaseAgeMS = is.Lease.Milliseconds()
+			}
+		}
+		v.Sessions = append(v.Sessions, placed[name]...)
+		slices.SortFunc(v.Sessions, func(a, b PlacedSession) int { return cmp.Compare(a.Session, b.Session) })
+		for _, l := range h.Late {
+			v.Late = append(v.Late, LateReport{Session: l.Session, What: l.What, At: l.At})
+		}
+		v.Why = v.why()
+		all.Hosts = append(all.Hosts, v)
+	}
+	return all
+}
+
+// why says what a host is doing, or what to do.
+func (v *Host) why() string {
+	busy := len(v.Sessions)
+	switch host.State(v.State) {
+	case host.Joined:
+		switch {
+		case v.Leader && busy == 0:
+			return "it leads the team"
+		case v.Leader:
+			return fmt.Sprintf("it leads the team; %d of %d places for sessions are taken", busy, v.Capacity)
+		case !v.Connected && v.LeaseAgeMS < 0:
+			return "it has not connected since the leader began; `fairlead up` on it connects it"
+		case !v.Connected:
+			return fmt.Sprintf("it is not connected; without a renewal it is doubted after %s", seconds(host.DoubtAfter))
+		case busy >= v.Capacity:
+			return "it is full; further sessions for it wait"
+		}
+		return fmt.Sprintf("%d of %d places for sessions are taken", busy, v.Capacity)
+	case host.Doubted:
+		if v.RemovedBy != "" {
+			return fmt.Sprintf("removed by %s; its sessions end by their deadline, within %s", v.RemovedBy, seconds(host.EndAfter))
+		}
+		return v.silence() + "; it gets no new session"
+	case host.Draining:
+		switch {
+		case !v.DoubtedAt.IsZero():
+			return v.silence() + "; it was draining"
+		case v.DrainedBy != "":
+			return fmt.Sprintf("it gets no new session, as %s asked, and leaves when %s", v.DrainedBy, v.lastEnds())
+		}
+		return "it gets no new session, and leaves when " + v.lastEnds()
+	case host.Lost:
+		return strings.Join(append(v.waits(), "`fairlead up` on it brings it back; `fairlead host remove "+v.Name+"` gives it up"), "; ")
+	case host.Left:
+		text := "it has left"
+		if v.RemovedBy != "" {
+			text = "removed by " + v.RemovedBy
+		}
+		return strings.Join(append([]string{text}, append(v.waits(), "it needs a new invitation to join again")...), "; ")
+	}
+	return ""
+}
+
+func (v *Host) silence() string {
+	return fmt.Sprintf("its renewals stopped; its sessions end by themselves %s after the last one, and it is lost after %s", seconds(host.EndAfter), seconds(host.LostAfter))
+}
+
+func (v *Host) lastEnds() string {
+	if len(v.Sessions) == 1 {
+		return "its session " + v.Sessions[0].Session + " has ended"
+	}
+	return fmt.Sprintf("its %d sessions have ended", len(v.Sessions))
+}
+
+// waits says which sessions of a lost host are not replaced.
+func (v *Host) waits() []string {
+	var says []string
+	for _, of := range []struct {
+		is   host.OnLost
+		text string
+	}{{host.Wait, "waiting for it (on_lost: wait)"}, {host.Ask, "waiting for a person (on_lost: ask)"}} {
+		var ids []string
+		for _, s := range v.Sessions {
+			if s.OnLost == string(of.is) {
+				ids = append(ids, s.Session)
+			}
+		}
+		if len(ids) > 0 {
+			says = append(says, of.text+": "+strings.Join(ids, ", "))
+		}
+	}
+	return says
+}
+
+func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(t)/time.Second) }
+
+// HostOfSession is the name of the host on which a session is placed; empty: it is one of the leader's machine, and was
+// not placed.
+func HostOfSession(t *team.Team, id string) string { return t.Hosts.Leases[id].Host }

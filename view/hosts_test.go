@@ -1,0 +1,87 @@
+package view
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+// The sentence of a host says what it is doing, or what to do.
+func TestWhyOfAHost(t *testing.T) {
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name  string
+		is    host.Host
+		known HostKnown
+		on    []host.OnLost // its sessions
+		why   string
+	}{
+		{"leads", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it leads the team"},
+		{"leads and works", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart}, "it leads the team; 1 of 4 places for sessions are taken"},
+		{"idle", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken"},
+		{"full", host.Host{Name: "b", State: host.Joined, Capacity: 1}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it is full; further sessions for it wait"},
+		{"not connected yet", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Lease: -1}, nil, "it has not connected since the leader began; `fairlead up` on it connects it"},
+		{"not connected", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it is not connected; without a renewal it is doubted after 15 s"},
+		{"doubted", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it gets no new session"},
+		{"removed", host.Host{Name: "b", State: host.Doubted, DoubtedAt: at, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, nil, "removed by human/ann; its sessions end by their deadline, within 45 s"},
+		{"draining", host.Host{Name: "b", State: host.Draining, DrainedBy: "human/ann", Capacity: 4}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it gets no new session, as human/ann asked, and leaves when its session c-0 has ended"},
+		{"draining, by no person", host.Host{Name: "b", State: host.Draining, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart, host.Ask}, "it gets no new session, and leaves when its 2 sessions have ended"},
+		{"draining and silent", host.Host{Name: "b", State: host.Draining, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it was draining"},
+		{"lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
+		{"lost with sessions", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait, host.Ask, host.Restart}, "waiting for it (on_lost: wait): c-0; waiting for a person (on_lost: ask): c-1; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
+		{"left", host.Host{Name: "b", State: host.Left, Capacity: 4}, HostKnown{}, nil, "it has left; it needs a new invitation to join again"},
+		{"was removed", host.Host{Name: "b", State: host.Left, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait}, "removed by human/ann; waiting for it (on_lost: wait): c-0; it needs a new invitation to join again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table := host.Hosts{Hosts: map[string]*host.Host{c.is.Name: &c.is}, Leases: map[string]host.Lease{}}
+			for i, on := range c.on {
+				id := "c-" + string(rune('0'+i))
+				table.Leases[id] = host.Lease{Token: host.Token{Session: id, Host: c.is.Name}, OnLost: on}
+			}
+			all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: map[string]HostKnown{c.is.Name: c.known}}, func(string) PlacedSession { return PlacedSession{Agent: "c"} })
+			if got := all.Hosts[0].Why; got != c.why {
+				t.Errorf("got:  %s\nwant: %s", got, c.why)
+			}
+		})
+	}
+}
+
+func TestHostsOf(t *testing.T) {
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	table := host.Hosts{
+		Hosts: map[string]*host.Host{
+			"b": {Name: "b", State: host.Joined, Capacity: 4, Labels: []string{"gpu"}, JoinedAt: at, Late: []host.Late{{Token: host.Token{Session: "coder-1"}, What: "ended", At: at}}},
+			"a": {Name: "a", State: host.Joined, Capacity: 2, JoinedAt: at},
+			"c": {Name: "c", State: host.Lost, Capacity: 1, JoinedAt: at, DoubtedAt: at, LostAt: at},
+		},
+		Leases: map[string]host.Lease{
+			"coder-3": {Token: host.Token{Session: "coder-3", Host: "b"}, OnLost: host.Wait},
+			"coder-2": {Token: host.Token{Session: "coder-2", Host: "b"}, OnLost: host.Restart},
+		},
+	}
+	known := map[string]HostKnown{"b": {Connected: true, Address: "10.0.0.2:5000", Version: "1.2.0", Lease: 1500 * time.Millisecond}, "c": {Lease: -1}, "a": {Connected: true}}
+	all := HostsOf(&table, HostsBeside{"team", "a", known, []WaitingSession{{Session: "coder-4"}}}, func(id string) PlacedSession {
+		return PlacedSession{Agent: "coder", Run: "T" + id[6:], Step: "work", Since: at}
+	})
+	if !all.On || all.Team != "team" || all.Leader != "a" || len(all.Hosts) != 3 || len(all.Waiting) != 1 {
+		t.Fatalf("%+v", all)
+	}
+	a, b, c := all.Hosts[0], all.Hosts[1], all.Hosts[2]
+	if !a.Leader || a.LeaseAgeMS != -1 || !a.Connected || a.Sessions == nil || a.Labels == nil || a.Late == nil {
+		t.Errorf("%+v", a)
+	}
+	if b.Leader || b.LeaseAgeMS != 1500 || !b.Connected || b.Address != "10.0.0.2:5000" || b.Version != "1.2.0" || b.Labels[0] != "gpu" || b.Late[0] != (LateReport{"coder-1", "ended", at}) {
+		t.Errorf("%+v", b)
+	}
+	want := []PlacedSession{{"coder-2", "coder", "T2", "work", at, "restart"}, {"coder-3", "coder", "T3", "work", at, "wait"}}
+	if len(b.Sessions) != 2 || b.Sessions[0] != want[0] || b.Sessions[1] != want[1] {
+		t.Errorf("%+v", b.Sessions)
+	}
+	if then := HostsOf(&table, HostsBeside{}, func(string) PlacedSession { return PlacedSession{} }); !then.Hosts[1].Connected || then.Hosts[1].Why != "2 of 4 places for sessions are taken" || then.Hosts[2].Connected {
+		t.Errorf("of an earlier moment: %+v", then.Hosts)
+	}
+	if c.LeaseAgeMS != -1 || c.State != "lost" || !c.LostAt.Equal(at) || !c.DoubtedAt.Equal(at) {
+		t.Errorf("%+v", c)
+	}
+}

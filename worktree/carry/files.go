@@ -1,0 +1,336 @@
+package carry
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// RunsDir is the folder below which files of runs travel.
+const RunsDir = ".agents/runs"
+
+// Limits of one archive: the reports and artifacts of a run, not what it has built.
+const (
+	FilesBytesMax   = 256 << 20
+	FilesEntriesMax = 10_000
+	filesDirsMax    = 100
+)
+
+var (
+	errManyFiles  = fmt.Errorf("a run's folder has more than %d files; remove what is not needed", FilesEntriesMax)
+	errLargeFiles = fmt.Errorf("a run's folder has more than %d MiB of files; remove what is not needed", FilesBytesMax>>20)
+)
+
+// Archive is a list of files that are written as a tar.
+type Archive struct {
+	root    *os.Root
+	entries []tar.Header
+}
+
+// ListFiles finds the files and folders below some folders. Each is below RunsDir; a missing one has no files. Links and
+// devices are left out.
+func ListFiles(root string, dirs []string) (a *Archive, err error) {
+	if err := validDirs(dirs); err != nil {
+		return nil, err
+	}
+	at, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = at.Close()
+		}
+	}()
+	a = &Archive{root: at}
+	var bytes int64
+	for _, dir := range dirs {
+		in, err := enter(a.root, dir, false)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		err = fs.WalkDir(in.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || name == "." || !d.IsDir() && !d.Type().IsRegular() {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			h := tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o755, ModTime: info.ModTime(), Format: tar.FormatPAX}
+			if !d.IsDir() {
+				h.Typeflag, h.Name, h.Size, h.Mode = tar.TypeReg, path.Join(dir, name), info.Size(), mode(info.Mode())
+			}
+			if bytes += h.Size; bytes > FilesBytesMax {
+				return errLargeFiles
+			}
+			if a.entries = append(a.entries, h); len(a.entries) > FilesEntriesMax {
+				return errManyFiles
+			}
+			return nil
+		})
+		if err := errors.Join(err, in.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func mode(of fs.FileMode) int64 {
+	if of&0o100 != 0 {
+		return 0o755
+	}
+	return 0o644
+}
+
+// Close releases the folder.
+func (a *Archive) Close() { _ = a.root.Close() }
+
+// Write writes the files. One that has become shorter meanwhile is an error.
+func (a *Archive) Write(to io.Writer) error {
+	out := tar.NewWriter(to)
+	for _, h := range a.entries {
+		if err := a.entry(out, h); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+func (a *Archive) entry(out *tar.Writer, h tar.Header) error {
+	if h.Typeflag == tar.TypeDir {
+		return out.WriteHeader(&h)
+	}
+	in, err := enter(a.root, path.Dir(h.Name), false)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	f, err := openFile(in, path.Base(h.Name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := out.WriteHeader(&h); err != nil {
+		return err
+	}
+	_, err = io.CopyN(out, f, h.Size)
+	return err
+}
+
+// openFile opens a regular file that is no link.
+func openFile(in *os.Root, name string) (*os.File, error) {
+	info, err := in.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is no file", name)
+	}
+	f, err := in.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if is, err := f.Stat(); err != nil || !os.SameFile(info, is) {
+		return nil, errors.Join(fmt.Errorf("%q was replaced while it was opened", name), err, f.Close())
+	}
+	return f, nil
+}
+
+// ReadFiles writes the files of an archive below some folders, which are all below RunsDir. A file with the same content stays as
+// it is; any other one is replaced as a whole.
+func ReadFiles(root string, dirs []string, from io.Reader) error {
+	if err := validDirs(dirs); err != nil {
+		return err
+	}
+	at, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	archive := tar.NewReader(&bounded{from, FilesBytesMax + FilesEntriesMax*(4<<10)}) // a header can have any size
+	left := int64(FilesBytesMax)
+	for n := 0; ; n++ {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the archive of a run's files: %w", err)
+		}
+		if n >= FilesEntriesMax {
+			return errManyFiles
+		}
+		if left -= h.Size; left < 0 || h.Size < 0 {
+			return errLargeFiles
+		}
+		if err := writeEntry(at, dirs, h, archive); err != nil {
+			return err
+		}
+	}
+}
+
+// bounded is a reader with an end that is an error.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+func (b *bounded) Read(into []byte) (int, error) {
+	n, err := b.from.Read(into)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errLargeFiles
+	}
+	return n, err
+}
+
+// writeEntry writes one entry.
+func writeEntry(at *os.Root, dirs []string, h *tar.Header, content io.Reader) error {
+	name, isDir := h.Name, h.Typeflag == tar.TypeDir
+	if isDir {
+		name = strings.TrimSuffix(name, "/")
+	}
+	if !isDir && h.Typeflag != tar.TypeReg || !local(name) || !below(name, dirs) {
+		return fmt.Errorf("the archive of a run's files has %.80q, which is no file or folder below %q", h.Name, dirs)
+	}
+	if isDir {
+		in, err := enter(at, name, true)
+		if err != nil {
+			return err
+		}
+		return in.Close()
+	}
+	in, err := enter(at, path.Dir(name), true)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return write(in, path.Base(name), h, content)
+}
+
+// write replaces a file by the content, unless it is that already.
+func write(in *os.Root, name string, h *tar.Header, content io.Reader) (err error) {
+	made := ".fairlead-" + rand.Text()
+	f, err := in.OpenFile(made, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	defer func() { _ = in.Remove(made) }() // it has another name by then, if all went well
+	if _, err := io.Copy(f, content); err != nil {
+		return fmt.Errorf("read the archive of a run's files: %w", err)
+	}
+	equal, err := sameContent(in, name, f, h)
+	if err != nil || equal {
+		return err
+	}
+	if !h.ModTime.IsZero() && h.ModTime.Before(time.Now()) {
+		err = in.Chtimes(made, h.ModTime, h.ModTime)
+	}
+	if err = errors.Join(err, f.Chmod(fs.FileMode(mode(fs.FileMode(h.Mode)))), f.Sync()); err != nil { //nolint:gosec // two values
+		return err
+	}
+	return in.Rename(made, name)
+}
+
+// sameContent reports whether there is such a file already.
+func sameContent(in *os.Root, name string, f *os.File, h *tar.Header) (bool, error) {
+	old, err := openFile(in, name)
+	if err != nil {
+		return false, nil //nolint:nilerr // a missing one, or something else: the rename says it
+	}
+	defer old.Close()
+	info, err := old.Stat()
+	if err != nil || info.Size() != h.Size || mode(info.Mode()) != mode(fs.FileMode(h.Mode)) { //nolint:gosec // only a bit of it
+		return false, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, err := io.ReadFull(f, a)
+		m, err2 := io.ReadFull(old, b)
+		switch {
+		case n != m || !bytes.Equal(a[:n], b[:m]):
+			return false, nil
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return true, nil
+		case err != nil || err2 != nil:
+			return false, errors.Join(err, err2)
+		}
+	}
+}
+
+// enter opens a folder below root without following any link.
+func enter(root *os.Root, dir string, makes bool) (*os.Root, error) {
+	in, err := root.OpenRoot(".")
+	for part := range strings.SplitSeq(dir, "/") {
+		if err != nil {
+			return nil, err
+		}
+		above := in
+		if makes {
+			if err := above.Mkdir(part, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, errors.Join(err, above.Close())
+			}
+		}
+		in, err = enterOne(above, part)
+		_ = above.Close()
+	}
+	return in, err
+}
+
+func enterOne(above *os.Root, name string) (*os.Root, error) {
+	is, err := above.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !is.IsDir() {
+		return nil, fmt.Errorf("%q is no folder, and links are not followed; move it away", filepath.Join(above.Name(), name))
+	}
+	in, err := above.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if at, err := in.Stat("."); err != nil || !os.SameFile(is, at) {
+		return nil, errors.Join(fmt.Errorf("%q was replaced while it was opened", name), err, in.Close())
+	}
+	return in, nil
+}
+
+func local(name string) bool {
+	return name != "" && !strings.ContainsRune(name, 0) && path.Clean(name) == name && filepath.IsLocal(filepath.FromSlash(name))
+}
+
+func below(name string, dirs []string) bool {
+	for _, dir := range dirs {
+		if name == dir || strings.HasPrefix(name, dir+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func validDirs(dirs []string) error {
+	if len(dirs) == 0 || len(dirs) > filesDirsMax {
+		return fmt.Errorf("files travel of 1 to %d folders at once, and these are %d", filesDirsMax, len(dirs))
+	}
+	for _, dir := range dirs {
+		if !local(dir) || !below(dir, []string{RunsDir}) || dir == RunsDir {
+			return fmt.Errorf("%.80q is no folder below %s", dir, RunsDir)
+		}
+	}
+	return nil
+}
