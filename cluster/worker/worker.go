@@ -149,7 +149,7 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 	said, heard := "", time.Time{}
 	for {
 		err := errors.Join(d.keeper.step(ctx), d.line.certificate(ctx, d.Identity))
-		if at := d.keeper.lastHeard(); at != heard {
+		if at := d.keeper.lastHeard(); !at.Equal(heard) {
 			said, heard = "", at
 		}
 		if ctx.Err() != nil {
