@@ -3,6 +3,8 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -19,24 +21,26 @@ import (
 // Place gives a session its host, if its agent has `host` and it is a step with a checkout of its own. where is
 // empty if it runs on this machine. A refusal by H7 means that no host takes it now; needs are what one must have.
 func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, needs host.Needs, err error) {
-	if c.is == nil || !m.Conf.Host.Any {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep || !m.Conf.Host.Any || c.is == nil && len(m.Conf.Host.Labels) == 0 {
 		return "", needs, nil
 	}
-	run, step, isStep := team.StepOf(s.For)
-	checkout, why := "", ""
-	worktree := ""
-	if isStep {
-		worktree = c.treeOf(run).Host
+	needs.Labels = m.Conf.Host.Labels
+	if c.is != nil {
+		needs.Worktree = c.treeOf(run).Host
 	}
+	checkout, why := "", ""
 	if err := c.View(ctx, func(t *team.Team) {
-		if isStep {
-			checkout, _ = c.Hooks.Checkout(t, run)
-			needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
-			choice := t.Hosts.Choose(needs)
-			why = choice.String()
-		}
+		checkout, _ = c.Hooks.Checkout(t, run)
+		needs.Only = c.beside(t, run, s.ID)
+		choice := t.Hosts.Choose(needs)
+		why = choice.String()
 	}); err != nil || checkout == "" {
 		return "", needs, err
+	}
+	if c.is == nil {
+		return "", needs, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
+			strings.Join(needs.Labels, ", "))
 	}
 	lost := host.Restart
 	if m.Conf.Host.Waits {
@@ -67,7 +71,7 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 			if lease, placed := t.Hosts.Leases[s.ID]; placed {
 				return lease.Host
 			}
-			if s.Phase == session.Running {
+			if s.Phase == session.Running && c.is != nil {
 				return c.is.Name
 			}
 		}
