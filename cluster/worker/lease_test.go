@@ -254,6 +254,23 @@ func TestCopiedFolder(t *testing.T) {
 	t.Error("two daemons renew the same lease")
 }
 
+// A leader that has started again knows no renewal. The host renews its lease at once, and its sessions go on.
+func TestLeaderStartsAgain(t *testing.T) {
+	w := newWorld(t, 7)
+	w.rates = [2]float64{1, 1}
+	k := w.daemon(t.TempDir(), "daemon-0")
+	for w.entry.daemon == "" {
+		if err := k.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(6*time.Second, false)
+	}
+	w.entry = w.fresh()
+	if err := errors.Join(k.look(t.Context()), k.step(t.Context())); err != nil || w.entry.daemon != "daemon-0" {
+		t.Errorf("%v; the leader has %+v", err, w.entry)
+	}
+}
+
 // What the leader says about another host or an older incarnation is not taken in.
 func TestForeignAnswers(t *testing.T) {
 	w := newWorld(t, 6)
