@@ -69,7 +69,7 @@ func TestStepElsewhere(t *testing.T) {
 func TestToolsElsewhere(t *testing.T) {
 	t.Parallel()
 	offer := driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "t", Stdio: []string{"/bin/fairlead", "mcp"}}
-	c := sessions.New(nil, seam.Options{HostName: "a", Config: &config.Config{}, Offer: func(string, string) driver.MCP { return offer }})
+	c := sessions.New(nil, seam.Options{Cluster: &seam.Cluster{Name: "a"}, Config: &config.Config{}, Offer: func(string, string) driver.MCP { return offer }})
 	m := sessions.NewSlot(&config.Agent{Name: "coder", Command: []string{"sh"}, MCP: true, Workspace: t.TempDir()}, driverexec.Driver{})
 	for elsewhere, want := range map[bool]string{false: "FAIRLEAD_MCP_URL=" + offer.URL, true: ""} {
 		agent, err := c.AgentFor(m, elsewhere)
