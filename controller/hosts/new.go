@@ -40,14 +40,14 @@ type HostController struct {
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
 	mu      sync.Mutex
-	heard   map[string]*heard              // by host
-	members map[string]cluster.Member      // by name: those that belong to the team
-	leases  map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
-	lost    map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
-	waits   map[string]view.WaitingSession // by session: those that no host takes
-	why     map[string]string              // by session: why it has its host
-	spools  map[string]chan struct{}       // by session: closed when its output is here
-	moving  map[string]chan struct{}       // by run: closed when a transfer of its files is over
+	heard   map[string]*heard         // by host
+	members map[string]cluster.Member // by name: those that belong to the team
+	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
+	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
+	waits   map[string]waiting        // by session: those that no host takes
+	why     map[string]string         // by session: why it has its host
+	spools  map[string]chan struct{}  // by session: closed when its output is here
+	moving  map[string]chan struct{}  // by run: closed when a transfer of its files is over
 }
 
 // Hooks are functions of other controllers.
@@ -66,11 +66,17 @@ type heard struct {
 	places      wire.Places
 }
 
+// waiting is a session that no host takes.
+type waiting struct {
+	view.WaitingSession
+	needs host.Needs
+}
+
 // New makes the controller. local runs sessions on this machine.
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
 		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, now: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, why: map[string]string{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
 	}
 	if c.is != nil {
 		c.places = placesOf(opts.Config.Dir)
@@ -125,6 +131,12 @@ func (c *HostController) took() {
 	}
 	if left {
 		c.Go(func(context.Context) { c.is.Recheck() })
+	}
+	for id, w := range c.waits {
+		if choice := t.Hosts.Choose(w.needs); choice.Host == "" {
+			w.Why = choice.String() // the hosts have changed
+			c.waits[id] = w
+		}
 	}
 	maps.DeleteFunc(c.why, func(id, _ string) bool { _, placed := c.leases[id]; return !placed })
 	for id, lost := range c.lost {

@@ -3,6 +3,8 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -19,24 +21,26 @@ import (
 // Place gives a session its host, if its agent has `host` and it is a step with a checkout of its own. where is
 // empty if it runs on this machine. A refusal by H7 means that no host takes it now; needs are what one must have.
 func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, needs host.Needs, err error) {
-	if c.is == nil || !m.Conf.Host.Any {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep || !m.Conf.Host.Any || c.is == nil && len(m.Conf.Host.Labels) == 0 {
 		return "", needs, nil
 	}
-	run, step, isStep := team.StepOf(s.For)
-	checkout, why := "", ""
-	worktree := ""
-	if isStep {
-		worktree = c.treeOf(run).Host
+	needs.Labels = m.Conf.Host.Labels
+	if c.is != nil {
+		needs.Worktree = c.treeOf(run).Host
 	}
+	checkout, why := "", ""
 	if err := c.View(ctx, func(t *team.Team) {
-		if isStep {
-			checkout, _ = c.Hooks.Checkout(t, run)
-			needs = host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
-			choice := t.Hosts.Choose(needs)
-			why = choice.String()
-		}
+		checkout, _ = c.Hooks.Checkout(t, run)
+		needs.Only = c.beside(t, run, s.ID)
+		choice := t.Hosts.Choose(needs)
+		why = choice.String()
 	}); err != nil || checkout == "" {
 		return "", needs, err
+	}
+	if c.is == nil {
+		return "", needs, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
+			strings.Join(needs.Labels, ", "))
 	}
 	lost := host.Restart
 	if m.Conf.Host.Waits {
@@ -46,11 +50,11 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
-	c.why[s.ID] = why
 	if err != nil {
-		c.waits[s.ID] = view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}
+		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs}
 		return "", needs, err
 	}
+	c.why[s.ID] = why
 	if lease := c.leases[s.ID]; lease.Host != c.is.Name {
 		where = lease.Host
 	}
@@ -67,7 +71,7 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 			if lease, placed := t.Hosts.Leases[s.ID]; placed {
 				return lease.Host
 			}
-			if s.Phase == session.Running {
+			if s.Phase == session.Running && c.is != nil {
 				return c.is.Name
 			}
 		}
@@ -84,16 +88,12 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 	if err := c.send(ctx, lease, s); err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	to := c.heard[lease.Host].places
-	c.mu.Unlock()
 	in := wire.StartIn{
 		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: box,
 		Start: wire.Start{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor},
 	}
-	in = wire.Rebase(in, c.places, to)
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		proc, err := c.remote(lease.Host).StartOn(ctx, in, s.ID)
+		proc, err := c.startAt(ctx, lease.Host, in, s.ID)
 		var no *wire.Problem
 		switch {
 		case err == nil:
@@ -108,6 +108,20 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 		}
 		c.log.Info("a host does not start a session yet", "host", lease.Host, "session", s.ID, "why", no.Why)
 	}
+}
+
+// startAt starts a session with the paths of its host. They are known from the first renewal on that this daemon takes.
+func (c *HostController) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
+	var to wire.Places
+	c.mu.Lock()
+	if is := c.heard[name]; is != nil {
+		to = is.places
+	}
+	c.mu.Unlock()
+	if to.Root == "" {
+		return nil, &wire.Problem{Code: wire.NotHere, Why: "it has not renewed its lease since this daemon started"}
+	}
+	return c.remote(name).StartOn(ctx, wire.Rebase(in, c.places, to), session)
 }
 
 // follow keeps what a session on another host prints, and brings its files here from time to time, until it ends.
