@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -286,7 +287,7 @@ func (s *steady) renew(_ context.Context, in wire.RenewIn) (wire.RenewOut, error
 		s.renewed = append(s.renewed, time.Since(s.began))
 		s.revision++
 	}
-	time.Sleep(time.Second) // the way of the answer
+	wait.Elapse(time.Second) // the way of the answer
 	return wire.RenewOut{Host: host.Host{Name: "b", State: host.Joined, Boot: "boot-1", Incarnation: 1}, Revision: s.revision, Daemon: in.Daemon, N: in.N}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -44,7 +45,7 @@ func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 		t.Fatal(err)
 	}
 	is.HostController = New(l, opts)
-	is.now = func() host.BootTime { return host.BootTime(time.Since(began)) }
+	is.Clock = func() host.BootTime { return host.BootTime(time.Since(began)) }
 	l.Register(is.HostHooks())
 	if err := l.Tell(t.Context(), &team.Event{Actor: byHosts, What: team.DaemonStarted{BootID: opts.BootID}}); err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func (o *other) must(times int) {
 		if err := o.renew(); err != nil {
 			o.l.t.Fatal(err)
 		}
-		time.Sleep(time.Duration(host.RenewEvery))
+		wait.Elapse(time.Duration(host.RenewEvery))
 	}
 }
 
@@ -144,7 +145,7 @@ func TestLifeOfAHost(t *testing.T) {
 			silence time.Duration
 			want    host.State
 		}{{9 * time.Second, host.Joined}, {2 * time.Second, host.Doubted}, {48 * time.Second, host.Doubted}, {3 * time.Second, host.Lost}} {
-			time.Sleep(step.silence) // the last renewal was 5 s before the first
+			wait.Elapse(step.silence) // the last renewal was 5 s before the first
 			synctest.Wait()
 			if h := l.host("b"); h.State != step.want {
 				t.Fatalf("round %d: it is %s, want %s", round, h.State, step.want)
@@ -166,7 +167,7 @@ func TestDoubtEnds(t *testing.T) {
 		l := lead(t, memory.New(), time.Now())
 		defer func() { l.stop() }()
 		b := joined(l, "b")
-		time.Sleep(20 * time.Second)
+		wait.Elapse(20 * time.Second)
 		synctest.Wait()
 		if h := l.host("b"); h.State != host.Doubted {
 			t.Fatalf("it is %s", h.State)
@@ -175,7 +176,7 @@ func TestDoubtEnds(t *testing.T) {
 		if h := l.host("b"); h.State != host.Joined || h.Incarnation != 2 {
 			t.Errorf("%+v", h)
 		}
-		time.Sleep(time.Hour)
+		wait.Elapse(time.Hour)
 		synctest.Wait()
 		if h := l.host("a"); h.State != host.Joined {
 			t.Errorf("the leader is %s", h.State)
@@ -193,7 +194,7 @@ func TestAnotherLeader(t *testing.T) {
 		b := joined(l, "b")
 		was := l.heard["b"].Revision
 		l.stop()
-		time.Sleep(30 * time.Second)
+		wait.Elapse(30 * time.Second)
 		l = lead(t, j, began)
 		defer func() { l.stop() }()
 		b.l = l
