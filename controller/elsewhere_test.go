@@ -71,7 +71,7 @@ func TestToolsElsewhere(t *testing.T) {
 	offer := driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "t", Stdio: []string{"/bin/fairlead", "mcp"}}
 	c := sessions.New(nil, seam.Options{Cluster: &seam.Cluster{Name: "a"}, Config: &config.Config{}, Offer: func(string, string) driver.MCP { return offer }})
 	m := sessions.NewSlot(&config.Agent{Name: "coder", Command: []string{"sh"}, MCP: true, Workspace: t.TempDir()}, driverexec.Driver{})
-	for elsewhere, want := range map[bool]string{false: "FAIRLEAD_MCP_URL=" + offer.URL, true: ""} {
+	for elsewhere, want := range map[string]string{"": "FAIRLEAD_MCP_URL=" + offer.URL, "b": ""} {
 		agent, err := c.AgentFor(m, elsewhere)
 		if err != nil {
 			t.Fatal(err)
@@ -82,13 +82,13 @@ func TestToolsElsewhere(t *testing.T) {
 		}
 		env := strings.Join(ready.Launch.Env, "\n")
 		if strings.Contains(env, "127.0.0.1") != (want != "") || !strings.Contains(env, want) || !strings.Contains(env, `FAIRLEAD_MCP_STDIO=["/bin/fairlead","mcp"]`) || !strings.Contains(env, "FAIRLEAD_MCP_TOKEN=t") {
-			t.Errorf("elsewhere %t: %q", elsewhere, ready.Launch.Env)
+			t.Errorf("on host %q: %q", elsewhere, ready.Launch.Env)
 		}
 	}
 	placed := &team.Team{Hosts: host.Hosts{Leases: map[string]host.Lease{"here-1": {Token: host.Token{Host: "a"}}, "there-1": {Token: host.Token{Host: "b"}}}}}
-	for session, want := range map[string]bool{"here-1": false, "there-1": true, "unplaced-1": false} {
-		if c.Elsewhere(placed, session) != want {
-			t.Errorf("%s is elsewhere: %t", session, !want)
+	for session, want := range map[string]string{"here-1": "", "there-1": "b", "unplaced-1": ""} {
+		if got := c.Elsewhere(placed, session); got != want {
+			t.Errorf("%s is on %q, want %q", session, got, want)
 		}
 	}
 }

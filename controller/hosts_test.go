@@ -36,7 +36,7 @@ func TestHostsView(t *testing.T) {
 	w := newWorld(t, agentYAML(gated), nil)
 	e := w.engine
 	e.HostsBeside = func() view.HostsBeside {
-		return view.HostsBeside{Team: "harbour", Leader: "a", Known: map[string]view.HostKnown{"b": {Connected: true, Lease: time.Second}}}
+		return view.HostsBeside{Team: "harbour", Leader: "a", Known: map[string]view.HostKnown{"b": {Connected: true, Lease: time.Second}}, Waiting: []view.WaitingSession{{Session: "coder-1"}, {Session: "coder-0"}}}
 	}
 	submit := func(what any) {
 		t.Helper()
@@ -54,7 +54,7 @@ func TestHostsView(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := e.Hosts(t.Context())
-	if err != nil || !all.On || all.Team != "harbour" || len(all.Hosts) != 1 {
+	if err != nil || !all.On || all.Team != "harbour" || len(all.Hosts) != 1 || len(all.Waiting) != 1 || all.Waiting[0].Session != "coder-1" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	b := all.Hosts[0]

@@ -36,9 +36,9 @@ type Agent struct {
 	Mode      string // acp, claude, codex: the program's own permission mode; empty: the one that asks for permission
 	MCP       MCP    // address of the team's tools; zero: not offered
 
-	// Elsewhere: its launch is for another host, where Launch.Resolve finishes it. Nothing of this machine's
-	// environment is in it, and nothing of this machine is looked at.
-	Elsewhere bool
+	// Elsewhere is the other host for which its launch is, where Launch.Resolve finishes it; empty: it is for this
+	// machine. Nothing of this machine's environment is in it then, and nothing of this machine is looked at.
+	Elsewhere string
 }
 
 // MCP is the address of the team's tools for one session. The token identifies the agent and the

@@ -75,7 +75,7 @@ type HostKnown struct {
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
 
-// HostsBeside is what the leader of a cluster knows of it beside the journal.
+// HostsBeside is what the leader of a cluster knows of it beside the journal. The caller may change the list.
 type HostsBeside struct {
 	Team, Leader string
 	Known        map[string]HostKnown // by the host's name

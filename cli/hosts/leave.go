@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -115,20 +116,22 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 	is, err := state(ctx, client, w.Name)
 	if err == nil && is.State != string(host.Draining) && is.State != string(host.Left) {
 		_, err = client.DrainHost(ctx, w.Name)
+		if lost(err) { // a host without sessions has left already, and its connection is closed
+			is, err = view.Host{}, nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("drain this host: %w", err)
 	}
 	var ended *apiclient.NoDaemon // a host that has left ends by itself
 	for said := ""; is.State != string(host.Left) && !errors.As(err, &ended); is, err = state(ctx, client, w.Name) {
-		text := "waiting for the leader to answer"
-		switch {
-		case err != nil && !apiclient.Away(err):
+		text := is.Why
+		if lost(err) {
+			text = "waiting for the leader to answer"
+		} else if err != nil {
 			return err
-		case err == nil:
-			text = is.Why
 		}
-		if text != said && !a.JSON {
+		if text != "" && text != said && !a.JSON {
 			fmt.Fprintln(a.Err, cli.Line(text, textMax))
 			said = text
 		}
@@ -140,13 +143,24 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 		return err
 	}
 	for {
-		if free, err := workspace.Free(a.Dir); free || err != nil {
-			return err
+		free, err := workspace.Free(a.Dir)
+		if err == nil && free && is.State != string(host.Left) {
+			return gone(ctx, a, w)
 		}
-		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
+		if err == nil && !free {
+			err = cli.Pause(ctx, cli.DownPoll)
+		}
+		if free || err != nil {
 			return err
 		}
 	}
+}
+
+// lost reports that a request did not get to the leader, or its answer not to this host. It can be repeated.
+func lost(err error) bool {
+	var refused *apiclient.Refused
+	var problem *api.Problem
+	return err != nil && !errors.As(err, &refused) && (!errors.As(err, &problem) || problem.Status >= http.StatusInternalServerError)
 }
 
 // gone checks that this host has left, when Fairlead does not run here: then the leader refuses it. Sessions of one that
@@ -164,7 +178,7 @@ func gone(ctx context.Context, a *cli.App, w *worker.Config) error {
 	if err != nil {
 		return err
 	}
-	conn.Close()
+	_ = conn.Close() // nothing was asked on it
 	return refused("host %s belongs to team %s, and Fairlead does not run here; start it with `fairlead up`, and run the command again: it waits for the sessions", w.Name, w.Team)
 }
 

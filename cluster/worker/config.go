@@ -114,7 +114,7 @@ func read(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a plain file; remove it", path)
 	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("other users can read %s, or change it; run `chmod 600 %s` if no other user did", path, path)
+		return nil, fmt.Errorf("other users can read %s, or change it; look at it, then run `chmod 600 %s`", path, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
 	if err == nil && len(text) > fileBytesMax {

@@ -54,7 +54,7 @@ func connect(t *testing.T, h http.HandlerFunc) *conn {
 }
 
 // hostAt runs the daemon of host b in a folder until the test ends, or its stop.
-func hostAt(t *testing.T, dir string, to *conn, shims shims) (d *daemon, ended <-chan error) {
+func hostAt(t *testing.T, dir string, to *conn, shims shims) (*daemon, <-chan error) {
 	t.Helper()
 	space, err := workspace.OpenWorkspace(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func hostAt(t *testing.T, dir string, to *conn, shims shims) (d *daemon, ended <
 	id := newTeam(t).join(t, Folder(dir), "b", cluster.Host)
 	line := &line{came: make(chan struct{}, 1)}
 	ready, finished := make(chan struct{}), make(chan error, 1)
-	d = &daemon{
+	d := &daemon{
 		Options: Options{Dir: dir, Space: space, Identity: id, Config: example, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }},
 		line:    line,
 		keeper: &keeper{

@@ -258,7 +258,7 @@ func (k *keeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err err
 	switch {
 	case k.joined && out.Host.Boot != k.facts.Boot:
 		err = k.goneFor("another machine has joined under its name, so the folder .fairlead/cluster was copied; keep it on one machine", false)
-	case held && !out.Closed && out.Daemon != k.facts.Daemon:
+	case held && !out.Closed && out.Daemon != "" && out.Daemon != k.facts.Daemon: // empty: the leader has started again
 		err = k.goneFor("another daemon renews its lease, so the folder .fairlead/cluster was copied; keep it in one place", false)
 	}
 	k.joined = k.joined || k.guard.Incarnation != 0

@@ -38,11 +38,7 @@ func TestNeverTwoOwners(t *testing.T) {
 			case 1:
 				k = w.daemon(folder, fmt.Sprintf("daemon-%d", i+1))
 			case 2:
-				w.epoch++
-				was := w.watch
-				w.watch = host.NewWatch(w.leaders())
-				w.watch.Revision, w.watch.Closed = was.Revision, was.Closed
-				w.note("the leader restarts")
+				w.restart()
 			case 3, 4, 5, 6, 7:
 				w.start(k, []host.OnLost{host.Restart, host.Ask, host.Wait}[w.rand.IntN(3)])
 			case 8:
@@ -252,6 +248,25 @@ func TestCopiedFolder(t *testing.T) {
 		}
 	}
 	t.Error("two daemons renew the same lease")
+}
+
+// A leader that restarts knows no renewal at first. A folder that was copied is something else.
+func TestLeaderRestarts(t *testing.T) {
+	w := newWorld(t, 5)
+	w.rates = [2]float64{1, 1}
+	k := w.daemon(t.TempDir(), "daemon-0")
+	for i := range 120 {
+		if i%40 == 20 {
+			w.restart()
+		}
+		w.advance(time.Second, false)
+		if err := k.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if end, _ := k.guard.Deadline(); end < w.hostNow()+host.EndAfter-2*host.RenewEvery {
+		t.Errorf("its lease ends at %v and it is %v", time.Duration(end), time.Duration(w.hostNow()))
+	}
 }
 
 // What the leader says about another host or an older incarnation is not taken in.

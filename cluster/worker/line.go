@@ -41,6 +41,10 @@ func (l *line) up(c connection) {
 	l.mu.Lock()
 	l.now = c
 	l.mu.Unlock()
+	l.signal()
+}
+
+func (l *line) signal() {
 	select {
 	case l.came <- struct{}{}:
 	default:

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,14 +106,6 @@ func (l *leading) start(session string, argv ...string) seam.Process {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { proc.Close() })
-	out, err := h.Output(l.t.Context(), session, 0)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer out.Close()
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != session+"\n" {
-		l.t.Errorf("%q, %v", line, err)
-	}
 	return proc
 }
 

@@ -35,6 +35,7 @@ const (
 	headersWait = 30 * time.Second
 	idleWait    = 2 * time.Minute
 	headerBytes = 64 << 10
+	connectWait = 3 * time.Second // for the first connection to the leader, before the host says that it is ready
 	goodbyeWait = 5 * time.Second // for answers in progress when the daemon stops
 )
 
@@ -60,7 +61,10 @@ func places(dir string) (p wire.Places, err error) {
 		return p, fmt.Errorf("find the fairlead program: %w", err)
 	}
 	if p.Home, err = os.UserHomeDir(); err == nil {
-		p.Home, err = real(p.Home)
+		p.Home = filepath.Clean(p.Home)
+		if home, err := real(p.Home); err == nil { // the user of a service may have none
+			p.Home = home
+		}
 	}
 	return p, err
 }
@@ -98,7 +102,15 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	refused := make(chan error, 1)
 	running.Go(func() { refused <- d.dial(ctx, d.line.up) })
-	if d.Ready != nil {
+	select { // a command that follows the start is answered
+	case <-d.line.came:
+		d.line.signal() // for work
+	case err := <-refused:
+		refused <- err
+	case <-time.After(connectWait): // the host goes on trying
+	case <-ctx.Done():
+	}
+	if d.Ready != nil && len(refused) == 0 {
 		d.Ready()
 	}
 	return d.work(ctx, refused)
@@ -137,7 +149,7 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 	said, heard := "", time.Time{}
 	for {
 		err := errors.Join(d.keeper.step(ctx), d.line.certificate(ctx, d.Identity))
-		if at := d.keeper.lastHeard(); at != heard {
+		if at := d.keeper.lastHeard(); !at.Equal(heard) {
 			said, heard = "", at
 		}
 		if ctx.Err() != nil {

@@ -174,7 +174,7 @@ func (c *ChannelController) check(ctx context.Context, m *sessions.Slot) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	agent, err := c.sessions.AgentFor(m, false)
+	agent, err := c.sessions.AgentFor(m, "")
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (c *DispatchController) PrepareWork(ctx context.Context, m *sessions.Slot, 
 		c.FolderState.Poke() // the team does not know yet
 		return sessions.PreparedLaunch{}, errors.New("the conversation went on without it")
 	}
-	agent, err := c.sessions.AgentFor(m, false)
+	agent, err := c.sessions.AgentFor(m, "")
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}

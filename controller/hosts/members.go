@@ -150,6 +150,13 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 
 // Leave takes a host out that asks for it, after it has ended its sessions.
 func (c *HostController) Leave(ctx context.Context, name string) error {
+	busy := 0
+	if err := c.View(ctx, func(t *team.Team) { busy = t.Hosts.Busy(name) }); err != nil {
+		return err
+	}
+	if busy > 0 {
+		return &wire.Problem{Code: wire.Busy, Why: fmt.Sprintf("%d sessions are placed on host %s; drain it first: `fairlead host drain %s`", busy, name, name)}
+	}
 	_, err := c.Submit(ctx, byHosts, "", host.Leave{Name: name})
 	return asProblem(err)
 }

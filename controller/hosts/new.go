@@ -45,12 +45,12 @@ type HostController struct {
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
 	mu      sync.Mutex
-	heard   map[string]*heard              // by host
-	members map[string]cluster.Member      // by name: those that belong to the team
-	leases  map[string]host.Lease          // by session: the journal's, for goroutines outside of the loop
-	lost    map[string]chan struct{}       // by session: closed when its process has ended for certain, without word of it
-	waits   map[string]view.WaitingSession // by session: those that no host takes
-	why     map[string]string              // by session: why it has its host
+	heard   map[string]*heard         // by host
+	members map[string]cluster.Member // by name: those that belong to the team
+	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
+	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
+	waits   map[string]waiting        // by session: those that no host takes
+	why     map[string]string         // by session: why it has its host
 }
 
 // Hooks are functions of other controllers.
@@ -69,11 +69,17 @@ type heard struct {
 	places      wire.Places
 }
 
+// waiting is a session that no host takes.
+type waiting struct {
+	view.WaitingSession
+	needs func(*team.Team) host.Needs
+}
+
 // New makes the controller. local runs sessions on this machine.
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
 		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, Clock: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]view.WaitingSession{}, why: map[string]string{},
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{},
 	}
 	if c.is != nil {
 		c.places = placesOf(opts.Config.Dir)
@@ -104,7 +110,7 @@ func (c *HostController) HostHooks() loop.Hooks {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		maps.DeleteFunc(c.waits, func(id string, _ view.WaitingSession) bool { return openSession(c.State(), id) == nil }) // it was withdrawn
+		maps.DeleteFunc(c.waits, func(id string, _ waiting) bool { return openSession(c.State(), id) == nil }) // it was withdrawn
 	}}
 }
 
@@ -151,6 +157,12 @@ func (c *HostController) took() {
 	}
 	if left {
 		c.Go(func(context.Context) { c.is.Recheck() })
+	}
+	for id, w := range c.waits {
+		if choice := t.Hosts.Choose(w.needs(t)); choice.Host == "" {
+			w.Why = choice.String() // the hosts have changed
+			c.waits[id] = w
+		}
 	}
 }
 

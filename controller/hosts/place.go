@@ -3,6 +3,8 @@ package hosts
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -19,39 +21,41 @@ import (
 // Place gives a session its host, if its agent has `host` and it is a step with a checkout of its own. where is
 // empty if it runs on this machine. A refusal by H7 means that no host takes it now; fits says whether one does later.
 func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, fits func(*team.Team) bool, err error) {
-	if c.is == nil || !m.Conf.Host.Any {
+	run, step, isStep := team.StepOf(s.For)
+	if !isStep || !m.Conf.Host.Any || c.is == nil && len(m.Conf.Host.Labels) == 0 {
 		return "", nil, nil
 	}
-	run, step, isStep := team.StepOf(s.For)
-	checkout, why := "", ""
 	worktree := ""
-	if isStep {
+	if c.is != nil {
 		worktree = c.copies.of(run).Host
 	}
-	needsNow := func(t *team.Team) host.Needs { // what else works in the checkout changes
+	needs := func(t *team.Team) host.Needs { // what else works in the checkout changes
 		return host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
 	}
-	fits = func(t *team.Team) bool { return t.Hosts.Choose(needsNow(t)).Host != "" }
-	var needs host.Needs
+	fits = func(t *team.Team) bool { return t.Hosts.Choose(needs(t)).Host != "" }
+	var now host.Needs
+	checkout, why := "", ""
 	if err := c.View(ctx, func(t *team.Team) {
-		if isStep {
-			checkout, _ = c.Hooks.Checkout(t, run)
-			needs = needsNow(t)
-			why = t.Hosts.Choose(needs).String()
-		}
+		checkout, _ = c.Hooks.Checkout(t, run)
+		now = needs(t)
+		why = t.Hosts.Choose(now).String()
 	}); err != nil || checkout == "" {
 		return "", fits, err
+	}
+	if c.is == nil {
+		return "", fits, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
+			strings.Join(now.Labels, ", "))
 	}
 	lost := host.Restart
 	if m.Conf.Host.Waits {
 		lost = host.Wait
 	}
-	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost})})
+	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: lost})})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
 	if err != nil {
-		c.waits[s.ID] = view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}
+		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs}
 		return "", fits, err
 	}
 	c.why[s.ID] = why
@@ -63,6 +67,9 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.
 func (c *HostController) beside(t *team.Team, run, except string) string {
+	if c.is == nil {
+		return ""
+	}
 	for _, a := range t.Agents {
 		for _, s := range a.Sessions() {
 			if of, _, _ := team.StepOf(s.For); of != run || s.ID == except {
@@ -71,7 +78,7 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 			if lease, placed := t.Hosts.Leases[s.ID]; placed {
 				return lease.Host
 			}
-			if s.Phase == session.Running {
+			if s.Phase == session.Running && c.is != nil {
 				return c.is.Name
 			}
 		}
@@ -99,7 +106,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 	}
 	said := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		proc, err := c.startNow(ctx, lease.Host, in, s.ID)
+		proc, err := c.startAt(ctx, lease.Host, in, s.ID)
 		var no *wire.Problem
 		switch {
 		case err == nil:
@@ -119,16 +126,16 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 	}
 }
 
-// startNow is one attempt.
-func (c *HostController) startNow(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
-	c.mu.Lock()
+// startAt starts a session with the paths of its host. They are known from the first renewal on that this daemon takes.
+func (c *HostController) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
 	var to wire.Places
+	c.mu.Lock()
 	if is := c.heard[name]; is != nil {
 		to = is.places
 	}
 	c.mu.Unlock()
-	if to.Root == "" { // it has not renewed its lease since this daemon began, or since it joined anew
-		return nil, &wire.Problem{Code: wire.NotHere, Why: "host " + name + " has not named its folders yet"}
+	if to.Root == "" {
+		return nil, &wire.Problem{Code: wire.NotHere, Why: "it has not renewed its lease since this daemon started"}
 	}
 	return c.remote(name).StartOn(ctx, wire.Rebase(in, c.places, to), session)
 }

@@ -25,7 +25,7 @@ func (c *HostController) Beside() view.HostsBeside {
 	}
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
-		all.Waiting = append(all.Waiting, c.waits[id])
+		all.Waiting, all.Placed[id] = append(all.Waiting, c.waits[id].WaitingSession), c.waits[id].Why
 	}
 	return all
 }

@@ -46,7 +46,7 @@ type StepFacts struct {
 	lenient bool   // an agent that ends well needs no report
 	review  bool   // a review of a task: its report is made from findings
 
-	elsewhere bool // its session is placed on another host
+	elsewhere string // the other host on which its session is placed; empty: it runs on this machine
 
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
@@ -74,7 +74,7 @@ func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step w
 	}
 	f.how, f.written, f.Report, f.repo, f.dir = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r)
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
-	if f.elsewhere = c.sessions.Elsewhere(t, s.ID); !f.elsewhere {
+	if f.elsewhere = c.sessions.Elsewhere(t, s.ID); f.elsewhere == "" {
 		f.env = c.environ(run, f.how)
 	}
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
@@ -210,7 +210,7 @@ func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s tea
 			return sessions.PreparedLaunch{}, err
 		}
 	}
-	if f.elsewhere { // the values of --env are of this machine
+	if f.elsewhere != "" { // the values of --env are of this machine
 		for _, name := range f.how.EnvNames {
 			agent.Env = append(agent.Env, name+"="+driver.Variable(name))
 		}

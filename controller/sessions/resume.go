@@ -80,7 +80,7 @@ func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
 func (c *SessionController) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
-	if c.opts.ProcessConflicts == nil || agent.Elsewhere {
+	if c.opts.ProcessConflicts == nil || agent.Elsewhere != "" {
 		return true, nil
 	}
 	look := func() []string {

@@ -61,8 +61,8 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 		return nil, fmt.Errorf("start the shim of %s: %w", session, fencing(err))
 	}
 	status, err := handle.Status(ctx)
-	if err != nil {
-		status = shim.Status{}
+	if err != nil { // where its input continues is not known; who adopts it asks again
+		return nil, errors.Join(fmt.Errorf("ask the shim of %s that was just started: %w", session, fencing(err)), handle.Close())
 	}
 	return h.process(handle, status, man != nil && !man.Waits), nil
 }
@@ -204,6 +204,11 @@ func fencing(err error) error {
 }
 
 func (p *shimProcess) Ended(ctx context.Context) (seam.Ending, error) {
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		return seam.Ending{}, ctx.Err()
+	}
 	status, err := p.Status(ctx)
 	if err != nil {
 		return seam.Ending{}, fencing(err)

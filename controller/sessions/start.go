@@ -26,11 +26,11 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 			return
 		}
 	}
-	where, ok := c.place(ctx, m, s)
-	if !ok {
-		return
+	where, err := place(ctx, c, m, s)
+	var ready PreparedLaunch
+	if err == nil {
+		ready, err = c.prepare(ctx, m, s)
 	}
-	ready, err := c.prepare(ctx, m, s)
 	if err == nil && where == "" {
 		ready, err = c.confined(ctx, m, s, ready)
 	}
@@ -81,21 +81,21 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 }
 
 // place finds out where a session is to run. While no host takes it, it waits, and is withdrawn if it is not wanted
-// any longer. ok is false if it does not start.
-func (c *SessionController) place(ctx context.Context, m *Slot, s team.Session) (where string, ok bool) {
+// any longer: then the error is errLeft.
+func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, err error) {
 	if !m.Conf.Host.Any {
-		return "", true
+		return "", nil
 	}
 	for {
 		where, fits, err := c.Hooks.Place(ctx, m, s)
 		if err == nil || !loop.IsAnswer(err) {
-			return where, err == nil
+			return where, err
 		}
 		if err := c.Until(ctx, func(t *team.Team) bool {
 			may, _ := m.mayStart(t, s.ID, c.Now())
 			return !may || fits(t)
 		}); err != nil || !c.mayStart(ctx, m, s, "").may {
-			return "", false
+			return "", errLeft
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (c *SessionController) prepare(ctx context.Context, m *Slot, s team.Session
 	if _, _, works := team.DispatchActionOf(s.For); works {
 		return c.Hooks.PrepareWork(ctx, m, s)
 	}
-	agent, err := c.AgentFor(m, false)
+	agent, err := c.AgentFor(m, "")
 	if err != nil {
 		return PreparedLaunch{}, err
 	}
@@ -183,18 +183,21 @@ func inputOf(proc seam.Process) int64 {
 	return 0
 }
 
-// Elsewhere reports whether a session is placed on another host.
-func (c *SessionController) Elsewhere(t *team.Team, session string) bool {
+// Elsewhere is the other host on which a session is placed; empty: it runs on this machine.
+func (c *SessionController) Elsewhere(t *team.Team, session string) string {
 	lease, placed := t.Hosts.Leases[session]
-	return placed && c.opts.Cluster != nil && lease.Host != c.opts.Cluster.Name
+	if !placed || c.opts.Cluster != nil && lease.Host == c.opts.Cluster.Name {
+		return ""
+	}
+	return lease.Host
 }
 
 // AgentFor returns the agent for its driver, including the values of its environment; for a session on another host,
 // with placeholders for the values that the host has.
-func (c *SessionController) AgentFor(m *Slot, elsewhere bool) (agent driver.Agent, err error) {
+func (c *SessionController) AgentFor(m *Slot, elsewhere string) (agent driver.Agent, err error) {
 	agent = Known(*m.Conf)
 	agent.Elsewhere = elsewhere
-	if elsewhere {
+	if elsewhere != "" {
 		agent.Env, err = m.Conf.Env.Defer(driver.Variable)
 	} else {
 		agent.Env, err = m.Conf.Env.Resolve(c.opts.Lookup)
@@ -242,16 +245,11 @@ type PreparedLaunch struct {
 func (c *SessionController) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, session driver.Session) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
-		if agent.Elsewhere {
+		if agent.Elsewhere != "" {
 			agent.MCP.URL = "" // an address of this machine; the command asks the socket of that host
 		}
 	}
 	record := recordOf(m, agent)
-	if agent.Elsewhere {
-		if err := c.View(ctx, func(t *team.Team) { record.Host = t.Hosts.Leases[s.ID].Host }); err != nil {
-			return PreparedLaunch{}, err
-		}
-	}
 	before, cut, err := c.conversationToResume(ctx, m, s, agent, record)
 	if err != nil {
 		return PreparedLaunch{}, err
@@ -281,7 +279,7 @@ What you were asked:
 // recordOf returns what is journaled about a start: nothing specific to the session, so that two
 // starts can be compared, and no values of environment variables.
 func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
-	r := &team.LaunchRecord{Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}
+	r := &team.LaunchRecord{Host: agent.Elsewhere, Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}
 	if len(r.Argv) == 0 && agent.Script != "" {
 		r.Argv = []string{agent.Script}
 	}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"slices"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -29,6 +30,7 @@ func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
 				open[s.ID] = one
 			}
 		}
+		beside.Waiting = slices.DeleteFunc(beside.Waiting, func(w view.WaitingSession) bool { return open[w.Session].Agent == "" }) // it was withdrawn
 		all = view.HostsOf(&t.Hosts, beside, func(id string) view.PlacedSession { return open[id] })
 	})
 	return all, err

@@ -112,7 +112,11 @@ func (s *Server) serve() {
 	})
 	must(err)
 	if s.Beside.Load() != nil {
-		e.HostsBeside = func() view.HostsBeside { return *s.Beside.Load() }
+		e.HostsBeside = func() view.HostsBeside {
+			beside := *s.Beside.Load()
+			beside.Waiting = slices.Clone(beside.Waiting)
+			return beside
+		}
 	}
 	listener, err := server.Listen("127.0.0.1:0")
 	must(err)
