@@ -95,7 +95,7 @@ var imports = []importRow{
 	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},
 	{pkg: "cluster/worker", may: []string{"cluster", "cluster/*", "api", "api/*", "controller/seam", "controller/sessions", "machine/host", "workspace", "internal/file", "internal/boottime"}, inTests: []string{"*", "*/*"}},
-	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "internal/boottime", "internal/version", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree/carry"}, controllers...), inTests: []string{"journal/memory"}},
+	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree", "worktree/carry", "internal/boottime", "internal/version"}, controllers...), inTests: []string{"cluster/local", "journal/memory"}},
 	{pkg: "worktree/carry", may: []string{"worktree", "internal/file"}},
 	{pkg: "cluster/lease", may: []string{"cluster", "machine/host", "journal/attempt"}},
 	{pkg: "cluster/node", may: []string{"cluster", "cluster/ca", "machine/host", "journal/attempt", "internal/file"}, inTests: []string{"cluster/invite", "cluster/lease", "internal/boottime", "journal", "journal/jetstream"}},
@@ -128,7 +128,7 @@ var imports = []importRow{
 	},
 	{
 		pkg: "controller", may: append([]string{"controller/*", "listen", "worktree", "sandbox", "shim"}, controllers...),
-		inTests: []string{"driver/*", "journal/*"},
+		inTests: []string{"cluster", "cluster/invite", "cluster/local", "cluster/wire", "driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
