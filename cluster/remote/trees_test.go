@@ -115,6 +115,13 @@ func TestTreesTravel(t *testing.T) {
 			if left := gitIn(t, host, "for-each-ref", "refs/fairlead/left"); left != "" {
 				t.Errorf("the host kept what the leader has: %s", left)
 			}
+			noError(t, errors.Join(os.RemoveAll(host), os.Mkdir(host, 0o700))) // another disk: it has nothing of what it had
+			if _, err := trees.Send(t.Context(), "r1", checkout, &now); err != nil {
+				t.Error(err)
+			}
+			if got, _ := os.ReadFile(filepath.Join(there, "a")); string(got) != "two\n" {
+				t.Errorf("a on the new host is %q", got)
+			}
 
 			dirs := []string{".agents/runs/r1/artifacts", ".agents/runs/r1/none"}
 			noError(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))

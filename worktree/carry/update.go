@@ -61,11 +61,14 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known stri
 		}
 	}
 	var unmerged worktree.Stays // a conflict: the files have it, and are kept
-	if err := p.keepStaged(ctx, s.Run, now); err != nil && !errors.As(err, &unmerged) {
+	unstaged, err := p.keepStaged(ctx, s.Run, now)
+	if err != nil && !errors.As(err, &unmerged) {
 		return err
 	}
-	if err := p.move(ctx, now, s); err != nil {
-		return err
+	if !unstaged || !now.is(s) {
+		if err := p.move(ctx, now, s); err != nil {
+			return err
+		}
 	}
 	for name := range worktree.HalfDone {
 		if err := os.RemoveAll(filepath.Join(p.git, name)); err != nil {
@@ -89,6 +92,15 @@ func Take(ctx context.Context, repo worktree.Git, checkout string, from io.Reade
 		return err
 	}
 	defer release()
+	if s == was {
+		going, err := objects(ctx, repo, nil, refOf(s.Run, "going"))
+		if err == nil && going[0] == "" { // nothing came back, and no update is half done
+			_, err = ask(ctx, repo, "update-ref", ref, s.Snapshot)
+			return err
+		} else if err != nil {
+			return err
+		}
+	}
 	names, err := read(ctx, repo, from, s, ref)
 	if err != nil {
 		return err
@@ -115,7 +127,7 @@ func Take(ctx context.Context, repo worktree.Git, checkout string, from io.Reade
 	} else if why != "" {
 		return changed(why)
 	}
-	if err := p.keepStaged(ctx, s.Run, now); err != nil {
+	if _, err := p.keepStaged(ctx, s.Run, now); err != nil {
 		if why, is := errors.AsType[worktree.Stays](err); is {
 			return changed(why.Error())
 		}
@@ -133,7 +145,7 @@ func (p place) moved(ctx context.Context, now *shot, s, was Sent) (why string, e
 	}
 	begun := going == s.Snapshot
 	switch {
-	case now.head == s.Head && now.branch == s.Branch && now.commit == s.Snapshot:
+	case now.is(s):
 		return "", nil // it was taken before
 	case now.head != was.Head && (!begun || now.head != s.Head):
 		return "its HEAD is at " + now.head, nil
@@ -188,14 +200,12 @@ func begin(ctx context.Context, repo worktree.Git, hashLength int) error {
 		_, err = repo.AskIn(ctx, nil, "init", "--quiet", "--template=", "--object-format="+format)
 		return err
 	}
-	if _, err := repo.AskIn(ctx, nil, "rev-parse", "--git-dir"); worktree.GitSaidNo(err) { // a crash in the middle of it
+	format, err := repo.AskIn(ctx, nil, "rev-parse", "--show-object-format")
+	if worktree.GitSaidNo(err) { // a crash in the middle of it
 		_, err = repo.AskIn(ctx, nil, "init", "--quiet", "--template=")
 		return err
-	} else if err != nil {
-		return err
 	}
-	format, err := ask(ctx, repo, "rev-parse", "--show-object-format")
-	if err == nil && (format == "sha256") != (hashLength == 64) {
+	if err == nil && (strings.TrimSpace(format) == "sha256") != (hashLength == 64) {
 		err = fmt.Errorf("the repository %s has hashes of %s, and the one that sent the checkout has others; use an empty folder, or a clone of that repository", repo.Dir, format)
 	}
 	return err
@@ -266,29 +276,32 @@ func keep(ctx context.Context, repo worktree.Git, run, commit string) error {
 	return err
 }
 
-// keepStaged keeps what is staged and not in the files.
-func (p place) keepStaged(ctx context.Context, run string, now *shot) error {
+// keepStaged keeps what is staged and not in the files. none: there is an index, and nothing is staged.
+func (p place) keepStaged(ctx context.Context, run string, now *shot) (none bool, err error) {
 	if _, err := os.Lstat(filepath.Join(p.git, "index")); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	w := worktree.Checkout{Id: run, Repo: p.repo, Git: p.in}
 	staged, err := w.Staged(ctx, now.head, now.head)
 	if err != nil || staged == "" {
-		return err
+		return err == nil, err
 	}
 	if tree, err := p.own(ctx, "rev-parse", staged+"^{tree}"); err != nil {
-		return err
+		return false, err
 	} else if files, err := p.files(ctx, now.index, "", "write-tree"); err != nil || files == tree {
-		return err
+		return false, err
 	}
-	return keep(ctx, p.in, run, staged)
+	return false, keep(ctx, p.in, run, staged)
 }
 
 // move puts the snapshot into the checkout. Git compares each file that it replaces with the index that was just made. A call
 // that is interrupted is repeated.
 func (p place) move(ctx context.Context, now *shot, s Sent) error {
-	if err := p.branchIsFree(ctx, now, s); err != nil {
-		return err
+	stays := now.head == s.Head && now.branch == s.Branch
+	if !stays {
+		if err := p.branchIsFree(ctx, now, s); err != nil {
+			return err
+		}
 	}
 	if _, err := ask(ctx, p.repo, "update-ref", refOf(s.Run, "going"), s.Snapshot); err != nil {
 		return err
@@ -296,8 +309,10 @@ func (p place) move(ctx context.Context, now *shot, s Sent) error {
 	if _, err := p.files(ctx, now.index, "", "read-tree", "-m", "-u", now.commit, s.Snapshot); err != nil {
 		return fmt.Errorf("write the files of %s: %w", p.in.Dir, err)
 	}
-	if err := p.checkOut(ctx, s); err != nil {
-		return err
+	if !stays {
+		if err := p.checkOut(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := p.putIndex(ctx, now, s.Head); err != nil {
 		return err
