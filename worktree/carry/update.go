@@ -461,7 +461,7 @@ func putAside(ctx context.Context, repo worktree.Git, checkout string, s Sent) e
 		}
 	}
 	var unmerged worktree.Stays // a conflict: the files have it, and are kept
-	if err := p.keepStaged(ctx, s.Run, now); err != nil && !errors.As(err, &unmerged) {
+	if _, err := p.keepStaged(ctx, s.Run, now); err != nil && !errors.As(err, &unmerged) {
 		return err
 	}
 	return os.Rename(checkout, worktree.Aside(checkout, worktree.GoneSuffix))
