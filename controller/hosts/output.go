@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // outputs keeps the output of sessions on other hosts here, too, while it runs: its host may be lost, and the output
@@ -44,8 +45,18 @@ func (o *outputs) spool(session string, proc seam.Process) {
 			delete(o.copied, session)
 			close(done)
 		}()
-		if err := copyOutput(ctx, o.file(session), proc); err != nil && ctx.Err() == nil {
-			o.log.Warn("the output of a session on another host is not whole here", "session", session, "error", err)
+		for pause, warned := loop.RetryFirst, false; ; pause = min(2*pause, loop.RetryMax) {
+			err := copyOutput(ctx, o.file(session), proc)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			if !warned { // a full disk, for example: the host has the output meanwhile
+				warned = true
+				o.log.Error("the output of a session on another host cannot be kept here; it is tried again until it can", "session", session, "error", err)
+			}
+			if !loop.Rest(ctx, pause) {
+				return
+			}
 		}
 	})
 }
@@ -63,6 +74,9 @@ func (o *outputs) spooled(ctx context.Context, session string) {
 	case <-ctx.Done():
 	}
 }
+
+// outputMax is how much output of a session is kept: as much as a shim keeps.
+const outputMax = 1 << 30
 
 // copyOutput continues at the end of the file.
 func copyOutput(ctx context.Context, path string, proc seam.Process) (err error) {
@@ -83,7 +97,7 @@ func copyOutput(ctx context.Context, path string, proc seam.Process) (err error)
 		return err
 	}
 	defer out.Close()
-	_, err = io.Copy(file, out)
+	_, err = io.Copy(file, io.LimitReader(out, outputMax-info.Size()))
 	return err
 }
 
