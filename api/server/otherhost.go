@@ -28,8 +28,9 @@ func (s *Server) HostHandler(host string, placedOn func(session string) string) 
 			api.NewProblem(http.StatusBadRequest, "host %s does not say properly which program asks: %s; use the same version of Fairlead on both hosts", host, err).Write(w)
 			return
 		}
+		is.Host = host
 		if is.Session != "" && placedOn(is.Session) != host { // no host speaks for the sessions of another one
-			is = seam.Caller{Unknown: true}
+			is = seam.Caller{Unknown: true, Host: host}
 		}
 		r.Header.Del(wire.CallerField)
 		ctx := context.WithValue(r.Context(), hostKey{}, host)
@@ -45,5 +46,5 @@ func callerOn(r *http.Request) (is seam.Caller, err error) {
 	}
 	var said wire.Caller
 	err = wire.Read(strings.NewReader(fields[0]), &said)
-	return seam.Caller(said), err
+	return seam.Caller{Session: said.Session, Foreign: said.Foreign, Unknown: said.Unknown, Seen: said.Seen}, err
 }

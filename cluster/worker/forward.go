@@ -50,7 +50,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api.ProblemOf(err).Write(w)
 		return
 	}
-	said, _ := json.Marshal(wire.Caller(is)) // texts and two flags
+	said, _ := json.Marshal(wire.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unknown, Seen: is.Seen}) // texts and two flags
 	proxy := httputil.ReverseProxy{
 		Transport: client.Transport, // the proxy keeps nothing of a stream back, as its length is not known
 		Rewrite: func(p *httputil.ProxyRequest) {

@@ -15,7 +15,8 @@ type Caller struct {
 	Session string // the session that the process runs in, AGENT-NUMBER or STEP@RUN-NUMBER; empty: none
 	Foreign string // otherwise: a session of another repository that it runs in; empty: none
 	Unknown bool   // the process ended before it could be identified
-	Seen    bool   // it was identified as a process on this machine that runs in no session
+	Seen    bool   // it was identified as a process on its machine that runs in no session
+	Host    string // the other host of the team on which it runs; empty: it runs on this machine
 }
 
 // Agent returns the agent whose session it is: coder-17 belongs to coder.
@@ -77,11 +78,17 @@ func (c Caller) MayAnswer(event, question string) error {
 
 // MayLogin refuses orders about logins to every agent: an agent would act as a person in a browser.
 func (c Caller) MayLogin(event string) error {
+	if err := c.here("Mission Control", event); err != nil {
+		return err
+	}
 	return c.mayOrder(event, "Mission Control", "", "only people sign in to Mission Control")
 }
 
 // MayConfigure refuses changes of fairlead.yaml to every agent: an agent would lift its own limits.
 func (c Caller) MayConfigure(event string) error {
+	if err := c.here("fairlead.yaml", event); err != nil {
+		return err
+	}
 	return c.mayOrder(event, "fairlead.yaml", "", "only people change the agents of a team; ask the person who runs this team")
 }
 
@@ -91,6 +98,9 @@ func (c Caller) MayOrderHost(event, name string) error {
 	subject := "host " + name
 	if name == "" {
 		subject = "the team"
+	}
+	if err := c.here(subject, event); err != nil && name != c.Host { // a host may leave
+		return err
 	}
 	return c.mayOrder(event, subject, "", "only people invite, drain and remove hosts; ask the person who runs this team")
 }
@@ -112,6 +122,18 @@ func (c Caller) MayChange(subject, event string) error {
 	return &machine.Refusal{
 		Subject: subject, Event: event, State: "asked from within " + c.Foreign + " of another repository", Row: "X10",
 		Reason: "an agent of another repository may read here and change nothing; ask the person who runs this team",
+	}
+}
+
+// here refuses what only the leader's own machine may do: another host of the team could take the team over, or run
+// commands on this machine.
+func (c Caller) here(subject, event string) error {
+	if c.Host == "" {
+		return nil
+	}
+	return &machine.Refusal{
+		Subject: subject, Event: event, State: "asked from host " + c.Host, Row: "X10",
+		Reason: "only the machine of the leader may do this; run the command there",
 	}
 }
 

@@ -49,3 +49,28 @@ func TestCallerMayOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestOrdersFromAnotherHost checks what a person on another host of the team may do.
+func TestOrdersFromAnotherHost(t *testing.T) {
+	person := Caller{Seen: true, Host: "b"}
+	for name, err := range map[string]error{
+		"invite": person.MayOrderHost("invited", ""), "drain a": person.MayOrderHost("drain_asked", "a"),
+		"sign in": person.MayLogin("login"), "configure": person.MayConfigure("agent_changed"),
+	} {
+		var no *machine.Refusal
+		if !errors.As(err, &no) || no.Row != "X10" || no.State != "asked from host b" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, err := range map[string]error{
+		"leave": person.MayOrderHost("drain_asked", "b"), "start": person.MayOrder("wanted_continuous", "coder"), "run": person.MayOrderRun("run_asked", ""),
+		"answer": person.MayAnswer("replied", "q1"),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (Caller{Session: "coder-1", Host: "b"}).MayOrderHost("drain_asked", "b"); err == nil {
+		t.Error("an agent lets its host leave")
+	}
+}

@@ -61,7 +61,7 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 		return nil, fmt.Errorf("start the shim of %s: %w", session, fencing(err))
 	}
 	status, err := handle.Status(ctx)
-	if err != nil { // where its input continues is not known; whoever adopts it asks again
+	if err != nil { // where its input continues is not known; who adopts it asks again
 		return nil, errors.Join(fmt.Errorf("ask the shim of %s that was just started: %w", session, fencing(err)), handle.Close())
 	}
 	return h.process(handle, status, man != nil && !man.Waits), nil
