@@ -38,7 +38,7 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 		Driver:        textOf(n.Get("driver")),
 		Command:       textsOf(n.Get("command")),
 		Loop:          Loop(textOf(n.Get("loop"))),
-		Env:           c.env(n.Get("env")),
+		Env:           c.env(n),
 		SessionPrompt: textOf(n.Get("session_prompt")),
 		CleanupPrompt: textOf(n.Get("cleanup_prompt")),
 		CleanupEvery:  intOf(n.Get("cleanup_every"), 0),
@@ -177,9 +177,14 @@ func (c *checker) host(agent *file.YAMLNode) AgentHost {
 	return is
 }
 
-func (c *checker) env(n *file.YAMLNode) Env {
+// env reads an agent's variables. One with host takes those that it refers to from the machine on which it runs.
+func (c *checker) env(agent *file.YAMLNode) Env {
+	if agent.Get("host") != nil {
+		defer func(lookup func(string) (string, bool)) { c.lookupEnv = lookup }(c.lookupEnv)
+		c.lookupEnv = nil
+	}
 	var env Env
-	for _, f := range fieldsOf(n) {
+	for _, f := range fieldsOf(agent.Get("env")) {
 		v := f.Value
 		switch {
 		case v.Kind != file.YAMLText && v.Kind != file.YAMLNumber && v.Kind != file.YAMLBool:

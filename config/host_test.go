@@ -43,3 +43,20 @@ agents:
 		}
 	}
 }
+
+// An agent with host takes variables from the machine on which it runs, so that of the daemon need not have them. How a
+// reference is written is checked all the same.
+func TestVariablesOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		`host: any, env: {A: "${NOWHERE}"}`: "",
+		`env: {A: "${NOWHERE}"}`:            "has no variable NOWHERE",
+		`host: any, env: {A: "${NOW"}`:      "${",
+	} {
+		text := "version: 1\nagents:\n  coder: {command: [a], " + entry + "}\n"
+		_, err := Load(folder(t, map[string]string{FileName: text}), func(string) (string, bool) { return "", false })
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", entry, err, want)
+		}
+	}
+}

@@ -233,7 +233,10 @@ func Agent(ctx context.Context, agent config.Agent) []Finding {
 	if err == nil {
 		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
 	}
-	if err != nil {
+	switch {
+	case err != nil && agent.Host.Any:
+		return []Finding{{OK: true, About: about, What: "it could not be started on this machine: " + err.Error(), Do: "its steps run on the hosts of the team that have what it needs"}}
+	case err != nil:
 		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
 	}
 	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent)}}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/cluster/remote"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
@@ -129,14 +130,14 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		}
 		sent, err := there.Send(ctx, is.run, is.dir, was)
 		if err != nil {
-			return fmt.Errorf("send the files of run %s to host %s: %w", is.run, lease.Host, err)
+			return fmt.Errorf("send the files of run %s to host %s: %w", is.run, lease.Host, answered(err))
 		}
 		if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 			return err
 		}
 	}
 	if err := there.SendFiles(ctx, c.places.Root, []string{c.below(is.files)}); err != nil {
-		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, err)
+		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, answered(err))
 	}
 	return nil
 }
@@ -192,7 +193,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	ref := "refs/fairlead/steps/" + is.run + "/" + step + "/" + strconv.FormatUint(s.Lease, 10)
 	sent, err := there.Fetch(ctx, is.dir, now.Sent, ref)
 	if err != nil {
-		return fmt.Errorf("bring the files of run %s back from host %s: %w", is.run, lease.Host, err)
+		return fmt.Errorf("bring the files of run %s back from host %s: %w", is.run, lease.Host, answered(err))
 	}
 	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
@@ -202,9 +203,17 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		dirs = append(dirs, c.below(filepath.Join(is.files, dir)))
 	}
 	if err := there.FetchFiles(ctx, c.places.Root, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, lease.Host, err)
+		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, lease.Host, answered(err))
 	}
 	return nil
+}
+
+// answered marks an error that the host found: what is missing is missing there.
+func answered(err error) error {
+	if _, is := errors.AsType[*wire.Problem](err); is {
+		return fmt.Errorf("it answers: %w", err)
+	}
+	return err
 }
 
 func (c *HostController) trees(name string) *remote.Trees {

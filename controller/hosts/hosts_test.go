@@ -257,3 +257,14 @@ func TestTwoDaemons(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswered checks that a fault which the host found is not taken for one of this machine.
+func TestAnswered(t *testing.T) {
+	there, here := &wire.Problem{Code: wire.Failed, Why: "git is not installed here"}, errors.New("the disk is full")
+	if got := answered(there).Error(); got != "it answers: git is not installed here" {
+		t.Error(got)
+	}
+	if got := answered(here); got != here {
+		t.Error(got)
+	}
+}

@@ -106,7 +106,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 	}
 	said := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
-		proc, err := c.startAt(ctx, lease.Host, in, s.ID)
+		proc, err := startAt(ctx, c, lease.Host, in, s.ID)
 		var no *wire.Problem
 		switch {
 		case err == nil:
@@ -127,7 +127,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 }
 
 // startAt starts a session with the paths of its host. They are known from the first renewal on that this daemon takes.
-func (c *HostController) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
+func startAt(ctx context.Context, c *HostController, name string, in wire.StartIn, session string) (seam.Process, error) {
 	var to wire.Places
 	c.mu.Lock()
 	if is := c.heard[name]; is != nil {
