@@ -156,9 +156,31 @@ func demoFiles(dir string) error {
 
 // ScratchRepository copies the examples into a new git repository.
 func ScratchRepository(ctx context.Context) (string, error) {
-	if _, err := exec.LookPath("git"); err != nil {
-		return "", fmt.Errorf("the demo's agents commit what they do, and there is no git here: install git, then try again")
+	if err := needsGit(); err != nil {
+		return "", err
 	}
+	dir, err := scratchFolder()
+	if err != nil {
+		return "", err
+	}
+	if err := demoFiles(dir); err != nil {
+		return "", err
+	}
+	if err := repository(ctx, dir, "Begin with eight agents and an empty library"); err != nil {
+		return "", err
+	}
+	return dir, git(ctx, dir, "branch", "greeting") // on which the tasks land: the other agents work on the branch that is checked out
+}
+
+func needsGit() error {
+	if _, err := exec.LookPath("git"); err != nil {
+		return errors.New("the demo's agents commit what they do, and there is no git here: install git, then try again")
+	}
+	return nil
+}
+
+// scratchFolder is a new folder without links in its path.
+func scratchFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "fairlead-demo-")
 	if err != nil {
 		return "", fmt.Errorf("make a scratch folder: %w", err)
@@ -166,28 +188,36 @@ func ScratchRepository(ctx context.Context) (string, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	if err := demoFiles(dir); err != nil {
-		return "", err
-	}
+	return dir, nil
+}
+
+// repository makes a folder with files a git repository, with one commit.
+func repository(ctx context.Context, dir, subject string) error {
 	for _, words := range [][]string{
 		{"init", "-q"},
 		{"add", "."},
 		{
 			"-c", "user.name=you", "-c", "user.email=you@example.invalid", "-c", "commit.gpgsign=false", "-c", "core.hooksPath=/dev/null",
-			"commit", "-q", "-m", "Begin with eight agents and an empty library",
+			"commit", "-q", "-m", subject,
 		},
 		{"config", "user.name", "you"},
 		{"config", "user.email", "you@example.invalid"},
-		{"branch", "greeting"}, // on which the tasks land: the other agents work on the branch that is checked out
 	} {
-		cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // fixed arguments
-		cmd.Dir = dir
-		cmd.Env = cleanGit(os.Environ())
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("git %s: %w: %s", words[0], err, out)
+		if err := git(ctx, dir, words...); err != nil {
+			return err
 		}
 	}
-	return dir, nil
+	return nil
+}
+
+func git(ctx context.Context, dir string, words ...string) error {
+	cmd := exec.CommandContext(ctx, "git", words...) //nolint:gosec // fixed arguments
+	cmd.Dir = dir
+	cmd.Env = cleanGit(os.Environ())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w: %s", words[0], err, out)
+	}
+	return nil
 }
 
 // cleanGit removes variables of a git process that runs this one (a hook, an alias), which would

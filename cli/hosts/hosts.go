@@ -76,7 +76,7 @@ func printHosts(a *cli.App, all view.Hosts) error {
 		return err
 	}
 	for _, s := range all.Waiting {
-		fmt.Fprintf(a.Out, "%s waits for a host: %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))
+		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))
 	}
 	return nil
 }

@@ -59,6 +59,11 @@ func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref 
 	return s, err
 }
 
+// Remove removes a run's checkout on the host, and its files. s is what the leader has of the checkout.
+func (t *Trees) Remove(ctx context.Context, s carry.Sent) error {
+	return t.do(ctx, bodied{method: http.MethodDelete, path: treePath(s.Run), tree: s.String()}, nil)
+}
+
 // SendFiles writes the files below some folders of runs to the host.
 func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string) error {
 	files, err := carry.ListFiles(root, dirs)

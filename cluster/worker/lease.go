@@ -186,6 +186,14 @@ func (k *keeper) runs() bool {
 	return slices.ContainsFunc(k.shims.Known(), func(is host.Local) bool { return is.Began && !is.Over && !is.Waits })
 }
 
+// needs reports whether the leader may still ask for a session. Until it has answered, it may for all.
+func (k *keeper) needs(session string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, placed := k.leases[session]
+	return placed || k.is.State == ""
+}
+
 // step does what is due. Call it every second. Its error is that of the renewal, after which the lease holds on until
 // its deadline, or a *Gone.
 func (k *keeper) step(ctx context.Context) error {
@@ -258,7 +266,7 @@ func (k *keeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err err
 	switch {
 	case k.joined && out.Host.Boot != k.facts.Boot:
 		err = k.goneFor("another machine has joined under its name, so the folder .fairlead/cluster was copied; keep it on one machine", false)
-	case held && !out.Closed && out.Daemon != k.facts.Daemon:
+	case held && !out.Closed && out.Daemon != "" && out.Daemon != k.facts.Daemon: // empty: the leader has started again
 		err = k.goneFor("another daemon renews its lease, so the folder .fairlead/cluster was copied; keep it in one place", false)
 	}
 	k.joined = k.joined || k.guard.Incarnation != 0

@@ -38,11 +38,7 @@ func TestNeverTwoOwners(t *testing.T) {
 			case 1:
 				k = w.daemon(folder, fmt.Sprintf("daemon-%d", i+1))
 			case 2:
-				w.epoch++
-				was := w.watch
-				w.watch = host.NewWatch(w.leaders())
-				w.watch.Revision, w.watch.Closed = was.Revision, was.Closed
-				w.note("the leader restarts")
+				w.restart()
 			case 3, 4, 5, 6, 7:
 				w.start(k, []host.OnLost{host.Restart, host.Ask, host.Wait}[w.rand.IntN(3)])
 			case 8:
@@ -252,6 +248,23 @@ func TestCopiedFolder(t *testing.T) {
 		}
 	}
 	t.Error("two daemons renew the same lease")
+}
+
+// A leader that has started again knows no renewal. The host renews its lease at once, and its sessions go on.
+func TestLeaderStartsAgain(t *testing.T) {
+	w := newWorld(t, 7)
+	w.rates = [2]float64{1, 1}
+	k := w.daemon(t.TempDir(), "daemon-0")
+	for w.entry.daemon == "" {
+		if err := k.step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.advance(6*time.Second, false)
+	}
+	w.entry = w.fresh()
+	if err := errors.Join(k.look(t.Context()), k.step(t.Context())); err != nil || w.entry.daemon != "daemon-0" {
+		t.Errorf("%v; the leader has %+v", err, w.entry)
+	}
 }
 
 // What the leader says about another host or an older incarnation is not taken in.

@@ -137,6 +137,7 @@ fairlead.yaml names that agent.`,
 
 func demoCommand(a *app) *cobra.Command {
 	var opts demo.DemoOptions
+	var machines int
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Try Fairlead with scripted agents in a scratch repository",
@@ -148,11 +149,20 @@ answer you. One leads a crew of eight. A workflow writes notes, runs tests, and 
 It needs git, and no account, key or network.
 
 --headless with --for runs it for a while without a page, then stops and prints what happened; with
---json as one line.`,
+--json as one line.
+
+--hosts 3 shows a team of three machines in its place, each a folder of this one, connected over
+loopback. A task runs on a host until that loses its power: its processes are killed. The leader
+notices, begins the step anew on another host, and the task lands. This takes about a minute and a
+half, because the times of the leases are those of every team. It then ends by itself. It needs Linux.`,
 		Example: `  fairlead demo
+  fairlead demo --hosts 3
   fairlead demo --headless --for 20s --json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("hosts") {
+				return demo.Hosts(cmd.Context(), a.App, demo.HostsOptions{DemoOptions: opts, Number: machines})
+			}
 			if opts.Headless && opts.Length == 0 {
 				opts.Length = 20 * time.Second
 			}
@@ -162,6 +172,7 @@ It needs git, and no account, key or network.
 	cmd.Flags().BoolVar(&opts.Headless, "headless", false, "no page and no browser")
 	cmd.Flags().DurationVar(&opts.Length, "for", 0, "stop after this time (default: with Ctrl-C; headless 20s)")
 	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the scratch repository behind")
+	cmd.Flags().IntVar(&machines, "hosts", 0, "show a team with this `number` of machines, 2 to 5, of which one loses its power")
 	cmd.Flags().StringVar(&opts.Listen, "listen", "127.0.0.1:0", "address to serve on")
 	return cmd
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -16,7 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/demo"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/shim"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -149,4 +153,108 @@ func demoSeen(t *testing.T, temp string) bool {
 	}
 	crew, err := client.Crew.Show(t.Context(), false)
 	return err == nil && crew.Button == "none" && crew.Lead.Session == "julian-2"
+}
+
+// A team of three machines: the one that works loses its power, and its task goes on on another one. Here the machine is
+// switched on again at once, with the id of a new start, so that its session has ended for certain and nothing waits for a
+// deadline; it is to leave, so that it gets no session. FAIRLEAD_LONG=ci lets the deadlines pass.
+func TestDemoHosts(t *testing.T) {
+	t.Parallel() // it mostly waits
+	var out bytes.Buffer
+	want := []string{"b", "b", "c"}
+	if testsize.CI() {
+		cmd := command("demo", "--hosts", "3", "--headless", "--json")
+		cmd.Stdout, cmd.Stderr = &out, os.Stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		boot := filepath.Join(t.TempDir(), "boot")
+		if err := os.WriteFile(boot, []byte("5d3c9c0e-0f2b-4a43-9a55-0d4a5f1c7e10\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		started := func(words ...string) *exec.Cmd {
+			return exec.Command("unshare", append([]string{"-Urm", "sh", "-c", `mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"`, boot}, words...)...)
+		}
+		if why, err := started("true").CombinedOutput(); err != nil {
+			t.Skipf("this machine lets us mount nothing: %v %s", err, why)
+		}
+		app := &cli.App{Out: &out, Err: io.Discard, JSON: true}
+		if err := demo.Hosts(t.Context(), app, demo.HostsOptions{
+			DemoOptions: demo.DemoOptions{Headless: true, Listen: "127.0.0.1:0"}, Number: 3, Program: program,
+			Again: func(dir string) *exec.Cmd {
+				client, err := apiclient.Dial(filepath.Join(filepath.Dir(dir), "leader"))
+				if err != nil {
+					t.Error(err)
+				} else if _, err := client.DrainHost(t.Context(), filepath.Base(dir)); err != nil {
+					t.Error(err)
+				}
+				return started(program, "up", "--dir", dir)
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var said demo.HostsAnswer
+	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(said.Ran, want) || said.Cut != "b" || said.Missing < 1 || said.Landed == "" || said.Strays != 0 || len(said.Letter) != 9 ||
+		said.Letter[2] != "line 3, written on b" || said.Letter[3] != "line 4, written on c" || said.Letter[8] != "line 9, written on c" {
+		t.Errorf("%s", &out)
+	}
+	if cli.Exists(said.Dir) {
+		t.Errorf("%s is still there", said.Dir)
+	}
+}
+
+// Ctrl-C ends the demo of several machines while one of them works: all daemons, shims and agents, and the folders.
+func TestDemoHostsStopped(t *testing.T) {
+	t.Parallel()
+	temp := t.TempDir()
+	cmd := command("demo", "--hosts", "2", "--headless")
+	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+t.TempDir(), "TMPDIR="+temp)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var dir string
+	if !wait.Poll(func() bool {
+		found, _ := filepath.Glob(filepath.Join(temp, "fairlead-demo-*", "b", ".agents", "worktrees", "T1", "letter.txt")) // the pattern is ours
+		if len(found) > 0 {
+			dir = strings.TrimSuffix(found[0], "/.agents/worktrees/T1/letter.txt")
+		}
+		return len(found) > 0
+	}) {
+		t.Error("no agent works on the host")
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitCancelled {
+		t.Errorf("%v: %s%s", err, &out, &errs)
+	}
+	if left, err := shim.Strays(dir); err != nil || len(left) > 0 || cli.Exists(filepath.Dir(dir)) {
+		t.Error(left, err, "or the folders are still there")
+	}
+	if said, err := exec.Command("pgrep", "-f", "--", filepath.Dir(dir)).Output(); err == nil {
+		t.Errorf("these processes are left: %s", said)
+	}
+}
+
+// The flags of the demo that do not go together.
+func TestDemoHostsRefuses(t *testing.T) {
+	for _, c := range []struct {
+		opts demo.HostsOptions
+		want string
+	}{
+		{demo.HostsOptions{Number: 1}, "from 2 to 5 machines"},
+		{demo.HostsOptions{Number: 6}, "from 2 to 5 machines"},
+		{demo.HostsOptions{Number: 3, DemoOptions: demo.DemoOptions{Length: 1}}, "leave out --for"},
+	} {
+		if err := demo.Hosts(t.Context(), &cli.App{}, c.opts); cli.CodeOf(err) != cli.ExitUsage || !strings.Contains(err.Error(), c.want) {
+			t.Error(err)
+		}
+	}
 }

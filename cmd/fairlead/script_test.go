@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -40,10 +42,24 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { stopDaemons(env.WorkDir) })
 			env.Setenv("XDG_RUNTIME_DIR", runtime)
 			env.Setenv("EXAMPLES", examples)
+			env.Setenv("HOST_PORT", strconv.Itoa(hostPort()))
 			env.Values[mailboxKey{}] = &mailbox{}
 			return nil
 		},
 	})
+}
+
+var hostPorts atomic.Uint32
+
+// hostPort returns a port for hosts that is free. It is below those that the system gives to others meanwhile.
+func hostPort() int {
+	for {
+		port := 20000 + (os.Getpid()*16+int(hostPorts.Add(1)))%10000
+		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil { //nolint:noctx // it opens at once or never
+			l.Close()
+			return port
+		}
+	}
 }
 
 // exits runs `exits CODE PROGRAM WORDS...` and wants exactly that exit code.

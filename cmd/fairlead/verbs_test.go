@@ -190,7 +190,7 @@ func TestFirstScreen(t *testing.T) {
 	if code := run([]string{"--help"}, nil, &out, &errs); code != cli.ExitDone {
 		t.Fatal(errs.String())
 	}
-	if n := strings.Count(out.String(), "\n"); n > 77 {
+	if n := strings.Count(out.String(), "\n"); n > 80 {
 		t.Errorf("the help has %d lines:\n%s", n, &out)
 	}
 	for _, word := range []string{"init", "up", "down", "demo", "task", "diff", "merge", "ps", "why", "inbox", "channel", "run", "dispatch"} {

@@ -17,7 +17,7 @@ func (c *HostController) Beside() view.HostsBeside {
 	for name, is := range c.heard {
 		known := view.HostKnown{Version: is.version, Lease: -1}
 		if is.last.N > 0 {
-			known.Lease = time.Duration(c.now() - is.Seen)
+			known.Lease = time.Duration(c.Clock() - is.Seen)
 		}
 		known.Address = c.is.Connected(name)
 		known.Connected = known.Address != ""
@@ -25,7 +25,7 @@ func (c *HostController) Beside() view.HostsBeside {
 	}
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
-		all.Waiting = append(all.Waiting, c.waits[id])
+		all.Waiting, all.Placed[id] = append(all.Waiting, c.waits[id].WaitingSession), c.waits[id].Why
 	}
 	return all
 }

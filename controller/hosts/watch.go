@@ -39,7 +39,7 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 		if _, err := c.Submit(ctx, byHosts, "", what); err != nil && ctx.Err() != nil {
 			return 0, err
 		}
-		c.log.Warn("a host does not answer", "host", hosts[i].Name, "it is", string(due))
+		c.log.Warn("a host does not answer", "host", hosts[i].Name, "due", string(due))
 	}
 	return next, ctx.Err()
 }
@@ -49,7 +49,7 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 func (c *HostController) due(h *host.Host) (host.Due, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	is, now := c.of(h), c.now()
+	is, now := c.of(h), c.Clock()
 	due := is.Due(now, h.RemovedBy != "")
 	if due == host.CloseIsDue {
 		is.Saw(is.Revision+1, true, now)

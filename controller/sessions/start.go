@@ -26,11 +26,11 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 			return
 		}
 	}
-	where, ok := place(ctx, c, m, s)
-	if !ok {
-		return
+	where, err := place(ctx, c, m, s)
+	var ready PreparedLaunch
+	if err == nil {
+		ready, err = c.prepare(ctx, m, s)
 	}
-	ready, err := c.prepare(ctx, m, s)
 	if err == nil && where == "" {
 		ready, err = c.confined(ctx, m, s, ready)
 	}
@@ -60,7 +60,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 	if where == "" {
 		proc, err = c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
 	} else {
-		proc, err = c.Hooks.StartOn(ctx, m, s, now.epoch, ready.Launch, c.confinement(m, ready))
+		proc, err = c.Hooks.StartOn(ctx, m, s, now.epoch, ready.Launch, m.confinement(ready, c.opts.Config.Dispatch.Commits))
 	}
 	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
@@ -81,21 +81,21 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 }
 
 // place finds out where a session is to run. While no host takes it, it waits, and is withdrawn if it is not wanted
-// any longer. ok is false if it does not start.
-func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, ok bool) {
+// any longer: then the error is errLeft.
+func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, err error) {
 	if !m.Conf.Host.Any {
-		return "", true
+		return "", nil
 	}
 	for {
-		where, needs, err := c.Hooks.Place(ctx, m, s)
+		where, fits, err := c.Hooks.Place(ctx, m, s)
 		if err == nil || !loop.IsAnswer(err) {
-			return where, err == nil
+			return where, err
 		}
 		if err := c.Until(ctx, func(t *team.Team) bool {
 			may, _ := m.mayStart(t, s.ID, c.Now())
-			return !may || t.Hosts.Choose(needs).Host != ""
+			return !may || fits(t)
 		}); err != nil || !c.mayStart(ctx, m, s, "").may {
-			return "", false
+			return "", errLeft
 		}
 	}
 }

@@ -408,3 +408,92 @@ func (p place) putIndex(ctx context.Context, now *shot, head string) error {
 	}
 	return dir.Rename(made, "index")
 }
+
+// Remove removes the checkout that Unpack made, its branch, and the refs of its transfers. s is what the leader has; other content
+// is kept first, as by Unpack. Files that git ignores are not.
+func Remove(ctx context.Context, root string, s Sent) error {
+	if err := s.Valid(); err != nil {
+		return err
+	}
+	repo, checkout := worktree.Git{Dir: root}, filepath.Join(root, filepath.FromSlash(s.Path))
+	if _, err := os.Lstat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing ever arrived
+	}
+	release, err := worktree.TakeCheckout(ctx, "carry "+checkout)
+	if err != nil {
+		return err
+	}
+	defer release()
+	whole := worktree.Checkout{Id: s.Run, Repo: repo, Git: worktree.Git{Dir: checkout}}
+	if _, err := whole.Settle(ctx); err != nil { // a crash in the middle of it
+		return err
+	}
+	if _, err := os.Lstat(checkout); err == nil {
+		if err := putAside(ctx, repo, checkout, s); err != nil {
+			return err
+		}
+		if _, err := whole.Settle(ctx); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := dropBranch(ctx, repo, s); err != nil {
+		return err
+	}
+	return Forget(ctx, repo, refOf(s.Run, ""))
+}
+
+// putAside keeps what only the checkout has, and gives it the name of one that only has to be deleted.
+func putAside(ctx context.Context, repo worktree.Git, checkout string, s Sent) error {
+	p, err := find(ctx, repo, checkout)
+	if err != nil {
+		return err
+	}
+	now, err := p.shoot(ctx, s.Run, nil)
+	if err != nil {
+		return fmt.Errorf("read the files of %s: %w", checkout, err)
+	}
+	defer now.done()
+	if now.commit != s.Snapshot {
+		if err := keep(ctx, repo, s.Run, now.commit); err != nil {
+			return err
+		}
+	}
+	var unmerged worktree.Stays // a conflict: the files have it, and are kept
+	if _, err := p.keepStaged(ctx, s.Run, now); err != nil && !errors.As(err, &unmerged) {
+		return err
+	}
+	return os.Rename(checkout, worktree.Aside(checkout, worktree.GoneSuffix))
+}
+
+// dropBranch deletes the branch of a checkout, unless it is checked out elsewhere. Commits that only it has are kept.
+func dropBranch(ctx context.Context, repo worktree.Git, s Sent) error {
+	if s.Branch == "" {
+		return nil
+	}
+	said, err := ask(ctx, repo, "for-each-ref", "--format=%(objectname) %(worktreepath)", s.Branch)
+	tip, at, _ := strings.Cut(said, " ")
+	if err != nil || tip == "" || at != "" {
+		return err
+	}
+	_, err = ask(ctx, repo, "merge-base", "--is-ancestor", tip, s.Snapshot)
+	if worktree.GitSaidNo(err) {
+		err = keep(ctx, repo, s.Run, tip)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = ask(ctx, repo, "update-ref", "-d", s.Branch, tip)
+	return err
+}
+
+// Forget deletes all refs of Fairlead below a name.
+func Forget(ctx context.Context, repo worktree.Git, below string) error {
+	said, err := ask(ctx, repo, "for-each-ref", "--format=delete %(refname)", below)
+	if err != nil || said == "" {
+		return err
+	}
+	_, err = repo.Run(ctx, worktree.GitWorkMax, nil, text(said+"\n"), "update-ref", "--stdin")
+	return err
+}
