@@ -187,7 +187,9 @@ func TestCarryRounds(t *testing.T) {
 				s, err := p.fetch()
 				must(t, err)
 				p.equal()
-				sh(t, p.tree(p.leader), "diff", "--cached", "--exit-code")
+				if s != p.was { // otherwise nothing came back, and what is staged here stays so
+					sh(t, p.tree(p.leader), "diff", "--cached", "--exit-code")
+				}
 				if at := sh(t, p.leader, "rev-parse", p.ref()); at != s.Snapshot {
 					t.Fatalf("%s is at %s", p.ref(), at)
 				}

@@ -24,7 +24,7 @@ type row struct {
 // table lists everything that is measured. The test of this package compares the names of
 // benchmarks with the code. A row whose metric was renamed is printed as not measured.
 func table() []bench {
-	return slices.Concat(journalTable(), processTable(), runTable(), talkTable(), dispatchTable())
+	return slices.Concat(journalTable(), processTable(), runTable(), hostTable(), talkTable(), dispatchTable())
 }
 
 func journalTable() []bench {
@@ -108,6 +108,23 @@ func runTable() []bench {
 		}},
 		{section, "controller", `^BenchmarkRunResume$`, "1x", false, []row{
 			{"resume a run of 10,000 steps at its last", "BenchmarkRunResume", "ms/resume", "resume/bare-decode", 0, false},
+		}},
+	}
+}
+
+func hostTable() []bench {
+	const section = "Hosts"
+	return []bench{
+		{section, "cmd/fairlead", `^BenchmarkHostStep$`, "3x", true, []row{
+			{"a no-op step of a run with a checkout, on another host", "BenchmarkHostStep", "ms/step-on-a-host", "host/here", 0, false},
+		}},
+		{section, "cluster/remote", `^BenchmarkTrees$`, "5x", false, []row{
+			{"the files of a step that changes nothing", "BenchmarkTrees/changes=nothing", "ms/step", "", 0, false},
+			{"the files of a step that changes a file", "BenchmarkTrees/changes=a-file", "ms/step", "", 0, false},
+		}},
+		{section, "cluster/remote", `^Benchmark(Output|Line)$`, "9x", false, []row{
+			{"output of a session on a host, 64 MiB", "BenchmarkOutput", "MB/s-host", "host/here", 0, false},
+			{"a line of it, printed to read", "BenchmarkLine", "ms/line-host", "host/here", 0, false},
 		}},
 	}
 }
