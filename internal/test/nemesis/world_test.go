@@ -71,7 +71,7 @@ func newWorld(t *testing.T, hosts ...string) *world {
 		"fairlead.yaml": fmt.Sprintf(`version: 1
 agents:
   coder: {description: Works, driver: exec, command: [%q, __agent, %q], workspace: ., instances: 4, host: {labels: [away]}}
-  idle: {description: Takes orders, driver: exec, command: ["true"], workspace: idle}
+  idle: {description: Takes orders, driver: exec, command: [sleep, "60"], workspace: idle}
 `, self, w.dir),
 	} {
 		w.ok(os.WriteFile(filepath.Join(w.dir, leader, name), []byte(text), 0o600))
@@ -281,7 +281,7 @@ func (w *world) orders() (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			note := fmt.Sprintf("order %d of %d", i, len(w.ordered))
+			note := fmt.Sprintf("order %d;", i)
 			if _, err := w.try(leader, []string{"start", "stop"}[i%2], "idle", "--note", note); err == nil {
 				w.acknowledged(change{Entity: "control/idle", Note: note})
 			}
@@ -300,11 +300,12 @@ func (w *world) check() {
 			w.Errorf("two processes at one time, of run %s: on host %s, and %+v", n.Run, n.Other, n)
 		}
 	}
+	w.mu.Lock()
+	ordered := slices.Clone(w.ordered) // before the journal is read: orders are given meanwhile
+	w.mu.Unlock()
 	var journal []change
 	wait.Until(w, "the leader answers", func() bool { journal = w.journal(); return len(journal) > 0 })
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, o := range w.ordered {
+	for _, o := range ordered {
 		if !slices.ContainsFunc(journal, func(c change) bool {
 			return c.Entity == o.Entity && (o.Trigger == "" || c.Trigger == o.Trigger) && strings.Contains(c.Note, o.Note)
 		}) {

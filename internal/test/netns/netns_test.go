@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -134,6 +135,39 @@ func TestCutOneWay(t *testing.T) {
 		_, err := on("a", "__get", n.Address("b")+":80")
 		return err == nil
 	})
+}
+
+// TestSignal: a signal reaches all processes of one host.
+func TestSignal(t *testing.T) {
+	t.Parallel()
+	n := New(t, "a", "b")
+	var cmds []*exec.Cmd
+	for _, host := range []string{"a", "a", "b"} {
+		cmd := n.Command(context.Background(), host, os.Args[0], "__serve", "127.0.0.1:0")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if said := bufio.NewScanner(out); !said.Scan() || said.Text() != "ready" {
+			t.Fatal(said.Text())
+		}
+		cmds = append(cmds, cmd)
+	}
+	n.Signal("a", syscall.SIGHUP)
+	for _, cmd := range cmds[:2] {
+		_ = cmd.Wait()
+		if is, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || is.Signal() != syscall.SIGHUP {
+			t.Error(cmd.ProcessState)
+		}
+	}
+	n.Signal("b", syscall.SIGTERM)
+	_ = cmds[2].Wait()
+	if is, ok := cmds[2].ProcessState.Sys().(syscall.WaitStatus); !ok || is.Signal() != syscall.SIGTERM {
+		t.Error(cmds[2].ProcessState)
+	}
 }
 
 // TestNothingIsLeft: the end of a test removes its namespaces with all processes in them, and a later test those of
