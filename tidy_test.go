@@ -95,7 +95,7 @@ var imports = []importRow{
 	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},
 	{pkg: "cluster/worker", may: []string{"cluster", "cluster/*", "api", "api/*", "controller/seam", "controller/sessions", "machine/host", "workspace", "internal/file", "internal/boottime"}, inTests: []string{"*", "*/*"}},
-	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "internal/boottime", "internal/version", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree/carry"}, controllers...), inTests: []string{"journal/memory"}},
+	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree", "worktree/carry", "internal/boottime", "internal/version"}, controllers...), inTests: []string{"cluster/local", "journal/memory"}},
 	{pkg: "worktree/carry", may: []string{"worktree", "internal/file"}},
 	{pkg: "cluster/lease", may: []string{"cluster", "machine/host", "journal/attempt"}},
 	{pkg: "cluster/node", may: []string{"cluster", "cluster/ca", "machine/host", "journal/attempt", "internal/file"}, inTests: []string{"cluster/invite", "cluster/lease", "internal/boottime", "journal", "journal/jetstream"}},
@@ -128,7 +128,7 @@ var imports = []importRow{
 	},
 	{
 		pkg: "controller", may: append([]string{"controller/*", "listen", "worktree", "sandbox", "shim"}, controllers...),
-		inTests: []string{"driver/*", "journal/*"},
+		inTests: []string{"cluster", "cluster/invite", "cluster/local", "cluster/wire", "driver/*", "journal/*"},
 	},
 
 	{pkg: "ui"},
@@ -157,6 +157,7 @@ var imports = []importRow{
 	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "internal/test/walks", may: []string{"api", "api/client", "view"}},
 	{pkg: "internal/test/walks/daemon", may: []string{"cli", "cli/daemon", "driver/script", "shim"}},
+	{pkg: "internal/test/nemesis", inTests: []string{"internal/boottime", "machine/host"}},
 	{pkg: "internal/test/sim/cluster", inTests: append([]string{"loop", "journal"}, pure...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -52,6 +53,9 @@ type bubble struct {
 
 	sessions seam.Sessions // dispatch folders; nil: none
 
+	began   time.Time     // when the machine began
+	cluster *seam.Cluster // nil: there are no other hosts
+
 	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
 	tellers   *seam.Notices
 }
@@ -70,7 +74,7 @@ func inBubble(t *testing.T, agents string, test func(t *testing.T, b *bubble)) {
 func newBubble(t *testing.T, dir string, agents ...string) *bubble {
 	b := &bubble{
 		t: t, disk: newFakeDisk(), host: newFakeHost(), slate: memory.New(), driver: &fakeDriver{}, boot: "boot-1",
-		conf: &config.Config{}, logged: &logBuffer{},
+		conf: &config.Config{}, logged: &logBuffer{}, began: time.Now(),
 	}
 	b.faults = journaltest.Faulty(b.slate)
 	for _, name := range agents {
@@ -113,11 +117,13 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), seam.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
-		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Cluster: b.cluster, Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	began := b.began
+	e.Cluster.Clock = func() host.BootTime { return host.BootTime(time.Since(began)) }
 	b.engine = e
 }
 

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -209,7 +209,7 @@ func (h hostHandle) Output(_ context.Context, id string, offset int64) (io.ReadC
 	defer h.mu.Unlock()
 	s := h.sessions[id]
 	if s == nil {
-		return nil, errors.New("no such session")
+		return nil, fmt.Errorf("no session %s: %w", id, fs.ErrNotExist)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -160,7 +160,7 @@ type Compacted struct{ Before, After int64 }
 // compressed form is synced and was read back and compared. With dry it changes nothing and estimates the result
 // from a part of the output.
 func Compact(ctx context.Context, folder string, before time.Time, dry bool) (Compacted, error) {
-	over, err := endedBefore(folder, before)
+	over, err := EndedBefore(folder, before)
 	if err != nil || !over {
 		return Compacted{}, err
 	}
@@ -196,9 +196,9 @@ func Compact(ctx context.Context, folder string, before time.Time, dry bool) (Co
 	return done, nil
 }
 
-// endedBefore reports whether a session ended before a time, and its shim as well. Then no process writes to its
+// EndedBefore reports whether a session ended before a time, and its shim as well. Then no process writes to its
 // spool again, because a folder starts at most one agent.
-func endedBefore(folder string, before time.Time) (bool, error) {
+func EndedBefore(folder string, before time.Time) (bool, error) {
 	r, err := readAgent(folder)
 	if errors.As(err, new(*damaged)) {
 		return false, nil // a person has to look at it first

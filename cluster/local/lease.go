@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -117,6 +118,36 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 		}
 		return nil
 	})
+}
+
+// Forget removes the folders of sessions that ended before a time, and that keeps does not name. The leader has their output:
+// it was copied before their end was acknowledged.
+func (s *Sessions) Forget(ctx context.Context, before time.Time, keeps func(session string) bool) error {
+	entries, err := os.ReadDir(s.Shims.Folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("list the sessions of this host: %w", err)
+	}
+	var faults []error
+	for _, entry := range entries {
+		id := entry.Name()
+		if !shim.IsSession(id) || keeps(id) {
+			continue
+		}
+		if l, err := s.readLease(id); err != nil || l == nil {
+			continue // it is of no leader, or a person has to look at it: Resume says so
+		}
+		if err := s.with(ctx, id, func(one *session) error {
+			over, err := shim.EndedBefore(s.folder(id), before)
+			if err != nil || !over {
+				return err
+			}
+			s.keep(one, nil)
+			return errors.Join(os.RemoveAll(s.folder(id)), os.RemoveAll(s.temp(id)))
+		}); err != nil {
+			faults = append(faults, fmt.Errorf("remove the folder of session %s: %w", id, err))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func isDone(proc seam.Process) bool {

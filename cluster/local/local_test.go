@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -428,4 +429,50 @@ func FuzzRequests(f *testing.F) {
 			t.Fatal("something was left:", left, s.all)
 		}
 	})
+}
+
+// Folders of sessions that ended are removed, unless the leader may still ask for them or they ended later.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	s, h := newSessions(t)
+	for _, id := range []string{"coder-1", "coder-2"} {
+		if err := wire.Check(ask(h, "POST", "/v1/sessions/"+id, startBody(id, "echo done"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.Check(ask(h, "GET", "/v1/sessions/"+id+"/ended", "")); err != nil {
+			t.Fatal(err)
+		}
+		if err := wire.Check(ask(h, "POST", "/v1/sessions/"+id+"/ack", "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(s.Shims.Folder, "own-1"), 0o700); err != nil { // without a lease
+		t.Fatal(err)
+	}
+	left := func() (names string) {
+		entries, err := os.ReadDir(s.Shims.Folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			names += entry.Name() + " "
+		}
+		return names
+	}
+	for _, step := range []struct {
+		before time.Time
+		keeps  string
+		want   string
+	}{
+		{time.Now().Add(-time.Hour), "", "coder-1 coder-2 own-1 "},
+		{time.Now().Add(time.Hour), "coder-2", "coder-2 own-1 "},
+		{time.Now().Add(time.Hour), "", "own-1 "},
+	} {
+		wait.Until(t, step.want+"are left", func() bool { // a shim ends a moment after its answer
+			if err := s.Forget(t.Context(), step.before, func(id string) bool { return id == step.keeps }); err != nil {
+				t.Fatal(err)
+			}
+			return left() == step.want
+		})
+	}
 }

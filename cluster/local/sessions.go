@@ -179,7 +179,9 @@ func (s *Sessions) launch(ctx context.Context, id string, in wire.StartIn) (driv
 }
 
 // temp is the temporary folder of a session in a sandbox. It is removed when the session was acknowledged.
-func (s *Sessions) temp(id string) string { return filepath.Join(filepath.Dir(s.Shims.Folder), "tmp", id) }
+func (s *Sessions) temp(id string) string {
+	return filepath.Join(filepath.Dir(s.Shims.Folder), "tmp", id)
+}
 
 // adopt returns what the shim of a session holds, for a leader of this epoch. It is nil if no session was begun under a
 // lease; then nothing is created.

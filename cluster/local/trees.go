@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,6 +24,7 @@ type Trees struct {
 func (t *Trees) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("PUT "+wire.TreeRoute, t.answers(t.put))
 	mux.HandleFunc("GET "+wire.TreeRoute, t.answers(t.get))
+	mux.HandleFunc("DELETE "+wire.TreeRoute, t.answers(t.remove))
 	mux.HandleFunc("GET "+wire.TreesRoute, t.answers(t.have))
 	mux.HandleFunc("PUT "+wire.FilesRoute, t.answers(t.putFiles))
 	mux.HandleFunc("GET "+wire.FilesRoute, t.answers(t.getFiles))
@@ -62,13 +64,44 @@ func (t *Trees) answers(serve func(w http.ResponseWriter, r *http.Request) error
 
 func badTree(err error) error { return &wire.Problem{Code: wire.BadRequest, Why: err.Error()} }
 
-func (t *Trees) put(w http.ResponseWriter, r *http.Request) error {
+// sentOf is the checkout that a request is about.
+func sentOf(r *http.Request) (carry.Sent, error) {
 	s, err := carry.ParseSent(r.Header.Get(wire.TreeField))
 	if err == nil && s.Run != r.PathValue("run") {
 		err = errors.New("the checkout is of another run")
 	}
 	if err != nil {
-		return badTree(err)
+		return s, badTree(err)
+	}
+	return s, nil
+}
+
+// remove removes the checkout of a run that is over, and the run's folder.
+func (t *Trees) remove(w http.ResponseWriter, r *http.Request) error {
+	s, err := sentOf(r)
+	if err != nil {
+		return err
+	}
+	if err := carry.Remove(r.Context(), t.Root, s); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(t.Root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.RemoveAll(filepath.Join(".agents", "runs", s.Run)); err != nil {
+		return err
+	}
+	t.Log.Info("the checkout of a run is gone, as the one of the leader is", "run", s.Run)
+	wire.Answer(w, struct{}{})
+	return nil
+}
+
+func (t *Trees) put(w http.ResponseWriter, r *http.Request) error {
+	s, err := sentOf(r)
+	if err != nil {
+		return err
 	}
 	if err := carry.Unpack(r.Context(), t.Root, r.Body, s, r.URL.Query().Get("known")); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -29,16 +28,19 @@ func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent)
 		return s, err
 	}
 	var have []string
+	put := bodied{method: http.MethodPut, path: treePath(run), query: url.Values{}, tree: s.String()}
+	put.body = func(to io.Writer) error { return carry.Pack(ctx, repo, s, have, to) }
+	if was != nil {
+		put.query.Set("known", was.Snapshot)
+		if have = []string{was.Snapshot}; t.do(ctx, put, nil) == nil {
+			return s, nil
+		} // its repository may be a new one
+	}
 	if err := t.do(ctx, bodied{method: http.MethodGet, path: wire.TreesRoute}, func(answer *http.Response) error {
 		return wire.Read(answer.Body, &have)
 	}); err != nil {
 		return s, err
 	}
-	put := bodied{method: http.MethodPut, path: treePath(run), query: url.Values{}, tree: s.String()}
-	if was != nil {
-		put.query.Set("known", was.Snapshot)
-	}
-	put.body = func(to io.Writer) error { return carry.Pack(ctx, repo, s, have, to) }
 	return s, t.do(ctx, put, nil)
 }
 
@@ -46,12 +48,7 @@ func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent)
 // the one here has changed meanwhile, the error is a *carry.Changed, and s is what is under the ref.
 func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref string) (s carry.Sent, err error) {
 	repo := worktree.Git{Dir: t.Root}
-	have, err := carry.Have(ctx, repo, carry.HaveMax)
-	if err != nil {
-		return s, err
-	}
-	have = append([]string{was.Snapshot}, have...)
-	get := bodied{method: http.MethodGet, path: treePath(was.Run), query: url.Values{"path": {was.Path}, "have": {strings.Join(have, ",")}}}
+	get := bodied{method: http.MethodGet, path: treePath(was.Run), query: url.Values{"path": {was.Path}, "have": {was.Snapshot}}}
 	err = t.do(ctx, get, func(answer *http.Response) error {
 		var err error
 		if s, err = carry.ParseSent(answer.Header.Get(wire.TreeField)); err != nil {
@@ -60,6 +57,11 @@ func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref 
 		return carry.Take(ctx, repo, checkout, answer.Body, s, was, ref)
 	})
 	return s, err
+}
+
+// Remove removes a run's checkout on the host, and its files. s is what the leader has of the checkout.
+func (t *Trees) Remove(ctx context.Context, s carry.Sent) error {
+	return t.do(ctx, bodied{method: http.MethodDelete, path: treePath(s.Run), tree: s.String()}, nil)
 }
 
 // SendFiles writes the files below some folders of runs to the host.

@@ -57,7 +57,7 @@ func (c *cutAnswer) Write(b []byte) (int, error) {
 }
 
 func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPut && b.requests.Add(-1) >= 0 {
+	if (r.Method == http.MethodPut || r.Method == http.MethodDelete) && b.requests.Add(-1) >= 0 {
 		panic(http.ErrAbortHandler)
 	}
 	if r.Method == http.MethodGet && r.URL.Path != wire.TreesRoute && b.answers.Add(-1) >= 0 {
@@ -115,6 +115,13 @@ func TestTreesTravel(t *testing.T) {
 			if left := gitIn(t, host, "for-each-ref", "refs/fairlead/left"); left != "" {
 				t.Errorf("the host kept what the leader has: %s", left)
 			}
+			noError(t, errors.Join(os.RemoveAll(host), os.Mkdir(host, 0o700))) // another disk: it has nothing of what it had
+			if _, err := trees.Send(t.Context(), "r1", checkout, &now); err != nil {
+				t.Error(err)
+			}
+			if got, _ := os.ReadFile(filepath.Join(there, "a")); string(got) != "two\n" {
+				t.Errorf("a on the new host is %q", got)
+			}
 
 			dirs := []string{".agents/runs/r1/artifacts", ".agents/runs/r1/none"}
 			noError(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))
@@ -126,6 +133,19 @@ func TestTreesTravel(t *testing.T) {
 			noError(t, trees.FetchFiles(t.Context(), leader, dirs))
 			if got, _ := os.ReadFile(filepath.Join(leader, dirs[0], "deep", "out")); len(got) != 30_000 {
 				t.Errorf("out has %d bytes", len(got))
+			}
+
+			broken.requests.Store(1)
+			for range 2 {
+				noError(t, trees.Remove(t.Context(), now))
+			}
+			for _, gone := range []string{there, filepath.Join(host, ".agents", "runs", "r1")} {
+				if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is there: %v", gone, err)
+				}
+			}
+			if left := gitIn(t, host, "for-each-ref"); left != "" {
+				t.Errorf("refs are left on the host: %s", left)
 			}
 
 			if _, err := trees.Fetch(t.Context(), checkout, carry.Sent{Run: "r2", Path: ".agents/worktrees/r2", Head: was.Head, Snapshot: was.Head}, "refs/fairlead/steps/r2/work/1"); err == nil {

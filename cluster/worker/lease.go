@@ -186,6 +186,14 @@ func (k *keeper) runs() bool {
 	return slices.ContainsFunc(k.shims.Known(), func(is host.Local) bool { return is.Began && !is.Over && !is.Waits })
 }
 
+// needs reports whether the leader may still ask for a session. Until it has answered, it may for all.
+func (k *keeper) needs(session string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, placed := k.leases[session]
+	return placed || k.is.State == ""
+}
+
 // step does what is due. Call it every second. Its error is that of the renewal, after which the lease holds on until
 // its deadline, or a *Gone.
 func (k *keeper) step(ctx context.Context) error {

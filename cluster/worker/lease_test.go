@@ -38,11 +38,7 @@ func TestNeverTwoOwners(t *testing.T) {
 			case 1:
 				k = w.daemon(folder, fmt.Sprintf("daemon-%d", i+1))
 			case 2:
-				w.epoch++
-				was := w.watch
-				w.watch = host.NewWatch(w.leaders())
-				w.watch.Revision, w.watch.Closed = was.Revision, was.Closed
-				w.note("the leader restarts")
+				w.restart()
 			case 3, 4, 5, 6, 7:
 				w.start(k, []host.OnLost{host.Restart, host.Ask, host.Wait}[w.rand.IntN(3)])
 			case 8:

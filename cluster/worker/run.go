@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	routes := http.NewServeMux()
 	here.Routes(routes)
 	(&local.Trees{Root: at.Root, Log: o.Log}).Routes(routes)
-	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l}
+	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l, forget: here.Forget}
 	d.dial = func(ctx context.Context, up func(connection)) error {
 		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.Config.Addresses, Handler: routes, Log: o.Log}, func(c *link.Conn) { up(c) })
 		if refused, is := errors.AsType[*link.Refused](err); is {

@@ -37,6 +37,9 @@ const (
 	headerBytes = 64 << 10
 	connectWait = 3 * time.Second // for the first connection to the leader, before the host says that it is ready
 	goodbyeWait = 5 * time.Second // for answers in progress when the daemon stops
+
+	forgetEvery = time.Hour
+	forgetAfter = 7 * 24 * time.Hour // since a session ended; a person may look at its folder until then
 )
 
 // daemon is what Run assembles.
@@ -47,6 +50,7 @@ type daemon struct {
 	line   *line
 	dial   func(ctx context.Context, up func(connection)) error // until ctx ends, or the team refuses the host
 	stop   context.CancelFunc
+	forget func(ctx context.Context, before time.Time, keeps func(session string) bool) error // sessions that are over; nil: none
 }
 
 // places are the folders of this machine that occur in launches.
@@ -102,6 +106,9 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	refused := make(chan error, 1)
 	running.Go(func() { refused <- d.dial(ctx, d.line.up) })
+	if d.forget != nil {
+		running.Go(func() { d.forgetSessions(ctx) })
+	}
 	select { // a command that follows the start is answered
 	case <-d.line.came:
 		d.line.signal() // for work
@@ -114,6 +121,22 @@ func (d *daemon) run(ctx context.Context) error {
 		d.Ready()
 	}
 	return d.work(ctx, refused)
+}
+
+// forgetSessions removes the folders of sessions that ended long ago, until ctx ends.
+func (d *daemon) forgetSessions(ctx context.Context) {
+	tick := time.NewTicker(forgetEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := d.forget(ctx, time.Now().Add(-forgetAfter), d.keeper.needs); err != nil && ctx.Err() == nil {
+			d.Log.Warn("folders of sessions that are over could not be removed; it is tried again in an hour", "error", err)
+		}
+	}
 }
 
 func (d *daemon) announce(socket string) error {

@@ -66,6 +66,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func (w *world) fresh() entry { w.count++; return entry{revision: w.count} }
 
+// restart makes the leader forget what is not in its journal: the lease's entry.
+func (w *world) restart() {
+	w.epoch++
+	w.entry, w.watch = w.fresh(), host.NewWatch(w.leaders())
+	w.watch.Revision = w.entry.revision
+	w.note("the leader restarts")
+}
+
 func (w *world) hostNow() host.BootTime {
 	return host.BootTime(float64(w.at)*w.rates[0]) + host.BootTime(w.begun)
 }

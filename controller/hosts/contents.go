@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/cluster/remote"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -16,31 +18,53 @@ import (
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
-// tree says which content of a run's checkout a host has. It is on disk, because the leader may start again while a
-// session works there.
+// tree says which content of a run's checkout other hosts have. It is on disk, because the leader may start again while
+// a session works there. It is removed when no host has a checkout any longer and the run is archived.
 type tree struct {
-	Host string     `json:"host"`
-	Sent carry.Sent `json:"sent"` // what both sides have
+	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
+	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
+	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
 }
 
-func (c *HostController) treeFile(run string) string {
-	return filepath.Join(c.is.Folder, "trees", run+".json")
+// copies are the trees of all runs.
+type copies struct {
+	folder string
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	moving map[string]chan struct{} // by run: closed when a transfer of its files is over
 }
 
-// treeOf reads where a run's checkout was last; the zero value: on no other host.
-func (c *HostController) treeOf(run string) (t tree) {
-	if err := file.LoadJSON(c.treeFile(run), &t); err != nil {
+func (c *copies) file(run string) string { return filepath.Join(c.folder, run+".json") }
+
+// of reads where a run's checkout was last; the zero value: on no other host.
+func (c *copies) of(run string) (t tree) {
+	if err := file.LoadJSON(c.file(run), &t); err != nil {
 		c.log.Warn("it is not known which files of a run another host has; all are sent again", "run", run, "error", err)
 		return tree{}
 	}
 	return t
 }
 
-func (c *HostController) setTree(run string, t tree) error {
-	if err := os.MkdirAll(filepath.Dir(c.treeFile(run)), 0o700); err != nil {
+// add notes what both sides have of a run's checkout.
+func (c *copies) add(run, on string, sent carry.Sent) error {
+	t := c.of(run)
+	if t.Host != "" && t.Host != on {
+		if t.Before == nil {
+			t.Before = map[string]carry.Sent{}
+		}
+		t.Before[t.Host] = t.Sent
+	}
+	delete(t.Before, on)
+	t.Host, t.Sent = on, sent
+	return c.set(run, t)
+}
+
+func (c *copies) set(run string, t tree) error {
+	if err := os.MkdirAll(filepath.Dir(c.file(run)), 0o700); err != nil {
 		return err
 	}
-	return file.StoreJSON(c.treeFile(run), t)
+	return file.StoreJSON(c.file(run), t)
 }
 
 // checkout is what a run has on this machine.
@@ -58,12 +82,16 @@ func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is che
 }
 
 // lock lets one transfer of a run's files happen at a time.
-func (c *HostController) lock(run string) (unlock func()) {
+func (c *copies) lock(ctx context.Context, run string) (unlock func(), err error) {
 	c.mu.Lock()
 	for c.moving[run] != nil {
 		busy := c.moving[run]
 		c.mu.Unlock()
-		<-busy
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 		c.mu.Lock()
 	}
 	done := make(chan struct{})
@@ -74,7 +102,7 @@ func (c *HostController) lock(run string) (unlock func()) {
 		delete(c.moving, run)
 		c.mu.Unlock()
 		close(done)
-	}
+	}, nil
 }
 
 // send brings a run's files to the host of a session that is to start there. If another session works in them there,
@@ -84,7 +112,11 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	if err != nil {
 		return err
 	}
-	defer c.lock(is.run)()
+	unlock, err := c.copies.lock(ctx, is.run)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	there := c.trees(lease.Host)
 	shared := ""
 	if err := c.View(ctx, func(t *team.Team) { shared = c.beside(t, is.run, s.ID) }); err != nil {
@@ -92,14 +124,14 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	}
 	if shared == "" {
 		var was *carry.Sent
-		if now := c.treeOf(is.run); now.Host == lease.Host {
+		if now := c.copies.of(is.run); now.Host == lease.Host {
 			was = &now.Sent
 		}
 		sent, err := there.Send(ctx, is.run, is.dir, was)
 		if err != nil {
 			return fmt.Errorf("send the files of run %s to host %s: %w", is.run, lease.Host, err)
 		}
-		if err := c.setTree(is.run, tree{Host: lease.Host, Sent: sent}); err != nil {
+		if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 			return err
 		}
 	}
@@ -124,7 +156,7 @@ func (c *HostController) BringBack(ctx context.Context, s team.Session) error {
 	if _, away := c.LeaseOf(s.ID); !away {
 		return nil
 	}
-	c.spooled(ctx, s.ID)
+	c.outputs.spooled(ctx, s.ID)
 	return c.fetch(ctx, s)
 }
 
@@ -146,8 +178,12 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		case <-ctx.Done():
 		}
 	}()
-	defer c.lock(is.run)()
-	now := c.treeOf(is.run)
+	unlock, err := c.copies.lock(ctx, is.run)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now := c.copies.of(is.run)
 	if now.Host != lease.Host {
 		return fmt.Errorf("it is not known which files of run %s were sent to host %s", is.run, lease.Host)
 	}
@@ -158,7 +194,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	if err != nil {
 		return fmt.Errorf("bring the files of run %s back from host %s: %w", is.run, lease.Host, err)
 	}
-	if err := c.setTree(is.run, tree{Host: lease.Host, Sent: sent}); err != nil {
+	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
 	}
 	var dirs []string

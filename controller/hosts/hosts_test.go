@@ -45,7 +45,7 @@ func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 		t.Fatal(err)
 	}
 	is.HostController = New(l, opts)
-	is.now = func() host.BootTime { return host.BootTime(time.Since(began)) }
+	is.Clock = func() host.BootTime { return host.BootTime(time.Since(began)) }
 	l.Register(is.HostHooks())
 	if err := l.Tell(t.Context(), &team.Event{Actor: byHosts, What: team.DaemonStarted{BootID: opts.BootID}}); err != nil {
 		t.Fatal(err)

@@ -67,19 +67,21 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 			return out, err
 		}
 	}
-	err = c.View(ctx, func(t *team.Team) {
+	if err := c.View(ctx, func(t *team.Team) {
 		out.Epoch, out.Host = t.Epoch, *t.Hosts.Hosts[name]
 		for _, lease := range t.Hosts.Leases {
 			if lease.Host == name {
 				out.Leases = append(out.Leases, lease)
 			}
 		}
-	})
+	}); err != nil {
+		return out, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	is := c.heard[name]
+	is := c.of(&out.Host) // it may have left just now
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
-	return out, err
+	return out, nil
 }
 
 // known is the host as the journal has it; a copy.
@@ -106,7 +108,7 @@ func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
 	if in.N == 0 || in.Incarnation != is.incarnation || in.Revision != is.Revision || is.Closed || h.RemovedBy != "" {
 		return false
 	}
-	is.Saw(is.Revision+1, false, c.now())
+	is.Saw(is.Revision+1, false, c.Clock())
 	is.last = host.RenewalID{Daemon: clip.To(in.Daemon, versionMax), N: in.N}
 	return true
 }
@@ -115,7 +117,7 @@ func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
 func (c *HostController) of(h *host.Host) *heard {
 	is := c.heard[h.Name]
 	if is == nil || is.incarnation != h.Incarnation {
-		first := host.NewWatch(c.now())
+		first := host.NewWatch(c.Clock())
 		first.Revision = uint64(time.Now().UnixMilli()) << 16 //nolint:gosec // above those of the daemon before: a host takes no older ones
 		is = &heard{incarnation: h.Incarnation, Watch: first}
 		c.heard[h.Name] = is

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,13 +31,16 @@ var byHosts = team.Actor{Kind: "engine", ID: "hosts"}
 type HostController struct {
 	*loop.Loop
 	Hooks Hooks
+	Clock func() host.BootTime // of this machine; tests have their own
 
 	is     *seam.Cluster // nil: the team has no other hosts
 	local  seam.Host
 	boot   string
 	places wire.Places // of this machine
 	log    *slog.Logger
-	now    func() host.BootTime
+
+	copies  copies  // of checkouts, on other hosts
+	outputs outputs // of sessions on other hosts, here
 
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
@@ -46,8 +51,6 @@ type HostController struct {
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
 	why     map[string]string         // by session: why it has its host
-	spools  map[string]chan struct{}  // by session: closed when its output is here
-	moving  map[string]chan struct{}  // by run: closed when a transfer of its files is over
 }
 
 // Hooks are functions of other controllers.
@@ -69,17 +72,19 @@ type heard struct {
 // waiting is a session that no host takes.
 type waiting struct {
 	view.WaitingSession
-	needs host.Needs
+	needs func(*team.Team) host.Needs
 }
 
 // New makes the controller. local runs sessions on this machine.
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
-		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, now: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{}, spools: map[string]chan struct{}{}, moving: map[string]chan struct{}{},
+		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, Clock: boottime.Now, wake: make(chan struct{}, 1),
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{},
 	}
 	if c.is != nil {
 		c.places = placesOf(opts.Config.Dir)
+		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
+		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}
 		c.took()
 	}
 	return c
@@ -100,13 +105,23 @@ func (c *HostController) HostHooks() loop.Hooks {
 		return loop.Hooks{}
 	}
 	return loop.Hooks{Appended: func(changes []team.Change, _ uint64) {
-		for i := range changes {
-			if changes[i].Body.Host != nil {
-				c.took()
-				return
-			}
+		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Host != nil }) {
+			c.took()
 		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		maps.DeleteFunc(c.waits, func(id string, _ waiting) bool { return openSession(c.State(), id) == nil }) // it was withdrawn
 	}}
+}
+
+// openSession is a session of an agent that is not over; nil: there is none.
+func openSession(t *team.Team, id string) *team.Session {
+	for _, a := range t.Agents {
+		if s := a.Open(id); s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // took takes in what the journal says of hosts and leases.
@@ -114,10 +129,21 @@ func (c *HostController) took() {
 	t := c.State()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	was := maps.Clone(c.leases)
 	clear(c.leases)
 	for id, lease := range t.Hosts.Leases {
 		c.leases[id] = lease
+		if c.lost[id] == nil || was[id].Token != lease.Token {
+			c.lost[id] = make(chan struct{})
+		}
+		if may, _ := t.Hosts.MayMove(id); may && lease.Host != c.is.Name {
+			closeOnce(c.lost[id])
+		}
 	}
+	unplaced := func(id string) bool { _, placed := c.leases[id]; return !placed }
+	maps.DeleteFunc(c.lost, func(id string, _ chan struct{}) bool { return unplaced(id) }) // it is over; nothing waits for its loss
+	maps.DeleteFunc(c.why, func(id, _ string) bool { return unplaced(id) })
+	maps.DeleteFunc(c.heard, func(name string, _ *heard) bool { h := t.Hosts.Hosts[name]; return h == nil || h.State == host.Left })
 	left := false
 	for name, m := range c.members {
 		h := t.Hosts.Hosts[name]
@@ -133,17 +159,9 @@ func (c *HostController) took() {
 		c.Go(func(context.Context) { c.is.Recheck() })
 	}
 	for id, w := range c.waits {
-		if choice := t.Hosts.Choose(w.needs); choice.Host == "" {
+		if choice := t.Hosts.Choose(w.needs(t)); choice.Host == "" {
 			w.Why = choice.String() // the hosts have changed
 			c.waits[id] = w
-		}
-	}
-	maps.DeleteFunc(c.why, func(id, _ string) bool { _, placed := c.leases[id]; return !placed })
-	for id, lost := range c.lost {
-		if _, placed := c.leases[id]; !placed {
-			delete(c.lost, id) // it is over; nothing waits for its loss
-		} else if may, _ := t.Hosts.MayMove(id); may && c.leases[id].Host != c.is.Name {
-			closeOnce(lost)
 		}
 	}
 }
@@ -160,15 +178,11 @@ func closeOnce(ch chan struct{}) {
 }
 
 // Lost is closed when the process of a session on another host has ended for certain, and no word of its end will come.
+// It is nil for a session that is not placed.
 func (c *HostController) Lost(session string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ch := c.lost[session]
-	if ch == nil {
-		ch = make(chan struct{})
-		c.lost[session] = ch
-	}
-	return ch
+	return c.lost[session]
 }
 
 // LeaseOf returns the place of a session; false: it runs on this machine, as all do without a cluster.
@@ -206,6 +220,7 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
 	}
+	c.Go(c.forgetRuns)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

@@ -6,43 +6,55 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 )
 
-// The output of a session on another host is kept here, too, while it runs: its host may be lost, and the output
+// outputs keeps the output of sessions on other hosts here, too, while it runs: its host may be lost, and the output
 // is shown when the session is long over. It is a plain file of the same bytes.
+type outputs struct {
+	folder string
+	log    *slog.Logger
+	run    func(func(context.Context)) // in a goroutine that ends with the daemon
 
-// outputFile is where the output of a session on another host is kept. Ids of sessions are names of folders.
-func (c *HostController) outputFile(session string) string {
-	return filepath.Join(c.is.Folder, "output", session)
+	mu     sync.Mutex
+	copied map[string]chan struct{} // by session that is copied: closed when all of it is here
 }
 
-// spool copies what a session prints until it has ended. The result is closed when all of it is here.
-func (c *HostController) spool(session string, proc seam.Process) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.spools[session] != nil {
+// file is where the output of a session is. Ids of sessions are names of files.
+func (o *outputs) file(session string) string { return filepath.Join(o.folder, session) }
+
+// spool copies what a session prints until it has ended.
+func (o *outputs) spool(session string, proc seam.Process) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.copied[session] != nil {
 		return
 	}
 	done := make(chan struct{})
-	c.spools[session] = done
-	c.Go(func(ctx context.Context) {
-		defer close(done)
-		if err := copyOutput(ctx, c.outputFile(session), proc); err != nil && ctx.Err() == nil {
-			c.log.Warn("the output of a session on another host is not whole here", "session", session, "error", err)
+	o.copied[session] = done
+	o.run(func(ctx context.Context) {
+		defer func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			delete(o.copied, session)
+			close(done)
+		}()
+		if err := copyOutput(ctx, o.file(session), proc); err != nil && ctx.Err() == nil {
+			o.log.Warn("the output of a session on another host is not whole here", "session", session, "error", err)
 		}
 	})
 }
 
 // spooled waits until the output of a session is here, as far as it can come.
-func (c *HostController) spooled(ctx context.Context, session string) {
-	c.mu.Lock()
-	done := c.spools[session]
-	delete(c.spools, session)
-	c.mu.Unlock()
+func (o *outputs) spooled(ctx context.Context, session string) {
+	o.mu.Lock()
+	done := o.copied[session]
+	o.mu.Unlock()
 	if done == nil {
 		return
 	}
@@ -75,9 +87,9 @@ func copyOutput(ctx context.Context, path string, proc seam.Process) (err error)
 	return err
 }
 
-// kept opens the output of a session that has run on another host.
-func (c *HostController) kept(session string, offset int64) (io.ReadCloser, error) {
-	file, err := os.Open(c.outputFile(session))
+// open opens the output of a session that has run on another host.
+func (o *outputs) open(session string, offset int64) (io.ReadCloser, error) {
+	file, err := os.Open(o.file(session))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no output of session %s is here: %w", session, err)
 	}

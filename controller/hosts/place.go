@@ -19,50 +19,57 @@ import (
 )
 
 // Place gives a session its host, if its agent has `host` and it is a step with a checkout of its own. where is
-// empty if it runs on this machine. A refusal by H7 means that no host takes it now; needs are what one must have.
-func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, needs host.Needs, err error) {
+// empty if it runs on this machine. A refusal by H7 means that no host takes it now; fits says whether one does later.
+func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, fits func(*team.Team) bool, err error) {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep || !m.Conf.Host.Any || c.is == nil && len(m.Conf.Host.Labels) == 0 {
-		return "", needs, nil
+		return "", nil, nil
 	}
-	needs.Labels = m.Conf.Host.Labels
+	worktree := ""
 	if c.is != nil {
-		needs.Worktree = c.treeOf(run).Host
+		worktree = c.copies.of(run).Host
 	}
+	needs := func(t *team.Team) host.Needs { // what else works in the checkout changes
+		return host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
+	}
+	fits = func(t *team.Team) bool { return t.Hosts.Choose(needs(t)).Host != "" }
+	var now host.Needs
 	checkout, why := "", ""
 	if err := c.View(ctx, func(t *team.Team) {
 		checkout, _ = c.Hooks.Checkout(t, run)
-		needs.Only = c.beside(t, run, s.ID)
-		choice := t.Hosts.Choose(needs)
-		why = choice.String()
+		now = needs(t)
+		why = t.Hosts.Choose(now).String()
 	}); err != nil || checkout == "" {
-		return "", needs, err
+		return "", fits, err
 	}
 	if c.is == nil {
-		return "", needs, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
-			strings.Join(needs.Labels, ", "))
+		return "", fits, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
+			strings.Join(now.Labels, ", "))
 	}
 	lost := host.Restart
 	if m.Conf.Host.Waits {
 		lost = host.Wait
 	}
-	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: needs, OnLost: lost})})
+	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: lost})})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
 	if err != nil {
 		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs}
-		return "", needs, err
+		return "", fits, err
 	}
 	c.why[s.ID] = why
 	if lease := c.leases[s.ID]; lease.Host != c.is.Name {
 		where = lease.Host
 	}
-	return where, needs, nil
+	return where, fits, nil
 }
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.
 func (c *HostController) beside(t *team.Team, run, except string) string {
+	if c.is == nil {
+		return ""
+	}
 	for _, a := range t.Agents {
 		for _, s := range a.Sessions() {
 			if of, _, _ := team.StepOf(s.For); of != run || s.ID == except {
@@ -74,6 +81,11 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 			if s.Phase == session.Running && c.is != nil {
 				return c.is.Name
 			}
+		}
+	}
+	for _, s := range t.Pool.Sessions {
+		if of, _, _ := team.StepOf(s.For); of == run && s.Phase == session.Running {
+			return c.is.Name
 		}
 	}
 	return ""
@@ -92,6 +104,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: box,
 		Start: wire.Start{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports, PortsFor: l.PortsFor},
 	}
+	said := false
 	for pause := loop.RetryFirst; ; pause = min(2*pause, loop.RetryMax) {
 		proc, err := c.startAt(ctx, lease.Host, in, s.ID)
 		var no *wire.Problem
@@ -106,7 +119,10 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 		if now, _ := c.LeaseOf(s.ID); now.Token != lease.Token || !loop.Rest(ctx, pause) {
 			return nil, err
 		}
-		c.log.Info("a host does not start a session yet", "host", lease.Host, "session", s.ID, "why", no.Why)
+		if !said {
+			said = true
+			c.log.Info("a host does not start a session yet", "host", lease.Host, "session", s.ID, "why", no.Why)
+		}
 	}
 }
 
@@ -126,7 +142,7 @@ func (c *HostController) startAt(ctx context.Context, name string, in wire.Start
 
 // follow keeps what a session on another host prints, and brings its files here from time to time, until it ends.
 func (c *HostController) follow(id string, proc seam.Process) {
-	c.spool(id, proc)
+	c.outputs.spool(id, proc)
 	c.Go(func(ctx context.Context) {
 		tick := time.NewTicker(snapshotEvery)
 		defer tick.Stop()
@@ -149,11 +165,9 @@ func (c *HostController) follow(id string, proc seam.Process) {
 func (c *HostController) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
 	if err := c.View(ctx, func(t *team.Team) {
-		for _, a := range t.Agents {
-			if s := a.Open(id); s != nil {
-				open := *s
-				is = &open
-			}
+		if s := openSession(t, id); s != nil {
+			open := *s
+			is = &open
 		}
 	}); err != nil || is == nil {
 		return err

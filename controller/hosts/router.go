@@ -74,11 +74,11 @@ func (r *Router) Output(ctx context.Context, session string, offset int64) (io.R
 	case away && r.c.is.Connected(lease.Host) != "":
 		return r.c.remote(lease.Host).Output(ctx, session, offset)
 	case away:
-		return r.c.kept(session, offset)
+		return r.c.outputs.open(session, offset)
 	}
 	out, err := r.Host.Output(ctx, session, offset)
 	if errors.Is(err, fs.ErrNotExist) {
-		if kept, fault := r.c.kept(session, offset); fault == nil {
+		if kept, fault := r.c.outputs.open(session, offset); fault == nil {
 			return kept, nil
 		}
 	}

@@ -17,7 +17,7 @@ func (c *HostController) Beside() view.HostsBeside {
 	for name, is := range c.heard {
 		known := view.HostKnown{Version: is.version, Lease: -1}
 		if is.last.N > 0 {
-			known.Lease = time.Duration(c.now() - is.Seen)
+			known.Lease = time.Duration(c.Clock() - is.Seen)
 		}
 		known.Address = c.is.Connected(name)
 		known.Connected = known.Address != ""

@@ -49,7 +49,7 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 func (c *HostController) due(h *host.Host) (host.Due, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	is, now := c.of(h), c.now()
+	is, now := c.of(h), c.Clock()
 	due := is.Due(now, h.RemovedBy != "")
 	if due == host.CloseIsDue {
 		is.Saw(is.Revision+1, true, now)

@@ -8,7 +8,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -56,8 +55,8 @@ type Hooks struct {
 	PoolSlot func(s *team.Session) *Slot
 
 	// Place gives a session its host: the name of another one, or empty for this machine. A refusal by H7 means that
-	// no host takes it now; needs are what one must have.
-	Place func(ctx context.Context, m *Slot, s team.Session) (where string, needs host.Needs, err error)
+	// no host takes it now; fits says whether one does later.
+	Place func(ctx context.Context, m *Slot, s team.Session) (where string, fits func(*team.Team) bool, err error)
 
 	// StartOn starts a session's process on the other host on which it is placed.
 	StartOn func(ctx context.Context, m *Slot, s team.Session, epoch uint64, launch driver.Launch, box *seam.Confinement) (seam.Process, error)

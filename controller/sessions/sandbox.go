@@ -25,19 +25,19 @@ import (
 
 // confinement is the sandbox of a prepared launch, as data for its host; nil: the agent has none, or it is boxed
 // already, as MAIN is.
-func (c *SessionController) confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
+func (m *Slot) confinement(ready PreparedLaunch, commits bool) *seam.Confinement {
 	if !m.Conf.Sandbox.On || ready.Boxed {
 		return nil
 	}
 	return &seam.Confinement{
 		Agent: m.Conf.Name, Driver: m.Conf.Driver, Command: m.Conf.Command, CanWrite: m.Conf.Permissions.CanWrite, Write: m.Conf.Sandbox.Write,
-		Writes: ready.Writes, ReadOnly: ready.ReadOnly, Auto: m.Conf.Sandbox.Auto, Sockets: m.Conf.Sandbox.Sockets, Commits: c.opts.Config.Dispatch.Commits,
+		Writes: ready.Writes, ReadOnly: ready.ReadOnly, Auto: m.Conf.Sandbox.Auto, Sockets: m.Conf.Sandbox.Sockets, Commits: commits,
 	}
 }
 
 // confined wraps a prepared launch in the agent's sandbox, if the agent has one.
 func (c *SessionController) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
-	box := c.confinement(m, ready)
+	box := m.confinement(ready, c.opts.Config.Dispatch.Commits)
 	if box == nil {
 		return ready, nil
 	}

@@ -60,7 +60,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 	if where == "" {
 		proc, err = c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
 	} else {
-		proc, err = c.Hooks.StartOn(ctx, m, s, now.epoch, ready.Launch, c.confinement(m, ready))
+		proc, err = c.Hooks.StartOn(ctx, m, s, now.epoch, ready.Launch, m.confinement(ready, c.opts.Config.Dispatch.Commits))
 	}
 	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
@@ -87,13 +87,13 @@ func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (
 		return "", nil
 	}
 	for {
-		where, needs, err := c.Hooks.Place(ctx, m, s)
+		where, fits, err := c.Hooks.Place(ctx, m, s)
 		if err == nil || !loop.IsAnswer(err) {
 			return where, err
 		}
 		if err := c.Until(ctx, func(t *team.Team) bool {
 			may, _ := m.mayStart(t, s.ID, c.Now())
-			return !may || t.Hosts.Choose(needs).Host != ""
+			return !may || fits(t)
 		}); err != nil || !c.mayStart(ctx, m, s, "").may {
 			return "", errLeft
 		}

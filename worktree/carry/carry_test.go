@@ -231,6 +231,35 @@ func TestLeftOnHost(t *testing.T) {
 	}
 }
 
+// TestNothingCameBack leaves what a person wrote meanwhile, unless an update is half done.
+func TestNothingCameBack(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	p.send("")
+	put(t, p.tree(p.leader), "README", "of a person\n")
+	s, err := p.fetch()
+	must(t, err)
+	if got := files(t, p.tree(p.leader))["README"]; got != "false of a person\n" || sh(t, p.leader, "rev-parse", p.ref()) != s.Snapshot {
+		t.Errorf("README is %q", got)
+	}
+	sh(t, p.leader, "update-ref", "refs/fairlead/carry/r1/going", "HEAD")
+	if _, err := p.fetch(); err == nil {
+		t.Error("an update that was half done is taken for none")
+	} else if _, is := errors.AsType[*Changed](err); !is {
+		t.Error(err)
+	}
+	// What is staged on the host, and nowhere else, is kept, and is staged there no longer.
+	p = begun(t)
+	p.send("")
+	put(t, p.tree(p.host), "README", "staged\n")
+	sh(t, p.tree(p.host), "add", "README")
+	put(t, p.tree(p.host), "README", "one\ntwo\nthree\n")
+	p.send(p.was.Snapshot)
+	if kept := sh(t, p.host, "for-each-ref", "--format=%(objectname)", "refs/fairlead/left/r1"); sh(t, p.host, "show", kept+":README") != "staged" {
+		t.Errorf("kept: %q", kept)
+	}
+}
+
 // TestBranchOfHost comes back on a new branch, and without one.
 func TestBranchOfHost(t *testing.T) {
 	t.Parallel()

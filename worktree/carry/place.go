@@ -29,11 +29,15 @@ type place struct {
 // find looks at a checkout. It is a linked worktree of the repository, or a clone.
 func find(ctx context.Context, repo worktree.Git, checkout string) (p place, err error) {
 	p.repo = repo
-	common, err := repo.Ask(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil {
-		return p, err
+	common := filepath.Join(repo.Dir, ".git")
+	if info, err := os.Lstat(common); err != nil || !info.IsDir() {
+		said, err := repo.Ask(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+		if err != nil {
+			return p, err
+		}
+		common = strings.TrimSuffix(said, "\n")
 	}
-	if p.common, err = filepath.EvalSymlinks(strings.TrimSuffix(common, "\n")); err != nil {
+	if p.common, err = filepath.EvalSymlinks(common); err != nil {
 		return p, err
 	}
 	if p.in.Dir, err = filepath.EvalSymlinks(checkout); err != nil {
@@ -45,13 +49,17 @@ func find(ctx context.Context, repo worktree.Git, checkout string) (p place, err
 	case err == nil && info.IsDir() && dot != p.common:
 		p.clone, p.git = true, dot
 		return p, p.plainClone()
-	case err == nil && info.Mode().IsRegular():
-		said, err := p.in.AskIn(ctx, nil, "rev-parse", "--path-format=absolute", "--git-dir")
+	case err == nil && info.Mode().IsRegular() && info.Size() <= 2*nameMax:
+		said, err := os.ReadFile(dot)
 		if err != nil {
 			return p, err
 		}
-		if p.git, err = filepath.EvalSymlinks(strings.TrimSuffix(said, "\n")); err != nil {
-			return p, err
+		at := strings.TrimRight(strings.TrimPrefix(string(said), "gitdir: "), "\r\n")
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(p.in.Dir, at)
+		}
+		if p.git, err = filepath.EvalSymlinks(at); err != nil {
+			break
 		}
 		back, err := os.ReadFile(filepath.Join(p.git, "gitdir")) // .git can name any folder, so that this one has to name it, too
 		if err == nil && filepath.Dir(p.git) == filepath.Join(p.common, "worktrees") && same(strings.TrimSuffix(string(back), "\n"), dot) {
@@ -98,22 +106,32 @@ func (p place) own(ctx context.Context, args ...string) (string, error) {
 }
 
 // head reads what is checked out. The commits of a clone are fetched first.
-func (p place) head(ctx context.Context, run string) (head, branch string, err error) {
-	branch, err = p.own(ctx, "symbolic-ref", "--quiet", "HEAD")
+func (p place) head(ctx context.Context, run string, s *shot) (err error) {
+	s.branch, err = p.own(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err != nil && !worktree.GitHasNone(err) {
-		return "", "", err
+		return err
 	}
-	if !p.clone {
-		head, err = p.own(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	} else if _, err = p.repo.Run(ctx, worktree.GitWorkMax, []string{"GIT_NO_LAZY_FETCH=1"}, nil,
-		"-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		"--no-recurse-submodules", "--no-auto-maintenance", "--", p.in.Dir, "+HEAD:"+refOf(run, "seen")); err == nil {
-		head, err = ask(ctx, p.repo, "rev-parse", "--verify", "--quiet", refOf(run, "seen")+"^{commit}")
+	in, env, head := p.in, p.in.Inside(), "HEAD"
+	if err = nil; p.clone {
+		in, env, head = p.repo, nil, refOf(run, "seen")
+		_, err = p.repo.Run(ctx, worktree.GitWorkMax, []string{"GIT_NO_LAZY_FETCH=1"}, nil,
+			"-c", "fetch.fsckObjects=true", "-c", "protocol.file.allow=always", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
+			"--no-recurse-submodules", "--no-auto-maintenance", "--", p.in.Dir, "+HEAD:"+head)
 	}
-	if worktree.GitSaidNo(err) {
-		err = fmt.Errorf("%s has no commit that can be read: %w", p.in.Dir, err)
+	var found []string
+	if err == nil {
+		found, err = objects(ctx, in, env, head+"^{commit}", head+"^{tree}", refOf(run, "out"))
 	}
-	return head, branch, err
+	switch {
+	case worktree.GitSaidNo(err):
+		return fmt.Errorf("%s has no commit that can be read: %w", p.in.Dir, err)
+	case err != nil:
+		return err
+	case found[0] == "" || found[1] == "":
+		return fmt.Errorf("%s has no commit that can be read", p.in.Dir)
+	}
+	s.head, s.tree, s.out = found[0], found[1], found[2]
+	return nil
 }
 
 // kind says what a name is on disk: a file or a link (there), or a folder with a repository (module). Neither if it is

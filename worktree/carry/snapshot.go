@@ -50,6 +50,22 @@ func ask(ctx context.Context, g worktree.Git, args ...string) (string, error) {
 	return strings.TrimSuffix(said, "\n"), err
 }
 
+// objects finds what several names name, with one process. One that names nothing has an empty answer.
+func objects(ctx context.Context, g worktree.Git, env []string, names ...string) ([]string, error) {
+	env = append(env, "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1")
+	said, err := g.Run(ctx, worktree.GitWorkMax, env, text(strings.Join(names, "\n")+"\n"), "cat-file", "--batch-check=%(objectname)")
+	found := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	if err == nil && len(found) != len(names) {
+		err = fmt.Errorf("git cat-file answered %d of %d names", len(found), len(names))
+	}
+	for i, line := range found {
+		if !hash().MatchString(line) { // NAME missing
+			found[i] = ""
+		}
+	}
+	return found, err
+}
+
 // Have lists commits that a repository has completely, newest first, so that another one need not send them. A shallow
 // or partial clone has none: what it has may lack content.
 func Have(ctx context.Context, repo worktree.Git, most int) ([]string, error) {
@@ -92,7 +108,9 @@ func Snapshot(ctx context.Context, repo worktree.Git, root, checkout, run string
 	if err := s.Valid(); err != nil {
 		return s, err
 	}
-	_, err = ask(ctx, repo, "update-ref", refOf(run, "out"), s.Snapshot)
+	if s.Snapshot != shot.out {
+		_, err = ask(ctx, repo, "update-ref", refOf(run, "out"), s.Snapshot)
+	}
 	return s, err
 }
 
@@ -154,11 +172,17 @@ func (l *limited) Write(b []byte) (n int, err error) {
 // shot is what a checkout holds at one moment.
 type shot struct {
 	head, branch, commit string
+	tree, out            string // of head; and the snapshot that was packed last
 
 	index  string   // an index of all files, with their times; in a temporary folder
 	absent []string // files that a sparse checkout leaves out
 	ours   string   // the temporary folder
 	empty  bool     // there are no files, as in a checkout that was just made
+}
+
+// is reports whether the checkout holds what was sent.
+func (s *shot) is(sent Sent) bool {
+	return s.head == sent.Head && s.branch == sent.Branch && s.commit == sent.Snapshot
 }
 
 func (s *shot) done() { _ = os.RemoveAll(s.ours) }
@@ -176,7 +200,7 @@ func (p place) shoot(ctx context.Context, run string, also []string) (_ *shot, e
 		}
 	}()
 	s.index = filepath.Join(s.ours, "index")
-	if s.head, s.branch, err = p.head(ctx, run); err != nil {
+	if err = p.head(ctx, run, s); err != nil {
 		return nil, err
 	}
 	if _, err = p.files(ctx, s.index, "", "read-tree", s.head); err != nil {
@@ -200,8 +224,7 @@ func (p place) shoot(ctx context.Context, run string, also []string) (_ *shot, e
 	if err != nil {
 		return nil, err
 	}
-	before, err := ask(ctx, p.repo, "rev-parse", "--verify", s.head+"^{tree}")
-	if s.commit = s.head; err == nil && tree != before {
+	if s.commit = s.head; tree != s.tree {
 		s.commit, err = p.repo.CommitTree(ctx, []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"},
 			"What the checkout of "+run+" held beyond its commit", tree, s.head)
 	}
@@ -210,17 +233,13 @@ func (p place) shoot(ctx context.Context, run string, also []string) (_ *shot, e
 
 // list compares the names in git with the disk. gone and there are for the input of git.
 func (p place) list(ctx context.Context, s *shot, also []string) (gone, there string, err error) {
-	committed, err := p.files(ctx, s.index, "", "ls-files", "-z")
-	if err != nil {
-		return "", "", err
-	}
-	search := []string{"ls-files", "-z", "--others", "--exclude-standard"}
+	search := []string{"ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard"}
 	if exclude := filepath.Join(p.git, "info", "exclude"); p.clone {
 		if info, err := os.Lstat(exclude); err == nil && info.Mode().IsRegular() {
 			search = append(search, "--exclude-from="+exclude)
 		}
 	}
-	others, err := p.files(ctx, s.index, "", search...)
+	listed, err := p.files(ctx, s.index, "", search...)
 	if err != nil {
 		return "", "", err
 	}
@@ -229,15 +248,16 @@ func (p place) list(ctx context.Context, s *shot, also []string) (gone, there st
 		return "", "", err
 	}
 	sparse, names := map[string]bool{}, map[string]bool{} // names: true if a commit has it
-	for _, name := range slices.Concat(worktree.Zeroed(others), also) {
+	for _, name := range also {
 		names[name] = false
 	}
 	for _, line := range worktree.Zeroed(indexed) { // H PATH
 		tag, name, _ := strings.Cut(line, " ")
 		names[name], sparse[name] = false, tag == "S"
 	}
-	for _, name := range worktree.Zeroed(committed) {
-		names[name] = true
+	for _, line := range worktree.Zeroed(listed) { // H PATH, or ? PATH of one that is not committed
+		tag, name, _ := strings.Cut(line, " ")
+		names[name] = tag != "?"
 	}
 	disk, loose := looker{top: p.in.Dir, dirs: map[string]bool{}}, int64(0)
 	var missing, files strings.Builder
@@ -285,19 +305,22 @@ func read(ctx context.Context, repo worktree.Git, from io.Reader, s Sent, ref st
 	} else if !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	said, err := ask(ctx, repo, "rev-list", "--parents", "--max-count=1", s.Snapshot, "--")
-	if worktree.GitSaidNo(err) {
-		return nil, fmt.Errorf("its commit %s is not in what was sent: %w", s.Snapshot, err)
-	} else if err != nil {
+	known, err := objects(ctx, repo, nil, s.Snapshot+"^{commit}", s.Snapshot+"^1", s.Snapshot+"^2", refOf(s.Run, "in"), refOf(s.Run, "out"))
+	if err != nil {
 		return nil, err
 	}
-	if said != s.Snapshot+" "+s.Head && s.Snapshot != s.Head {
+	if known[0] != s.Snapshot {
+		return nil, fmt.Errorf("its commit %s is not in what was sent", s.Snapshot)
+	}
+	if s.Snapshot != s.Head && (known[1] != s.Head || known[2] != "") {
 		return nil, fmt.Errorf("%s is no commit on top of %s", s.Snapshot, s.Head)
 	}
-	if _, err := ask(ctx, repo, "rev-list", "--objects", "--quiet", s.Snapshot, "--not", "--all"); worktree.GitSaidNo(err) {
-		return nil, fmt.Errorf("its history is not complete (%w); if the repository that sent it is a shallow clone, run `git fetch --unshallow` there", err)
-	} else if err != nil {
-		return nil, err
+	if !slices.Contains(known[3:], s.Snapshot) { // a ref names only what is complete
+		if _, err := ask(ctx, repo, "rev-list", "--objects", "--quiet", s.Snapshot, "--not", "--all"); worktree.GitSaidNo(err) {
+			return nil, fmt.Errorf("its history is not complete (%w); if the repository that sent it is a shallow clone, run `git fetch --unshallow` there", err)
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	if s.Branch != "" {
 		if _, err := ask(ctx, repo, "check-ref-format", s.Branch); err != nil {
@@ -307,7 +330,9 @@ func read(ctx context.Context, repo worktree.Git, from io.Reader, s Sent, ref st
 	if names, err = namesIn(ctx, repo, s.Snapshot); err != nil {
 		return nil, err
 	}
-	_, err = ask(ctx, repo, "update-ref", ref, s.Snapshot)
+	if ref != refOf(s.Run, "in") || known[3] != s.Snapshot {
+		_, err = ask(ctx, repo, "update-ref", ref, s.Snapshot)
+	}
 	return names, err
 }
 

@@ -61,11 +61,14 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known stri
 		}
 	}
 	var unmerged worktree.Stays // a conflict: the files have it, and are kept
-	if err := p.keepStaged(ctx, s.Run, now); err != nil && !errors.As(err, &unmerged) {
+	unstaged, err := p.keepStaged(ctx, s.Run, now)
+	if err != nil && !errors.As(err, &unmerged) {
 		return err
 	}
-	if err := p.move(ctx, now, s); err != nil {
-		return err
+	if !unstaged || !now.is(s) {
+		if err := p.move(ctx, now, s); err != nil {
+			return err
+		}
 	}
 	for name := range worktree.HalfDone {
 		if err := os.RemoveAll(filepath.Join(p.git, name)); err != nil {
@@ -89,6 +92,15 @@ func Take(ctx context.Context, repo worktree.Git, checkout string, from io.Reade
 		return err
 	}
 	defer release()
+	if s == was {
+		going, err := objects(ctx, repo, nil, refOf(s.Run, "going"))
+		if err == nil && going[0] == "" { // nothing came back, and no update is half done
+			_, err = ask(ctx, repo, "update-ref", ref, s.Snapshot)
+			return err
+		} else if err != nil {
+			return err
+		}
+	}
 	names, err := read(ctx, repo, from, s, ref)
 	if err != nil {
 		return err
@@ -115,7 +127,7 @@ func Take(ctx context.Context, repo worktree.Git, checkout string, from io.Reade
 	} else if why != "" {
 		return changed(why)
 	}
-	if err := p.keepStaged(ctx, s.Run, now); err != nil {
+	if _, err := p.keepStaged(ctx, s.Run, now); err != nil {
 		if why, is := errors.AsType[worktree.Stays](err); is {
 			return changed(why.Error())
 		}
@@ -133,7 +145,7 @@ func (p place) moved(ctx context.Context, now *shot, s, was Sent) (why string, e
 	}
 	begun := going == s.Snapshot
 	switch {
-	case now.head == s.Head && now.branch == s.Branch && now.commit == s.Snapshot:
+	case now.is(s):
 		return "", nil // it was taken before
 	case now.head != was.Head && (!begun || now.head != s.Head):
 		return "its HEAD is at " + now.head, nil
@@ -188,14 +200,12 @@ func begin(ctx context.Context, repo worktree.Git, hashLength int) error {
 		_, err = repo.AskIn(ctx, nil, "init", "--quiet", "--template=", "--object-format="+format)
 		return err
 	}
-	if _, err := repo.AskIn(ctx, nil, "rev-parse", "--git-dir"); worktree.GitSaidNo(err) { // a crash in the middle of it
+	format, err := repo.AskIn(ctx, nil, "rev-parse", "--show-object-format")
+	if worktree.GitSaidNo(err) { // a crash in the middle of it
 		_, err = repo.AskIn(ctx, nil, "init", "--quiet", "--template=")
 		return err
-	} else if err != nil {
-		return err
 	}
-	format, err := ask(ctx, repo, "rev-parse", "--show-object-format")
-	if err == nil && (format == "sha256") != (hashLength == 64) {
+	if err == nil && (strings.TrimSpace(format) == "sha256") != (hashLength == 64) {
 		err = fmt.Errorf("the repository %s has hashes of %s, and the one that sent the checkout has others; use an empty folder, or a clone of that repository", repo.Dir, format)
 	}
 	return err
@@ -266,29 +276,32 @@ func keep(ctx context.Context, repo worktree.Git, run, commit string) error {
 	return err
 }
 
-// keepStaged keeps what is staged and not in the files.
-func (p place) keepStaged(ctx context.Context, run string, now *shot) error {
+// keepStaged keeps what is staged and not in the files. none: there is an index, and nothing is staged.
+func (p place) keepStaged(ctx context.Context, run string, now *shot) (none bool, err error) {
 	if _, err := os.Lstat(filepath.Join(p.git, "index")); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	w := worktree.Checkout{Id: run, Repo: p.repo, Git: p.in}
 	staged, err := w.Staged(ctx, now.head, now.head)
 	if err != nil || staged == "" {
-		return err
+		return err == nil, err
 	}
 	if tree, err := p.own(ctx, "rev-parse", staged+"^{tree}"); err != nil {
-		return err
+		return false, err
 	} else if files, err := p.files(ctx, now.index, "", "write-tree"); err != nil || files == tree {
-		return err
+		return false, err
 	}
-	return keep(ctx, p.in, run, staged)
+	return false, keep(ctx, p.in, run, staged)
 }
 
 // move puts the snapshot into the checkout. Git compares each file that it replaces with the index that was just made. A call
 // that is interrupted is repeated.
 func (p place) move(ctx context.Context, now *shot, s Sent) error {
-	if err := p.branchIsFree(ctx, now, s); err != nil {
-		return err
+	stays := now.head == s.Head && now.branch == s.Branch
+	if !stays {
+		if err := p.branchIsFree(ctx, now, s); err != nil {
+			return err
+		}
 	}
 	if _, err := ask(ctx, p.repo, "update-ref", refOf(s.Run, "going"), s.Snapshot); err != nil {
 		return err
@@ -296,8 +309,10 @@ func (p place) move(ctx context.Context, now *shot, s Sent) error {
 	if _, err := p.files(ctx, now.index, "", "read-tree", "-m", "-u", now.commit, s.Snapshot); err != nil {
 		return fmt.Errorf("write the files of %s: %w", p.in.Dir, err)
 	}
-	if err := p.checkOut(ctx, s); err != nil {
-		return err
+	if !stays {
+		if err := p.checkOut(ctx, s); err != nil {
+			return err
+		}
 	}
 	if err := p.putIndex(ctx, now, s.Head); err != nil {
 		return err
@@ -392,4 +407,93 @@ func (p place) putIndex(ctx context.Context, now *shot, head string) error {
 		return err
 	}
 	return dir.Rename(made, "index")
+}
+
+// Remove removes the checkout that Unpack made, its branch, and the refs of its transfers. s is what the leader has; other content
+// is kept first, as by Unpack. Files that git ignores are not.
+func Remove(ctx context.Context, root string, s Sent) error {
+	if err := s.Valid(); err != nil {
+		return err
+	}
+	repo, checkout := worktree.Git{Dir: root}, filepath.Join(root, filepath.FromSlash(s.Path))
+	if _, err := os.Lstat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing ever arrived
+	}
+	release, err := worktree.TakeCheckout(ctx, "carry "+checkout)
+	if err != nil {
+		return err
+	}
+	defer release()
+	whole := worktree.Checkout{Id: s.Run, Repo: repo, Git: worktree.Git{Dir: checkout}}
+	if _, err := whole.Settle(ctx); err != nil { // a crash in the middle of it
+		return err
+	}
+	if _, err := os.Lstat(checkout); err == nil {
+		if err := putAside(ctx, repo, checkout, s); err != nil {
+			return err
+		}
+		if _, err := whole.Settle(ctx); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := dropBranch(ctx, repo, s); err != nil {
+		return err
+	}
+	return Forget(ctx, repo, refOf(s.Run, ""))
+}
+
+// putAside keeps what only the checkout has, and gives it the name of one that only has to be deleted.
+func putAside(ctx context.Context, repo worktree.Git, checkout string, s Sent) error {
+	p, err := find(ctx, repo, checkout)
+	if err != nil {
+		return err
+	}
+	now, err := p.shoot(ctx, s.Run, nil)
+	if err != nil {
+		return fmt.Errorf("read the files of %s: %w", checkout, err)
+	}
+	defer now.done()
+	if now.commit != s.Snapshot {
+		if err := keep(ctx, repo, s.Run, now.commit); err != nil {
+			return err
+		}
+	}
+	var unmerged worktree.Stays // a conflict: the files have it, and are kept
+	if _, err := p.keepStaged(ctx, s.Run, now); err != nil && !errors.As(err, &unmerged) {
+		return err
+	}
+	return os.Rename(checkout, worktree.Aside(checkout, worktree.GoneSuffix))
+}
+
+// dropBranch deletes the branch of a checkout, unless it is checked out elsewhere. Commits that only it has are kept.
+func dropBranch(ctx context.Context, repo worktree.Git, s Sent) error {
+	if s.Branch == "" {
+		return nil
+	}
+	said, err := ask(ctx, repo, "for-each-ref", "--format=%(objectname) %(worktreepath)", s.Branch)
+	tip, at, _ := strings.Cut(said, " ")
+	if err != nil || tip == "" || at != "" {
+		return err
+	}
+	_, err = ask(ctx, repo, "merge-base", "--is-ancestor", tip, s.Snapshot)
+	if worktree.GitSaidNo(err) {
+		err = keep(ctx, repo, s.Run, tip)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = ask(ctx, repo, "update-ref", "-d", s.Branch, tip)
+	return err
+}
+
+// Forget deletes all refs of Fairlead below a name.
+func Forget(ctx context.Context, repo worktree.Git, below string) error {
+	said, err := ask(ctx, repo, "for-each-ref", "--format=delete %(refname)", below)
+	if err != nil || said == "" {
+		return err
+	}
+	_, err = repo.Run(ctx, worktree.GitWorkMax, nil, text(said+"\n"), "update-ref", "--stdin")
+	return err
 }

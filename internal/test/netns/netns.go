@@ -132,6 +132,25 @@ func (n *Net) Heal() {
 	}
 }
 
+// Signal sends a signal to all processes of a host.
+func (n *Net) Signal(host string, sig syscall.Signal) {
+	n.t.Helper()
+	n.number(host)
+	signal(n.name+host, sig)
+}
+
+// signal returns the number of processes that a namespace had; none: it may be gone.
+func signal(namespace string, sig syscall.Signal) (had int) {
+	out, _ := exec.Command("ip", "netns", "pids", namespace).Output()
+	pids := strings.Fields(string(out))
+	for _, pid := range pids {
+		if id, err := strconv.Atoi(pid); err == nil {
+			_ = syscall.Kill(id, sig)
+		}
+	}
+	return len(pids)
+}
+
 func (n *Net) rule(do string, cut [2]string) error {
 	return ip("-n", n.name+router, "rule", do, "from", n.Address(cut[0]), "to", n.Address(cut[1]), "blackhole", "pref", cutAt)
 }
@@ -169,15 +188,7 @@ func removeStale(t testing.TB) {
 // remove ends all processes in a namespace, and removes it with its links.
 func remove(t testing.TB, namespace string) {
 	t.Helper()
-	if !wait.Poll(func() bool {
-		out, _ := exec.Command("ip", "netns", "pids", namespace).Output() // none: it is gone
-		for _, pid := range strings.Fields(string(out)) {
-			if id, err := strconv.Atoi(pid); err == nil {
-				_ = syscall.Kill(id, syscall.SIGKILL)
-			}
-		}
-		return len(out) == 0
-	}) {
+	if !wait.Poll(func() bool { return signal(namespace, syscall.SIGKILL) == 0 }) {
 		t.Errorf("processes in the namespace %s do not end", namespace)
 	}
 	if _, err := os.Stat(filepath.Join(folder, namespace)); err == nil {

@@ -1,0 +1,99 @@
+package carry
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// removed checks that nothing of the run is on the host, but for what it keeps.
+func (p *pair) removed() {
+	p.Helper()
+	if _, err := os.Lstat(p.tree(p.host)); !errors.Is(err, fs.ErrNotExist) {
+		p.Errorf("the checkout is there: %v", err)
+	}
+	if left := sh(p.T, p.host, "for-each-ref", "refs/heads", "refs/fairlead/carry"); left != "" {
+		p.Errorf("refs are there: %s", left)
+	}
+	if trees := sh(p.T, p.host, "worktree", "list"); strings.Contains(trees, run) {
+		p.Errorf("git has it: %s", trees)
+	}
+}
+
+func (p *pair) kept() []string {
+	p.Helper()
+	return strings.Fields(sh(p.T, p.host, "for-each-ref", "--format=%(refname)", "refs/fairlead/left"))
+}
+
+// TestRemove removes a checkout from a host. Nothing is kept of what the leader has, and it may be sent again.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	must(t, Remove(t.Context(), p.host, Sent{Run: run, Path: "x", Head: strings.Repeat("0", 40), Snapshot: strings.Repeat("0", 40)})) // nothing ever arrived
+	put(t, p.tree(p.leader), "draft", "draft\n")
+	for range 2 {
+		s := p.send("")
+		put(t, p.tree(p.host), "build/out.o", "ignored\n")
+		for range 2 { // its answer did not arrive
+			must(t, Remove(t.Context(), p.host, s))
+			p.removed()
+		}
+	}
+	if kept := p.kept(); len(kept) != 0 {
+		t.Errorf("it kept %q", kept)
+	}
+}
+
+// TestRemoveKeeps removes a checkout in which a host worked after the leader had last fetched it: a commit, a staged file,
+// and one that is not.
+func TestRemoveKeeps(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	s := p.send("")
+	tree := p.tree(p.host)
+	put(t, tree, "committed", "1\n")
+	sh(t, tree, "add", "committed")
+	sh(t, tree, "commit", "-q", "-m", "second")
+	sh(t, p.host, "branch", "-q", "elsewhere", "fairlead/r1")
+	sh(t, p.host, "update-ref", "-d", "refs/heads/elsewhere")
+	put(t, tree, "staged", "index\n")
+	sh(t, tree, "add", "staged")
+	put(t, tree, "staged", "disk\n")
+	put(t, tree, "loose", "loose\n")
+	must(t, Remove(t.Context(), p.host, s))
+	p.removed()
+	content := ""
+	for _, ref := range p.kept() {
+		for _, name := range []string{"committed", "staged", "loose"} {
+			if strings.Contains(sh(t, p.host, "ls-tree", "--name-only", ref), name) {
+				content += sh(t, p.host, "show", ref+":"+name) + " "
+			}
+		}
+	}
+	for _, want := range []string{"1 ", "index ", "disk ", "loose "} {
+		if !strings.Contains(content, want) {
+			t.Errorf("%q is not in %q", want, content)
+		}
+	}
+}
+
+// TestRemoveAgain finishes what a crash has interrupted, and keeps a branch that is checked out elsewhere.
+func TestRemoveAgain(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	s := p.send("")
+	must(t, os.Rename(p.tree(p.host), worktree.Aside(p.tree(p.host), worktree.GoneSuffix)))
+	must(t, Remove(t.Context(), p.host, s))
+	p.removed()
+	p.send("")
+	sh(t, p.host, "worktree", "add", "-q", "-f", filepath.Join(p.host, "other"), "fairlead/r1")
+	must(t, Remove(t.Context(), p.host, s))
+	if at := sh(t, p.host, "rev-parse", "fairlead/r1"); at != s.Head {
+		t.Errorf("a branch that is checked out elsewhere is at %s", at)
+	}
+}
