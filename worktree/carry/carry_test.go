@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
@@ -182,7 +183,7 @@ func TestCarryRounds(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			p := begun(t, "--object-format="+format)
 			p.send("")
-			for range 12 {
+			for range testsize.Pick(6, 12, 12) {
 				edit(t, random, p.tree(p.host))
 				s, err := p.fetch()
 				must(t, err)

@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 // TestKilledAtEachCommand kills git after each of its commands in turn, in both directions. The same call then succeeds.
+// The short form kills it after each third command, and begins at one of the first three.
 func TestKilledAtEachCommand(t *testing.T) {
 	p := begun(t)
 	real := sh(t, p.leader, "--exec-path") + "/git"
@@ -45,8 +47,10 @@ exit $r
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2))
+	step := testsize.Pick(3, 1, 1)
+	first := 1 + random.IntN(step)
 
-	for n, again := 1, true; again; n++ { // the checkout is made anew each time
+	for n, again := first, true; again; n += step { // the checkout is made anew each time
 		s, pack, err := carried(t.Context(), p.leader, p.host, p.tree(p.leader), 100)
 		must(t, err)
 		again = killed(n, func() error { return Unpack(t.Context(), p.host, bytes.NewReader(pack), s, "") })
@@ -57,7 +61,7 @@ exit $r
 		}
 	}
 	p.send("")
-	for n, again := 1, true; again; n++ {
+	for n, again := first, true; again; n += step {
 		edit(t, random, p.tree(p.host))
 		s, pack, err := carried(t.Context(), p.host, p.leader, p.tree(p.host), 100)
 		must(t, err)
