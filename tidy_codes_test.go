@@ -21,7 +21,7 @@ var proseParsers = []string{
 
 // proseExceptions are the files that may compare or parse prose, each with the reason.
 var proseExceptions = map[string]string{
-	"team/old/old.go":               "the one table that decodes sentences of older journals",
+	"team/old/old.go":                  "the one table that decodes sentences of older journals",
 	"machine/control/classify.go":      "compares a whole agent_state.json with the one before: a new note is a new order, and a foreign loop may write back ours",
 	"machine/control/act.go":           "recognises the note of a hold that a foreign loop wrote back unchanged",
 	"controller/agents/files.go":       "compares the fields of agent_state.json on disk with those that it should have",
