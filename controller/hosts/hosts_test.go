@@ -264,7 +264,7 @@ func TestAnswered(t *testing.T) {
 	if got := answered(there).Error(); got != "it answers: git is not installed here" {
 		t.Error(got)
 	}
-	if got := answered(here); got != here {
+	if got := answered(here); !errors.Is(got, here) {
 		t.Error(got)
 	}
 }
