@@ -78,7 +78,7 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 			if lease, placed := t.Hosts.Leases[s.ID]; placed {
 				return lease.Host
 			}
-			if s.Phase == session.Running && c.is != nil {
+			if s.Phase == session.Running {
 				return c.is.Name
 			}
 		}

@@ -1,11 +1,14 @@
 package sessions
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
@@ -71,6 +75,13 @@ func TestLeasedSessions(t *testing.T) {
 	if err != nil || syscall.Kill(st.ShimPID, syscall.SIGSTOP) != nil {
 		t.Fatal(err)
 	}
+	wait.Until(t, "all threads of the shim are stopped", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", st.ShimPID))
+		return !slices.ContainsFunc(threads, func(stat string) bool {
+			text, err := os.ReadFile(stat)
+			return err == nil && !bytes.Contains(text, []byte(") T "))
+		})
+	})
 	err = here.Extend(t.Context(), never+2)
 	_ = syscall.Kill(st.ShimPID, syscall.SIGCONT)
 	if err == nil || !strings.Contains(err.Error(), "b-1") || strings.Contains(err.Error(), "a-1") {
