@@ -36,9 +36,14 @@ func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 	is := &leader{t: t, rechecked: make(chan struct{}, 100)}
 	opts := seam.Options{Config: &config.Config{Dir: t.TempDir()}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{
 		Team: "shop", Name: "a", Capacity: 2, Folder: t.TempDir(),
-		Dial:      func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
-		Connected: func(string) string { return "" },
-		Recheck:   func() { is.rechecked <- struct{}{} },
+		Dial: func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
+		Connected: func(name string) string { // the connections look at the members meanwhile
+			if _, member := is.Member(name); !member {
+				return ""
+			}
+			return "192.0.2.1:5000"
+		},
+		Recheck: func() { is.rechecked <- struct{}{} },
 	}}
 	l := loop.New(t.Context(), loop.Options{Journal: j, Log: opts.Log})
 	if err := l.Replay(t.Context()); err != nil {
@@ -138,6 +143,9 @@ func TestLifeOfAHost(t *testing.T) {
 			t.Errorf("the leader itself: %+v", h)
 		}
 		b := joined(l, "b")
+		if known := l.Beside().Known["b"]; !known.Connected || known.Version != "v1" || known.Lease < 0 {
+			t.Errorf("beside the journal: %+v", known)
+		}
 		if h := l.host("b"); h.State != host.Joined || h.Capacity != 3 || h.Key != "Ub" || !b.guard.Holds(b.now()) {
 			t.Errorf("%+v, with a lease: %v", h, b.guard.Holds(b.now()))
 		}

@@ -11,6 +11,19 @@ import (
 
 // Beside is what is known of the hosts beside the journal. It may be called in the loop's goroutine.
 func (c *HostController) Beside() view.HostsBeside {
+	all := c.noted()
+	for name, known := range all.Known { // without mu: the connections ask for members while they hold a lock of their own
+		if name != c.is.Name {
+			known.Address = c.is.Connected(name)
+			known.Connected = known.Address != ""
+			all.Known[name] = known
+		}
+	}
+	return all
+}
+
+// noted is the part of Beside that this controller knows.
+func (c *HostController) noted() view.HostsBeside {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String()}}}
@@ -19,8 +32,6 @@ func (c *HostController) Beside() view.HostsBeside {
 		if is.last.N > 0 {
 			known.Lease = time.Duration(c.Clock() - is.Seen)
 		}
-		known.Address = c.is.Connected(name)
-		known.Connected = known.Address != ""
 		all.Known[name] = known
 	}
 	all.Placed = maps.Clone(c.why)
