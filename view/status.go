@@ -128,9 +128,9 @@ func (v *AgentView) idle() (reason IdleReason, why string) {
 	case v.OverLimit != "":
 		return IdleLimit, v.OverLimit + " is reached"
 	case v.Session != nil && v.Session.Phase != string(session.Running):
-		return IdleQueued, "session " + v.Session.ID + " is about to start"
+		return IdleQueued, v.Session.Next()
 	case len(v.Others()) > 0:
-		return IdleQueued, "session " + v.Others()[0].ID + " is about to start"
+		return IdleQueued, v.Others()[0].Next()
 	case v.Held:
 		return IdleHeld, "the team is held"
 	case v.WaitingBehind != "":

@@ -77,7 +77,16 @@ type SessionView struct {
 	Slot      int          `json:"slot" doc:"0, or above for further instances of the agent"`
 	Ports     []int        `json:"ports,omitempty" doc:"TCP ports leased for it, PORT_1 first"`
 	Host      string       `json:"host,omitempty" doc:"The host on which it runs; empty: the leader's machine"`
+	Waits     string       `json:"waits,omitempty" doc:"Why no host takes it yet"`
 	Context   int          `json:"context_percent,omitempty" doc:"How full the model's context is, as the program reported last; left out if it reports nothing"`
+}
+
+// Next says what an open session without a process waits for.
+func (s *SessionView) Next() string {
+	if s.Waits != "" {
+		return "session " + s.ID + " " + s.Waits
+	}
+	return "session " + s.ID + " is about to start"
 }
 
 // Others returns the open sessions in the slots above 0.

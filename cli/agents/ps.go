@@ -172,6 +172,8 @@ func Remarks(agent view.AgentView) string {
 		return asksWords(agent)
 	case agent.Session != nil && agent.Session.Ending != "":
 		return "ending: " + cli.Line(agent.Session.Ending, 70)
+	case agent.Session != nil && agent.Session.Waits != "":
+		return cli.Line(agent.Session.Waits, 80)
 	case limited(agent):
 		return "rate limited until " + cli.ClockAt(*agent.LimitedUntil)
 	case agent.Status == view.StatusFailed:

@@ -52,3 +52,12 @@ func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name st
 	}
 	return c.Submit(ctx, by, "", what)
 }
+
+// waitsFor is why no host takes a session; empty: it does not wait for one.
+func waitsFor(waiting []view.WaitingSession, session string) string {
+	at := slices.IndexFunc(waiting, func(w view.WaitingSession) bool { return w.Session == session })
+	if at < 0 {
+		return ""
+	}
+	return waiting[at].Why
+}

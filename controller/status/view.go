@@ -132,6 +132,8 @@ func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 		open := view.SessionView{ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For, Slot: s.Slot, Host: view.HostOfSession(c.State(), s.ID), Context: s.Context}
 		if !s.StartedAt.IsZero() {
 			open.StartedAt = &s.StartedAt
+		} else if c.HostsBeside != nil {
+			open.Waits = waitsFor(c.HostsBeside().Waiting, s.ID)
 		}
 		shown.Sessions = append(shown.Sessions, open)
 	}

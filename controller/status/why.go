@@ -322,7 +322,7 @@ func verdict(a view.AgentView, held bool) string {
 	case first != nil && first.Phase == string(session.Running):
 		text += fmt.Sprintf(": session %s runs as process %d%s", first.ID, first.PID, onStep(first))
 	case first != nil:
-		text += ": session " + first.ID + " is about to start" + onStep(first)
+		text += ": " + first.Next() + onStep(first)
 	case a.LimitedUntil != nil:
 		text += ": nothing runs; " + a.LimitedWhy
 	case a.RetryAt != nil:
