@@ -98,6 +98,15 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 		}
 		p.Click(".tape-frame", "jump to newest")
 		p.WaitGone(".tape", "line 399")
+		// A tab that was closed and opened shows the end again, also when the next session begins.
+		target.Say(many.String())
+		p.WaitText(".tape", "line 399")
+		p.Until("scrolled back once more", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
+		p.Click("[role=tablist]", "History")
+		p.Click("[role=tablist]", "Output")
+		p.WaitText(".tape", "line 399")
+		target.Finish()
+		p.WaitGone(".tape", "line 399")
 		return
 	}
 	p.Click(".tape-frame", "jump to newest")

@@ -120,16 +120,20 @@ export function Tape({ session, onFollow, from = -1 }) {
   </div>`;
 }
 
+/** The session at which a reader scrolled back: the page stays with it when the next one begins. */
+let turnedBack = '';
+
 /** @param {{cell: import('./state.js').Cell, sessions: import('../shell/api.js').Session[]}} props */
 export function OutputTab({ cell: c, sessions }) {
   // An exec agent writes plain text; the other drivers understand a protocol.
   const facts = useSignal(c.agent.peek().driver !== 'exec');
   const hidden = useSignal(document.hidden);
-  const pinned = useRef(false);
   const unsaved = useSignal('');
   useEffect(() => {
     const see = () => { hidden.value = document.hidden; };
     document.addEventListener('visibilitychange', see);
+    if (turnedBack && sessionShown.peek() === turnedBack) sessionShown.value = ''; // the tab was closed meanwhile, and shows the end again
+    turnedBack = '';
     return () => document.removeEventListener('visibilitychange', see);
   }, []);
   const running = c.agent.value.session?.id ?? '';
@@ -140,10 +144,9 @@ export function OutputTab({ cell: c, sessions }) {
     return html`<div class="quiet-note"><p>No session yet. What this agent says appears here while it runs.</p></div>`;
   }
   const known = new Map(sessions.map((s) => [s.id, s]));
-  // A reader who scrolled back stays with this session when the next one begins.
   const onFollow = (/** @type {boolean} */ following, /** @type {boolean} */ jumped) => {
-    if (!following && !sessionShown.value) { pinned.current = true; sessionShown.value = id; }
-    if (following && pinned.current && (jumped || id === running)) { pinned.current = false; sessionShown.value = ''; }
+    if (!following && !sessionShown.value) { turnedBack = id; sessionShown.value = id; }
+    if (following && turnedBack && sessionShown.value === turnedBack && (jumped || id === running)) { turnedBack = ''; sessionShown.value = ''; }
   };
   const save = async (/** @type {string} */ session) => {
     unsaved.value = '';
@@ -153,7 +156,7 @@ export function OutputTab({ cell: c, sessions }) {
   return html`<div class="output">
     <div class="output-bar">
       <label class="pick"><span class="hidden">Session</span>
-        <select value=${sessionShown.value} onChange=${(/** @type {any} */ e) => { pinned.current = false; showSession(e.target.value); }}>
+        <select value=${sessionShown.value} onChange=${(/** @type {any} */ e) => { turnedBack = ''; showSession(e.target.value); }}>
           <option value="">${running ? `Now: ${plain(running, 60)}` : `Latest: ${plain(ids[0], 60)}`}</option>
           ${ids.map((x) => html`<option key=${x} value=${x}>${plain(x, 60)}, ${plain(outcomeOf(known.get(x)?.outcome ?? c.runs.value.find((r) => r.id === x)?.outcome).label, 20)}</option>`)}
         </select></label>

@@ -19,12 +19,14 @@ export function useFollow(box, onFollow) {
   const following = useSignal(true);
   const unseen = useSignal(0);
   const shape = useRef(''); // size of the box and its content at the last check
+  const top = useRef(0); // where the view was at the last check
   const shapeOf = (/** @type {HTMLElement} */ el) => `${el.clientWidth} ${el.clientHeight} ${el.scrollHeight}`;
   const toEnd = () => {
     const el = box.current;
     if (!el) return;
     el.scrollTop = el.scrollHeight;
     shape.current = shapeOf(el);
+    top.current = el.scrollTop;
   };
   useEffect(() => {
     const el = box.current;
@@ -48,11 +50,13 @@ export function useFollow(box, onFollow) {
       const el = box.current;
       if (!el) return; // a late scroll event of a removed element
       const near = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
+      const back = el.scrollTop < top.current; // only a reader scrolls back
+      top.current = el.scrollTop;
       if (near) unseen.value = 0;
       if (near === following.peek()) return;
       const reshaped = shape.current !== shapeOf(el);
       shape.current = shapeOf(el);
-      if (!near && reshaped) { toEnd(); return; } // the window was resized; the reader did not scroll
+      if (!near && (reshaped || !back)) { toEnd(); return; } // the window was resized, or the content grew
       following.value = near;
       onFollow(near, false);
     },
