@@ -18,15 +18,20 @@ const AGAIN_MS = 2000;
 export const working = signal(/** @type {api.Work[]} */ ([]));
 export const workingKnown = signal(false);
 
+let life = 0; // an answer to a request of before forgetNow is not taken
+
 const list = new Refetch(async () => {
-  working.value = (await api.working()).working ?? [];
+  const at = life;
+  const answer = await api.working();
+  if (at !== life) return;
+  working.value = answer.working ?? [];
   workingKnown.value = true;
 });
 
 /** Requests what runs, if the page is shown. @param {boolean} [soon] */
 export function refreshNow(soon = false) { if (place.peek() === 'now') list.want(soon); }
 
-export function forgetNow() { working.value = []; workingKnown.value = false; }
+export function forgetNow() { life++; working.value = []; workingKnown.value = false; }
 
 setInterval(() => { if (!document.hidden && live.peek()) refreshNow(); }, AGAIN_MS);
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refreshNow(true); });

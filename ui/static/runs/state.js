@@ -57,7 +57,10 @@ function show(view) {
   wantTrail(view.run_id, view.steps ?? []);
 }
 
+let life = 0; // an answer to a request of before forgetRuns is not taken
+
 export function forgetRuns() {
+  life++;
   batch(() => {
     runs.value = [];
     runsKnown.value = false;
@@ -78,12 +81,17 @@ function clearShown() {
 // --- requests --------------------------------------------------------------------
 
 const list = new Refetch(async () => {
+  const at = life;
   const answer = await api.runs();
+  if (at !== life) return;
   batch(() => { runs.value = answer.runs ?? []; runsKnown.value = true; });
 });
 
 const box = new Refetch(async () => {
-  inbox.value = (await api.inbox()).items ?? [];
+  const at = life;
+  const answer = await api.inbox();
+  if (at !== life) return;
+  inbox.value = answer.items ?? [];
 });
 
 /** Requests only the inbox. @param {boolean} [soon] */
