@@ -34,8 +34,9 @@ const COUNTS = {
 
 export function Places() {
   const here = useRef(/** @type {HTMLElement | null} */ (null));
-  // On a phone the links are one row that is pushed sideways.
-  useLayoutEffect(() => { here.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }); }, [place.value]);
+  const counts = places.value.map(([to]) => COUNTS[to]?.[0]() ?? 0);
+  // On a phone the links are one row that is pushed sideways. A new count pushes those behind it.
+  useLayoutEffect(() => { here.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }); }, [place.value, counts.join(' ')]);
   return html`<nav ref=${here} class="places" aria-label="Parts of this page">
-  ${places.value.map(([to, label]) => html`<${Place} key=${to} to=${to} n=${COUNTS[to]?.[0]() ?? 0} what=${COUNTS[to]?.[1] ?? ''}>${label}<//>`)}</nav>`;
+  ${places.value.map(([to, label], i) => html`<${Place} key=${to} to=${to} n=${counts[i]} what=${COUNTS[to]?.[1] ?? ''}>${label}<//>`)}</nav>`;
 }
