@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,28 @@ func (p Places) Check() error {
 		}
 	}
 	return nil
+}
+
+// PlacesOf are the places of this machine, for a repository. HOME stays as it is written, with its links: so it occurs in
+// launches. A user without one has no home.
+func PlacesOf(repository string) (p Places, err error) {
+	if p.Root, err = filepath.Abs(repository); err == nil {
+		p.Root, err = filepath.EvalSymlinks(p.Root)
+	}
+	if err != nil {
+		return p, fmt.Errorf("find the repository: %w", err)
+	}
+	if p.Exe, err = os.Executable(); err != nil {
+		return p, fmt.Errorf("find the program fairlead: %w", err)
+	}
+	p.Exe = strings.TrimSuffix(p.Exe, " (deleted)") // an update has replaced it
+	if real, err := filepath.EvalSymlinks(p.Exe); err == nil {
+		p.Exe = real
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		p.Home = filepath.Clean(home)
+	}
+	return p, p.Check()
 }
 
 // Rebase replaces the places of one machine by those of another, wherever a launch has one as a whole path or as the

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -152,6 +154,28 @@ func FuzzRebase(f *testing.F) {
 			t.Errorf("%q became %q between equal places", text, same)
 		}
 	})
+}
+
+// TestPlacesOf checks that the repository and the program are named without links, and HOME as it is written.
+func TestPlacesOf(t *testing.T) {
+	real := t.TempDir()
+	home, repository := filepath.Join(real, "home"), filepath.Join(real, "repository")
+	for _, link := range []string{home, repository} {
+		if err := os.Symlink(real, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home+"/")
+	want, err := filepath.EvalSymlinks(real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := wire.PlacesOf(repository); err != nil || got.Root != want || got.Home != home || !filepath.IsAbs(got.Exe) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := wire.PlacesOf(filepath.Join(real, "none")); err == nil {
+		t.Error("a repository that does not exist is accepted")
+	}
 }
 
 func TestPlacesCheck(t *testing.T) {

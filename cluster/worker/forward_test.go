@@ -26,6 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -79,7 +80,7 @@ func hostAt(t *testing.T, dir string, to *conn, shims shims) (*daemon, <-chan er
 			return ctx.Err()
 		},
 	}
-	if d.dir, err = real(dir); err != nil {
+	if d.dir, err = sessions.SettledDir(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.keeper.begin(); err != nil {

@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if boot == "" {
 		return errors.New("this system has no id of its start, so a leader could not know that its sessions have ended; only Linux runs sessions for another machine")
 	}
-	at, err := places(o.Dir)
+	at, err := wire.PlacesOf(o.Dir)
 	if err != nil {
 		return err
 	}

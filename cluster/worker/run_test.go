@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -198,14 +197,5 @@ func TestHost(t *testing.T) {
 	wait.Until(t, "the daemon has ended", func() bool { free, err := workspace.Free(dir); return free && err == nil })
 	if err := stop(); !errors.As(err, &gone) || gone.Left {
 		t.Errorf("a removed host: %v", err)
-	}
-}
-
-// Places are what they are called, without links.
-func TestPlaces(t *testing.T) {
-	at, err := places(t.TempDir())
-	if err != nil || at.Root == "" || at.Exe == "" || at.Home == "" {
-		text, _ := json.Marshal(at)
-		t.Errorf("%s, %v", text, err)
 	}
 }

@@ -3,19 +3,16 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -51,34 +48,6 @@ type daemon struct {
 	dial   func(ctx context.Context, up func(connection)) error // until ctx ends, or the team refuses the host
 	stop   context.CancelFunc
 	forget func(ctx context.Context, before time.Time, keeps func(session string) bool) error // sessions that are over; nil: none
-}
-
-// places are the folders of this machine that occur in launches.
-func places(dir string) (p wire.Places, err error) {
-	if p.Root, err = real(dir); err != nil {
-		return p, err
-	}
-	if p.Exe, err = os.Executable(); err == nil {
-		p.Exe, err = real(p.Exe)
-	}
-	if err != nil {
-		return p, fmt.Errorf("find the fairlead program: %w", err)
-	}
-	if p.Home, err = os.UserHomeDir(); err == nil {
-		p.Home = filepath.Clean(p.Home)
-		if home, err := real(p.Home); err == nil { // the user of a service may have none
-			p.Home = home
-		}
-	}
-	return p, err
-}
-
-func real(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(path)
 }
 
 // run works until ctx ends, a program on the host asks the daemon to end, or the host does not belong to its team.

@@ -49,6 +49,9 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	if in.Protocol != wire.Version {
 		return out, &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("the leader speaks version %s between hosts, and host %s version %s; use the same version of Fairlead on both", wire.Version, name, clip.Text(in.Protocol, versionMax))}
 	}
+	if err := in.Places.Check(); err != nil {
+		return out, &wire.Problem{Code: wire.Refused, Why: "host " + name + ": " + err.Error()}
+	}
 	known, err := c.known(ctx, name)
 	if err == nil && known.State == host.Left {
 		err = &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("host %s was removed, or has left; to come back, it needs a new invitation: `fairlead host invite` on the leader's machine", name)}

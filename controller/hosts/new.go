@@ -5,10 +5,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -37,7 +35,9 @@ type HostController struct {
 	local  seam.Host
 	boot   string
 	places wire.Places // of this machine
-	log    *slog.Logger
+
+	misplaced error // why no launch can be prepared for other hosts; nil: it can
+	log       *slog.Logger
 
 	copies  copies  // of checkouts, on other hosts
 	outputs outputs // of sessions on other hosts, here
@@ -82,21 +82,12 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{},
 	}
 	if c.is != nil {
-		c.places = placesOf(opts.Config.Dir)
+		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
 		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
 		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}
 		c.took()
 	}
 	return c
-}
-
-// placesOf are the folders of this machine that occur in launches. What is not known is not replaced.
-func placesOf(root string) (p wire.Places) {
-	p.Root = root
-	exe, _ := os.Executable()
-	p.Exe = strings.TrimSuffix(exe, " (deleted)")
-	p.Home, _ = os.UserHomeDir()
-	return p
 }
 
 // HostHooks are what the controller does in the loop's goroutine.

@@ -128,6 +128,9 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 
 // startAt starts a session with the paths of its host. They are known from the first renewal on that this daemon takes.
 func startAt(ctx context.Context, c *HostController, name string, in wire.StartIn, session string) (seam.Process, error) {
+	if c.misplaced != nil {
+		return nil, &seam.CannotStart{Why: c.misplaced.Error()}
+	}
 	var to wire.Places
 	c.mu.Lock()
 	if is := c.heard[name]; is != nil {
