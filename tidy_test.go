@@ -92,7 +92,7 @@ var imports = []importRow{
 	{pkg: "cluster/invite", may: []string{"cluster", "cluster/ca", "machine/host", "internal/file"}},
 	{pkg: "cluster/wire", may: []string{"controller/seam", "driver", "machine/host"}},
 	{pkg: "cluster/link", may: []string{"cluster", "cluster/ca", "cluster/wire"}},
-	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
+	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "loop", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},
 	{pkg: "cluster/worker", may: []string{"cluster", "cluster/*", "api", "api/*", "controller/seam", "controller/sessions", "machine/host", "workspace", "internal/file", "internal/boottime"}, inTests: []string{"*", "*/*"}},
 	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree", "worktree/carry", "internal/boottime", "internal/version"}, controllers...), inTests: []string{"cluster/local", "journal/memory"}},

@@ -81,14 +81,6 @@ func (s *Sessions) Routes(mux *http.ServeMux) {
 	})
 	route(mux, "GET "+wire.EndedRoute, s, s.ended)
 	mux.HandleFunc("GET "+wire.OutputRoute, s.output)
-	mux.HandleFunc("POST "+wire.SweepRoute, func(w http.ResponseWriter, r *http.Request) {
-		found, err := s.Shims.Sweep(r.Context())
-		if err != nil {
-			wire.Fail(w, err)
-			return
-		}
-		wire.Answer(w, found)
-	})
 }
 
 // route answers requests about one session. What changes a session continues if the connection breaks: the leader sends the

@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // Dial waits for the connection of a host, and returns what sends requests on it and the beginning of their addresses. It
@@ -77,12 +78,6 @@ func (h *Host) Output(ctx context.Context, session string, offset int64) (io.Rea
 	return h.output(ctx, request{session: session}, offset)
 }
 
-// Sweep ends processes on the host whose shim is gone.
-func (h *Host) Sweep(ctx context.Context) (found []string, err error) {
-	err = h.ask(ctx, request{method: http.MethodPost, route: wire.SweepRoute}, &found)
-	return found, err
-}
-
 // request is one that may be sent several times.
 type request struct {
 	session string
@@ -131,7 +126,7 @@ func (h *Host) send(ctx context.Context, r request, take func(*http.Response) er
 			warned = true
 			h.Log.Warn("a request to a host got no answer; it is sent again until it does", "host", h.Name, "route", r.route, "session", r.session, "error", err)
 		}
-		if !rest(waiting, pause) {
+		if !loop.Rest(waiting, pause) {
 			return reason(waiting, err)
 		}
 	}
@@ -192,16 +187,4 @@ func until(ctx context.Context, over <-chan struct{}, cause error) (context.Cont
 		}()
 	}
 	return ctx, func() { cancel(nil) }
-}
-
-// rest waits, and returns false if ctx ended meanwhile.
-func rest(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

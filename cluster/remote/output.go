@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // Output implements driver.Wire. It follows the process to its end.
@@ -78,7 +79,7 @@ func (o *output) Read(b []byte) (int, error) {
 			return 0, err
 		}
 		_ = o.body.Close() // it is broken
-		if o.pause > 0 && !rest(o.ctx, o.pause) || o.ctx.Err() != nil {
+		if o.pause > 0 && !loop.Rest(o.ctx, o.pause) || o.ctx.Err() != nil {
 			return 0, o.over(context.Cause(o.ctx))
 		}
 		o.pause = min(max(2*o.pause, againFirst), againMost)

@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 const (
@@ -87,7 +88,7 @@ func (p *process) end(ctx context.Context) error {
 			return err
 		}
 		p.h.Log.Warn("the end of a session on a host is not known; the host is asked again", "host", p.h.Name, "session", p.session, "error", err)
-		if !rest(ctx, pause) {
+		if !loop.Rest(ctx, pause) {
 			return context.Cause(ctx)
 		}
 	}

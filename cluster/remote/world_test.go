@@ -142,7 +142,8 @@ func (w *world) Output(ctx context.Context, session string, offset int64) (io.Re
 	return w.leader.Output(ctx, session, offset)
 }
 
-func (w *world) Sweep(ctx context.Context) ([]string, error) { return w.leader.Sweep(ctx) }
+// Sweep is what the daemon of the host does at its start.
+func (w *world) Sweep(ctx context.Context) ([]string, error) { return w.shims().Sweep(ctx) }
 
 // guard is the host's, without a leader.
 type guard struct {

@@ -21,7 +21,6 @@ const (
 	EndRoute        = SessionRoute + "/end"
 	AckRoute        = SessionRoute + "/ack"
 	EvidenceRoute   = SessionRoute + "/evidence"
-	SweepRoute      = "/v1/sweep"
 	TreesRoute      = "/v1/trees"
 	TreeRoute       = "/v1/trees/{run}"
 	FilesRoute      = "/v1/files" // ?dir=PATH below the repository

@@ -456,7 +456,7 @@ func TestHostile(t *testing.T) { //nolint:paralleltest // it lowers a limit of t
 		"another parent":    {commit(empty), p.was.Head, p.was.Branch, "no commit on top"},
 		"a blob":            {blob, blob, p.was.Branch, ""},
 		"large":             {commit(tree(many), p.was.Head), p.was.Head, p.was.Branch, "the most"},
-		"a branch of ours":  {p.was.Head, p.was.Head, "refs/heads/main", ""},
+		"a branch of the leader":  {p.was.Head, p.was.Head, "refs/heads/main", ""},
 		"no branch":         {p.was.Head, p.was.Head, "refs/heads/a..b", "no name of a branch"},
 		"a flag":            {p.was.Head, p.was.Head, "refs/heads/--stdin", "no branch"},
 		"not there":         {missing, missing, p.was.Branch, "not in what was sent"},
@@ -471,7 +471,7 @@ func TestHostile(t *testing.T) { //nolint:paralleltest // it lowers a limit of t
 			cmd := worktree.Git{Dir: p.host}
 			must(t, cmd.Pipe(t.Context(), time.Minute, nil, text(list), &pack, args...))
 		}
-		if what == "a branch of ours" {
+		if what == "a branch of the leader" {
 			sh(t, p.leader, "commit", "-q", "--allow-empty", "-m", "main goes on")
 		}
 		before, refs := files(t, p.tree(p.leader)), sh(t, p.leader, "for-each-ref", "refs/heads")
