@@ -445,21 +445,21 @@ func TestHostile(t *testing.T) { //nolint:paralleltest // it lowers a limit of t
 	defer func(was int64) { treeBytesMax = was }(treeBytesMax)
 	treeBytesMax = 99 << 20
 	for what, c := range map[string]struct{ snapshot, head, branch, want string }{
-		".git":              {commit(tree(entry("40000", ".git", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "hasDotgit"},
-		".GIT":              {commit(tree(entry("40000", ".GIT", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "hasDotgit"},
-		"..":                {commit(tree(entry("40000", "..", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "hasDotdot"},
-		"a slash":           {commit(tree(entry("100644", "../x", blob)), p.was.Head), p.was.Head, p.was.Branch, "fullPathname"},
-		"two of one name":   {commit(tree(entry("120000", "a", blob), entry("40000", "a", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "duplicateEntries"},
-		"modules is a link": {commit(tree(entry("120000", ".gitmodules", blob)), p.was.Head), p.was.Head, p.was.Branch, "gitmodulesSymlink"},
-		"no tree":           {commit(blob, p.was.Head), p.was.Head, p.was.Branch, ""},
-		"two parents":       {commit(empty, p.was.Head, p.was.Head), p.was.Head, p.was.Branch, "no commit on top"},
-		"another parent":    {commit(empty), p.was.Head, p.was.Branch, "no commit on top"},
-		"a blob":            {blob, blob, p.was.Branch, ""},
-		"large":             {commit(tree(many), p.was.Head), p.was.Head, p.was.Branch, "the most"},
-		"a branch of the leader":  {p.was.Head, p.was.Head, "refs/heads/main", ""},
-		"no branch":         {p.was.Head, p.was.Head, "refs/heads/a..b", "no name of a branch"},
-		"a flag":            {p.was.Head, p.was.Head, "refs/heads/--stdin", "no branch"},
-		"not there":         {missing, missing, p.was.Branch, "not in what was sent"},
+		".git":                   {commit(tree(entry("40000", ".git", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "hasDotgit"},
+		".GIT":                   {commit(tree(entry("40000", ".GIT", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "hasDotgit"},
+		"..":                     {commit(tree(entry("40000", "..", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "hasDotdot"},
+		"a slash":                {commit(tree(entry("100644", "../x", blob)), p.was.Head), p.was.Head, p.was.Branch, "fullPathname"},
+		"two of one name":        {commit(tree(entry("120000", "a", blob), entry("40000", "a", tree(entry("100755", "x", blob)))), p.was.Head), p.was.Head, p.was.Branch, "duplicateEntries"},
+		"modules is a link":      {commit(tree(entry("120000", ".gitmodules", blob)), p.was.Head), p.was.Head, p.was.Branch, "gitmodulesSymlink"},
+		"no tree":                {commit(blob, p.was.Head), p.was.Head, p.was.Branch, ""},
+		"two parents":            {commit(empty, p.was.Head, p.was.Head), p.was.Head, p.was.Branch, "no commit on top"},
+		"another parent":         {commit(empty), p.was.Head, p.was.Branch, "no commit on top"},
+		"a blob":                 {blob, blob, p.was.Branch, ""},
+		"large":                  {commit(tree(many), p.was.Head), p.was.Head, p.was.Branch, "the most"},
+		"a branch of the leader": {p.was.Head, p.was.Head, "refs/heads/main", ""},
+		"no branch":              {p.was.Head, p.was.Head, "refs/heads/a..b", "no name of a branch"},
+		"a flag":                 {p.was.Head, p.was.Head, "refs/heads/--stdin", "no branch"},
+		"not there":              {missing, missing, p.was.Branch, "not in what was sent"},
 	} {
 		s := Sent{Run: run, Path: p.was.Path, Head: c.head, Snapshot: c.snapshot, Branch: c.branch}
 		var pack bytes.Buffer
