@@ -487,6 +487,7 @@ type LoginRevoked struct {
 
 // InviteBody says what the invited host is good for.
 type InviteBody struct {
+	Engine bool        `json:"engine,omitempty" doc:"The host also has the journal and can lead"`
 	Labels []HostLabel `json:"labels,omitempty" nullable:"false" maxItems:"32" doc:"Labels that the host gets, for \"host: {labels: ...}\" in fairlead.yaml"`
 }
 

@@ -1,5 +1,11 @@
 package cluster
 
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
 // Role is what a host is for.
 type Role string
 
@@ -13,6 +19,29 @@ type Member struct {
 	Name string
 	Role Role
 	Key  string // the public half of its key, an nkey of a user: it begins with U
+}
+
+// EngineHost is a host that has the journal and can lead.
+type EngineHost struct {
+	Name    string `json:"name"`
+	Address string `json:"address"` // HOST:PORT at which it listens for other hosts when it leads
+	Key     string `json:"key"`     // as of Member
+}
+
+// EnginesMin is how many engine hosts a team needs for a journal that outlives the loss of one.
+const EnginesMin = 3
+
+// Routes is the address of an engine host for the servers of the others: the next port.
+func (e EngineHost) Routes() (string, error) {
+	on, text, err := net.SplitHostPort(e.Address)
+	if err != nil {
+		return "", fmt.Errorf("the address of engine host %s: %w", e.Name, err)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || port == 0 || port == 1<<16-1 {
+		return "", fmt.Errorf("the address of engine host %s, %s, needs a port from 1 to 65534, because its server listens on the next one", e.Name, e.Address)
+	}
+	return net.JoinHostPort(on, strconv.FormatUint(port+1, 10)), nil
 }
 
 // Members says which hosts belong to the team at this moment. A removed host does not. It is asked for every

@@ -56,7 +56,8 @@
 //
 // # Past one machine
 //
-// Package journal/jetstream keeps a journal in a stream of NATS JetStream, for a team on many hosts. No command uses it yet.
+// Package journal/jetstream keeps a journal in a stream of NATS JetStream, for a team on many hosts. Engine
+// hosts use it.
 //
 //	Append        one message with the whole batch, not one for each change; several only for a batch that
 //	              is larger than the servers take, all or none (an atomic batch). The only condition is

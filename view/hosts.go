@@ -13,9 +13,12 @@ import (
 
 // Hosts are the machines on which a team's sessions run, as `fairlead hosts --json` and GET /hosts show them.
 type Hosts struct {
-	On      bool             `json:"on" doc:"The team may have several hosts: fairlead cluster init was run"`
-	Team    string           `json:"team,omitempty" doc:"The team's name, as its hosts know it"`
-	Leader  string           `json:"leader,omitempty" doc:"The host that leads: it has the journal"`
+	On     bool   `json:"on" doc:"The team may have several hosts: fairlead cluster init was run"`
+	Team   string `json:"team,omitempty" doc:"The team's name, as its hosts know it"`
+	Leader string `json:"leader,omitempty" doc:"The host that leads: it decides"`
+
+	Replicated bool `json:"replicated,omitempty" doc:"The journal is on three of the engine hosts; otherwise on the leader alone"`
+
 	Hosts   []Host           `json:"hosts" doc:"By name; one that left stays"`
 	Waiting []WaitingSession `json:"waiting" doc:"Sessions that are placed nowhere yet"`
 }
@@ -26,6 +29,7 @@ type Host struct {
 	State      string          `json:"state" enum:"joined,doubted,lost,draining,left"`
 	Why        string          `json:"why" doc:"What it is doing, or what to do"`
 	Leader     bool            `json:"leader,omitempty" doc:"It leads the team"`
+	Engine     bool            `json:"engine,omitempty" doc:"It is an engine host: it also keeps the journal"`
 	Labels     []string        `json:"labels"`
 	Capacity   int             `json:"capacity" doc:"Sessions at one time"`
 	Sessions   []PlacedSession `json:"sessions" doc:"Placed on it, by id"`
@@ -81,11 +85,12 @@ type HostsBeside struct {
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
 	Placed       map[string]string // by session: why it has its host
+	Replicated   bool              // the journal is on three of the engine hosts
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed.
 func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession) Hosts {
-	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
+	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Replicated: beside.Replicated, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
 	placed := map[string][]PlacedSession{}
 	for id, lease := range t.Leases {
 		one := session(id)
@@ -95,7 +100,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 	for _, name := range t.Names() {
 		h := t.Hosts[name]
 		v := Host{
-			Name: name, State: string(h.State), Leader: name == beside.Leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
+			Name: name, State: string(h.State), Leader: name == beside.Leader, Engine: h.Engine != "", Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
 			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Late: []LateReport{},
 		}
 		if beside.Known == nil { // of an earlier moment

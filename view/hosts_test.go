@@ -61,7 +61,7 @@ func TestHostsOf(t *testing.T) {
 		},
 	}
 	known := map[string]HostKnown{"b": {Connected: true, Address: "10.0.0.2:5000", Version: "1.2.0", Lease: 1500 * time.Millisecond}, "c": {Lease: -1}, "a": {Connected: true}}
-	all := HostsOf(&table, HostsBeside{"team", "a", known, []WaitingSession{{Session: "coder-4"}}, nil}, func(id string) PlacedSession {
+	all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: known, Waiting: []WaitingSession{{Session: "coder-4"}}}, func(id string) PlacedSession {
 		return PlacedSession{Agent: "coder", Run: "T" + id[6:], Step: "work", Since: at}
 	})
 	if !all.On || all.Team != "team" || all.Leader != "a" || len(all.Hosts) != 3 || len(all.Waiting) != 1 {

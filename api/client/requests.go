@@ -303,8 +303,8 @@ func (c *Client) Hosts(ctx context.Context) (view.Hosts, error) {
 
 // Invite makes an invitation for one host. The error is a *Refused if the team has no cluster, or if the caller is an
 // agent.
-func (c *Client) Invite(ctx context.Context, labels []api.HostLabel) (api.Invitation, error) {
-	return Post[api.Invitation](ctx, c, "/hosts/invitations", api.InviteBody{Labels: labels})
+func (c *Client) Invite(ctx context.Context, labels []api.HostLabel, engine bool) (api.Invitation, error) {
+	return Post[api.Invitation](ctx, c, "/hosts/invitations", api.InviteBody{Labels: labels, Engine: engine})
 }
 
 // DrainHost lets no new session begin on a host. The error is a *Refused if its state does not allow that, or if the

@@ -54,13 +54,14 @@ func handleInvite(ctx context.Context, s *Server, in *inviteIn) (*api.Invitation
 		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "one host", Reason: "this daemon leads no cluster; run `fairlead cluster init`, and then `fairlead reload`"}
 	}
 	var labels []string
+	engine := in.Body != nil && in.Body.Engine
 	if in.Body != nil {
 		for _, label := range in.Body.Labels {
 			labels = append(labels, string(label))
 		}
 	}
 	by := s.actor(ctx)
-	return s.opts.Invite(ctx, by.Kind+"/"+by.ID, labels)
+	return s.opts.Invite(ctx, by.Kind+"/"+by.ID, labels, engine)
 }
 
 func hostOrder(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {

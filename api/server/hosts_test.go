@@ -71,7 +71,7 @@ func TestHostsClient(t *testing.T) {
 // A person gets an invitation, with the labels in it, and an agent gets none.
 func TestInvitation(t *testing.T) {
 	var asked []string
-	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Invite: func(_ context.Context, by string, labels []string) (*api.Invitation, error) {
+	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Invite: func(_ context.Context, by string, labels []string, _ bool) (*api.Invitation, error) {
 		asked = append(asked, by+" "+strings.Join(labels, ","))
 		return &api.Invitation{Token: "fli1_x", Team: "web", Address: "a:4222", Labels: labels}, nil
 	}}).SocketHandler()

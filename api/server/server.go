@@ -44,7 +44,7 @@ type Options struct {
 	Editor    AgentEditor     // changes agents of fairlead.yaml; nil: they cannot be changed here
 
 	// Invite makes an invitation for a host; nil: this daemon leads no cluster. Its errors are *api.Problem.
-	Invite func(ctx context.Context, by string, labels []string) (*api.Invitation, error)
+	Invite func(ctx context.Context, by string, labels []string, engine bool) (*api.Invitation, error)
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
 	Past func(ctx context.Context, at Moment) (engine *controller.Supervisor, end func() error, err error)

@@ -23,7 +23,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/configure"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
@@ -52,7 +54,8 @@ type Daemon struct {
 	Logins     *login.Logins
 	search     *search.Index // nil: there is none
 	startIndex func()
-	lead       *lead // nil: this repository is not that of a cluster
+	lead       *lead    // nil: this repository is not that of a cluster
+	beside     *engines // outlives the daemon; nil: it does not, and openDaemon makes it
 
 	door    net.Listener // TCP; set before the start: it is open already
 	address string       // of door
@@ -92,8 +95,8 @@ func OpenForRuns(ctx context.Context, conf *config.Config, listen string, log *s
 // openDaemon opens a daemon from its fields.
 func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err error) {
 	conf := d.Conf
-	if worker.Joined(conf.Dir) {
-		return nil, errOfHost
+	if err := mayOpen(d); err != nil {
+		return nil, err
 	}
 	d.Ran, d.look = make(chan error, 1), make(chan struct{}, 1)
 	defer func() {
@@ -115,8 +118,12 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 		d.closers = append(d.closers, ignoreClosed(d.door))
 	}
 	d.address = "http://" + d.door.Addr().String()
+	if d.beside == nil {
+		d.beside = &engines{}
+		d.closers = append(d.closers, d.beside.Close)
+	}
 	if !d.runsOnly {
-		if d.lead, err = openLead(conf.Dir, d.log); err != nil {
+		if d.lead, err = openLead(ctx, conf.Dir, d.log, d.beside); err != nil {
 			return nil, err
 		}
 	}
@@ -132,9 +139,33 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 	return d, d.serve(ctx)
 }
 
+// mayOpen refuses a daemon with a journal of its own where another host has the journal, or others have it, too.
+func mayOpen(d *Daemon) error {
+	is, err := hosts.Load(d.Conf.Dir)
+	if err != nil {
+		return err
+	}
+	if worker.Joined(d.Conf.Dir) || is != nil && is.Joined() {
+		return errOfHost
+	}
+	facts, err := engine.LoadFacts(worker.Folder(d.Conf.Dir))
+	if err == nil && facts.Stream && is != nil && d.runsOnly {
+		err = &cli.Coded{Code: cli.ExitRefused, Err: errors.New("the journal of this team is replicated by its engine hosts; start the daemon first, with `fairlead up`")}
+	}
+	return err
+}
+
+func (d *Daemon) openJournal(ctx context.Context) (journal.Journal, error) {
+	path := d.space.Path("journal.db")
+	if d.lead == nil {
+		return sqlite.Open(ctx, path)
+	}
+	return d.beside.journal(ctx, path)
+}
+
 // openEngine opens the journal and the files, and recovers.
 func (d *Daemon) openEngine(ctx context.Context) error {
-	j, err := sqlite.Open(ctx, d.space.Path("journal.db"))
+	j, err := d.openJournal(ctx)
 	if err != nil {
 		return err
 	}
@@ -270,8 +301,12 @@ func (d *Daemon) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	store := "sqlite"
+	if d.lead != nil && d.beside.known().Stream {
+		store = "jetstream"
+	}
 	server := server.New(server.Options{
-		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: "sqlite",
+		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: store,
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
 		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(),

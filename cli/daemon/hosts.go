@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -45,6 +47,7 @@ type lead struct {
 	authority *ca.Authority
 	book      *invite.Book
 	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
+	beside    *engines
 
 	team hostTeam
 	port *invite.Port
@@ -58,12 +61,12 @@ type lead struct {
 }
 
 // openLead opens the port of a leader; nil: this repository is not that of a cluster.
-func openLead(dir string, log *slog.Logger) (*lead, error) {
+func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines) (*lead, error) {
 	is, err := hosts.Load(dir)
 	if is == nil || err != nil {
 		return nil, err
 	}
-	l := &lead{is: *is, dir: dir, log: log}
+	l := &lead{is: *is, dir: dir, log: log, beside: beside}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
 		return nil, err
@@ -77,7 +80,15 @@ func openLead(dir string, log *slog.Logger) (*lead, error) {
 	if l.listener, err = net.Listen("tcp", is.Listen); err != nil { //nolint:noctx // it opens at once or never
 		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s, the address in .fairlead/cluster/cluster.json: %w", is.Listen, err), is.Team, time.Now())
 	}
+	if err := beside.begin(ctx, dir, *is, l.id, log); err != nil {
+		return nil, errors.Join(err, l.listener.Close())
+	}
 	return l, nil
+}
+
+// engines takes in which engine hosts the team has now.
+func (l *lead) engines(read func() []cluster.EngineHost) {
+	l.beside.learn(func() engine.Facts { return engine.Facts{Engines: read()} })
 }
 
 // begin answers hosts. programs serves the API to programs on another host.
@@ -108,7 +119,7 @@ func (l *lead) cluster(folder string) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Folder: folder, Dial: l.dial, Connected: l.from, Recheck: l.recheck}
+	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Folder: folder, Dial: l.dial, Connected: l.from, Engines: l.engines, Recheck: l.recheck}
 }
 
 // links returns the connections of hosts; nil before begin.
@@ -164,9 +175,13 @@ func ofHost[In, Out any](do func(context.Context, string, In) (Out, error)) http
 }
 
 // Invite makes an invitation and opens the door.
-func (l *lead) Invite(ctx context.Context, by string, labels []string) (*api.Invitation, error) {
+func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bool) (*api.Invitation, error) {
+	role := cluster.Host
+	if engine {
+		role = cluster.Engine
+	}
 	at := l.is.Addresses()[0]
-	token, err := l.book.Invite(by, cluster.Host, labels, at, l.authority)
+	token, err := l.book.Invite(by, role, labels, at, l.authority)
 	if err != nil {
 		return nil, api.NewProblem(http.StatusConflict, "%s", err)
 	}
@@ -216,7 +231,7 @@ func (l *lead) openDoor() {
 }
 
 // inviter is how the API invites; nil if this daemon answers no hosts.
-func (l *lead) inviter() func(context.Context, string, []string) (*api.Invitation, error) {
+func (l *lead) inviter() func(context.Context, string, []string, bool) (*api.Invitation, error) {
 	if l == nil {
 		return nil
 	}
@@ -245,7 +260,7 @@ func (d *Daemon) clusterChanges() ([]string, error) {
 		return nil, err
 	case now == nil && d.lead != nil:
 		return []string{"this machine leads no cluster any longer"}, nil
-	case now != nil && (d.lead == nil || d.lead.is != *now):
+	case now != nil && (d.lead == nil || !reflect.DeepEqual(d.lead.is, *now)):
 		return []string{fmt.Sprintf("host %s leads team %s, and listens for hosts on %s", now.Name, now.Team, now.Listen)}, nil
 	}
 	return nil, nil

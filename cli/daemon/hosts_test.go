@@ -94,10 +94,21 @@ func leader(t *testing.T) (dir string, a *cli.App) {
 	return dir, a
 }
 
+func besideOf(t *testing.T) *engines {
+	t.Helper()
+	e := &engines{}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
 // leadOf opens a leader. Its API answers which host asks, and for what.
 func leadOf(t *testing.T, dir string, team hostTeam) *lead {
 	t.Helper()
-	l, err := openLead(dir, slog.New(slog.DiscardHandler))
+	l, err := openLead(t.Context(), dir, slog.New(slog.DiscardHandler), besideOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +132,7 @@ func TestJoinLeader(t *testing.T) {
 	dir, _ := leader(t)
 	team := &members{all: map[string]cluster.Member{}}
 	l := leadOf(t, dir, team)
-	first, err := l.Invite(t.Context(), "human/ann", []string{"gpu"})
+	first, err := l.Invite(t.Context(), "human/ann", []string{"gpu"}, false)
 	if err != nil || !first.Loopback || first.Address != l.is.Listen {
 		t.Fatalf("%+v %v", first, err)
 	}
@@ -153,7 +164,7 @@ func TestLeadAnswersHosts(t *testing.T) {
 	dir, _ := leader(t)
 	team := &members{all: map[string]cluster.Member{}}
 	l := leadOf(t, dir, team)
-	invited, err := l.Invite(t.Context(), "human/ann", nil)
+	invited, err := l.Invite(t.Context(), "human/ann", nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +216,7 @@ func TestLeadAnswersHosts(t *testing.T) {
 func TestClusterChanges(t *testing.T) {
 	dir, a := leader(t)
 	log := slog.New(slog.DiscardHandler)
-	if l, err := openLead(t.TempDir(), log); l != nil || err != nil || l.inviter() != nil {
+	if l, err := openLead(t.Context(), t.TempDir(), log, besideOf(t)); l != nil || err != nil || l.inviter() != nil {
 		t.Error(l, err)
 	}
 	d := &Daemon{Conf: must(a.Load())}
@@ -213,14 +224,14 @@ func TestClusterChanges(t *testing.T) {
 		t.Error(changes, err)
 	}
 	var err error
-	if d.lead, err = openLead(dir, log); err != nil {
+	if d.lead, err = openLead(t.Context(), dir, log, besideOf(t)); err != nil {
 		t.Fatal(err)
 	}
 	defer d.lead.Close()
 	if changes, err := d.clusterChanges(); len(changes) != 0 || err != nil {
 		t.Error(changes, err)
 	}
-	if _, err := openLead(dir, log); err == nil || !strings.Contains(err.Error(), "choose another port") {
+	if _, err := openLead(t.Context(), dir, log, besideOf(t)); err == nil || !strings.Contains(err.Error(), "choose another port") {
 		t.Error(err)
 	}
 	if err := hosts.Leave(t.Context(), a, false); err != nil {
@@ -242,7 +253,7 @@ func must[T any](v T, err error) T {
 func TestUpOfAHost(t *testing.T) {
 	dir, _ := leader(t)
 	team := &members{all: map[string]cluster.Member{}}
-	l, err := openLead(dir, slog.New(slog.DiscardHandler))
+	l, err := openLead(t.Context(), dir, slog.New(slog.DiscardHandler), besideOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +271,7 @@ func TestUpOfAHost(t *testing.T) {
 	l.begin(team, func(string, func(string) string) http.Handler { return api })
 	defer l.Close()
 	t.Setenv("XDG_RUNTIME_DIR", shortFolder(t))
-	invited, err := l.Invite(t.Context(), "human/ann", nil)
+	invited, err := l.Invite(t.Context(), "human/ann", nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +321,7 @@ func TestUpOfAHost(t *testing.T) {
 	if err := team.Leave(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
-	if invited, err = l.Invite(t.Context(), "human/ann", nil); err != nil {
+	if invited, err = l.Invite(t.Context(), "human/ann", nil, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b"}); err != nil {

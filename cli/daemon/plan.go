@@ -12,7 +12,6 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/offline"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -31,7 +30,9 @@ type planned struct {
 
 // Plan prints what `up` would do, and changes nothing.
 func Plan(ctx context.Context, a *cli.App) error {
-	if worker.Joined(a.Dir) {
+	if is, err := isHost(a); err != nil {
+		return err
+	} else if is {
 		return errOfHost
 	}
 	conf, err := a.Load()

@@ -68,7 +68,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 		if !errors.As(err, &again) {
 			return errors.Join(err, d.Close())
 		}
-		next := &Daemon{Conf: again.conf, log: d.log, reloads: make(chan *config.Config, 1)}
+		next := &Daemon{Conf: again.conf, log: d.log, reloads: make(chan *config.Config, 1), beside: d.beside}
 		if opts.Listen != "" || d.Conf.Listen == again.conf.Listen {
 			if next.door, err = duplicate(d.door); err != nil {
 				d.log.Warn("the port cannot stay open during the reload", "error", err)
@@ -82,7 +82,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			continue
 		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
-		if d, err = openDaemon(ctx, &Daemon{Conf: before.Conf, log: before.log, reloads: make(chan *config.Config, 1), reloadFault: err}, strings.TrimPrefix(before.address, "http://")); err != nil {
+		if d, err = openDaemon(ctx, &Daemon{Conf: before.Conf, log: before.log, reloads: make(chan *config.Config, 1), beside: before.beside, reloadFault: err}, strings.TrimPrefix(before.address, "http://")); err != nil {
 			return err
 		}
 	}

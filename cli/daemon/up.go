@@ -30,7 +30,7 @@ type UpOptions struct {
 }
 
 // Up runs the daemon until it is stopped.
-func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
+func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 	if is, err := isHost(a); err != nil {
 		return err
 	} else if is {
@@ -40,13 +40,15 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) error {
 	if err != nil {
 		return err
 	}
+	beside := &engines{}
+	defer func() { err = errors.Join(err, beside.Close()) }()
 	// From here on signals are handled: one that arrives during the start stops what was started.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end the daemon
 
-	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1)}, opts.Listen)
+	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside}, opts.Listen)
 	if err != nil {
 		return err
 	}
@@ -74,6 +76,8 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 			return nil
 		case conf := <-d.reloads:
 			return reloaded{conf}
+		case <-d.beside.moves:
+			return reloaded{d.Conf} // the next daemon moves the journal
 		case err := <-d.Ran:
 			d.Ran <- nil
 			return err

@@ -215,7 +215,7 @@ func (d *hostDay) join(ctx context.Context) error {
 		if err := os.Mkdir(h.dir, 0o700); err != nil {
 			return err
 		}
-		invited, err := d.client.Invite(ctx, nil)
+		invited, err := d.client.Invite(ctx, nil, false)
 		if err != nil {
 			return cli.Faulty(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -47,6 +48,12 @@ func lookAtCluster(ctx context.Context, a *cli.App) []Finding {
 	addresses := []string{}
 	if leads == nil {
 		addresses = joined.Addresses
+	} else if leads.Joined() {
+		facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+		if err != nil {
+			return append(found, Finding{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or join anew: `fairlead cluster leave --force`"})
+		}
+		addresses = leads.Worker(facts).Addresses
 	} else if err == nil {
 		addresses = []string{leads.Addresses()[0]}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -32,12 +33,15 @@ const (
 	namesMax        = 16    // names and addresses in one certificate, as in cluster/ca
 )
 
-// Cluster is what a leader's cluster.json has.
+// Cluster is what cluster.json of a leader has, and of an engine host that joined.
 type Cluster struct {
 	Team     string `json:"team"`
 	Name     string `json:"name"`     // of this machine, as a host of the team
 	Listen   string `json:"listen"`   // for other hosts: HOST:PORT
 	Capacity int    `json:"capacity"` // sessions on this machine at one time
+
+	Labels []string `json:"labels,omitempty"` // of a host that joined
+	Leader []string `json:"leader,omitempty"` // of a host that joined: the addresses of the one that invited it
 }
 
 // invitationsFile has the book of invitations.
@@ -48,13 +52,32 @@ func BookFile(dir string) string { return filepath.Join(worker.Folder(dir), invi
 
 func clusterFile(dir string) string { return filepath.Join(worker.Folder(dir), "cluster.json") }
 
-// Load reads cluster.json of a repository; nil: this machine leads no cluster.
+// Load reads cluster.json of a repository; nil: this machine is no engine host, and leads no cluster.
 func Load(dir string) (*Cluster, error) {
 	c := &Cluster{}
-	if err := file.LoadJSON(clusterFile(dir), c); err != nil || *c == (Cluster{}) {
+	if err := file.LoadJSON(clusterFile(dir), c); err != nil || c.Team == "" {
 		return nil, err
 	}
 	return c, nil
+}
+
+func store(dir string, c Cluster) error {
+	if err := file.StoreJSON(clusterFile(dir), c); err != nil {
+		return ca.Explain(err, c.Team, time.Now())
+	}
+	return nil
+}
+
+// Joined reports whether another machine leads the team.
+func (c *Cluster) Joined() bool { return len(c.Leader) > 0 }
+
+// Worker is how an engine host that does not lead runs sessions for the leader.
+func (c *Cluster) Worker(facts engine.Facts) worker.Config {
+	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name)}
+	if len(w.Addresses) == 0 {
+		w.Addresses = c.Leader
+	}
+	return w
 }
 
 // Init makes a repository the one of a cluster's leader. Nil fields of want get their defaults.
@@ -100,8 +123,8 @@ func Init(a *cli.App, want Cluster) error {
 	if _, err := c.Identify(a.Dir, authority); err != nil {
 		return err
 	}
-	if err := file.StoreJSON(clusterFile(a.Dir), c); err != nil {
-		return ca.Explain(err, c.Team, time.Now())
+	if err := store(a.Dir, c); err != nil {
+		return err
 	}
 	return a.Show(c, func() error {
 		fmt.Fprintf(a.Out, "This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
@@ -141,6 +164,9 @@ func belongs(dir string) error {
 	c, err := Load(dir)
 	if err != nil {
 		return err
+	}
+	if c != nil && c.Joined() {
+		return refused("this machine is engine host %s of team %s; `fairlead cluster leave` ends that", c.Name, c.Team)
 	}
 	if c != nil {
 		return refused("this machine leads team %s as host %s, and listens for hosts on %s; `fairlead host invite` invites one", c.Team, c.Name, c.Listen)
@@ -235,6 +261,9 @@ func (c Cluster) Loopback() bool {
 func (c Cluster) Identify(dir string, authority *ca.Authority) (*ca.Identity, error) {
 	folder, names := worker.Folder(dir), c.names()
 	id, err := ca.LoadIdentity(folder, time.Now)
+	if authority == nil { // it joined, and another host has the authority
+		return id, err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		id, err = ca.NewIdentity(folder, c.Name, time.Now)
 	} else if err == nil && !id.RenewalDue() && id.IsFor(names) {
@@ -323,12 +352,32 @@ func Status(a *cli.App) error {
 	}
 	is["expires"], is["authority"] = id.Expires(), id.Authority()
 	var text string
-	if c != nil {
+	facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+	if err != nil {
+		return err
+	}
+	switch {
+	case c != nil && c.Joined():
+		is["role"], is["team"], is["host"], is["addresses"] = "engine", c.Team, c.Name, c.Worker(facts).Addresses
+		text = fmt.Sprintf("This machine is engine host %s of team %s, at %s. The leader is at one of %s.\n", c.Name, c.Team, c.Listen, strings.Join(c.Worker(facts).Addresses, ", "))
+	case c != nil:
 		is["role"], is["team"], is["host"], is["addresses"] = "leader", c.Team, c.Name, c.Addresses()
 		text = fmt.Sprintf("This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
-	} else {
+	default:
 		is["role"], is["team"], is["host"], is["addresses"] = "host", w.Team, w.Name, w.Addresses
 		text = fmt.Sprintf("This machine is host %s of team %s. The leader is at %s.\n", w.Name, w.Team, strings.Join(w.Addresses, ", "))
+	}
+	if len(facts.Engines) > 1 {
+		var names []string
+		for _, e := range facts.Engines {
+			names = append(names, e.Name)
+		}
+		is["engines"], is["replicated"] = names, facts.Stream
+		where := "The journal is on the leader alone; it is replicated when three engine hosts run"
+		if facts.Stream {
+			where = "The journal is replicated by three of them"
+		}
+		text += fmt.Sprintf("The engine hosts are %s. %s.\n", strings.Join(names, ", "), where)
 	}
 	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly), id.Authority())
 	if err := id.CheckClock(); err != nil {

@@ -18,7 +18,7 @@ import (
 const textMax = 200 // characters of a label, an address or a reason
 
 // Invite asks the daemon for an invitation, and prints what to type on the other machine.
-func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []string) error {
+func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []string, engine bool) error {
 	if err := checkLabels(labels); err != nil {
 		return err
 	}
@@ -26,13 +26,20 @@ func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []
 	for _, label := range labels {
 		given = append(given, api.HostLabel(label))
 	}
-	is, err := client.Invite(ctx, given)
+	is, err := client.Invite(ctx, given, engine)
 	if err != nil {
 		return cli.Faulty(err)
 	}
 	return a.Show(is, func() error {
-		fmt.Fprintf(a.Out, "This invitation is for one host of team %s, until %s. On the other machine, in an empty folder or a clone of this repository:\n\n", is.Team, cli.Clock(is.ExpiresAt))
-		fmt.Fprintf(a.Out, "  fairlead host join %s\n  fairlead up\n", is.Token)
+		where, flags := "an empty folder or a clone of this repository", ""
+		if engine {
+			where, flags = "a clone of this repository", " --engine --listen ADDRESS:PORT"
+		}
+		fmt.Fprintf(a.Out, "This invitation is for one host of team %s, until %s. On the other machine, in %s:\n\n", is.Team, cli.Clock(is.ExpiresAt), where)
+		fmt.Fprintf(a.Out, "  fairlead host join %s%s\n  fairlead up\n", is.Token, flags)
+		if engine {
+			fmt.Fprintf(a.Out, "\nADDRESS:PORT is where the other engine hosts reach that machine, such as 192.168.1.7:4222. It listens there, and on the next port.\n")
+		}
 		if is.Loopback {
 			fmt.Fprintf(a.Out, "\nOnly this machine reaches %s. "+otherAddress+"\n", is.Address)
 		}
@@ -74,6 +81,17 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	var engines []string
+	for i := range all.Hosts {
+		if h := &all.Hosts[i]; h.Engine && h.State != string(host.Left) {
+			engines = append(engines, cli.Line(h.Name, textMax))
+		}
+	}
+	if all.Replicated {
+		fmt.Fprintf(a.Out, "The journal is replicated by the engine hosts %s.\n", strings.Join(engines, ", "))
+	} else if len(engines) > 1 {
+		fmt.Fprintf(a.Out, "The engine hosts are %s. The journal is on %s alone until three of them run.\n", strings.Join(engines, ", "), cli.Line(all.Leader, textMax))
 	}
 	for _, s := range all.Waiting {
 		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))

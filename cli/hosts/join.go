@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
@@ -29,6 +31,8 @@ type Joining struct {
 	Name     string
 	Labels   []string
 	Capacity int
+	Engine   bool
+	Listen   string // of an engine host
 }
 
 // Joined reads the settings of a machine that has joined a team; nil: it has not.
@@ -67,6 +71,9 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	if err := checkLabels(w.Labels); err != nil {
 		return err
 	}
+	if err := opts.engine(a, token, w.Name); err != nil {
+		return err
+	}
 	if err := belongs(a.Dir); err != nil {
 		return err
 	}
@@ -86,7 +93,7 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	if err != nil {
 		return err
 	}
-	joined, err := invite.Join(ctx, token, id, nil, time.Now)
+	joined, err := invite.Join(ctx, token, id, opts.Listen, time.Now)
 	if err != nil {
 		var no *invite.Refused
 		if errors.As(err, &no) {
@@ -97,7 +104,12 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	for _, server := range joined.Servers {
 		w.Addresses = append(w.Addresses, strings.TrimPrefix(server, "tls://"))
 	}
-	if err := worker.SaveConfig(a.Dir, w); err != nil {
+	if opts.Engine {
+		err = store(a.Dir, Cluster{Team: w.Team, Name: w.Name, Listen: opts.Listen, Capacity: w.Capacity, Labels: w.Labels, Leader: w.Addresses})
+	} else {
+		err = worker.SaveConfig(a.Dir, w)
+	}
+	if err != nil {
 		return ca.Explain(err, w.Team, time.Now())
 	}
 	return a.Show(w, func() error {
@@ -107,6 +119,35 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 		fmt.Fprintf(a.Out, "This machine is host %s of team %s, with room for %s.\n\nNext:\n  fairlead up\n", w.Name, w.Team, cli.HowMany(w.Capacity, "session", "sessions"))
 		return nil
 	})
+}
+
+// engine checks the flags of an engine host.
+func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
+	is := token.Role == cluster.Engine
+	switch {
+	case is && !j.Engine:
+		return misused("this invitation is for an engine host: add --engine and --listen ADDRESS:PORT, or make another one with `fairlead host invite`")
+	case !is && j.Engine:
+		return misused("this invitation is for a host that only runs sessions; `fairlead host invite --engine` makes one for an engine host")
+	case !is && j.Listen != "":
+		return misused("a host that only runs sessions opens no port: leave out --listen")
+	case !is:
+		return nil
+	}
+	on, _, err := net.SplitHostPort(j.Listen)
+	if on == "localhost" {
+		j.Listen = strings.Replace(j.Listen, on, "127.0.0.1", 1)
+	}
+	if ip := net.ParseIP(on); err != nil || on == "" || ip != nil && ip.IsUnspecified() {
+		return misused("--listen needs the address and port at which the other engine hosts reach this machine, such as 192.168.1.7:4222, not %q", j.Listen)
+	}
+	if _, err := (cluster.EngineHost{Name: name, Address: j.Listen}).Routes(); err != nil {
+		return misused("--listen: %w", err)
+	}
+	if _, err := a.Load(); err != nil {
+		return fmt.Errorf("an engine host needs a clone of the team's repository with its fairlead.yaml: %w", err)
+	}
+	return nil
 }
 
 func checkLabels(labels []string) error {

@@ -16,6 +16,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -38,7 +39,11 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 	switch {
 	case err != nil && !force:
 		return fmt.Errorf("%w; --force leaves the team all the same", err)
-	case c != nil:
+	case c != nil && c.Joined() && !force:
+		if err := leaveEngines(ctx, a, c); err != nil {
+			return err
+		}
+	case c != nil && !c.Joined():
 		return leadNoMore(ctx, a, c, force)
 	case w != nil && !force:
 		leave := drained
@@ -48,7 +53,7 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 		if err := leave(ctx, a, w); err != nil {
 			return fmt.Errorf("%w; if the leader is gone for good, --force leaves without it", err)
 		}
-	case w == nil && err == nil:
+	case w == nil && c == nil && err == nil:
 		if _, err := os.Stat(filepath.Join(worker.Folder(a.Dir), "host.crt")); errors.Is(err, os.ErrNotExist) {
 			return refused("this repository belongs to no cluster")
 		}
@@ -56,7 +61,7 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 	if free, err := workspace.Free(a.Dir); err != nil || !free {
 		return errors.Join(err, refused("Fairlead runs here; stop it with `fairlead down` first"))
 	}
-	if err := forget(a.Dir, "host.json", "epoch", "started.json"); err != nil {
+	if err := forget(a.Dir, "host.json", "cluster.json", engine.FactsFile, "epoch", "started.json"); err != nil {
 		return err
 	}
 	return a.Say(map[string]any{"left": true}, "This machine has left the team, and its keys are removed. To come back it needs a new invitation.")
@@ -86,7 +91,7 @@ func leadNoMore(ctx context.Context, a *cli.App, c *Cluster, force bool) error {
 			return refused("these hosts belong to the team: %s; drain or remove them first, with `fairlead host drain %s`, or pass --force", strings.Join(names, ", "), names[0])
 		}
 	}
-	if err := forget(a.Dir, "cluster.json", "authority.key", invitationsFile); err != nil {
+	if err := forget(a.Dir, "cluster.json", engine.FactsFile, "authority.key", invitationsFile); err != nil {
 		return err
 	}
 	next := ""
@@ -94,6 +99,26 @@ func leadNoMore(ctx context.Context, a *cli.App, c *Cluster, force bool) error {
 		next = " `fairlead reload` closes the port."
 	}
 	return a.Say(map[string]any{"left": true}, "This machine leads no cluster any longer, and the certificate authority is removed.%s", next)
+}
+
+// leaveEngines lets an engine host leave, as long as the journal is not in the stream of the engine hosts.
+func leaveEngines(ctx context.Context, a *cli.App, c *Cluster) error {
+	facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+	if err != nil {
+		return err
+	}
+	if facts.Stream {
+		return refused("the journal is replicated by the engine hosts of team %s, and this is one of them; if the team is gone for good, --force leaves without it", c.Team)
+	}
+	w := c.Worker(facts)
+	leave := drained
+	if !running(a) {
+		leave = gone
+	}
+	if err := leave(ctx, a, &w); err != nil {
+		return fmt.Errorf("%w; if the leader is gone for good, --force leaves without it", err)
+	}
+	return nil
 }
 
 // forget removes files of the cluster, the first one first: it says what the machine is.

@@ -36,9 +36,10 @@ type request struct {
 	ID     string `json:"id"`
 	Secret []byte `json:"secret"`
 	Name   string `json:"name"`
-	Key    string `json:"key"`   // public half of its nkey
-	CSR    []byte `json:"csr"`   // for its TLS key
-	Proof  []byte `json:"proof"` // CSR, signed with its nkey
+	Key    string `json:"key"`              // public half of its nkey
+	CSR    []byte `json:"csr"`              // for its TLS key
+	Proof  []byte `json:"proof"`            // CSR, signed with its nkey
+	Engine string `json:"engine,omitempty"` // HOST:PORT of a host that is to be an engine host
 }
 
 // answer is what the door says: a code, or the rest.
@@ -56,6 +57,7 @@ type Joiner struct {
 	cluster.Member
 	Labels  []string
 	Invited string // by whom
+	Address string // of an engine host, HOST:PORT
 }
 
 // Door is where hosts join. Its fields are set before Serve.
@@ -157,10 +159,15 @@ func (d *Door) admit(ctx context.Context, line []byte, from net.Addr) (answer, e
 		if m, ok := d.Members.Member(r.Name); ok && m.Key != r.Key {
 			return &Refused{NotAdmit, "another host of the team is called " + r.Name + "; choose another name with --name, or remove that host first"}
 		}
+		if at, is := (cluster.EngineHost{Name: r.Name, Address: r.Engine}), i.Role == cluster.Engine; is != (r.Engine != "") {
+			return &Refused{BadRequest, "the invitation and the command differ about whether it is an engine host: `host invite --engine` and `host join --engine` belong together"}
+		} else if _, err := at.Routes(); is && err != nil {
+			return &Refused{BadRequest, err.Error()}
+		}
 		caller := net.ParseIP(hostOf(from.String()))
 		certificate, err := d.Authority.Sign(r.CSR, r.Name, i.Role, caller.Equal, d.Now())
 		if err == nil {
-			err = d.Admit(ctx, Joiner{cluster.Member{Name: r.Name, Role: i.Role, Key: r.Key}, i.Labels, i.By})
+			err = d.Admit(ctx, Joiner{cluster.Member{Name: r.Name, Role: i.Role, Key: r.Key}, i.Labels, i.By, r.Engine})
 		}
 		if err != nil {
 			return &Refused{NotAdmit, err.Error()}

@@ -139,7 +139,11 @@ func (f *team) host(name, dir string) *ca.Identity {
 }
 
 func (f *team) join(token Token, id *ca.Identity) (Joined, error) {
-	return Join(f.t.Context(), token, id, []string{id.Name, "127.0.0.1"}, f.clock.now)
+	address := ""
+	if token.Role == cluster.Engine {
+		address = "127.0.0.1:4222"
+	}
+	return Join(f.t.Context(), token, id, address, f.clock.now)
 }
 
 func TestJoin(t *testing.T) {
@@ -159,7 +163,7 @@ func TestJoin(t *testing.T) {
 			t.Fatalf("%+v %v", joined, err)
 		}
 	}
-	want := Joiner{Member: cluster.Member{Name: "b", Role: cluster.Engine, Key: id.PublicKey()}, Labels: []string{"gpu"}, Invited: "human/ann"}
+	want := Joiner{Member: cluster.Member{Name: "b", Role: cluster.Engine, Key: id.PublicKey()}, Labels: []string{"gpu"}, Invited: "human/ann", Address: "127.0.0.1:4222"}
 	if len(f.admitted) != 2 || fmt.Sprint(f.admitted[1]) != fmt.Sprint(want) {
 		t.Errorf("%+v", f.admitted)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -22,13 +23,14 @@ type Joined struct {
 	Servers []string
 }
 
-// Join lets a host join by a token. names are the names and addresses at which an engine host is reached. The
+// Join lets a host join by a token. address is where an engine host is reached, HOST:PORT; empty: it is none. The
 // files of the host are written when Join returns.
-func Join(ctx context.Context, token Token, id *ca.Identity, names []string, now func() time.Time) (Joined, error) {
-	if token.Role != cluster.Engine {
-		names = nil
+func Join(ctx context.Context, token Token, id *ca.Identity, address string, now func() time.Time) (Joined, error) {
+	r := request{Form: requestForm, ID: token.ID, Secret: token.secret, Name: id.Name, Key: id.PublicKey(), Engine: address}
+	var names []string
+	if address != "" {
+		names = slices.Compact([]string{id.Name, hostOf(address)})
 	}
-	r := request{Form: requestForm, ID: token.ID, Secret: token.secret, Name: id.Name, Key: id.PublicKey()}
 	var err error
 	if r.CSR, err = id.Request(names); err != nil {
 		return Joined{}, err

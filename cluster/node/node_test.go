@@ -442,7 +442,7 @@ func TestJoinAndConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	joined, err := invite.Join(t.Context(), token, id, []string{"127.0.0.1"}, f.now)
+	joined, err := invite.Join(t.Context(), token, id, "127.0.0.1:4222", f.now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/host"
 )
@@ -124,6 +125,9 @@ type RenewOut struct {
 	N        uint64       `json:"n,omitempty"`
 	Closed   bool         `json:"closed,omitempty"`
 	At       time.Time    `json:"at"` // the leader's clock, for a warning only
+
+	Engines []cluster.EngineHost `json:"engines,omitempty"` // those that can lead
+	Stream  bool                 `json:"stream,omitempty"`  // the journal is in their stream
 }
 
 // GrantIn asks whether a session may start. The answer is a host.Grant.

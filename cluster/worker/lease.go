@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -56,6 +57,8 @@ type keeper struct {
 	leader leader
 	shims  shims
 	log    *slog.Logger
+
+	learned func([]cluster.EngineHost, bool) // nil: not needed
 
 	asking  sync.Mutex // one renewal at a time, so that answers are taken in in their order
 	storing sync.Mutex // of the epoch
@@ -230,6 +233,9 @@ func (k *keeper) ask(ctx context.Context, in wire.RenewIn) error {
 	}
 	if err := k.Epoch(out.Epoch); err != nil {
 		return err
+	}
+	if k.learned != nil && len(out.Engines) > 0 {
+		k.learned(out.Engines, out.Stream)
 	}
 	end, moved, err := k.take(out)
 	if err != nil || !moved {

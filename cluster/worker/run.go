@@ -46,7 +46,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	l := &line{came: make(chan struct{}, 1)}
 	k := &keeper{
 		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Protocol: wire.Version, Places: at, Daemon: rand.Text()},
-		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
+		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log, learned: o.Learned,
 	}
 	if err := k.begin(); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -25,6 +26,8 @@ type Options struct {
 	Log      *slog.Logger
 	Version  string // of Fairlead
 	Ready    func() // called when programs on this host are answered; nil: not needed
+
+	Learned func(engines []cluster.EngineHost, stream bool) // called with each answer to a renewal; nil: not needed. It returns at once
 }
 
 const (

@@ -96,19 +96,25 @@ func hostCommand(a *app) *cobra.Command {
 
 func hostInviteCommand(a *app) *cobra.Command {
 	var labels []string
+	var engine bool
 	cmd := &cobra.Command{
 		Use:   "invite",
 		Short: "Print a token with which one machine can join",
 		Long: `The token is valid for 15 minutes and for one host. It has a secret: who has it can join. The daemon
 keeps only its hash. --label says what the host is good for; an agent with ` + "`host: {labels: [gpu]}`" + ` in
-fairlead.yaml then runs there.`,
+fairlead.yaml then runs there.
+
+--engine invites an engine host: it also keeps the journal. With three engine hosts, the leader among them,
+the journal is on all three, so the loss of one machine loses no history.`,
 		Example: `  fairlead host invite
+  fairlead host invite --engine
   fairlead host invite --label gpu --label big`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
-			return hosts.Invite(ctx, a.App, client, labels)
+			return hosts.Invite(ctx, a.App, client, labels, engine)
 		}),
 	}
+	cmd.Flags().BoolVar(&engine, "engine", false, "the host also keeps the journal")
 	cmd.Flags().StringArrayVar(&labels, "label", nil, "a `label` of the host; may be repeated")
 	return cmd
 }
@@ -125,9 +131,14 @@ or at the top of a clone of the team's repository. It makes this machine's keys 
 proves to the leader that it has the token, and gets a certificate.
 
 Then ` + "`fairlead up`" + ` runs the host: it connects to the leader and runs the sessions that the leader places
-there. The agents' programs must be installed here, and you must be signed in to their providers.`,
+there. The agents' programs must be installed here, and you must be signed in to their providers.
+
+--engine is for a token of ` + "`fairlead host invite --engine`" + `: the host also keeps the journal. It has to be in a
+clone of the repository. --listen is the address at which the other engine hosts reach this machine. Its
+server of NATS listens on the next port.`,
 		Example: `  fairlead host join fli1_...
-  fairlead host join - --name b --capacity 8 < token`,
+  fairlead host join - --name b --capacity 8 < token
+  fairlead host join - --engine --listen 192.168.1.7:4222 < token`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			return hosts.Join(cmd.Context(), a.App, words, opts)
@@ -136,6 +147,8 @@ there. The agents' programs must be installed here, and you must be signed in to
 	cmd.Flags().StringVar(&opts.Name, "name", "", "the `name` of this machine as a host (default: its host name)")
 	cmd.Flags().StringArrayVar(&opts.Labels, "label", nil, "a `label` of the host besides those of the invitation; may be repeated")
 	cmd.Flags().IntVar(&opts.Capacity, "capacity", 0, "sessions that run here at one `time` (default: 4)")
+	cmd.Flags().BoolVar(&opts.Engine, "engine", false, "the host also keeps the journal")
+	cmd.Flags().StringVar(&opts.Listen, "listen", "", "`address` and port at which the other engine hosts reach this machine")
 	return cmd
 }
 

@@ -42,7 +42,10 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { stopDaemons(env.WorkDir) })
 			env.Setenv("XDG_RUNTIME_DIR", runtime)
 			env.Setenv("EXAMPLES", examples)
-			env.Setenv("HOST_PORT", strconv.Itoa(hostPort()))
+			port := hostPort()
+			env.Setenv("HOST_PORT", strconv.Itoa(port))
+			env.Setenv("HOST_PORT_B", strconv.Itoa(port+2)) // an engine host has two
+			env.Setenv("HOST_PORT_C", strconv.Itoa(port+4))
 			env.Values[mailboxKey{}] = &mailbox{}
 			return nil
 		},
@@ -51,12 +54,21 @@ func TestScripts(t *testing.T) {
 
 var hostPorts atomic.Uint32
 
-// hostPort returns a port for hosts that is free. It is below those that the system gives to others meanwhile.
+// hostPort returns the first of six ports for hosts that are free. They are below those that the system gives to others
+// meanwhile.
 func hostPort() int {
+	const many = 6
 	for {
-		port := 20000 + (os.Getpid()*16+int(hostPorts.Add(1)))%10000
-		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil { //nolint:noctx // it opens at once or never
+		port := 20000 + (os.Getpid()*16+int(hostPorts.Add(1)))*many%10000
+		free := 0
+		for ; free < many; free++ {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+free)) //nolint:noctx // it opens at once or never
+			if err != nil {
+				break
+			}
 			l.Close()
+		}
+		if free == many {
 			return port
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
@@ -27,7 +28,7 @@ func (c *HostController) Admit(ctx context.Context, j invite.Joiner) error {
 	if j.Name == c.is.Name {
 		return errors.New("the machine of the leader has this name; choose another one with --name")
 	}
-	_, err := c.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "", host.Join{Name: j.Name, Boot: notStarted, Labels: j.Labels, Key: j.Key, Invited: true})
+	_, err := c.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "", host.Join{Name: j.Name, Boot: notStarted, Labels: j.Labels, Key: j.Key, Engine: j.Address, Invited: true})
 	return err
 }
 
@@ -84,6 +85,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	defer c.mu.Unlock()
 	is := c.of(&out.Host) // it may have left just now
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
+	out.Engines, out.Stream = slices.Clone(c.engines), c.is.Stream
 	return out, nil
 }
 

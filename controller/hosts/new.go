@@ -47,6 +47,7 @@ type HostController struct {
 	mu      sync.Mutex
 	heard   map[string]*heard         // by host
 	members map[string]cluster.Member // by name: those that belong to the team
+	engines []cluster.EngineHost      // those of them that can lead, by name
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -141,10 +142,22 @@ func (c *HostController) took() {
 		left = left || h == nil || !belongs(h) || h.Key != m.Key
 	}
 	clear(c.members)
-	for name, h := range t.Hosts.Hosts {
-		if belongs(h) {
-			c.members[name] = cluster.Member{Name: name, Role: cluster.Host, Key: h.Key}
+	before := c.engines
+	c.engines = nil
+	for _, name := range t.Hosts.Names() {
+		h := t.Hosts.Hosts[name]
+		if !belongs(h) {
+			continue
 		}
+		m := cluster.Member{Name: name, Role: cluster.Host, Key: h.Key}
+		if h.Engine != "" && h.Key != "" {
+			m.Role = cluster.Engine
+			c.engines = append(c.engines, cluster.EngineHost{Name: name, Address: h.Engine, Key: h.Key})
+		}
+		c.members[name] = m
+	}
+	if c.is.Engines != nil && !slices.Equal(before, c.engines) {
+		c.Go(func(context.Context) { c.is.Engines(c.engineHosts) })
 	}
 	if left {
 		c.Go(func(context.Context) { c.is.Recheck() })
@@ -155,6 +168,13 @@ func (c *HostController) took() {
 			c.waits[id] = w
 		}
 	}
+}
+
+// engineHosts are those that can lead, by name.
+func (c *HostController) engineHosts() []cluster.EngineHost {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.engines)
 }
 
 // belongs reports whether a host is a member of the team. A removed one is not, also while its sessions end.
@@ -207,7 +227,7 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 	if c.is == nil {
 		return
 	}
-	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Invited: true}
+	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Key: c.is.Key, Engine: c.is.Address, Invited: true}
 	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
 	}

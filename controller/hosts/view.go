@@ -26,7 +26,7 @@ func (c *HostController) Beside() view.HostsBeside {
 func (c *HostController) noted() view.HostsBeside {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String()}}}
+	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Replicated: c.is.Stream, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String()}}}
 	for name, is := range c.heard {
 		known := view.HostKnown{Version: is.version, Lease: -1}
 		if is.last.N > 0 {

@@ -3,6 +3,8 @@ package seam
 import (
 	"context"
 	"net/http"
+
+	"github.com/fairlead-dev/fairlead/cluster"
 )
 
 // Cluster is how the leader of a team reaches its other hosts. Its functions may be called at any time, also
@@ -12,6 +14,9 @@ type Cluster struct {
 	Name     string   // of this host
 	Labels   []string // of this host
 	Capacity int      // sessions with `host` that may run on this host at one time
+	Key      string   // public half of its key
+	Address  string   // at which it listens for hosts: HOST:PORT
+	Stream   bool     // the journal is in the stream of the engine hosts
 	Folder   string   // for what is kept of sessions on other hosts
 
 	// Dial returns a client for requests to a host, and their base URL. It waits for the host's connection until
@@ -20,6 +25,9 @@ type Cluster struct {
 
 	// Connected returns the address from which a host is connected; empty: it is not.
 	Connected func(host string) string
+
+	// Engines is called when the engine hosts of the team have changed; read returns them, by name.
+	Engines func(read func() []cluster.EngineHost)
 
 	// Recheck closes the connections of hosts that do not belong to the team any longer.
 	Recheck func()

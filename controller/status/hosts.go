@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
@@ -50,7 +51,13 @@ func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name st
 	if c.HostsBeside == nil {
 		return 0, &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(host.None), Reason: "this repository has no other hosts; `fairlead cluster init` begins"}
 	}
-	return c.Submit(ctx, by, "", what)
+	replicated := c.HostsBeside().Replicated
+	return c.Do(ctx, loop.Request{Event: loop.EventBy(by, "", what), First: func() error {
+		if h := c.State().Hosts.Hosts[name]; h != nil && h.Engine != "" && replicated {
+			return &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(h.State), Reason: "it is an engine host, and the journal is replicated by three of them; stop Fairlead there with `fairlead down` for maintenance, one machine at a time"}
+		}
+		return nil
+	}})
 }
 
 // waitsFor is why no host takes a session; empty: it does not wait for one.

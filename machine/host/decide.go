@@ -21,6 +21,7 @@ type Join struct {
 	Labels     []string
 	Capacity   int
 	Key        string // public half of its key; empty: as known
+	Engine     string // address of an engine host; empty: as known, or none if it joins
 	Invited    bool   // it has shown a valid invitation
 }
 
@@ -166,6 +167,9 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		case TakeFacts:
 			join := in.(Join) //nolint:forcetypeassert // the event implies the type
 			h.Boot, h.Labels, h.Capacity, h.Key = join.Boot, labels(join.Labels), join.Capacity, cmp.Or(join.Key, h.Key)
+			if join.Engine != "" || event == HostJoined {
+				h.Engine = join.Engine
+			}
 		case NextIncarnation:
 			h.Incarnation++
 			h.JoinedAt, h.LostAt = d.at, time.Time{}
@@ -213,7 +217,7 @@ func (d *hostDraft) join(in Join) error {
 		return d.refusal(in.Name, HostJoined, "H1", "it needs an invitation; `fairlead host invite` makes one")
 	case h.RemovedBy != "":
 		return d.refusal(in.Name, CameBack, "H13", "it was removed by "+h.RemovedBy)
-	case in.Key != "" && in.Key != h.Key:
+	case in.Key != "" && h.Key != "" && in.Key != h.Key:
 		return d.refusal(in.Name, HostJoined, "H1", "another host of the team has this name; choose another one, or remove that host first")
 	case in.Invited && in.Capacity == 0:
 		return nil // it joins again, and is known
@@ -221,7 +225,7 @@ func (d *hostDraft) join(in Join) error {
 		return cmp.Or(d.move(in.Name, CameBackDraining, in), d.drained(in.Name, 0))
 	case h.State == Lost || h.Boot != in.Boot:
 		return cmp.Or(d.move(in.Name, CameBack, in), d.drained(in.Name, 0))
-	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity:
+	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity || in.Engine != "" && h.Engine != in.Engine || in.Key != h.Key && in.Key != "":
 		return d.move(in.Name, FactsReported, in)
 	}
 	return nil
@@ -238,6 +242,8 @@ func (d *hostDraft) wrong(in Join) string {
 		return fmt.Sprintf("its capacity is %d; it must be 1 to %d sessions", in.Capacity, capacityMax)
 	case len(in.Key) > keyMax:
 		return fmt.Sprintf("its key has more than %d bytes", keyMax)
+	case len(in.Engine) > engineMax:
+		return fmt.Sprintf("its address has more than %d bytes", engineMax)
 	case len(in.Labels) > labelsMax || slices.ContainsFunc(in.Labels, func(l string) bool { return !IsWord(l) }):
 		return fmt.Sprintf("it may have %d labels, each of 1 to %d characters a-z, 0-9 and -", labelsMax, wordMax)
 	case d.t.Hosts[in.Name] == nil && len(d.t.Hosts) >= hostsMax:

@@ -15,6 +15,7 @@ type Host struct {
 	Labels      []string `json:"labels,omitempty"`
 	Capacity    int      `json:"capacity"`         // sessions at one time; 0: its daemon was never seen
 	Key         string   `json:"key,omitempty"`    // public half of the key with which it proves who it is
+	Engine      string   `json:"engine,omitempty"` // HOST:PORT of a host that has the journal and can lead; empty: it only runs sessions
 	Leases      uint64   `json:"leases,omitempty"` // sessions placed on it so far: the number of the last lease
 
 	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
@@ -71,6 +72,7 @@ const (
 	wordMax     = 63 // bytes of a name or label: a label of a domain name
 	bootMax     = 64
 	keyMax      = 64  // an nkey has 56
+	engineMax   = 300 // bytes of an address: a domain name has 253
 	whatMax     = 200 // bytes of a late report
 	lateMax     = 20
 )

@@ -1,0 +1,14 @@
+// Package engine is what an engine host runs beside its daemon, once its team has three of them: a server of NATS, which
+// keeps the journal together with those of the other engine hosts, and the connection of this process to it.
+//
+// [Start] starts the server. It listens on the port after that for hosts, for the servers of other engine hosts only; this
+// process connects without a port that others reach. When all servers have met, [Server.Move] copies the SQLite journal of
+// the leader into a stream on three of them. From then on [Server.Open] gives the journal of this host: it is kept in the
+// stream, and the SQLite file is its mirror, so a cluster can end without a loss.
+//
+// [Facts] is what a host has learned of the cluster: its engine hosts, and whether the journal is in their stream. It is a
+// file, because a host that starts needs it before any other host answers.
+//
+// The one promise: the journal is in one place at a time. It is the SQLite file until all of it is in the stream, and
+// the stream from then on.
+package engine

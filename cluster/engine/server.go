@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/node"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+const (
+	metEvery   = 250 * time.Millisecond // between two looks whether all servers have met
+	createWait = 5 * time.Second        // for the servers to choose one that creates streams
+	againEvery = time.Second            // between two tries to open the journal
+	local      = "127.0.0.1:0"          // for programs of this machine: none of them connects, but the server wants a port
+)
+
+// Options say how the server of an engine host starts.
+type Options struct {
+	Identity *ca.Identity
+	Folder   string // of the cluster; the server's store is in it
+	Listen   string // HOST:PORT for hosts; the server listens on the next port
+	Log      *slog.Logger
+}
+
+// Server is that of this host. Use Start.
+type Server struct {
+	o    Options
+	node *node.Node
+	nc   *nats.Conn
+
+	mu   sync.Mutex
+	list map[string]cluster.EngineHost
+}
+
+// Start starts the server of this host, which connects to those of the other engine hosts.
+func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Server, error) {
+	s := &Server{o: o}
+	s.take(engines)
+	routes := &node.Routes{}
+	var err error
+	if routes.Address, err = (cluster.EngineHost{Name: o.Identity.Name, Address: o.Listen}).Routes(); err != nil {
+		return nil, err
+	}
+	for _, e := range engines {
+		at, err := e.Routes()
+		if err != nil {
+			return nil, err
+		}
+		if e.Name != o.Identity.Name {
+			routes.Others = append(routes.Others, node.Peer{Name: e.Name, Address: at})
+		}
+	}
+	if s.node, err = node.Start(ctx, node.Options{
+		Identity: o.Identity, Members: s, Dir: filepath.Join(o.Folder, "nats"), Address: local, Routes: routes, Log: o.Log,
+	}); err != nil {
+		return nil, err
+	}
+	if s.nc, err = s.node.Connect(ctx, func(err error) {
+		if err != nil {
+			o.Log.Error("the connection to the server of this host has ended", "error", err)
+		}
+	}); err != nil {
+		return nil, errors.Join(err, s.node.Stop(ctx))
+	}
+	return s, nil
+}
+
+func (s *Server) take(engines []cluster.EngineHost) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = make(map[string]cluster.EngineHost, len(engines))
+	for _, e := range engines {
+		s.list[e.Name] = e
+	}
+}
+
+// Member implements cluster.Members.
+func (s *Server) Member(name string) (cluster.Member, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.list[name]
+	return cluster.Member{Name: e.Name, Role: cluster.Engine, Key: e.Key}, ok
+}
+
+// Set takes in which engine hosts the team has now. The connections of others are closed.
+func (s *Server) Set(ctx context.Context, engines []cluster.EngineHost) error {
+	s.take(engines)
+	return s.node.Recheck(ctx)
+}
+
+// Meet waits until the servers of all engine hosts are connected to this one, and have a stream for the journal.
+func (s *Server) Meet(ctx context.Context) error {
+	tick := time.NewTicker(metEvery)
+	defer tick.Stop()
+	for {
+		names, err := s.node.Peers()
+		if err != nil {
+			return err
+		}
+		if s.all(names) && s.make(ctx) == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// make makes the stream, if it is not there.
+func (s *Server) make(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, createWait)
+	defer cancel()
+	return jetstream.Create(ctx, s.nc, cluster.JournalStream, cluster.EnginesMin)
+}
+
+// all reports whether these are all others.
+func (s *Server) all(names []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	met := map[string]bool{s.o.Identity.Name: true}
+	for _, name := range names {
+		if _, ok := s.list[name]; ok {
+			met[name] = true
+		}
+	}
+	return len(met) >= max(len(s.list), cluster.EnginesMin)
+}
+
+// Move copies a SQLite journal into the stream. Nothing may append meanwhile. It may be repeated.
+func (s *Server) Move(ctx context.Context, path string) (err error) {
+	from, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	return jetstream.Fill(ctx, s.nc, cluster.JournalStream, from)
+}
+
+// Open opens the journal of this host, whose mirror is the SQLite file at path. While no majority of the engine hosts
+// runs, it waits; waiting is called once, with the reason. A *jetstream.Damage is returned at once.
+func (s *Server) Open(ctx context.Context, path string, waiting func(why error)) (journal.Journal, error) {
+	for said := false; ; said = true {
+		j, err := jetstream.Open(ctx, s.nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: path, Report: func(err error) {
+			s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
+		}})
+		if err == nil {
+			return j, nil
+		}
+		if errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*jetstream.Newer)) {
+			return nil, err
+		}
+		if !said {
+			waiting(err)
+		}
+		if !rest(ctx, againEvery) {
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// rest pauses; false: the context has ended.
+func rest(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Close ends the connection and the server.
+func (s *Server) Close() error {
+	s.nc.Close()
+	return s.node.Stop(context.Background())
+}
