@@ -94,7 +94,7 @@ var imports = []importRow{
 	{pkg: "cluster/link", may: []string{"cluster", "cluster/ca", "cluster/wire"}},
 	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "loop", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},
-	{pkg: "cluster/engine", may: []string{"cluster", "cluster/ca", "cluster/node", "journal", "journal/jetstream", "journal/sqlite", "internal/file"}, inTests: []string{"internal/test/*"}},
+	{pkg: "cluster/engine", may: []string{"cluster", "cluster/ca", "cluster/lease", "cluster/node", "journal", "journal/jetstream", "journal/sqlite", "machine/host", "internal/boottime", "internal/file"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cluster/worker", may: []string{"cluster", "cluster/*", "api", "api/*", "controller/seam", "controller/sessions", "machine/host", "workspace", "internal/file", "internal/boottime"}, inTests: []string{"*", "*/*"}},
 	{pkg: "controller/hosts", may: append([]string{"controller/sessions", "cluster", "cluster/invite", "cluster/remote", "cluster/wire", "worktree", "worktree/carry", "internal/boottime", "internal/version"}, controllers...), inTests: []string{"cluster/local", "journal/memory"}},
 	{pkg: "worktree/carry", may: []string{"worktree", "internal/file"}},

@@ -500,6 +500,11 @@ func (HostLabel) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most, Pattern: `^[a-z0-9-]+$`}
 }
 
+// Leads says to which host the lead goes.
+type Leads struct {
+	Leader string `json:"leader" doc:"It leads in some seconds; until then no order is taken"`
+}
+
 // Invitation lets one host join.
 type Invitation struct {
 	Token     string    `json:"token" doc:"For fairlead host join; a secret"`

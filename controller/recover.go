@@ -72,7 +72,12 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 		}
 	}
 	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
-	if err := e.TellAgent(ctx, "", team.DaemonStarted{BootID: e.opts.BootID}); err != nil {
+	started := team.DaemonStarted{BootID: e.opts.BootID}
+	if c := e.opts.Cluster; c != nil && c.Stream {
+		started.Leader = c.Name
+	}
+	e.Moved = e.State().Leader != "" && e.State().Leader != started.Leader
+	if err := e.TellAgent(ctx, "", started); err != nil {
 		return nil, err
 	}
 	if err := e.TellAgent(ctx, "", configured(e.opts.Config, e.Hears)); err != nil {

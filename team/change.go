@@ -115,6 +115,7 @@ type TeamSet struct {
 	BootID   string `json:"boot_id,omitempty"`
 	Limits   Limits `json:"limits,omitzero"`
 	Places   int    `json:"places,omitempty"` // of the worker pool
+	Leader   string `json:"leader,omitempty"` // the host that leads, if another one can, too
 }
 
 // QueueSet is the new queue for a slot.
@@ -141,7 +142,7 @@ func (t *Team) Apply(ch Change) {
 	case ch.Body.Team != nil:
 		set := ch.Body.Team
 		t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
-		t.Pool.Places = set.Places
+		t.Pool.Places, t.Leader = set.Places, set.Leader
 	case strings.HasPrefix(ch.Entity, runPrefix):
 		teamRuns{t}.applyRun(ch)
 	case ch.Body.Turn != nil:

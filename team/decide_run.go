@@ -56,6 +56,8 @@ func (d runDecision) run() error {
 		return d.inPool(what.Session, func(a *Agent) error { return d.sessionStarted(a, what) })
 	case TokenGiven:
 		return d.inPool(what.Session, func(a *Agent) error { return tokenGiven(d.decision, a, what) })
+	case PlaceAsked:
+		return d.inPool(what.Session, func(a *Agent) error { return placed(d.decision, a, what) })
 	case SessionAdopted:
 		return d.inPool(what.Session, func(a *Agent) error { return d.adopted(a, what) })
 	case SessionReported:

@@ -45,7 +45,10 @@ type Channel struct {
 }
 
 // DaemonStarted begins an epoch. Sessions and files are examined after it.
-type DaemonStarted struct{ BootID string }
+type DaemonStarted struct {
+	BootID string
+	Leader string // the host, if another one can lead, too
+}
 
 // HoldAsked and ReleaseAsked set and release the team's hold.
 type (

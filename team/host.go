@@ -14,6 +14,8 @@ type PlaceAsked struct {
 	Session string
 	Needs   host.Needs
 	OnLost  host.OnLost
+
+	Here string // the leader's own host, on which it has to run; empty: Needs says where it may
 }
 
 // decideHost decides an event about a host.
@@ -32,6 +34,9 @@ func placed(d *decision, a *Agent, what PlaceAsked) error {
 	}
 	if _, placed := d.team.Hosts.Leases[what.Session]; placed {
 		return nil
+	}
+	if what.Here != "" {
+		return decideHost(d, host.Place{Session: what.Session, Host: what.Here, OnLost: what.OnLost, Home: true})
 	}
 	choice := d.team.Hosts.Choose(what.Needs)
 	if choice.Host == "" {

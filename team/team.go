@@ -39,6 +39,7 @@ type Team struct {
 	Stopping bool              `json:"stopping,omitempty"` // C14
 	Epoch    uint64            `json:"epoch"`              // number of daemon starts: the fencing token
 	BootID   string            `json:"boot_id,omitempty"`  // of the machine at the last start
+	Leader   string            `json:"leader,omitempty"`   // the host that leads, if another one can, too
 	Limits   Limits            `json:"limits"`
 	Usage    Usage             `json:"usage"` // total of all agents
 

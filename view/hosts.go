@@ -93,6 +93,9 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Replicated: beside.Replicated, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
 	placed := map[string][]PlacedSession{}
 	for id, lease := range t.Leases {
+		if lease.Home && lease.Host == beside.Leader {
+			continue // as all sessions of one machine
+		}
 		one := session(id)
 		one.Session, one.OnLost = id, string(lease.OnLost)
 		placed[lease.Host] = append(placed[lease.Host], one)

@@ -318,6 +318,11 @@ func (c *Client) RemoveHost(ctx context.Context, name string) (api.Ordered, erro
 	return Post[api.Ordered](ctx, c, "/hosts/"+url.PathEscape(name)+"/remove", api.EmptyBody{})
 }
 
+// Lead lets another engine host lead. The error is a *Refused if it cannot, or if the caller is an agent.
+func (c *Client) Lead(ctx context.Context, name string) (api.Leads, error) {
+	return Post[api.Leads](ctx, c, "/hosts/"+url.PathEscape(name)+"/lead", api.EmptyBody{})
+}
+
 // NoticeTargets returns the receivers of notices in the order of fairlead.yaml.
 func (c *Client) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
 	all, err := Get[api.NoticeTargets](ctx, c, "/notify", nil)

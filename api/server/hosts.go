@@ -43,6 +43,11 @@ func hostRoutes() []route {
 			"Its lease is closed at once, and sessions that run there end by their deadline (H12, H13). It needs a new invitation to join again. Agents may not do this (X10).",
 			hostOrder("remove", (*controller.Supervisor).RemoveHost),
 		},
+		{
+			"lead-host", http.MethodPost, "/hosts/{name}/lead", "Let another engine host lead",
+			"This daemon goes on as a host. Sessions go on where they run. Agents may not do this (X10).",
+			answer(handleLead),
+		},
 	}
 }
 
@@ -62,6 +67,16 @@ func handleInvite(ctx context.Context, s *Server, in *inviteIn) (*api.Invitation
 	}
 	by := s.actor(ctx)
 	return s.opts.Invite(ctx, by.Kind+"/"+by.ID, labels, engine)
+}
+
+func handleLead(ctx context.Context, s *Server, in *hostIn) (*api.Leads, error) {
+	if err := identity(ctx).MayOrderHost("lead", in.Name); err != nil {
+		return nil, err
+	}
+	if s.opts.Lead == nil {
+		return nil, &machine.Refusal{Subject: "the team", Event: "lead", State: "one host", Reason: "this daemon leads no cluster, so there is no other host that can lead"}
+	}
+	return &api.Leads{Leader: in.Name}, s.opts.Lead(ctx, in.Name)
 }
 
 func hostOrder(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {

@@ -21,6 +21,7 @@ var hostsAsked = []askedOnce{
 	{"invite-host", "POST", "/hosts/invitations", `{"labels":["gpu"]}`, `"subject":"the cluster init`},
 	{"drain-host", "POST", "/hosts/b/drain", `{}`, `"subject":"host cluster init`},
 	{"remove-host", "POST", "/hosts/b/remove", "", `"subject":"host cluster init`},
+	{"lead-host", "POST", "/hosts/b/lead", "", `"subject":"the team`},
 }
 
 // X10: an agent may see the hosts. It drains and removes none, and neither does a caller that cannot be identified.
@@ -71,7 +72,10 @@ func TestHostsClient(t *testing.T) {
 // A person gets an invitation, with the labels in it, and an agent gets none.
 func TestInvitation(t *testing.T) {
 	var asked []string
-	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Invite: func(_ context.Context, by string, labels []string, _ bool) (*api.Invitation, error) {
+	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Invite: func(_ context.Context, by string, labels []string, engine bool) (*api.Invitation, error) {
+		if engine {
+			by += " engine"
+		}
 		asked = append(asked, by+" "+strings.Join(labels, ","))
 		return &api.Invitation{Token: "fli1_x", Team: "web", Address: "a:4222", Labels: labels}, nil
 	}}).SocketHandler()
@@ -82,6 +86,7 @@ func TestInvitation(t *testing.T) {
 	}{
 		{caller.Caller{}, `{"labels":["gpu","big"]}`, http.StatusCreated},
 		{caller.Caller{}, ``, http.StatusCreated},
+		{caller.Caller{}, `{"engine":true}`, http.StatusCreated},
 		{caller.Caller{}, `{"labels":["a b"]}`, http.StatusUnprocessableEntity},
 		{caller.Caller{}, `{"role":"engine"}`, http.StatusUnprocessableEntity},
 		{caller.Caller{Session: "coder-17"}, `{}`, http.StatusConflict},
@@ -95,7 +100,36 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("%+v %s: %d %s", c.by, c.body, w.Code, w.Body)
 		}
 	}
-	if want := []string{"human/sam gpu,big", "human/sam "}; !slices.Equal(asked, want) {
+	if want := []string{"human/sam gpu,big", "human/sam ", "human/sam engine "}; !slices.Equal(asked, want) {
+		t.Errorf("%q", asked)
+	}
+}
+
+// A person hands the lead over to another engine host, an agent does not. Without a cluster there is none.
+func TestHandOver(t *testing.T) {
+	var asked []string
+	engine := supervise(t, memory.New(), t.TempDir(), pair).Supervisor
+	for _, c := range []struct {
+		by   caller.Caller
+		lead func(context.Context, string) error
+		want int
+	}{
+		{caller.Caller{}, func(_ context.Context, name string) error { asked = append(asked, name); return nil }, http.StatusOK},
+		{caller.Caller{}, func(context.Context, string) error {
+			return api.NewProblem(http.StatusConflict, "host b leads already")
+		}, http.StatusConflict},
+		{caller.Caller{Session: "coder-17"}, func(context.Context, string) error { panic("an agent hands the lead over") }, http.StatusConflict},
+		{caller.Caller{}, nil, http.StatusConflict},
+	} {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequestWithContext(caller.With(t.Context(), c.by), "POST", api.Base+"/hosts/b/lead", strings.NewReader("{}"))
+		req.Header.Set("Content-Type", "application/json")
+		New(Options{Engine: engine, User: "sam", Lead: c.lead}).SocketHandler().ServeHTTP(w, req)
+		if w.Code != c.want {
+			t.Errorf("%+v: %d %s", c.by, w.Code, w.Body)
+		}
+	}
+	if !slices.Equal(asked, []string{"b"}) {
 		t.Errorf("%q", asked)
 	}
 }

@@ -45,6 +45,8 @@ type Options struct {
 
 	// Invite makes an invitation for a host; nil: this daemon leads no cluster. Its errors are *api.Problem.
 	Invite func(ctx context.Context, by string, labels []string, engine bool) (*api.Invitation, error)
+	// Lead hands the lead over to another engine host; nil: this daemon leads no cluster. Its errors are *api.Problem.
+	Lead func(ctx context.Context, name string) error
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
 	Past func(ctx context.Context, at Moment) (engine *controller.Supervisor, end func() error, err error)

@@ -39,6 +39,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/search"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/ui"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
@@ -107,10 +108,13 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 	if d.door != nil {
 		d.closers = append(d.closers, ignoreClosed(d.door))
 	}
-	if d.space, err = workspace.OpenWorkspace(conf.Dir); err != nil {
+	if d.beside != nil && d.beside.space != nil {
+		d.space = d.beside.space
+	} else if d.space, err = workspace.OpenWorkspace(conf.Dir); err != nil {
 		return nil, err
+	} else {
+		d.closers = append(d.closers, d.space.Close)
 	}
-	d.closers = append(d.closers, d.space.Close)
 	if d.door == nil {
 		if d.door, err = listenAgain(conf.Dir, cmp.Or(listen, conf.Listen)); err != nil { // first, because a port in use is the most common failure
 			return nil, err
@@ -145,14 +149,19 @@ func mayOpen(d *Daemon) error {
 	if err != nil {
 		return err
 	}
-	if worker.Joined(d.Conf.Dir) || is != nil && is.Joined() {
+	if worker.Joined(d.Conf.Dir) {
 		return errOfHost
 	}
 	facts, err := engine.LoadFacts(worker.Folder(d.Conf.Dir))
-	if err == nil && facts.Stream && is != nil && d.runsOnly {
-		err = &cli.Coded{Code: cli.ExitRefused, Err: errors.New("the journal of this team is replicated by its engine hosts; start the daemon first, with `fairlead up`")}
+	switch {
+	case err != nil || is == nil || d.beside.leading() != nil:
+		return err
+	case facts.Stream:
+		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("the journal of this team is replicated by its engine hosts; start the daemon first, with `fairlead up`")}
+	case is.Joined():
+		return errOfHost
 	}
-	return err
+	return nil
 }
 
 func (d *Daemon) openJournal(ctx context.Context) (journal.Journal, error) {
@@ -190,12 +199,14 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	d.beside.extends(shims)
 	d.Engine, err = controller.Open(ctx, seam.Options{
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
-		Host:   &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir},
+		Host:   shims,
 		Lookup: lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, RunsOnly: d.runsOnly,
-		Cluster: d.lead.cluster(d.space.Path("hosts")),
+		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
 	if err != nil {
 		return err
@@ -208,6 +219,15 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	case err := <-d.Ran:
 		d.Ran <- nil // for the closer
 		return err
+	}
+	if d.beside.leading() != nil {
+		epoch := uint64(0)
+		if err := d.Engine.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
+			return err
+		}
+		if err := worker.KeepEpoch(d.Conf.Dir, epoch); err != nil {
+			return err
+		}
 	}
 	watched := make(chan struct{})
 	go func() { defer close(watched); d.watchSpace(run) }()
@@ -309,7 +329,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: store,
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(),
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Lead: d.lead.leader(),
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {

@@ -13,8 +13,11 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // mirrorAgain is how often a host that does not lead looks whether the journal is in the stream.
@@ -26,7 +29,9 @@ const moveAgain = time.Minute
 // engines is what an engine host keeps while its daemons begin and end in one process: what it knows of the other engine
 // hosts, and its server. With fewer than three engine hosts there is no server. Its zero value is for use.
 type engines struct {
-	moves chan struct{} // capacity 1: all servers have met, so the next daemon can move the journal
+	space *workspace.Workspace // locked while the process works; nil: each daemon locks it. Only the goroutine of `fairlead up` uses it
+	said  bool                 // that it is ready, which is said once. Only that goroutine uses it, and the host that it runs
+	moves chan struct{}        // capacity 1: all servers have met, so the next daemon can move the journal
 
 	mu     sync.Mutex
 	is     hosts.Cluster
@@ -35,7 +40,11 @@ type engines struct {
 	log    *slog.Logger
 	facts  engine.Facts
 	server *engine.Server
-	met    bool // all servers have met
+	met    bool            // all servers have met
+	leads  *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
+	lost   chan struct{}   // closed when another host has claimed the lead
+	shims  *sessions.Shims // of the daemon that leads
+	unlead func()          // ends the renewals of the lead, and waits for that
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -150,6 +159,11 @@ func (e *engines) move(ctx context.Context, path string) error {
 	if err := e.server.Move(ctx, path); err != nil {
 		return err
 	}
+	if e.leads == nil {
+		if err := e.claim(ctx); err != nil {
+			return err
+		}
+	}
 	facts := e.facts
 	facts.Stream = true
 	if err := engine.StoreFacts(e.folder, facts); err != nil {
@@ -158,6 +172,116 @@ func (e *engines) move(ctx context.Context, path string) error {
 	e.facts = facts
 	e.log.Info("the journal is replicated by the engine hosts", "copies", cluster.EnginesMin)
 	return nil
+}
+
+// claim claims the lead on the entry that the lease has now. mu is held.
+func (e *engines) claim(ctx context.Context) error {
+	_, revision, err := e.server.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	return e.claimOn(ctx, revision)
+}
+
+// claimOn claims the lead, and renews the lease from then on. mu is held.
+func (e *engines) claimOn(ctx context.Context, revision uint64) error {
+	leads, err := e.server.Claim(ctx, revision)
+	if err != nil {
+		return err
+	}
+	keeping, stop := context.WithCancel(e.ctx)
+	lost, ended := make(chan struct{}), make(chan struct{})
+	e.leads, e.lost = leads, lost
+	e.unlead = func() { stop(); <-ended }
+	go func() {
+		defer close(ended)
+		leads.Keep(keeping, e.extend)
+		if keeping.Err() == nil {
+			close(lost)
+		}
+	}()
+	return nil
+}
+
+// extend moves the deadline of the sessions on this machine.
+func (e *engines) extend(end host.BootTime) {
+	e.mu.Lock()
+	shims := e.shims
+	e.mu.Unlock()
+	if shims == nil {
+		return
+	}
+	if err := shims.Extend(e.ctx, end); err != nil {
+		e.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
+	}
+}
+
+// extends names the shims of the daemon that leads.
+func (e *engines) extends(shims *sessions.Shims) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shims = shims
+}
+
+// leading is the lead of this host; nil: it has none.
+func (e *engines) leading() *engine.Lead {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.leads
+}
+
+// deposed is closed when another host has claimed the lead; nil: this one leads without a lease.
+func (e *engines) deposed() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lost
+}
+
+// release ends the lead of this host.
+func (e *engines) release() {
+	e.mu.Lock()
+	unlead := e.unlead
+	e.leads, e.lost, e.shims, e.unlead = nil, nil, nil, nil
+	e.mu.Unlock()
+	if unlead != nil {
+		unlead()
+	}
+}
+
+// await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
+// this host. It waits for the journal to be in the stream.
+func (e *engines) await(ctx context.Context, after time.Duration) error {
+	if after > 0 && !rest(ctx, after) {
+		return ctx.Err()
+	}
+	for ; ctx.Err() == nil; rest(ctx, mirrorAgain) {
+		e.mu.Lock()
+		server, stream, own := e.server, e.facts.Stream, e.is.Name
+		e.mu.Unlock()
+		if server == nil || !stream {
+			continue
+		}
+		name, revision, err := server.Leader(ctx)
+		if err != nil {
+			continue
+		}
+		if name != own {
+			if revision, err = server.Silent(ctx); err != nil {
+				continue
+			}
+		}
+		e.mu.Lock()
+		err = e.claimOn(ctx, revision)
+		e.mu.Unlock()
+		if err == nil {
+			return nil
+		}
+		e.log.Info("this host tried to lead", "error", err)
+	}
+	return ctx.Err()
 }
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
@@ -196,10 +320,17 @@ func rest(ctx context.Context, pause time.Duration) bool {
 }
 
 // Close ends the server.
-func (e *engines) Close() error {
+func (e *engines) Close() (err error) {
+	defer func() {
+		if e.space != nil {
+			err = errors.Join(err, e.space.Close())
+			e.space = nil
+		}
+	}()
 	if e.end == nil {
 		return nil
 	}
+	e.release()
 	e.end()
 	e.work.Wait()
 	e.mu.Lock()
@@ -207,7 +338,7 @@ func (e *engines) Close() error {
 	if e.server == nil {
 		return nil
 	}
-	err := e.server.Close()
+	err = e.server.Close()
 	e.server = nil
 	return err
 }

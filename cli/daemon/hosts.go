@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,9 +21,11 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/link"
+	"github.com/fairlead-dev/fairlead/cluster/local"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -68,8 +71,10 @@ func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines
 	}
 	l := &lead{is: *is, dir: dir, log: log, beside: beside}
 	l.ctx, l.end = context.WithCancel(context.Background())
-	if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
-		return nil, err
+	if !is.Joined() {
+		if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
+			return nil, err
+		}
 	}
 	if l.id, err = is.Identify(dir, l.authority); err != nil {
 		return nil, err
@@ -91,12 +96,21 @@ func (l *lead) engines(read func() []cluster.EngineHost) {
 	l.beside.learn(func() engine.Facts { return engine.Facts{Engines: read()} })
 }
 
+// noAuthority is why a leader that has joined itself neither invites nor certifies.
+const noAuthority = "the key of the team's certificate authority is on the machine on which `fairlead cluster init` was run, and only that one invites hosts and renews certificates, when it leads"
+
 // begin answers hosts. programs serves the API to programs on another host.
 func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(session string) string) http.Handler) {
 	l.team = team
 	l.port = invite.Share(l.listener)
 	routes := http.NewServeMux()
-	routes.Handle("POST "+wire.CertificateRoute, link.Certificates(l.authority, team.Members(), time.Now))
+	certificates := link.Certificates(l.authority, team.Members(), time.Now)
+	if l.authority == nil {
+		certificates = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			wire.Fail(w, &wire.Problem{Code: wire.Busy, Why: noAuthority})
+		})
+	}
+	routes.Handle("POST "+wire.CertificateRoute, certificates)
 	routes.Handle("POST "+wire.RenewRoute, ofHost(team.Renew))
 	routes.Handle("POST "+wire.GrantRoute, ofHost(team.Grant))
 	routes.Handle("POST "+wire.LeaveRoute, ofHost(func(ctx context.Context, name string, _ struct{}) (struct{}, error) {
@@ -109,17 +123,22 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 	l.mu.Lock()
 	l.hub = hub
 	l.mu.Unlock()
-	if l.book.Until().After(time.Now()) { // invitations of before a restart
+	if l.authority != nil && l.book.Until().After(time.Now()) { // invitations of before a restart
 		l.openDoor()
 	}
 }
 
 // cluster is how the controllers reach the other hosts; nil: there are none.
-func (l *lead) cluster(folder string) *seam.Cluster {
+func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Folder: folder, Dial: l.dial, Connected: l.from, Engines: l.engines, Recheck: l.recheck}
+	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Folder: folder, Dial: l.dial, Connected: l.from, Engines: l.engines, Recheck: l.recheck}
+	if leads := l.beside.leading(); leads != nil {
+		is.Confirmed, is.Deadline, is.StartLeased = leads.Confirmed, leads.Deadline, shims.StartLeased
+		is.NoteLease = func(lease host.Lease) error { return local.NoteLease(shims.Folder, lease.Token, lease.OnLost) }
+	}
+	return is
 }
 
 // links returns the connections of hosts; nil before begin.
@@ -180,6 +199,9 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 	if engine {
 		role = cluster.Engine
 	}
+	if l.authority == nil {
+		return nil, api.NewProblem(http.StatusConflict, "%s", noAuthority)
+	}
 	at := l.is.Addresses()[0]
 	token, err := l.book.Invite(by, role, labels, at, l.authority)
 	if err != nil {
@@ -228,6 +250,34 @@ func (l *lead) openDoor() {
 			l.openDoor()
 		}
 	})
+}
+
+// Lead hands the lead over to another engine host.
+func (l *lead) Lead(ctx context.Context, name string) error {
+	leads := l.beside.leading()
+	is := slices.ContainsFunc(l.beside.known().Engines, func(e cluster.EngineHost) bool { return e.Name == name })
+	switch {
+	case leads == nil:
+		return api.NewProblem(http.StatusConflict, "the journal is on this machine alone, so no other one can lead; it is replicated when three engine hosts run")
+	case name == l.is.Name:
+		return api.NewProblem(http.StatusConflict, "host %s leads already", name)
+	case !is:
+		return api.NewProblem(http.StatusConflict, "the team has no engine host %s; `fairlead hosts` lists them", api.Shorten(name))
+	case l.from(name) == "":
+		return api.NewProblem(http.StatusConflict, "host %s is not connected; start Fairlead there with `fairlead up`", name)
+	}
+	if err := leads.Give(ctx, name); err != nil {
+		return api.NewProblem(http.StatusServiceUnavailable, "the lead could not be handed over: %s", err)
+	}
+	return nil
+}
+
+// leader is how the API hands the lead over; nil if this daemon answers no hosts.
+func (l *lead) leader() func(context.Context, string) error {
+	if l == nil {
+		return nil
+	}
+	return l.Lead
 }
 
 // inviter is how the API invites; nil if this daemon answers no hosts.

@@ -13,8 +13,10 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -31,14 +33,14 @@ type UpOptions struct {
 
 // Up runs the daemon until it is stopped.
 func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
-	if is, err := isHost(a); err != nil {
+	if err := a.Place(nil); err != nil {
 		return err
-	} else if is {
-		return upHost(ctx, a, opts)
 	}
-	conf, err := a.Load()
-	if err != nil {
-		return err
+	if worker.Joined(a.Dir) {
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end it
+		return upHost(ctx, a, opts)
 	}
 	beside := &engines{}
 	defer func() { err = errors.Join(err, beside.Close()) }()
@@ -48,14 +50,45 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end the daemon
 
+	wait := time.Duration(0) // before this host tries to lead again
+	for first := true; ; first = false {
+		leads, err := beside.mayLead(ctx, a, opts, first)
+		if err != nil {
+			return err
+		}
+		if !leads {
+			if claimed, err := beside.follow(ctx, a, opts, signals, wait); err != nil || !claimed {
+				return err
+			}
+			continue
+		}
+		err = upLeader(ctx, a, opts, beside, signals)
+		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil {
+			return err
+		}
+		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
+		beside.release()
+		wait = leadAgain
+	}
+}
+
+// upLeader runs the daemons of a host that leads, until it is stopped or does not lead any longer.
+func upLeader(ctx context.Context, a *cli.App, opts UpOptions, beside *engines, signals <-chan os.Signal) error {
+	conf, err := a.Load()
+	if err != nil {
+		return err
+	}
 	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside}, opts.Listen)
 	if err != nil {
 		return err
 	}
-	if err := sayReady(a, d); err != nil {
+	first := !beside.said
+	if beside.said = true; !first {
+		d.log.Info("this host leads the team now", "url", d.Url)
+	} else if err := sayReady(a, d); err != nil {
 		return errors.Join(err, d.Close())
 	}
-	if !opts.NoBrowser && !a.JSON && cli.Tty(a.Out) {
+	if first && !opts.NoBrowser && !a.JSON && cli.Tty(a.Out) {
 		OpenSignedIn(d, "")
 	}
 	return serveUntilStopped(ctx, a, d, opts, signals)
@@ -78,6 +111,8 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 			return reloaded{conf}
 		case <-d.beside.moves:
 			return reloaded{d.Conf} // the next daemon moves the journal
+		case <-d.beside.deposed():
+			return errDeposed
 		case err := <-d.Ran:
 			d.Ran <- nil
 			return err

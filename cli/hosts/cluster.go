@@ -357,9 +357,9 @@ func Status(a *cli.App) error {
 		return err
 	}
 	switch {
-	case c != nil && c.Joined():
+	case c != nil && (c.Joined() || facts.Stream):
 		is["role"], is["team"], is["host"], is["addresses"] = "engine", c.Team, c.Name, c.Worker(facts).Addresses
-		text = fmt.Sprintf("This machine is engine host %s of team %s, at %s. The leader is at one of %s.\n", c.Name, c.Team, c.Listen, strings.Join(c.Worker(facts).Addresses, ", "))
+		text = fmt.Sprintf("This machine is engine host %s of team %s, at %s. The others are at %s.\n", c.Name, c.Team, c.Listen, strings.Join(c.Worker(facts).Addresses, ", "))
 	case c != nil:
 		is["role"], is["team"], is["host"], is["addresses"] = "leader", c.Team, c.Name, c.Addresses()
 		text = fmt.Sprintf("This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)

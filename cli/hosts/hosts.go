@@ -3,6 +3,8 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -124,6 +126,38 @@ func Remove(ctx context.Context, a *cli.App, client *apiclient.Client, name stri
 		return cli.Faulty(err)
 	}
 	return a.Say(done, "%s is removed; it needs a new invitation to join again", cli.Plain(name))
+}
+
+// leadWithin is how long a new leader may take: its claim, a read of the journal, and hosts that connect to it.
+const leadWithin = time.Minute
+
+// Lead lets another engine host lead, and waits until it does.
+func Lead(ctx context.Context, a *cli.App, name string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	client, err := a.Dial()
+	if err != nil {
+		return err
+	}
+	_, err = client.Lead(ctx, name)
+	_ = client.Close() // nothing more is asked on it
+	if err != nil {
+		return cli.Faulty(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, leadWithin)
+	defer cancel()
+	for cli.Pause(waiting, cli.DownPoll) == nil {
+		client, err := a.Dial()
+		if err != nil { // its daemon changes from a leader to a host
+			continue
+		}
+		all, err := client.Hosts(waiting)
+		_ = client.Close() // likewise
+		if err == nil && all.Leader == name {
+			return a.Say(map[string]string{"leader": name}, "%s leads the team", name)
+		}
+	}
+	return fmt.Errorf("host %s does not lead within %s; `fairlead hosts` says which host does", name, leadWithin)
 }
 
 // removes says what happens to the sessions of a host that is removed.

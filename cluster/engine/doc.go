@@ -6,6 +6,8 @@
 // the leader into a stream on three of them. From then on [Server.Open] gives the journal of this host: it is kept in the
 // stream, and the SQLite file is its mirror, so a cluster can end without a loss.
 //
+// One of the engine hosts leads: [Lead] is its lease, which it claims and renews. The others see when that is silent.
+//
 // [Facts] is what a host has learned of the cluster: its engine hosts, and whether the journal is in their stream. It is a
 // file, because a host that starts needs it before any other host answers.
 //

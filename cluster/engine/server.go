@@ -100,7 +100,8 @@ func (s *Server) Set(ctx context.Context, engines []cluster.EngineHost) error {
 	return s.node.Recheck(ctx)
 }
 
-// Meet waits until the servers of all engine hosts are connected to this one, and have a stream for the journal.
+// Meet waits until the servers of all engine hosts are connected to this one, and have an empty stream for the journal and a
+// place for the leader's lease.
 func (s *Server) Meet(ctx context.Context) error {
 	tick := time.NewTicker(metEvery)
 	defer tick.Stop()
@@ -120,11 +121,15 @@ func (s *Server) Meet(ctx context.Context) error {
 	}
 }
 
-// make makes the stream, if it is not there.
+// make makes what the servers keep together, if it is not there.
 func (s *Server) make(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createWait)
 	defer cancel()
-	return jetstream.Create(ctx, s.nc, cluster.JournalStream, cluster.EnginesMin)
+	if err := jetstream.Create(ctx, s.nc, cluster.JournalStream, cluster.EnginesMin); err != nil {
+		return err
+	}
+	_, _, err := s.Leader(ctx)
+	return err
 }
 
 // all reports whether these are all others.

@@ -6,110 +6,85 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/journal/attempt"
 	"github.com/fairlead-dev/fairlead/machine/host"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
-	entryMax  = 512      // bytes; a host's name has 63 at most, a daemon's id daemonMax
-	daemonMax = 64       // bytes
-	bucketMax = 64 << 20 // bytes of all entries, 200,000 incarnations: a host cannot fill the disk of the journal
+	keyOfLeader = "leader"
+	entryMax    = 512             // bytes; a host's name has 63 at most, a daemon's id 32
+	bucketMax   = 1 << 20         // bytes of the entry with its history of one
+	askWait     = 2 * time.Second // for an answer: the leader's lease lasts 4.5
 
 	// Codes of JetStream's answers that nats.go does not name.
 	noStorage   = 10047 // "insufficient storage resources available"
 	noResources = 10023 // "insufficient resources": also after the disk was full
 )
 
-// Entry is the lease of one incarnation, as it is stored.
+// Entry is the lease as it is stored.
 type Entry struct {
-	Host        string `json:"host"`
-	Incarnation uint64 `json:"incarnation"`
-	Daemon      string `json:"daemon,omitempty"` // that sent the renewal
-	N           uint64 `json:"n,omitempty"`      // counts its renewals
-	Closed      bool   `json:"closed,omitempty"` // by the leader
+	Host   string `json:"host"`
+	Daemon string `json:"daemon"` // unlike that of all other terms
+	N      uint64 `json:"n"`      // counts its renewals
 }
 
-// key is the name of an incarnation's entry.
-func key(name string, incarnation uint64) string {
-	return name + "." + strconv.FormatUint(incarnation, 10)
-}
-
-// parseKey is the inverse of key.
-func parseKey(text string) (name string, incarnation uint64, ok bool) {
-	name, number, ok := strings.Cut(text, ".")
-	incarnation, err := strconv.ParseUint(number, 10, 64)
-	return name, incarnation, ok && err == nil && host.IsWord(name) && key(name, incarnation) == text
-}
-
-// parseEntry reads the value of a key. A value that no [Keeper] writes is an entry without a renewal, since its
-// host has changed it and the leader needs the revision.
-func parseEntry(name string, incarnation uint64, value []byte) Entry {
+// parseEntry reads a value. One that is none is of no host: then any may claim the lead.
+func parseEntry(value []byte) Entry {
 	var e Entry
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
-	if len(value) > entryMax || d.Decode(&e) != nil || d.More() || e.Host != name || e.Incarnation != incarnation || len(e.Daemon) > daemonMax {
-		return Entry{Host: name, Incarnation: incarnation}
+	if len(value) > entryMax || d.Decode(&e) != nil || d.More() || !host.IsWord(e.Host) {
+		return Entry{}
 	}
 	return e
 }
 
-// Store is the bucket with the leases of a team.
-type Store struct {
-	js jetstream.JetStream
-	kv jetstream.KeyValue
-}
+// Store is the bucket with the lease.
+type Store struct{ kv jetstream.KeyValue }
 
-// Create makes the bucket on so many engine hosts, if there is none. Only an engine host may.
-func Create(ctx context.Context, js jetstream.JetStream, replicas int) (*Store, error) {
-	kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: cluster.LeaseBucket, Description: "leases of the team's hosts", History: 1, Storage: jetstream.FileStorage,
-		MaxValueSize: entryMax, MaxBytes: bucketMax, Replicas: replicas,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make the bucket of the leases: %w", explain(err))
-	}
-	return &Store{js, kv}, nil
-}
-
-// Bind finds the bucket.
-func Bind(ctx context.Context, js jetstream.JetStream) (*Store, error) {
+// Open finds the bucket, or makes it on so many engine hosts.
+func Open(ctx context.Context, js jetstream.JetStream, copies int) (*Store, error) {
 	kv, err := js.KeyValue(ctx, cluster.LeaseBucket)
-	if err != nil {
-		return nil, fmt.Errorf("find the bucket of the leases: %w", explain(err))
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: cluster.LeaseBucket, Description: "lease of the team's leader", History: 1, Storage: jetstream.FileStorage,
+			MaxValueSize: entryMax, MaxBytes: bucketMax, Replicas: copies,
+		})
 	}
-	return &Store{js, kv}, nil
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket of the leader's lease: %w", explain(err))
+	}
+	return &Store{kv}, nil
 }
 
-// set stores an entry if its key still has a revision; 0: if there is none. An error proves nothing.
-func (s *Store) set(ctx context.Context, e Entry, revision uint64) (uint64, error) {
+// Set stores the entry if it still has a revision; 0: if there is none. An error proves nothing.
+func (s *Store) Set(ctx context.Context, e Entry, revision uint64) (uint64, error) {
 	value, err := json.Marshal(e)
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, attempt.ReconnectAfter)
+	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
-	stored, err := s.kv.Update(ctx, key(e.Host, e.Incarnation), value, revision) // with revision 0 also a removed entry is refused, unlike by Create
+	stored, err := s.kv.Update(ctx, keyOfLeader, value, revision) // with revision 0 also a removed entry is refused, unlike by Create
 	return stored, explain(err)
 }
 
-// get reads an entry, and its revision; 0: there is none as far as the server knows. It may be old.
-func (s *Store) get(ctx context.Context, name string, incarnation uint64) (Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, attempt.ReconnectAfter)
+// Get reads the entry, and its revision; 0: there is none as far as the server knows. It may be old.
+func (s *Store) Get(ctx context.Context) (Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
-	got, err := s.kv.Get(ctx, key(name, incarnation))
+	got, err := s.kv.Get(ctx, keyOfLeader)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return Entry{}, 0, nil
 	}
 	if err != nil {
 		return Entry{}, 0, explain(err)
 	}
-	return parseEntry(name, incarnation, got.Value()), got.Revision(), nil
+	return parseEntry(got.Value()), got.Revision(), nil
 }
 
 // explain adds to an error of the engine what to do about it.
@@ -120,10 +95,8 @@ func explain(err error) error {
 		return fmt.Errorf("the disk of an engine host is full, or the space for its store; free some space there and restart Fairlead: %w", err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("no engine host stores anything now; look at the log of an engine host, its disk may be full: %w", err)
-	case errors.Is(err, jetstream.ErrBucketNotFound):
-		return fmt.Errorf("the team has no leases yet; start Fairlead on an engine host first: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no engine host answers within %v; it is tried again on another one: %w", attempt.ReconnectAfter, err)
+		return fmt.Errorf("no majority of the engine hosts answers within %v: %w", askWait, err)
 	}
 	return err
 }

@@ -17,14 +17,16 @@ import (
 const (
 	againFirst  = 250 * time.Millisecond
 	againMost   = 5 * time.Second  // a host is doubted after 15
+	othersAfter = 4 * time.Second  // without an answer another address is tried
 	settledFrom = 30 * time.Second // a connection that lasted so long lets the wait begin anew
 )
 
 // DialOptions say how a host connects to the leader.
 type DialOptions struct {
 	Identity  *ca.Identity
-	Addresses []string     // of the leader, host:port; they are tried in turn
-	Handler   http.Handler // requests of the leader
+	Addresses []string        // of the leader, host:port; they are tried in turn
+	Next      func() []string // the addresses for the next try; nil: Addresses
+	Handler   http.Handler    // requests of the leader
 	Log       *slog.Logger
 
 	ping time.Duration // 0: pingAfter
@@ -46,7 +48,7 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 	}
 	errs := []error{}
 	for _, address := range o.Addresses {
-		c, err := dial(ctx, address, o)
+		c, err := dialWithin(ctx, address, o)
 		if err == nil {
 			return c, nil
 		}
@@ -60,6 +62,17 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 		return nil, errors.New("no address of the leader is known; join the team anew")
 	}
 	return nil, errors.Join(errs...)
+}
+
+// dialWithin gives an address less time if there are others: a leader that is paused takes connections and says nothing, while
+// another one leads.
+func dialWithin(ctx context.Context, address string, o DialOptions) (*Conn, error) {
+	if len(o.Addresses) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, othersAfter)
+		defer cancel()
+	}
+	return dial(ctx, address, o)
 }
 
 func dial(ctx context.Context, address string, o DialOptions) (*Conn, error) {
@@ -154,6 +167,9 @@ func Keep(ctx context.Context, o DialOptions, up func(*Conn)) error {
 	wait, said := againFirst, ""
 	for {
 		began := time.Now()
+		if o.Next != nil {
+			o.Addresses = o.Next()
+		}
 		c, err := Dial(ctx, o)
 		if refused := (*Refused)(nil); errors.As(err, &refused) {
 			return err

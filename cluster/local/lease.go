@@ -55,8 +55,12 @@ func (s *Sessions) readLease(session string) (*lease, error) {
 	return &l, nil
 }
 
-func (s *Sessions) writeLease(l lease) error {
-	folder := s.folder(l.Token.Session)
+func (s *Sessions) writeLease(l lease) error { return NoteLease(s.Shims.Folder, l.Token, l.OnLost) }
+
+// NoteLease keeps the lease of a session in its folder, before its process starts. sessions has those of all.
+func NoteLease(sessions string, token host.Token, lost host.OnLost) error {
+	l := lease{token, lost}
+	folder := filepath.Join(sessions, token.Session)
 	err := os.MkdirAll(folder, 0o700)
 	if err == nil {
 		err = file.StoreJSON(filepath.Join(folder, leaseFile), l)

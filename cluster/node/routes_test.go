@@ -107,11 +107,11 @@ func crossTalk(t *testing.T, f *team, a, b *Node) {
 		return js
 	}
 	wait.Until(t, "a bucket that two servers elected a leader for", func() bool {
-		_, err := lease.Create(t.Context(), js(own), 2)
+		_, err := lease.Open(t.Context(), js(own), 2)
 		return err == nil
 	})
 	wait.Until(t, "the bucket on the other server", func() bool {
-		_, err := lease.Bind(t.Context(), js(nc))
+		_, err := lease.Open(t.Context(), js(nc), 2)
 		return err == nil
 	})
 }

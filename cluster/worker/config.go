@@ -175,6 +175,9 @@ func store(folder, name string, text []byte) error {
 	return file.SyncFolder(fd)
 }
 
+// KeepEpoch keeps the epoch of a leader that may become a host of another one.
+func KeepEpoch(dir string, epoch uint64) error { return storeEpoch(Folder(dir), epoch) }
+
 func storeEpoch(folder string, epoch uint64) error {
 	return store(folder, epochFile, strconv.AppendUint(nil, epoch, 10))
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -31,17 +32,32 @@ type line struct {
 
 	certified time.Time // the last try
 
-	mu  sync.Mutex
-	now connection
+	mu    sync.Mutex
+	now   connection
+	since time.Time // when it began
 }
+
+// answersWithin is how long a connection stays on which no renewal is taken: two renewals and some time.
+const answersWithin = 12 * time.Second
 
 const certifyEvery = time.Hour // a third of a certificate's year is left at the first try
 
 func (l *line) up(c connection) {
 	l.mu.Lock()
-	l.now = c
+	l.now, l.since = c, time.Now()
 	l.mu.Unlock()
 	l.signal()
+}
+
+// drop ends a connection on which the leader has not answered for long: another host may lead. heard is when it last did.
+func (l *line) drop(heard time.Time) {
+	c := l.at()
+	l.mu.Lock()
+	since := l.since
+	l.mu.Unlock()
+	if closing, is := c.(io.Closer); is && time.Since(since) > answersWithin && time.Since(heard) > answersWithin {
+		_ = closing.Close() // it has no error
+	}
 }
 
 func (l *line) signal() {

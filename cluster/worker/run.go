@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/local"
@@ -43,10 +44,19 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	known := &addresses{log: o.Log, conf: o.Config}
+	if o.Learned == nil { // an engine host keeps them itself
+		known.keep = func(c Config) error { return SaveConfig(o.Dir, c) }
+	}
 	l := &line{came: make(chan struct{}, 1)}
 	k := &keeper{
 		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Protocol: wire.Version, Places: at, Daemon: rand.Text()},
-		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log, learned: o.Learned,
+		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log, learned: func(engines []cluster.EngineHost, stream bool) {
+			known.learn(engines)
+			if o.Learned != nil {
+				o.Learned(engines, stream)
+			}
+		},
 	}
 	if err := k.begin(); err != nil {
 		return err
@@ -63,7 +73,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	(&local.Trees{Root: at.Root, Log: o.Log}).Routes(routes)
 	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l, forget: here.Forget}
 	d.dial = func(ctx context.Context, up func(connection)) error {
-		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.Config.Addresses, Handler: routes, Log: o.Log}, func(c *link.Conn) { up(c) })
+		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Next: known.next, Handler: routes, Log: o.Log}, func(c *link.Conn) { up(c) })
 		if refused, is := errors.AsType[*link.Refused](err); is {
 			return &Gone{Host: k.name, Team: k.team, Why: refused.Error()}
 		}

@@ -147,6 +147,7 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 		if at := d.keeper.lastHeard(); !at.Equal(heard) {
 			said, heard = "", at
 		}
+		d.line.drop(heard)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was asked to end
 		}

@@ -20,7 +20,7 @@ and decides. Other machines join with an invitation and run sessions of agents t
 fairlead.yaml. ` + "`fairlead host`" + ` invites and removes them, ` + "`fairlead hosts`" + ` lists them.`,
 		Example: `  fairlead cluster init --listen 192.168.1.5:4222
   fairlead cluster status`,
-	}, clusterInitCommand(a), clusterStatusCommand(a), clusterLeaveCommand(a))
+	}, clusterInitCommand(a), clusterStatusCommand(a), clusterLeadCommand(a), clusterLeaveCommand(a))
 }
 
 func clusterInitCommand(a *app) *cobra.Command {
@@ -58,6 +58,20 @@ certificate ends, and the fingerprint of the team's certificate authority.`,
 		Example: "  fairlead cluster status",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(*cobra.Command, []string) error { return hosts.Status(a.App) },
+	}
+}
+
+func clusterLeadCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lead NAME",
+		Short: "Let another engine host lead",
+		Long: `Use it before maintenance of the leader's machine, or to go back to it. The leader becomes a host, and its
+sessions go on there. For some seconds no order is taken. A run goes on where its files are: its steps wait
+until the machine on which it began leads again.`,
+		Example:           "  fairlead cluster lead b",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeHosts,
+		RunE:              func(cmd *cobra.Command, words []string) error { return hosts.Lead(cmd.Context(), a.App, words[0]) },
 	}
 }
 

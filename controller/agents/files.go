@@ -146,6 +146,10 @@ func (c *AgentController) observe(seen agentfile.Seen) []team.Event {
 			}
 		}
 	}
+	if first && c.Moved && !absent && !seen.FromSwap {
+		m.missing = false // it is written anew
+		return nil
+	}
 	if m.missing {
 		m.missedAt = a.Control.Stamp
 	}

@@ -20,6 +20,7 @@ type AgentController struct {
 	Files     map[string]*AgentFile // by agent
 	warned    map[string]bool
 	Rebooted  bool         // the machine was booted since the last epoch
+	Moved     bool         // another machine led before, so the files of this one are old and are no orders
 	writers   int          // number of writes in progress
 	unwritten []*AgentFile // files that wait for a free writer
 

@@ -163,7 +163,7 @@ func (c *HostController) BringBack(ctx context.Context, s team.Session) error {
 
 func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	lease, away := c.LeaseOf(s.ID)
-	if !away {
+	if !away || lease.Home { // it works in the files of its machine
 		return nil
 	}
 	is, err := c.checkoutOf(ctx, s)

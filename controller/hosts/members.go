@@ -53,6 +53,9 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	if err := in.Places.Check(); err != nil {
 		return out, &wire.Problem{Code: wire.Refused, Why: "host " + name + ": " + err.Error()}
 	}
+	if c.is.Confirmed != nil && !c.is.Confirmed() {
+		return out, &wire.Problem{Code: wire.Busy, Why: "most of the engine hosts do not answer this leader now, so another one may lead"}
+	}
 	known, err := c.known(ctx, name)
 	if err == nil && known.State == host.Left {
 		err = &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("host %s was removed, or has left; to come back, it needs a new invitation: `fairlead host invite` on the leader's machine", name)}
@@ -85,7 +88,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	defer c.mu.Unlock()
 	is := c.of(&out.Host) // it may have left just now
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
-	out.Engines, out.Stream = slices.Clone(c.engines), c.is.Stream
+	out.Engines, out.Stream = slices.Clone(c.engines), c.is.Stream && c.leased
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -35,6 +36,7 @@ type HostController struct {
 	local  seam.Host
 	boot   string
 	places wire.Places // of this machine
+	dir    string      // of the repository, perhaps with links
 
 	misplaced error // why no launch can be prepared for other hosts; nil: it can
 	log       *slog.Logger
@@ -48,6 +50,7 @@ type HostController struct {
 	heard   map[string]*heard         // by host
 	members map[string]cluster.Member // by name: those that belong to the team
 	engines []cluster.EngineHost      // those of them that can lead, by name
+	leased  bool                      // all sessions of this machine have leases
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -84,6 +87,7 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 	}
 	if c.is != nil {
 		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
+		c.dir = opts.Config.Dir
 		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
 		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}
 		c.took()
@@ -104,6 +108,26 @@ func (c *HostController) HostHooks() loop.Hooks {
 		defer c.mu.Unlock()
 		maps.DeleteFunc(c.waits, func(id string, _ waiting) bool { return openSession(c.State(), id) == nil }) // it was withdrawn
 	}}
+}
+
+// takePart ends a doubt about this machine, which another leader had, and gives leases to sessions without one.
+func (c *HostController) takePart(ctx context.Context) error {
+	if !c.is.Stream {
+		return nil
+	}
+	own, err := c.known(ctx, c.is.Name)
+	if err == nil {
+		_, err = c.Submit(ctx, byHosts, "", host.Renew{Name: c.is.Name, Incarnation: own.Incarnation})
+	}
+	if err == nil {
+		err = leaseAll(ctx, c)
+	}
+	if err == nil {
+		c.mu.Lock()
+		c.leased = true
+		c.mu.Unlock()
+	}
+	return err
 }
 
 // openSession is a session of an agent that is not over; nil: there is none.
@@ -163,6 +187,9 @@ func (c *HostController) took() {
 		c.Go(func(context.Context) { c.is.Recheck() })
 	}
 	for id, w := range c.waits {
+		if w.needs == nil {
+			continue // it waits for its files
+		}
 		if choice := t.Hosts.Choose(w.needs(t)); choice.Host == "" {
 			w.Why = choice.String() // the hosts have changed
 			c.waits[id] = w
@@ -230,6 +257,12 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Key: c.is.Key, Engine: c.is.Address, Invited: true}
 	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
+	}
+	if err := c.takePart(ctx); err != nil {
+		if ctx.Err() == nil {
+			c.Fail(fmt.Errorf("give leases to the sessions of this machine: %w", err))
+		}
+		return
 	}
 	c.Go(c.forgetRuns)
 	timer := time.NewTimer(0)

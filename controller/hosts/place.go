@@ -1,9 +1,14 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +17,10 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -22,8 +29,12 @@ import (
 // empty if it runs on this machine. A refusal by H7 means that no host takes it now; fits says whether one does later.
 func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, fits func(*team.Team) bool, err error) {
 	run, step, isStep := team.StepOf(s.For)
+	if away, err := filesAway(ctx, c, m, s, run, step); away || err != nil {
+		return "", func(*team.Team) bool { return false }, err
+	}
 	if !isStep || !m.Conf.Host.Any || c.is == nil && len(m.Conf.Host.Labels) == 0 {
-		return "", nil, nil
+		fits, err = c.placeHere(ctx, m, s)
+		return "", fits, err
 	}
 	worktree := ""
 	if c.is != nil {
@@ -39,7 +50,11 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		checkout, _ = c.Hooks.Checkout(t, run)
 		now = needs(t)
 		why = t.Hosts.Choose(now).String()
-	}); err != nil || checkout == "" {
+	}); err != nil {
+		return "", fits, err
+	}
+	if checkout == "" {
+		fits, err = c.placeHere(ctx, m, s)
 		return "", fits, err
 	}
 	if c.is == nil {
@@ -63,6 +78,96 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		where = lease.Host
 	}
 	return where, fits, nil
+}
+
+// filesAway refuses a step of a run whose files are on the machine that led before. The step waits until that one leads again.
+func filesAway(ctx context.Context, c *HostController, m *sessions.Slot, s team.Session, run, step string) (bool, error) {
+	if c.is == nil || !c.is.Stream || run == "" {
+		return false, nil
+	}
+	dir := ""
+	if err := c.View(ctx, func(t *team.Team) {
+		r := t.Runs[run]
+		if r == nil {
+			return
+		}
+		began := slices.ContainsFunc(r.Steps, func(p workflow.Progress) bool { return p.Attempts > 0 })
+		checkout, _ := c.Hooks.Checkout(t, run)
+		if _, err := os.Lstat(checkout); checkout != "" && began && errors.Is(err, fs.ErrNotExist) || !isHere(c, r.RepoDir) {
+			dir = cmp.Or(checkout, r.RepoDir)
+		}
+	}); err != nil || dir == "" {
+		return false, err
+	}
+	why := "its files are in " + dir + " of the machine that led before; it goes on when that one leads again: `fairlead cluster lead NAME`"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waits[s.ID] = waiting{WaitingSession: view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: why}}
+	return true, &machine.Refusal{Subject: "session " + s.ID, Event: string(host.SessionPlaced), State: "without a host", Row: "H7", Reason: why}
+}
+
+// isHere reports whether a folder belongs to the repository on this machine.
+func isHere(c *HostController, dir string) bool {
+	if dir == "" {
+		return true
+	}
+	for _, root := range []string{c.places.Root, c.dir} {
+		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// placeHere gives a session of this machine a lease, if another machine may lead one day.
+func (c *HostController) placeHere(ctx context.Context, m *sessions.Slot, s team.Session) (fits func(*team.Team) bool, err error) {
+	if c.is == nil || !c.is.Stream {
+		return nil, nil
+	}
+	lost := host.Restart
+	if m.Conf.Host.Waits {
+		lost = host.Wait
+	}
+	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: lost, Here: c.is.Name})})
+	return func(t *team.Team) bool { h := t.Hosts.Hosts[c.is.Name]; return h != nil && h.State == host.Joined }, err
+}
+
+// leaseAll gives leases to sessions that began on this machine before the journal was in the stream. They have no deadline, so they
+// are never replaced while this machine is away.
+func leaseAll(ctx context.Context, c *HostController) error {
+	var begun []string
+	if err := c.View(ctx, func(t *team.Team) {
+		add := func(s *team.Session) {
+			if _, placed := t.Hosts.Leases[s.ID]; !placed && s.Phase == session.Running {
+				begun = append(begun, s.ID)
+			}
+		}
+		for _, a := range t.Agents {
+			for _, s := range a.Sessions() {
+				add(s)
+			}
+		}
+		for _, s := range t.Pool.Sessions {
+			add(s)
+		}
+	}); err != nil {
+		return err
+	}
+	for _, id := range begun {
+		if _, err := c.Submit(ctx, byHosts, "", host.Place{Session: id, Host: c.is.Name, OnLost: host.Wait, Home: true}); err != nil && !loop.IsAnswer(err) {
+			return err
+		}
+		c.mu.Lock()
+		lease, placed := c.leases[id]
+		c.mu.Unlock()
+		if !placed { // it has ended
+			continue
+		}
+		if err := c.is.NoteLease(lease); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.

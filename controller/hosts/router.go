@@ -9,6 +9,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
 // Router is the host of all sessions of a team: each call goes to the machine on which its session runs. What
@@ -31,7 +33,25 @@ func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch
 	if name := r.c.HostOf(session); name != "" {
 		return nil, &seam.CannotStart{Why: "it is placed on host " + name}
 	}
-	return r.Host.Start(ctx, session, epoch, launch, grace)
+	if !r.c.is.Stream {
+		return r.Host.Start(ctx, session, epoch, launch, grace)
+	}
+	r.c.mu.Lock()
+	lease, placed := r.c.leases[session]
+	r.c.mu.Unlock()
+	if !placed {
+		return nil, &seam.CannotStart{Why: "it has no lease on this machine"}
+	}
+	for !r.c.is.Confirmed() { // another host may lead
+		if !loop.Rest(ctx, loop.RetryFirst) {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err := r.c.is.NoteLease(lease); err != nil {
+		return nil, &seam.CannotStart{Why: err.Error()}
+	}
+	man := &host.DeadMan{StartBy: r.c.Clock() + host.GrantFor, EndAt: r.c.is.Deadline(), Waits: lease.OnLost == host.Wait}
+	return r.c.is.StartLeased(ctx, session, epoch, launch, grace, man)
 }
 
 // adoptWithin is how long a host that is connected may take to answer. The question is asked again.

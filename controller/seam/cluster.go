@@ -3,8 +3,11 @@ package seam
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
 // Cluster is how the leader of a team reaches its other hosts. Its functions may be called at any time, also
@@ -21,10 +24,18 @@ type Cluster struct {
 
 	// Dial returns a client for requests to a host, and their base URL. It waits for the host's connection until
 	// ctx ends.
-	Dial func(ctx context.Context, host string) (*http.Client, string, error)
+	Dial func(ctx context.Context, name string) (*http.Client, string, error)
 
 	// Connected returns the address from which a host is connected; empty: it is not.
-	Connected func(host string) string
+	Connected func(name string) string
+
+	// The sessions of this machine have leases, too, when the journal is in the stream, because another machine may lead
+	// one day. NoteLease keeps that of a session on disk, before its process starts. StartLeased starts it. Confirmed reports
+	// whether no other host can lead now, and Deadline is when the sessions here end unless the leader's lease is renewed.
+	NoteLease   func(host.Lease) error
+	StartLeased func(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration, man *host.DeadMan) (Process, error)
+	Confirmed   func() bool // nil: always
+	Deadline    func() host.BootTime
 
 	// Engines is called when the engine hosts of the team have changed; read returns them, by name.
 	Engines func(read func() []cluster.EngineHost)

@@ -83,7 +83,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 // place finds out where a session is to run. While no host takes it, it waits, and is withdrawn if it is not wanted
 // any longer: then the error is errLeft.
 func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, err error) {
-	if !m.Conf.Host.Any {
+	if leased := c.opts.Cluster != nil && c.opts.Cluster.Stream; !m.Conf.Host.Any && !leased {
 		return "", nil
 	}
 	for {

@@ -41,6 +41,7 @@ type (
 type Place struct {
 	Session, Host string
 	OnLost        OnLost // empty: Restart
+	Home          bool   // it has to run on the leader's machine, and takes no place there
 }
 
 // Release ends the lease of a session that has ended, that never started, or that [Hosts.MayMove] lets move.
@@ -182,7 +183,7 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		case LeaseSession:
 			place := in.(Place) //nolint:forcetypeassert // the event implies the type
 			h.Leases++
-			ch.Body.Lease = &Lease{Token: Token{place.Session, name, h.Incarnation, h.Leases}, Boot: h.Boot, OnLost: cmp.Or(place.OnLost, Restart)}
+			ch.Body.Lease = &Lease{Token: Token{place.Session, name, h.Incarnation, h.Leases}, Boot: h.Boot, OnLost: cmp.Or(place.OnLost, Restart), Home: place.Home}
 		case ReleaseSession:
 			ch.Body.Released = in.(Release).Session //nolint:forcetypeassert // the event implies the type
 		case NoteDrain:
@@ -277,7 +278,7 @@ func (d *hostDraft) lose(in Lose) error {
 
 func (d *hostDraft) place(in Place) error {
 	h := d.host(in.Host)
-	if h.State == Joined && d.t.Busy(in.Host) >= h.Capacity {
+	if h.State == Joined && !in.Home && d.t.Busy(in.Host) >= h.Capacity {
 		return d.refusal(in.Host, SessionPlaced, "H7", fmt.Sprintf("all %d places are taken", h.Capacity))
 	}
 	if !slices.Contains([]OnLost{"", Restart, Ask, Wait}, in.OnLost) {
@@ -288,7 +289,7 @@ func (d *hostDraft) place(in Place) error {
 
 // drained lets a draining host leave when no session is left on it; ending is how many this decision ended.
 func (d *hostDraft) drained(name string, ending int) error {
-	if d.host(name).State != Draining || d.t.Busy(name) > ending {
+	if d.host(name).State != Draining || d.t.Placed(name) > ending {
 		return nil
 	}
 	return d.move(name, Drained, nil)
@@ -298,7 +299,7 @@ func (d *hostDraft) remove(in Remove) error {
 	switch h := d.host(in.Name); {
 	case h.State == Left || h.RemovedBy != "":
 		return nil
-	case h.State != Lost && d.t.Busy(in.Name) > 0:
+	case h.State != Lost && d.t.Placed(in.Name) > 0:
 		return d.move(in.Name, RemovedBusy, in)
 	}
 	return d.move(in.Name, Removed, in)

@@ -15,7 +15,7 @@
 // rates differ from true time by [RateMax] at most.
 // [Hosts.Choose] says where a session runs and why.
 //
-// Fairlead does not run on many hosts yet. The tables and rules are used by the simulation of a cluster.
+// [Term] is the lease of the leader itself.
 //
 // The one promise: a session has at most one process, on all hosts together.
 package host

@@ -55,6 +55,7 @@ type Lease struct {
 	Token
 	Boot   string `json:"boot"` // of the host's machine at that time
 	OnLost OnLost `json:"on_lost"`
+	Home   bool   `json:"home,omitempty"` // it runs where the leader was, and takes no place
 }
 
 // Hosts holds the hosts of a team and the leases of its sessions. Its zero value is empty.
@@ -62,7 +63,7 @@ type Hosts struct {
 	Hosts  map[string]*Host `json:"hosts,omitempty"`  // by name; a host that left stays, with its incarnation
 	Leases map[string]Lease `json:"leases,omitempty"` // by session; until the session is released
 
-	busy map[string]int // leases by host; cached
+	busy map[string]int // places that are taken, by host; cached
 }
 
 const (
@@ -109,11 +110,11 @@ func (t *Hosts) Apply(ch Change) {
 			t.Leases = map[string]Lease{}
 		}
 		t.Leases[ch.Body.Lease.Session] = *ch.Body.Lease
-		t.busy[ch.Body.Lease.Host]++
+		t.busy[ch.Body.Lease.Host] += ch.Body.Lease.takes()
 	}
 	if l, placed := t.Leases[ch.Body.Released]; placed {
 		t.count()
-		t.busy[l.Host]--
+		t.busy[l.Host] -= l.takes()
 		if delete(t.Leases, ch.Body.Released); len(t.Leases) == 0 {
 			t.Leases = nil
 		}
@@ -127,7 +128,7 @@ func (t *Hosts) count() {
 	}
 	t.busy = map[string]int{}
 	for _, l := range t.Leases {
-		t.busy[l.Host]++
+		t.busy[l.Host] += l.takes()
 	}
 }
 
@@ -139,7 +140,25 @@ func (t *Hosts) Clone() Hosts {
 // IsZero reports whether there is nothing to write into a snapshot.
 func (t Hosts) IsZero() bool { return len(t.Hosts) == 0 && len(t.Leases) == 0 }
 
-// Busy is how many sessions are placed on a host. It only reads.
+// takes is how many places of its host a session takes.
+func (l *Lease) takes() int {
+	if l.Home {
+		return 0
+	}
+	return 1
+}
+
+// Placed is how many sessions are placed on a host. It only reads.
+func (t *Hosts) Placed(name string) (n int) {
+	for _, l := range t.Leases {
+		if l.Host == name {
+			n++
+		}
+	}
+	return n
+}
+
+// Busy is how many places of a host are taken. It only reads.
 func (t *Hosts) Busy(name string) int {
 	if t.busy != nil {
 		return t.busy[name]
@@ -147,7 +166,7 @@ func (t *Hosts) Busy(name string) int {
 	n := 0
 	for _, l := range t.Leases {
 		if l.Host == name {
-			n++
+			n += l.takes()
 		}
 	}
 	return n

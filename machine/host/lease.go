@@ -17,7 +17,7 @@ type (
 // most RateMax percent from true time, each in its own direction; TestRates compares them.
 const (
 	RenewEvery    = BootTime(5 * time.Second)
-	LeaderSilence = BootTime(6 * time.Second)  // of the leader's lease: then another host tries to lead
+	LeaderSilence = BootTime(6 * time.Second)  // of the leader's lease: then another host tries to lead; see Term
 	DoubtAfter    = BootTime(15 * time.Second) // since a renewal was seen
 	EndAfter      = BootTime(45 * time.Second) // since the last acknowledged renewal was sent
 	EndWithin     = deadman.EndWithin          // a session's process has ended so long after its deadline

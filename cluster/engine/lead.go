@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mrand "math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/lease"
+	"github.com/fairlead-dev/fairlead/internal/boottime"
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+const (
+	stepEvery = time.Second / 2 // how often it is looked whether a renewal is due
+	lookEvery = time.Second     // how often a host looks at the leader's lease
+	jitterMax = time.Second     // so that two hosts do not claim the lead at one time
+)
+
+// Lead is the leader's own lease, from the claim on. Its methods may be called from many goroutines.
+type Lead struct {
+	store  *lease.Store
+	name   string
+	daemon string
+
+	mu   sync.Mutex
+	term *host.Term
+}
+
+func (s *Server) leases(ctx context.Context) (*lease.Store, error) {
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		return nil, err
+	}
+	return lease.Open(ctx, js, cluster.EnginesMin)
+}
+
+// Claim claims the lead, on the revision that the lease's entry has as far as this host knows.
+func (s *Server) Claim(ctx context.Context, revision uint64) (*Lead, error) {
+	store, err := s.leases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lead{store: store, name: s.o.Identity.Name, daemon: rand.Text()}
+	sent := boottime.Now()
+	stored, err := store.Set(ctx, l.entry(0), revision)
+	if err != nil {
+		seen, at, failed := store.Get(ctx) // the answer may have been lost
+		if failed != nil || at <= revision || seen != l.entry(0) {
+			return nil, fmt.Errorf("claim the lead of the team: %w", err)
+		}
+		stored = at
+	}
+	l.term = host.NewTerm(stored, sent)
+	return l, nil
+}
+
+// Leader says which host has the leader's lease, and the revision of that; empty: none.
+func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err error) {
+	store, err := s.leases(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	e, revision, err := store.Get(ctx)
+	return e.Host, revision, err
+}
+
+// Silent waits until the leader's lease was not renewed for so long that another host may lead, or is handed over to this one,
+// and returns its revision.
+func (s *Server) Silent(ctx context.Context) (revision uint64, err error) {
+	watch := host.NewWatch(boottime.Now())
+	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
+	for rest(ctx, lookEvery) {
+		asked := boottime.Now()
+		name, at, err := s.Leader(ctx)
+		if err == nil && name == s.o.Identity.Name { // the leader has handed over
+			return at, nil
+		}
+		if err != nil { // it is not known whether the leader renews
+			watch.Seen = boottime.Now()
+			continue
+		}
+		watch.Saw(at, false, boottime.Now())
+		if silence := asked - watch.Seen; silence >= patience && host.TryToLead(silence) {
+			return watch.Revision, nil
+		}
+	}
+	return 0, ctx.Err()
+}
+
+func (l *Lead) entry(n uint64) lease.Entry { return lease.Entry{Host: l.name, Daemon: l.daemon, N: n} }
+
+// Keep renews the lease, until another host has claimed it or ctx ends. extended gets each new deadline of the sessions on this machine.
+func (l *Lead) Keep(ctx context.Context, extended func(end host.BootTime)) {
+	for ; !l.over(); rest(ctx, stepEvery) {
+		if ctx.Err() != nil {
+			return
+		}
+		l.mu.Lock()
+		n, revision, due := l.term.Renew(boottime.Now())
+		was := l.term.Deadline()
+		l.mu.Unlock()
+		if !due {
+			continue
+		}
+		stored, err := l.store.Set(ctx, l.entry(n), revision)
+		seen := l.entry(n)
+		if err != nil {
+			if seen, stored, err = l.store.Get(ctx); err != nil || stored == 0 {
+				continue
+			}
+		}
+		l.mu.Lock()
+		l.term.Saw(stored, seen.N, seen.Daemon == l.daemon)
+		end := l.term.Deadline()
+		l.mu.Unlock()
+		if end > was {
+			extended(end)
+		}
+	}
+}
+
+// Give hands the lead over to another engine host, which claims it when it sees that.
+func (l *Lead) Give(ctx context.Context, name string) error {
+	for {
+		l.mu.Lock()
+		revision := l.term.Revision()
+		l.mu.Unlock()
+		stored, err := l.store.Set(ctx, lease.Entry{Host: name, Daemon: l.daemon + "-gives"}, revision)
+		l.mu.Lock()
+		moved := l.term.Revision() != revision // by a renewal
+		if err == nil {
+			l.term.Saw(stored, 0, false)
+		}
+		l.mu.Unlock()
+		if err == nil || !moved {
+			return err
+		}
+	}
+}
+
+func (l *Lead) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term.Over()
+}
+
+// Confirmed reports whether no other host can lead now.
+func (l *Lead) Confirmed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term.Confirmed(boottime.Now())
+}
+
+// Deadline is when the leased sessions on this machine end, unless the lease is renewed.
+func (l *Lead) Deadline() host.BootTime {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.term.Deadline()
+}

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/machine/host"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
+
+// pair returns an address whose port and the next one are free.
+func pair(t *testing.T) string {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		next, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
+		l.Close()
+		if err == nil {
+			next.Close()
+			return "127.0.0.1:" + strconv.Itoa(port)
+		}
+	}
+}
+
+// servers are those of three engine hosts that have met.
+func servers(t *testing.T) []*Server {
+	t.Helper()
+	authority, err := ca.Create(t.TempDir(), "web", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []cluster.EngineHost
+	var options []Options
+	for _, name := range []string{"a", "b", "c"} {
+		o := Options{Folder: t.TempDir(), Listen: pair(t), Log: slog.New(slog.DiscardHandler)}
+		id, err := ca.NewIdentity(o.Folder, name, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := id.Request([]string{name, "127.0.0.1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		certificate, err := authority.Sign(request, name, cluster.Engine, net.IP.IsLoopback, time.Now())
+		if err == nil {
+			err = id.Install(certificate, authority.PEM())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Identity = id
+		options = append(options, o)
+		all = append(all, cluster.EngineHost{Name: name, Address: o.Listen, Key: id.PublicKey()})
+	}
+	var list []*Server
+	for _, o := range options {
+		s, err := Start(t.Context(), o, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		list = append(list, s)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	defer cancel()
+	for _, s := range list {
+		if err := s.Meet(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// The SQLite journal of a leader goes into the stream with its hashes. Of two hosts that claim the lead at one time one gets it,
+// and it can hand the lead over.
+func TestMoveAndLead(t *testing.T) {
+	t.Parallel()
+	all := servers(t)
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := journal.Change{Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started", Actor: journal.Actor{Kind: "engine", ID: "x"}}
+	if _, err := j.Append(t.Context(), []journal.Change{one, one}); err != nil {
+		t.Fatal(err)
+	}
+	_, want, err := j.Head(t.Context())
+	if err != nil || j.Close() != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // as after a crash
+		if err := all[0].Move(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moved, err := all[1].Open(t.Context(), filepath.Join(t.TempDir(), "mirror.db"), func(why error) { t.Log(why) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq, hash, err := moved.Head(t.Context())
+	if err != nil || seq != 2 || hash != want {
+		t.Errorf("the stream ends with change %d, %s, %v; want %s", seq, hash, err, want)
+	}
+	if err := moved.Close(); err != nil {
+		t.Error(err)
+	}
+
+	name, revision, err := all[1].Leader(t.Context())
+	if err != nil || name != "" || revision != 0 {
+		t.Fatalf("%q leads, by revision %d, %v", name, revision, err)
+	}
+	leads, err := all[0].Claim(t.Context(), revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all[1].Claim(t.Context(), revision); err == nil {
+		t.Error("two hosts claim the lead on one revision")
+	}
+	if !leads.Confirmed() {
+		t.Error("the claim does not count")
+	}
+	extended, kept := make(chan host.BootTime, 100), make(chan struct{})
+	go func() {
+		defer close(kept)
+		leads.Keep(t.Context(), func(end host.BootTime) { extended <- end })
+	}()
+	if end := <-extended; end != leads.Deadline() {
+		t.Errorf("the sessions end at %v, and %v was said", leads.Deadline(), end)
+	}
+	if err := leads.Give(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	<-kept
+	if leads.Confirmed() {
+		t.Error("a leader that has handed over acts on its lease")
+	}
+	revision, err = all[1].Silent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all[1].Claim(t.Context(), revision); err != nil {
+		t.Error(err)
+	}
+	if name, _, err := all[2].Leader(t.Context()); err != nil || name != "b" {
+		t.Errorf("%q leads, %v", name, err)
+	}
+}

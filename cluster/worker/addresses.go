@@ -1,0 +1,52 @@
+package worker
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+)
+
+// addresses are where the leader may be: at first those of the invitation, then also those of all engine hosts.
+type addresses struct {
+	log  *slog.Logger
+	keep func(Config) error // on disk; nil: another package does
+
+	mu    sync.Mutex
+	conf  Config
+	begin int // of the next try: a leader that takes connections and answers nothing is not tried first again
+}
+
+// next are the addresses for the next try.
+func (a *addresses) next() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := a.conf.Addresses
+	at := a.begin % len(list)
+	a.begin++
+	return slices.Concat(list[at:], list[:at])
+}
+
+// learn takes in the engine hosts of the team. Those of the invitation stay: this host reached the leader there.
+func (a *addresses) learn(engines []cluster.EngineHost) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	conf := a.conf
+	conf.Addresses = slices.Clone(conf.Addresses)
+	for _, e := range engines {
+		if e.Name != conf.Name && len(engines) > 1 && len(conf.Addresses) < addressesMax && !slices.Contains(conf.Addresses, e.Address) {
+			conf.Addresses = append(conf.Addresses, e.Address)
+		}
+	}
+	if len(conf.Addresses) == len(a.conf.Addresses) || conf.wrong() != "" {
+		return
+	}
+	a.conf = conf
+	if a.keep == nil {
+		return
+	}
+	if err := a.keep(conf); err != nil {
+		a.log.Warn("the addresses of the engine hosts could not be kept; they are learned again after the next start", "error", err)
+	}
+}
