@@ -39,7 +39,7 @@ func (a *answer) take(t *channelListener) {
 }
 
 // FuzzAnswerInPieces reports what an agent says after any of its lines, as a slow program or a busy machine may have
-// it. What becomes of the answer depends on its text alone: a word at its end counts, all others are text.
+// it. The outcome depends on the text alone: a word at its end counts, all others are text.
 func FuzzAnswerInPieces(f *testing.F) {
 	for seed := range uint64(64) {
 		f.Add(seed, uint8(seed%12))
