@@ -70,6 +70,9 @@ func (j *Journal) transact(ctx context.Context, batch []journal.Change, expect [
 		return 0, fmt.Errorf("%s: %w", j.path, journal.ErrGone)
 	}
 	defer func() { err = j.settle(err) }()
+	if err := j.growLog(); err != nil {
+		return 0, err
+	}
 	if stored, err := j.storeKnown(batch, expect); stored || err != nil {
 		return j.tail.seq, err
 	}

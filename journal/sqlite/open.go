@@ -47,6 +47,7 @@ type Journal struct {
 	tail   tail          // likewise
 	row    []byte        // likewise: the data of the row to insert
 	link   *journal.Hash // likewise: the hash that the batch must end with, or nil
+	log    int64         // likewise: the size of SQLite's log, with the zeros at its end
 	pen    chan struct{}
 
 	readers chan *conn    // idle ones
