@@ -381,6 +381,7 @@ func (l *Loop) checkReady() {
 		if !l.settled(false) {
 			return
 		}
+		l.changes, l.records, l.text, l.ends = nil, nil, nil, nil // the batches of the start are large
 		close(l.ready)
 		for _, h := range l.hooks {
 			if h.Ready != nil {
