@@ -16,7 +16,7 @@ type batchDraft struct {
 	changes []team.Change
 	records []journal.Change
 	ends    []int         // after so many records an event is complete
-	room    int           // records that are expected; watchers keep them, so every batch has its own
+	room    int           // records that are expected
 	text    []byte        // the encoded changes, which the records keep
 	event   [1]team.Event // the one of the request that is decided
 }
@@ -24,9 +24,9 @@ type batchDraft struct {
 // Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
 // before Run; afterwards only Run does.
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
-	made := batchDraft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
+	made := batchDraft{changes: l.changes[:0], records: l.records[:0], text: l.text[:0], ends: l.ends[:0], room: len(batch)}
 	touched := &l.marks
-	l.moved = true
+	l.moved, l.waited = true, waiting(batch)
 	touched.forget()
 	answers := l.decideAll(batch, &made, touched)
 	head := l.head
@@ -40,15 +40,25 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 			req.After()
 		}
 	}
-	l.announce(&made, touched)
 	if n := len(made.text); n > 0 && len(batch) > 0 {
 		l.perRequest = min(n/len(batch)*9/8, perRequestMax)
 	}
+	l.announce(&made, touched)
+	l.reuse(&made)
+	return nil
+}
+
+// reuse keeps the memory of a batch for the next one. That of the records is large, and kept only where callers come in
+// numbers.
+func (l *Loop) reuse(made *batchDraft) {
 	clear(made.changes)
 	if l.changes, l.ends = made.changes, made.ends; cap(l.changes) > changesKept {
 		l.changes, l.ends = nil, nil
 	}
-	return nil
+	clear(made.records)
+	if l.records, l.text = made.records, made.text; l.waited < 2 || cap(l.records) > changesKept || cap(l.text) > textKept {
+		l.records, l.text = nil, nil
+	}
 }
 
 func (l *Loop) decideAll(batch []Request, made *batchDraft, touched *Touched) []Answer {
@@ -127,11 +137,11 @@ func (l *Loop) decide(ev team.Event, made *batchDraft) error {
 			return err
 		}
 	}
-	changes, err := l.team.Decide(ev)
+	changes, err := l.draft.Decide(l.team, ev)
 	if err != nil {
 		return err
 	}
-	if made.records == nil {
+	if cap(made.records) == 0 {
 		made.records = make([]journal.Change, 0, max(made.room, len(changes)))
 		made.text = make([]byte, 0, made.room*l.perRequest)
 	}
@@ -170,8 +180,8 @@ func (l *Loop) follows(made *batchDraft) {
 
 // announce notifies watchers, and lets the controllers start actions.
 func (l *Loop) announce(made *batchDraft, touched *Touched) {
-	if len(made.records) > 0 {
-		l.hub.publish(made.records)
+	if len(made.records) > 0 && l.hub.publish(made.records) {
+		made.records, made.text = nil, nil
 	}
 	for _, ch := range made.changes {
 		if key, isRun := strings.CutPrefix(ch.Entity, "run/"); isRun {
@@ -207,25 +217,28 @@ func (l *Loop) act(touched *Touched) {
 	}
 }
 
-// letFill yields after a batch that several callers waited for: with their answers they submit their
-// next requests, which then share the next sync. Without it the first of them has a sync alone and the
-// others wait for two. A single caller is not delayed, and letFill never costs more than a small share
-// of the sync that it may save.
-func (l *Loop) letFill(batch []Request) {
-	waited := 0
-	for _, req := range batch {
-		if req.answer != nil && req.Event != nil {
-			waited++
-		}
-	}
-	if waited < 2 {
+// letFill yields before a batch if the last one answered several callers: with their answers they submit their next
+// requests, which then share this sync. Without it the first of them has a sync alone and the others wait for two. Callers
+// that come one at a time are not delayed, and letFill never costs more than a small share of the sync that it may save.
+func (l *Loop) letFill() {
+	if l.waited < 2 {
 		return
 	}
 	began, most := time.Now(), l.took/fillShare
 	for range l.fill.Load() {
-		if len(l.queue) >= waited || time.Since(began) > most {
+		if len(l.queue)+1 >= l.waited || time.Since(began) > most {
 			return
 		}
 		runtime.Gosched()
 	}
+}
+
+// waiting counts the callers that wait for an event of a batch.
+func waiting(batch []Request) (callers int) {
+	for i := range batch {
+		if batch[i].answer != nil && batch[i].Event != nil {
+			callers++
+		}
+	}
+	return callers
 }
