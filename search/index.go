@@ -465,12 +465,7 @@ func remove(tx *sql.Tx, p Place) error {
 	return err
 }
 
-// Bytes is the size of what is stored.
-func (x *Index) Bytes(ctx context.Context) (n int64, err error) {
-	err = x.using(func() error { n, err = used(ctx, x.read); return err })
-	return n, err
-}
-
+// used is the size of what is stored.
 func used(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, size int64
 	err := db.QueryRowContext(ctx, "SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size)").Scan(&pages, &free, &size)

@@ -159,16 +159,10 @@ func signalProcess(pid int, start uint64, sig syscall.Signal) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
+	if !alive(pid, start) {
 		return false
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
-}
-
-// alive reports whether the process that started at start still runs.
-func alive(pid int, start uint64) bool {
-	p, ok := readProcess(pid)
-	return ok && p.Start == start && !p.zombie
 }
 
 // waitGone returns when the process has ended, or when ctx or patience ends.
@@ -178,7 +172,7 @@ func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration
 		return
 	}
 	defer unix.Close(fd)
-	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
+	if !alive(pid, start) {
 		return
 	}
 	const slice = 50 * time.Millisecond // poll does not react to ctx; this is the maximum delay

@@ -74,8 +74,8 @@ func openLead(dir string, log *slog.Logger) (*lead, error) {
 	if l.book, err = invite.OpenBook(hosts.BookFile(dir), time.Now); err != nil {
 		return nil, err
 	}
-	if l.listener, err = net.Listen("tcp", is.Listen); err != nil { //nolint:noctx // it opens at once or never
-		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s, the address in .fairlead/cluster/cluster.json: %w", is.Listen, err), is.Team, time.Now())
+	if l.listener, err = link.Listen(is.Listen); err != nil {
+		return nil, fmt.Errorf("the address in .fairlead/cluster/cluster.json: %w", err)
 	}
 	return l, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -80,9 +81,9 @@ func Init(a *cli.App, want Cluster) error {
 	if err == nil {
 		defer space.Close()
 	}
-	listener, err := net.Listen("tcp", c.Listen) //nolint:noctx // it opens at once or never
+	listener, err := link.Listen(c.Listen)
 	if err != nil {
-		return ca.Explain(fmt.Errorf("listen for hosts: %w", err), c.Team, time.Now())
+		return err
 	}
 	listener.Close()
 	folder := worker.Folder(a.Dir)

@@ -55,16 +55,16 @@ type Hub struct {
 
 type pipeOf struct{ name, kind string }
 
-// Listen opens a port and begins to take connections of hosts.
-func Listen(address string, o Options) (*Hub, error) {
-	listener, err := net.Listen("tcp", address)
+// Listen opens the port at which hosts connect.
+func Listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address) //nolint:noctx // it opens at once or never
 	if errors.Is(err, syscall.EACCES) {
 		return nil, fmt.Errorf("listen for hosts at %s: this user may not use that port; choose one above 1023: %w", address, err)
 	}
 	if err != nil {
-		return nil, ca.Explain(fmt.Errorf("listen for hosts: %w", err), o.Identity.Team(), o.Identity.Now())
+		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s: %w", address, err), "", time.Time{})
 	}
-	return Serve(listener, o), nil
+	return listener, nil
 }
 
 // Serve begins to take connections of hosts from a listener, which the Hub closes.
@@ -79,9 +79,6 @@ func Serve(listener net.Listener, o Options) *Hub {
 	h.tasks.Go(h.accept)
 	return h
 }
-
-// Address is where the Hub listens.
-func (h *Hub) Address() string { return h.listener.Addr().String() }
 
 func (h *Hub) accept() {
 	places := make(chan struct{}, greetingMax)

@@ -436,7 +436,7 @@ func TestListen(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
 	h := f.listen(Options{})
-	if _, err := Listen(h.Address(), h.o); err == nil || !strings.Contains(err.Error(), "another program listens on this port") {
+	if _, err := Listen(h.Address()); err == nil || !strings.Contains(err.Error(), "another program listens on this port") {
 		t.Error(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:443")
@@ -444,7 +444,7 @@ func TestListen(t *testing.T) {
 		l.Close() // this user may
 		return
 	}
-	if _, err := Listen("127.0.0.1:443", h.o); err == nil || !strings.Contains(err.Error(), "choose") {
+	if _, err := Listen("127.0.0.1:443"); err == nil || !strings.Contains(err.Error(), "choose") {
 		t.Error(err)
 	}
 }
