@@ -368,6 +368,19 @@ func (x *Index) Add(ctx context.Context, b Batch) (dropped int64, err error) {
 	return dropped, err
 }
 
+// Rest gives back the memory that adding has taken, some megabytes. The goroutine that adds calls it.
+func (x *Index) Rest() {
+	_ = x.using(func() error { // a fault shows in the next use
+		x.words = wordList{}
+		for _, db := range []*sql.DB{x.read, x.write} {
+			if _, err := db.Exec("PRAGMA shrink_memory"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func (x *Index) add(ctx context.Context, b Batch) error {
 	tx, err := x.write.BeginTx(ctx, nil)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	WritersMax    = 32          // concurrent writes: each holds a thread while it syncs, and a few that hang must not delay the rest
+	WritersMax    = 8           // concurrent writes: each holds a thread while it syncs, which the process then keeps; and a few that hang must not delay the rest
 	fileRetry     = time.Second // delay after a failed write: the folder is missing or read-only
 	arrivalWarn   = 2 * time.Second
 	ExtraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot store them, escaped
