@@ -181,9 +181,9 @@ func (s *Server) routes() *http.ServeMux {
 	allowed := map[string][]string{}
 	for _, rt := range table() {
 		allowed[rt.Path] = append(allowed[rt.Path], rt.Method)
-		mux.HandleFunc(rt.Method+" "+api.Base+rt.Path, s.handler(rt))
+		mux.HandleFunc(rt.Method+" "+api.Base+rt.Path, handlerOf(s, rt))
 	}
-	document := sync.OnceValue(s.document)
+	document := sync.OnceValue(func() []byte { return openAPI(s) })
 	mux.HandleFunc("GET "+api.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		w.Write(document())
@@ -208,13 +208,13 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// handler answers the requests of one route. What huma makes of the route's types is made for the first request: a
+// handlerOf answers the requests of one route. What huma makes of the route's types is made for the first request: a
 // command without a daemon asks for one route of a hundred, and all of them take longer than the rest of it.
-func (s *Server) handler(rt route) http.HandlerFunc {
+func handlerOf(s *Server, rt route) http.HandlerFunc {
 	made := sync.OnceValue(func() http.HandlerFunc {
 		var one oneRoute
 		h := humago.NewWithPrefix(&one, api.Base, s.huma())
-		s.register(h, rt)
+		register(s, h, rt)
 		strict(h.OpenAPI().Components.Schemas.Map())
 		return one.handle
 	})
@@ -231,7 +231,7 @@ func (o *oneRoute) HandleFunc(_ string, handle func(http.ResponseWriter, *http.R
 func (o *oneRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) { o.handle(w, r) }
 
 // register adds a route to an API of huma.
-func (s *Server) register(h huma.API, rt route) {
+func register(s *Server, h huma.API, rt route) {
 	schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Problem](), true, "Problem")
 	rt.add(s, h, huma.Operation{
 		OperationID: rt.ID, Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Description: rt.About,
@@ -296,11 +296,11 @@ func strict(schemas map[string]*huma.Schema) {
 	}
 }
 
-// document writes the OpenAPI document. It adds the messages of the streams, because no route returns one as a whole.
-func (s *Server) document() []byte {
+// openAPI writes the OpenAPI document. It adds the messages of the streams, because no route returns one as a whole.
+func openAPI(s *Server) []byte {
 	h := humago.NewWithPrefix(&oneRoute{}, api.Base, s.huma())
 	for _, rt := range table() {
-		s.register(h, rt)
+		register(s, h, rt)
 	}
 	schemas := h.OpenAPI().Components.Schemas
 	for _, t := range []reflect.Type{reflect.TypeFor[api.Change](), reflect.TypeFor[api.Output](), reflect.TypeFor[api.Ended](), reflect.TypeFor[api.Bye]()} {
@@ -324,4 +324,4 @@ func (s *Server) document() []byte {
 }
 
 // OpenAPI returns the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
-func OpenAPI() []byte { return New(Options{}).document() }
+func OpenAPI() []byte { return openAPI(New(Options{})) }
