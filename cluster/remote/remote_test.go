@@ -147,11 +147,7 @@ func TestLongOutputOverBreaks(t *testing.T) {
 func TestHostComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	l := shell("while read line; do echo \"heard $line\"; done")
-	l.KeepStdin = true
-	p := begin(t, w, "coder-1", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
-	defer out.Close()
+	_, p, out := listens(t, w, "coder-1", "while read line; do echo \"heard $line\"; done")
 	for i := range 3 {
 		if err := p.Send(t.Context(), fmt.Appendf(nil, "line %d\n", i)); err != nil {
 			t.Fatal(err)
@@ -193,11 +189,7 @@ func TestHostComesBack(t *testing.T) {
 func TestHostIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	l := shell("echo ready; cat")
-	l.KeepStdin = true
-	p := begin(t, w, "coder-1", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
-	defer out.Close()
+	l, p, out := listens(t, w, "coder-1", "echo ready; cat")
 	readLine(t, out)
 	w.stop()
 	sent, started := make(chan error, 1), make(chan error, 1)
@@ -332,10 +324,7 @@ func TestReleasedAfterItsEnd(t *testing.T) {
 func TestCloseAndLeave(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	l := shell("cat")
-	l.KeepStdin = true
-	p := begin(t, w, "coder-1", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
+	_, p, out := listens(t, w, "coder-1", "cat")
 	read := make(chan error, 1)
 	go func() {
 		_, err := out.Read(make([]byte, 1))

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // What people type and what they read: testdata/script, one story a file.
@@ -31,6 +33,7 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"hears":  hears,
 			"posted": posted,
+			"until":  until,
 		},
 		Setup: func(env *testscript.Env) error {
 			runtime, err := os.MkdirTemp("", "fl") //nolint:usetesting // for its sockets: the name of a test folder may be too long
@@ -77,6 +80,16 @@ func exits(ts *testscript.TestScript, neg bool, words []string) {
 	}
 	if !slices.Contains(strings.Split(words[0], "|"), strconv.Itoa(code)) {
 		ts.Fatalf("%v: exit code %d, not %s", words[1:], code, words[0])
+	}
+}
+
+// until runs `until 'COMMAND'`, which waits until the shell command succeeds.
+func until(ts *testscript.TestScript, neg bool, words []string) {
+	if neg || len(words) != 1 {
+		ts.Fatalf("usage: until 'COMMAND'")
+	}
+	if !wait.Poll(func() bool { return ts.Exec("sh", "-c", words[0]) == nil }) {
+		ts.Fatalf("it never came to: %s", words[0])
 	}
 }
 

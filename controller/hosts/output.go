@@ -46,7 +46,7 @@ func (o *outputs) spool(session string, proc seam.Process) {
 			close(done)
 		}()
 		for pause, warned := loop.RetryFirst, false; ; pause = min(2*pause, loop.RetryMax) {
-			err := copyOutput(ctx, o.file(session), proc)
+			err := seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, proc)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -77,29 +77,6 @@ func (o *outputs) spooled(ctx context.Context, session string) {
 
 // outputMax is how much output of a session is kept: as much as a shim keeps.
 const outputMax = 1 << 30
-
-// copyOutput continues at the end of the file.
-func copyOutput(ctx context.Context, path string, proc seam.Process) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	out, err := proc.Output(ctx, info.Size())
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	_, err = io.Copy(file, io.LimitReader(out, outputMax-info.Size()))
-	return err
-}
 
 // open opens the output of a session that has run on another host.
 func (o *outputs) open(session string, offset int64) (io.ReadCloser, error) {
