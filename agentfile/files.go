@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,7 +94,8 @@ type Files struct {
 	mu       sync.Mutex
 	byName   map[string]*stateFile
 	byFolder map[string]*stateFile
-	ask      map[*stateFile]bool // files to look at
+	byID     map[file.FolderID]*stateFile // by the folder that is there, whatever its path
+	ask      map[*stateFile]bool          // files to look at
 
 	exchange func(dir int, a, b string) error // replaced in tests
 	poll     time.Duration                    // PollEvery, except in tests
@@ -167,7 +169,7 @@ func newFiles(log *slog.Logger) *Files {
 	}
 	w := &Files{
 		log: log, seen: make(chan Seen), asked: make(chan struct{}, 1), done: make(chan struct{}),
-		byName: map[string]*stateFile{}, byFolder: map[string]*stateFile{}, ask: map[*stateFile]bool{},
+		byName: map[string]*stateFile{}, byFolder: map[string]*stateFile{}, byID: map[file.FolderID]*stateFile{}, ask: map[*stateFile]bool{},
 		exchange: file.Exchange, poll: file.PollEvery, swapLook: swapLookEvery,
 	}
 	w.queue.wake = make(chan struct{}, 1)
@@ -250,15 +252,10 @@ func (w *Files) enter(f *stateFile) error {
 	if _, twice := w.byName[f.name]; twice {
 		return errors.New("it is watched already")
 	}
-	for _, other := range w.byFolder {
-		other.mu.Lock()
-		same := other.folder == f.folder || other.id == f.id
-		other.mu.Unlock()
-		if same {
-			return fmt.Errorf("%s is the workspace of %s already; give each agent its own", f.folder, other.name)
-		}
+	if other := cmp.Or(w.byFolder[f.folder], w.byID[f.id]); other != nil {
+		return fmt.Errorf("%s is the workspace of %s already; give each agent its own", f.folder, other.name)
 	}
-	w.byName[f.name], w.byFolder[f.folder] = f, f
+	w.byName[f.name], w.byFolder[f.folder], w.byID[f.id] = f, f, f
 	return nil
 }
 
@@ -277,7 +274,15 @@ func (w *Files) Remove(name string) error {
 	defer w.mu.Unlock()
 	delete(w.byName, f.name)
 	delete(w.byFolder, f.folder)
+	w.forget(f)
 	return nil
+}
+
+// forget removes a file from those by folder. The caller holds w.mu.
+func (w *Files) forget(f *stateFile) {
+	if w.byID[f.id] == f {
+		delete(w.byID, f.id)
+	}
 }
 
 func (w *Files) file(name string) (*stateFile, error) {

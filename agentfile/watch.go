@@ -274,12 +274,22 @@ func (w *Files) open(f *stateFile, now time.Time) (dir int, err error) {
 			return -1, &file.Unreadable{Fault: f.folder + " is a symbolic link now, and Fairlead does not follow it; put a folder there", Err: err}
 		}
 		w.unwatch(f)
-		f.id, f.watchNext, f.warned = id, now, false
+		w.moved(f, id)
+		f.watchNext, f.warned = now, false
 	}
 	if !f.watchNext.After(now) {
 		w.watch(f, now)
 	}
 	return dir, nil
+}
+
+// moved notes that another folder is there now.
+func (w *Files) moved(f *stateFile, id file.FolderID) {
+	w.mu.Lock() // within f.mu, never the other way round
+	defer w.mu.Unlock()
+	w.forget(f)
+	f.id = id
+	w.byID[id] = f
 }
 
 // watch adds a watch for the folder, and has files of an earlier run looked for.
