@@ -46,7 +46,7 @@ func (o *outputs) spool(session string, proc seam.Process) {
 			close(done)
 		}()
 		for pause, warned := loop.RetryFirst, false; ; pause = min(2*pause, loop.RetryMax) {
-			err := seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, proc)
+			err := seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, proc.Output)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -73,6 +73,24 @@ func (o *outputs) spooled(ctx context.Context, session string) {
 	case <-done:
 	case <-ctx.Done():
 	}
+}
+
+// rest copies what a lost session printed that did not arrive, and returns how many bytes that was.
+func (o *outputs) rest(ctx context.Context, session string, output func(context.Context, int64) (io.ReadCloser, error)) (came int64, err error) {
+	had := o.size(session)
+	err = seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, output)
+	has := o.size(session)
+	if err == nil && has >= outputMax {
+		err = fmt.Errorf("more than %d MiB are not kept", outputMax>>20)
+	}
+	return has - had, err
+}
+
+func (o *outputs) size(session string) int64 {
+	if info, err := os.Stat(o.file(session)); err == nil {
+		return info.Size()
+	}
+	return 0
 }
 
 // outputMax is how much output of a session is kept: as much as a shim keeps.

@@ -336,7 +336,7 @@ func (c *RunController) KeepLog(m *sessions.Slot, s team.Session, proc seam.Proc
 		if err := c.View(ctx, func(t *team.Team) { f, _ = c.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
 			return
 		}
-		if err := seam.CopyOutput(ctx, f.log, DirMode, 0o644, math.MaxInt64, proc); err != nil && ctx.Err() == nil {
+		if err := seam.CopyOutput(ctx, f.log, DirMode, 0o644, math.MaxInt64, proc.Output); err != nil && ctx.Err() == nil {
 			c.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
 		}
 	})

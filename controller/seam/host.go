@@ -45,7 +45,7 @@ type Process interface {
 
 // CopyOutput appends what a process has said to a file, until the process ends or the file has most bytes. It
 // continues where the file ends, because a restart begins with the output of before.
-func CopyOutput(ctx context.Context, path string, folder, mode fs.FileMode, most int64, p Process) (err error) {
+func CopyOutput(ctx context.Context, path string, folder, mode fs.FileMode, most int64, output func(context.Context, int64) (io.ReadCloser, error)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func CopyOutput(ctx context.Context, path string, folder, mode fs.FileMode, most
 	if err != nil {
 		return err
 	}
-	out, err := p.Output(ctx, info.Size())
+	out, err := output(ctx, info.Size())
 	if err != nil {
 		return err
 	}
