@@ -75,6 +75,9 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if all.Mixed != "" {
+		fmt.Fprintln(a.Out, cli.Plain(all.Mixed))
+	}
 	for _, s := range all.Waiting {
 		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))
 	}

@@ -28,9 +28,10 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"hears":  hears,
-			"posted": posted,
+			"version": buildVersion,
+			"exits":   exits,
+			"hears":   hears,
+			"posted":  posted,
 		},
 		Setup: func(env *testscript.Env) error {
 			runtime, err := os.MkdirTemp("", "fl") //nolint:usetesting // for its sockets: the name of a test folder may be too long
