@@ -165,7 +165,7 @@ func TestLeadAnswersHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := link.DialOptions{Identity: id, Addresses: []string{l.is.Listen}, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
+	o := link.DialOptions{Identity: id, Addresses: func() []string { return []string{l.is.Listen} }, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
 	conn, err := link.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

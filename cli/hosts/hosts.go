@@ -40,7 +40,7 @@ func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []
 	})
 }
 
-const otherAddress = "For other machines: `fairlead cluster leave`, then `fairlead cluster init --listen ADDRESS:4222`."
+const otherAddress = "For other machines: `fairlead cluster listen ADDRESS:4222`."
 
 // List prints the hosts of the team.
 func List(ctx context.Context, a *cli.App, client *apiclient.Client) error {

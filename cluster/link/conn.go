@@ -24,9 +24,9 @@ const (
 // DialOptions say how a host connects to the leader.
 type DialOptions struct {
 	Identity  *ca.Identity
-	Addresses []string     // of the leader, host:port; they are tried in turn
-	Handler   http.Handler // requests of the leader
-	Failed    func(error)  // Keep has no connection, and tries again; nil: not needed
+	Addresses func() []string // of the leader at present, host:port; they are tried in turn
+	Handler   http.Handler    // requests of the leader
+	Failed    func(error)     // Keep has no connection, and tries again; nil: not needed
 	Log       *slog.Logger
 
 	ping   time.Duration   // 0: pingAfter
@@ -48,7 +48,7 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 		return nil, err
 	}
 	errs := []error{}
-	for _, address := range o.Addresses {
+	for _, address := range o.Addresses() {
 		c, err := dial(ctx, address, o)
 		if err == nil {
 			return c, nil

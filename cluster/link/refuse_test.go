@@ -126,7 +126,7 @@ func TestWrongAddresses(t *testing.T) {
 	if _, err := Dial(t.Context(), options); err == nil || !strings.Contains(err.Error(), `its certificate is not for "localhost"`) {
 		t.Error(err)
 	}
-	options.Addresses = nil
+	options.Addresses = func() []string { return nil }
 	if _, err := Dial(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no address of the leader is known") {
 		t.Error(err)
 	}
@@ -135,11 +135,11 @@ func TestWrongAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.Close()
-	options.Addresses = []string{free.Addr().String()}
+	options.Addresses = func() []string { return []string{free.Addr().String()} }
 	if _, err := Dial(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no program listens there") {
 		t.Error(err)
 	}
-	options.Addresses = append(options.Addresses, h.Address())
+	options.Addresses = func() []string { return []string{free.Addr().String(), h.Address()} }
 	c, err := Dial(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestWrongAddresses(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	options.Addresses = []string{silent.Addr().String()}
+	options.Addresses = func() []string { return []string{silent.Addr().String()} }
 	if _, err := Dial(ctx, options); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Error(err)
 	}

@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	(&local.Trees{Root: at.Root, Log: o.Log}).Routes(routes)
 	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l, forget: here.Forget}
 	d.dial = func(ctx context.Context, up func(connection)) error {
-		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.Config.Addresses, Handler: routes, Failed: k.unreached, Log: o.Log}, func(c *link.Conn) { up(c) })
+		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.addresses, Handler: routes, Failed: k.unreached, Log: o.Log}, func(c *link.Conn) { up(c) })
 		if refused, is := errors.AsType[*link.Refused](err); is {
 			return &Gone{Host: k.name, Team: k.team, Why: refused.Error()}
 		}
