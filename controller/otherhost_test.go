@@ -52,6 +52,7 @@ func (b *bubble) others(names ...string) (all []*otherHost) {
 			}
 			return nil, "", errors.New("there is no host " + name)
 		},
+		Foreign: func(string) string { return "" },
 		Connected: func(name string) string {
 			for _, o := range all {
 				if o.name == name && o.connected() {
@@ -132,7 +133,7 @@ func (o *otherHost) renew() {
 	o.b.t.Helper()
 	now := host.BootTime(time.Since(o.b.began))
 	in := wire.RenewIn{
-		Boot: "boot-" + o.name, Labels: []string{"gpu"}, Capacity: 1, Protocol: wire.Version, Daemon: o.name + "-1",
+		Boot: "boot-" + o.name, Labels: []string{"gpu"}, Capacity: 1, Protocol: wire.Newest().String(), Daemon: o.name + "-1",
 		Incarnation: o.guard.Incarnation, Places: wire.Places{Root: o.root, Exe: "/bin/fairlead"},
 	}
 	if r, due := o.guard.Renew(now); due {
@@ -182,7 +183,7 @@ func (o *otherHost) route(pattern string, answer func(ctx context.Context, id st
 			wire.Fail(w, err)
 			return
 		}
-		wire.Answer(w, out)
+		wire.Answer(w, r, out)
 	})
 }
 

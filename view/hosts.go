@@ -18,6 +18,7 @@ type Hosts struct {
 	Leader  string           `json:"leader,omitempty" doc:"The host that leads: it has the journal"`
 	Hosts   []Host           `json:"hosts" doc:"By name; one that left stays"`
 	Waiting []WaitingSession `json:"waiting" doc:"Sessions that are placed nowhere yet"`
+	Mixed   string           `json:"mixed,omitempty" doc:"Which hosts have another version of Fairlead than the leader; empty: none, as far as is known"`
 }
 
 // Host is one of them.
@@ -30,6 +31,8 @@ type Host struct {
 	Capacity   int             `json:"capacity" doc:"Sessions at one time"`
 	Sessions   []PlacedSession `json:"sessions" doc:"Placed on it, by id"`
 	Version    string          `json:"version,omitempty" doc:"Of Fairlead on it; empty: it has not said since the leader began"`
+	Protocol   int             `json:"protocol,omitempty" doc:"The number of what it and the leader speak; that of the leader itself is the highest that it speaks"`
+	Foreign    string          `json:"foreign,omitempty" doc:"Why its version of Fairlead and the leader's cannot work together"`
 	Address    string          `json:"address,omitempty" doc:"From which it is connected"`
 	Connected  bool            `json:"connected"`
 	LeaseAgeMS int64           `json:"lease_age_ms" doc:"Since the leader saw its last renewal; -1: it has seen none"`
@@ -116,6 +119,8 @@ type HostKnown struct {
 	Connected bool
 	Address   string
 	Version   string
+	Protocol  int           // of its connection
+	Foreign   string        // why there can be no connection with its version; empty: there can
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
 
@@ -146,7 +151,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 			v.Connected = h.DoubtedAt.IsZero()
 		}
 		if is, ok := beside.Known[name]; ok {
-			v.Connected, v.Address, v.Version = is.Connected, is.Address, is.Version
+			v.Connected, v.Address, v.Version, v.Protocol, v.Foreign = is.Connected, is.Address, is.Version, is.Protocol, is.Foreign
 			if is.Lease >= 0 && !v.Leader { // a leader renews nothing
 				v.LeaseAgeMS = is.Lease.Milliseconds()
 			}
@@ -166,12 +171,41 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		v.Why = v.why()
 		all.Hosts = append(all.Hosts, v)
 	}
+	all.Mixed = all.mixed()
 	return all
+}
+
+// mixed names the hosts with another version than the leader's.
+func (all *Hosts) mixed() string {
+	leaders := ""
+	for i := range all.Hosts {
+		if all.Hosts[i].Leader {
+			leaders = all.Hosts[i].Version
+		}
+	}
+	var others []string
+	for i := range all.Hosts {
+		if h := &all.Hosts[i]; h.Other(leaders) {
+			others = append(others, h.Name+" has "+h.Version)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The leader has version %s of Fairlead; %s. Only versions next to each other work together: upgrade all before the next one.", leaders, strings.Join(others, ", "))
+}
+
+// Other reports whether a host has another version of Fairlead than the leader's.
+func (v *Host) Other(leaders string) bool {
+	return v.Version != "" && leaders != "" && v.Version != leaders && v.State != string(host.Left)
 }
 
 // why says what a host is doing, or what to do.
 func (v *Host) why() string {
 	busy := len(v.Sessions)
+	if v.Foreign != "" && v.State != string(host.Left) {
+		return v.Foreign
+	}
 	switch host.State(v.State) {
 	case host.Joined:
 		switch {

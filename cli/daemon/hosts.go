@@ -108,7 +108,7 @@ func (l *lead) cluster(folder string) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Folder: folder, Dial: l.dial, Connected: l.from, Recheck: l.recheck}
+	return &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Capacity: l.is.Capacity, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Recheck: l.recheck}
 }
 
 // links returns the connections of hosts; nil before begin.
@@ -141,6 +141,13 @@ func (l *lead) from(name string) string {
 	return ""
 }
 
+func (l *lead) foreign(name string) string {
+	if hub := l.links(); hub != nil {
+		return hub.Foreign(name)
+	}
+	return ""
+}
+
 func (l *lead) recheck() {
 	if hub := l.links(); hub != nil {
 		hub.Recheck()
@@ -151,11 +158,11 @@ func (l *lead) recheck() {
 func ofHost[In, Out any](do func(context.Context, string, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in In
-		err := wire.Read(r.Body, &in)
+		err := wire.ReadRequest(r, &in)
 		if err == nil {
 			var out Out
 			if out, err = do(r.Context(), link.HostOf(r.Context()), in); err == nil {
-				wire.Answer(w, out)
+				wire.Answer(w, r, out)
 				return
 			}
 		}

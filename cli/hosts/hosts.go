@@ -44,7 +44,7 @@ func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []
 	})
 }
 
-const otherAddress = "For other machines: `fairlead cluster leave`, then `fairlead cluster init --listen ADDRESS:4222`."
+const otherAddress = "For other machines: `fairlead cluster listen ADDRESS:4222`."
 
 // List prints the hosts of the team.
 func List(ctx context.Context, a *cli.App, client *apiclient.Client) error {
@@ -78,6 +78,9 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	}
 	if err := w.Flush(); err != nil {
 		return err
+	}
+	if all.Mixed != "" {
+		fmt.Fprintln(a.Out, cli.Plain(all.Mixed))
 	}
 	for _, s := range all.Waiting {
 		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))

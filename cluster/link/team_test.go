@@ -114,7 +114,7 @@ func (f *team) options(id *ca.Identity, address string, handler http.Handler) Di
 	if handler == nil {
 		handler = http.NotFoundHandler()
 	}
-	return DialOptions{Identity: id, Addresses: []string{address}, Handler: handler, Log: f.log, ping: quiet}
+	return DialOptions{Identity: id, Addresses: func() []string { return []string{address} }, Handler: handler, Log: f.log, ping: quiet}
 }
 
 func (f *team) dial(id *ca.Identity, address string, handler http.Handler) *Conn {

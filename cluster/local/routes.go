@@ -114,7 +114,7 @@ func route(mux *http.ServeMux, pattern string, s *Sessions, answer func(context.
 			wire.Fail(w, err)
 			return
 		}
-		wire.Answer(w, out)
+		wire.Answer(w, r, out)
 	})
 }
 
@@ -126,7 +126,7 @@ func (s *Sessions) read(r *http.Request, into any) error {
 	if s.bodies.Add(1) > bodiesMax {
 		return busy("this host reads %d requests, which is the limit", bodiesMax)
 	}
-	return wire.Read(r.Body, into)
+	return wire.ReadRequest(r, into)
 }
 
 // epochOf is the epoch of the leader that sent a request.

@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -113,28 +112,22 @@ type request struct {
 func (h *Host) ask(ctx context.Context, r request, out any) error {
 	return h.send(ctx, r, func(answer *http.Response) error {
 		defer answer.Body.Close()
-		return wire.Read(answer.Body, out)
+		return wire.ReadAnswer(answer, out)
 	})
 }
 
 // send sends a request until take has taken its answer, or the answer is an error, or ctx ends.
 func (h *Host) send(ctx context.Context, r request, take func(*http.Response) error) error {
-	var body []byte
-	if r.in != nil {
-		var err error
-		if body, err = json.Marshal(r.in); err != nil {
-			return err
-		}
-		if len(body) > wire.BodyMax {
-			return &seam.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body), wire.BodyMax)}
-		}
-	}
 	waiting, stop := until(ctx, r.gone, &Lost{h.Name})
 	defer stop()
 	for pause, warned := againFirst, false; ; pause = min(2*pause, againMost) {
 		client, base, err := h.Dial(waiting)
 		if err != nil {
 			return reason(waiting, err)
+		}
+		body, err := h.body(wire.ProtocolOf(client), r) // the connection may be another one than before
+		if err != nil {
+			return err
 		}
 		if err = h.once(ctx, client, base, r, body, take); err == nil || ctx.Err() != nil {
 			return reason(ctx, err)
@@ -150,6 +143,17 @@ func (h *Host) send(ctx context.Context, r request, take func(*http.Response) er
 			return reason(waiting, err)
 		}
 	}
+}
+
+func (h *Host) body(p wire.Protocol, r request) ([]byte, error) {
+	if r.in == nil {
+		return nil, nil
+	}
+	body, err := wire.Encode(p, r.in)
+	if err == nil && len(body) > wire.BodyMax {
+		err = &seam.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body), wire.BodyMax)}
+	}
+	return body, err
 }
 
 // reason is why ctx ended, or the error if it has not.

@@ -37,7 +37,7 @@ func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent)
 		} // its repository may be a new one
 	}
 	if err := t.do(ctx, bodied{method: http.MethodGet, path: wire.TreesRoute}, func(answer *http.Response) error {
-		return wire.Read(answer.Body, &have)
+		return wire.ReadAnswer(answer, &have)
 	}); err != nil {
 		return s, err
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
-// Version is that of these routes. Two hosts of different versions do not work together.
-const Version = "1"
-
 // Routes of a host, for the leader.
 const (
 	SessionRoute    = "/v1/sessions/{id}"
@@ -112,12 +109,13 @@ type RenewIn struct {
 	Labels      []string `json:"labels,omitempty"`
 	Capacity    int      `json:"capacity"`
 	Version     string   `json:"version"`  // of Fairlead
-	Protocol    string   `json:"protocol"` // Version
+	Protocol    string   `json:"protocol"` // of the connection
 	Places      Places   `json:"places"`
 	Incarnation uint64   `json:"incarnation"`
 	Daemon      string   `json:"daemon"`
 	N           uint64   `json:"n"`
 	Revision    uint64   `json:"revision"`
+	DiskFree    int64    `json:"disk_free,omitempty" since:"2"` // bytes, where it keeps sessions and checkouts; 0: not known
 }
 
 // RenewOut is what the leader's journal has of the host, and whether the renewal was taken: it was if By is its own.
@@ -137,6 +135,17 @@ type GrantIn struct {
 	Token host.Token    `json:"token"`
 	Asked host.BootTime `json:"asked"`
 }
+
+// CertificateIn has the present certificate of a host, and a request for the next. CertificateOut has that.
+type (
+	CertificateIn struct {
+		Certificate string `json:"certificate"`
+		Request     []byte `json:"request"`
+	}
+	CertificateOut struct {
+		Certificate string `json:"certificate"`
+	}
+)
 
 // Caller is who made a request on a host, as that host saw it. A host is trusted with what runs on it.
 type Caller struct {

@@ -141,7 +141,7 @@ func renews(rest http.HandlerFunc) http.HandlerFunc {
 		if in.N > 0 && in.Revision == revision {
 			revision++
 		}
-		wire.Answer(w, wire.RenewOut{Host: host.Host{Name: "b", State: host.Joined, Boot: "boot-1", Incarnation: 1, Capacity: 4}, Epoch: 1, Revision: revision, Daemon: in.Daemon, N: in.N})
+		wire.Answer(w, r, wire.RenewOut{Host: host.Host{Name: "b", State: host.Joined, Boot: "boot-1", Incarnation: 1, Capacity: 4}, Epoch: 1, Revision: revision, Daemon: in.Daemon, N: in.N})
 	}
 }
 

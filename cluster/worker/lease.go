@@ -70,6 +70,7 @@ type keeper struct {
 	ending map[host.Token]bool // processes that were asked to end
 	tried  host.BootTime       // when the leader was last asked about the state of the host
 	heard  time.Time           // when it last answered; for people
+	no     string              // why it last refused a connection; empty: it did not answer, or there is one
 }
 
 // begin reads what the last daemon of the host left.
@@ -259,6 +260,7 @@ func (k *keeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err err
 		k.guard.SawLease(out.Revision, host.RenewalID{Daemon: out.Daemon, N: out.N}, out.Closed)
 	}
 	k.newest, k.is, k.closed, k.heard = out.Host.Incarnation, out.Host, out.Closed, time.Now()
+	k.no = ""
 	k.leases = make(map[string]host.Lease, len(out.Leases))
 	for _, l := range out.Leases {
 		k.leases[l.Session] = l

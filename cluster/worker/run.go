@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	l := &line{came: make(chan struct{}, 1)}
 	k := &keeper{
-		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Protocol: wire.Version, Places: at, Daemon: rand.Text()},
+		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
 		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
 	}
 	if err := k.begin(); err != nil {
@@ -63,7 +63,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	(&local.Trees{Root: at.Root, Log: o.Log}).Routes(routes)
 	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l, forget: here.Forget}
 	d.dial = func(ctx context.Context, up func(connection)) error {
-		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.Config.Addresses, Handler: routes, Log: o.Log}, func(c *link.Conn) { up(c) })
+		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: o.addresses, Handler: routes, Failed: k.unreached, Log: o.Log}, func(c *link.Conn) { up(c) })
 		if refused, is := errors.AsType[*link.Refused](err); is {
 			return &Gone{Host: k.name, Team: k.team, Why: refused.Error()}
 		}

@@ -58,7 +58,7 @@ func (l *leading) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		post(w, r, func(in wire.GrantIn) (host.Grant, error) { return l.w.grant(r.Context(), in) })
 	default:
 		l.asks <- link.HostOf(r.Context()) + " " + r.URL.Path + " " + r.Header.Get(wire.CallerField)
-		wire.Answer(w, struct{}{})
+		wire.Answer(w, r, struct{}{})
 	}
 }
 
@@ -73,7 +73,7 @@ func post[In, Out any](w http.ResponseWriter, r *http.Request, answer func(In) (
 		wire.Fail(w, err)
 		return
 	}
-	wire.Answer(w, out)
+	wire.Answer(w, r, out)
 }
 
 // on uses the leader's team.

@@ -27,6 +27,14 @@ type Options struct {
 	Ready    func() // called when programs on this host are answered; nil: not needed
 }
 
+// addresses are those of the leader. A person may give others at any time: `fairlead host leader`.
+func (o Options) addresses() []string {
+	if now, err := LoadConfig(o.Dir); err == nil {
+		return now.Addresses
+	}
+	return o.Config.Addresses
+}
+
 const (
 	stepEvery   = time.Second // how often it is checked what is due
 	headersWait = 30 * time.Second
@@ -115,7 +123,7 @@ func (d *daemon) announce(socket string) error {
 // server answers programs on this host.
 func (d *daemon) server() *http.Server {
 	return &http.Server{
-		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.Config.Addresses) }, down: d.down},
+		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.addresses()) }, down: d.down},
 		ReadHeaderTimeout: headersWait, IdleTimeout: idleWait, MaxHeaderBytes: headerBytes, DisableGeneralOptionsHandler: true,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return caller.WithConn(ctx, c, d.dir) },
 		ErrorLog:    slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // faults of unknown clients are not faults of the server

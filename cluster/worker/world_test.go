@@ -261,7 +261,7 @@ func (w *world) Extend(_ context.Context, to host.BootTime) error {
 // daemon begins a daemon of the host.
 func (w *world) daemon(folder, name string) *keeper {
 	k := &keeper{
-		facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Protocol: wire.Version, Daemon: name},
+		facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Protocol: wire.Newest().String(), Daemon: name},
 		name:  "b", team: "shop", folder: folder, now: w.hostNow, leader: w, shims: w, log: slog.New(slog.DiscardHandler),
 	}
 	if err := k.begin(); err != nil {

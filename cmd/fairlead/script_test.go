@@ -31,10 +31,11 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"hears":  hears,
-			"posted": posted,
-			"until":  until,
+			"version": buildVersion,
+			"exits":   exits,
+			"hears":   hears,
+			"posted":  posted,
+			"until":   until,
 		},
 		Condition: func(name string) (bool, error) {
 			if name != "boots" {

@@ -36,7 +36,8 @@ func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 	is := &leader{t: t, rechecked: make(chan struct{}, 100)}
 	opts := seam.Options{Config: &config.Config{Dir: t.TempDir()}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{
 		Team: "shop", Name: "a", Capacity: 2, Folder: t.TempDir(),
-		Dial: func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
+		Dial:    func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
+		Foreign: func(string) string { return "" },
 		Connected: func(name string) string { // the connections look at the members meanwhile
 			if _, member := is.Member(name); !member {
 				return ""
@@ -98,7 +99,7 @@ func (o *other) now() host.BootTime { return host.BootTime(time.Since(o.began)) 
 
 // renew sends what is due, and takes in the answer.
 func (o *other) renew() error {
-	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Version, Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation}
+	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Newest().String(), Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation}
 	r, due := o.guard.Renew(o.now())
 	if due {
 		in.N, in.Revision = r.N, r.Revision
@@ -242,13 +243,13 @@ func TestRemovedMember(t *testing.T) {
 		if err := l.Admit(t.Context(), invite.Joiner{Member: cluster.Member{Name: "a", Key: "Ux"}, Invited: "ann"}); err == nil || !strings.Contains(err.Error(), "the machine of the leader") {
 			t.Errorf("a second a: %v", err)
 		}
-		if _, err := l.Renew(t.Context(), "zoe", wire.RenewIn{Protocol: wire.Version, Places: places}); err == nil {
+		if _, err := l.Renew(t.Context(), "zoe", wire.RenewIn{Protocol: wire.Newest().String(), Places: places}); err == nil {
 			t.Error("a stranger renews")
 		}
-		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: wire.Version, Places: wire.Places{Root: `/srv/"`, Exe: "/bin/fairlead"}}); err == nil || !strings.Contains(err.Error(), "move it to another folder") {
+		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: wire.Newest().String(), Places: wire.Places{Root: `/srv/"`, Exe: "/bin/fairlead"}}); err == nil || !strings.Contains(err.Error(), "move it to another folder") {
 			t.Errorf("a path that cannot be written into JSON: %v", err)
 		}
-		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "the same version") {
+		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "no protocol") {
 			t.Errorf("another version: %v", err)
 		}
 	})
@@ -260,7 +261,7 @@ func TestTwoDaemons(t *testing.T) {
 		l := lead(t, memory.New(), time.Now())
 		defer func() { l.stop() }()
 		b := joined(l, "b")
-		in := wire.RenewIn{Boot: b.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Version, Daemon: "b-2", Incarnation: 2, N: 7, Revision: l.heard["b"].Revision - 1}
+		in := wire.RenewIn{Boot: b.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Newest().String(), Daemon: "b-2", Incarnation: 2, N: 7, Revision: l.heard["b"].Revision - 1}
 		if out, err := l.Renew(t.Context(), "b", in); err != nil || out.Daemon != "b-1" {
 			t.Errorf("a renewal on an old revision: %+v, %v", out, err)
 		}

@@ -46,8 +46,9 @@ func (c *HostController) Member(name string) (m cluster.Member, ok bool) {
 // certificate.
 func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error) {
 	var out wire.RenewOut
-	if in.Protocol != wire.Version {
-		return out, &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("the leader speaks version %s between hosts, and host %s version %s; use the same version of Fairlead on both", wire.Version, name, clip.Text(in.Protocol, versionMax))}
+	protocol, err := wire.ParseProtocol(in.Protocol)
+	if err != nil {
+		return out, &wire.Problem{Code: wire.BadRequest, Why: "host " + name + ": " + err.Error()}
 	}
 	if err := in.Places.Check(); err != nil {
 		return out, &wire.Problem{Code: wire.Refused, Why: "host " + name + ": " + err.Error()}
@@ -65,7 +66,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	if known, err = c.known(ctx, name); err != nil {
 		return out, err
 	}
-	if c.renewed(known, in) && !known.DoubtedAt.IsZero() {
+	if c.renewed(known, in, protocol) && !known.DoubtedAt.IsZero() {
 		if _, err := c.Submit(ctx, byHosts, "", host.Renew{Name: name, Incarnation: in.Incarnation}); err != nil && !loop.IsAnswer(err) {
 			return out, err
 		}
@@ -104,11 +105,11 @@ func (c *HostController) known(ctx context.Context, name string) (h host.Host, e
 
 // renewed compares a renewal with the lease's entry, and stores it. The entry only changes from the revision that
 // the sender knows, so of two daemons of a host one wins.
-func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
+func (c *HostController) renewed(h host.Host, in wire.RenewIn, protocol wire.Protocol) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.of(&h)
-	is.version, is.places = clip.Text(in.Version, versionMax), in.Places
+	is.version, is.protocol, is.places = clip.Text(in.Version, versionMax), protocol, in.Places
 	if in.N == 0 || in.Incarnation != is.incarnation || in.Revision != is.Revision || is.Closed || h.RemovedBy != "" {
 		return false
 	}

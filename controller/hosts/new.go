@@ -67,6 +67,7 @@ type heard struct {
 	incarnation uint64
 	last        host.RenewalID // the renewal that was taken last
 	version     string
+	protocol    wire.Protocol // of its connection
 	places      wire.Places
 }
 

@@ -21,6 +21,9 @@ type Cluster struct {
 	// Connected returns the address from which a host is connected; empty: it is not.
 	Connected func(host string) string
 
+	// Foreign says why the version of Fairlead on a host and this one cannot talk; empty: they can, as far as is known.
+	Foreign func(host string) string
+
 	// Recheck closes the connections of hosts that do not belong to the team any longer.
 	Recheck func()
 }

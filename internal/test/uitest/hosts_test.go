@@ -36,6 +36,7 @@ func aCluster(t *testing.T) *uitest.Server {
 	s := uitest.NewLeader(t, files, &view.HostsBeside{
 		Team: "harbour-api", Leader: "a",
 		Known: map[string]view.HostKnown{
+			"a": {Connected: true, Version: "1.5.0"},
 			"b": {Connected: true, Address: "192.168.1.7:51514", Version: "1.4.0", Lease: time.Second}, "c": {Version: "1.4.0", Lease: 31 * time.Second},
 			"d": {Lease: 8 * time.Minute}, "e": {Connected: true, Address: "192.168.1.9:40112", Version: "1.4.0", Lease: 2 * time.Second},
 		},
@@ -97,6 +98,7 @@ func TestHostsPage(t *testing.T) {
 					p.WaitText(card(name), word)
 				}
 			}
+			p.WaitText(".host-mixed", "The leader has version 1.5.0 of Fairlead; b has 1.4.0, c has 1.4.0, e has 1.4.0.")
 			p.WaitText(".host-waiting", "1 session waits for a host")
 			p.WaitText(".host-waiting", "b: it lacks the label tpu")
 			p.WaitText(".host-invite", "fairlead host invite")

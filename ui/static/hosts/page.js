@@ -59,12 +59,13 @@ const Invite = ({ leader }) => html`<section class="host-invite" aria-labelledby
   <ol><li>On the leader${leader && html` (<bdi>${plain(leader, 63)}</bdi>)`}: <code>fairlead host invite --label gpu</code></li><li>On the other machine, in an empty folder or a clone of the repository: <code>fairlead host join TOKEN</code></li><li>There: <code>fairlead up</code></li></ol></section>`;
 
 export function HostsPage() {
-  const { on, team, leader, hosts } = all.value;
+  const { on, team, leader, hosts, mixed } = all.value;
   const n = toLookAt.value;
   return html`<div class="hosts-page"><h2 id="hosts-title" tabIndex=${-1}>Hosts</h2>
     ${!known.value ? html`<p class="quiet-note">Asking Fairlead for the hosts\u2026</p>`
       : !on ? html`<p class="soft">Everything runs on this machine. To run sessions on other machines too: <code>fairlead cluster init</code></p>`
       : html`<p class="soft">${team && html`Team <bdi>${plain(team, 63)}</bdi>. `}${n === 0 ? 'All is well.' : `${n} to look at.`}</p>
+        ${mixed && html`<p class="soft host-mixed">${plain(mixed, 600)}</p>`}
         <${Waiting} /><ul class="hosts">${hosts.map((h) => html`<${Card} key=${h.name} of=${h} />`)}</ul><${Invite} leader=${leader} />`}</div>`;
 }
 

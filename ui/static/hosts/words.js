@@ -18,7 +18,7 @@ const STATES = {
 export const hostLook = (state) => (Object.hasOwn(STATES, state) ? STATES[state] : { label: state, look: 'pending', mark: '\u00b7' });
 
 /** Is it one that a person may want to look at? @param {Host} h */
-export const inTrouble = (h) => h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
+export const inTrouble = (h) => !!h.foreign || h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
 
 /** @param {Host} h */
 export const mayDrain = (h) => !h.leader && !h.removed_by && (h.state === 'joined' || h.state === 'doubted');

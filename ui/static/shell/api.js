@@ -203,6 +203,8 @@ const BASE = '/api/v1';
  * @property {number} capacity
  * @property {PlacedSession[]} sessions
  * @property {string} [version]
+ * @property {number} [protocol]
+ * @property {string} [foreign] why its version and the leader's cannot work together
  * @property {string} [address]
  * @property {boolean} connected
  * @property {number} lease_age_ms -1: no renewal was seen
@@ -214,7 +216,7 @@ const BASE = '/api/v1';
  * @property {PlacedSession[]} missing sessions that were lost with it: what they left there is fetched when it is back
  * @property {LateReport[]} late
  */
-/** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[]}} Hosts */
+/** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[], mixed?: string}} Hosts */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
