@@ -26,7 +26,7 @@ type batchDraft struct {
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
 	made := batchDraft{changes: l.changes[:0], records: l.records[:0], text: l.text[:0], ends: l.ends[:0], room: len(batch)}
 	touched := &l.marks
-	l.moved, l.waited = true, waiting(batch)
+	l.moved, l.waited = true, max(waiting(batch), l.waited/2) // half: a batch without callers may come in between
 	touched.forget()
 	answers := l.decideAll(batch, &made, touched)
 	head := l.head
@@ -44,13 +44,13 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 		l.perRequest = min(n/len(batch)*9/8, perRequestMax)
 	}
 	l.announce(&made, touched)
-	l.reuse(&made)
+	reuse(l, &made)
 	return nil
 }
 
 // reuse keeps the memory of a batch for the next one. That of the records is large, and kept only where callers come in
 // numbers.
-func (l *Loop) reuse(made *batchDraft) {
+func reuse(l *Loop, made *batchDraft) {
 	clear(made.changes)
 	if l.changes, l.ends = made.changes, made.ends; cap(l.changes) > changesKept {
 		l.changes, l.ends = nil, nil
@@ -217,9 +217,10 @@ func (l *Loop) act(touched *Touched) {
 	}
 }
 
-// letFill yields before a batch if the last one answered several callers: with their answers they submit their next
+// letFill yields before a batch if the last ones answered several callers: with their answers they submit their next
 // requests, which then share this sync. Without it the first of them has a sync alone and the others wait for two. Callers
-// that come one at a time are not delayed, and letFill never costs more than a small share of the sync that it may save.
+// that come one at a time are not delayed, except for a few after a crowd, and letFill never costs more than a small share
+// of the sync that it may save.
 func (l *Loop) letFill() {
 	if l.waited < 2 {
 		return

@@ -60,7 +60,7 @@ type Loop struct {
 	clock      clock
 	unsaved    int           // changes since the last snapshot
 	took       time.Duration // the last append
-	waited     int           // callers of the last batch
+	waited     int           // callers of the last batches
 	holding    bool          // no action starts: recovery is not over, or the loop is ending
 	looked     time.Time     // when deadlines were looked for
 	looking    time.Duration // how long that took
@@ -89,7 +89,7 @@ const (
 	perRequestMax = 2048             // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
 	fillShare     = 4                // letFill takes no longer than this part of what the last append took
 	lookEvery     = time.Millisecond // deadlines may be noticed that much later, because with many agents it takes long to look for them
-	lookShare     = 20               // to look for deadlines takes no more than this part of the time
+	lookShare     = 20               // the part of the time that it may take to look for deadlines: one in this
 	lookMax       = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
 	spinPause     = time.Second      // the pause after a deadline that changed nothing
 )
