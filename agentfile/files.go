@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -71,6 +72,8 @@ const (
 	writeRoundsMax  = 8                      // retries of one Write while the file appears and disappears
 	lockGlance      = time.Millisecond       // the watching goroutine does not wait for locks
 	lockRetryEvery  = 5 * time.Millisecond   // flock has no queue
+	swapLookEvery   = 100 * time.Millisecond // looks at a replaced file whose writes the watch reports
+	eventsBuffer    = 64                     // events that are taken over at once; the system keeps more
 	settleEvery     = 500 * time.Microsecond // how often Read and Write look while another program writes
 	foreignLockWait = 10 * time.Second       // another Fairlead process holds the lock during a write, which takes milliseconds
 )
@@ -94,6 +97,7 @@ type Files struct {
 
 	exchange func(dir int, a, b string) error // replaced in tests
 	poll     time.Duration                    // PollEvery, except in tests
+	swapLook time.Duration                    // swapLookEvery, except in tests
 }
 
 // stateFile is one agent_state.json.
@@ -104,19 +108,20 @@ type stateFile struct {
 	took   took
 	turn   chan struct{} // holds one token; the writer in this process takes it
 
-	mu        sync.Mutex // guards everything below
-	removed   bool
-	id        file.FolderID
-	watched   bool
-	unswept   bool      // files left by an earlier run were not looked for yet
-	warned    bool      // the missing watch was logged
-	watchNext time.Time // when to retry the watch
-	now       Seen      // what we last reported or wrote
-	nowID     file.Identity
-	nowRead   time.Time
-	doubt     doubt
-	swapped   []*swapped
-	swapLook  time.Time // when to look at the replaced files again
+	mu          sync.Mutex // guards everything below
+	removed     bool
+	id          file.FolderID
+	watched     bool
+	unswept     bool        // files left by an earlier run were not looked for yet
+	warned      bool        // the missing watch was logged
+	swapWritten atomic.Bool // the watch reported a write into a replaced file; needs no lock
+	watchNext   time.Time   // when to retry the watch
+	now         Seen        // what we last reported or wrote
+	nowID       file.Identity
+	nowRead     time.Time
+	doubt       doubt
+	swapped     []*swapped
+	swapLooked  time.Time // when we last looked at the replaced files
 }
 
 // doubt is an observation that is reported only after it has stayed the same for a while.
@@ -144,7 +149,7 @@ func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
 // The error is always nil for now.
 func Watch(log *slog.Logger) (*Files, error) {
 	w := newFiles(log)
-	notify, err := fsnotify.NewWatcher()
+	notify, err := fsnotify.NewBufferedWatcher(eventsBuffer)
 	if err != nil {
 		w.log.Warn("no file watch; state files are polled", "every", rewatchAfter, "error", err,
 			"way out", "raise fs.inotify.max_user_instances")
@@ -163,7 +168,7 @@ func newFiles(log *slog.Logger) *Files {
 	w := &Files{
 		log: log, seen: make(chan Seen), asked: make(chan struct{}, 1), done: make(chan struct{}),
 		byName: map[string]*stateFile{}, byFolder: map[string]*stateFile{}, ask: map[*stateFile]bool{},
-		exchange: file.Exchange, poll: file.PollEvery,
+		exchange: file.Exchange, poll: file.PollEvery, swapLook: swapLookEvery,
 	}
 	w.queue.wake = make(chan struct{}, 1)
 	return w
