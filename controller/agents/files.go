@@ -316,12 +316,8 @@ func saysAlready(m *AgentFile, want agentfile.State) bool {
 	if m.disk == "" {
 		return false // the content is unknown
 	}
-	if _, err := m.State.Time(); err != nil {
-		return false
-	}
-	there := m.State
-	there.Timestamp, want.Timestamp = "", ""
-	return bytes.Equal(there.Render(), want.Render())
+	_, err := m.State.Time()
+	return err == nil && m.State.SameAs(want)
 }
 
 // saying identifies what the file should say, without timestamp and unknown fields. A new desired
