@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -134,6 +136,9 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 
 // openEngine opens the journal and the files, and recovers.
 func (d *Daemon) openEngine(ctx context.Context) error {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(loop.Processors())
+	}
 	j, err := sqlite.Open(ctx, d.space.Path("journal.db"))
 	if err != nil {
 		return err
