@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -227,6 +228,7 @@ func commandsAtOnce(b *testing.B, e *Supervisor, callers, each int) {
 // BenchmarkFlip measures the time from another program's write of desired_state to current_state in
 // the file, beside a bare watcher that only notices such a write.
 func BenchmarkFlip(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loop.Processors())) // as the daemon does
 	_, dir, _ := benchEngine(b, "version: 1\nagents:\n  coder: {driver: exec, command: [sleep, \"1000\"], workspace: coder, loop: fairlead}\n")
 	path := filepath.Join(dir, "coder", agentfile.FileName)
 	state := func() agentfile.State {

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -136,6 +137,9 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 
 // openEngine opens the journal and the files, and recovers.
 func (d *Daemon) openEngine(ctx context.Context) error {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(loop.Processors())
+	}
 	j, err := sqlite.Open(ctx, d.space.Path("journal.db"))
 	if err != nil {
 		return err
