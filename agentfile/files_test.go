@@ -464,7 +464,7 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// Adding an agent looks at no other one, so that ten thousand cost ten thousand times as much as one: here another file is busy for ever.
+// Adding an agent looks at no other one, so that the cost of one does not grow with the team: here another file is busy all the time.
 func TestAddLooksAtNoOther(t *testing.T) {
 	d := newDesk(t, wish(Pause, "a"))
 	busy, err := d.file("coder")
