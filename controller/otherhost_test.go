@@ -30,9 +30,11 @@ type otherHost struct {
 	host       *fakeHost
 	guard      *host.Guard
 	routes     *http.ServeMux
+	slow       chan struct{} // until it is closed, it does not say what its lost sessions left; nil: it does at once
 
 	mu   sync.Mutex
-	up   chan struct{} // closed while it is connected
+	of   map[string]host.Token // the lease of each session that was started
+	up   chan struct{}         // closed while it is connected
 	cut  context.CancelFunc
 	link context.Context //nolint:containedctx // it ends when the connection breaks
 }
@@ -64,7 +66,7 @@ func (b *bubble) others(names ...string) (all []*otherHost) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		o := &otherHost{b: b, name: name, root: root, host: newFakeHost(), guard: host.NewGuard(name, name+"-1", 0), routes: http.NewServeMux(), up: make(chan struct{})}
+		o := &otherHost{b: b, name: name, root: root, host: newFakeHost(), guard: host.NewGuard(name, name+"-1", 0), routes: http.NewServeMux(), of: map[string]host.Token{}, up: make(chan struct{})}
 		o.host.play = b.host.play
 		o.serve()
 		all = append(all, o)
@@ -206,7 +208,25 @@ func (o *otherHost) serveStart(here hostHandle) {
 		if err != nil {
 			return nil, err
 		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.of[id] = in.Token
 		return statusOf(p), nil
+	})
+	o.route("GET "+wire.LeaseRoute, func(ctx context.Context, id string, _ *http.Request) (any, error) {
+		if o.slow != nil {
+			select {
+			case <-o.slow:
+			case <-ctx.Done():
+			}
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		token, began := o.of[id]
+		if !began {
+			return nil, &wire.Problem{Code: wire.NotHere, Why: "there is no such session"}
+		}
+		return wire.LeaseOut{Token: token}, nil
 	})
 	o.route("POST "+wire.AdoptRoute, func(ctx context.Context, id string, r *http.Request) (any, error) {
 		var in wire.AdoptIn

@@ -38,7 +38,8 @@ type Host struct {
 	LostAt     time.Time       `json:"lost_at,omitzero"`
 	DrainedBy  string          `json:"drained_by,omitempty"`
 	RemovedBy  string          `json:"removed_by,omitempty"`
-	Late       []LateReport    `json:"late" doc:"What it reported under a lease that does not count, oldest first; that changed nothing"`
+	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
+	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
 
 // PlacedSession is a session that is placed on a host.
@@ -60,11 +61,54 @@ type WaitingSession struct {
 	Why     string `json:"why" doc:"For each host why it cannot take the session"`
 }
 
-// LateReport is what a host reported too late.
+// LateReport is what came too late of a session: after its host was lost.
 type LateReport struct {
-	Session string    `json:"session"`
-	What    string    `json:"what" doc:"From the host; untrusted"`
-	At      time.Time `json:"at"`
+	Session     string    `json:"session"`
+	Agent       string    `json:"agent"`
+	Run         string    `json:"run,omitempty"`
+	Step        string    `json:"step,omitempty"`
+	What        string    `json:"what" doc:"How it ended: from the host; untrusted"`
+	OutputBytes int64     `json:"output_bytes,omitempty" doc:"Bytes of its output that came late, at the end of it"`
+	Files       int       `json:"files,omitempty" doc:"Reports and artifacts that differ from those here, in .fairlead/hosts/late/RUN/SESSION"`
+	Ref         string    `json:"ref,omitempty" doc:"Of its folder, if that has something that had not come before"`
+	Lacks       string    `json:"lacks,omitempty" doc:"What could not be kept, and why"`
+	Kept        string    `json:"kept" doc:"The same in words: what was kept, and where"`
+	At          time.Time `json:"at"`
+}
+
+// Words say in one line what came late, and that it changed nothing.
+func (l *LateReport) Words(host string) string {
+	of := l.Session
+	if l.Run != "" {
+		of += " (" + l.Step + " of " + l.Run + ")"
+	}
+	return fmt.Sprintf("%s was lost with %s; late, and without effect: %s; kept: %s", of, host, cmp.Or(l.What, "how it ended is not known"), l.Kept)
+}
+
+// agentOf is the agent of a session that is over.
+func agentOf(session string) string { return session[:max(0, strings.LastIndexByte(session, '-'))] }
+
+// lateReport shows one.
+func lateReport(l *host.Late) LateReport {
+	v := LateReport{Session: l.Session, Agent: agentOf(l.Session), What: l.What, OutputBytes: l.Output, Files: l.Files, Ref: l.Ref, Lacks: l.Lacks, At: l.At}
+	v.Run, v.Step = team.StepNamed(l.For)
+	var kept []string
+	if l.Output > 0 {
+		kept = append(kept, fmt.Sprintf("%d bytes of output", l.Output))
+	}
+	if l.Files > 0 {
+		kept = append(kept, fmt.Sprintf("%d of its reports and artifacts in .fairlead/hosts/late/%s/%s", l.Files, v.Run, l.Session))
+	}
+	if l.Ref != "" {
+		kept = append(kept, "its folder at "+l.Ref)
+	}
+	if v.Kept = "nothing new"; len(kept) > 0 {
+		v.Kept = strings.Join(kept, ", ")
+	}
+	if l.Lacks != "" {
+		v.Kept += "; not kept: " + l.Lacks
+	}
+	return v
 }
 
 // HostKnown is what is known of a host beside the journal.
@@ -83,8 +127,8 @@ type HostsBeside struct {
 	Placed       map[string]string // by session: why it has its host
 }
 
-// HostsOf shows the hosts of a team. session describes a session that is placed.
-func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession) Hosts {
+// HostsOf shows the hosts of a team. session describes a session that is placed; archived reports that a run is.
+func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession, archived func(run string) bool) Hosts {
 	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
 	placed := map[string][]PlacedSession{}
 	for id, lease := range t.Leases {
@@ -96,7 +140,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		h := t.Hosts[name]
 		v := Host{
 			Name: name, State: string(h.State), Leader: name == beside.Leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
-			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Late: []LateReport{},
+			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Missing: []PlacedSession{}, Late: []LateReport{},
 		}
 		if beside.Known == nil { // of an earlier moment
 			v.Connected = h.DoubtedAt.IsZero()
@@ -109,8 +153,15 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		}
 		v.Sessions = append(v.Sessions, placed[name]...)
 		slices.SortFunc(v.Sessions, func(a, b PlacedSession) int { return cmp.Compare(a.Session, b.Session) })
-		for _, l := range h.Late {
-			v.Late = append(v.Late, LateReport{Session: l.Session, What: l.What, At: l.At})
+		for i := range h.Late {
+			if l := lateReport(&h.Late[i]); l.Run == "" || !archived(l.Run) {
+				v.Late = append(v.Late, l)
+			}
+		}
+		for _, m := range h.Missing {
+			one := PlacedSession{Session: m.Session, Agent: agentOf(m.Session), Since: m.At, OnLost: string(m.OnLost)}
+			one.Run, one.Step = team.StepNamed(m.For)
+			v.Missing = append(v.Missing, one)
 		}
 		v.Why = v.why()
 		all.Hosts = append(all.Hosts, v)
@@ -150,7 +201,7 @@ func (v *Host) why() string {
 		}
 		return "it gets no new session, and leaves when " + v.lastEnds()
 	case host.Lost:
-		return strings.Join(append(v.waits(), "`fairlead up` on it brings it back; `fairlead host remove "+v.Name+"` gives it up"), "; ")
+		return strings.Join(append(append(v.waits(), v.missing()...), "`fairlead up` on it brings it back; `fairlead host remove "+v.Name+"` gives it up"), "; ")
 	case host.Left:
 		text := "it has left"
 		if v.RemovedBy != "" {
@@ -171,6 +222,23 @@ func (v *Host) lastEnds() string {
 	}
 	return fmt.Sprintf("its %d sessions have ended", len(v.Sessions))
 }
+
+// missing says what a lost host may still have.
+func (v *Host) missing() []string {
+	if len(v.Missing) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, s := range v.Missing[:min(len(v.Missing), missingShown)] {
+		ids = append(ids, s.Session)
+	}
+	if more := len(v.Missing) - len(ids); more > 0 {
+		ids = append(ids, fmt.Sprintf("%d more", more))
+	}
+	return []string{"what it still has of these is fetched when it is back, and changes nothing: " + strings.Join(ids, ", ")}
+}
+
+const missingShown = 10
 
 // waits says which sessions of a lost host are not replaced.
 func (v *Host) waits() []string {

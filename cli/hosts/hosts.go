@@ -15,7 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const textMax = 200 // characters of a label, an address or a reason
+const (
+	textMax   = 200 // characters of a label, an address or a reason
+	lateMax   = 800
+	lateShown = 5 // late reports of a host, the newest ones; --json has more
+)
 
 // Invite asks the daemon for an invitation, and prints what to type on the other machine.
 func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []string) error {
@@ -77,6 +81,12 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	}
 	for _, s := range all.Waiting {
 		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))
+	}
+	for i := range all.Hosts {
+		h := &all.Hosts[i]
+		for _, l := range h.Late[max(0, len(h.Late)-lateShown):] {
+			fmt.Fprintf(a.Out, "%s\n", cli.Line(l.Words(h.Name), lateMax))
+		}
 	}
 	return nil
 }

@@ -80,6 +80,16 @@ func (s *Sessions) Routes(mux *http.ServeMux) {
 		return proof, err
 	})
 	route(mux, "GET "+wire.EndedRoute, s, s.ended)
+	route(mux, "GET "+wire.LeaseRoute, s, func(_ context.Context, id string, _ *http.Request) (any, error) {
+		l, err := s.readLease(id)
+		if err == nil && l == nil {
+			err = errNotHere
+		}
+		if err != nil {
+			return nil, err
+		}
+		return wire.LeaseOut{Token: l.Token}, nil
+	})
 	mux.HandleFunc("GET "+wire.OutputRoute, s.output)
 }
 

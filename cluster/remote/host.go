@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
 // Dial waits for the connection of a host, and returns what sends requests on it and the beginning of their addresses. It
@@ -71,6 +72,25 @@ func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (seam.Pr
 		return nil, out.Found, err
 	}
 	return h.follow(session, epoch, *out.Status), out.Found, nil
+}
+
+// EndedLate waits for the end of a session that was begun under a lease that does not count any longer, and says how it ended. The
+// error is a *wire.Problem with the code NotHere if the host has begun none under this lease.
+func (h *Host) EndedLate(ctx context.Context, token host.Token, epoch uint64) (ending seam.Ending, err error) {
+	var is wire.LeaseOut
+	if err := h.ask(ctx, request{session: token.Session, method: http.MethodGet, route: wire.LeaseRoute}, &is); err != nil {
+		return ending, err
+	}
+	if is.Token != token {
+		return ending, &wire.Problem{Code: wire.NotHere, Why: "it was begun under another lease"}
+	}
+	err = h.ask(ctx, request{session: token.Session, method: http.MethodGet, route: wire.EndedRoute, epoch: epoch}, &ending)
+	return ending, err
+}
+
+// Forget lets the host forget a session that has ended.
+func (h *Host) Forget(ctx context.Context, session string, epoch uint64) error {
+	return h.ask(ctx, request{session: session, method: http.MethodPost, route: wire.AckRoute, epoch: epoch}, &nothing{})
 }
 
 // Output reads a session's output from an offset on, to its current end.

@@ -328,6 +328,29 @@ func TestReleasedAfterItsEnd(t *testing.T) {
 	w.start()
 }
 
+// How a session has ended is known under its own lease only, also when the host is back and the session is released.
+func TestEndedLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	begin(t, w, "coder-1", 1, shell("exit 4"))
+	close(w.gone)
+	token := host.Token{Session: "coder-1", Host: "b", Incarnation: 1, N: 1}
+	if end, err := w.leader.EndedLate(t.Context(), token, 1); err != nil || end.Exit.Code != 4 {
+		t.Error(end, err)
+	}
+	for _, other := range []host.Token{{Session: "coder-1", Host: "b", Incarnation: 2, N: 1}, {Session: "coder-1", Host: "b", Incarnation: 1, N: 2}, {Session: "coder-2", Host: "b", Incarnation: 1, N: 1}} {
+		_, err := w.leader.EndedLate(t.Context(), other, 1)
+		if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != wire.NotHere {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	for range 2 {
+		if err := w.leader.Forget(t.Context(), "coder-1", 1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A process that is not followed any longer runs on; a caller that leaves is not held up.
 func TestCloseAndLeave(t *testing.T) {
 	t.Parallel()

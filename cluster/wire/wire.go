@@ -16,6 +16,7 @@ const (
 	AdoptRoute      = SessionRoute + "/adopt"
 	OutputRoute     = SessionRoute + "/output" // ?offset=BYTES
 	EndedRoute      = SessionRoute + "/ended"
+	LeaseRoute      = SessionRoute + "/lease"
 	InputRoute      = SessionRoute + "/input"
 	CloseInputRoute = SessionRoute + "/close-input"
 	EndRoute        = SessionRoute + "/end"
@@ -79,6 +80,11 @@ type (
 		Status *Status    `json:"status,omitempty"`
 	}
 )
+
+// LeaseOut says under which lease a session was started.
+type LeaseOut struct {
+	Token host.Token `json:"token"`
+}
 
 // InputIn is input for a session, at its offset in the stream, so that a repeated request writes nothing twice.
 type InputIn struct {

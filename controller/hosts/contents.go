@@ -27,6 +27,15 @@ type tree struct {
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
 }
 
+// on is what a host has of the checkout, as far as it came back.
+func (t tree) on(name string) (sent carry.Sent, known bool) {
+	if t.Host == name {
+		return t.Sent, true
+	}
+	sent, known = t.Before[name]
+	return sent, known
+}
+
 // copies are the trees of all runs.
 type copies struct {
 	folder string
@@ -113,7 +122,7 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	if err != nil {
 		return err
 	}
-	unlock, err := c.copies.lock(ctx, is.run)
+	unlock, err := lockAfterLate(ctx, c, lease, is.run)
 	if err != nil {
 		return err
 	}
@@ -198,14 +207,15 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
 	}
-	var dirs []string
-	for _, dir := range []string{"reports", "artifacts"} {
-		dirs = append(dirs, c.below(filepath.Join(is.files, dir)))
-	}
-	if err := there.FetchFiles(ctx, c.places.Root, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := there.FetchFiles(ctx, c.places.Root, c.resultsOf(is.files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, lease.Host, answered(err))
 	}
 	return nil
+}
+
+// resultsOf are the folders of a run's folder that its steps write.
+func (c *HostController) resultsOf(files string) []string {
+	return []string{c.below(filepath.Join(files, "reports")), c.below(filepath.Join(files, "artifacts"))}
 }
 
 // answered marks an error that the host found: what is missing is missing there.

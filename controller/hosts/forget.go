@@ -102,7 +102,7 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 	is = tree{Before: is.Before}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(is.Before)) {
-		gone, err := c.removeOn(ctx, name, is.Before[name])
+		gone, err := c.removeOn(ctx, name, run, is.Before[name])
 		if gone {
 			changed = true
 			delete(is.Before, name)
@@ -117,6 +117,9 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 		}
 		return errors.Join(faults...)
 	}
+	if err := forgetLate(ctx, c, run); err != nil {
+		return errors.Join(append(faults, err)...)
+	}
 	for _, kind := range []string{"carry", "steps"} {
 		if err := carry.Forget(ctx, worktree.Git{Dir: c.places.Root}, "refs/fairlead/"+kind+"/"+run+"/"); err != nil {
 			return errors.Join(append(faults, err)...)
@@ -126,7 +129,7 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 }
 
 // removeOn removes the files of a run from a host. gone is also true if the host is no member of the team any longer.
-func (c *HostController) removeOn(ctx context.Context, name string, s carry.Sent) (gone bool, err error) {
+func (c *HostController) removeOn(ctx context.Context, name, run string, s carry.Sent) (gone bool, err error) {
 	h, err := c.known(ctx, name)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -134,7 +137,7 @@ func (c *HostController) removeOn(ctx context.Context, name string, s carry.Sent
 	if err != nil || !belongs(&h) {
 		return true, nil //nolint:nilerr // the journal does not know the host
 	}
-	if h.State != host.Joined && h.State != host.Draining || c.is.Connected(name) == "" {
+	if h.State != host.Joined && h.State != host.Draining || c.is.Connected(name) == "" || misses(&h, run) {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)

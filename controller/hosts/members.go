@@ -72,6 +72,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	}
 	if err := c.View(ctx, func(t *team.Team) {
 		out.Epoch, out.Host = t.Epoch, *t.Hosts.Hosts[name]
+		out.Host.Missing, out.Host.Late = nil, nil // they grow, and the host decides nothing by them
 		for _, lease := range t.Hosts.Leases {
 			if lease.Host == name {
 				out.Leases = append(out.Leases, lease)

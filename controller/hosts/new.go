@@ -45,6 +45,7 @@ type HostController struct {
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
 	mu      sync.Mutex
+	fetches map[string]*fetching      // by host; nil: this daemon has not begun
 	heard   map[string]*heard         // by host
 	members map[string]cluster.Member // by name: those that belong to the team
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
@@ -135,6 +136,9 @@ func (c *HostController) took() {
 	maps.DeleteFunc(c.lost, func(id string, _ chan struct{}) bool { return unplaced(id) }) // it is over; nothing waits for its loss
 	maps.DeleteFunc(c.why, func(id, _ string) bool { return unplaced(id) })
 	maps.DeleteFunc(c.heard, func(name string, _ *heard) bool { h := t.Hosts.Hosts[name]; return h == nil || h.State == host.Left })
+	if c.fetches != nil {
+		c.fetchMissing(t)
+	}
 	left := false
 	for name, m := range c.members {
 		h := t.Hosts.Hosts[name]
@@ -212,6 +216,14 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
 	}
 	c.Go(c.forgetRuns)
+	if err := c.View(ctx, func(t *team.Team) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fetches = map[string]*fetching{}
+		c.fetchMissing(t)
+	}); err != nil {
+		return // the loop has ended
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

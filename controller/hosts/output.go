@@ -46,7 +46,7 @@ func (o *outputs) spool(session string, proc seam.Process) {
 			close(done)
 		}()
 		for pause, warned := loop.RetryFirst, false; ; pause = min(2*pause, loop.RetryMax) {
-			err := copyOutput(ctx, o.file(session), proc)
+			err := copyOutput(ctx, o.file(session), proc.Output)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -75,11 +75,29 @@ func (o *outputs) spooled(ctx context.Context, session string) {
 	}
 }
 
+// rest copies what a lost session printed that did not arrive, and returns how many bytes that was.
+func (o *outputs) rest(ctx context.Context, session string, output func(context.Context, int64) (io.ReadCloser, error)) (came int64, err error) {
+	had := o.size(session)
+	err = copyOutput(ctx, o.file(session), output)
+	has := o.size(session)
+	if err == nil && has >= outputMax {
+		err = fmt.Errorf("more than %d MiB are not kept", outputMax>>20)
+	}
+	return has - had, err
+}
+
+func (o *outputs) size(session string) int64 {
+	if info, err := os.Stat(o.file(session)); err == nil {
+		return info.Size()
+	}
+	return 0
+}
+
 // outputMax is how much output of a session is kept: as much as a shim keeps.
 const outputMax = 1 << 30
 
 // copyOutput continues at the end of the file.
-func copyOutput(ctx context.Context, path string, proc seam.Process) (err error) {
+func copyOutput(ctx context.Context, path string, output func(context.Context, int64) (io.ReadCloser, error)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -92,7 +110,7 @@ func copyOutput(ctx context.Context, path string, proc seam.Process) (err error)
 	if err != nil {
 		return err
 	}
-	out, err := proc.Output(ctx, info.Size())
+	out, err := output(ctx, info.Size())
 	if err != nil {
 		return err
 	}

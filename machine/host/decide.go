@@ -43,7 +43,10 @@ type Place struct {
 }
 
 // Release ends the lease of a session that has ended, that never started, or that [Hosts.MayMove] lets move.
-type Release struct{ Session string }
+type Release struct {
+	Session string
+	For     string // what it was opened for
+}
 
 // Drain, Leave and Remove are requests: of a person, of the host, of a person.
 type (
@@ -52,10 +55,11 @@ type (
 	Remove struct{ Name string }
 )
 
-// Report is what a host said of a session. It changes nothing if its token counts.
+// Report is what a host said of a session, and what was kept of what it left. It changes nothing if its token counts.
 type Report struct {
 	Token
 	What string
+	Kept
 }
 
 func (Join) input()    {}
@@ -94,7 +98,7 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 		err = d.place(in)
 	case Release:
 		if l, placed := t.Leases[in.Session]; placed {
-			err = cmp.Or(d.move(l.Host, SessionReleased, in), d.drained(l.Host, 1))
+			err = cmp.Or(d.move(l.Host, t.released(l), in), d.drained(l.Host, 1))
 		}
 	case Drain:
 		h := d.host(in.Name)
@@ -113,7 +117,7 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	case Report:
 		known := t.Hosts[in.Host] != nil && slices.ContainsFunc(t.Hosts[in.Host].Late, func(l Late) bool { return l.Token == in.Token && l.What == clip.To(in.What, whatMax) })
 		if ok, _ := t.Counts(in.Token); !ok && !known { // it is repeated until it is answered
-			err = d.move(in.Host, ReportedLate, in)
+			err = cmp.Or(d.move(in.Host, ReportedLate, in), d.drained(in.Host, 0))
 		}
 	default:
 		panic(fmt.Sprintf("host: no such input: %T", in))
@@ -181,6 +185,12 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			ch.Body.Lease = &Lease{Token: Token{place.Session, name, h.Incarnation, h.Leases}, Boot: h.Boot, OnLost: cmp.Or(place.OnLost, Restart)}
 		case ReleaseSession:
 			ch.Body.Released = in.(Release).Session //nolint:forcetypeassert // the event implies the type
+		case NoteMissing:
+			l := d.t.Leases[ch.Body.Released]
+			missing := append(slices.Clone(h.Missing), Missing{l.Token, in.(Release).For, l.OnLost, d.at}) //nolint:forcetypeassert // the event implies the type
+			h.Missing = missing[max(0, len(missing)-missingMax):]
+		case ForgetMissing:
+			h.Missing = nil
 		case NoteDrain:
 			h.DrainedBy = d.by
 		case ForgetDrain:
@@ -191,7 +201,15 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			h.RemovedBy = ""
 		case KeepLate:
 			report := in.(Report) //nolint:forcetypeassert // the event implies the type
-			late := append(slices.Clone(h.Late), Late{report.Token, clip.To(report.What, whatMax), d.at})
+			is := Late{Token: report.Token, What: clip.To(report.What, whatMax), Kept: report.Kept, At: d.at}
+			is.Lacks = clip.To(is.Lacks, lacksMax)
+			h.Missing = slices.DeleteFunc(slices.Clone(h.Missing), func(m Missing) bool {
+				if m.Token == is.Token {
+					is.For = m.For
+				}
+				return m.Token == is.Token
+			})
+			late := append(slices.Clone(h.Late), is)
 			h.Late = late[max(0, len(late)-lateMax):]
 		}
 	}
@@ -280,9 +298,21 @@ func (d *hostDraft) place(in Place) error {
 	return d.move(in.Host, SessionPlaced, in)
 }
 
-// drained lets a draining host leave when no session is left on it; ending is how many this decision ended.
+// released says how a lease ends: its host is asked for what the session left if the lease does not count, unless it has
+// reported already, or was removed.
+func (t *Hosts) released(l Lease) Event {
+	h := t.Hosts[l.Host]
+	counts, _ := t.Counts(l.Token)
+	if counts || h.State == Left || h.RemovedBy != "" || slices.ContainsFunc(h.Late, func(late Late) bool { return late.Token == l.Token }) {
+		return SessionReleased
+	}
+	return SessionLost
+}
+
+// drained lets a draining host leave when no session is left on it, and nothing is missing of those that were; ending is how
+// many this decision ended.
 func (d *hostDraft) drained(name string, ending int) error {
-	if d.host(name).State != Draining || d.t.Busy(name) > ending {
+	if h := d.host(name); h.State != Draining || d.t.Busy(name) > ending || len(h.Missing) > 0 {
 		return nil
 	}
 	return d.move(name, Drained, nil)

@@ -15,7 +15,9 @@
 // rates differ from true time by [RateMax] at most.
 // [Hosts.Choose] says where a session runs and why.
 //
-// Fairlead does not run on many hosts yet. The tables and rules are used by the simulation of a cluster.
+// A lease that ends while it does not count is one whose host was lost: the session may have printed, reported
+// and changed more than the leader knows. Its host has it as [Missing] until it is back and that was fetched.
+// What was found is a [Late].
 //
 // The one promise: a session has at most one process, on all hosts together.
 package host

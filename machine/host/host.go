@@ -22,14 +22,33 @@ type Host struct {
 	LostAt    time.Time `json:"lost_at,omitzero"`
 	DrainedBy string    `json:"drained_by,omitempty"` // human/ann
 	RemovedBy string    `json:"removed_by,omitempty"`
-	Late      []Late    `json:"late,omitempty"` // the newest lateMax, oldest first; the journal has all
+	Missing   []Missing `json:"missing,omitempty"` // the newest missingMax, oldest first
+	Late      []Late    `json:"late,omitempty"`    // the newest lateMax, oldest first; the journal has all
+}
+
+// Missing is a session that ended with its host's loss. What the host still has of it is fetched when it is back.
+type Missing struct {
+	Token
+	For    string    `json:"for,omitempty"` // what the session was opened for
+	OnLost OnLost    `json:"on_lost"`
+	At     time.Time `json:"at"`
 }
 
 // Late is a report that came under a lease that does not count. It moves nothing.
 type Late struct {
 	Token
-	What string    `json:"what"` // from the host; untrusted
-	At   time.Time `json:"at"`
+	For  string `json:"for,omitempty"` // as of Missing
+	What string `json:"what"`          // how it ended: from the host; untrusted
+	Kept
+	At time.Time `json:"at"`
+}
+
+// Kept is what was fetched of what a session left on its host.
+type Kept struct {
+	Output int64  `json:"output_bytes,omitempty"` // bytes of its output that had not arrived before
+	Files  int    `json:"files,omitempty"`        // reports and artifacts that differ from those of the leader
+	Ref    string `json:"ref,omitempty"`          // of its checkout; empty: nothing there was new
+	Lacks  string `json:"lacks,omitempty"`        // what could not be kept, and why; empty: all was
 }
 
 // Token names a session's lease. A host sends it with all that it reports of the session.
@@ -72,7 +91,9 @@ const (
 	bootMax     = 64
 	keyMax      = 64  // an nkey has 56
 	whatMax     = 200 // bytes of a late report
+	lacksMax    = 500
 	lateMax     = 20
+	missingMax  = 200 // more sessions than a host has places, as a rule
 )
 
 // Body is what Apply needs.

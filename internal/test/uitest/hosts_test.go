@@ -43,7 +43,7 @@ func aCluster(t *testing.T) *uitest.Server {
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
 		s.Happens("", host.Join{Name: name, Boot: "boot", Capacity: 4, Labels: []string{"on-" + name, []string{"ssd", "gpu", "ssd", "gpu", "arm"}[i]}, Invited: true})
 	}
-	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"one.yaml"}`))
+	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"one.yaml","run_id":"r1"}`))
 	for agent, on := range map[string]string{"trainer": "b", "drained": "e", "lost": "d", "waiter": ""} {
 		if agent != "trainer" {
 			s.Command(agent, "run_once")
@@ -150,6 +150,49 @@ func TestHostsPage(t *testing.T) {
 	}
 }
 
+// TestLateReportsPage checks what the page shows of a session that was lost with its host: before the host is back, while it is
+// asked, and what came late.
+func TestLateReportsPage(t *testing.T) {
+	t.Parallel()
+	for _, v := range uitest.Views {
+		t.Run(v.Name, func(t *testing.T) {
+			t.Parallel()
+			s := aCluster(t)
+			p := uitest.Browse(t)
+			p.Resize(v.Size)
+			p.Scheme(v.Scheme)
+			p.Open(s.URL + "#/hosts")
+			card := ".host:has(#host-d)"
+			p.WaitText(card, "waiting for it (on_lost: wait): lost-1")
+			s.Happens("", host.Join{Name: "d", Boot: "another", Capacity: 4, Labels: []string{"on-d", "gpu"}})
+			s.Happens("", host.Lose{Name: "d"})
+			s.Happens("", host.Release{Session: "lost-1", For: "run/r1/train"})
+			p.WaitText(card, "Fetched when it is back, without effect")
+			p.WaitText(card, "what it still has of these is fetched when it is back, and changes nothing: lost-1")
+			p.WaitText(card+" .host-missing", "train of")
+			p.Axe()
+			s.Happens("", host.Join{Name: "d", Boot: "another", Capacity: 4, Labels: []string{"on-d", "gpu"}})
+			p.WaitText(card, "Being fetched, without effect")
+			s.Happens("", host.Report{
+				Token: host.Token{Session: "lost-1", Host: "d", Incarnation: 1, N: 1}, What: "it ended with exit status 3",
+				Kept: host.Kept{Output: 512, Files: 1, Ref: "refs/fairlead/late/r1/train/lost-1", Lacks: "its <b>soul</b>"},
+			})
+			p.Until("nothing is missing", `document.querySelector('.host-missing') === null`)
+			p.WaitText(card, "2 late reports that changed nothing")
+			p.Click(card, "2 late reports that changed nothing")
+			for _, words := range []string{"train of", "it ended with exit status 3", "512 bytes of output", ".fairlead/hosts/late/r1/lost-1", "refs/fairlead/late/r1/train/lost-1", "not kept: its <b>soul</b>"} {
+				p.WaitText(card+" .host-late", words)
+			}
+			p.Axe()
+			p.Until("nothing is wider than the window", uitest.Fits(p))
+			if pictures := os.Getenv("PICTURES"); pictures != "" {
+				p.Screenshot(filepath.Join(pictures, "late-"+strings.ReplaceAll(v.Name, " ", "-")+".png"))
+			}
+			p.NoConsoleErrors()
+		})
+	}
+}
+
 // A repository of one machine has no hosts in its navigation, and their page says how to begin.
 func TestNoHostsPage(t *testing.T) {
 	t.Parallel()
@@ -186,6 +229,10 @@ func TestHostsReducer(t *testing.T) {
 		host.Leave{Name: "c"},
 		host.Report{Token: host.Token{Session: "b-7", Host: "b", Incarnation: 1, N: 9}, What: "ended"},
 		host.Release{Session: "drained-1"},
+		host.Lose{Name: "d"},
+		host.Release{Session: "lost-1", For: "run/r1/train"},
+		host.Join{Name: "d", Boot: "boot", Capacity: 4},
+		host.Report{Token: host.Token{Session: "lost-1", Host: "d", Incarnation: 1, N: 1}, What: "it ended with exit status 0"},
 	} {
 		s.Happens("", what)
 		look()
@@ -227,6 +274,9 @@ func TestHostsReducer(t *testing.T) {
 				h.Why, h.Connected, h.LeaseAgeMS, h.Version, h.Address = "", false, 0, "", ""
 				for k := range h.Sessions {
 					h.Sessions[k].Since, h.Sessions[k].Run, h.Sessions[k].Step = time.Time{}, "", ""
+				}
+				for k := range h.Late {
+					h.Late[k].Kept = "" // a sentence of the server
 				}
 			}
 		}

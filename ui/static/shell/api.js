@@ -191,6 +191,7 @@ const BASE = '/api/v1';
 /** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, models?: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
 /** @typedef {{agent?: string, measure: string, limit: number, used: number, forecast?: number}} Budget */
 /** @typedef {{session: string, agent: string, run?: string, step?: string, since: string, on_lost: string}} PlacedSession */
+/** @typedef {{session: string, agent: string, run?: string, step?: string, what: string, kept: string, at: string}} LateReport */
 /** @typedef {{session: string, agent: string, run?: string, step?: string, why: string}} WaitingSession */
 /**
  * @typedef {object} Host a machine on which sessions run
@@ -210,7 +211,8 @@ const BASE = '/api/v1';
  * @property {string} [lost_at]
  * @property {string} [drained_by]
  * @property {string} [removed_by]
- * @property {{session: string, what: string, at: string}[]} late
+ * @property {PlacedSession[]} missing sessions that were lost with it: what they left there is fetched when it is back
+ * @property {LateReport[]} late
  */
 /** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[]}} Hosts */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
