@@ -61,7 +61,7 @@ func gone(path string) bool {
 // task's folder is removed here, the host removes its own.
 func TestWorkComesBack(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		s.say("it works")
 		s.until(finish)
 		s.say("stop ok")
@@ -110,7 +110,7 @@ func TestWorkComesBack(t *testing.T) {
 
 // TestWaitsForAHost checks that a step waits until a host takes it, and that one that is withdrawn waits no longer.
 func TestWaitsForAHost(t *testing.T) {
-	teamBubble(t, false, func(s *fakeSession) { s.say("stop ok") }, func(t *testing.T, b *bubble, hosts []*otherHost) {
+	teamBubble(t, host.Restart, func(s *fakeSession) { s.say("stop ok") }, func(t *testing.T, b *bubble, hosts []*otherHost) {
 		b.give("Wait")
 		waiting := b.hosts().Waiting
 		if len(waiting) != 1 || waiting[0].Run != "T1" || !strings.Contains(waiting[0].Why, "gpu") {
@@ -139,7 +139,7 @@ func TestWaitsForAHost(t *testing.T) {
 // keeps what it did after that, and removes the rest when the task is over.
 func TestHostIsLost(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		if s.until(finish) {
 			s.say("stop ok")
 		}
@@ -186,7 +186,7 @@ func TestHostIsLost(t *testing.T) {
 // TestLeaderStartsAgain starts the leader again while a step works on another host.
 func TestLeaderStartsAgain(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		s.say("it works")
 		s.until(finish)
 		s.say("stop ok")
@@ -215,7 +215,7 @@ func TestLeaderStartsAgain(t *testing.T) {
 
 // TestLostBeforeTheLeaderStartsAgain starts the leader again after the host of a step was lost for good.
 func TestLostBeforeTheLeaderStartsAgain(t *testing.T) {
-	teamBubble(t, false, func(s *fakeSession) { <-s.asked }, func(t *testing.T, b *bubble, hosts []*otherHost) {
+	teamBubble(t, host.Restart, func(s *fakeSession) { <-s.asked }, func(t *testing.T, b *bubble, hosts []*otherHost) {
 		o, c := hosts[0], hosts[1]
 		o.joins()
 		b.give("Work")
@@ -247,7 +247,7 @@ func TestLostBeforeTheLeaderStartsAgain(t *testing.T) {
 // back.
 func TestWaitsForItsHost(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, true, func(s *fakeSession) {
+	teamBubble(t, host.Wait, func(s *fakeSession) {
 		s.until(finish)
 		s.say("stop ok")
 	}, func(t *testing.T, b *bubble, hosts []*otherHost) {
@@ -288,7 +288,7 @@ func (b *bubble) late(name string) []view.LateReport {
 // one. What it has printed, reported and changed is fetched once, and moves nothing.
 func TestWhatALostHostLeft(t *testing.T) {
 	var alone, finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		s.say("it works")
 		if s.id == "coder-1" {
 			<-alone
@@ -368,7 +368,7 @@ func TestWhatALostHostLeft(t *testing.T) {
 // TestLateBeforeItWorksThereAgain lets the next attempt of a step begin on the same host, when that is back: what the lost one left
 // is fetched before the files there are replaced. The leader starts again meanwhile.
 func TestLateBeforeItWorksThereAgain(t *testing.T) {
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		<-s.asked
 		s.exit(0)
 	}, func(t *testing.T, b *bubble, hosts []*otherHost) {

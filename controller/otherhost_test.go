@@ -386,11 +386,11 @@ const elsewhereFlow = "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", pr
 
 // teamBubble is a team whose agent coder works on other hosts. work is what each of its sessions does.
 // Bubbles with `git worktree` do not run in parallel: such commands wait for each other in the whole process.
-func teamBubble(t *testing.T, waits bool, work func(s *fakeSession), test func(t *testing.T, b *bubble, hosts []*otherHost)) {
+func teamBubble(t *testing.T, onLost host.OnLost, work func(s *fakeSession), test func(t *testing.T, b *bubble, hosts []*otherHost)) {
 	t.Helper()
 	taskBubble(t, elsewhereFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
 		coder := b.agent("coder")
-		coder.Host.Any, coder.Host.Labels, coder.Host.Waits = true, []string{"gpu"}, waits
+		coder.Host.Any, coder.Host.Labels, coder.Host.OnLost = true, []string{"gpu"}, string(onLost)
 		hosts := b.others("b", "c")
 		defer func() {
 			for _, o := range hosts {

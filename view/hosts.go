@@ -242,22 +242,16 @@ const missingShown = 10
 
 // waits says which sessions of a lost host are not replaced.
 func (v *Host) waits() []string {
-	var says []string
-	for _, of := range []struct {
-		is   host.OnLost
-		text string
-	}{{host.Wait, "waiting for it (on_lost: wait)"}, {host.Ask, "waiting for a person (on_lost: ask)"}} {
-		var ids []string
-		for _, s := range v.Sessions {
-			if s.OnLost == string(of.is) {
-				ids = append(ids, s.Session)
-			}
-		}
-		if len(ids) > 0 {
-			says = append(says, of.text+": "+strings.Join(ids, ", "))
+	var ids []string
+	for _, s := range v.Sessions {
+		if s.OnLost == string(host.Wait) {
+			ids = append(ids, s.Session)
 		}
 	}
-	return says
+	if len(ids) == 0 {
+		return nil
+	}
+	return []string{"waiting for it (on_lost: wait): " + strings.Join(ids, ", ")}
 }
 
 func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(t)/time.Second) }

@@ -124,7 +124,7 @@ func removes(h *view.Host) string {
 		return fmt.Sprintf("No session runs on %s.", h.Name)
 	}
 	then := map[string]string{
-		string(host.Restart): "begins anew elsewhere", string(host.Ask): "begins anew when you say so", string(host.Wait): "is never replaced",
+		string(host.Restart): "begins anew elsewhere", string(host.Ask): "begins anew elsewhere", string(host.Wait): "is never replaced",
 	}
 	var says []string
 	for _, s := range h.Sessions {

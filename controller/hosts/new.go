@@ -74,6 +74,7 @@ type heard struct {
 type waiting struct {
 	view.WaitingSession
 	needs func(*team.Team) host.Needs
+	asked bool // it waits for a person, or for the host that was lost
 }
 
 // New makes the controller. local runs sessions on this machine.
@@ -154,7 +155,7 @@ func (c *HostController) took() {
 		c.Go(func(context.Context) { c.is.Recheck() })
 	}
 	for id, w := range c.waits {
-		if choice := t.Hosts.Choose(w.needs(t)); choice.Host == "" {
+		if choice := t.Hosts.Choose(w.needs(t)); choice.Host == "" && !w.asked {
 			w.Why = choice.String() // the hosts have changed
 			c.waits[id] = w
 		}

@@ -46,16 +46,18 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		return "", fits, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
 			strings.Join(now.Labels, ", "))
 	}
-	lost := host.Restart
-	if m.Conf.Host.Waits {
-		lost = host.Wait
+	moved, err := mayGoOn(ctx, c, m, s)
+	asked := err != nil
+	if asked {
+		fits = moved
+	} else {
+		_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: host.OnLost(m.Conf.Host.OnLost)})})
 	}
-	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: lost})})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
 	if err != nil {
-		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs}
+		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs, asked}
 		return "", fits, err
 	}
 	c.why[s.ID] = why

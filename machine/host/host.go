@@ -64,7 +64,7 @@ type OnLost string
 
 const (
 	Restart OnLost = "restart" // a new session does its work elsewhere
-	Ask     OnLost = "ask"     // a person is asked before a new one begins
+	Ask     OnLost = "ask"     // a person is asked before a new one begins; it has the deadline of Restart
 	Wait    OnLost = "wait"    // it is never replaced; it has no deadline
 )
 

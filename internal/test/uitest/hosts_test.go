@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -191,6 +192,30 @@ func TestLateReportsPage(t *testing.T) {
 			p.NoConsoleErrors()
 		})
 	}
+}
+
+// TestHostLostQuestion answers the question about a lost host on the page.
+func TestHostLostQuestion(t *testing.T) {
+	t.Parallel()
+	s := aCluster(t)
+	p := uitest.Browse(t)
+	p.Open(s.URL + "#/inbox")
+	s.Happens("trainer", question.Ask{Question: question.Question{
+		Kind: question.HostLost, Agent: "trainer", Session: "trainer-1", Ask: "lost/trainer-0/1/1", What: "host d was lost with trainer-0: begin the step elsewhere, or wait for d?", Why: "its agent has on_lost: ask",
+		Options: []question.Option{{ID: "elsewhere", Label: "begin elsewhere, with what had been fetched"}, {ID: "wait", Label: "wait until d is back"}},
+	}})
+	p.WaitText(".ask-form", "begin elsewhere, with what had been fetched")
+	p.WaitText("main", "waits: the host of its step was lost")
+	p.WaitText("main", "host d was lost with trainer-0")
+	p.Until("only its options answer it", `document.querySelector('.ask-form textarea, .ask-form input') === null`)
+	p.Axe()
+	p.Click(".ask-form", "wait until d is back")
+	if !wait.Poll(func() bool {
+		return strings.Contains(string(s.Do("GET", "/journal?limit=1000", nil)), `"option":"wait"`)
+	}) {
+		t.Error("the answer is not in the journal")
+	}
+	p.NoConsoleErrors()
 }
 
 // A repository of one machine has no hosts in its navigation, and their page says how to begin.
