@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -32,6 +33,12 @@ func TestScripts(t *testing.T) {
 			"hears":  hears,
 			"posted": posted,
 		},
+		Condition: func(name string) (bool, error) {
+			if name != "boots" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return exec.Command("unshare", "-Urm", "mount", "--bind", "/dev/null", bootID).Run() == nil, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			runtime, err := os.MkdirTemp("", "fl") //nolint:usetesting // for its sockets: the name of a test folder may be too long
 			if err != nil {
@@ -48,6 +55,9 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// bootID is where the kernel says which start of the machine this is. A host that finds another one there has restarted.
+const bootID = "/proc/sys/kernel/random/boot_id"
 
 var hostPorts atomic.Uint32
 
