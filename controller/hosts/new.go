@@ -212,7 +212,7 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 	if c.is == nil {
 		return
 	}
-	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Invited: true}
+	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Invited: true, Leads: true}
 	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
 	}

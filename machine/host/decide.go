@@ -22,6 +22,7 @@ type Join struct {
 	Capacity   int
 	Key        string // public half of its key; empty: as known
 	Invited    bool   // it has shown a valid invitation
+	Leads      bool
 }
 
 // Renew is a renewal that the leader has seen. Nothing is journaled unless it ends a doubt.
@@ -169,7 +170,7 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		switch act {
 		case TakeFacts:
 			join := in.(Join) //nolint:forcetypeassert // the event implies the type
-			h.Boot, h.Labels, h.Capacity, h.Key = join.Boot, labels(join.Labels), join.Capacity, cmp.Or(join.Key, h.Key)
+			h.Boot, h.Labels, h.Capacity, h.Leads, h.Key = join.Boot, labels(join.Labels), join.Capacity, join.Leads, cmp.Or(join.Key, h.Key)
 		case NextIncarnation:
 			h.Incarnation++
 			h.JoinedAt, h.LostAt = d.at, time.Time{}
@@ -239,7 +240,7 @@ func (d *hostDraft) join(in Join) error {
 		return cmp.Or(d.move(in.Name, CameBackDraining, in), d.drained(in.Name, 0))
 	case h.State == Lost || h.Boot != in.Boot:
 		return cmp.Or(d.move(in.Name, CameBack, in), d.drained(in.Name, 0))
-	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity:
+	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity || h.Leads != in.Leads:
 		return d.move(in.Name, FactsReported, in)
 	}
 	return nil
@@ -299,11 +300,11 @@ func (d *hostDraft) place(in Place) error {
 }
 
 // released says how a lease ends: its host is asked for what the session left if the lease does not count, unless it has
-// reported already, or was removed.
+// reported already, was removed, or is the leader.
 func (t *Hosts) released(l Lease) Event {
 	h := t.Hosts[l.Host]
 	counts, _ := t.Counts(l.Token)
-	if counts || h.State == Left || h.RemovedBy != "" || slices.ContainsFunc(h.Late, func(late Late) bool { return late.Token == l.Token }) {
+	if counts || h.Leads || h.State == Left || h.RemovedBy != "" || slices.ContainsFunc(h.Late, func(late Late) bool { return late.Token == l.Token }) {
 		return SessionReleased
 	}
 	return SessionLost

@@ -16,6 +16,7 @@ type Host struct {
 	Capacity    int      `json:"capacity"`         // sessions at one time; 0: its daemon was never seen
 	Key         string   `json:"key,omitempty"`    // public half of the key with which it proves who it is
 	Leases      uint64   `json:"leases,omitempty"` // sessions placed on it so far: the number of the last lease
+	Leads       bool     `json:"leads,omitempty"`  // it leads the team, so nothing that its sessions leave is elsewhere
 
 	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
 	DoubtedAt time.Time `json:"doubted_at,omitzero"`

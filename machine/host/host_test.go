@@ -359,7 +359,7 @@ func TestMissing(t *testing.T) {
 	s.must(Release{Session: "s1"}) // its end was reported
 	s.must(Lose{"b"}, Report{Token: early, What: "before its end is in the journal"}, Release{Session: "s2", For: "run/T1/work"}, Release{Session: "s4"})
 	missing := s.hosts.Hosts["b"].Missing
-	if len(missing) != 1 || missing[0].Session != "s2" || missing[0].For != "run/T1/work" || missing[0].OnLost != Ask || missing[0].At != s.at.Add(-time.Second) {
+	if len(missing) != 1 || missing[0].Session != "s2" || missing[0].For != "run/T1/work" || missing[0].OnLost != Ask || !missing[0].At.Equal(s.at.Add(-time.Second)) {
 		t.Fatalf("%+v", missing)
 	}
 	s.must(join("b", "boot1"))
@@ -372,6 +372,13 @@ func TestMissing(t *testing.T) {
 	}
 	s.must(join("b", "boot2"), Release{Session: "s3"}) // what waits there has ended with its machine
 	s.fetched("b", "s3")
+
+	leader := Join{Name: "l", Boot: "boot1", Capacity: 4, Invited: true, Leads: true}
+	s.must(invited("l"), leader, Place{Session: "s6", Host: "l"})
+	s.is("l", Joined, 1)
+	leader.Boot = "boot2"
+	s.must(leader, Release{Session: "s6"}) // what it left is there
+	s.fetched("l")
 
 	for n := range missingMax + 2 {
 		name := fmt.Sprint("m", n)
