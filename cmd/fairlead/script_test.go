@@ -43,12 +43,6 @@ func TestScripts(t *testing.T) {
 			}
 			return exec.Command("unshare", "-Urm", "mount", "--bind", "/dev/null", bootID).Run() == nil, nil
 		},
-		Condition: func(name string) (bool, error) {
-			if name != "boots" {
-				return false, fmt.Errorf("there is no condition %q", name)
-			}
-			return exec.Command("unshare", "-Urm", "mount", "--bind", "/dev/null", bootID).Run() == nil, nil
-		},
 		Setup: func(env *testscript.Env) error {
 			runtime, err := os.MkdirTemp("", "fl") //nolint:usetesting // for its sockets: the name of a test folder may be too long
 			if err != nil {
