@@ -22,7 +22,8 @@ type Host struct {
 	LostAt    time.Time `json:"lost_at,omitzero"`
 	DrainedBy string    `json:"drained_by,omitempty"` // human/ann
 	RemovedBy string    `json:"removed_by,omitempty"`
-	Late      []Late    `json:"late,omitempty"` // the newest lateMax, oldest first; the journal has all
+	Lacks     []Lack    `json:"lacks,omitempty" since:"2"` // as it said last; sorted. The number is that of the protocol: see cluster/wire
+	Late      []Late    `json:"late,omitempty"`            // the newest lateMax, oldest first; the journal has all
 }
 
 // Late is a report that came under a lease that does not count. It moves nothing.
@@ -73,6 +74,8 @@ const (
 	keyMax      = 64  // an nkey has 56
 	whatMax     = 200 // bytes of a late report
 	lateMax     = 20
+	lacksMax    = 256 // programs and variables that agents with a host use
+	lackMax     = 200 // bytes of a name of one
 )
 
 // Body is what Apply needs.

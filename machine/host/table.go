@@ -37,6 +37,7 @@ const (
 	Removed          Event = "removed"       // by a person
 	RemovedBusy      Event = "removed_busy"  // by a person, while sessions may run on it
 	ReportedLate     Event = "reported_late" // under a lease that does not count
+	LacksReported    Event = "lacks_reported"
 )
 
 // Act is what a row does with the facts of a host.
@@ -55,6 +56,7 @@ const (
 	NoteRemoval     Act = "note_removal"
 	ForgetRemoval   Act = "forget_removal"
 	KeepLate        Act = "keep_late"
+	NoteLacks       Act = "note_lacks"
 )
 
 func do(acts ...Act) []Act { return acts }
@@ -76,6 +78,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			Removed:         {ID: "H12", To: Left},
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt), Why: "its lease is closed, and its sessions end by their deadline"},
 			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
+			LacksReported:   {ID: "H15", To: Joined, Do: do(NoteLacks), Why: "it gets no new session that needs what it lacks"},
 		},
 		Doubted: {
 			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -89,6 +92,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			Removed:         {ID: "H12", To: Left, Do: do(ForgetDoubt)},
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval)},
 			ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
+			LacksReported:   {ID: "H15", To: Doubted, Do: do(NoteLacks)},
 		},
 		Draining: {
 			CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -101,6 +105,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt)},
 			ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
+			LacksReported:   {ID: "H15", To: Draining, Do: do(NoteLacks)},
 		},
 		Lost: {
 			CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
