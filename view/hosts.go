@@ -31,6 +31,7 @@ type Host struct {
 	Capacity   int             `json:"capacity" doc:"Sessions at one time"`
 	Sessions   []PlacedSession `json:"sessions" doc:"Placed on it, by id"`
 	Version    string          `json:"version,omitempty" doc:"Of Fairlead on it; empty: it has not said since the leader began"`
+	Lacks      []string        `json:"lacks,omitempty" doc:"What it has not, as it says: room on its disk, or programs and variables that agents with a host use. It gets no session that needs them"`
 	Protocol   int             `json:"protocol,omitempty" doc:"The number of what it and the leader speak; that of the leader itself is the highest that it speaks"`
 	Foreign    string          `json:"foreign,omitempty" doc:"Why its version of Fairlead and the leader's cannot work together"`
 	Address    string          `json:"address,omitempty" doc:"From which it is connected"`
@@ -147,6 +148,9 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 			Name: name, State: string(h.State), Leader: name == beside.Leader, Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
 			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Missing: []PlacedSession{}, Late: []LateReport{},
 		}
+		for _, l := range h.Lacks {
+			v.Lacks = append(v.Lacks, l.String())
+		}
 		if beside.Known == nil { // of an earlier moment
 			v.Connected = h.DoubtedAt.IsZero()
 		}
@@ -202,6 +206,14 @@ func (v *Host) Other(leaders string) bool {
 
 // why says what a host is doing, or what to do.
 func (v *Host) why() string {
+	text := v.does()
+	if len(v.Lacks) > 0 && v.State == string(host.Joined) {
+		text = strings.Join(v.Lacks, ", ") + ": it gets no session that needs that; " + text
+	}
+	return text
+}
+
+func (v *Host) does() string {
 	busy := len(v.Sessions)
 	if v.Foreign != "" && v.State != string(host.Left) {
 		return v.Foreign

@@ -20,6 +20,8 @@ func TestWhyOfAHost(t *testing.T) {
 		{"leads", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it leads the team"},
 		{"leads and works", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart}, "it leads the team; 1 of 4 places for sessions are taken"},
 		{"idle", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken"},
+		{"its disk is full", host.Host{Name: "b", State: host.Joined, Capacity: 4, Lacks: []host.Lack{{What: host.Disk}, {What: host.Variable, Name: "KEY"}}}, HostKnown{Connected: true}, nil, "its disk is almost full, its environment has no KEY: it gets no session that needs that; 0 of 4 places for sessions are taken"},
+		{"of another version", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{Foreign: "host b is more than one version older than the leader"}, nil, "host b is more than one version older than the leader"},
 		{"full", host.Host{Name: "b", State: host.Joined, Capacity: 1}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it is full; further sessions for it wait"},
 		{"not connected yet", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Lease: -1}, nil, "it has not connected since the leader began; `fairlead up` on it connects it"},
 		{"not connected", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it is not connected; without a renewal it is doubted after 15 s"},
@@ -95,5 +97,32 @@ func TestHostsOf(t *testing.T) {
 	}
 	if c.LeaseAgeMS != -1 || c.State != "lost" || !c.LostAt.Equal(at) || !c.DoubtedAt.Equal(at) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestMixed checks which hosts are named because of their version.
+func TestMixed(t *testing.T) {
+	table := host.Hosts{Hosts: map[string]*host.Host{}}
+	for name, state := range map[string]host.State{"a": host.Joined, "b": host.Joined, "c": host.Lost, "d": host.Left, "e": host.Joined} {
+		table.Hosts[name] = &host.Host{Name: name, State: state, Capacity: 1}
+	}
+	for _, c := range []struct {
+		versions map[string]string
+		want     string
+	}{
+		{map[string]string{"a": "1.5.0", "b": "1.5.0", "c": "1.5.0"}, ""},
+		{map[string]string{"b": "1.4.0", "c": "1.5.0"}, ""}, // the leader does not say
+		{
+			map[string]string{"a": "1.5.0", "b": "1.4.0", "c": "1.6.0", "d": "1.0.0", "e": ""},
+			"The leader has version 1.5.0 of Fairlead; b has 1.4.0, c has 1.6.0. Only versions next to each other work together: upgrade all before the next one.",
+		},
+	} {
+		known := map[string]HostKnown{}
+		for name, version := range c.versions {
+			known[name] = HostKnown{Version: version}
+		}
+		if got := HostsOf(&table, HostsBeside{Leader: "a", Known: known}, nil, nil).Mixed; got != c.want {
+			t.Errorf("%v: %q", c.versions, got)
+		}
 	}
 }

@@ -195,3 +195,21 @@ func TestSpeaks(t *testing.T) {
 		}
 	}
 }
+
+// TestLacking looks for what is here and what is not, on a disk with room.
+func TestLacking(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "claude"), nil, 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	uses := []host.Lack{{What: host.Program, Name: "claude"}, {What: host.Program, Name: "codex"}, {What: host.Variable, Name: "EMPTY"}, {What: host.Variable, Name: "KEY"}, {What: "gpu", Name: "of a later version"}}
+	got := slices.DeleteFunc(Lacking(uses, nil, []string{"PATH=" + root, "EMPTY=", "KEYS=x"}, root), func(l host.Lack) bool { return l.What == host.Disk }) // the machine of the test may have little room
+	if want := []host.Lack{{What: host.Program, Name: "codex"}, {What: host.Variable, Name: "KEY"}}; !slices.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	for free, want := range map[uint64][2]bool{0: {true, true}, 1<<30 - 1: {true, true}, 1 << 30: {false, true}, 1<<30 + 1<<28: {false, false}} {
+		if got := [2]bool{full(free, false), full(free, true)}; got != want {
+			t.Errorf("%d bytes are free: %v", free, got)
+		}
+	}
+}

@@ -115,7 +115,13 @@ type RenewIn struct {
 	Daemon      string   `json:"daemon"`
 	N           uint64   `json:"n"`
 	Revision    uint64   `json:"revision"`
-	DiskFree    int64    `json:"disk_free,omitempty" since:"2"` // bytes, where it keeps sessions and checkouts; 0: not known
+	Found       *Found   `json:"found,omitempty" since:"2"` // nil: it has not looked yet
+}
+
+// Found is what a host has looked for, and what of that it lacks. It looks at its disk in any case.
+type Found struct {
+	Uses  []host.Lack `json:"uses,omitempty"`
+	Lacks []host.Lack `json:"lacks,omitempty"`
 }
 
 // RenewOut is what the leader's journal has of the host, and whether the renewal was taken: it was if By is its own.
@@ -127,7 +133,8 @@ type RenewOut struct {
 	Daemon   string       `json:"daemon,omitempty"` // of the renewal that was taken last
 	N        uint64       `json:"n,omitempty"`
 	Closed   bool         `json:"closed,omitempty"`
-	At       time.Time    `json:"at"` // the leader's clock, for a warning only
+	Uses     []host.Lack  `json:"uses,omitempty" since:"2"` // programs and variables that sessions with a host use; the host looks for them
+	At       time.Time    `json:"at"`                       // the leader's clock, for a warning only
 }
 
 // GrantIn asks whether a session may start. The answer is a host.Grant.

@@ -72,7 +72,8 @@ func hostAt(t *testing.T, dir string, to *conn, shims shims) (*daemon, <-chan er
 		line:    line,
 		keeper: &keeper{
 			facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Daemon: "daemon-0"}, name: "b", team: "shop", folder: Folder(dir),
-			now: boottime.Now, leader: line, shims: shims, log: slog.New(slog.DiscardHandler),
+			find: func(_, _ []host.Lack) []host.Lack { return nil },
+			now:  boottime.Now, leader: line, shims: shims, log: slog.New(slog.DiscardHandler),
 		},
 		dial: func(ctx context.Context, up func(connection)) error {
 			up(to)

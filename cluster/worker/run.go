@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -47,6 +48,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	k := &keeper{
 		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
 		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
+		find: func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
 	}
 	if err := k.begin(); err != nil {
 		return err

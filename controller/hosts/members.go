@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
@@ -71,6 +72,12 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 			return out, err
 		}
 	}
+	if lacks, said := c.lacks(in.Found); said && !slices.Equal(lacks, known.Lacks) {
+		if _, err := c.Submit(ctx, byHosts, "", host.Note{Name: name, Incarnation: known.Incarnation, Lacks: lacks}); err != nil && !loop.IsAnswer(err) {
+			return out, err
+		}
+	}
+	out.Uses = c.uses
 	if err := c.View(ctx, func(t *team.Team) {
 		out.Epoch, out.Host = t.Epoch, *t.Hosts.Hosts[name]
 		out.Host.Missing, out.Host.Late = nil, nil // they grow, and the host decides nothing by them
@@ -87,6 +94,20 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	is := c.of(&out.Host) // it may have left just now
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
 	return out, nil
+}
+
+// lacks are what a host says that it lacks of what is used; false: it has not looked for all of that yet. Of one whose
+// protocol cannot say it, nothing is known to be missing.
+func (c *HostController) lacks(found *wire.Found) (lacks []host.Lack, said bool) {
+	if found == nil {
+		return nil, true
+	}
+	for _, l := range found.Lacks {
+		if l == (host.Lack{What: host.Disk}) || slices.Contains(c.uses, l) {
+			lacks = append(lacks, l)
+		}
+	}
+	return host.Lacks(lacks), slices.Equal(found.Uses, c.uses)
 }
 
 // known is the host as the journal has it; a copy.

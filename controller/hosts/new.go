@@ -34,6 +34,7 @@ type HostController struct {
 	is     *seam.Cluster // nil: the team has no other hosts
 	local  seam.Host
 	boot   string
+	uses   []host.Lack // by sessions of agents with a host
 	places wire.Places // of this machine
 
 	misplaced error // why no launch can be prepared for other hosts; nil: it can
@@ -85,6 +86,10 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{},
 	}
 	if c.is != nil {
+		for i := range opts.Config.Agents {
+			c.uses = append(c.uses, usesOf(&opts.Config.Agents[i])...)
+		}
+		c.uses = host.Lacks(c.uses)
 		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
 		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
 		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}

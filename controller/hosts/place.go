@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -30,7 +32,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		worktree = c.copies.of(run).Host
 	}
 	needs := func(t *team.Team) host.Needs { // what else works in the checkout changes
-		return host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
+		return host.Needs{Labels: m.Conf.Host.Labels, Uses: usesOf(m.Conf), Worktree: worktree, Only: c.beside(t, run, s.ID)}
 	}
 	fits = func(t *team.Team) bool { return t.Hosts.Choose(needs(t)).Host != "" }
 	var now host.Needs
@@ -65,6 +67,22 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		where = lease.Host
 	}
 	return where, fits, nil
+}
+
+// usesOf lists the programs and variables that a host needs for sessions of an agent. A path, or a PATH of the agent's own,
+// is not looked for: files of the checkout come with it.
+func usesOf(a *config.Agent) (uses []host.Lack) {
+	if !a.Host.Any {
+		return nil
+	}
+	_, _ = a.Env.Defer(func(name string) string { // it was checked when it was read
+		uses = append(uses, host.Lack{What: host.Variable, Name: name})
+		return ""
+	})
+	if len(a.Command) > 0 && !strings.Contains(a.Command[0], "/") && !slices.Contains(a.Env.Names(), "PATH") {
+		uses = append(uses, host.Lack{What: host.Program, Name: a.Command[0]})
+	}
+	return host.Lacks(uses)
 }
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.

@@ -63,7 +63,15 @@ type Report struct {
 	Kept
 }
 
+// Note is what the daemon of a host lacks now, as it said with a renewal.
+type Note struct {
+	Name        string
+	Incarnation uint64
+	Lacks       []Lack
+}
+
 func (Join) input()    {}
+func (Note) input()    {}
 func (Renew) input()   {}
 func (Doubt) input()   {}
 func (Lose) input()    {}
@@ -85,6 +93,10 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	case Renew:
 		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.RemovedBy == "" && !h.DoubtedAt.IsZero() && (h.State == Doubted || h.State == Draining) {
 			err = d.move(in.Name, Renewed, in)
+		}
+	case Note:
+		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.State != Lost && h.State != Left && !slices.Equal(h.Lacks, Lacks(in.Lacks)) {
+			err = d.move(in.Name, LacksReported, in)
 		}
 	case Doubt:
 		if h := t.Hosts[in.Name]; h == nil || h.DoubtedAt.IsZero() {
@@ -200,10 +212,12 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			h.RemovedBy = d.by
 		case ForgetRemoval:
 			h.RemovedBy = ""
+		case NoteLacks:
+			h.Lacks = Lacks(in.(Note).Lacks) //nolint:forcetypeassert // the event implies the type
 		case KeepLate:
 			report := in.(Report) //nolint:forcetypeassert // the event implies the type
 			is := Late{Token: report.Token, What: clip.To(report.What, whatMax), Kept: report.Kept, At: d.at}
-			is.Lacks = clip.To(is.Lacks, lacksMax)
+			is.Lacks = clip.To(is.Lacks, notKeptMax)
 			h.Missing = slices.DeleteFunc(slices.Clone(h.Missing), func(m Missing) bool {
 				if m.Token == is.Token {
 					is.For = m.For

@@ -13,18 +13,19 @@ type Host struct {
 	Boot        string   `json:"boot"`        // of its machine: another value means that all its processes have ended
 	Incarnation uint64   `json:"incarnation"` // rises each time it joins or comes back
 	Labels      []string `json:"labels,omitempty"`
-	Capacity    int      `json:"capacity"`         // sessions at one time; 0: its daemon was never seen
-	Key         string   `json:"key,omitempty"`    // public half of the key with which it proves who it is
-	Leases      uint64   `json:"leases,omitempty"` // sessions placed on it so far: the number of the last lease
-	Leads       bool     `json:"leads,omitempty"`  // it leads the team, so nothing that its sessions leave is elsewhere
+	Capacity    int      `json:"capacity"`                  // sessions at one time; 0: its daemon was never seen
+	Key         string   `json:"key,omitempty"`             // public half of the key with which it proves who it is
+	Leases      uint64   `json:"leases,omitempty"`          // sessions placed on it so far: the number of the last lease
+	Leads       bool     `json:"leads,omitempty" since:"2"` // it leads the team, so nothing that its sessions leave is elsewhere
 
 	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
 	DoubtedAt time.Time `json:"doubted_at,omitzero"`
 	LostAt    time.Time `json:"lost_at,omitzero"`
 	DrainedBy string    `json:"drained_by,omitempty"` // human/ann
 	RemovedBy string    `json:"removed_by,omitempty"`
-	Missing   []Missing `json:"missing,omitempty"` // the newest missingMax, oldest first
-	Late      []Late    `json:"late,omitempty"`    // the newest lateMax, oldest first; the journal has all
+	Lacks     []Lack    `json:"lacks,omitempty" since:"2"`   // as it said last; sorted. The number is that of the protocol: see cluster/wire
+	Missing   []Missing `json:"missing,omitempty" since:"2"` // the newest missingMax, oldest first
+	Late      []Late    `json:"late,omitempty"`              // the newest lateMax, oldest first; the journal has all
 }
 
 // Missing is a session that ended with its host's loss. What the host still has of it is fetched when it is back.
@@ -38,18 +39,18 @@ type Missing struct {
 // Late is a report that came under a lease that does not count. It moves nothing.
 type Late struct {
 	Token
-	For  string `json:"for,omitempty"` // as of Missing
-	What string `json:"what"`          // how it ended: from the host; untrusted
+	For  string `json:"for,omitempty" since:"2"` // as of Missing
+	What string `json:"what"`                    // how it ended: from the host; untrusted
 	Kept
 	At time.Time `json:"at"`
 }
 
 // Kept is what was fetched of what a session left on its host.
 type Kept struct {
-	Output int64  `json:"output_bytes,omitempty"` // bytes of its output that had not arrived before
-	Files  int    `json:"files,omitempty"`        // reports and artifacts that differ from those of the leader
-	Ref    string `json:"ref,omitempty"`          // of its checkout; empty: nothing there was new
-	Lacks  string `json:"lacks,omitempty"`        // what could not be kept, and why; empty: all was
+	Output int64  `json:"output_bytes,omitempty" since:"2"` // bytes of its output that had not arrived before
+	Files  int    `json:"files,omitempty" since:"2"`        // reports and artifacts that differ from those of the leader
+	Ref    string `json:"ref,omitempty" since:"2"`          // of its checkout; empty: nothing there was new
+	Lacks  string `json:"lacks,omitempty" since:"2"`        // what could not be kept, and why; empty: all was
 }
 
 // Token names a session's lease. A host sends it with all that it reports of the session.
@@ -92,9 +93,11 @@ const (
 	bootMax     = 64
 	keyMax      = 64  // an nkey has 56
 	whatMax     = 200 // bytes of a late report
-	lacksMax    = 500
+	notKeptMax  = 500 // bytes of why something could not be kept
 	lateMax     = 20
 	missingMax  = 200 // more sessions than a host has places, as a rule
+	lacksMax    = 256 // programs and variables that agents with a host use
+	lackMax     = 200 // bytes of a name of one
 )
 
 // Body is what Apply needs.

@@ -364,10 +364,10 @@ func TestMissing(t *testing.T) {
 	}
 	s.must(join("b", "boot1"))
 	s.moves("", "s3")
-	s.must(Report{Token: missing[0].Token, What: "it ended", Kept: Kept{Output: 7, Files: 2, Ref: "refs/x", Lacks: strings.Repeat("x", 2*lacksMax)}})
+	s.must(Report{Token: missing[0].Token, What: "it ended", Kept: Kept{Output: 7, Files: 2, Ref: "refs/x", Lacks: strings.Repeat("x", 2*notKeptMax)}})
 	s.nothing(Report{Token: missing[0].Token, What: "it ended"})
 	h := s.hosts.Hosts["b"]
-	if late := h.Late[1]; len(h.Missing) > 0 || late.For != "run/T1/work" || late.Output != 7 || late.Files != 2 || late.Ref != "refs/x" || len(late.Lacks) > lacksMax+3 {
+	if late := h.Late[1]; len(h.Missing) > 0 || late.For != "run/T1/work" || late.Output != 7 || late.Files != 2 || late.Ref != "refs/x" || len(late.Lacks) > notKeptMax+3 {
 		t.Errorf("%+v", h)
 	}
 	s.must(join("b", "boot2"), Release{Session: "s3"}) // what waits there has ended with its machine
@@ -566,4 +566,29 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 	if encode(t, hosts) != encode(t, again) {
 		t.Fatalf("the journal gives another value:\n%s\n%s", encode(t, hosts), encode(t, again))
 	}
+}
+
+// TestLacks notes what a host lacks once, in each state in which it may be heard.
+func TestLacks(t *testing.T) {
+	s := begin(t)
+	s.must(invited("a"))
+	disk, key := Lack{What: Disk}, Lack{What: Variable, Name: "KEY"}
+	note := func(lacks ...Lack) Note { return Note{Name: "a", Incarnation: 1, Lacks: lacks} }
+	s.must(note(key, disk, key))
+	if got := s.hosts.Hosts["a"].Lacks; !slices.Equal(got, []Lack{disk, key}) {
+		t.Errorf("%v", got)
+	}
+	s.nothing(note(disk, key))
+	s.must(Doubt{"a"}, note(disk), Drain{"a"})
+	s.nothing(note())
+	if got := Lacks([]Lack{{What: LackOf(strings.Repeat("x", 100)), Name: strings.Repeat("y", 1000)}}); len(got[0].What) > wordMax || len(got[0].Name) > lackMax {
+		t.Errorf("%v", got)
+	}
+	if got := Lacks(make([]Lack, 2*lacksMax)); len(got) != 1 {
+		t.Errorf("%d of the same", len(got))
+	}
+	if got := (Lack{What: "gpu", Name: "0"}).String(); got != "it has no gpu 0" {
+		t.Error(got)
+	}
+	s.must(invited("b"), Place{Session: "s1", Host: "b"}, Drain{"b"}, Note{Name: "b", Incarnation: 1, Lacks: []Lack{disk}})
 }

@@ -38,6 +38,7 @@ const (
 	Removed          Event = "removed"       // by a person
 	RemovedBusy      Event = "removed_busy"  // by a person, while sessions may run on it
 	ReportedLate     Event = "reported_late" // under a lease that does not count
+	LacksReported    Event = "lacks_reported"
 )
 
 // Act is what a row does with the facts of a host.
@@ -58,6 +59,7 @@ const (
 	NoteRemoval     Act = "note_removal"
 	ForgetRemoval   Act = "forget_removal"
 	KeepLate        Act = "keep_late" // and it is missing no more
+	NoteLacks       Act = "note_lacks"
 )
 
 func do(acts ...Act) []Act { return acts }
@@ -80,6 +82,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			Removed:         {ID: "H12", To: Left, Do: do(ForgetMissing)},
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt, ForgetMissing), Why: "its lease is closed, and its sessions end by their deadline"},
 			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
+			LacksReported:   {ID: "H16", To: Joined, Do: do(NoteLacks), Why: "it gets no new session that needs what it lacks"},
 		},
 		Doubted: {
 			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -94,6 +97,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			Removed:         {ID: "H12", To: Left, Do: do(ForgetDoubt, ForgetMissing)},
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, ForgetMissing)},
 			ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
+			LacksReported:   {ID: "H16", To: Doubted, Do: do(NoteLacks)},
 		},
 		Draining: {
 			CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -108,6 +112,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			Removed:         {ID: "H12", To: Left, Do: do(ForgetDrain, ForgetDoubt, ForgetMissing), Why: "what is missing of its sessions is given up"},
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt, ForgetMissing)},
 			ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
+			LacksReported:   {ID: "H16", To: Draining, Do: do(NoteLacks)},
 		},
 		Lost: {
 			CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
