@@ -178,7 +178,7 @@ func (c *fetching) files(ctx context.Context, m host.Missing, run string) (kept 
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return 0, err
 	}
-	if err := c.trees(m.Host).FetchFiles(ctx, to, c.resultsOf(files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.trees(m.Host).FetchFiles(ctx, to, resultsOf(c.places.Root, files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, errors.Join(err, os.RemoveAll(to))
 	}
 	err = filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
