@@ -84,14 +84,14 @@ const (
 	SnapshotEvery = 20_000 // changes; a start reads no more than these
 	FillRounds    = 128    // yields before a batch, at most; see letFill
 
-	changesKept   = 2 * BatchMax     // capacity that the next batch reuses; a larger batch is rare and its memory is released
-	textKept      = 256 << 10        // the same, of their encoding
-	perRequestMax = 2048             // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
-	fillShare     = 4                // letFill takes no longer than this part of what the last append took
-	lookEvery     = time.Millisecond // deadlines may be noticed that much later, because with many agents it takes long to look for them
-	lookShare     = 20               // the part of the time that it may take to look for deadlines: one in this
-	lookMax       = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
-	spinPause     = time.Second      // the pause after a deadline that changed nothing
+	changesKept   = 2 * BatchMax          // capacity that the next batch reuses; a larger batch is rare and its memory is released
+	textKept      = 256 << 10             // the same, of their encoding
+	perRequestMax = 2048                  // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
+	fillShare     = 4                     // letFill takes no longer than this part of what the last append took
+	lookEvery     = 50 * time.Millisecond // deadlines may be noticed that much later, if there are so many agents that lookShare asks for it
+	lookShare     = 20                    // the part of the time that it may take to look for deadlines: one in this
+	lookMax       = time.Minute           // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
+	spinPause     = time.Second           // the pause after a deadline that changed nothing
 )
 
 // ErrClosed is the answer of a loop that has ended.
