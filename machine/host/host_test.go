@@ -380,6 +380,10 @@ func TestMissing(t *testing.T) {
 	s.must(leader, Release{Session: "s6"}) // what it left is there
 	s.fetched("l")
 
+	// The end of a session of before may be known while the host is doubted again.
+	s.must(invited("d"), Place{Session: "s7", Host: "d"}, Lose{"d"}, join("d", "boot1"), Doubt{"d"}, Release{Session: "s7"})
+	s.fetched("d", "s7")
+
 	for n := range missingMax + 2 {
 		name := fmt.Sprint("m", n)
 		s.must(Place{Session: name, Host: "b"}, Lose{"b"}, Release{Session: name}, join("b", "boot2"))
