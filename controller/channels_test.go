@@ -201,7 +201,7 @@ func TestWordBeforeTheLast(t *testing.T) {
 			})
 			w.write("ada/go", "")
 			w.channel("reviews", "bob has answered", func(view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn bob: I am here.") })
-			got := w.talk("reviews")
+			got, _, _ := strings.Cut(w.talk("reviews"), "turn bob: ") // there may be a second round
 			if strings.Count(got, " ada ACTIVE -> QUEUED") != 1 || strings.Contains(got, "without TURN_COMPLETE") || !strings.Contains(got, "I am done.\n") || strings.Contains(got, "late ada") {
 				t.Errorf("messages:\n%s", got)
 			}
