@@ -44,8 +44,27 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 		l.perRequest = min(n/len(batch)*9/8, perRequestMax)
 	}
 	l.announce(&made, touched)
+	show(l, batch, answers)
 	reuse(l, &made)
 	return nil
+}
+
+// show answers requests that only look, when the controllers have noted the changes of the batch. Before, such a
+// request would see a change and not what follows from it, as that a file has to be written.
+func show(l *Loop, batch []Request, answers []Answer) {
+	for i := range batch {
+		if req := &batch[i]; onlyLooks(req) {
+			req.Look(l.team)
+			if req.answer != nil {
+				req.answer <- answers[i]
+			}
+		}
+	}
+}
+
+// onlyLooks reports whether a request changes nothing and starts nothing.
+func onlyLooks(r *Request) bool {
+	return r.Event == nil && r.Events == nil && r.Derive == nil && r.After == nil && r.First == nil && r.Agent == "" && r.Look != nil
 }
 
 // reuse keeps the memory of a batch for the next one. That of the records is large, and kept only where callers come in
@@ -112,6 +131,9 @@ func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed err
 		answers[i].Seq += head
 		if answers[i].Seq == head {
 			answers[i].Seq = l.head
+		}
+		if onlyLooks(&req) && failed == nil {
+			continue // see show
 		}
 		if req.Look != nil && failed == nil {
 			req.Look(l.team)
