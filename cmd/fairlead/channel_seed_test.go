@@ -55,7 +55,7 @@ func (m *meeting) reads(want ...string) {
 	m.t.Helper()
 	defer func() {
 		if m.t.Failed() {
-			m.t.Logf("%s\n%s\n%s", strings.Join(m.lines(), "\n"), m.must("why", "pm"), m.must("events"))
+			m.t.Log(m.must("events"))
 		}
 	}()
 	wait.Until(m.t, fmt.Sprintf("the lines %q in the conversation", want), func() bool {
