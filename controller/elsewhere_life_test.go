@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,15 +80,9 @@ func TestWorkComesBack(t *testing.T) {
 			t.Errorf("b.txt is %q, and it is on %q", got, b.hostOf())
 		}
 		o.disconnects()
-		out, err := b.engine.opts.Host.Output(t.Context(), "coder-1", 0)
-		if err != nil {
-			t.Fatal(err)
+		if text := b.output("coder-1"); !strings.Contains(text, "it works") {
+			t.Errorf("its output here is %q", text)
 		}
-		text, err := io.ReadAll(out)
-		if err != nil || !strings.Contains(string(text), "it works") {
-			t.Errorf("its output here is %q, %v", text, err)
-		}
-		_ = out.Close()
 		if err := os.RemoveAll(b.tree()); err != nil {
 			t.Fatal(err)
 		}
@@ -333,15 +326,9 @@ func TestWhatALostHostLeft(t *testing.T) {
 		if got := gitIn(t, b.conf.Dir, "show", ref+":b.txt"); got != "made alone" {
 			t.Errorf("what it wrote is %q", got)
 		}
-		out, err := b.engine.opts.Host.Output(t.Context(), "coder-1", 0)
-		if err != nil {
-			t.Fatal(err)
+		if text := b.output("coder-1"); !strings.HasSuffix(text, "it works\nalone\n") {
+			t.Errorf("its output here is %q", text)
 		}
-		text, err := io.ReadAll(out)
-		if err != nil || !strings.HasSuffix(string(text), "it works\nalone\n") {
-			t.Errorf("its output here is %q, %v", text, err)
-		}
-		_ = out.Close()
 		if gone(filepath.Join(b.cluster.Folder, "late", "T1", "coder-1", report)) || !gone(filepath.Join(b.conf.Dir, report)) {
 			t.Error("its report is not where late ones are")
 		}

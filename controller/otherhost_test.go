@@ -406,6 +406,21 @@ func teamBubble(t *testing.T, onLost host.OnLost, work func(s *fakeSession), tes
 	})
 }
 
+// output is what a session has printed, as the leader has it.
+func (b *bubble) output(session string) string {
+	b.t.Helper()
+	out, err := b.engine.opts.Host.Output(b.t.Context(), session, 0)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer out.Close()
+	text, err := io.ReadAll(out)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(text)
+}
+
 // file is a file of the leader's checkout of T1; empty: it has none.
 func (b *bubble) file(name string) string {
 	text, err := os.ReadFile(filepath.Join(b.tree(), name))

@@ -21,8 +21,8 @@ type batchDraft struct {
 	event   [1]team.Event // the one of the request that is decided
 }
 
-// Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
-// before Run; afterwards only Run does.
+// Step decides a batch, appends it, and only then answers, notifies and acts; requests that only look are answered
+// after that. Recovery calls it before Run; afterwards only Run does.
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
 	made := batchDraft{changes: l.changes[:0], records: l.records[:0], text: l.text[:0], ends: l.ends[:0], room: len(batch)}
 	touched := &l.marks
@@ -49,8 +49,8 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 	return nil
 }
 
-// show answers requests that only look, when the controllers have noted the changes of the batch. Before, such a
-// request would see a change and not what follows from it, as that a file has to be written.
+// show answers requests that only look. The controllers have noted the changes of the batch by then, so a request that
+// sees a change also sees what follows from it: that a file has to be written, for example.
 func show(l *Loop, batch []Request, answers []Answer) {
 	for i := range batch {
 		if req := &batch[i]; onlyLooks(req) {

@@ -1,8 +1,6 @@
 package hosts
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -216,20 +215,7 @@ func sameFile(a, b string) (same bool, err error) {
 		return false, err
 	}
 	defer y.Close()
-	const part = 32 << 10
-	p, q := bufio.NewReaderSize(x, part), bufio.NewReaderSize(y, part)
-	for {
-		one, err := p.Peek(part)
-		two, err2 := q.Peek(part)
-		if !bytes.Equal(one, two) {
-			return false, nil
-		}
-		if err != nil || err2 != nil {
-			return errors.Is(err, io.EOF) && errors.Is(err2, io.EOF), nil
-		}
-		_, _ = p.Discard(part)
-		_, _ = q.Discard(part)
-	}
+	return file.SameContent(x, y)
 }
 
 // misses reports whether a host has to be asked for what a session of a run left there.
