@@ -24,7 +24,7 @@ var tooMany = map[string]int{
 	"machine/crew.crewDraft":                42,
 	"machine/workflow.Run":                  47,
 	"policy.shell":                          45,
-	"team.Team":                             45,
+	"team.Team":                             44,
 }
 
 // tooLong lists the packages that have more lines than packageLinesMax, in the same way. There is none.

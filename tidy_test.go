@@ -90,7 +90,7 @@ var imports = []importRow{
 	{pkg: "cluster"},
 	{pkg: "cluster/ca", may: []string{"cluster", "machine/host", "internal/file"}},
 	{pkg: "cluster/invite", may: []string{"cluster", "cluster/ca", "machine/host", "internal/file"}},
-	{pkg: "cluster/wire", may: []string{"cluster", "controller/seam", "driver", "machine/host"}},
+	{pkg: "cluster/wire", may: []string{"cluster", "controller/seam", "driver", "machine/host", "internal/file"}},
 	{pkg: "cluster/link", may: []string{"cluster", "cluster/ca", "cluster/wire"}},
 	{pkg: "cluster/remote", may: []string{"cluster/wire", "controller/seam", "driver", "loop", "machine/host", "worktree", "worktree/carry"}, inTests: []string{"cluster/*", "controller/sessions", "driver/*", "internal/test/*", "shim"}},
 	{pkg: "cluster/local", may: []string{"cluster/wire", "controller/seam", "controller/sessions", "driver", "machine/host", "sandbox", "shim", "worktree", "worktree/carry", "internal/file", "internal/boottime"}, inTests: []string{"cluster/*", "driver/*", "internal/test/*"}},

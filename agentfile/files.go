@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -71,6 +73,8 @@ const (
 	writeRoundsMax  = 8                      // retries of one Write while the file appears and disappears
 	lockGlance      = time.Millisecond       // the watching goroutine does not wait for locks
 	lockRetryEvery  = 5 * time.Millisecond   // flock has no queue
+	swapLookEvery   = 100 * time.Millisecond // looks at a replaced file whose writes the watch reports
+	eventsBuffer    = 64                     // events that are taken over at once; the system keeps more
 	settleEvery     = 500 * time.Microsecond // how often Read and Write look while another program writes
 	foreignLockWait = 10 * time.Second       // another Fairlead process holds the lock during a write, which takes milliseconds
 )
@@ -90,10 +94,12 @@ type Files struct {
 	mu       sync.Mutex
 	byName   map[string]*stateFile
 	byFolder map[string]*stateFile
-	ask      map[*stateFile]bool // files to look at
+	byID     map[file.FolderID]*stateFile // by the folder that is there, whatever its path
+	ask      map[*stateFile]bool          // files to look at
 
 	exchange func(dir int, a, b string) error // replaced in tests
 	poll     time.Duration                    // PollEvery, except in tests
+	swapLook time.Duration                    // swapLookEvery, except in tests
 }
 
 // stateFile is one agent_state.json.
@@ -104,19 +110,20 @@ type stateFile struct {
 	took   took
 	turn   chan struct{} // holds one token; the writer in this process takes it
 
-	mu        sync.Mutex // guards everything below
-	removed   bool
-	id        file.FolderID
-	watched   bool
-	unswept   bool      // files left by an earlier run were not looked for yet
-	warned    bool      // the missing watch was logged
-	watchNext time.Time // when to retry the watch
-	now       Seen      // what we last reported or wrote
-	nowID     file.Identity
-	nowRead   time.Time
-	doubt     doubt
-	swapped   []*swapped
-	swapLook  time.Time // when to look at the replaced files again
+	mu          sync.Mutex // guards everything below
+	removed     bool
+	id          file.FolderID
+	watched     bool
+	unswept     bool        // files left by an earlier run were not looked for yet
+	warned      bool        // the missing watch was logged
+	swapWritten atomic.Bool // the watch reported a write into a replaced file; needs no lock
+	watchNext   time.Time   // when to retry the watch
+	now         Seen        // what we last reported or wrote
+	nowID       file.Identity
+	nowRead     time.Time
+	doubt       doubt
+	swapped     []*swapped
+	swapLooked  time.Time // when we last looked at the replaced files
 }
 
 // doubt is an observation that is reported only after it has stayed the same for a while.
@@ -144,7 +151,7 @@ func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
 // The error is always nil for now.
 func Watch(log *slog.Logger) (*Files, error) {
 	w := newFiles(log)
-	notify, err := fsnotify.NewWatcher()
+	notify, err := fsnotify.NewBufferedWatcher(eventsBuffer)
 	if err != nil {
 		w.log.Warn("no file watch; state files are polled", "every", rewatchAfter, "error", err,
 			"way out", "raise fs.inotify.max_user_instances")
@@ -162,8 +169,8 @@ func newFiles(log *slog.Logger) *Files {
 	}
 	w := &Files{
 		log: log, seen: make(chan Seen), asked: make(chan struct{}, 1), done: make(chan struct{}),
-		byName: map[string]*stateFile{}, byFolder: map[string]*stateFile{}, ask: map[*stateFile]bool{},
-		exchange: file.Exchange, poll: file.PollEvery,
+		byName: map[string]*stateFile{}, byFolder: map[string]*stateFile{}, byID: map[file.FolderID]*stateFile{}, ask: map[*stateFile]bool{},
+		exchange: file.Exchange, poll: file.PollEvery, swapLook: swapLookEvery,
 	}
 	w.queue.wake = make(chan struct{}, 1)
 	return w
@@ -245,15 +252,10 @@ func (w *Files) enter(f *stateFile) error {
 	if _, twice := w.byName[f.name]; twice {
 		return errors.New("it is watched already")
 	}
-	for _, other := range w.byFolder {
-		other.mu.Lock()
-		same := other.folder == f.folder || other.id == f.id
-		other.mu.Unlock()
-		if same {
-			return fmt.Errorf("%s is the workspace of %s already; give each agent its own", f.folder, other.name)
-		}
+	if other := cmp.Or(w.byFolder[f.folder], w.byID[f.id]); other != nil {
+		return fmt.Errorf("%s is the workspace of %s already; give each agent its own", f.folder, other.name)
 	}
-	w.byName[f.name], w.byFolder[f.folder] = f, f
+	w.byName[f.name], w.byFolder[f.folder], w.byID[f.id] = f, f, f
 	return nil
 }
 
@@ -272,7 +274,15 @@ func (w *Files) Remove(name string) error {
 	defer w.mu.Unlock()
 	delete(w.byName, f.name)
 	delete(w.byFolder, f.folder)
+	w.forget(f)
 	return nil
+}
+
+// forget removes a file from those by folder. The caller holds w.mu.
+func (w *Files) forget(f *stateFile) {
+	if w.byID[f.id] == f {
+		delete(w.byID, f.id)
+	}
 }
 
 func (w *Files) file(name string) (*stateFile, error) {

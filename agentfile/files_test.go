@@ -464,6 +464,38 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// Adding an agent looks at no other one, so that the cost of one does not grow with the team: here another file is busy all the time.
+func TestAddLooksAtNoOther(t *testing.T) {
+	d := newDesk(t, wish(Pause, "a"))
+	busy, err := d.file("coder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy.mu.Lock()
+	defer busy.mu.Unlock()
+	if err := d.Add("reviewer", t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A folder that took the place of another one is known as the workspace of its agent.
+func TestAddRefusesTheFolderThatIsThereNow(t *testing.T) {
+	d := newDesk(t, wish(Pause, "a"))
+	spare := t.TempDir()
+	if err := errors.Join(os.Rename(d.folder, d.folder+".old"), os.Rename(spare, d.folder)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Read("coder"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Add("reviewer", d.folder+".old"); err != nil {
+		t.Errorf("the folder that was moved away: %v", err)
+	}
+	if err := errors.Join(os.Rename(d.folder, spare), d.Add("third", spare)); err == nil || !strings.Contains(err.Error(), "is the workspace of coder already") {
+		t.Errorf("the folder that took its place: %v", err)
+	}
+}
+
 func TestAfterCloseNothingWorksAndNothingHangs(t *testing.T) {
 	d := newDesk(t, wish(Pause, "a"))
 	if err := errors.Join(d.Close(), d.Close()); err != nil {

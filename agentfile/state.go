@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -27,6 +28,7 @@ const (
 
 const (
 	agentStateBytesMax = file.BytesMax // the seed's file has 200 bytes
+	usualBytes         = 512           // enough for nearly all files
 )
 
 // The names of the known fields, in the order of the seed's example.
@@ -104,7 +106,7 @@ func (s *State) known(name string) *string {
 // Render returns the file's content: known fields that are not empty in the seed's order, then unknown ones
 // in theirs, indented by two spaces, without HTML escaping and without a final newline (like the seed's
 // json.dump). desired_state is always present.
-func (s State) Render() []byte { return s.appendTo(nil) }
+func (s State) Render() []byte { return s.appendTo(make([]byte, 0, usualBytes)) }
 
 func (s State) appendTo(out []byte) []byte {
 	out = append(out, "{\n  \""+fieldDesired+"\": "...)
@@ -142,6 +144,13 @@ func (s State) Time() (time.Time, error) { return file.ParseTime(s.Timestamp) }
 
 // Sum returns the sum of what Render returns.
 func (s State) Sum() file.Sum {
-	var room [512]byte // enough for nearly all files
+	var room [usualBytes]byte
 	return file.SumOf(s.appendTo(room[:0]))
+}
+
+// SameAs reports whether two states differ at most in their timestamps.
+func (s State) SameAs(other State) bool {
+	var room, otherRoom [usualBytes]byte
+	s.Timestamp, other.Timestamp = "", ""
+	return bytes.Equal(s.appendTo(room[:0]), other.appendTo(otherRoom[:0]))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // seedExample is the example in seed 000, byte for byte.
@@ -199,6 +200,38 @@ func FuzzParseAgentState(f *testing.F) {
 		}
 		sameFields(t, b, s.WithCommand(RunOnce, SetByHuman, "fuzz", time.Unix(0, 0)).Render())
 	})
+}
+
+// TestSameAs checks that a timestamp makes no difference and everything else does, and that it costs nothing: it is asked
+// for each order.
+func TestSameAs(t *testing.T) {
+	at := func(change func(*State)) State {
+		s := State{DesiredState: Pause, CurrentState: Pause, Timestamp: "2026-11-26T10:00:00Z", SetBy: SetByHuman, Note: "a", Extra: []file.Field{{Name: "mood", Raw: json.RawMessage("1")}}}
+		change(&s)
+		return s
+	}
+	one := at(func(*State) {})
+	for name, c := range map[string]struct {
+		change func(*State)
+		same   bool
+	}{
+		"the time":      {func(s *State) { s.Timestamp = "2026-11-26T11:00:00Z" }, true},
+		"no time":       {func(s *State) { s.Timestamp = "" }, true},
+		"desired_state": {func(s *State) { s.DesiredState = RunOnce }, false},
+		"current_state": {func(s *State) { s.CurrentState = RunOnce }, false},
+		"setBy":         {func(s *State) { s.SetBy = SetByAgent }, false},
+		"note":          {func(s *State) { s.Note = "" }, false},
+		"extra":         {func(s *State) { s.Extra = []file.Field{{Name: "mood", Raw: json.RawMessage("2")}} }, false},
+	} {
+		other := at(c.change)
+		if one.SameAs(other) != c.same || other.SameAs(one) != c.same {
+			t.Errorf("%s: want %t", name, c.same)
+		}
+	}
+	other := at(func(s *State) { s.Timestamp = "" })
+	if n := testing.AllocsPerRun(10, func() { one.SameAs(other) }); n != 0 && !testsize.Race {
+		t.Errorf("%v allocations", n)
+	}
 }
 
 // sameFields checks with another parser that a command changes only the fields that it may change.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,17 @@ type swapped struct {
 func holdSwapped(handle *os.File, name string, known file.Sum) *swapped {
 	_ = unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB) // without the lock, a second process would only report it again
 	return &swapped{file: handle, name: name, sum: known}
+}
+
+// swapDue returns when to look at the replaced files again. The watch of Linux reports writes into them, by their
+// new names; elsewhere they are looked at often. So is one without a name, and one whose content is uncertain.
+func (w *Files) swapDue(f *stateFile) time.Time {
+	often := !f.watched || runtime.GOOS != "linux" || f.swapWritten.Load() ||
+		slices.ContainsFunc(f.swapped, func(s *swapped) bool { return s.name == "" || s.doubt.what != nil })
+	if often {
+		return f.swapLooked.Add(file.LookAgainAfter)
+	}
+	return f.swapLooked.Add(w.swapLook)
 }
 
 // lookAtSwapped looks at all replaced files and returns those to keep. The caller holds f.mu.

@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,11 +38,10 @@ func (w *Files) run() {
 				events = nil // Close follows
 				continue
 			}
-			f := w.concerned(ev)
-			if f == nil {
-				continue
+			w.note(ev, due)
+			for len(events) > 0 { // one look for all of them
+				w.note(<-events, due)
 			}
-			due[f] = time.Time{}
 		case err, ok := <-faults:
 			if !ok {
 				faults = nil
@@ -105,31 +105,39 @@ func (w *Files) lookAt(f *stateFile, now time.Time) time.Time {
 	if f.unswept {
 		f.unswept = !w.adopt(f, now)
 	}
-	if !f.swapLook.After(now) { // not at every event, because there may be many and a caller may wait for f.mu
+	if !w.swapDue(f).After(now) { // not at every event, because there may be many and a caller may wait for f.mu
+		f.swapWritten.Store(false)
 		f.swapped = w.lookAtSwapped(f, now)
-		f.swapLook = now.Add(file.LookAgainAfter)
+		f.swapLooked = now
 	}
 	switch {
-	case !settled || f.unswept || len(f.swapped) > 0:
+	case !settled || f.unswept:
 		return soon
+	case len(f.swapped) > 0:
+		return w.swapDue(f)
 	case !f.watched:
 		return f.watchNext
 	}
 	return time.Time{}
 }
 
-// concerned returns the file that an event is about, or nil.
-func (w *Files) concerned(ev fsnotify.Event) *stateFile {
+// note marks the file that an event is about as due. Our own renames of replaced files are no news; a write into one is.
+func (w *Files) note(ev fsnotify.Event, due map[*stateFile]time.Time) {
 	folder, base := filepath.Split(ev.Name)
-	ours := base == FileName || strings.HasPrefix(base, swapPrefix)
+	swapped := strings.HasPrefix(base, swapPrefix) && ev.Has(fsnotify.Write)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ours {
-		if f := w.byFolder[filepath.Clean(folder)]; f != nil {
-			return f
-		}
+	f := w.byFolder[ev.Name] // the folder itself was created, removed or renamed; usually nil
+	if base == FileName || swapped {
+		f = cmp.Or(w.byFolder[filepath.Clean(folder)], f)
 	}
-	return w.byFolder[ev.Name] // the folder itself was created, removed or renamed; usually nil
+	if f == nil {
+		return
+	}
+	if swapped {
+		f.swapWritten.Store(true)
+	}
+	due[f] = time.Time{}
 }
 
 // askToLook asks the watching goroutine to look at the file.
@@ -266,12 +274,22 @@ func (w *Files) open(f *stateFile, now time.Time) (dir int, err error) {
 			return -1, &file.Unreadable{Fault: f.folder + " is a symbolic link now, and Fairlead does not follow it; put a folder there", Err: err}
 		}
 		w.unwatch(f)
-		f.id, f.watchNext, f.warned = id, now, false
+		w.moved(f, id)
+		f.watchNext, f.warned = now, false
 	}
 	if !f.watchNext.After(now) {
 		w.watch(f, now)
 	}
 	return dir, nil
+}
+
+// moved notes that another folder is there now.
+func (w *Files) moved(f *stateFile, id file.FolderID) {
+	w.mu.Lock() // within f.mu, never the other way round
+	defer w.mu.Unlock()
+	w.forget(f)
+	f.id = id
+	w.byID[id] = f
 }
 
 // watch adds a watch for the folder, and has files of an earlier run looked for.

@@ -38,11 +38,12 @@ const AnyLook = math.MaxUint64
 // second, is sent on Seen with FromSwap; then the old file is removed.
 func (w *Files) Write(ctx context.Context, name string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	f, err := w.file(name)
+	var state State
 	if err == nil {
-		_, err = Parse(content) // content that cannot be read back is not written; also checks the size
+		state, err = Parse(content) // content that cannot be read back is not written; also checks the size
 	}
 	if err == nil {
-		err = w.write(ctx, f, content, newest, isOurs)
+		err = w.write(ctx, f, content, state, newest, isOurs)
 	}
 	if changed := (*Changed)(nil); err == nil || errors.As(err, &changed) {
 		return err
@@ -50,7 +51,7 @@ func (w *Files) Write(ctx context.Context, name string, content []byte, newest u
 	return fmt.Errorf("write %s of %s: %w", FileName, name, err)
 }
 
-func (w *Files) write(ctx context.Context, f *stateFile, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
+func (w *Files) write(ctx context.Context, f *stateFile, content []byte, state State, newest uint64, isOurs func(file.Sum) bool) error {
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (w *Files) write(ctx context.Context, f *stateFile, content []byte, newest 
 	for range writeRoundsMax {
 		// The new file is written and synced before the last look, so that only microseconds pass between
 		// that look and the exchange.
-		p, err := f.prepare(content)
+		p, err := f.prepare(content, state)
 		if err != nil {
 			return f.cannotWrite(err)
 		}
@@ -190,6 +191,7 @@ type prepared struct {
 	id      file.FolderID
 	name    string
 	content []byte
+	state   State // what content says
 }
 
 // drop closes the folder, and removes the file if it was not put in place.
@@ -202,7 +204,7 @@ func (p *prepared) drop(sheet bool) {
 
 // prepare writes content into a new file, synced, with the mode and owner of the current one, so that the
 // same programs can write it.
-func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
+func (f *stateFile) prepare(content []byte, state State) (p *prepared, err error) {
 	dir, id, err := file.OpenFolder(f.folder)
 	if err != nil {
 		return nil, err
@@ -218,7 +220,7 @@ func (f *stateFile) prepare(content []byte) (p *prepared, err error) {
 		return nil, err
 	}
 	_ = handle.Close()
-	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: content}
+	p = &prepared{dir: dir, id: id, name: swapPrefix + tail, content: content, state: state}
 	if err = file.Uninterrupted(func() error { return unix.Renameat(dir, newPrefix+tail, dir, p.name) }); err != nil {
 		file.Remove(dir, newPrefix+tail)
 		return nil, err
@@ -241,13 +243,9 @@ func (w *Files) place(f *stateFile, seen Seen, p *prepared) (placed bool, err er
 	if !placed {
 		return false, err
 	}
-	state, fault := Parse(p.content)
-	if fault != nil {
-		panic(fmt.Sprintf("agentfile: written without having been parsed: %v", fault))
-	}
 	now := time.Now()
 	f.now = Seen{
-		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, State: state,
+		Name: f.name, Seq: w.queue.number(), Kind: KindWritten, State: p.state,
 		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
 	}
 	f.doubt = doubt{}

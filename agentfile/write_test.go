@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 )
 
@@ -236,6 +237,58 @@ func TestLateWriteIntoTheSwappedOutFileIsSeen(t *testing.T) {
 	}
 }
 
+// The watch reports a late write into the replaced file, by its new name: it does not wait for a look that is due by time.
+func TestTheWatchReportsALateWrite(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only the watch of Linux does")
+	}
+	w := newFiles(nil)
+	var err error
+	if w.notify, err = fsnotify.NewBufferedWatcher(eventsBuffer); err != nil {
+		t.Fatal(err)
+	}
+	w.swapLook = time.Hour
+	w.begin()
+	d := layDesk(t, w, wish(Pause, "a"))
+	d.expect(KindWritten, wish(Pause, "a"))
+	pen, err := os.OpenFile(d.path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pen.Close() }()
+	d.write(wish(Pause, "b"))
+	for _, note := range []string{"1", "2"} {
+		if _, err := pen.WriteAt([]byte(wish(RunOnce, note)), 0); err != nil {
+			t.Fatal(err)
+		}
+		if s := d.next(); !s.FromSwap || string(s.Bytes) != wish(RunOnce, note) {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// A replaced file whose writes the watch reports is looked at a few times until it is removed, not a hundred times a second.
+func TestAReplacedFileIsLookedAtAFewTimes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only the watch of Linux reports writes")
+	}
+	d, f := newStillDesk(t, wish(Pause, "a"))
+	_, _ = d.Read("coder")
+	f.watched = true
+	d.write(wish(Pause, "b"))
+	began := time.Now()
+	looks := 0
+	for at := began; !at.IsZero(); looks++ {
+		at = d.lookAt(f, at)
+		if at.After(began.Add(time.Minute)) {
+			t.Fatal("it is not removed")
+		}
+	}
+	if left := d.beside(swapPrefix); len(left) != 0 || looks > int(file.SwappedFor/swapLookEvery)+3 {
+		t.Errorf("%d looks, and %q is left", looks, left)
+	}
+}
+
 func TestSwappedOutFilesHaveALimit(t *testing.T) {
 	d, f := newStillDesk(t, "")
 	for i := range swappedMax + 10 {
@@ -251,7 +304,7 @@ func TestWriteOntoAMissingFileClobbersNothing(t *testing.T) {
 	d, f := newStillDesk(t, "")
 	d.put(wish(RunOnce, "appeared"))
 	f.mu.Lock()
-	p, err := f.prepare([]byte(wish(Pause, "ours")))
+	p, err := f.prepare([]byte(wish(Pause, "ours")), State{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -173,7 +173,10 @@ func (c *checker) host(agent *file.YAMLNode) AgentHost {
 	if n.Kind == file.YAMLText && n.Text != agentHostAny {
 		c.add(n.Place, n.Path, "is %s; it should be %s, or a mapping with labels%s", shown(n), agentHostAny, didYouMean(n.Text, []string{agentHostAny}))
 	}
-	is := AgentHost{Any: true, Labels: textsOf(n.Get("labels")), Waits: lost != nil && textOf(lost.Value) == agentLostWait}
+	is := AgentHost{Any: true, Labels: textsOf(n.Get("labels"))}
+	if lost != nil {
+		is.OnLost = textOf(lost.Value)
+	}
 	return is
 }
 
@@ -461,7 +464,6 @@ type AgentSandbox struct {
 const (
 	agentSandboxAuto      = "auto"
 	agentHostAny          = "any"
-	agentLostWait         = "wait"
 	agentSandboxOff       = "off"
 	agentSandboxWorkspace = "workspace"
 )

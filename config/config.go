@@ -134,7 +134,7 @@ type Agent struct {
 type AgentHost struct {
 	Any    bool     // on others than the daemon's, too
 	Labels []string // that the machine must have
-	Waits  bool     // on_lost: wait
+	OnLost string   // restart, wait or ask; empty: restart
 }
 
 // Backoff is the wait between failed sessions. It doubles from First up to Max.

@@ -258,3 +258,21 @@ func TestExpand(t *testing.T) {
 		t.Errorf("references: %q", got)
 	}
 }
+
+// A team may have ten thousand agents with some keys each.
+func TestTenThousandAgents(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("version: 1\nagents:\n")
+	for n := range 10_001 {
+		if n == 10_000 {
+			if c, err := Parse(FileName, t.TempDir(), []byte(text.String()), nil); err != nil || len(c.Agents) != n {
+				t.Fatal(err)
+			}
+		}
+		fmt.Fprintf(&text, "  a%d: {driver: exec, command: [sh, -c, work], workspace: a%d, limits: {session: 1h}}\n", n, n)
+	}
+	if _, err := Parse(FileName, t.TempDir(), []byte(text.String()), nil); err == nil || !strings.Contains(err.Error(), "agents: has 10001 entries; the most is 10000") {
+		t.Error(err)
+	}
+}

@@ -13,13 +13,13 @@ func TestHost(t *testing.T) {
 agents:
   here: {command: [a]}
   any: {command: [a], workspace: b, host: any, on_lost: wait}
-  gpu: {command: [a], workspace: c, host: {labels: [gpu, eu-1]}, on_lost: restart}
+  gpu: {command: [a], workspace: c, host: {labels: [gpu, eu-1]}, on_lost: ask}
 `}), environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := []AgentHost{cfg.Agents[0].Host, cfg.Agents[1].Host, cfg.Agents[2].Host}
-	want := []AgentHost{{}, {Any: true, Waits: true}, {Any: true, Labels: []string{"gpu", "eu-1"}}}
+	want := []AgentHost{{}, {Any: true, OnLost: "wait"}, {Any: true, Labels: []string{"gpu", "eu-1"}, OnLost: "ask"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
@@ -29,7 +29,7 @@ agents:
   b: {command: [a], workspace: b, host: {labels: [GPU]}}
   c: {command: [a], workspace: c, on_lost: wait}
   d: {command: [a], workspace: d, loop: foreign, host: any}
-  e: {command: [a], workspace: e, host: any, on_lost: ask}
+  e: {command: [a], workspace: e, host: any, on_lost: never}
 `}), environment(nil))
 	if err == nil {
 		t.Fatal("the file is accepted")

@@ -72,7 +72,7 @@ func readFile(path string) (_ []byte, err error) {
 
 const (
 	fileBytesMax = 1 << 20 // ten times the size of a file with a thousand detailed agents
-	nodesMax     = 50_000  // after aliases are followed, which stops an alias bomb
+	nodesMax     = 200_000 // after aliases are followed, which stops an alias bomb; ten thousand agents with twenty values each
 	depthMax     = 32      // the schema has a depth of five
 )
 

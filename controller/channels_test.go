@@ -173,6 +173,42 @@ func TestAgentsPassAndWait(t *testing.T) {
 	w.channel("reviews", "bob has passed", func(v view.ChannelView) bool { return parked(v) && strings.Contains(w.talk("reviews"), "T22 bob") })
 }
 
+// Of several words at the end of what an agent has written so far only the last one may end its turn, and only if
+// nothing follows. While that is open, the words before it are text.
+func TestWordBeforeTheLast(t *testing.T) {
+	t.Parallel()
+	for name, steps := range map[string][]string{
+		"with text":    {`say: "Hear me.\nTURN_COMPLETE"`, `say: TURN_PASS`},
+		"without text": {`say: "Hear me."`, `run: {command: "while [ ! -e heard ]; do sleep 0.02; done", quiet: true}`, `say: TURN_COMPLETE`, `say: TURN_PASS`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, channelYAML, map[string]string{
+				"ada.yaml": answeringScript(slices.Concat(steps, []string{
+					`run: {command: "while [ ! -e go ]; do sleep 0.02; done", quiet: true}`, `say: "I am done."`, `say: TURN_COMPLETE`,
+				})...),
+				"bob.yaml": answeringScript(`say: "I am here. TURN_COMPLETE"`),
+			})
+			w.connected("reviews", "ada", "bob")
+			w.say("reviews", "please review", "queue")
+			w.channel("reviews", "the first words are posted", func(view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: Hear me.") })
+			w.write("ada/heard", "")
+			w.until("ada", "the last word is held back", func(view.AgentView) (is bool) {
+				err := w.engine.View(t.Context(), func(now *team.Team) {
+					is = slices.ContainsFunc(now.Agents["ada"].Sessions(), func(s *team.Session) bool { return s.Delivery != nil && s.Delivery.Held == "TURN_PASS\n" })
+				})
+				return err == nil && is
+			})
+			w.write("ada/go", "")
+			w.channel("reviews", "bob has answered", func(view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn bob: I am here.") })
+			got, _, _ := strings.Cut(w.talk("reviews"), "turn bob: ") // there may be a second round
+			if strings.Count(got, " ada ACTIVE -> QUEUED") != 1 || strings.Contains(got, "without TURN_COMPLETE") || !strings.Contains(got, "I am done.\n") || strings.Contains(got, "late ada") {
+				t.Errorf("messages:\n%s", got)
+			}
+		})
+	}
+}
+
 // Seed 003, edge case 1: the agent that has the turn crashes. The next one gets the turn at once.
 func TestAgentCrashesInItsTurn(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -61,7 +60,7 @@ func gone(path string) bool {
 // task's folder is removed here, the host removes its own.
 func TestWorkComesBack(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		s.say("it works")
 		s.until(finish)
 		s.say("stop ok")
@@ -81,15 +80,9 @@ func TestWorkComesBack(t *testing.T) {
 			t.Errorf("b.txt is %q, and it is on %q", got, b.hostOf())
 		}
 		o.disconnects()
-		out, err := b.engine.opts.Host.Output(t.Context(), "coder-1", 0)
-		if err != nil {
-			t.Fatal(err)
+		if text := b.output("coder-1"); !strings.Contains(text, "it works") {
+			t.Errorf("its output here is %q", text)
 		}
-		text, err := io.ReadAll(out)
-		if err != nil || !strings.Contains(string(text), "it works") {
-			t.Errorf("its output here is %q, %v", text, err)
-		}
-		_ = out.Close()
 		if err := os.RemoveAll(b.tree()); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +103,7 @@ func TestWorkComesBack(t *testing.T) {
 
 // TestWaitsForAHost checks that a step waits until a host takes it, and that one that is withdrawn waits no longer.
 func TestWaitsForAHost(t *testing.T) {
-	teamBubble(t, false, func(s *fakeSession) { s.say("stop ok") }, func(t *testing.T, b *bubble, hosts []*otherHost) {
+	teamBubble(t, host.Restart, func(s *fakeSession) { s.say("stop ok") }, func(t *testing.T, b *bubble, hosts []*otherHost) {
 		b.give("Wait")
 		waiting := b.hosts().Waiting
 		if len(waiting) != 1 || waiting[0].Run != "T1" || !strings.Contains(waiting[0].Why, "gpu") {
@@ -139,7 +132,7 @@ func TestWaitsForAHost(t *testing.T) {
 // keeps what it did after that, and removes the rest when the task is over.
 func TestHostIsLost(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		if s.until(finish) {
 			s.say("stop ok")
 		}
@@ -186,7 +179,7 @@ func TestHostIsLost(t *testing.T) {
 // TestLeaderStartsAgain starts the leader again while a step works on another host.
 func TestLeaderStartsAgain(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, false, func(s *fakeSession) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
 		s.say("it works")
 		s.until(finish)
 		s.say("stop ok")
@@ -215,7 +208,7 @@ func TestLeaderStartsAgain(t *testing.T) {
 
 // TestLostBeforeTheLeaderStartsAgain starts the leader again after the host of a step was lost for good.
 func TestLostBeforeTheLeaderStartsAgain(t *testing.T) {
-	teamBubble(t, false, func(s *fakeSession) { <-s.asked }, func(t *testing.T, b *bubble, hosts []*otherHost) {
+	teamBubble(t, host.Restart, func(s *fakeSession) { <-s.asked }, func(t *testing.T, b *bubble, hosts []*otherHost) {
 		o, c := hosts[0], hosts[1]
 		o.joins()
 		b.give("Work")
@@ -247,7 +240,7 @@ func TestLostBeforeTheLeaderStartsAgain(t *testing.T) {
 // back.
 func TestWaitsForItsHost(t *testing.T) {
 	var finish chan struct{} // of the bubble
-	teamBubble(t, true, func(s *fakeSession) {
+	teamBubble(t, host.Wait, func(s *fakeSession) {
 		s.until(finish)
 		s.say("stop ok")
 	}, func(t *testing.T, b *bubble, hosts []*otherHost) {
@@ -269,6 +262,129 @@ func TestWaitsForItsHost(t *testing.T) {
 		o.lives(30 * time.Second)
 		if got := b.file("b.txt"); got != "alone\n" || b.hostOf() != "" {
 			t.Errorf("b.txt is %q, and it is on %q, %s", got, b.hostOf(), b.statusOf())
+		}
+	})
+}
+
+// late are the late reports of a host.
+func (b *bubble) late(name string) []view.LateReport {
+	b.t.Helper()
+	for _, h := range b.hosts().Hosts {
+		if h.Name == name {
+			return h.Late
+		}
+	}
+	return nil
+}
+
+// TestWhatALostHostLeft loses the host of a step, which works on alone, and brings it back while its next attempt works on another
+// one. What it has printed, reported and changed is fetched once, and moves nothing.
+func TestWhatALostHostLeft(t *testing.T) {
+	var alone, finish chan struct{} // of the bubble
+	teamBubble(t, host.Restart, func(s *fakeSession) {
+		s.say("it works")
+		if s.id == "coder-1" {
+			<-alone
+			s.say("alone")
+			s.exit(3)
+			return
+		}
+		s.until(finish)
+		s.say("stop ok")
+	}, func(t *testing.T, b *bubble, hosts []*otherHost) {
+		alone, finish = make(chan struct{}), make(chan struct{})
+		o, c := hosts[0], hosts[1]
+		o.joins()
+		b.give("Write a file")
+		o.lives(10 * time.Second)
+		o.disconnects()
+		c.joins()
+		c.lives(80 * time.Second)
+		if on := b.hostOf(); on != "c" {
+			t.Fatalf("it is on %q: %+v", on, b.hosts())
+		}
+		h := b.hosts().Hosts[1]
+		if len(h.Missing) != 1 || h.Missing[0].Session != "coder-1" || h.Missing[0].Run != "T1" || h.Missing[0].Step != "work" || !strings.Contains(h.Why, "coder-1") {
+			t.Fatalf("%+v", h)
+		}
+		c.write("b.txt", "of the next attempt\n")
+		o.write("b.txt", "made alone\n")
+		report := filepath.Join(".agents", "runs", "T1", "reports", "T1__work.json")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(o.root, report)), 0o700), os.WriteFile(filepath.Join(o.root, report), []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		close(alone)
+		b.settle()
+		o.connects()
+		c.lives(5 * time.Second)
+		o.lives(10 * time.Second)
+		const ref = "refs/fairlead/late/T1/work/coder-1"
+		late := b.late("b")
+		if len(late) != 1 || late[0].Ref != ref || late[0].OutputBytes != int64(len("alone\n")) || late[0].Files != 1 || late[0].Lacks != "" || late[0].What != "it ended with exit status 3" || late[0].Run != "T1" || late[0].Step != "work" {
+			t.Fatalf("%+v", late)
+		}
+		if got := gitIn(t, b.conf.Dir, "show", ref+":b.txt"); got != "made alone" {
+			t.Errorf("what it wrote is %q", got)
+		}
+		if text := b.output("coder-1"); !strings.HasSuffix(text, "it works\nalone\n") {
+			t.Errorf("its output here is %q", text)
+		}
+		if gone(filepath.Join(b.cluster.Folder, "late", "T1", "coder-1", report)) || !gone(filepath.Join(b.conf.Dir, report)) {
+			t.Error("its report is not where late ones are")
+		}
+		if b.file("b.txt") != "" || b.hostOf() != "c" || c.host.startsOf("coder") != 1 {
+			t.Errorf("it moved something: b.txt is %q, it is on %s", b.file("b.txt"), b.hostOf())
+		}
+		close(finish)
+		c.lives(5 * time.Second)
+		o.lives(5 * time.Second)
+		if got := b.file("b.txt"); got != "of the next attempt\n" {
+			t.Errorf("b.txt is %q", got)
+		}
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		o.lives(10 * time.Second)
+		if late := b.late("b"); len(late) != 1 || len(b.hosts().Hosts[1].Missing) > 0 {
+			t.Errorf("it is fetched again: %+v", late)
+		}
+	})
+}
+
+// TestLateBeforeItWorksThereAgain lets the next attempt of a step begin on the same host, when that is back: what the lost one left
+// is fetched before the files there are replaced. The leader starts again meanwhile.
+func TestLateBeforeItWorksThereAgain(t *testing.T) {
+	teamBubble(t, host.Restart, func(s *fakeSession) {
+		<-s.asked
+		s.exit(0)
+	}, func(t *testing.T, b *bubble, hosts []*otherHost) {
+		o := hosts[0]
+		o.joins()
+		b.give("Write a file")
+		o.lives(10 * time.Second)
+		o.write("b.txt", "made alone\n")
+		o.disconnects()
+		o.host.killAll()
+		b.after(2 * time.Minute)
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.start()
+		o.slow = make(chan struct{})
+		o.connects()
+		o.lives(15 * time.Second)
+		if late := b.late("b"); len(late) != 0 || b.hostOf() != "b" || o.host.startsOf("coder") != 1 {
+			t.Errorf("before it is fetched: %+v, on %q after %d starts", late, b.hostOf(), o.host.startsOf("coder"))
+		}
+		close(o.slow)
+		o.lives(10 * time.Second)
+		if late := b.late("b"); len(late) != 1 || late[0].Ref == "" || gitIn(t, b.conf.Dir, "show", late[0].Ref+":b.txt") != "made alone" {
+			t.Fatalf("%+v", late)
+		}
+		o.lives(10 * time.Second)
+		if on := b.hostOf(); on != "b" || o.host.startsOf("coder") != 2 || !gone(filepath.Join(o.tree(), "b.txt")) {
+			t.Errorf("it is on %q after %d starts, with the file of before: %t", on, o.host.startsOf("coder"), !gone(filepath.Join(o.tree(), "b.txt")))
 		}
 	})
 }

@@ -30,9 +30,11 @@ type otherHost struct {
 	host       *fakeHost
 	guard      *host.Guard
 	routes     *http.ServeMux
+	slow       chan struct{} // until it is closed, it does not say what its lost sessions left; nil: it does at once
 
 	mu   sync.Mutex
-	up   chan struct{} // closed while it is connected
+	of   map[string]host.Token // the lease of each session that was started
+	up   chan struct{}         // closed while it is connected
 	cut  context.CancelFunc
 	link context.Context //nolint:containedctx // it ends when the connection breaks
 }
@@ -50,6 +52,7 @@ func (b *bubble) others(names ...string) (all []*otherHost) {
 			}
 			return nil, "", errors.New("there is no host " + name)
 		},
+		Foreign: func(string) string { return "" },
 		Connected: func(name string) string {
 			for _, o := range all {
 				if o.name == name && o.connected() {
@@ -64,7 +67,7 @@ func (b *bubble) others(names ...string) (all []*otherHost) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		o := &otherHost{b: b, name: name, root: root, host: newFakeHost(), guard: host.NewGuard(name, name+"-1", 0), routes: http.NewServeMux(), up: make(chan struct{})}
+		o := &otherHost{b: b, name: name, root: root, host: newFakeHost(), guard: host.NewGuard(name, name+"-1", 0), routes: http.NewServeMux(), of: map[string]host.Token{}, up: make(chan struct{})}
 		o.host.play = b.host.play
 		o.serve()
 		all = append(all, o)
@@ -130,7 +133,7 @@ func (o *otherHost) renew() {
 	o.b.t.Helper()
 	now := host.BootTime(time.Since(o.b.began))
 	in := wire.RenewIn{
-		Boot: "boot-" + o.name, Labels: []string{"gpu"}, Capacity: 1, Protocol: wire.Version, Daemon: o.name + "-1",
+		Boot: "boot-" + o.name, Labels: []string{"gpu"}, Capacity: 1, Protocol: wire.Newest().String(), Daemon: o.name + "-1",
 		Incarnation: o.guard.Incarnation, Places: wire.Places{Root: o.root, Exe: "/bin/fairlead"},
 	}
 	if r, due := o.guard.Renew(now); due {
@@ -180,7 +183,7 @@ func (o *otherHost) route(pattern string, answer func(ctx context.Context, id st
 			wire.Fail(w, err)
 			return
 		}
-		wire.Answer(w, out)
+		wire.Answer(w, r, out)
 	})
 }
 
@@ -206,7 +209,25 @@ func (o *otherHost) serveStart(here hostHandle) {
 		if err != nil {
 			return nil, err
 		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.of[id] = in.Token
 		return statusOf(p), nil
+	})
+	o.route("GET "+wire.LeaseRoute, func(ctx context.Context, id string, _ *http.Request) (any, error) {
+		if o.slow != nil {
+			select {
+			case <-o.slow:
+			case <-ctx.Done():
+			}
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		token, began := o.of[id]
+		if !began {
+			return nil, &wire.Problem{Code: wire.NotHere, Why: "there is no such session"}
+		}
+		return wire.LeaseOut{Token: token}, nil
 	})
 	o.route("POST "+wire.AdoptRoute, func(ctx context.Context, id string, r *http.Request) (any, error) {
 		var in wire.AdoptIn
@@ -366,11 +387,11 @@ const elsewhereFlow = "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", pr
 
 // teamBubble is a team whose agent coder works on other hosts. work is what each of its sessions does.
 // Bubbles with `git worktree` do not run in parallel: such commands wait for each other in the whole process.
-func teamBubble(t *testing.T, waits bool, work func(s *fakeSession), test func(t *testing.T, b *bubble, hosts []*otherHost)) {
+func teamBubble(t *testing.T, onLost host.OnLost, work func(s *fakeSession), test func(t *testing.T, b *bubble, hosts []*otherHost)) {
 	t.Helper()
 	taskBubble(t, elsewhereFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
 		coder := b.agent("coder")
-		coder.Host.Any, coder.Host.Labels, coder.Host.Waits = true, []string{"gpu"}, waits
+		coder.Host.Any, coder.Host.Labels, coder.Host.OnLost = true, []string{"gpu"}, string(onLost)
 		hosts := b.others("b", "c")
 		defer func() {
 			for _, o := range hosts {
@@ -383,6 +404,21 @@ func teamBubble(t *testing.T, waits bool, work func(s *fakeSession), test func(t
 			t.Error(err)
 		}
 	})
+}
+
+// output is what a session has printed, as the leader has it.
+func (b *bubble) output(session string) string {
+	b.t.Helper()
+	out, err := b.engine.opts.Host.Output(b.t.Context(), session, 0)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer out.Close()
+	text, err := io.ReadAll(out)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(text)
 }
 
 // file is a file of the leader's checkout of T1; empty: it has none.

@@ -46,7 +46,7 @@ func shows(ctx context.Context, e *Supervisor) (shownTeam, error) {
 func TestPastIsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for seed := range uint64(testsize.Pick(10, 20, 200)) {
+	for seed := range uint64(testsize.Pick(4, 20, 200)) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { randomPast(t, dir, rand.New(rand.NewPCG(seed, 17))) })
 		})

@@ -282,6 +282,9 @@ func (t *channelListener) flush(ended bool) {
 	is := t.v.Answers()
 	held := t.takeTail(ended)
 	text, word := channels.Ending(t.text, t.glued)
+	if held != nil && word != marker.TurnWait { // a word follows, so this one is not at the end
+		text, word = channels.Trim(t.text), ""
+	}
 	toTeam := t.toTeam()
 	glued := t.glued
 	t.glued = t.part && held == nil && len(t.text) > 0 && word == "" && !isSpaceByte(t.text[len(t.text)-1])

@@ -16,17 +16,17 @@ type batchDraft struct {
 	changes []team.Change
 	records []journal.Change
 	ends    []int         // after so many records an event is complete
-	room    int           // records that are expected; watchers keep them, so every batch has its own
+	room    int           // records that are expected
 	text    []byte        // the encoded changes, which the records keep
 	event   [1]team.Event // the one of the request that is decided
 }
 
-// Step decides a batch, appends it, and only then answers, notifies and acts. Recovery calls it
-// before Run; afterwards only Run does.
+// Step decides a batch, appends it, and only then answers, notifies and acts; requests that only look are answered
+// after that. Recovery calls it before Run; afterwards only Run does.
 func (l *Loop) Step(ctx context.Context, batch []Request) error {
-	made := batchDraft{changes: l.changes[:0], ends: l.ends[:0], room: len(batch)}
+	made := batchDraft{changes: l.changes[:0], records: l.records[:0], text: l.text[:0], ends: l.ends[:0], room: len(batch)}
 	touched := &l.marks
-	l.moved = true
+	l.moved, l.waited = true, max(waiting(batch), l.waited/2) // half: a batch without callers may come in between
 	touched.forget()
 	answers := l.decideAll(batch, &made, touched)
 	head := l.head
@@ -40,15 +40,44 @@ func (l *Loop) Step(ctx context.Context, batch []Request) error {
 			req.After()
 		}
 	}
-	l.announce(&made, touched)
 	if n := len(made.text); n > 0 && len(batch) > 0 {
 		l.perRequest = min(n/len(batch)*9/8, perRequestMax)
 	}
+	l.announce(&made, touched)
+	show(l, batch, answers)
+	reuse(l, &made)
+	return nil
+}
+
+// show answers requests that only look. The controllers have noted the changes of the batch by then, so a request that
+// sees a change also sees what follows from it: that a file has to be written, for example.
+func show(l *Loop, batch []Request, answers []Answer) {
+	for i := range batch {
+		if req := &batch[i]; onlyLooks(req) {
+			req.Look(l.team)
+			if req.answer != nil {
+				req.answer <- answers[i]
+			}
+		}
+	}
+}
+
+// onlyLooks reports whether a request changes nothing and starts nothing.
+func onlyLooks(r *Request) bool {
+	return r.Event == nil && r.Events == nil && r.Derive == nil && r.After == nil && r.First == nil && r.Agent == "" && r.Look != nil
+}
+
+// reuse keeps the memory of a batch for the next one. That of the records is large, and kept only where callers come in
+// numbers.
+func reuse(l *Loop, made *batchDraft) {
 	clear(made.changes)
 	if l.changes, l.ends = made.changes, made.ends; cap(l.changes) > changesKept {
 		l.changes, l.ends = nil, nil
 	}
-	return nil
+	clear(made.records)
+	if l.records, l.text = made.records, made.text; l.waited < 2 || cap(l.records) > changesKept || cap(l.text) > textKept {
+		l.records, l.text = nil, nil
+	}
 }
 
 func (l *Loop) decideAll(batch []Request, made *batchDraft, touched *Touched) []Answer {
@@ -103,6 +132,9 @@ func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed err
 		if answers[i].Seq == head {
 			answers[i].Seq = l.head
 		}
+		if onlyLooks(&req) && failed == nil {
+			continue // see show
+		}
 		if req.Look != nil && failed == nil {
 			req.Look(l.team)
 		}
@@ -127,11 +159,11 @@ func (l *Loop) decide(ev team.Event, made *batchDraft) error {
 			return err
 		}
 	}
-	changes, err := l.team.Decide(ev)
+	changes, err := l.draft.Decide(l.team, ev)
 	if err != nil {
 		return err
 	}
-	if made.records == nil {
+	if cap(made.records) == 0 {
 		made.records = make([]journal.Change, 0, max(made.room, len(changes)))
 		made.text = make([]byte, 0, made.room*l.perRequest)
 	}
@@ -170,8 +202,8 @@ func (l *Loop) follows(made *batchDraft) {
 
 // announce notifies watchers, and lets the controllers start actions.
 func (l *Loop) announce(made *batchDraft, touched *Touched) {
-	if len(made.records) > 0 {
-		l.hub.publish(made.records)
+	if len(made.records) > 0 && l.hub.publish(made.records) {
+		made.records, made.text = nil, nil
 	}
 	for _, ch := range made.changes {
 		if key, isRun := strings.CutPrefix(ch.Entity, "run/"); isRun {
@@ -207,25 +239,29 @@ func (l *Loop) act(touched *Touched) {
 	}
 }
 
-// letFill yields after a batch that several callers waited for: with their answers they submit their
-// next requests, which then share the next sync. Without it the first of them has a sync alone and the
-// others wait for two. A single caller is not delayed, and letFill never costs more than a small share
+// letFill yields before a batch if the last ones answered several callers: with their answers they submit their next
+// requests, which then share this sync. Without it the first of them has a sync alone and the others wait for two. Callers
+// that come one at a time are not delayed, except for a few after a crowd, and letFill never costs more than a small share
 // of the sync that it may save.
-func (l *Loop) letFill(batch []Request) {
-	waited := 0
-	for _, req := range batch {
-		if req.answer != nil && req.Event != nil {
-			waited++
-		}
-	}
-	if waited < 2 {
+func (l *Loop) letFill() {
+	if l.waited < 2 {
 		return
 	}
 	began, most := time.Now(), l.took/fillShare
 	for range l.fill.Load() {
-		if len(l.queue) >= waited || time.Since(began) > most {
+		if len(l.queue)+1 >= l.waited || time.Since(began) > most {
 			return
 		}
 		runtime.Gosched()
 	}
+}
+
+// waiting counts the callers that wait for an event of a batch.
+func waiting(batch []Request) (callers int) {
+	for i := range batch {
+		if batch[i].answer != nil && batch[i].Event != nil {
+			callers++
+		}
+	}
+	return callers
 }

@@ -33,8 +33,8 @@ type subscriber struct {
 
 func newHub() *hub { return &hub{subs: map[*subscriber]struct{}{}} }
 
-// publish adds a batch to every buffer. The batch must not be changed afterwards.
-func (h *hub) publish(batch []journal.Change) {
+// publish adds a batch to every buffer. If it was kept, the batch must not be changed afterwards.
+func (h *hub) publish(batch []journal.Change) (kept bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signal()
@@ -49,7 +49,9 @@ func (h *hub) publish(batch []journal.Change) {
 			sub.waiting = append(sub.waiting, batch...)
 		}
 		sub.ring()
+		kept = true
 	}
+	return kept
 }
 
 // changed returns a channel that is closed when the next batch is published, or when the hub closes.

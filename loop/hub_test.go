@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // tower is a loop with only a journal and a hub.
@@ -115,5 +117,51 @@ func TestLagging(t *testing.T) {
 	}
 	if n != 0 {
 		t.Error("the end was not told")
+	}
+}
+
+// TestWatchersKeepWhatTheyWereGiven lets a watcher read late: what it was given is not overwritten by later batches. Without
+// a watcher the loop uses the memory again.
+func TestWatchersKeepWhatTheyWereGiven(t *testing.T) {
+	l := New(t.Context(), Options{Journal: memory.New(), Log: slog.New(slog.DiscardHandler)})
+	if err := l.Replay(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	step := func(round int) {
+		var batch []Request
+		for n := range 3 {
+			note := fmt.Sprintf("hold %d of round %d", n, round)
+			batch = append(batch,
+				Request{Event: EventBy(team.Actor{Kind: "human", ID: "x"}, "", team.HoldAsked{Note: note}), answer: make(chan Answer, 1)},
+				Request{Event: EventBy(team.Actor{Kind: "human", ID: "x"}, "", team.ReleaseAsked{Note: note}), answer: make(chan Answer, 1)})
+		}
+		if err := l.Step(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sub := l.hub.subscribe()
+	for round := range 4 {
+		step(round)
+	}
+	given, over := l.hub.take(sub)
+	l.hub.unsubscribe(sub)
+	if over != nil || len(given) != 24 {
+		t.Fatalf("%d changes, %v", len(given), over)
+	}
+	n := 0
+	for ch, err := range l.Journal().Read(t.Context(), journal.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := given[n]; got.Seq != ch.Seq || string(got.Data) != string(ch.Data) {
+			t.Errorf("the watcher has %d %s, and the journal %d %s", got.Seq, got.Data, ch.Seq, ch.Data)
+		}
+		n++
+	}
+	step(4)
+	was := l.records[:1]
+	step(5)
+	if &was[0] != &l.records[:1][0] {
+		t.Error("without a watcher the memory is not used again")
 	}
 }

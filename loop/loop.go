@@ -48,17 +48,22 @@ type Loop struct {
 	touched    team.Touched // agents and runs that changes concerned, of which the consequences are not decided yet
 	head       uint64
 	versions   map[string]uint64
-	batch      []Request     // memory of the last batch, reused
-	changes    []team.Change // the same
-	ends       []int         // the same
-	answers    []Answer      // the same
-	marks      Touched       // the same
-	perRequest int           // bytes of changes that a request of the last batch led to, and an eighth: what the next batch allocates for each
+	draft      team.Draft
+	batch      []Request        // memory of the last batch, reused
+	changes    []team.Change    // the same
+	records    []journal.Change // the same, unless watchers have them
+	text       []byte           // the same
+	ends       []int            // the same
+	answers    []Answer         // the same
+	marks      Touched          // the same
+	perRequest int              // bytes of changes that a request of the last batch led to, and an eighth: what the next batch allocates for each
 	clock      clock
 	unsaved    int           // changes since the last snapshot
 	took       time.Duration // the last append
+	waited     int           // callers of the last batches
 	holding    bool          // no action starts: recovery is not over, or the loop is ending
 	looked     time.Time     // when deadlines were looked for
+	looking    time.Duration // how long that took
 	due        time.Time     // the next one that was found
 	moved      bool          // a batch came since then, and may have brought an earlier one
 	spun       bool          // the last deadline changed nothing
@@ -77,14 +82,16 @@ const (
 	QueueMax      = 256    // requests that wait; then callers do
 	BatchMax      = 256    // requests that share a sync; a batch of more than 1,000 changes is split, as the journal demands
 	SnapshotEvery = 20_000 // changes; a start reads no more than these
-	FillRounds    = 128    // yields after a batch, at most; see letFill
+	FillRounds    = 128    // yields before a batch, at most; see letFill
 
-	changesKept   = 2 * BatchMax     // capacity that the next batch reuses; a larger batch is rare and its memory is released
-	perRequestMax = 2048             // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
-	fillShare     = 4                // letFill takes no longer than this part of what the last append took
-	lookEvery     = time.Millisecond // deadlines are looked for no more often, so one may be noticed that much later
-	lookMax       = time.Minute      // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
-	spinPause     = time.Second      // the pause after a deadline that changed nothing
+	changesKept   = 2 * BatchMax          // capacity that the next batch reuses; a larger batch is rare and its memory is released
+	textKept      = 256 << 10             // the same, of their encoding
+	perRequestMax = 2048                  // bytes of changes that a request is expected to lead to: some times a hand-off; more is allocated when it comes
+	fillShare     = 4                     // letFill takes no longer than this part of what the last append took
+	lookEvery     = 50 * time.Millisecond // deadlines may be noticed that much later, if there are so many agents that lookShare asks for it
+	lookShare     = 20                    // the part of the time that it may take to look for deadlines: one in this
+	lookMax       = time.Minute           // the loop wakes at least this often, so that a changed clock or a system sleep is noticed
+	spinPause     = time.Second           // the pause after a deadline that changed nothing
 )
 
 // ErrClosed is the answer of a loop that has ended.
@@ -167,8 +174,9 @@ func (l *Loop) Register(h Hooks) { l.hooks = append(l.hooks, h) }
 
 // Run serves requests until ctx ends, the journal fails, or Fail is called. Begin must have been called.
 func (l *Loop) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(lookMax)
 	defer timer.Stop()
+	var rings time.Time // when the timer will; zero: it has
 	for {
 		l.checkReady()
 		l.checkStopped()
@@ -179,25 +187,23 @@ func (l *Loop) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		timer.Reset(due)
+		if at := time.Now().Add(due); rings.IsZero() || at.Before(rings) { // else it rings early, which costs less than to set it after each batch
+			timer.Reset(due)
+			rings = at
+		}
 		select {
 		case <-ctx.Done():
 			return l.finish(ctx)
 		case err := <-l.failure:
 			return err
 		case <-timer.C:
-			if l.moved {
-				continue // it was time to look
-			}
-			if err := l.onTime(ctx); err != nil {
-				return err
-			}
+			rings = time.Time{}
 		case first := <-l.queue:
+			l.letFill()
 			batch := l.gather(first)
 			if err := l.Step(ctx, batch); err != nil {
 				return err
 			}
-			l.letFill(batch)
 			clear(batch) // the next batch reuses its memory
 		}
 	}
@@ -288,16 +294,17 @@ func (l *Loop) gather(first Request) []Request {
 	return batch
 }
 
-// pause is how long the loop may wait for a request. It looks for deadlines once in lookEvery at most, because with many
-// agents that takes longer than to decide one request.
+// pause is how long the loop may wait for a request. It looks for deadlines after a batch, but with many agents not after
+// each: that would take longer than to decide one request.
 func pause(l *Loop) time.Duration {
 	now := time.Now()
-	since := now.Sub(l.looked)
-	if !now.Before(l.due) || l.moved && since >= lookEvery {
-		l.looked, l.due, l.moved = now, now.Add(l.UntilDue()), false
+	since, every := now.Sub(l.looked), min(lookShare*l.looking, lookEvery)
+	if !now.Before(l.due) || l.moved && since >= every {
+		l.due = now.Add(l.UntilDue())
+		l.looked, l.looking, l.moved = now, time.Since(now), false
 	}
 	if l.moved {
-		return min(l.due.Sub(now), lookEvery-since)
+		return min(l.due.Sub(now), every-since)
 	}
 	return l.due.Sub(now)
 }
@@ -374,6 +381,7 @@ func (l *Loop) checkReady() {
 		if !l.settled(false) {
 			return
 		}
+		l.changes, l.records, l.text, l.ends = nil, nil, nil, nil // the batches of the start are large
 		close(l.ready)
 		for _, h := range l.hooks {
 			if h.Ready != nil {

@@ -2,8 +2,17 @@ package loop
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
+
+// processorsMin is how many goroutines of a daemon may run at once, on a smaller machine too. One that waits for a sync
+// counts among them until the runtime notices. The loop and a writer of files often wait at the same time, and on two
+// processors an answer that was ready waited for both.
+const processorsMin = 4
+
+// Processors is the value of GOMAXPROCS for the process of a loop.
+func Processors() int { return max(processorsMin, runtime.GOMAXPROCS(0)) }
 
 // The pause before an action that failed is tried again; it doubles.
 const (

@@ -172,7 +172,12 @@ func (told *TurnInput) time(words string) string {
 // frame puts as many messages as fit between head and tail.
 func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 	said, leftOut := told.fit(TurnPromptBytesMax - len(head) - len(tail) - frameBytes)
+	size := len(head) + len(tail) + frameBytes
+	for _, one := range said {
+		size += len(one) + 1
+	}
 	var b strings.Builder
+	b.Grow(size)
 	b.WriteString(head)
 	switch {
 	case sinceLast && len(said) == 0 && leftOut == 0:
@@ -198,6 +203,8 @@ func (told *TurnInput) frame(head string, sinceLast bool, tail string) string {
 const (
 	quoteNote  = "Lines that begin with \">\" were written by the participant that is named above them, not by Fairlead.\n\n"
 	frameBytes = 512 // upper bound of what frame adds to head, messages and tail
+
+	headerBytes = 64 // of a message without the name: the longest header, and what quote adds
 
 	// turnCutBytesMin is the least that is kept of a message that is too long; less would be useless.
 	turnCutBytesMin = 4 << 10
@@ -228,7 +235,8 @@ func (told *TurnInput) fit(room int) (said []string, leftOut uint64) {
 // render formats a message for a prompt. It stops after more than most bytes.
 func (l *TurnLine) render(most int) string {
 	var b strings.Builder
-	b.WriteString(l.header())
+	b.Grow(headerBytes + len(l.By) + min(len(l.Text)+len(l.Text)/16, max(0, most)))
+	l.header(&b)
 	quote(&b, l.Text, most)
 	return b.String()
 }
@@ -237,14 +245,14 @@ func (l *TurnLine) render(most int) string {
 func (l *TurnLine) cut(most int) string {
 	note := fmt.Sprintf("(Message %d has %d bytes and is cut here.)\n", l.N, len(l.Text))
 	var b strings.Builder
-	b.WriteString(l.header())
+	l.header(&b)
 	quote(&b, l.Text, most-len(note)-1)
 	text := b.String()
 	text = strings.TrimSuffix(clip.To(text, most-len(note)-1), "\n")
 	return text + "\n" + note
 }
 
-func (l *TurnLine) header() string {
+func (l *TurnLine) header(b *strings.Builder) {
 	from := " from an agent, "
 	switch {
 	case l.Human:
@@ -252,7 +260,12 @@ func (l *TurnLine) header() string {
 	case l.Late:
 		from = " from an agent without the turn, "
 	}
-	return "#" + strconv.FormatUint(l.N, 10) + from + name(l.By) + ":\n"
+	var digits [20]byte
+	b.WriteByte('#')
+	b.Write(strconv.AppendUint(digits[:0], l.N, 10))
+	b.WriteString(from)
+	b.WriteString(name(l.By))
+	b.WriteString(":\n")
 }
 
 func quoteJSON(s string) string {

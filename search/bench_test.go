@@ -55,7 +55,7 @@ func TestMeasure(t *testing.T) {
 		}
 	})
 	put()
-	used, err := x.Bytes(ctx)
+	used, err := used(ctx, x.read)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -368,6 +368,19 @@ func (x *Index) Add(ctx context.Context, b Batch) (dropped int64, err error) {
 	return dropped, err
 }
 
+// Rest gives back the memory that adding has taken, some megabytes. The goroutine that adds calls it.
+func (x *Index) Rest() {
+	_ = x.using(func() error { // a fault shows in the next use
+		x.words = wordList{}
+		for _, db := range []*sql.DB{x.read, x.write} {
+			if _, err := db.Exec("PRAGMA shrink_memory"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func (x *Index) add(ctx context.Context, b Batch) error {
 	tx, err := x.write.BeginTx(ctx, nil)
 	if err != nil {
@@ -465,12 +478,7 @@ func remove(tx *sql.Tx, p Place) error {
 	return err
 }
 
-// Bytes is the size of what is stored.
-func (x *Index) Bytes(ctx context.Context) (n int64, err error) {
-	err = x.using(func() error { n, err = used(ctx, x.read); return err })
-	return n, err
-}
-
+// used is the size of what is stored.
 func used(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, size int64
 	err := db.QueryRowContext(ctx, "SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size)").Scan(&pages, &free, &size)

@@ -559,3 +559,21 @@ func FuzzLines(f *testing.F) {
 	f.Add(p.packLines(), 3)
 	f.Fuzz(func(_ *testing.T, packed []byte, where int) { _, _ = lineAt(packed, 5, where) })
 }
+
+// An index that rests keeps neither words nor a compressor, and adds and finds as before.
+func TestRest(t *testing.T) {
+	x := fresh(t)
+	for n := range 3 {
+		add(t, x, said(n, "retry the upload"))
+		if x.words.flate == nil || len(x.words.places) == 0 {
+			t.Fatal("there was nothing to give back")
+		}
+		x.Rest()
+		if x.words.flate != nil || x.words.places != nil {
+			t.Error("the index keeps what adding needed")
+		}
+		if page := find(t, x, Query{Text: "retry"}); len(page.Found) != n+1 {
+			t.Errorf("%d found, want %d", len(page.Found), n+1)
+		}
+	}
+}

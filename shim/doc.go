@@ -27,6 +27,10 @@
 // The intent is on disk before the fork. After a crash at any step, a folder in which an agent may
 // have been started says so: the session is then lost, but never started twice.
 //
+// Starts that follow each other do not wait until the shim's program is loaded: Spares keeps two shims that
+// were started ahead. A spare has no session and no folder until a launch names them. Before it touches the
+// folder, it writes the session into its arguments and environment, where other programs look for it.
+//
 // # Finding the tree
 //
 // A living shim is the subreaper: everything that the agent starts stays its descendant, however

@@ -17,6 +17,7 @@ import (
 type Handle struct {
 	folder string
 	fence  uint64
+	begun  Status        // when it was started or adopted
 	done   chan struct{} // the session has ended, or this daemon is fenced: see Done
 	closed chan struct{} // Close was called
 	ran    chan struct{} // the goroutine of this handle has ended
@@ -31,7 +32,7 @@ type Handle struct {
 
 func newHandle(folder string, fence uint64, conn *os.File, st Status) *Handle {
 	h := &Handle{
-		folder: folder, fence: fence, size: st.SpoolBytes,
+		folder: folder, fence: fence, begun: st, size: st.SpoolBytes,
 		done: make(chan struct{}), closed: make(chan struct{}), ran: make(chan struct{}), change: make(chan struct{}),
 	}
 	if conn == nil {
@@ -145,6 +146,9 @@ func (h *Handle) finish(st *Status, err error) {
 // says which: Exited, Lost, or the error *Fenced. For a session that never started, it is closed
 // from the beginning.
 func (h *Handle) Done() <-chan struct{} { return h.done }
+
+// Begun is the status when the session was started or adopted, without asking its shim again.
+func (h *Handle) Begun() Status { return h.begun }
 
 // Folder is the canonical path of the session's folder.
 func (h *Handle) Folder() string { return h.folder }

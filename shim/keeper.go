@@ -68,6 +68,12 @@ func (k *keeper) start(l *launchSpec) error {
 	if err := becomeSubreaper(); err != nil && haveSubreaper {
 		return fmt.Errorf("become the subreaper: %w", err)
 	}
+	entry := make(chan error, 1)
+	if l.Folder != "" { // the daemon has done it while another shim was loaded
+		go func() { entry <- syncFolder(filepath.Dir(k.folder)) }()
+	} else {
+		entry <- nil
+	}
 	self, _ := readProcess(os.Getpid())
 	k.record = agentRecord{
 		Version: protocolVersion, Step: stepStarting, Session: l.Session, Mark: l.Mark, Fence: l.Fence,
@@ -91,6 +97,9 @@ func (k *keeper) start(l *launchSpec) error {
 	}
 	k.record.Socket = k.listener.Name()
 	if err := writeRecord(k.folder, agentFile, "", &k.record); err != nil {
+		return err
+	}
+	if err := <-entry; err != nil {
 		return err
 	}
 	k.crash("intent")
@@ -312,27 +321,30 @@ func (k *keeper) bury() {
 	k.exit = e
 	k.mu.Unlock()
 	os.Remove(filepath.Join(k.folder, exitRoom))
-	st := k.status()
+	st := k.state()
 	k.unlisten() // from now on the folder has the result
 	k.tellAll(answer{Event: "exit", Status: &st})
 }
 
-// status returns the shim's current state.
+// status returns the shim's current state, with the processes that run beside the agent.
 func (k *keeper) status() Status {
-	st := k.record.status()
-	st.Phase = Running
-	k.spool.fill(&st)
-	k.input.fill(&st)
-	k.mu.Lock()
-	over := k.exit != nil
-	k.mu.Unlock()
-	if !over { // otherwise nothing is left, and the process table need not be read
+	st := k.state()
+	if st.Phase != Exited { // otherwise nothing is left, and the process table need not be read
 		for _, p := range k.living() {
 			if p.PID != k.record.AgentPID {
 				st.Children++
 			}
 		}
 	}
+	return st
+}
+
+// state is the status without the processes beside the agent.
+func (k *keeper) state() Status {
+	st := k.record.status()
+	st.Phase = Running
+	k.spool.fill(&st)
+	k.input.fill(&st)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	st.Fence, st.Ending, st.AgentEnded = k.fence, k.ordered || !k.endedAt.IsZero(), !k.endedAt.IsZero()

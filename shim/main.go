@@ -53,7 +53,7 @@ func Main(args []string) int {
 	signal.Notify(orders, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1)
 
 	k := &keeper{folder: args[1], log: newLog(os.Stderr), orders: orders, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
-	if err := k.run(); err != nil {
+	if err := k.run(isSpare(args)); err != nil {
 		k.log.print("%v", err)
 		return 1
 	}
@@ -62,12 +62,21 @@ func Main(args []string) int {
 
 // run executes the shim's steps. It may be killed after each, so the state on disk must always be
 // correct.
-func (k *keeper) run() error {
-	launch, first, err := receiveLaunch()
+func (k *keeper) run(spare bool) error {
+	launch, first, err := receiveLaunch(spare)
+	if err != nil && spare {
+		return nil //nolint:nilerr // no start needed it
+	}
 	if err != nil {
 		return err // nothing was started; the launching process has ended or sent an invalid launch
 	}
-	if err := k.start(launch); err != nil {
+	if spare {
+		err = k.become(launch)
+	}
+	if err == nil {
+		err = k.start(launch)
+	}
+	if err != nil {
 		_ = writeFrame(first, answer{ID: 1, Version: protocolVersion, Fault: toFault(err)})
 		first.Close()
 		k.undo()
@@ -86,7 +95,8 @@ func (k *keeper) run() error {
 	return nil
 }
 
-func receiveLaunch() (*launchSpec, *os.File, error) {
+// receiveLaunch waits for the launch: a spare does so until the other end of its socket is closed.
+func receiveLaunch(spare bool) (*launchSpec, *os.File, error) {
 	conn, err := polled(launchFD, "launch")
 	if err == nil {
 		_, _, err = peerOf(conn)
@@ -95,7 +105,9 @@ func receiveLaunch() (*launchSpec, *os.File, error) {
 		return nil, nil, fmt.Errorf("the shim is started by Fairlead, not by hand: descriptor 3 is no unix socket: %w", err)
 	}
 	var o order
-	_ = conn.SetReadDeadline(time.Now().Add(attachPatience))
+	if !spare {
+		_ = conn.SetReadDeadline(time.Now().Add(attachPatience))
+	}
 	if err := readFrame(conn, launchBytesMax, &o); err != nil {
 		return nil, nil, fmt.Errorf("no launch came: %w", err)
 	}

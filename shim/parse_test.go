@@ -88,7 +88,7 @@ func TestOlderAndNewer(t *testing.T) {
 func TestLaunchKeepsBytes(t *testing.T) {
 	s := Spec{Session: "s", Argv: []string{"\xff\xfe"}, Env: []string{"A=\x80"}, Dir: "/\xfa"}
 	var buf bytes.Buffer
-	ok(t, writeFrame(&buf, order{Op: "launch", Launch: s.launch()}))
+	ok(t, writeFrame(&buf, order{Op: "launch", Launch: s.launch("")}))
 	var o order
 	ok(t, readFrame(&buf, frameBytesMax, &o))
 	if diff := cmp.Diff(toStrings(o.Launch.Argv), s.Argv) + cmp.Diff(toStrings(o.Launch.Env), s.Env); diff != "" || string(o.Launch.Dir) != s.Dir {

@@ -104,3 +104,9 @@ func signalAll(ps []Process, sig syscall.Signal) int {
 	}
 	return n
 }
+
+// alive reports whether the process that started at start still runs.
+func alive(pid int, start uint64) bool {
+	p, ok := readProcess(pid)
+	return ok && p.Start == start && !p.zombie
+}

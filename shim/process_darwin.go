@@ -103,11 +103,6 @@ func signalProcess(pid int, start uint64, sig syscall.Signal) bool {
 	return alive(pid, start) && syscall.Kill(pid, sig) == nil
 }
 
-func alive(pid int, start uint64) bool {
-	p, ok := readProcess(pid)
-	return ok && p.Start == start && !p.zombie
-}
-
 func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration) {
 	tick := time.NewTicker(attachPause)
 	defer tick.Stop()
@@ -184,3 +179,7 @@ func leaveCgroup(*syscall.SysProcAttr) {}
 func killCgroup(string) {}
 
 func removeCgroup(string) {}
+
+const haveSpares = false // a process cannot change the environment that others see
+
+func rewriteSelf(_, _, _ string, _ *os.File) error { return syscall.ENOTSUP }

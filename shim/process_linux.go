@@ -159,16 +159,10 @@ func signalProcess(pid int, start uint64, sig syscall.Signal) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
+	if !alive(pid, start) {
 		return false
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0) == nil
-}
-
-// alive reports whether the process that started at start still runs.
-func alive(pid int, start uint64) bool {
-	p, ok := readProcess(pid)
-	return ok && p.Start == start && !p.zombie
 }
 
 // waitGone returns when the process has ended, or when ctx or patience ends.
@@ -178,7 +172,7 @@ func waitGone(ctx context.Context, pid int, start uint64, patience time.Duration
 		return
 	}
 	defer unix.Close(fd)
-	if p, ok := readProcess(pid); !ok || p.Start != start || p.zombie {
+	if !alive(pid, start) {
 		return
 	}
 	const slice = 50 * time.Millisecond // poll does not react to ctx; this is the maximum delay
@@ -270,3 +264,54 @@ func openPipe(ours int) (r, w *os.File, err error) {
 
 // selfExe is this program, even if its file was replaced by an upgrade.
 func selfExe() (string, error) { return "/proc/self/exe", nil }
+
+const haveSpares = true
+
+// rewriteSelf writes a session into the blanks that this process, a spare, has in its arguments and in its environment,
+// and makes log its standard error. The kernel shows other processes that memory as it is now, not as it was at the start.
+func rewriteSelf(session, folder, mark string, log *os.File) error {
+	raw, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return err
+	}
+	const argStart, envEnd = 45, 48 // after the command, see proc_pid_stat(5): arg_start, arg_end, env_start, env_end
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(fields) <= envEnd {
+		return fmt.Errorf("read /proc/self/stat: %w", unix.EINVAL)
+	}
+	var at [4]int64
+	for i := range at {
+		if at[i], err = strconv.ParseInt(string(fields[argStart+i]), 10, 64); err != nil {
+			return fmt.Errorf("read /proc/self/stat: %w", err)
+		}
+	}
+	mem, err := os.OpenFile("/proc/self/mem", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer mem.Close()
+	args, env := make([]byte, at[1]-at[0]), make([]byte, at[3]-at[2])
+	if _, err := mem.ReadAt(args, at[0]); err != nil {
+		return err
+	}
+	if _, err := mem.ReadAt(env, at[2]); err != nil {
+		return err
+	}
+	first, holder := bytes.IndexByte(args, ' '), bytes.Index(env, []byte(shimVar+"= "))
+	if first < 0 || holder < 0 {
+		return unix.EINVAL
+	}
+	overBlanks(args[first:], session)
+	overBlanks(args[min(len(args), first+sessionNameBytesMax+1):], folder)
+	overBlanks(env[holder+len(shimVar)+1:], mark)
+	if _, err := mem.WriteAt(args, at[0]); err != nil {
+		return err
+	}
+	if _, err := mem.WriteAt(env, at[2]); err != nil {
+		return err
+	}
+	if now, _ := envValue(environOf(os.Getpid()), shimVar); now != mark {
+		return fmt.Errorf("its environment does not show the session: %w", unix.EINVAL)
+	}
+	return unix.Dup3(int(log.Fd()), int(os.Stderr.Fd()), 0)
+}

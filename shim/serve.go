@@ -162,7 +162,7 @@ func (k *keeper) obey(fence uint64) error {
 // admit answers a hello and subscribes the connection to events; nil if there are too many.
 func (k *keeper) admit(c *os.File, fence, id uint64) *peer {
 	p := &peer{conn: c, fence: fence, out: make(chan answer, answersMax), grew: make(chan struct{}, 1), over: make(chan struct{})}
-	st := k.status()
+	st := k.state()
 	p.out <- answer{ID: id, Version: protocolVersion, Status: &st} // before any event
 	k.mu.Lock()
 	defer k.mu.Unlock()

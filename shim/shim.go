@@ -52,6 +52,7 @@ type Spec struct {
 	SpoolMax int64         // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
 	Grace    time.Duration // between SIGTERM and SIGKILL where End names none; 0 means 10 s
 	Exe      string        // the binary that is executed again as the shim; default: this one
+	Spares   *Spares       // where a shim may be that was started ahead; nil: none
 	NoCgroup bool          // do not try to make a cgroup
 }
 
@@ -90,7 +91,7 @@ type Status struct {
 	InputWaits  int64     `json:"input_waits,omitempty"`   // received bytes that the agent has not read
 	InputClosed bool      `json:"input_closed,omitempty"`  // the agent sees, or will see, the end of its input
 	Ending      bool      `json:"ending,omitempty"`        // End was ordered, or the agent ended and its tree is being ended
-	Children    int       `json:"children,omitempty"`      // living processes of the tree beside the agent
+	Children    int       `json:"children,omitempty"`      // living processes of the tree beside the agent; not when it was started or adopted
 	Exit        *Exit     `json:"exit,omitempty"`          //
 	Swept       []Process `json:"swept,omitempty"`         // lost: processes found alive and ended now
 	Acked       bool      `json:"acked,omitempty"`         //

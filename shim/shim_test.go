@@ -176,7 +176,7 @@ func costs(folder string) {
 	processTable = func() ([]Process, error) { looks++; return processes() }
 	s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/sleep", "3600"}, NoCgroup: true}
 	k := &keeper{folder: folder, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
-	err := k.start(s.launch())
+	err := k.start(s.launch(""))
 	started := n
 	_ = k.end(0)
 	<-k.ended

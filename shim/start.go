@@ -27,21 +27,30 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, noFolder(err))
 	}
-	parent := filepath.Dir(folder)
 	folder, err := realFolder(folder)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
-	conn, err := spawn(folder, &spec)
-	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	var st *Status
+	conn := spec.Spares.take(spec.Exe)
+	go spec.Spares.refill(spec.Exe)
+	if conn != nil {
+		if st, err = launch(ctx, conn, spec.launch(folder)); errors.Is(err, errSpare) {
+			conn.Close()
+			conn = nil
+		}
 	}
-	// The shim's program is loaded during this sync. Without a launch, it only waits.
-	if err := syncFolder(parent); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+	if conn == nil {
+		if conn, err = spawn(folder, &spec); err != nil {
+			return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+		}
+		// The shim's program is loaded during this sync. Without a launch, it only waits.
+		if err := syncFolder(filepath.Dir(folder)); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("start %s: %w", spec.Session, err)
+		}
+		st, err = launch(ctx, conn, spec.launch(""))
 	}
-	st, err := launch(ctx, conn, &spec)
 	var again *AlreadyStarted
 	switch {
 	case errors.As(err, &again):
@@ -67,20 +76,8 @@ func noFolder(err error) error {
 	return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
 }
 
-// spawn starts the shim's process and returns the daemon's end of the socket.
+// spawn starts the shim's process for a session and returns the daemon's end of the socket.
 func spawn(folder string, spec *Spec) (*os.File, error) {
-	exe := spec.Exe
-	if exe == "" {
-		var err error
-		if exe, err = selfExe(); err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
-		}
-	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer null.Close()
 	// The shim's error output, including a panic, goes to a file of its own and never to the daemon's
 	// standard error.
 	log, err := openPlain(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
@@ -88,21 +85,44 @@ func spawn(folder string, spec *Spec) (*os.File, error) {
 		return nil, fmt.Errorf("the session's folder cannot be written: %w; it must be ours", err)
 	}
 	defer log.Close()
+	conn, _, err := startShim(spec.Exe, spec.Session, folder, markOf(spec.Workspace, spec.Session), log)
+	return conn, err
+}
+
+// startShim starts a shim's process. It returns this process's end of the socket, and a channel that is closed when the
+// process has ended. exe is empty for this program, log nil for none.
+func startShim(exe, session, folder, mark string, log *os.File) (conn *os.File, gone <-chan struct{}, err error) {
+	if exe == "" {
+		if exe, err = selfExe(); err != nil {
+			return nil, nil, fmt.Errorf("find this program: %w", err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer null.Close()
+	if log == nil {
+		log = null
+	}
 	ours, theirs, err := socketPair()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer theirs.Close()
-	p, err := os.StartProcess(exe, []string{"fairlead", shimWord, spec.Session, folder}, &os.ProcAttr{
-		Env: shimEnv(markOf(spec.Workspace, spec.Session)), Files: []*os.File{null, null, log, theirs},
-		Sys: &syscall.SysProcAttr{Setsid: true},
+	p, err := os.StartProcess(exe, []string{"fairlead", shimWord, session, folder}, &os.ProcAttr{
+		Env: shimEnv(mark), Files: []*os.File{null, null, log, theirs}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		ours.Close()
-		return nil, fmt.Errorf("start the shim: %w", err)
+		return nil, nil, fmt.Errorf("start the shim: %w", err)
 	}
-	go func() { _, _ = p.Wait() }() // so that it leaves no zombie
-	return ours, nil
+	ended := make(chan struct{})
+	go func() {
+		_, _ = p.Wait() // so that it leaves no zombie
+		close(ended)
+	}()
+	return ours, ended, nil
 }
 
 func socketPair() (ours *os.File, theirs *os.File, err error) {
@@ -126,11 +146,11 @@ func socketPair() (ours *os.File, theirs *os.File, err error) {
 }
 
 // launch sends the spec and waits for the answer.
-func launch(ctx context.Context, conn *os.File, spec *Spec) (*Status, error) {
+func launch(ctx context.Context, conn *os.File, l *launchSpec) (*Status, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	var a answer
-	err := writeFrame(conn, order{ID: 1, Op: "launch", Version: protocolVersion, Fence: spec.Fence, Launch: spec.launch()})
+	err := writeFrame(conn, order{ID: 1, Op: "launch", Version: protocolVersion, Fence: l.Fence, Launch: l})
 	if err == nil || errors.Is(err, syscall.EPIPE) { // it may have refused before it read everything
 		err = readFrame(conn, frameBytesMax, &a)
 	}

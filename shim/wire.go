@@ -35,7 +35,8 @@ type order struct {
 // bytes: JSON strings would replace invalid UTF-8.
 type launchSpec struct {
 	Session   string           `json:"session"`
-	Mark      string           `json:"mark"` // HASH.SESSION
+	Folder    string           `json:"folder,omitempty"` // for a spare, which was started without one and syncs its entry
+	Mark      string           `json:"mark"`             // HASH.SESSION
 	Fence     uint64           `json:"fence"`
 	Argv      [][]byte         `json:"argv"`
 	Dir       []byte           `json:"dir"`
@@ -50,9 +51,10 @@ type launchSpec struct {
 	DeadMan   *deadman.DeadMan `json:"dead_man,omitempty"`
 }
 
-func (s *Spec) launch() *launchSpec {
+// launch encodes a Spec. folder is empty unless it is for a spare.
+func (s *Spec) launch(folder string) *launchSpec {
 	l := &launchSpec{
-		Session: s.Session, Mark: markOf(s.Workspace, s.Session), Fence: s.Fence,
+		Session: s.Session, Folder: folder, Mark: markOf(s.Workspace, s.Session), Fence: s.Fence,
 		Argv: toBytes(s.Argv), Dir: []byte(s.Dir), Env: toBytes(s.Env), Input: s.Input, KeepStdin: s.KeepStdin, PTY: s.PTY,
 		SpoolMax: s.SpoolMax, Grace: s.Grace, NoCgroup: s.NoCgroup, Ports: s.Ports, DeadMan: s.DeadMan,
 	}
@@ -93,7 +95,7 @@ type answer struct {
 
 // fault transports the typed errors of this package over the socket.
 type fault struct {
-	Kind string `json:"kind"` // fenced, already_started, cannot_start, input_gap, input_full, input_closed, ended, failed
+	Kind string `json:"kind"` // fenced, already_started, cannot_start, input_gap, input_full, input_closed, ended, spare, failed
 	Text string `json:"text,omitempty"`
 	A    uint64 `json:"a,omitempty"`
 	B    uint64 `json:"b,omitempty"`
@@ -127,6 +129,8 @@ func toFault(err error) *fault {
 		return &fault{Kind: "input_closed"}
 	case errors.Is(err, ErrEnded):
 		return &fault{Kind: "ended"}
+	case errors.Is(err, errSpare):
+		return &fault{Kind: "spare"}
 	}
 	return &fault{Kind: "failed", Text: err.Error()}
 }
@@ -152,6 +156,8 @@ func (f *fault) err() error {
 		return ErrInputClosed
 	case "ended":
 		return ErrEnded
+	case "spare":
+		return errSpare
 	}
 	return errors.New(f.Text)
 }

@@ -73,7 +73,7 @@ func (t *Team) MayStart(agent, id string, at time.Time) (ok bool, why string) {
 	if a == nil || a.Open(id) == nil || a.Open(id).Phase != session.Open {
 		return false, "it is not open"
 	}
-	return t.mayStart(a.slotOf(id), at)
+	return t.mayStart(a.at(a.Open(id).Slot), at)
 }
 
 // MayStartRun is the same check for the session of a step without an agent.

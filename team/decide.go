@@ -44,9 +44,21 @@ func (u *Unknown) Error() string {
 
 // Decide returns the changes that follow from an event. It changes nothing: apply the changes. No
 // changes and no error mean that the event has no effect.
-func (t *Team) Decide(ev Event) ([]Change, error) {
+func (t *Team) Decide(ev Event) ([]Change, error) { return new(Draft).Decide(t, ev) }
+
+// Draft is memory for decisions, used again by each.
+type Draft struct{ decision }
+
+// Decide is that of a team. What it returns is valid until it is called again.
+func (kept *Draft) Decide(t *Team, ev Event) ([]Change, error) {
 	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
-	d := &decision{team: t, ev: ev}
+	d := &kept.decision
+	d.team, d.ev = t, ev
+	if cap(d.changes) > changesKept {
+		d.changes = nil
+	}
+	clear(d.changes)
+	d.changes = d.changes[:0]
 	var err error
 	switch what := ev.What.(type) { // what is not about one agent
 	case Configured:
@@ -108,7 +120,10 @@ type decision struct {
 	team    *Team
 	ev      Event
 	changes []Change
+	agent   Agent // the copy that one decides on
 }
+
+const changesKept = 16 // of a draft; an event that leads to more is rare
 
 func (d *decision) add(entity, kind, row, from, to, trigger string, body Body) Change {
 	ch := Change{
@@ -121,7 +136,8 @@ func (d *decision) add(entity, kind, row, from, to, trigger string, body Body) C
 
 // one decides an event about one agent.
 func (d *decision) one(member *Agent) error {
-	a := member.slotOf(sessionNamed(d.ev.What))
+	a := &d.agent
+	member.slotOf(sessionNamed(d.ev.What), a)
 	switch what := d.ev.What.(type) {
 	case control.Commanded:
 		if a.Removed && what.Desired != control.WordPause {

@@ -241,7 +241,7 @@ func (d *decision) sessionEnded(a *Agent, what SessionEnded) error {
 	if err := d.setSession(a, event, s); err != nil {
 		return err
 	}
-	if err := unplace(d, s.ID); err != nil {
+	if err := unplace(d, &s); err != nil {
 		return err
 	}
 	if err := d.questioned(question.TakeBack{Session: s.ID, Why: "its session is over: " + cmp.Or(s.Why, string(s.Outcome))}); err != nil {

@@ -214,10 +214,13 @@ func (t teamChannels) givenAt(action channel.Action) time.Time {
 	return t.Channels.ByID[action.Token.Channel].Head.Lease.Since
 }
 
-// firstDelivery returns the first action that delivers something to an agent.
+// firstDelivery is what an agent gets next: nothing of a channel where its work is to be stopped, as the stop would reach that too.
 func (t teamChannels) firstDelivery(agent string, at time.Time) (channel.Action, bool) {
+	var stops []channel.ChannelID
 	for _, action := range t.AgentChannelActions(agent, at) {
-		if action.Do != channel.StopWork {
+		if action.Do == channel.StopWork { // these are first
+			stops = append(stops, action.Token.Channel)
+		} else if !slices.Contains(stops, action.Token.Channel) {
 			return action, true
 		}
 	}

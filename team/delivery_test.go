@@ -301,6 +301,8 @@ func TestTalkLimits(t *testing.T) {
 		t.Errorf("the day has ended, but ada is limited by %q", is.Limit)
 	}
 
+	stop := c.AgentChannelActions("ada", c.at)[0]
+	c.must("", channel.ActionConfirmed{Token: stop.Token, Do: channel.StopWork, N: stop.N})
 	c.must("", channel.GrantAsked{Channel: "reviews", Agent: "ada", Now: true})
 	c.starts("ada")
 	if got, want := c.Deadline(c.Agents["ada"]), c.at.Add(time.Minute); !got.Equal(want) {
@@ -354,6 +356,35 @@ func TestChannelsAreConfigured(t *testing.T) {
 	c.must("", conf)
 	if is := c.Channels.Agents["bob"]; is.Connected {
 		t.Error("bob is no longer in fairlead.yaml but is connected")
+	}
+}
+
+// The session that a person interrupted ends before its stop is confirmed. The next one, which goes on with the turn,
+// begins after that: else the stop would end it, too.
+func TestGoesOnAfterTheStopIsConfirmed(t *testing.T) {
+	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
+	conf := circleOf("ada", "bob")
+	conf.Agents["lena"], conf.Turns["lena"] = quiet, channel.AgentSettings{}
+	settings := channel.DefaultSettings()
+	settings.Lead = "lena"
+	conf.Channels["reviews"] = Channel{Settings: settings, Agents: []string{"ada", "bob"}}
+	c.must("", conf)
+	for _, name := range []channel.AgentID{"ada", "bob", "lena"} {
+		c.must("", channel.AgentConnected{Agent: name})
+	}
+	c.human("go", "")
+	c.starts("ada")
+	c.human("wait: what is this?", channel.Interrupt)
+	stop := c.AgentChannelActions("ada", c.at)[0]
+	c.starts("lena")
+	c.said("lena", "a review", true)
+	c.ends("ada", control.Cancelled)
+	if s := c.Agents["ada"].Session; s != nil {
+		t.Fatalf("ada works before its stop is confirmed: %+v", s.Delivery)
+	}
+	c.must("", channel.ActionConfirmed{Token: stop.Token, Do: channel.StopWork, N: stop.N})
+	if s := c.Agents["ada"].Session; s == nil || s.Delivery.Do != channel.TellGoOn {
+		t.Errorf("ada has %+v", s)
 	}
 }
 

@@ -92,11 +92,6 @@ func (f *Dispatch) due(key string) (dispatch.Action, bool) {
 	return dispatch.Action{}, false
 }
 
-// DispatchAction returns the pending work with this key.
-func (t *Team) DispatchAction(folder, key string) (dispatch.Action, bool) {
-	return t.Dispatches[folder].due(key)
-}
-
 // servesDispatch reports whether a session works for a dispatch folder.
 func (s *Session) servesDispatch() bool {
 	if s == nil {

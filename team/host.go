@@ -46,9 +46,9 @@ func placed(d *decision, a *Agent, what PlaceAsked) error {
 }
 
 // unplace ends the lease of a session that is over.
-func unplace(d *decision, session string) error {
-	if _, placed := d.team.Hosts.Leases[session]; !placed {
+func unplace(d *decision, s *Session) error {
+	if _, placed := d.team.Hosts.Leases[s.ID]; !placed {
 		return nil
 	}
-	return decideHost(d, host.Release{Session: session})
+	return decideHost(d, host.Release{Session: s.ID, For: s.For.String()})
 }

@@ -19,7 +19,13 @@ import (
 
 // at returns a copy of the agent for decisions about one of its slots.
 func (a *Agent) at(slot int) *Agent {
-	next := *a
+	next := new(Agent)
+	a.copyAt(slot, next)
+	return next
+}
+
+func (a *Agent) copyAt(slot int, next *Agent) {
+	*next = *a
 	if a.slot() != 0 {
 		next.Session = a.place.first
 	}
@@ -28,15 +34,15 @@ func (a *Agent) at(slot int) *Agent {
 		next.place = &place{slot: slot, first: next.Session}
 		next.Session = a.Extra[slot]
 	}
-	return &next
 }
 
-// slotOf returns a copy of the agent at the slot with this session; at slot 0 if no slot has it.
-func (a *Agent) slotOf(id string) *Agent {
+// slotOf makes a copy of the agent at the slot with this session; at slot 0 if no slot has it.
+func (a *Agent) slotOf(id string, next *Agent) {
+	slot := 0
 	if s := a.Open(id); s != nil {
-		return a.at(s.Slot)
+		slot = s.Slot
 	}
-	return a.at(0)
+	a.copyAt(slot, next)
 }
 
 // sessionNamed returns the session that an event about an agent names; empty: none.

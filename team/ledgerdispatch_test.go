@@ -38,7 +38,7 @@ func (b *folderRecord) started(w *world, action Action) {
 	}
 	b.begun[w.workID(s.For)] = s.ID
 	over := w.ledger.over(w, a.Name)
-	if due, ok := w.team.DispatchAction(folder, work.Key()); !ok || due.Agent != a.Name || w.team.Hold.On || w.team.Stopping || a.Removed || a.Settings.Policy.Foreign || over != "" {
+	if due, ok := w.team.Dispatches[folder].due(work.Key()); !ok || due.Agent != a.Name || w.team.Hold.On || w.team.Stopping || a.Removed || a.Settings.Policy.Foreign || over != "" {
 		w.t.Fatalf("%s is started for %s: due %v for %q, hold %v, stopping %v, removed %v, foreign %v, over %q", s.ID, s.For, ok, due.Agent, w.team.Hold.On, w.team.Stopping, a.Removed, a.Settings.Policy.Foreign, over)
 	}
 }

@@ -52,6 +52,15 @@ func ForDispatch(folder, key string) Purpose {
 // StepOf gives the run and the step that a purpose names; ok is false for any other purpose.
 func StepOf(p Purpose) (run, step string, ok bool) { return p.Run, p.Step, p.Kind == PurposeStep }
 
+// StepNamed gives the step that a purpose names, as String writes it; empty: it names none.
+func StepNamed(text string) (run, step string) {
+	var p Purpose
+	if p.UnmarshalText([]byte(text)) == nil {
+		run, step, _ = StepOf(p)
+	}
+	return run, step
+}
+
 // DispatchActionOf gives the folder and the work that a purpose names; ok is false for any other purpose.
 func DispatchActionOf(p Purpose) (folder string, work dispatch.Action, ok bool) {
 	if p.Kind != PurposeDispatch {

@@ -1,10 +1,6 @@
 package view
 
-import (
-	"encoding/json"
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // ChangeWords says in plain words what a change of the journal did, without its time and its subject. An event that is not
 // in the table is said in its own words. The name of a session replaces {s}.
@@ -19,19 +15,6 @@ func ChangeWords(machine, event, from, to, session string) string {
 		return strings.ReplaceAll(words, "{s}", "the session")
 	}
 	return strings.ReplaceAll(words, "{s}", "session "+session)
-}
-
-// ChangeWordsScript is the same table for Mission Control: ui/static/history/wordtable.js.
-func ChangeWordsScript() string {
-	table, err := json.MarshalIndent(changeWords, "", "  ") // sorted by key
-	if err != nil {
-		panic(err) // the table is a map of strings
-	}
-	return fmt.Sprintf(`// Code generated from view/changewords.go by UPDATE=1 go test ./view; DO NOT EDIT.
-
-/** What happened, by machine and event. {s} is replaced by the session. @type {Record<string, Record<string, string>>} */
-export const CHANGE_WORDS = %s;
-`, table)
 }
 
 // changeWords has an entry for every event of every table, by the machine that a change names.
@@ -291,12 +274,13 @@ var changeWords = map[string]map[string]string{
 		"removal_due":        "the removed host has ended its sessions",
 		"session_placed":     "a session was given a place on the host",
 		"session_released":   "a session has left the host",
+		"session_lost":       "a session has ended with the host; what it left there is fetched when the host is back",
 		"drain_asked":        "the host gets no more sessions",
 		"drained":            "the host has left: its last session has ended",
 		"left":               "the host has left",
 		"removed":            "the host was removed",
 		"removed_busy":       "the host was removed; its sessions end",
-		"reported_late":      "the host reported about a session that is over",
+		"reported_late":      "what a lost session left on the host came late, and changes nothing",
 	},
 	"notice": {
 		"delivered": "notices were sent",

@@ -21,6 +21,7 @@ type Hosts struct {
 
 	Hosts   []Host           `json:"hosts" doc:"By name; one that left stays"`
 	Waiting []WaitingSession `json:"waiting" doc:"Sessions that are placed nowhere yet"`
+	Mixed   string           `json:"mixed,omitempty" doc:"Which hosts have another version of Fairlead than the leader; empty: none, as far as is known"`
 }
 
 // Host is one of them.
@@ -34,6 +35,9 @@ type Host struct {
 	Capacity   int             `json:"capacity" doc:"Sessions at one time"`
 	Sessions   []PlacedSession `json:"sessions" doc:"Placed on it, by id"`
 	Version    string          `json:"version,omitempty" doc:"Of Fairlead on it; empty: it has not said since the leader began"`
+	Lacks      []string        `json:"lacks,omitempty" doc:"What it has not, as it says: room on its disk, or programs and variables that agents with a host use. It gets no session that needs them"`
+	Protocol   int             `json:"protocol,omitempty" doc:"The number of what it and the leader speak; that of the leader itself is the highest that it speaks"`
+	Foreign    string          `json:"foreign,omitempty" doc:"Why its version of Fairlead and the leader's cannot work together"`
 	Address    string          `json:"address,omitempty" doc:"From which it is connected"`
 	Connected  bool            `json:"connected"`
 	LeaseAgeMS int64           `json:"lease_age_ms" doc:"Since the leader saw its last renewal; -1: it has seen none"`
@@ -42,7 +46,8 @@ type Host struct {
 	LostAt     time.Time       `json:"lost_at,omitzero"`
 	DrainedBy  string          `json:"drained_by,omitempty"`
 	RemovedBy  string          `json:"removed_by,omitempty"`
-	Late       []LateReport    `json:"late" doc:"What it reported under a lease that does not count, oldest first; that changed nothing"`
+	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
+	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
 
 // PlacedSession is a session that is placed on a host.
@@ -64,11 +69,54 @@ type WaitingSession struct {
 	Why     string `json:"why" doc:"For each host why it cannot take the session"`
 }
 
-// LateReport is what a host reported too late.
+// LateReport is what came too late of a session: after its host was lost.
 type LateReport struct {
-	Session string    `json:"session"`
-	What    string    `json:"what" doc:"From the host; untrusted"`
-	At      time.Time `json:"at"`
+	Session     string    `json:"session"`
+	Agent       string    `json:"agent"`
+	Run         string    `json:"run,omitempty"`
+	Step        string    `json:"step,omitempty"`
+	What        string    `json:"what" doc:"How it ended: from the host; untrusted"`
+	OutputBytes int64     `json:"output_bytes,omitempty" doc:"Bytes of its output that came late, at the end of it"`
+	Files       int       `json:"files,omitempty" doc:"Reports and artifacts that differ from those here, in .fairlead/hosts/late/RUN/SESSION"`
+	Ref         string    `json:"ref,omitempty" doc:"Of its folder, if that has something that had not come before"`
+	Lacks       string    `json:"lacks,omitempty" doc:"What could not be kept, and why"`
+	Kept        string    `json:"kept" doc:"The same in words: what was kept, and where"`
+	At          time.Time `json:"at"`
+}
+
+// Words say in one line what came late, and that it changed nothing.
+func (l *LateReport) Words(host string) string {
+	of := l.Session
+	if l.Run != "" {
+		of += " (" + l.Step + " of " + l.Run + ")"
+	}
+	return fmt.Sprintf("%s was lost with %s; late, and without effect: %s; kept: %s", of, host, cmp.Or(l.What, "how it ended is not known"), l.Kept)
+}
+
+// agentOf is the agent of a session that is over.
+func agentOf(session string) string { return session[:max(0, strings.LastIndexByte(session, '-'))] }
+
+// lateReport shows one.
+func lateReport(l *host.Late) LateReport {
+	v := LateReport{Session: l.Session, Agent: agentOf(l.Session), What: l.What, OutputBytes: l.Output, Files: l.Files, Ref: l.Ref, Lacks: l.Lacks, At: l.At}
+	v.Run, v.Step = team.StepNamed(l.For)
+	var kept []string
+	if l.Output > 0 {
+		kept = append(kept, fmt.Sprintf("%d bytes of output", l.Output))
+	}
+	if l.Files > 0 {
+		kept = append(kept, fmt.Sprintf("%d of its reports and artifacts in .fairlead/hosts/late/%s/%s", l.Files, v.Run, l.Session))
+	}
+	if l.Ref != "" {
+		kept = append(kept, "its folder at "+l.Ref)
+	}
+	if v.Kept = "nothing new"; len(kept) > 0 {
+		v.Kept = strings.Join(kept, ", ")
+	}
+	if l.Lacks != "" {
+		v.Kept += "; not kept: " + l.Lacks
+	}
+	return v
 }
 
 // HostKnown is what is known of a host beside the journal.
@@ -76,6 +124,8 @@ type HostKnown struct {
 	Connected bool
 	Address   string
 	Version   string
+	Protocol  int           // of its connection
+	Foreign   string        // why there can be no connection with its version; empty: there can
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
 
@@ -88,8 +138,8 @@ type HostsBeside struct {
 	Replicated   bool              // the journal is on three of the engine hosts
 }
 
-// HostsOf shows the hosts of a team. session describes a session that is placed.
-func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession) Hosts {
+// HostsOf shows the hosts of a team. session describes a session that is placed; archived reports that a run is.
+func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession, archived func(run string) bool) Hosts {
 	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Replicated: beside.Replicated, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
 	placed := map[string][]PlacedSession{}
 	for id, lease := range t.Leases {
@@ -104,31 +154,78 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		h := t.Hosts[name]
 		v := Host{
 			Name: name, State: string(h.State), Leader: name == beside.Leader, Engine: h.Engine != "", Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
-			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Late: []LateReport{},
+			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Missing: []PlacedSession{}, Late: []LateReport{},
+		}
+		for _, l := range h.Lacks {
+			v.Lacks = append(v.Lacks, l.String())
 		}
 		if beside.Known == nil { // of an earlier moment
 			v.Connected = h.DoubtedAt.IsZero()
 		}
 		if is, ok := beside.Known[name]; ok {
-			v.Connected, v.Address, v.Version = is.Connected, is.Address, is.Version
+			v.Connected, v.Address, v.Version, v.Protocol, v.Foreign = is.Connected, is.Address, is.Version, is.Protocol, is.Foreign
 			if is.Lease >= 0 && !v.Leader { // a leader renews nothing
 				v.LeaseAgeMS = is.Lease.Milliseconds()
 			}
 		}
 		v.Sessions = append(v.Sessions, placed[name]...)
 		slices.SortFunc(v.Sessions, func(a, b PlacedSession) int { return cmp.Compare(a.Session, b.Session) })
-		for _, l := range h.Late {
-			v.Late = append(v.Late, LateReport{Session: l.Session, What: l.What, At: l.At})
+		for i := range h.Late {
+			if l := lateReport(&h.Late[i]); l.Run == "" || !archived(l.Run) {
+				v.Late = append(v.Late, l)
+			}
+		}
+		for _, m := range h.Missing {
+			one := PlacedSession{Session: m.Session, Agent: agentOf(m.Session), Since: m.At, OnLost: string(m.OnLost)}
+			one.Run, one.Step = team.StepNamed(m.For)
+			v.Missing = append(v.Missing, one)
 		}
 		v.Why = v.why()
 		all.Hosts = append(all.Hosts, v)
 	}
+	all.Mixed = all.mixed()
 	return all
+}
+
+// mixed names the hosts with another version than the leader's.
+func (all *Hosts) mixed() string {
+	leaders := ""
+	for i := range all.Hosts {
+		if all.Hosts[i].Leader {
+			leaders = all.Hosts[i].Version
+		}
+	}
+	var others []string
+	for i := range all.Hosts {
+		if h := &all.Hosts[i]; h.Other(leaders) {
+			others = append(others, h.Name+" has "+h.Version)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The leader has version %s of Fairlead; %s. Only versions next to each other work together: upgrade all before the next one.", leaders, strings.Join(others, ", "))
+}
+
+// Other reports whether a host has another version of Fairlead than the leader's.
+func (v *Host) Other(leaders string) bool {
+	return v.Version != "" && leaders != "" && v.Version != leaders && v.State != string(host.Left)
 }
 
 // why says what a host is doing, or what to do.
 func (v *Host) why() string {
+	text := v.does()
+	if len(v.Lacks) > 0 && v.State == string(host.Joined) {
+		text = strings.Join(v.Lacks, ", ") + ": it gets no session that needs that; " + text
+	}
+	return text
+}
+
+func (v *Host) does() string {
 	busy := len(v.Sessions)
+	if v.Foreign != "" && v.State != string(host.Left) {
+		return v.Foreign
+	}
 	switch host.State(v.State) {
 	case host.Joined:
 		switch {
@@ -158,7 +255,7 @@ func (v *Host) why() string {
 		}
 		return "it gets no new session, and leaves when " + v.lastEnds()
 	case host.Lost:
-		return strings.Join(append(v.waits(), "`fairlead up` on it brings it back; `fairlead host remove "+v.Name+"` gives it up"), "; ")
+		return strings.Join(append(append(v.waits(), v.missing()...), "`fairlead up` on it brings it back; `fairlead host remove "+v.Name+"` gives it up"), "; ")
 	case host.Left:
 		text := "it has left"
 		if v.RemovedBy != "" {
@@ -180,24 +277,35 @@ func (v *Host) lastEnds() string {
 	return fmt.Sprintf("its %d sessions have ended", len(v.Sessions))
 }
 
+// missing says what a lost host may still have.
+func (v *Host) missing() []string {
+	if len(v.Missing) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, s := range v.Missing[:min(len(v.Missing), missingShown)] {
+		ids = append(ids, s.Session)
+	}
+	if more := len(v.Missing) - len(ids); more > 0 {
+		ids = append(ids, fmt.Sprintf("%d more", more))
+	}
+	return []string{"what it still has of these is fetched when it is back, and changes nothing: " + strings.Join(ids, ", ")}
+}
+
+const missingShown = 10
+
 // waits says which sessions of a lost host are not replaced.
 func (v *Host) waits() []string {
-	var says []string
-	for _, of := range []struct {
-		is   host.OnLost
-		text string
-	}{{host.Wait, "waiting for it (on_lost: wait)"}, {host.Ask, "waiting for a person (on_lost: ask)"}} {
-		var ids []string
-		for _, s := range v.Sessions {
-			if s.OnLost == string(of.is) {
-				ids = append(ids, s.Session)
-			}
-		}
-		if len(ids) > 0 {
-			says = append(says, of.text+": "+strings.Join(ids, ", "))
+	var ids []string
+	for _, s := range v.Sessions {
+		if s.OnLost == string(host.Wait) {
+			ids = append(ids, s.Session)
 		}
 	}
-	return says
+	if len(ids) == 0 {
+		return nil
+	}
+	return []string{"waiting for it (on_lost: wait): " + strings.Join(ids, ", ")}
 }
 
 func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(t)/time.Second) }

@@ -20,6 +20,8 @@ func TestWhyOfAHost(t *testing.T) {
 		{"leads", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it leads the team"},
 		{"leads and works", host.Host{Name: "a", State: host.Joined, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart}, "it leads the team; 1 of 4 places for sessions are taken"},
 		{"idle", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken"},
+		{"its disk is full", host.Host{Name: "b", State: host.Joined, Capacity: 4, Lacks: []host.Lack{{What: host.Disk}, {What: host.Variable, Name: "KEY"}}}, HostKnown{Connected: true}, nil, "its disk is almost full, its environment has no KEY: it gets no session that needs that; 0 of 4 places for sessions are taken"},
+		{"of another version", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{Foreign: "host b is more than one version older than the leader"}, nil, "host b is more than one version older than the leader"},
 		{"full", host.Host{Name: "b", State: host.Joined, Capacity: 1}, HostKnown{Connected: true}, []host.OnLost{host.Restart}, "it is full; further sessions for it wait"},
 		{"not connected yet", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{Lease: -1}, nil, "it has not connected since the leader began; `fairlead up` on it connects it"},
 		{"not connected", host.Host{Name: "b", State: host.Joined, Capacity: 4}, HostKnown{}, nil, "it is not connected; without a renewal it is doubted after 15 s"},
@@ -29,8 +31,9 @@ func TestWhyOfAHost(t *testing.T) {
 		{"draining, by no person", host.Host{Name: "b", State: host.Draining, Capacity: 4}, HostKnown{}, []host.OnLost{host.Restart, host.Ask}, "it gets no new session, and leaves when its 2 sessions have ended"},
 		{"draining and silent", host.Host{Name: "b", State: host.Draining, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it was draining"},
 		{"lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
-		{"lost with sessions", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait, host.Ask, host.Restart}, "waiting for it (on_lost: wait): c-0; waiting for a person (on_lost: ask): c-1; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
+		{"lost with sessions", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait, host.Ask, host.Restart}, "waiting for it (on_lost: wait): c-0; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"left", host.Host{Name: "b", State: host.Left, Capacity: 4}, HostKnown{}, nil, "it has left; it needs a new invitation to join again"},
+		{"lost with what is missing", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4, Missing: []host.Missing{{Token: host.Token{Session: "c-7"}}}}, HostKnown{}, nil, "what it still has of these is fetched when it is back, and changes nothing: c-7; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"was removed", host.Host{Name: "b", State: host.Left, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait}, "removed by human/ann; waiting for it (on_lost: wait): c-0; it needs a new invitation to join again"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -39,7 +42,7 @@ func TestWhyOfAHost(t *testing.T) {
 				id := "c-" + string(rune('0'+i))
 				table.Leases[id] = host.Lease{Token: host.Token{Session: id, Host: c.is.Name}, OnLost: on}
 			}
-			all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: map[string]HostKnown{c.is.Name: c.known}}, func(string) PlacedSession { return PlacedSession{Agent: "c"} })
+			all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: map[string]HostKnown{c.is.Name: c.known}}, func(string) PlacedSession { return PlacedSession{Agent: "c"} }, nil)
 			if got := all.Hosts[0].Why; got != c.why {
 				t.Errorf("got:  %s\nwant: %s", got, c.why)
 			}
@@ -51,9 +54,13 @@ func TestHostsOf(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	table := host.Hosts{
 		Hosts: map[string]*host.Host{
-			"b": {Name: "b", State: host.Joined, Capacity: 4, Labels: []string{"gpu"}, JoinedAt: at, Late: []host.Late{{Token: host.Token{Session: "coder-1"}, What: "ended", At: at}}},
+			"b": {Name: "b", State: host.Joined, Capacity: 4, Labels: []string{"gpu"}, JoinedAt: at, Late: []host.Late{
+				{Token: host.Token{Session: "coder-1"}, For: "run/T1/work", What: "ended", Kept: host.Kept{Output: 5, Files: 1, Ref: "refs/x", Lacks: "its soul"}, At: at},
+				{Token: host.Token{Session: "coder-9"}, For: "run/T9/work", What: "ended", At: at},
+				{Token: host.Token{Session: "coder-0"}, What: "ended", At: at},
+			}},
 			"a": {Name: "a", State: host.Joined, Capacity: 2, JoinedAt: at},
-			"c": {Name: "c", State: host.Lost, Capacity: 1, JoinedAt: at, DoubtedAt: at, LostAt: at},
+			"c": {Name: "c", State: host.Lost, Capacity: 1, JoinedAt: at, DoubtedAt: at, LostAt: at, Missing: []host.Missing{{Token: host.Token{Session: "coder-5"}, For: "run/T5/work", OnLost: host.Ask, At: at}}},
 		},
 		Leases: map[string]host.Lease{
 			"coder-3": {Token: host.Token{Session: "coder-3", Host: "b"}, OnLost: host.Wait},
@@ -63,7 +70,7 @@ func TestHostsOf(t *testing.T) {
 	known := map[string]HostKnown{"b": {Connected: true, Address: "10.0.0.2:5000", Version: "1.2.0", Lease: 1500 * time.Millisecond}, "c": {Lease: -1}, "a": {Connected: true}}
 	all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: known, Waiting: []WaitingSession{{Session: "coder-4"}}}, func(id string) PlacedSession {
 		return PlacedSession{Agent: "coder", Run: "T" + id[6:], Step: "work", Since: at}
-	})
+	}, func(run string) bool { return run == "T9" })
 	if !all.On || all.Team != "team" || all.Leader != "a" || len(all.Hosts) != 3 || len(all.Waiting) != 1 {
 		t.Fatalf("%+v", all)
 	}
@@ -71,17 +78,51 @@ func TestHostsOf(t *testing.T) {
 	if !a.Leader || a.LeaseAgeMS != -1 || !a.Connected || a.Sessions == nil || a.Labels == nil || a.Late == nil {
 		t.Errorf("%+v", a)
 	}
-	if b.Leader || b.LeaseAgeMS != 1500 || !b.Connected || b.Address != "10.0.0.2:5000" || b.Version != "1.2.0" || b.Labels[0] != "gpu" || b.Late[0] != (LateReport{"coder-1", "ended", at}) {
+	if b.Leader || b.LeaseAgeMS != 1500 || !b.Connected || b.Address != "10.0.0.2:5000" || b.Version != "1.2.0" || b.Labels[0] != "gpu" || len(b.Late) != 2 {
 		t.Errorf("%+v", b)
+	}
+	late := LateReport{"coder-1", "coder", "T1", "work", "ended", 5, 1, "refs/x", "its soul", "5 bytes of output, 1 of its reports and artifacts in .fairlead/hosts/late/T1/coder-1, its folder at refs/x; not kept: its soul", at}
+	if b.Late[0] != late || b.Late[1].Kept != "nothing new" || b.Late[1].Run != "" {
+		t.Errorf("%+v", b.Late)
 	}
 	want := []PlacedSession{{"coder-2", "coder", "T2", "work", at, "restart"}, {"coder-3", "coder", "T3", "work", at, "wait"}}
 	if len(b.Sessions) != 2 || b.Sessions[0] != want[0] || b.Sessions[1] != want[1] {
 		t.Errorf("%+v", b.Sessions)
 	}
-	if then := HostsOf(&table, HostsBeside{}, func(string) PlacedSession { return PlacedSession{} }); !then.Hosts[1].Connected || then.Hosts[1].Why != "2 of 4 places for sessions are taken" || then.Hosts[2].Connected {
+	if then := HostsOf(&table, HostsBeside{}, func(string) PlacedSession { return PlacedSession{} }, func(string) bool { return false }); !then.Hosts[1].Connected || then.Hosts[1].Why != "2 of 4 places for sessions are taken" || then.Hosts[2].Connected {
 		t.Errorf("of an earlier moment: %+v", then.Hosts)
+	}
+	if len(c.Missing) != 1 || c.Missing[0] != (PlacedSession{"coder-5", "coder", "T5", "work", at, "ask"}) {
+		t.Errorf("%+v", c.Missing)
 	}
 	if c.LeaseAgeMS != -1 || c.State != "lost" || !c.LostAt.Equal(at) || !c.DoubtedAt.Equal(at) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestMixed checks which hosts are named because of their version.
+func TestMixed(t *testing.T) {
+	table := host.Hosts{Hosts: map[string]*host.Host{}}
+	for name, state := range map[string]host.State{"a": host.Joined, "b": host.Joined, "c": host.Lost, "d": host.Left, "e": host.Joined} {
+		table.Hosts[name] = &host.Host{Name: name, State: state, Capacity: 1}
+	}
+	for _, c := range []struct {
+		versions map[string]string
+		want     string
+	}{
+		{map[string]string{"a": "1.5.0", "b": "1.5.0", "c": "1.5.0"}, ""},
+		{map[string]string{"b": "1.4.0", "c": "1.5.0"}, ""}, // the leader does not say
+		{
+			map[string]string{"a": "1.5.0", "b": "1.4.0", "c": "1.6.0", "d": "1.0.0", "e": ""},
+			"The leader has version 1.5.0 of Fairlead; b has 1.4.0, c has 1.6.0. Only versions next to each other work together: upgrade all before the next one.",
+		},
+	} {
+		known := map[string]HostKnown{}
+		for name, version := range c.versions {
+			known[name] = HostKnown{Version: version}
+		}
+		if got := HostsOf(&table, HostsBeside{Leader: "a", Known: known}, nil, nil).Mixed; got != c.want {
+			t.Errorf("%v: %q", c.versions, got)
+		}
 	}
 }

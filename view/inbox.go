@@ -13,7 +13,7 @@ import (
 // InboxItem is one thing that needs a person.
 type InboxItem struct {
 	ID       string    `json:"id" doc:"Names the item as long as it waits; another question about the same step has another id"`
-	Kind     string    `json:"kind" enum:"step,permission,question,resume,failed,run,limit" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; failed: it gave up and a person should look; run: a run failed, and no newer run of its workflow was started; limit: a daily limit is used up and stops work"`
+	Kind     string    `json:"kind" enum:"step,permission,question,resume,host_lost,failed,run,limit" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; host_lost: the host of its step was lost; failed: it gave up and a person should look; run: a run failed, and no newer run of its workflow was started; limit: a daily limit is used up and stops work"`
 	Run      string    `json:"run_id"`
 	Step     string    `json:"step_id"`
 	Workflow string    `json:"workflow_name"`

@@ -10,7 +10,7 @@ import (
 // QuestionView is a question that waits for a person, or waited for one.
 type QuestionView struct {
 	ID         string       `json:"id" doc:"q and a number"`
-	Kind       string       `json:"kind" enum:"permission,question,resume" doc:"permission: yes or no; question: words or one of the options; resume: one of the options"`
+	Kind       string       `json:"kind" enum:"permission,question,resume,host_lost" doc:"permission: yes or no; question: words or one of the options; resume, host_lost: one of the options"`
 	Agent      string       `json:"agent" doc:"Who asks"`
 	Session    string       `json:"session_id" doc:"The session that asked"`
 	Run        string       `json:"run_id,omitempty" doc:"The run, if the session executes a step"`
@@ -124,7 +124,7 @@ func WantedWords(q *question.Question) string {
 			what = "use " + q.Tool
 		}
 		return q.Agent + " asks for permission: " + what
-	case question.Resume:
+	case question.Resume, question.HostLost:
 		return q.Agent + " waits: " + q.What
 	default:
 		return q.Agent + " asks: " + loop.FirstLine(q.What)

@@ -63,7 +63,7 @@ type Options struct {
 type Tools struct {
 	engine AgentBackend
 	log    *slog.Logger
-	http   http.Handler
+	http   func() http.Handler // made for the first request: most daemons get none
 	now    func() time.Time
 
 	mu      sync.Mutex
@@ -86,19 +86,23 @@ func New(opts Options) *Tools {
 		opts.Now = time.Now
 	}
 	m := &Tools{engine: opts.Engine, log: opts.Log, now: opts.Now, calls: map[string]*callCount{}, running: map[string]int{}}
+	m.http = sync.OnceValue(func() http.Handler { return m.handler(opts.Version) })
+	return m
+}
+
+func (m *Tools) handler(version string) http.Handler {
 	server := sdk.NewServer(
-		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(opts.Version)},
+		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(version)},
 		&sdk.ServerOptions{
 			Instructions: mcpInstructions,
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, // the list never changes
 		},
 	)
 	m.tools(server)
-	m.http = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: api.BodyBytesMax,
 		DisableLocalhostProtection: true, // the server has already checked the host, and accepts more names
 	})
-	return m
 }
 
 type peerKey struct{}
@@ -145,7 +149,7 @@ func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api.NewProblem(http.StatusInternalServerError, "prepare a long answer: %s", err).Write(w)
 		return
 	}
-	m.http.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), mcpKey{}, mcpAsked{who, r.Context()})))
+	m.http().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), mcpKey{}, mcpAsked{who, r.Context()})))
 }
 
 // otherSession says that a token was used in another session than its own.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +43,7 @@ func TestWithARealEngine(t *testing.T) {
 // current_state has changed and is durable, beside one bare write and sync of 200 bytes, and beside net/http alone:
 // a request over a socket whose handler does nothing but that write and sync.
 func BenchmarkFlip(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(loop.Processors())) // as the daemon does
 	j, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "journal.db"))
 	if err != nil {
 		b.Fatal(err)

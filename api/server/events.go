@@ -142,6 +142,7 @@ type watcher struct {
 	poll   bool   // the first changes end the answer
 	told   bool   // a change was sent
 
+	spot int           // in feed.parked, from 1; 0: not parked
 	wake chan struct{} // capacity 1; the watcher is no longer parked
 	rest []byte        // of a chunk that the feed began to write for it
 }

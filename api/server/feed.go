@@ -50,14 +50,15 @@ type feed struct {
 	rang    time.Time // when bell was last closed
 	over    error     // why the feed has ended
 
-	parking sync.Mutex            // taken before mu
-	parked  map[*watcher]struct{} // nil: the feed has ended
-	wrote   uint64                // the last sequence that parked watchers have
+	parking sync.Mutex // taken before mu
+	parked  []parked   // in no order; a watcher knows its place
+	closed  bool       // the feed has ended: nothing is parked any longer
+	wrote   uint64     // the last sequence that parked watchers have
 }
 
 // newFeed returns an empty feed that begins after a sequence.
 func newFeed(after uint64) *feed {
-	return &feed{base: after, wrote: after, bell: make(chan struct{}), ended: make(chan struct{}), parked: map[*watcher]struct{}{}}
+	return &feed{base: after, wrote: after, bell: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // errLagged ends the stream of a watcher that reads too slowly.

@@ -151,7 +151,8 @@ func posts() (paths []string) {
 // FuzzBodies: a body is an order or a fault of the request, never both and never a guess. What is done is what the standard
 // library reads in it, strictly; a request with a fault leaves the journal as it is.
 func FuzzBodies(f *testing.F) {
-	for i := range posts() {
+	paths := posts()
+	for i := range paths {
 		for _, body := range []string{
 			"", "{}", "null", `{"note":"why"}`, `{"now":true}`, `{"note":"a","note":"b"}`, `{"NOTE":"x"}`, `{"note":null}`, `{"note":7}`, `{"now":"true"}`,
 			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}", `{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
@@ -176,7 +177,7 @@ func FuzzBodies(f *testing.F) {
 	sup := supervise(f, memory.New(), dir, guests)
 	handler := New(Options{Engine: sup.Supervisor, User: "sam", Reload: func(context.Context) ([]string, error) { return nil, nil }}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
-		path := posts()[int(route)%len(posts())]
+		path := paths[int(route)%len(paths)]
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://fairlead"+api.Base+path, strings.NewReader(body))

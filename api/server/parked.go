@@ -19,7 +19,23 @@ import (
 // direct is the connection of an HTTP/1.1 answer in chunks, all of whose bytes so far were flushed.
 type direct struct {
 	net.Conn
-	raw syscall.RawConn
+	raw   syscall.RawConn
+	write func(fd uintptr) bool // writes chunk; made once, not for each chunk
+	chunk []byte
+	wrote int
+}
+
+func newDirect(c net.Conn, raw syscall.RawConn) *direct {
+	d := &direct{Conn: c, raw: raw}
+	d.write = func(fd uintptr) bool {
+		for {
+			var err error
+			if d.wrote, err = syscall.Write(int(fd), d.chunk); !errors.Is(err, syscall.EINTR) {
+				return true
+			}
+		}
+	}
+	return d
 }
 
 type directKey struct{}
@@ -37,7 +53,7 @@ func withDirect(ctx context.Context, c net.Conn) context.Context {
 			continue
 		case *net.TCPConn, *net.UnixConn:
 			if raw, err := plain.(syscall.Conn).SyscallConn(); err == nil {
-				return context.WithValue(ctx, directKey{}, &direct{Conn: c, raw: raw})
+				return context.WithValue(ctx, directKey{}, newDirect(c, raw))
 			}
 		}
 		return ctx
@@ -55,15 +71,16 @@ func directOf(r *http.Request) *direct {
 
 // try writes as much as the connection takes at once. An error is left for the next write that may wait.
 func (d *direct) try(b []byte) (n int) {
-	_ = d.raw.Write(func(fd uintptr) bool {
-		for {
-			var err error
-			if n, err = syscall.Write(int(fd), b); !errors.Is(err, syscall.EINTR) {
-				return true
-			}
-		}
-	})
-	return max(0, n)
+	d.chunk, d.wrote = b, 0
+	_ = d.raw.Write(d.write)
+	d.chunk = nil
+	return max(0, d.wrote)
+}
+
+// parked is a watcher that the feed writes for, with what writing needs beside it: the feed goes through a thousand.
+type parked struct {
+	to      *direct
+	watcher *watcher
 }
 
 // park lets the feed write for a watcher until unpark. It reports false if the watcher has to wait for the bell instead.
@@ -73,10 +90,11 @@ func (f *feed) park(t *watcher) bool {
 	}
 	f.parking.Lock()
 	defer f.parking.Unlock()
-	if f.parked == nil || t.place != f.wrote {
+	if f.closed || t.place != f.wrote {
 		return false
 	}
-	f.parked[t] = struct{}{}
+	f.parked = append(f.parked, parked{t.out.direct, t})
+	t.spot = len(f.parked)
 	return true
 }
 
@@ -84,7 +102,7 @@ func (f *feed) park(t *watcher) bool {
 func (f *feed) unpark(t *watcher) (rest []byte) {
 	f.parking.Lock()
 	defer f.parking.Unlock()
-	delete(f.parked, t)
+	f.remove(t)
 	rest, t.rest = t.rest, nil
 	return rest
 }
@@ -100,14 +118,13 @@ func (f *feed) write() {
 			<-bell
 		default:
 			f.parking.Lock()
-			for t := range f.parked {
-				f.release(t)
+			for len(f.parked) > 0 {
+				f.release(f.parked[0].watcher)
 			}
-			if f.wrote = f.newest(); !errors.Is(err, errLagged) {
-				f.parked = nil
-			}
+			f.wrote = f.newest()
+			f.closed = !errors.Is(err, errLagged)
 			f.parking.Unlock()
-			if f.parked == nil {
+			if f.closed {
 				return
 			}
 		}
@@ -128,18 +145,31 @@ func (f *feed) deliver(frames []frame) {
 	f.parking.Lock()
 	defer f.parking.Unlock()
 	f.wrote = frames[len(frames)-1].seq
-	for t := range f.parked {
-		t.place = f.wrote
-		if n := t.out.direct.try(chunk); n < len(chunk) {
+	for i := len(f.parked) - 1; i >= 0; i-- { // from the end: the last one takes the place of one that is released
+		if n := f.parked[i].to.try(chunk); n < len(chunk) {
+			t := f.parked[i].watcher
 			t.rest = chunk[n:]
 			f.release(t)
 		}
 	}
 }
 
+// remove ends that the feed writes for a watcher, which has all that was written. parking must be held.
+func (f *feed) remove(t *watcher) {
+	if t.spot == 0 {
+		return
+	}
+	last := len(f.parked) - 1
+	f.parked[t.spot-1] = f.parked[last]
+	f.parked[t.spot-1].watcher.spot = t.spot
+	f.parked[last] = parked{}
+	f.parked = f.parked[:last]
+	t.spot, t.place = 0, f.wrote
+}
+
 // release wakes a watcher, which then writes for itself. parking must be held.
 func (f *feed) release(t *watcher) {
-	delete(f.parked, t)
+	f.remove(t)
 	select {
 	case t.wake <- struct{}{}:
 	default: // it is awake

@@ -225,12 +225,8 @@ type openAPIDoc struct {
 
 func readOpenAPI(t testing.TB) openAPIDoc {
 	t.Helper()
-	text, err := OpenAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var doc openAPIDoc
-	if err := json.Unmarshal(text, &doc); err != nil {
+	if err := json.Unmarshal(OpenAPI(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return doc

@@ -175,24 +175,15 @@ func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Req
 // noLimit is the value with which huma lets a connection be read for any time.
 const noLimit = -1
 
-// routes returns the mux of all routes and the OpenAPI document.
-func (s *Server) routes() (*http.ServeMux, func() []byte) {
+// routes returns the mux of all routes.
+func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	h := humago.NewWithPrefix(mux, api.Base, s.huma())
 	allowed := map[string][]string{}
 	for _, rt := range table() {
 		allowed[rt.Path] = append(allowed[rt.Path], rt.Method)
-		schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Problem](), true, "Problem")
-		rt.add(s, h, huma.Operation{
-			OperationID: rt.ID, Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Description: rt.About,
-			RejectUnknownQueryParameters: true,
-			BodyReadTimeout:              noLimit, // whole has read the body; a limit set later would end the requests on this connection
-			Responses: map[string]*huma.Response{
-				"default": {Description: "A problem", Content: map[string]*huma.MediaType{api.ProblemType: {Schema: schema}}},
-			},
-		})
+		mux.HandleFunc(rt.Method+" "+api.Base+rt.Path, handlerOf(s, rt))
 	}
-	document := describe(h)
+	document := sync.OnceValue(func() []byte { return openAPI(s) })
 	mux.HandleFunc("GET "+api.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		w.Write(document())
@@ -214,7 +205,42 @@ func (s *Server) routes() (*http.ServeMux, func() []byte) {
 			api.NewProblem(http.StatusNotFound, "there is no page here; the API is below %s", api.Base).Write(w)
 		})
 	}
-	return mux, document
+	return mux
+}
+
+// handlerOf answers the requests of one route. What huma makes of the route's types is made for the first request: a
+// command without a daemon asks for one route of a hundred, and all of them take longer than the rest of it.
+func handlerOf(s *Server, rt route) http.HandlerFunc {
+	made := sync.OnceValue(func() http.HandlerFunc {
+		var one oneRoute
+		h := humago.NewWithPrefix(&one, api.Base, s.huma())
+		register(s, h, rt)
+		strict(h.OpenAPI().Components.Schemas.Map())
+		return one.handle
+	})
+	return func(w http.ResponseWriter, r *http.Request) { made()(w, r) }
+}
+
+// oneRoute takes the handler of one route from huma, in place of a mux.
+type oneRoute struct{ handle http.HandlerFunc }
+
+func (o *oneRoute) HandleFunc(_ string, handle func(http.ResponseWriter, *http.Request)) {
+	o.handle = handle
+}
+
+func (o *oneRoute) ServeHTTP(w http.ResponseWriter, r *http.Request) { o.handle(w, r) }
+
+// register adds a route to an API of huma.
+func register(s *Server, h huma.API, rt route) {
+	schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Problem](), true, "Problem")
+	rt.add(s, h, huma.Operation{
+		OperationID: rt.ID, Method: rt.Method, Path: rt.Path, Summary: rt.Summary, Description: rt.About,
+		RejectUnknownQueryParameters: true,
+		BodyReadTimeout:              noLimit, // whole has read the body; a limit set later would end the requests on this connection
+		Responses: map[string]*huma.Response{
+			"default": {Description: "A problem", Content: map[string]*huma.MediaType{api.ProblemType: {Schema: schema}}},
+		},
+	})
 }
 
 // otherwise answers the methods that a path does not support.
@@ -260,10 +286,22 @@ func (s *Server) huma() huma.Config {
 // orNull lists the fields that point to a value that may be missing; huma does not detect these.
 var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}, "Fact": {"usage"}}
 
-// describe completes the OpenAPI document, and returns what writes it on first use. It adds the messages of the streams, because no route
-// returns one as a whole. Answers may have additional fields: every version adds some. Requests may
-// not, so that a misspelt field is reported.
-func describe(h huma.API) func() []byte {
+// strict forbids what a request has too much, so that a misspelt field is reported. Answers may have additional fields:
+// every version adds some.
+func strict(schemas map[string]*huma.Schema) {
+	for name, schema := range schemas {
+		if !strings.HasSuffix(name, "Body") {
+			schema.AdditionalProperties = nil
+		}
+	}
+}
+
+// openAPI writes the OpenAPI document. It adds the messages of the streams, because no route returns one as a whole.
+func openAPI(s *Server) []byte {
+	h := humago.NewWithPrefix(&oneRoute{}, api.Base, s.huma())
+	for _, rt := range table() {
+		register(s, h, rt)
+	}
 	schemas := h.OpenAPI().Components.Schemas
 	for _, t := range []reflect.Type{reflect.TypeFor[api.Change](), reflect.TypeFor[api.Output](), reflect.TypeFor[api.Ended](), reflect.TypeFor[api.Bye]()} {
 		schemas.Schema(t, true, t.Name())
@@ -271,26 +309,19 @@ func describe(h huma.API) func() []byte {
 	all := schemas.Map()
 	delete(all, "ErrorModel") // huma's type; ours is Problem
 	delete(all, "ErrorDetail")
-	for name, schema := range all {
-		if !strings.HasSuffix(name, "Body") {
-			schema.AdditionalProperties = nil
-		}
-		for _, field := range orNull[name] {
-			to := *schema.Properties[field]
-			schema.Properties[field] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: to.Ref}, {Type: "null"}}, Description: to.Description}
+	strict(all)
+	for name, fields := range orNull {
+		for _, field := range fields {
+			to := *all[name].Properties[field]
+			all[name].Properties[field] = &huma.Schema{AnyOf: []*huma.Schema{{Ref: to.Ref}, {Type: "null"}}, Description: to.Description}
 		}
 	}
-	return sync.OnceValue(func() []byte {
-		document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
-		if err != nil {
-			panic(fmt.Sprintf("api: the OpenAPI document cannot be written: %v", err))
-		}
-		return append(document, '\n')
-	})
+	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("api: the OpenAPI document cannot be written: %v", err))
+	}
+	return append(document, '\n')
 }
 
 // OpenAPI returns the OpenAPI 3.1 document of all routes, as /api/v1/openapi.json serves it.
-func OpenAPI() ([]byte, error) {
-	_, document := New(Options{}).routed()
-	return document(), nil
-}
+func OpenAPI() []byte { return openAPI(New(Options{})) }

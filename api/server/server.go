@@ -70,7 +70,7 @@ type Server struct {
 	books  dispatchBooks
 	past   moments
 
-	routed func() (*http.ServeMux, func() []byte) // routes, made for the first request: a run without a daemon gets none
+	routed func() *http.ServeMux // routes, made for the first request: a run without a daemon gets none
 
 	streams  atomic.Int64 // open streams of all kinds
 	watchers atomic.Int64 // those of the journal among them
@@ -97,7 +97,7 @@ func New(opts Options) *Server {
 		past: moments{pen: make(chan struct{}, 1)},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.routed = sync.OnceValues(s.routes)
+	s.routed = sync.OnceValue(s.routes)
 	return s
 }
 
@@ -114,8 +114,7 @@ func (s *Server) SocketHandler() http.Handler {
 
 // route answers a request that was checked.
 func (s *Server) route(w http.ResponseWriter, r *http.Request) {
-	mux, _ := s.routed()
-	mux.ServeHTTP(w, r)
+	s.routed().ServeHTTP(w, r)
 }
 
 // Close ends every stream with a goodbye. Other requests are still answered as long as the loop

@@ -54,7 +54,8 @@ type Ordered struct {
 // Command gives the order to each agent, also if another agent refuses it.
 func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb string, names []string, opts Ordered) error {
 	var errs []error
-	given := map[string]uint64{}
+	given := map[string]api.Commanded{}
+	held := false
 	for _, name := range names {
 		answer, err := client.Command(ctx, api.Verb(verb), name, opts.Note)
 		if err == nil && opts.Now && answer.Agent.Session != nil {
@@ -67,20 +68,21 @@ func Command(ctx context.Context, a *cli.App, client *apiclient.Client, verb str
 			errs = append(errs, err)
 			continue
 		}
-		given[name] = answer.Seq
+		given[name] = answer
+		held = held || answer.Agent.Held
 		if !opts.Wait {
 			errs = append(errs, saidCommand(a, verb, answer, opts.Now))
 		}
 	}
-	if len(given) > 0 && !opts.Wait && verb != "stop" && !a.JSON {
+	if held && !opts.Wait && verb != "stop" && !a.JSON {
 		if view, err := client.Agents(ctx); err == nil && view.Hold {
 			fmt.Fprintf(a.Err, "the team is held%s: nothing starts until `fairlead unhold`\n", cli.OrNote(view.Note))
 		}
 	}
 	if opts.Wait {
 		for _, name := range names {
-			if seq, ok := given[name]; ok {
-				errs = append(errs, waitFor(ctx, a, client, verb, name, seq))
+			if answer, ok := given[name]; ok {
+				errs = append(errs, waitFor(ctx, a, client, verb, answer))
 			}
 		}
 	}
@@ -105,9 +107,12 @@ func saidCommand(a *cli.App, verb string, answer api.Commanded, now bool) error 
 }
 
 // waitFor follows the journal from the command on, until the command has taken effect.
-func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb, name string, seq uint64) error {
-	if view, err := client.Agents(ctx); err == nil && view.Hold && verb != "stop" && !a.JSON {
-		fmt.Fprintf(a.Err, "the team is held%s: %s waits for `fairlead unhold`\n", cli.OrNote(view.Note), name)
+func waitFor(ctx context.Context, a *cli.App, client *apiclient.Client, verb string, answer api.Commanded) error {
+	name, seq := answer.Agent.Name, answer.Seq
+	if answer.Agent.Held && verb != "stop" && !a.JSON {
+		if view, err := client.Agents(ctx); err == nil && view.Hold {
+			fmt.Fprintf(a.Err, "the team is held%s: %s waits for `fairlead unhold`\n", cli.OrNote(view.Note), name)
+		}
 	}
 	for {
 		why, err := client.Why(ctx, name)

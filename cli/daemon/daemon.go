@@ -12,6 +12,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +40,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/ui"
@@ -174,6 +177,9 @@ func (d *Daemon) openJournal(ctx context.Context) (journal.Journal, error) {
 
 // openEngine opens the journal and the files, and recovers.
 func (d *Daemon) openEngine(ctx context.Context) error {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(loop.Processors())
+	}
 	j, err := d.openJournal(ctx)
 	if err != nil {
 		return err
@@ -229,13 +235,23 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 			return err
 		}
 	}
-	watched := make(chan struct{})
-	go func() { defer close(watched); d.watchSpace(run) }()
-	d.closers = append(d.closers, func() error { cancel(); <-watched; return nil })
+	beside := func(do func(context.Context)) {
+		ended := make(chan struct{})
+		go func() { defer close(ended); do(run) }()
+		d.closers = append(d.closers, func() error { cancel(); <-ended; return nil })
+	}
+	beside(d.watchSpace)
+	beside(func(ctx context.Context) {
+		if !loop.Rest(ctx, startOver) {
+			return
+		}
+		if file, is := j.(*sqlite.Journal); is {
+			file.Rest()
+		}
+		debug.FreeOSMemory()
+	})
 	if !d.runsOnly {
-		measured := make(chan struct{})
-		go func() { defer close(measured); d.watchDisk(run) }()
-		d.closers = append(d.closers, func() error { cancel(); <-measured; return nil })
+		beside(d.watchDisk)
 	}
 	for _, log := range Logs {
 		logged := make(chan error, 1)
@@ -279,6 +295,10 @@ func (d *Daemon) index(ctx context.Context, j journal.Journal) {
 		return nil
 	})
 }
+
+// startOver is when the memory that only the start needed is returned to the system: the readers of the journal have
+// finished, and the search index has followed it. It costs one collection of garbage.
+const startOver = 10 * time.Second
 
 // spaceLook is how often a daemon checks that its folder still exists; a check is one system call.
 const spaceLook = time.Second

@@ -82,8 +82,8 @@ func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines
 	if l.book, err = invite.OpenBook(hosts.BookFile(dir), time.Now); err != nil {
 		return nil, err
 	}
-	if l.listener, err = net.Listen("tcp", is.Listen); err != nil { //nolint:noctx // it opens at once or never
-		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s, the address in .fairlead/cluster/cluster.json: %w", is.Listen, err), is.Team, time.Now())
+	if l.listener, err = link.Listen(is.Listen); err != nil {
+		return nil, fmt.Errorf("the address in .fairlead/cluster/cluster.json: %w", err)
 	}
 	if err := beside.begin(ctx, dir, *is, l.id, log); err != nil {
 		return nil, errors.Join(err, l.listener.Close())
@@ -133,7 +133,7 @@ func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Folder: folder, Dial: l.dial, Connected: l.from, Engines: l.engines, Recheck: l.recheck}
+	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Recheck: l.recheck}
 	if leads := l.beside.leading(); leads != nil {
 		is.Confirmed, is.Deadline, is.StartLeased = leads.Confirmed, leads.Deadline, shims.StartLeased
 		is.NoteLease = func(lease host.Lease) error { return local.NoteLease(shims.Folder, lease.Token, lease.OnLost) }
@@ -171,6 +171,13 @@ func (l *lead) from(name string) string {
 	return ""
 }
 
+func (l *lead) foreign(name string) string {
+	if hub := l.links(); hub != nil {
+		return hub.Foreign(name)
+	}
+	return ""
+}
+
 func (l *lead) recheck() {
 	if hub := l.links(); hub != nil {
 		hub.Recheck()
@@ -181,11 +188,11 @@ func (l *lead) recheck() {
 func ofHost[In, Out any](do func(context.Context, string, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in In
-		err := wire.Read(r.Body, &in)
+		err := wire.ReadRequest(r, &in)
 		if err == nil {
 			var out Out
 			if out, err = do(r.Context(), link.HostOf(r.Context()), in); err == nil {
-				wire.Answer(w, out)
+				wire.Answer(w, r, out)
 				return
 			}
 		}

@@ -114,7 +114,7 @@ func leadOf(t *testing.T, dir string, team hostTeam) *lead {
 	}
 	l.begin(team, func(host string, placedOn func(string) string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			wire.Answer(w, host+" "+r.URL.Path+" "+placedOn("x"))
+			wire.Answer(w, r, host+" "+r.URL.Path+" "+placedOn("x"))
 		})
 	})
 	t.Cleanup(func() { l.Close() })
@@ -176,7 +176,7 @@ func TestLeadAnswersHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := link.DialOptions{Identity: id, Addresses: []string{l.is.Listen}, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
+	o := link.DialOptions{Identity: id, Addresses: func() []string { return []string{l.is.Listen} }, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
 	conn, err := link.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -260,13 +260,13 @@ func TestUpOfAHost(t *testing.T) {
 	var state atomic.Value
 	state.Store(string(host.Joined))
 	api := http.NewServeMux() // what the leader's API says of the host
-	api.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, _ *http.Request) {
-		wire.Answer(w, view.Hosts{On: true, Hosts: []view.Host{{Name: "b", State: state.Load().(string)}}})
+	api.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, r *http.Request) {
+		wire.Answer(w, r, view.Hosts{On: true, Hosts: []view.Host{{Name: "b", State: state.Load().(string)}}})
 		state.CompareAndSwap(string(host.Draining), string(host.Left)) // by the next question its last session has ended
 	})
-	api.HandleFunc("POST /api/v1/hosts/b/drain", func(w http.ResponseWriter, _ *http.Request) {
+	api.HandleFunc("POST /api/v1/hosts/b/drain", func(w http.ResponseWriter, r *http.Request) {
 		state.Store(string(host.Draining))
-		wire.Answer(w, struct{}{})
+		wire.Answer(w, r, struct{}{})
 	})
 	l.begin(team, func(string, func(string) string) http.Handler { return api })
 	defer l.Close()

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
-	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 const dialWait = 3 * time.Second // for an address of the leader
@@ -69,16 +69,33 @@ func lookAtCluster(ctx context.Context, a *cli.App) []Finding {
 	if err != nil {
 		return append(found, Finding{About: about, What: "the leader does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; a host tries again and again"})
 	}
+	leader := view.Host{}
+	if at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Leader }); at >= 0 {
+		leader = all.Hosts[at]
+	}
 	for i := range all.Hosts {
 		h := &all.Hosts[i]
-		if h.Version != "" && h.Version != version.String() && h.State != string(host.Left) {
-			found = append(found, Finding{About: about, What: fmt.Sprintf("host %s has version %s, and this program is %s", h.Name, cli.Line(h.Version, 80), version.String()), Do: "install the same version on all hosts: the leader first, then `fairlead down` and `fairlead up` on each"})
+		switch {
+		case h.Foreign != "":
+			found = append(found, Finding{About: about, What: cli.Line(h.Foreign, 300), Do: "only versions next to each other work together; doc/hosts.md says how to upgrade a team"})
+			continue
+		case h.Other(leader.Version):
+			found = append(found, Finding{About: about, What: mixed(h, &leader), Do: "install one version on all, before the next upgrade: replace the program, then `fairlead down` and `fairlead up` there; its sessions work on"})
 		}
 		if slices.Contains([]string{string(host.Doubted), string(host.Lost)}, h.State) {
 			found = append(found, Finding{About: about, What: fmt.Sprintf("host %s is %s: %s", h.Name, h.State, cli.Plain(h.Why)), Do: "`fairlead hosts` shows when its renewals come again"})
 		}
 	}
 	return found
+}
+
+// mixed says that a host has another version of Fairlead than the leader.
+func mixed(h, leader *view.Host) string {
+	text := fmt.Sprintf("host %s has version %s of Fairlead, and the leader %s", h.Name, cli.Line(h.Version, 80), cli.Line(leader.Version, 80))
+	if h.Protocol > 0 && h.Protocol < leader.Protocol {
+		text += "; a leader of the next version may refuse it"
+	}
+	return text
 }
 
 // reachable reports whether a program listens at one of the leader's addresses.

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/claudehook"
@@ -38,20 +36,18 @@ import (
 )
 
 const (
-	diskFreeMin = 1 << 30     // bytes; below it one talkative session fills the disk
-	logTailMax  = 64 << 10    // of the transition log; much more than its longest line
-	clockSlack  = time.Second // usual corrections of the clock are smaller
-	askDaemon   = 10 * time.Second
+	logTailMax = 64 << 10    // of the transition log; much more than its longest line
+	clockSlack = time.Second // usual corrections of the clock are smaller
+	askDaemon  = 10 * time.Second
 )
 
 // lookAtDisk checks that there is room for the journal and agents' output.
 func lookAtDisk(dir string) []Finding {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
+	free, err := file.DiskFree(dir)
+	if err != nil {
 		return []Finding{{About: "disk", What: "how much is free is not known: " + err.Error(), Do: "look with df"}}
 	}
-	free := st.Bavail * uint64(st.Bsize) //nolint:gosec,unconvert // a block has a positive size; its type differs between systems
-	if free < diskFreeMin {
+	if free < file.DiskFreeMin {
 		return []Finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: the daemon stops when the disk is full, so that no answered order is lost"}}
 	}
 	return []Finding{{OK: true, About: "disk", What: fmt.Sprintf("%d MiB are free", free>>20)}}

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
+	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -103,9 +104,9 @@ func Init(a *cli.App, want Cluster) error {
 	if err == nil {
 		defer space.Close()
 	}
-	listener, err := net.Listen("tcp", c.Listen) //nolint:noctx // it opens at once or never
+	listener, err := link.Listen(c.Listen)
 	if err != nil {
-		return ca.Explain(fmt.Errorf("listen for hosts: %w", err), c.Team, time.Now())
+		return err
 	}
 	listener.Close()
 	folder := worker.Folder(a.Dir)
@@ -129,7 +130,7 @@ func Init(a *cli.App, want Cluster) error {
 	return a.Show(c, func() error {
 		fmt.Fprintf(a.Out, "This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
 		if c.Loopback() {
-			fmt.Fprintln(a.Out, "Only this machine reaches that address. For other machines: `fairlead cluster leave`, then `fairlead cluster init --listen ADDRESS:4222`.")
+			fmt.Fprintln(a.Out, "Only this machine reaches that address. "+otherAddress)
 		} else {
 			_, port, _ := net.SplitHostPort(c.Listen)
 			fmt.Fprintf(a.Out, "If a firewall is between, it must let the other machines connect to TCP port %s of this one; they need no open port.\n", port)
@@ -140,6 +141,43 @@ func Init(a *cli.App, want Cluster) error {
 		}
 		fmt.Fprintf(a.Out, "\nNext:\n  %s\n  fairlead host invite\n", next)
 		return nil
+	})
+}
+
+// Listen lets a leader listen at another address. What belongs to the team stays: the authority, the hosts, the journal.
+func Listen(a *cli.App, at string) error {
+	if err := person(a, "listen"); err != nil {
+		return err
+	}
+	c, err := Load(a.Dir)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		return refused("this machine leads no cluster; `fairlead cluster init` makes it the leader of one")
+	}
+	c.Listen = at
+	next, err := c.complete(a.Dir)
+	if err != nil {
+		return err
+	}
+	on, _, _ := net.SplitHostPort(next.Listen)
+	listener, err := net.Listen("tcp", net.JoinHostPort(on, "0")) //nolint:noctx // it opens at once or never. The port may be this daemon's
+	if err != nil {
+		return ca.Explain(fmt.Errorf("listen for hosts: %w", err), c.Team, time.Now())
+	}
+	listener.Close()
+	if err := file.StoreJSON(clusterFile(a.Dir), next); err != nil {
+		return ca.Explain(err, c.Team, time.Now())
+	}
+	then := "fairlead up"
+	if running(a) {
+		then = "fairlead reload"
+	}
+	return a.Show(next, func() error {
+		fmt.Fprintf(a.Out, "Team %s listens for hosts on %s from the next start on. Hosts that used another address need the new one.\n\n", next.Team, next.Listen)
+		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\nOn each host:\n  fairlead host leader %s\n", then, next.Addresses()[0])
+		return err
 	})
 }
 
@@ -194,7 +232,7 @@ func (c Cluster) complete(dir string) (Cluster, error) {
 	c.Listen = cmp.Or(c.Listen, ListenDefault)
 	on, port, err := net.SplitHostPort(c.Listen)
 	if err != nil || port == "" || port == "0" {
-		return c, misused("--listen needs an address and a port, such as 192.168.1.5:4222 or build.lan:4222, not %q", c.Listen)
+		return c, misused("a leader needs an address and a port to listen on, such as 192.168.1.5:4222 or build.lan:4222, not %q", c.Listen)
 	}
 	if on == "" {
 		c.Listen = net.JoinHostPort("0.0.0.0", port)

@@ -17,7 +17,11 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-const textMax = 200 // characters of a label, an address or a reason
+const (
+	textMax   = 200 // characters of a label, an address or a reason
+	lateMax   = 800
+	lateShown = 5 // late reports of a host, the newest ones; --json has more
+)
 
 // Invite asks the daemon for an invitation, and prints what to type on the other machine.
 func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []string, engine bool) error {
@@ -49,7 +53,7 @@ func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []
 	})
 }
 
-const otherAddress = "For other machines: `fairlead cluster leave`, then `fairlead cluster init --listen ADDRESS:4222`."
+const otherAddress = "For other machines: `fairlead cluster listen ADDRESS:4222`."
 
 // List prints the hosts of the team.
 func List(ctx context.Context, a *cli.App, client *apiclient.Client) error {
@@ -95,8 +99,17 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	} else if len(engines) > 1 {
 		fmt.Fprintf(a.Out, "The engine hosts are %s. The journal is on %s alone until three of them run.\n", strings.Join(engines, ", "), cli.Line(all.Leader, textMax))
 	}
+	if all.Mixed != "" {
+		fmt.Fprintln(a.Out, cli.Plain(all.Mixed))
+	}
 	for _, s := range all.Waiting {
 		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))
+	}
+	for i := range all.Hosts {
+		h := &all.Hosts[i]
+		for _, l := range h.Late[max(0, len(h.Late)-lateShown):] {
+			fmt.Fprintf(a.Out, "%s\n", cli.Line(l.Words(h.Name), lateMax))
+		}
 	}
 	return nil
 }
@@ -166,7 +179,7 @@ func removes(h *view.Host) string {
 		return fmt.Sprintf("No session runs on %s.", h.Name)
 	}
 	then := map[string]string{
-		string(host.Restart): "begins anew elsewhere", string(host.Ask): "begins anew when you say so", string(host.Wait): "is never replaced",
+		string(host.Restart): "begins anew elsewhere", string(host.Ask): "begins anew elsewhere", string(host.Wait): "is never replaced",
 	}
 	var says []string
 	for _, s := range h.Sessions {

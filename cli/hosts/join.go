@@ -150,6 +150,32 @@ func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
 	return nil
 }
 
+// Leader says to a host at which addresses the leader is. Its keys and its sessions stay as they are.
+func Leader(a *cli.App, addresses []string) error {
+	if err := person(a, "leader"); err != nil {
+		return err
+	}
+	w, err := Joined(a.Dir)
+	if err != nil {
+		return err
+	}
+	if w == nil {
+		return refused("this machine is no host of a team that another machine leads; `fairlead host join` makes it one")
+	}
+	w.Addresses = addresses
+	if wrong := w.Wrong(); wrong != "" {
+		return misused("%s", wrong)
+	}
+	if err := worker.SaveConfig(a.Dir, *w); err != nil {
+		return ca.Explain(err, w.Team, time.Now())
+	}
+	then := "If Fairlead runs here, it uses them as soon as it has no connection."
+	if !running(a) {
+		then = "`fairlead up` connects to it."
+	}
+	return a.Say(w, "Host %s looks for the leader of team %s at %s. %s", w.Name, w.Team, strings.Join(addresses, ", "), then)
+}
+
 func checkLabels(labels []string) error {
 	if bad := slices.IndexFunc(labels, func(l string) bool { return !host.IsWord(l) }); bad >= 0 {
 		return misused("--label takes 1 to 63 characters a-z, 0-9 and -, not %q", labels[bad])

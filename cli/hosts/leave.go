@@ -195,7 +195,7 @@ func gone(ctx context.Context, a *cli.App, w *worker.Config) error {
 	if err != nil {
 		return err
 	}
-	conn, err := link.Dial(ctx, link.DialOptions{Identity: id, Addresses: w.Addresses, Handler: http.NotFoundHandler(), Log: a.Logger(a.Verbose)})
+	conn, err := link.Dial(ctx, link.DialOptions{Identity: id, Addresses: func() []string { return w.Addresses }, Handler: http.NotFoundHandler(), Log: a.Logger(a.Verbose)})
 	var no *link.Refused
 	if errors.As(err, &no) {
 		return nil

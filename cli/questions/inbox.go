@@ -230,6 +230,8 @@ func wantsWords(q *view.QuestionView) string {
 		return agent + " asks"
 	case question.Resume:
 		return agent + " waits: its conversation would be resumed under changed conditions"
+	case question.HostLost:
+		return agent + " waits: the host of its step was lost"
 	case question.Permission:
 	}
 	switch q.Tool {

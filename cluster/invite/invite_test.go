@@ -77,7 +77,7 @@ func newTeam(t *testing.T) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Listen("127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,12 +311,9 @@ func TestDoorCloses(t *testing.T) {
 	f := newTeam(t)
 	f.close()
 	f.port.Close()
-	l, err := Listen(f.address)
+	l, err := net.Listen("tcp", f.address)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := Listen(f.address); err == nil || !strings.Contains(err.Error(), "choose another port") {
-		t.Error(err)
 	}
 	f.clock.move(15 * time.Minute)
 	d := &Door{Book: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}

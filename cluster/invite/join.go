@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"syscall"
 	"time"
@@ -94,13 +93,4 @@ func ask(ctx context.Context, token Token, r request, now func() time.Time) (a a
 		return a, &Refused{a.Code, clip.To(a.Why, whyMax)}
 	}
 	return a, nil
-}
-
-// Listen opens the port of the door.
-func Listen(address string) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, ca.Explain(fmt.Errorf("open the door at which hosts join: %w", err), "", time.Time{})
-	}
-	return listener, nil
 }

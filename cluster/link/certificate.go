@@ -3,7 +3,6 @@ package link
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -15,16 +14,6 @@ import (
 
 const askMax = 16 << 10 // bytes of a request for a certificate, and of its answer; they have 2 KiB
 
-// certificateIn has the present certificate of a host, and a request for the next.
-type certificateIn struct {
-	Certificate string `json:"certificate"`
-	Request     []byte `json:"request"`
-}
-
-type certificateOut struct {
-	Certificate string `json:"certificate"`
-}
-
 // Certificates renews the certificates of hosts that ask at wire.CertificateRoute. It is part of the Handler of a Hub, on
 // the host that has the authority.
 func Certificates(authority *ca.Authority, members cluster.Members, now func() time.Time) http.Handler {
@@ -35,8 +24,9 @@ func Certificates(authority *ca.Authority, members cluster.Members, now func() t
 			wire.Fail(w, &wire.Problem{Code: wire.Refused, Why: "host " + name + " was removed, or has left" + comeBack})
 			return
 		}
-		var ask certificateIn
-		if err := wire.Read(http.MaxBytesReader(w, r.Body, askMax), &ask); err != nil {
+		var ask wire.CertificateIn
+		r.Body = http.MaxBytesReader(w, r.Body, askMax)
+		if err := wire.ReadRequest(r, &ask); err != nil {
 			wire.Fail(w, &wire.Problem{Code: wire.BadRequest, Why: "the request for a certificate is not valid; use the same version of Fairlead on both hosts: " + err.Error()})
 			return
 		}
@@ -45,7 +35,7 @@ func Certificates(authority *ca.Authority, members cluster.Members, now func() t
 			wire.Fail(w, err)
 			return
 		}
-		wire.Answer(w, certificateOut{string(certificate)})
+		wire.Answer(w, r, wire.CertificateOut{Certificate: string(certificate)})
 	})
 }
 
@@ -62,11 +52,11 @@ func (c *Conn) renew(ctx context.Context, id *ca.Identity) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(certificateIn{string(certificate), request})
+	client, base := c.Client()
+	text, err := wire.Encode(wire.ProtocolOf(client), wire.CertificateIn{Certificate: string(certificate), Request: request})
 	if err != nil {
 		return err
 	}
-	client, base := c.Client()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, base+wire.CertificateRoute, bytes.NewReader(text))
 	if err != nil {
 		return err
@@ -79,8 +69,9 @@ func (c *Conn) renew(ctx context.Context, id *ca.Identity) error {
 	if err := wire.Check(answer); err != nil {
 		return err
 	}
-	var out certificateOut
-	if err := wire.Read(http.MaxBytesReader(nil, answer.Body, askMax), &out); err != nil {
+	var out wire.CertificateOut
+	answer.Body = http.MaxBytesReader(nil, answer.Body, askMax)
+	if err := wire.ReadAnswer(answer, &out); err != nil {
 		return err
 	}
 	return id.Install([]byte(out.Certificate), nil)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 )
 
 const (
@@ -24,12 +25,13 @@ const (
 // DialOptions say how a host connects to the leader.
 type DialOptions struct {
 	Identity  *ca.Identity
-	Addresses []string        // of the leader, host:port; they are tried in turn
-	Next      func() []string // the addresses for the next try; nil: Addresses
+	Addresses func() []string // for the next try, host:port; they are tried in turn
 	Handler   http.Handler    // requests of the leader
+	Failed    func(error)     // Keep has no connection, and tries again; nil: not needed
 	Log       *slog.Logger
 
-	ping time.Duration // 0: pingAfter
+	ping   time.Duration   // 0: pingAfter
+	speaks []wire.Protocol // nil: those of this program
 }
 
 // Conn is a host's end: a connection for its own requests, and one for those of the leader. It ends with either.
@@ -46,9 +48,9 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 	if err := o.Identity.CheckClock(); err != nil {
 		return nil, err
 	}
-	errs := []error{}
-	for _, address := range o.Addresses {
-		c, err := dialWithin(ctx, address, o)
+	errs, addresses := []error{}, o.Addresses()
+	for _, address := range addresses {
+		c, err := dialWithin(ctx, address, len(addresses) > 1, o)
 		if err == nil {
 			return c, nil
 		}
@@ -66,8 +68,8 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 
 // dialWithin gives an address less time if there are others: a leader that is paused takes connections and says nothing, while
 // another one leads.
-func dialWithin(ctx context.Context, address string, o DialOptions) (*Conn, error) {
-	if len(o.Addresses) > 1 {
+func dialWithin(ctx context.Context, address string, others bool, o DialOptions) (*Conn, error) {
+	if others {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, othersAfter)
 		defer cancel()
@@ -76,11 +78,11 @@ func dialWithin(ctx context.Context, address string, o DialOptions) (*Conn, erro
 }
 
 func dial(ctx context.Context, address string, o DialOptions) (*Conn, error) {
-	leaders, err := open(ctx, address, toHost, o.Identity) // first, so that the host is never without one when it replaces its last
+	leaders, err := open(ctx, address, toHost, o) // first, so that the host is never without one when it replaces its last
 	if err != nil {
 		return nil, err
 	}
-	own, err := open(ctx, address, toLeader, o.Identity)
+	own, err := open(ctx, address, toLeader, o)
 	if err != nil {
 		leaders.end()
 		return nil, err
@@ -98,11 +100,15 @@ func dial(ctx context.Context, address string, o DialOptions) (*Conn, error) {
 }
 
 // open makes one connection, with both proofs.
-func open(ctx context.Context, address, kind string, id *ca.Identity) (*pipe, error) {
+func open(ctx context.Context, address, kind string, o DialOptions) (*pipe, error) {
+	id, speaks := o.Identity, o.speaks
+	if speaks == nil {
+		speaks = wire.Speaks()
+	}
 	ctx, cancel := context.WithTimeout(ctx, greetWithin)
 	defer cancel()
 	config := id.TLS(nil)
-	config.NextProtos = []string{kind}
+	config.NextProtos = offers(kind, speaks)
 	raw, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, explain(err, id)
@@ -120,7 +126,7 @@ func open(ctx context.Context, address, kind string, id *ca.Identity) (*pipe, er
 		conn.NetConn().Close()
 		return nil, explain(err, id)
 	}
-	return newPipe(conn, ca.PeerName(conn.ConnectionState()), kind), nil
+	return newPipe(conn), nil
 }
 
 // explain adds to an error of a connection what to do about it.
@@ -167,9 +173,6 @@ func Keep(ctx context.Context, o DialOptions, up func(*Conn)) error {
 	wait, said := againFirst, ""
 	for {
 		began := time.Now()
-		if o.Next != nil {
-			o.Addresses = o.Next()
-		}
 		c, err := Dial(ctx, o)
 		if refused := (*Refused)(nil); errors.As(err, &refused) {
 			return err
@@ -183,9 +186,14 @@ func Keep(ctx context.Context, o DialOptions, up func(*Conn)) error {
 			case <-ctx.Done():
 			}
 			_ = c.Close() // it has no error
-		} else if ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
-			o.Log.Warn("no connection to the leader; it is tried again and again", "error", err)
+		} else if ctx.Err() == nil {
+			if o.Failed != nil {
+				o.Failed(err)
+			}
+			if err.Error() != said {
+				said = err.Error()
+				o.Log.Warn("no connection to the leader; it is tried again and again", "error", err)
+			}
 		}
 		if err == nil && time.Since(began) > settledFrom {
 			wait = againFirst

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -17,8 +19,8 @@ import (
 )
 
 const (
-	toLeader = "fairlead-to-leader/1" // ALPN of a connection with requests of the host
-	toHost   = "fairlead-to-host/1"   // and of one with those of the leader
+	toLeader = "fairlead-to-leader" // ALPN of a connection with requests of the host, before the protocol: see offers
+	toHost   = "fairlead-to-host"   // and of one with those of the leader
 
 	greetWithin  = 10 * time.Second // from the first byte to the answer
 	signatureLen = 64               // bytes of an nkey's signature
@@ -30,6 +32,22 @@ const (
 type Refused struct{ Team, Why string }
 
 func (r *Refused) Error() string { return "team " + r.Team + " refuses this host: " + r.Why }
+
+// offers are the names by ALPN of a kind of connection: one for each protocol. The leader takes the first that the host
+// offers, too.
+func offers(kind string, speaks []wire.Protocol) (names []string) {
+	for _, p := range speaks {
+		names = append(names, kind+"/"+p.String())
+	}
+	return names
+}
+
+// offered is what a name by ALPN says; false: it is another one.
+func offered(name string) (kind string, p wire.Protocol, ok bool) {
+	kind, number, _ := strings.Cut(name, "/")
+	n, err := strconv.Atoi(number)
+	return kind, wire.Protocol(n), err == nil && (kind == toLeader || kind == toHost)
+}
 
 const comeBack = "; to come back, it needs a new invitation: run `host invite` on the leader, and `host join` here"
 

@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 )
 
 const (
@@ -30,12 +33,17 @@ type pipe struct {
 	net.Conn // *tls.Conn
 	peer     string
 	kind     string
+	protocol wire.Protocol
 	done     chan struct{} // closed when the connection is
 	once     sync.Once
 }
 
-func newPipe(conn *tls.Conn, peer, kind string) *pipe {
-	return &pipe{Conn: conn, peer: peer, kind: kind, done: make(chan struct{})}
+// newPipe is a connection with what its handshake says. Without a protocol in common it has no kind.
+func newPipe(conn *tls.Conn) *pipe {
+	state := conn.ConnectionState()
+	p := &pipe{Conn: conn, peer: ca.PeerName(state), done: make(chan struct{})}
+	p.kind, p.protocol, _ = offered(state.NegotiatedProtocol)
+	return p
 }
 
 // Close is end, for net/http.
@@ -84,10 +92,17 @@ func newSender(p *pipe, ping time.Duration) (*sender, error) {
 	return &sender{conn, p}, nil
 }
 
+// Protocol is that of the connection, for wire.ProtocolOf.
+func (s *sender) Protocol() wire.Protocol { return s.pipe.protocol }
+
 // RoundTrip sends a request. It does not wait for others to end, as they may wait for this one.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := s.Reserve(); err == nil {
-		return s.ClientConn.RoundTrip(r)
+		answer, err := s.ClientConn.RoundTrip(r)
+		if err == nil {
+			answer.Request = r.WithContext(wire.With(r.Context(), s.pipe.protocol))
+		}
+		return answer, err
 	}
 	if n := s.InFlight(); n >= requestsLeast && s.Err() == nil {
 		return nil, fmt.Errorf("%d requests to %s are running, which is the limit; try again when some have ended", n, s.pipe.peer)
@@ -125,7 +140,8 @@ func newReceiver(handler http.Handler, ping time.Duration, log *slog.Logger) *re
 		Handler: handler, Protocols: protocols, HTTP2: h2, MaxHeaderBytes: headerMax, ReadHeaderTimeout: greetWithin,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, c.(*pipe).peer)
+			p := c.(*pipe)
+			return wire.With(context.WithValue(ctx, peerKey{}, p.peer), p.protocol)
 		},
 	}
 	return r

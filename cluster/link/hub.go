@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -32,7 +33,8 @@ type Options struct {
 	Changed  func(name string, up bool) // a host's connection began or ended; nil: not needed. It may use the Hub, but not close it
 	Log      *slog.Logger
 
-	ping time.Duration // 0: pingAfter
+	ping   time.Duration   // 0: pingAfter
+	speaks []wire.Protocol // nil: those of this program
 }
 
 // Hub is the leader's end of the connections. Use Listen.
@@ -50,38 +52,39 @@ type Hub struct {
 	all     map[*pipe]cluster.Member // as they were when they connected
 	newest  map[pipeOf]*pipe
 	senders map[string]*sender // by host
+	foreign map[string]string  // by host: why its program and this one cannot talk
 	changed chan struct{}      // closed, and made anew, when senders has changed
 }
 
 type pipeOf struct{ name, kind string }
 
-// Listen opens a port and begins to take connections of hosts.
-func Listen(address string, o Options) (*Hub, error) {
-	listener, err := net.Listen("tcp", address)
+// Listen opens the port at which hosts connect.
+func Listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address) //nolint:noctx // it opens at once or never
 	if errors.Is(err, syscall.EACCES) {
 		return nil, fmt.Errorf("listen for hosts at %s: this user may not use that port; choose one above 1023: %w", address, err)
 	}
 	if err != nil {
-		return nil, ca.Explain(fmt.Errorf("listen for hosts: %w", err), o.Identity.Team(), o.Identity.Now())
+		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s: %w", address, err), "", time.Time{})
 	}
-	return Serve(listener, o), nil
+	return listener, nil
 }
 
 // Serve begins to take connections of hosts from a listener, which the Hub closes.
 func Serve(listener net.Listener, o Options) *Hub {
 	h := &Hub{
 		o: o, listener: listener, config: o.Identity.TLS(nil), receiver: newReceiver(o.Handler, o.ping, o.Log),
-		all: map[*pipe]cluster.Member{}, newest: map[pipeOf]*pipe{}, senders: map[string]*sender{}, changed: make(chan struct{}),
+		all: map[*pipe]cluster.Member{}, newest: map[pipeOf]*pipe{}, senders: map[string]*sender{}, foreign: map[string]string{}, changed: make(chan struct{}),
 	}
-	h.config.NextProtos = []string{toLeader, toHost}
+	if h.o.speaks == nil {
+		h.o.speaks = wire.Speaks()
+	}
+	h.config.NextProtos = append(offers(toLeader, h.o.speaks), offers(toHost, h.o.speaks)...)
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.tasks.Go(h.receiver.serve)
 	h.tasks.Go(h.accept)
 	return h
 }
-
-// Address is where the Hub listens.
-func (h *Hub) Address() string { return h.listener.Addr().String() }
 
 func (h *Hub) accept() {
 	places := make(chan struct{}, greetingMax)
@@ -127,7 +130,8 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 	stop := context.AfterFunc(h.ctx, func() { raw.Close() })
 	defer stop()
 	_ = raw.SetDeadline(time.Now().Add(greetWithin)) // it fails only on a closed connection
-	conn := tls.Server(raw, h.config)
+	config, its := h.configFor()
+	conn := tls.Server(raw, config)
 	if err := conn.HandshakeContext(h.ctx); err != nil {
 		drain(raw)
 		return nil, err
@@ -136,9 +140,8 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 	if _, err := io.ReadFull(conn, signature); err != nil {
 		return nil, err
 	}
-	state := conn.ConnectionState()
-	p := newPipe(conn, ca.PeerName(state), state.NegotiatedProtocol)
-	if refused := h.admit(p, signature); refused != nil {
+	p := newPipe(conn)
+	if refused := h.admit(p, signature, *its); refused != nil {
 		h.o.Log.Warn("a host was not taken", "host", p.peer, "from", raw.RemoteAddr().String(), "error", refused)
 		return nil, errors.Join(refused, writeAnswer(conn, refused), conn.Close())
 	}
@@ -152,6 +155,29 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 	return p, err
 }
 
+// configFor is the configuration for one connection. its are the protocols that the host offers. If none of them is
+// spoken here, the handshake goes on without one, so that the answer to the greeting can say why the host is refused.
+func (h *Hub) configFor() (config *tls.Config, its *[]wire.Protocol) {
+	config, its = h.config.Clone(), new([]wire.Protocol)
+	config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		for _, name := range hello.SupportedProtos {
+			if slices.Contains(h.config.NextProtos, name) {
+				return nil, nil // config
+			}
+			if _, p, ok := offered(name); ok {
+				*its = append(*its, p)
+			}
+		}
+		if len(*its) == 0 {
+			return nil, nil
+		}
+		none := h.config.Clone()
+		none.NextProtos = nil
+		return none, nil
+	}
+	return config, its
+}
+
 // drain lets the peer read the alert of TLS before the connection is reset because of what it had sent.
 func drain(raw net.Conn) {
 	_ = raw.SetDeadline(time.Now().Add(time.Second))
@@ -161,20 +187,22 @@ func drain(raw net.Conn) {
 }
 
 // admit notes a connection of a member. The look at the membership and the note are one step for Recheck.
-func (h *Hub) admit(p *pipe, signature []byte) *wire.Problem {
+func (h *Hub) admit(p *pipe, signature []byte, its []wire.Protocol) *wire.Problem {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m, ok := h.o.Members.Member(p.peer)
 	switch {
-	case p.kind == "":
-		return &wire.Problem{Code: wire.BadRequest, Why: "the connection has no purpose; use the same version of Fairlead on both hosts"}
 	case p.peer == h.o.Identity.Name:
 		return &wire.Problem{Code: wire.Refused, Why: "the leader itself is host " + p.peer + "; start Fairlead on one machine for each host"}
 	case !ok || m.Name != p.peer:
 		return &wire.Problem{Code: wire.Refused, Why: "it was removed, or has left" + comeBack}
 	case !proven(p.Conn.(*tls.Conn), m.Key, signature):
 		return &wire.Problem{Code: wire.Refused, Why: "its keys are not those of host " + p.peer + " in the team: they are older than its last invitation" + comeBack}
+	case p.kind == "": // not for good: a person may install another version here as well as there
+		h.foreign[p.peer] = wire.VersionsApart(p.peer, its, h.o.speaks)
+		return &wire.Problem{Code: wire.BadRequest, Why: h.foreign[p.peer]}
 	}
+	delete(h.foreign, p.peer)
 	names := map[string]bool{p.peer: true}
 	for other := range h.all {
 		names[other.peer] = true
@@ -314,6 +342,13 @@ func (h *Hub) From(name string) string {
 		return ""
 	}
 	return h.newest[pipeOf{name, toHost}].RemoteAddr().String()
+}
+
+// Foreign is why the program of a host and this one cannot talk, by their versions; empty: they can, or it has not tried.
+func (h *Hub) Foreign(name string) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.foreign[name]
 }
 
 // Recheck closes the connections of hosts that are not members any longer, or have other keys. Call it after each change

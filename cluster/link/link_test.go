@@ -196,7 +196,7 @@ func TestCut(t *testing.T) {
 			}
 			h := f.listen(o)
 			p := newProxy(t, h.Address())
-			options.Addresses = []string{p.Addr().String()}
+			options.Addresses = func() []string { return []string{p.Addr().String()} }
 			c, err := Dial(t.Context(), options)
 			if err != nil {
 				t.Fatal(err)
@@ -252,11 +252,7 @@ func TestSecondConnection(t *testing.T) {
 	if got := text(t, second.Client, "/x", ""); got != "/x from b: " {
 		t.Error(got)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.all) != 2 {
-		t.Errorf("the leader has %d connections", len(h.all))
-	}
+	wait.Until(t, "two connections at the leader", func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.all) == 2 })
 }
 
 func TestKeep(t *testing.T) {
@@ -436,7 +432,7 @@ func TestListen(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")
 	h := f.listen(Options{})
-	if _, err := Listen(h.Address(), h.o); err == nil || !strings.Contains(err.Error(), "another program listens on this port") {
+	if _, err := Listen(h.Address()); err == nil || !strings.Contains(err.Error(), "another program listens on this port") {
 		t.Error(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:443")
@@ -444,7 +440,7 @@ func TestListen(t *testing.T) {
 		l.Close() // this user may
 		return
 	}
-	if _, err := Listen("127.0.0.1:443", h.o); err == nil || !strings.Contains(err.Error(), "choose") {
+	if _, err := Listen("127.0.0.1:443"); err == nil || !strings.Contains(err.Error(), "choose") {
 		t.Error(err)
 	}
 }

@@ -100,7 +100,7 @@ func TestLeaderRefusesCertificates(t *testing.T) {
 	h := f.listen(Options{ping: quiet})
 	stranger := newTeam(t, "web").join("b", cluster.Host)
 	config := stranger.TLS(nil)
-	config.NextProtos, config.InsecureSkipVerify = []string{toLeader}, true
+	config.NextProtos, config.InsecureSkipVerify = offers(toLeader, wire.Speaks()), true
 	conn, err := tls.Dial("tcp", h.Address(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestWrongAddresses(t *testing.T) {
 	if _, err := Dial(t.Context(), options); err == nil || !strings.Contains(err.Error(), `its certificate is not for "localhost"`) {
 		t.Error(err)
 	}
-	options.Addresses = nil
+	options.Addresses = func() []string { return nil }
 	if _, err := Dial(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no address of the leader is known") {
 		t.Error(err)
 	}
@@ -135,11 +135,11 @@ func TestWrongAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.Close()
-	options.Addresses = []string{free.Addr().String()}
+	options.Addresses = func() []string { return []string{free.Addr().String()} }
 	if _, err := Dial(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no program listens there") {
 		t.Error(err)
 	}
-	options.Addresses = append(options.Addresses, h.Address())
+	options.Addresses = func() []string { return []string{free.Addr().String(), h.Address()} }
 	c, err := Dial(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestWrongAddresses(t *testing.T) {
 	defer silent.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	options.Addresses = []string{silent.Addr().String()}
+	options.Addresses = func() []string { return []string{silent.Addr().String()} }
 	if _, err := Dial(ctx, options); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Error(err)
 	}
@@ -179,7 +179,7 @@ func TestGarbage(t *testing.T) {
 		t.Log(name)
 	}
 	config := id.TLS(nil)
-	for _, protocols := range [][]string{{toLeader}, {"h2"}, nil} {
+	for _, protocols := range [][]string{offers(toLeader, wire.Speaks()), {"h2"}, nil} {
 		config.NextProtos = protocols
 		conn, err := tls.Dial("tcp", h.Address(), config)
 		if err != nil {
@@ -190,12 +190,12 @@ func TestGarbage(t *testing.T) {
 		} else {
 			_, _ = conn.Write(make([]byte, signatureLen))
 		}
-		if err := readAnswer(conn, "web"); err == nil || protocols == nil && !strings.Contains(err.Error(), "has no purpose") {
+		if err := readAnswer(conn, "web"); err == nil || protocols == nil && !strings.Contains(err.Error(), "does not say what it speaks") {
 			t.Errorf("%v: %v", protocols, err)
 		}
 		conn.Close()
 	}
-	config.Certificates, config.GetClientCertificate, config.NextProtos = nil, nil, []string{toHost}
+	config.Certificates, config.GetClientCertificate, config.NextProtos = nil, nil, offers(toHost, wire.Speaks())
 	if conn, err := tls.Dial("tcp", h.Address(), config); err == nil {
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Error("a host without a certificate is answered")

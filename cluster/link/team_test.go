@@ -97,20 +97,24 @@ func (f *team) listen(o Options) *Hub {
 	if o.Handler == nil {
 		o.Handler = http.NotFoundHandler()
 	}
-	h, err := Listen("127.0.0.1:0", o)
+	l, err := Listen("127.0.0.1:0")
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	h := Serve(l, o)
 	f.t.Cleanup(func() { h.Close() })
 	return h
 }
+
+// Address is where the Hub listens.
+func (h *Hub) Address() string { return h.listener.Addr().String() }
 
 // options are those of a host that dials an address.
 func (f *team) options(id *ca.Identity, address string, handler http.Handler) DialOptions {
 	if handler == nil {
 		handler = http.NotFoundHandler()
 	}
-	return DialOptions{Identity: id, Addresses: []string{address}, Handler: handler, Log: f.log, ping: quiet}
+	return DialOptions{Identity: id, Addresses: func() []string { return []string{address} }, Handler: handler, Log: f.log, ping: quiet}
 }
 
 func (f *team) dial(id *ca.Identity, address string, handler http.Handler) *Conn {

@@ -93,7 +93,7 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s, h := newSessions(t)
 	for _, id := range []string{"..", ".", ".hidden", "%2e%2e", "..%2fsessions", "a%2fb", "a%00", "a%20b", "%c3%a4", strings.Repeat("a", 161), "a%0ab", `a%5cb`} {
-		for _, route := range []string{wire.SessionRoute, wire.AdoptRoute, wire.InputRoute, wire.CloseInputRoute, wire.EndRoute, wire.AckRoute, wire.EvidenceRoute, wire.EndedRoute, wire.OutputRoute} {
+		for _, route := range []string{wire.SessionRoute, wire.AdoptRoute, wire.InputRoute, wire.CloseInputRoute, wire.EndRoute, wire.AckRoute, wire.EvidenceRoute, wire.EndedRoute, wire.LeaseRoute, wire.OutputRoute} {
 			for _, method := range []string{"GET", "POST"} {
 				answer := ask(h, method, strings.Replace(route, "{id}", id, 1)+"?offset=0", startBody(id, "exit 0"))
 				if answer.StatusCode < 300 {

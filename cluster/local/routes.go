@@ -80,6 +80,16 @@ func (s *Sessions) Routes(mux *http.ServeMux) {
 		return proof, err
 	})
 	route(mux, "GET "+wire.EndedRoute, s, s.ended)
+	route(mux, "GET "+wire.LeaseRoute, s, func(_ context.Context, id string, _ *http.Request) (any, error) {
+		l, err := s.readLease(id)
+		if err == nil && l == nil {
+			err = errNotHere
+		}
+		if err != nil {
+			return nil, err
+		}
+		return wire.LeaseOut{Token: l.Token}, nil
+	})
 	mux.HandleFunc("GET "+wire.OutputRoute, s.output)
 }
 
@@ -104,7 +114,7 @@ func route(mux *http.ServeMux, pattern string, s *Sessions, answer func(context.
 			wire.Fail(w, err)
 			return
 		}
-		wire.Answer(w, out)
+		wire.Answer(w, r, out)
 	})
 }
 
@@ -116,7 +126,7 @@ func (s *Sessions) read(r *http.Request, into any) error {
 	if s.bodies.Add(1) > bodiesMax {
 		return busy("this host reads %d requests, which is the limit", bodiesMax)
 	}
-	return wire.Read(r.Body, into)
+	return wire.ReadRequest(r, into)
 }
 
 // epochOf is the epoch of the leader that sent a request.

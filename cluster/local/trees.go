@@ -94,7 +94,7 @@ func (t *Trees) remove(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t.Log.Info("the checkout of a run is gone, as the one of the leader is", "run", s.Run)
-	wire.Answer(w, struct{}{})
+	wire.Answer(w, r, struct{}{})
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (t *Trees) put(w http.ResponseWriter, r *http.Request) error {
 	if err := carry.Unpack(r.Context(), t.Root, r.Body, s, r.URL.Query().Get("known")); err != nil {
 		return err
 	}
-	wire.Answer(w, s)
+	wire.Answer(w, r, s)
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (t *Trees) have(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wire.Answer(w, have)
+	wire.Answer(w, r, have)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (t *Trees) putFiles(w http.ResponseWriter, r *http.Request) error {
 	if err := carry.ReadFiles(t.Root, r.URL.Query()["dir"], r.Body); err != nil {
 		return err
 	}
-	wire.Answer(w, struct{}{})
+	wire.Answer(w, r, struct{}{})
 	return nil
 }
 

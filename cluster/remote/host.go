@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
 // Dial waits for the connection of a host, and returns what sends requests on it and the beginning of their addresses. It
@@ -73,6 +73,25 @@ func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (seam.Pr
 	return h.follow(session, epoch, *out.Status), out.Found, nil
 }
 
+// EndedLate waits for the end of a session that was begun under a lease that does not count any longer, and says how it ended. The
+// error is a *wire.Problem with the code NotHere if the host has begun none under this lease.
+func (h *Host) EndedLate(ctx context.Context, token host.Token, epoch uint64) (ending seam.Ending, err error) {
+	var is wire.LeaseOut
+	if err := h.ask(ctx, request{session: token.Session, method: http.MethodGet, route: wire.LeaseRoute}, &is); err != nil {
+		return ending, err
+	}
+	if is.Token != token {
+		return ending, &wire.Problem{Code: wire.NotHere, Why: "it was begun under another lease"}
+	}
+	err = h.ask(ctx, request{session: token.Session, method: http.MethodGet, route: wire.EndedRoute, epoch: epoch}, &ending)
+	return ending, err
+}
+
+// Forget lets the host forget a session that has ended.
+func (h *Host) Forget(ctx context.Context, session string, epoch uint64) error {
+	return h.ask(ctx, request{session: session, method: http.MethodPost, route: wire.AckRoute, epoch: epoch}, &nothing{})
+}
+
 // Output reads a session's output from an offset on, to its current end.
 func (h *Host) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
 	return h.output(ctx, request{session: session}, offset)
@@ -93,28 +112,22 @@ type request struct {
 func (h *Host) ask(ctx context.Context, r request, out any) error {
 	return h.send(ctx, r, func(answer *http.Response) error {
 		defer answer.Body.Close()
-		return wire.Read(answer.Body, out)
+		return wire.ReadAnswer(answer, out)
 	})
 }
 
 // send sends a request until take has taken its answer, or the answer is an error, or ctx ends.
 func (h *Host) send(ctx context.Context, r request, take func(*http.Response) error) error {
-	var body []byte
-	if r.in != nil {
-		var err error
-		if body, err = json.Marshal(r.in); err != nil {
-			return err
-		}
-		if len(body) > wire.BodyMax {
-			return &seam.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body), wire.BodyMax)}
-		}
-	}
 	waiting, stop := until(ctx, r.gone, &Lost{h.Name})
 	defer stop()
 	for pause, warned := againFirst, false; ; pause = min(2*pause, againMost) {
 		client, base, err := h.Dial(waiting)
 		if err != nil {
 			return reason(waiting, err)
+		}
+		body, err := h.body(wire.ProtocolOf(client), r) // the connection may be another one than before
+		if err != nil {
+			return err
 		}
 		if err = h.once(ctx, client, base, r, body, take); err == nil || ctx.Err() != nil {
 			return reason(ctx, err)
@@ -130,6 +143,17 @@ func (h *Host) send(ctx context.Context, r request, take func(*http.Response) er
 			return reason(waiting, err)
 		}
 	}
+}
+
+func (h *Host) body(p wire.Protocol, r request) ([]byte, error) {
+	if r.in == nil {
+		return nil, nil
+	}
+	body, err := wire.Encode(p, r.in)
+	if err == nil && len(body) > wire.BodyMax {
+		err = &seam.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body), wire.BodyMax)}
+	}
+	return body, err
 }
 
 // reason is why ctx ended, or the error if it has not.

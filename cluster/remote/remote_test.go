@@ -147,11 +147,7 @@ func TestLongOutputOverBreaks(t *testing.T) {
 func TestHostComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	l := shell("while read line; do echo \"heard $line\"; done")
-	l.KeepStdin = true
-	p := begin(t, w, "coder-1", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
-	defer out.Close()
+	_, p, out := listens(t, w, "coder-1", "while read line; do echo \"heard $line\"; done")
 	for i := range 3 {
 		if err := p.Send(t.Context(), fmt.Appendf(nil, "line %d\n", i)); err != nil {
 			t.Fatal(err)
@@ -193,11 +189,7 @@ func TestHostComesBack(t *testing.T) {
 func TestHostIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	l := shell("echo ready; cat")
-	l.KeepStdin = true
-	p := begin(t, w, "coder-1", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
-	defer out.Close()
+	l, p, out := listens(t, w, "coder-1", "echo ready; cat")
 	readLine(t, out)
 	w.stop()
 	sent, started := make(chan error, 1), make(chan error, 1)
@@ -328,14 +320,34 @@ func TestReleasedAfterItsEnd(t *testing.T) {
 	w.start()
 }
 
+// How a session has ended is known under its own lease only, also when the host is back and the session is released.
+func TestEndedLate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	begin(t, w, "coder-1", 1, shell("exit 4"))
+	close(w.gone)
+	token := host.Token{Session: "coder-1", Host: "b", Incarnation: 1, N: 1}
+	if end, err := w.leader.EndedLate(t.Context(), token, 1); err != nil || end.Exit.Code != 4 {
+		t.Error(end, err)
+	}
+	for _, other := range []host.Token{{Session: "coder-1", Host: "b", Incarnation: 2, N: 1}, {Session: "coder-1", Host: "b", Incarnation: 1, N: 2}, {Session: "coder-2", Host: "b", Incarnation: 1, N: 1}} {
+		_, err := w.leader.EndedLate(t.Context(), other, 1)
+		if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != wire.NotHere {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	for range 2 {
+		if err := w.leader.Forget(t.Context(), "coder-1", 1); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A process that is not followed any longer runs on; a caller that leaves is not held up.
 func TestCloseAndLeave(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	l := shell("cat")
-	l.KeepStdin = true
-	p := begin(t, w, "coder-1", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
+	_, p, out := listens(t, w, "coder-1", "cat")
 	read := make(chan error, 1)
 	go func() {
 		_, err := out.Read(make([]byte, 1))

@@ -51,6 +51,17 @@ func begin(t testing.TB, h seam.Host, session string, epoch uint64, l driver.Lau
 	return p
 }
 
+// listens begins a session that reads its input, and follows its output.
+func listens(t *testing.T, h seam.Host, session, script string) (driver.Launch, seam.Process, io.ReadCloser) {
+	t.Helper()
+	l := shell(script)
+	l.KeepStdin = true
+	p := begin(t, h, session, 1, l)
+	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
+	t.Cleanup(func() { out.Close() })
+	return l, p, out
+}
+
 func conversation(t *testing.T, h seam.Host) {
 	l := shell("while read line; do echo \"heard $line\"; done; echo bye; exit 3")
 	l.Input, l.KeepStdin = []byte("first\n"), true
@@ -177,11 +188,7 @@ func neverStarted(t *testing.T, h seam.Host) {
 }
 
 func takenOver(t *testing.T, h seam.Host) {
-	l := shell("echo ready; read line; echo \"$line\"")
-	l.KeepStdin = true
-	p := begin(t, h, "coder-5", 1, l)
-	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
-	defer out.Close()
+	_, p, out := listens(t, h, "coder-5", "echo ready; read line; echo \"$line\"")
 	readLine(t, out)
 	next, found, err := h.Adopt(t.Context(), "coder-5", 2)
 	if err != nil || found != seam.Running {

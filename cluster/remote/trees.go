@@ -37,7 +37,7 @@ func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent)
 		} // its repository may be a new one
 	}
 	if err := t.do(ctx, bodied{method: http.MethodGet, path: wire.TreesRoute}, func(answer *http.Response) error {
-		return wire.Read(answer.Body, &have)
+		return wire.ReadAnswer(answer, &have)
 	}); err != nil {
 		return s, err
 	}
@@ -48,8 +48,7 @@ func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent)
 // the one here has changed meanwhile, the error is a *carry.Changed, and s is what is under the ref.
 func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref string) (s carry.Sent, err error) {
 	repo := worktree.Git{Dir: t.Root}
-	get := bodied{method: http.MethodGet, path: treePath(was.Run), query: url.Values{"path": {was.Path}, "have": {was.Snapshot}}}
-	err = t.do(ctx, get, func(answer *http.Response) error {
+	err = t.do(ctx, fetchOf(was), func(answer *http.Response) error {
 		var err error
 		if s, err = carry.ParseSent(answer.Header.Get(wire.TreeField)); err != nil {
 			return err
@@ -57,6 +56,23 @@ func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref 
 		return carry.Take(ctx, repo, checkout, answer.Body, s, was, ref)
 	})
 	return s, err
+}
+
+// FetchLate stores what the host's checkout of a run holds under the ref, and moves nothing here. isNew is false, and there is no
+// ref, if it is what came back last.
+func (t *Trees) FetchLate(ctx context.Context, was carry.Sent, ref string) (isNew bool, err error) {
+	err = t.do(ctx, fetchOf(was), func(answer *http.Response) error {
+		s, err := carry.ParseSent(answer.Header.Get(wire.TreeField))
+		if err == nil {
+			isNew, err = carry.Keep(ctx, worktree.Git{Dir: t.Root}, answer.Body, s, was, ref)
+		}
+		return err
+	})
+	return isNew, err
+}
+
+func fetchOf(was carry.Sent) bodied {
+	return bodied{method: http.MethodGet, path: treePath(was.Run), query: url.Values{"path": {was.Path}, "have": {was.Snapshot}}}
 }
 
 // Remove removes a run's checkout on the host, and its files. s is what the leader has of the checkout.

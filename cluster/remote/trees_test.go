@@ -66,6 +66,26 @@ func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.Handler.ServeHTTP(w, r)
 }
 
+// lateTree fetches what came late: the checkout here stays as it is.
+func lateTree(t *testing.T, trees *remote.Trees, was carry.Sent, checkout, there string) {
+	t.Helper()
+	const late = "refs/fairlead/late/r1/work/coder-1"
+	if isNew, err := trees.FetchLate(t.Context(), was, late); err != nil || isNew {
+		t.Errorf("nothing is new: %t, %v", isNew, err)
+	}
+	noError(t, os.WriteFile(filepath.Join(there, "late"), []byte("late\n"), 0o600))
+	if isNew, err := trees.FetchLate(t.Context(), was, late); err != nil || !isNew || gitIn(t, trees.Root, "show", late+":late") != "late" {
+		t.Errorf("what came late: %t, %v", isNew, err)
+	}
+	if _, err := os.Lstat(filepath.Join(checkout, "late")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what came late is in the checkout: %v", err)
+	}
+	if _, err := trees.FetchLate(t.Context(), was, "refs/heads/late"); err == nil {
+		t.Error("a branch was made of what came late")
+	}
+	noError(t, os.Remove(filepath.Join(there, "late")))
+}
+
 // TestTreesTravel sends a checkout and files to a host and takes them back, over HTTP/1 and HTTP/2, with connections that break.
 func TestTreesTravel(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
@@ -109,6 +129,8 @@ func TestTreesTravel(t *testing.T) {
 			if at := gitIn(t, leader, "rev-parse", "refs/fairlead/steps/r1/work/1", "fairlead/r1"); at != now.Snapshot+"\n"+now.Head {
 				t.Errorf("the refs are %s", at)
 			}
+			broken.answers.Store(2)
+			lateTree(t, trees, now, checkout, there)
 			if _, err := trees.Send(t.Context(), "r1", checkout, &now); err != nil { // it has everything: no body
 				t.Error(err)
 			}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -98,8 +100,8 @@ func Fail(w http.ResponseWriter, err error) {
 }
 
 // Answer answers a request with a value.
-func Answer(w http.ResponseWriter, value any) {
-	text, err := json.Marshal(value)
+func Answer(w http.ResponseWriter, r *http.Request, value any) {
+	text, err := Encode(ProtocolIn(r.Context()), value)
 	if err != nil {
 		Fail(w, err)
 		return
@@ -108,8 +110,25 @@ func Answer(w http.ResponseWriter, value any) {
 	_, _ = w.Write(text)
 }
 
-// Read decodes one JSON value from a body, without unknown fields and without anything behind it.
-func Read(body io.Reader, into any) error {
+// ReadRequest decodes the body of a request.
+func ReadRequest(r *http.Request, into any) error {
+	return ProtocolIn(r.Context()).read(r.Body, into)
+}
+
+// ReadAnswer decodes the body of an answer.
+func ReadAnswer(answer *http.Response, into any) error {
+	p := Newest()
+	if answer.Request != nil {
+		p = ProtocolIn(answer.Request.Context())
+	}
+	return p.read(answer.Body, into)
+}
+
+// Read decodes one JSON value that is the same in all protocols, without unknown fields and without anything behind it.
+func Read(body io.Reader, into any) error { return Newest().read(body, into) }
+
+// read is Read for a value of a protocol, which has no field of a later one.
+func (p Protocol) read(body io.Reader, into any) error {
 	text, err := io.ReadAll(io.LimitReader(body, BodyMax+1))
 	if err != nil {
 		return err
@@ -124,6 +143,9 @@ func Read(body io.Reader, into any) error {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return &Problem{BadRequest, "the body has more than one JSON value"}
+	}
+	if _, later := p.of(reflect.ValueOf(into)); len(later) > 0 {
+		return &Problem{BadRequest, fmt.Sprintf("the body has fields that protocol %d between hosts does not have: %s", p, strings.Join(later, ", "))}
 	}
 	return nil
 }

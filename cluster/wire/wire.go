@@ -8,15 +8,13 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
-// Version is that of these routes. Two hosts of different versions do not work together.
-const Version = "1"
-
 // Routes of a host, for the leader.
 const (
 	SessionRoute    = "/v1/sessions/{id}"
 	AdoptRoute      = SessionRoute + "/adopt"
 	OutputRoute     = SessionRoute + "/output" // ?offset=BYTES
 	EndedRoute      = SessionRoute + "/ended"
+	LeaseRoute      = SessionRoute + "/lease"
 	InputRoute      = SessionRoute + "/input"
 	CloseInputRoute = SessionRoute + "/close-input"
 	EndRoute        = SessionRoute + "/end"
@@ -81,6 +79,11 @@ type (
 	}
 )
 
+// LeaseOut says under which lease a session was started.
+type LeaseOut struct {
+	Token host.Token `json:"token"`
+}
+
 // InputIn is input for a session, at its offset in the stream, so that a repeated request writes nothing twice.
 type InputIn struct {
 	Offset int64  `json:"offset"`
@@ -107,12 +110,19 @@ type RenewIn struct {
 	Labels      []string `json:"labels,omitempty"`
 	Capacity    int      `json:"capacity"`
 	Version     string   `json:"version"`  // of Fairlead
-	Protocol    string   `json:"protocol"` // Version
+	Protocol    string   `json:"protocol"` // of the connection
 	Places      Places   `json:"places"`
 	Incarnation uint64   `json:"incarnation"`
 	Daemon      string   `json:"daemon"`
 	N           uint64   `json:"n"`
 	Revision    uint64   `json:"revision"`
+	Found       *Found   `json:"found,omitempty" since:"2"` // nil: it has not looked yet
+}
+
+// Found is what a host has looked for, and what of that it lacks. It looks at its disk in any case.
+type Found struct {
+	Uses  []host.Lack `json:"uses,omitempty"`
+	Lacks []host.Lack `json:"lacks,omitempty"`
 }
 
 // RenewOut is what the leader's journal has of the host, and whether the renewal was taken: it was if By is its own.
@@ -124,10 +134,11 @@ type RenewOut struct {
 	Daemon   string       `json:"daemon,omitempty"` // of the renewal that was taken last
 	N        uint64       `json:"n,omitempty"`
 	Closed   bool         `json:"closed,omitempty"`
-	At       time.Time    `json:"at"` // the leader's clock, for a warning only
+	Uses     []host.Lack  `json:"uses,omitempty" since:"2"` // programs and variables that sessions with a host use; the host looks for them
+	At       time.Time    `json:"at"`                       // the leader's clock, for a warning only
 
-	Engines []cluster.EngineHost `json:"engines,omitempty"` // those that can lead
-	Stream  bool                 `json:"stream,omitempty"`  // the journal is in their stream
+	Engines []cluster.EngineHost `json:"engines,omitempty" since:"2"` // those that can lead
+	Stream  bool                 `json:"stream,omitempty" since:"2"`  // the journal is in their stream
 }
 
 // GrantIn asks whether a session may start. The answer is a host.Grant.
@@ -135,6 +146,17 @@ type GrantIn struct {
 	Token host.Token    `json:"token"`
 	Asked host.BootTime `json:"asked"`
 }
+
+// CertificateIn has the present certificate of a host, and a request for the next. CertificateOut has that.
+type (
+	CertificateIn struct {
+		Certificate string `json:"certificate"`
+		Request     []byte `json:"request"`
+	}
+	CertificateOut struct {
+		Certificate string `json:"certificate"`
+	}
+)
 
 // Caller is who made a request on a host, as that host saw it. A host is trusted with what runs on it.
 type Caller struct {

@@ -10,19 +10,35 @@ import (
 
 // addresses are where the leader may be: at first those of the invitation, then also those of all engine hosts.
 type addresses struct {
-	log  *slog.Logger
-	keep func(Config) error // on disk; nil: another package does
+	log *slog.Logger
+	dir string // of the repository, where a Config is kept; empty: another package keeps the addresses
 
 	mu    sync.Mutex
 	conf  Config
 	begin int // of the next try: a leader that takes connections and answers nothing is not tried first again
 }
 
+// now are the addresses at present. A person may give others at any time: `fairlead host leader`.
+func (a *addresses) now() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.read().Addresses
+}
+
+func (a *addresses) read() Config {
+	if a.dir != "" {
+		if is, err := LoadConfig(a.dir); err == nil {
+			a.conf = is
+		}
+	}
+	return a.conf
+}
+
 // next are the addresses for the next try.
 func (a *addresses) next() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list := a.conf.Addresses
+	list := a.read().Addresses
 	at := a.begin % len(list)
 	a.begin++
 	return slices.Concat(list[at:], list[:at])
@@ -32,21 +48,21 @@ func (a *addresses) next() []string {
 func (a *addresses) learn(engines []cluster.EngineHost) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	conf := a.conf
+	conf := a.read()
 	conf.Addresses = slices.Clone(conf.Addresses)
 	for _, e := range engines {
 		if e.Name != conf.Name && len(engines) > 1 && len(conf.Addresses) < addressesMax && !slices.Contains(conf.Addresses, e.Address) {
 			conf.Addresses = append(conf.Addresses, e.Address)
 		}
 	}
-	if len(conf.Addresses) == len(a.conf.Addresses) || conf.wrong() != "" {
+	if len(conf.Addresses) == len(a.conf.Addresses) || conf.Wrong() != "" {
 		return
 	}
 	a.conf = conf
-	if a.keep == nil {
+	if a.dir == "" {
 		return
 	}
-	if err := a.keep(conf); err != nil {
+	if err := SaveConfig(a.dir, conf); err != nil {
 		a.log.Warn("the addresses of the engine hosts could not be kept; they are learned again after the next start", "error", err)
 	}
 }

@@ -57,7 +57,7 @@ func LoadConfig(dir string) (Config, error) {
 	if err := load(path, &c); err != nil {
 		return c, err
 	}
-	if wrong := c.wrong(); wrong != "" {
+	if wrong := c.Wrong(); wrong != "" {
 		return c, fmt.Errorf("%s: %s; %s", path, wrong, restoreOrJoin)
 	}
 	return c, nil
@@ -65,7 +65,7 @@ func LoadConfig(dir string) (Config, error) {
 
 // SaveConfig writes the file that makes a folder one of a host.
 func SaveConfig(dir string, c Config) error {
-	if wrong := c.wrong(); wrong != "" {
+	if wrong := c.Wrong(); wrong != "" {
 		return errors.New(wrong)
 	}
 	if err := os.MkdirAll(Folder(dir), 0o700); err != nil {
@@ -78,8 +78,8 @@ func SaveConfig(dir string, c Config) error {
 	return store(Folder(dir), configFile, text)
 }
 
-// wrong says what is wrong with it.
-func (c Config) wrong() string {
+// Wrong says what is wrong with it; empty: nothing is.
+func (c Config) Wrong() string {
 	switch {
 	case !host.IsWord(c.Name):
 		return "the name of a host must have 1 to 63 characters a-z, 0-9 and -"

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -50,7 +49,7 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api.ProblemOf(err).Write(w)
 		return
 	}
-	said, _ := json.Marshal(wire.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unknown, Seen: is.Seen}) // texts and two flags
+	said, _ := wire.Encode(wire.ProtocolOf(client), wire.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unknown, Seen: is.Seen}) // texts and two flags
 	proxy := httputil.ReverseProxy{
 		Transport: client.Transport, // the proxy keeps nothing of a stream back, as its length is not known
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -85,7 +84,7 @@ func (f *forward) end(w http.ResponseWriter, r *http.Request) {
 		Now bool `json:"now"`
 	}
 	if r.ContentLength != 0 {
-		if err := wire.Read(r.Body, &in); err != nil {
+		if err := wire.Read(r.Body, &in); err != nil { // of a program on this host
 			api.NewProblem(http.StatusUnprocessableEntity, "%s", err).Write(w)
 			return
 		}
@@ -102,11 +101,24 @@ func (k *keeper) lastHeard() time.Time {
 	return k.heard
 }
 
+// unreached notes why there is no connection.
+func (k *keeper) unreached(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.no = ""
+	if p, is := errors.AsType[*wire.Problem](err); is {
+		k.no = p.Why
+	}
+}
+
 // away says that the leader cannot be reached, since when, and what follows.
 func (k *keeper) away(addresses []string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	text := fmt.Sprintf("host %s has no connection to the leader of team %s at %s", k.name, k.team, strings.Join(addresses, ", "))
+	if k.no != "" {
+		return text + ": " + k.no
+	}
 	if k.heard.IsZero() {
 		return text + " since its daemon started; check that fairlead runs there, and the network"
 	}

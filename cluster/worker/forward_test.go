@@ -70,9 +70,11 @@ func hostAt(t *testing.T, dir string, to *conn, shims shims) (*daemon, <-chan er
 	d := &daemon{
 		Options: Options{Dir: dir, Space: space, Identity: id, Config: example, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }},
 		line:    line,
+		known:   &addresses{log: slog.New(slog.DiscardHandler), dir: dir, conf: example},
 		keeper: &keeper{
 			facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Daemon: "daemon-0"}, name: "b", team: "shop", folder: Folder(dir),
-			now: boottime.Now, leader: line, shims: shims, log: slog.New(slog.DiscardHandler),
+			find: func(_, _ []host.Lack) []host.Lack { return nil },
+			now:  boottime.Now, leader: line, shims: shims, log: slog.New(slog.DiscardHandler),
 		},
 		dial: func(ctx context.Context, up func(connection)) error {
 			up(to)
@@ -141,7 +143,7 @@ func renews(rest http.HandlerFunc) http.HandlerFunc {
 		if in.N > 0 && in.Revision == revision {
 			revision++
 		}
-		wire.Answer(w, wire.RenewOut{Host: host.Host{Name: "b", State: host.Joined, Boot: "boot-1", Incarnation: 1, Capacity: 4}, Epoch: 1, Revision: revision, Daemon: in.Daemon, N: in.N})
+		wire.Answer(w, r, wire.RenewOut{Host: host.Host{Name: "b", State: host.Joined, Boot: "boot-1", Incarnation: 1, Capacity: 4}, Epoch: 1, Revision: revision, Daemon: in.Daemon, N: in.N})
 	}
 }
 

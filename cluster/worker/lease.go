@@ -56,6 +56,7 @@ type keeper struct {
 	now    func() host.BootTime
 	leader leader
 	shims  shims
+	find   func(uses, was []host.Lack) []host.Lack // what this machine lacks
 	log    *slog.Logger
 
 	learned func([]cluster.EngineHost, bool) // nil: not needed
@@ -73,6 +74,10 @@ type keeper struct {
 	ending map[host.Token]bool // processes that were asked to end
 	tried  host.BootTime       // when the leader was last asked about the state of the host
 	heard  time.Time           // when it last answered; for people
+	uses   []host.Lack         // what the leader wants to know of
+	lacks  []host.Lack         // at the last look
+	again  bool                // the leader has not heard yet what of uses is here
+	no     string              // why it last refused a connection; empty: it did not answer, or there is one
 }
 
 // begin reads what the last daemon of the host left.
@@ -171,6 +176,10 @@ func (k *keeper) next() (in wire.RenewIn, due bool) {
 	in = k.facts
 	if k.guard.Incarnation != 0 && !k.closed {
 		r, due := k.guard.Renew(now)
+		if !due && k.again {
+			in.Incarnation, in.N = k.guard.Incarnation, lookN
+			return in, true
+		}
 		in.Incarnation, in.N, in.Revision = r.Incarnation, r.N, r.Revision
 		return in, due
 	}
@@ -222,8 +231,22 @@ func (k *keeper) renew(ctx context.Context) error {
 	return k.ask(ctx, in)
 }
 
+// found looks for what the leader wants to know of.
+func (k *keeper) found() *wire.Found {
+	k.mu.Lock()
+	uses, was := k.uses, k.lacks
+	k.again = false
+	k.mu.Unlock()
+	lacks := k.find(uses, was)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lacks = lacks
+	return &wire.Found{Uses: uses, Lacks: lacks}
+}
+
 // ask sends a renewal and takes in the answer.
 func (k *keeper) ask(ctx context.Context, in wire.RenewIn) error {
+	in.Found = k.found()
 	out, err := k.leader.renew(ctx, in)
 	if err != nil {
 		return fmt.Errorf("renew the lease of host %s: %w", k.name, err)
@@ -265,6 +288,10 @@ func (k *keeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err err
 		k.guard.SawLease(out.Revision, host.RenewalID{Daemon: out.Daemon, N: out.N}, out.Closed)
 	}
 	k.newest, k.is, k.closed, k.heard = out.Host.Incarnation, out.Host, out.Closed, time.Now()
+	k.no = ""
+	if !slices.Equal(k.uses, out.Uses) {
+		k.uses, k.again = out.Uses, true
+	}
 	k.leases = make(map[string]host.Lease, len(out.Leases))
 	for _, l := range out.Leases {
 		k.leases[l.Session] = l

@@ -325,7 +325,8 @@ func TestRenewsEveryFiveSeconds(t *testing.T) {
 		s := &steady{began: time.Now()}
 		k := &keeper{
 			facts: wire.RenewIn{Boot: "boot-1", Daemon: "daemon-0"}, name: "b", team: "shop", folder: folder, leader: s, shims: s,
-			now: func() host.BootTime { return host.BootTime(time.Since(s.began)) }, log: slog.New(slog.DiscardHandler),
+			find: func(_, _ []host.Lack) []host.Lack { return nil },
+			now:  func() host.BootTime { return host.BootTime(time.Since(s.began)) }, log: slog.New(slog.DiscardHandler),
 		}
 		if err := k.begin(); err != nil {
 			t.Fatal(err)
@@ -345,4 +346,37 @@ func TestRenewsEveryFiveSeconds(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFound checks that a host says at once what it lacks of something that the leader asks for anew.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.faults = 0
+	k := w.daemon(t.TempDir(), "daemon-1")
+	key := host.Lack{What: host.Variable, Name: "KEY"}
+	k.find = func(uses, was []host.Lack) []host.Lack {
+		if slices.Contains(uses, key) {
+			return []host.Lack{key}
+		}
+		return nil
+	}
+	settle := func() {
+		for range 12 {
+			w.advance(time.Second, false)
+			_ = k.step(t.Context())
+		}
+	}
+	settle()
+	if w.heard == nil || len(w.heard.Uses) != 0 {
+		t.Fatalf("the leader heard %+v", w.heard)
+	}
+	w.uses = []host.Lack{key}
+	for range 7 { // the next renewal brings the question, and a second later the answer is there
+		w.advance(time.Second, false)
+		_ = k.step(t.Context())
+	}
+	if w.heard == nil || !slices.Equal(w.heard.Uses, w.uses) || !slices.Equal(w.heard.Lacks, []host.Lack{key}) {
+		t.Errorf("the leader heard %+v", w.heard)
+	}
 }

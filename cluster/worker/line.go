@@ -3,7 +3,6 @@ package worker
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -105,22 +104,26 @@ func (l *line) certificate(ctx context.Context, id *ca.Identity) error {
 }
 
 func (l *line) renew(ctx context.Context, in wire.RenewIn) (out wire.RenewOut, err error) {
-	err = l.post(ctx, wire.RenewRoute, in, &out)
+	err = l.post(ctx, wire.RenewRoute, func(p wire.Protocol) any {
+		in.Protocol = p.String()
+		return in
+	}, &out)
 	return out, err
 }
 
 func (l *line) grant(ctx context.Context, in wire.GrantIn) (out host.Grant, err error) {
-	err = l.post(ctx, wire.GrantRoute, in, &out)
+	err = l.post(ctx, wire.GrantRoute, func(wire.Protocol) any { return in }, &out)
 	return out, err
 }
 
-// post sends one request of the host itself.
-func (l *line) post(ctx context.Context, route string, in, out any) error {
+// post sends one request of the host itself. in makes it for the protocol of the connection.
+func (l *line) post(ctx context.Context, route string, in func(wire.Protocol) any, out any) error {
 	client, base := l.client()
 	if client == nil {
 		return errNoLine
 	}
-	text, err := json.Marshal(in)
+	p := wire.ProtocolOf(client)
+	text, err := wire.Encode(p, in(p))
 	if err != nil {
 		return err
 	}
@@ -137,7 +140,7 @@ func (l *line) post(ctx context.Context, route string, in, out any) error {
 		return err
 	}
 	defer answer.Body.Close()
-	if err := wire.Read(answer.Body, out); err != nil {
+	if err := wire.ReadAnswer(answer, out); err != nil {
 		return fmt.Errorf("the leader's answer: %w", err)
 	}
 	return nil

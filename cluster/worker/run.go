@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
@@ -46,12 +47,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	known := &addresses{log: o.Log, conf: o.Config}
 	if o.Learned == nil { // an engine host keeps them itself
-		known.keep = func(c Config) error { return SaveConfig(o.Dir, c) }
+		known.dir = o.Dir
 	}
 	l := &line{came: make(chan struct{}, 1)}
 	k := &keeper{
-		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Protocol: wire.Version, Places: at, Daemon: rand.Text()},
-		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log, learned: func(engines []cluster.EngineHost, stream bool) {
+		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
+		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
+		find: func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
+		learned: func(engines []cluster.EngineHost, stream bool) {
 			known.learn(engines)
 			if o.Learned != nil {
 				o.Learned(engines, stream)
@@ -71,9 +74,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	routes := http.NewServeMux()
 	here.Routes(routes)
 	(&local.Trees{Root: at.Root, Log: o.Log}).Routes(routes)
-	d := &daemon{Options: o, dir: at.Root, keeper: k, line: l, forget: here.Forget}
+	d := &daemon{Options: o, dir: at.Root, known: known, keeper: k, line: l, forget: here.Forget}
 	d.dial = func(ctx context.Context, up func(connection)) error {
-		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Next: known.next, Handler: routes, Log: o.Log}, func(c *link.Conn) { up(c) })
+		err := link.Keep(ctx, link.DialOptions{Identity: o.Identity, Addresses: known.next, Handler: routes, Failed: k.unreached, Log: o.Log}, func(c *link.Conn) { up(c) })
 		if refused, is := errors.AsType[*link.Refused](err); is {
 			return &Gone{Host: k.name, Team: k.team, Why: refused.Error()}
 		}

@@ -21,10 +21,11 @@ import (
 
 // leading is a leader with the real table of hosts, on a real link.
 type leading struct {
-	t    *testing.T
-	team *team
-	hub  *link.Hub
-	asks chan string // what programs on the host ask, with the host's name
+	t       *testing.T
+	team    *team
+	hub     *link.Hub
+	address string
+	asks    chan string // what programs on the host ask, with the host's name
 
 	mu sync.Mutex
 	w  *world
@@ -37,12 +38,13 @@ func lead(t *testing.T) *leading {
 	if err := l.w.decide(host.Join{Name: "b", Boot: "before", Capacity: 1, Invited: true}); err != nil {
 		t.Fatal(err)
 	}
-	hub, err := link.Listen("127.0.0.1:0", link.Options{Identity: l.team.join(t, t.TempDir(), "a", cluster.Engine), Members: l.team, Handler: l, Log: slog.New(slog.DiscardHandler)})
+	listener, err := link.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.hub = hub
-	t.Cleanup(func() { hub.Close() })
+	l.address = listener.Addr().String()
+	l.hub = link.Serve(listener, link.Options{Identity: l.team.join(t, t.TempDir(), "a", cluster.Engine), Members: l.team, Handler: l, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { l.hub.Close() })
 	return l
 }
 
@@ -56,7 +58,7 @@ func (l *leading) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		post(w, r, func(in wire.GrantIn) (host.Grant, error) { return l.w.grant(r.Context(), in) })
 	default:
 		l.asks <- link.HostOf(r.Context()) + " " + r.URL.Path + " " + r.Header.Get(wire.CallerField)
-		wire.Answer(w, struct{}{})
+		wire.Answer(w, r, struct{}{})
 	}
 }
 
@@ -71,7 +73,7 @@ func post[In, Out any](w http.ResponseWriter, r *http.Request, answer func(In) (
 		wire.Fail(w, err)
 		return
 	}
-	wire.Answer(w, out)
+	wire.Answer(w, r, out)
 }
 
 // on uses the leader's team.
@@ -133,7 +135,7 @@ func (l *leading) run(dir string, c Config) (stop func() error) {
 func TestHost(t *testing.T) {
 	l := lead(t)
 	dir := t.TempDir()
-	if err := SaveConfig(dir, Config{Name: "b", Team: "shop", Addresses: []string{l.hub.Address()}, Capacity: 4, Labels: []string{"gpu"}}); err != nil {
+	if err := SaveConfig(dir, Config{Name: "b", Team: "shop", Addresses: []string{l.address}, Capacity: 4, Labels: []string{"gpu"}}); err != nil {
 		t.Fatal(err)
 	}
 	l.team.join(t, Folder(dir), "b", cluster.Host)

@@ -46,6 +46,7 @@ const (
 type daemon struct {
 	Options
 	dir    string // Dir without links
+	known  *addresses
 	keeper *keeper
 	line   *line
 	dial   func(ctx context.Context, up func(connection)) error // until ctx ends, or the team refuses the host
@@ -118,7 +119,7 @@ func (d *daemon) announce(socket string) error {
 // server answers programs on this host.
 func (d *daemon) server() *http.Server {
 	return &http.Server{
-		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.Config.Addresses) }, down: d.down},
+		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.known.now()) }, down: d.down},
 		ReadHeaderTimeout: headersWait, IdleTimeout: idleWait, MaxHeaderBytes: headerBytes, DisableGeneralOptionsHandler: true,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return caller.WithConn(ctx, c, d.dir) },
 		ErrorLog:    slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // faults of unknown clients are not faults of the server

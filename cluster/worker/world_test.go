@@ -37,6 +37,9 @@ type world struct {
 	faults float64 // how often an answer is lost or late
 	away   bool
 	lost   bool // every answer is
+
+	uses  []host.Lack // what the leader asks for
+	heard *wire.Found // what the host said last
 }
 
 type entry struct {
@@ -185,6 +188,7 @@ func (w *world) faulty(do func()) error {
 func (w *world) renew(_ context.Context, in wire.RenewIn) (out wire.RenewOut, err error) {
 	lost := w.faulty(func() {
 		h := w.b()
+		w.heard = in.Found
 		switch {
 		case in.N == 0 && in.Revision == 0:
 			before := h.Incarnation
@@ -205,7 +209,7 @@ func (w *world) renew(_ context.Context, in wire.RenewIn) (out wire.RenewOut, er
 }
 
 func (w *world) answer() wire.RenewOut {
-	out := wire.RenewOut{Host: *w.b(), Epoch: w.epoch, Revision: w.entry.revision, Daemon: w.entry.daemon, N: w.entry.n, Closed: w.entry.closed}
+	out := wire.RenewOut{Host: *w.b(), Epoch: w.epoch, Revision: w.entry.revision, Daemon: w.entry.daemon, N: w.entry.n, Closed: w.entry.closed, Uses: w.uses}
 	for _, session := range slices.Sorted(func(yield func(string) bool) {
 		for session := range w.hosts.Leases {
 			if !yield(session) {
@@ -261,8 +265,9 @@ func (w *world) Extend(_ context.Context, to host.BootTime) error {
 // daemon begins a daemon of the host.
 func (w *world) daemon(folder, name string) *keeper {
 	k := &keeper{
-		facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Protocol: wire.Version, Daemon: name},
+		facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Protocol: wire.Newest().String(), Daemon: name},
 		name:  "b", team: "shop", folder: folder, now: w.hostNow, leader: w, shims: w, log: slog.New(slog.DiscardHandler),
+		find: func(_, _ []host.Lack) []host.Lack { return nil },
 	}
 	if err := k.begin(); err != nil {
 		w.t.Fatal(err)

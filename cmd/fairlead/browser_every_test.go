@@ -68,7 +68,7 @@ func filledTeam(t *testing.T) (s *rig, session string) {
 	maps.Copy(files, crew)
 	files["fairlead.yaml"] = nowTeam["fairlead.yaml"] +
 		"  julian: {description: Leads a team of eight, driver: script, script: julian.script.yaml, workspace: julian, env: {PACE: \"0.05\"}}\n" +
-		uitest.MeetingYAML + "team: {lead: julian, size: 8}\n"
+		uitest.MeetingYAML("") + "team: {lead: julian, size: 8}\n"
 	files[uitest.MeetingFile] = uitest.MeetingScript
 	files["mate/README"], files["pilot/README"] = "mate\n", "pilot\n"
 	s = newRigIn(t, dir, files)

@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 			t.Skip("looks at the same page as with a fake, in 24 states; FAIRLEAD_LONG=1 does it here too")
 		}
 		files := uitest.RunFiles()
-		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking) + uitest.MeetingYAML
+		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking) + uitest.MeetingYAML(strings.ReplaceAll(story, "_", " "))
 		files[uitest.MeetingFile] = uitest.MeetingScript
 		s := newRig(t, files)
 		put := func(name, text string) {

@@ -53,6 +53,11 @@ func (m *meeting) lines() (lines []string) {
 // between them. A line is meant that begins so.
 func (m *meeting) reads(want ...string) {
 	m.t.Helper()
+	defer func() {
+		if m.t.Failed() {
+			m.t.Log(m.must("events"))
+		}
+	}()
 	wait.Until(m.t, fmt.Sprintf("the lines %q in the conversation", want), func() bool {
 		lines := m.lines()
 		from, found := m.seen, 0

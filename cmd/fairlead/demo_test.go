@@ -174,7 +174,7 @@ func TestDemoHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		started := func(words ...string) *exec.Cmd {
-			return exec.Command("unshare", append([]string{"-Urm", "sh", "-c", `mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"`, boot}, words...)...)
+			return exec.Command("unshare", append([]string{"-Urm", "sh", "-c", `mount --bind "$0" ` + bootID + ` && exec "$@"`, boot}, words...)...)
 		}
 		if why, err := started("true").CombinedOutput(); err != nil {
 			t.Skipf("this machine lets us mount nothing: %v %s", err, why)

@@ -121,15 +121,3 @@ func TestChannelGuide(t *testing.T) {
 		t.Errorf("the log of turns: %v\n%s", err, turns)
 	}
 }
-
-// The same for doc/crew.md: a crew is summoned, sleeps, wakes, loses a member, and moves to another machine.
-func TestCrewGuide(t *testing.T) {
-	t.Parallel() // it mostly waits
-	_, seen := follow(t, "crew.md", "awk")
-	inOrder(t, seen,
-		"8 of 8 are awake: Lyra, Kael", "julian leads: it is here", "all members are awake",
-		"I took Lyra, after the small constellation", "the blue door is locked", "session is over; the crew sleeps", "wakes 8: Lyra",
-		"8 of 8 are awake", "I am awake. I know who I am", "the blue door is locked", "Kael has crashed", "wakes 1: Kael", "1 of 1 are awake: Kael",
-		"wrote LEAD.md, for julian", "Lyra is in the crew as", "Lyra                  sleeping", "8 of 8 are awake", "I remember nothing else yet",
-	)
-}

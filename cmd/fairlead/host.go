@@ -20,7 +20,7 @@ and decides. Other machines join with an invitation and run sessions of agents t
 fairlead.yaml. ` + "`fairlead host`" + ` invites and removes them, ` + "`fairlead hosts`" + ` lists them.`,
 		Example: `  fairlead cluster init --listen 192.168.1.5:4222
   fairlead cluster status`,
-	}, clusterInitCommand(a), clusterStatusCommand(a), clusterLeadCommand(a), clusterLeaveCommand(a))
+	}, clusterInitCommand(a), clusterListenCommand(a), clusterStatusCommand(a), clusterLeadCommand(a), clusterLeaveCommand(a))
 }
 
 func clusterInitCommand(a *app) *cobra.Command {
@@ -47,6 +47,19 @@ If the daemon runs, ` + "`fairlead reload`" + ` makes it listen.`,
 	cmd.Flags().IntVar(&want.Capacity, "capacity", 0, "sessions of agents with `host` that run here at one `time` (default: 4)")
 	cmd.Flags().StringVar(&want.Team, "team", "", "the `name` of the team for its hosts (default: the name of the folder)")
 	return cmd
+}
+
+func clusterListenCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "listen ADDRESS:PORT",
+		Short: "Let the leader listen for hosts at another address",
+		Long: `For a leader whose address has changed, or that listened on loopback until now. The authority, the hosts
+and the journal stay as they are. The leader listens there after ` + "`fairlead reload`" + ` or the next ` + "`fairlead up`" + `, with
+a certificate for the new address. Tell each host with ` + "`fairlead host leader`" + `. Within 45 seconds no session is lost.`,
+		Example: "  fairlead cluster listen 192.168.1.5:4222",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+		RunE:    func(_ *cobra.Command, words []string) error { return hosts.Listen(a.App, words[0]) },
+	}
 }
 
 func clusterStatusCommand(a *app) *cobra.Command {
@@ -105,7 +118,7 @@ func hostCommand(a *app) *cobra.Command {
 ` + "`fairlead host join`" + ` on the other machine uses it. ` + "`fairlead cluster init`" + ` comes before.`,
 		Example: `  fairlead host invite --label gpu
   fairlead host drain b`,
-	}, hostInviteCommand(a), hostJoinCommand(a), hostDrainCommand(a), hostRemoveCommand(a))
+	}, hostInviteCommand(a), hostJoinCommand(a), hostLeaderCommand(a), hostDrainCommand(a), hostRemoveCommand(a))
 }
 
 func hostInviteCommand(a *app) *cobra.Command {
@@ -164,6 +177,20 @@ server of NATS listens on the next port.`,
 	cmd.Flags().BoolVar(&opts.Engine, "engine", false, "the host also keeps the journal")
 	cmd.Flags().StringVar(&opts.Listen, "listen", "", "`address` and port at which the other engine hosts reach this machine")
 	return cmd
+}
+
+func hostLeaderCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "leader ADDRESS:PORT...",
+		Short: "Tell a host at which addresses its leader is",
+		Long: `Run it on the host, when the leader's address has changed. The host tries the addresses in turn, and takes only
+the leader of its own team. Its keys, its labels and its sessions stay as they are; it need not join again.
+A daemon that runs uses the addresses as soon as it has no connection.`,
+		Example: `  fairlead host leader 192.168.1.8:4222
+  fairlead host leader build.lan:4222 192.168.1.8:4222`,
+		Args: cli.Args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, words []string) error { return hosts.Leader(a.App, words) },
+	}
 }
 
 func hostDrainCommand(a *app) *cobra.Command {

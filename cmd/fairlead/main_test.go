@@ -81,8 +81,9 @@ func provide(path string, race bool) error {
 	return os.Setenv("PATH", filepath.Dir(program)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-func buildProgram(path string, race bool) error {
-	if said, err := exec.Command("go", "build", "-race="+strconv.FormatBool(race), "-o", path, ".").CombinedOutput(); err != nil { //nolint:gosec // a path in our own folder
+func buildProgram(path string, race bool, flags ...string) error {
+	words := append([]string{"build", "-race=" + strconv.FormatBool(race), "-o", path}, flags...)
+	if said, err := exec.Command("go", append(words, ".")...).CombinedOutput(); err != nil { //nolint:gosec // a path in our own folder
 		return fmt.Errorf("build the program that tests start: %w: %s", err, said)
 	}
 	return nil

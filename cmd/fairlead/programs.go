@@ -167,15 +167,8 @@ func docsCommand(a *app) *cobra.Command {
 		"config":        func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
 		"workflow":      func() error { _, err := a.Out.Write(runfile.WorkflowSchema()); return err },
 		"workflow task": func() error { _, err := fmt.Fprint(a.Out, runfile.TaskWorkflow()); return err },
-		"api": func() error {
-			text, err := server.OpenAPI()
-			if err != nil {
-				return err
-			}
-			_, err = a.Out.Write(text)
-			return err
-		},
-		"cli": func() error { _, err := fmt.Fprint(a.Out, cliPage()); return err },
+		"api":           func() error { _, err := a.Out.Write(server.OpenAPI()); return err },
+		"cli":           func() error { _, err := fmt.Fprint(a.Out, cliPage()); return err },
 	}
 	return &cobra.Command{
 		Use:   "docs machines|config|workflow [task]|api|cli",

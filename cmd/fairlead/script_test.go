@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // What people type and what they read: testdata/script, one story a file.
@@ -28,9 +31,17 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"hears":  hears,
-			"posted": posted,
+			"version": buildVersion,
+			"exits":   exits,
+			"hears":   hears,
+			"posted":  posted,
+			"until":   until,
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "boots" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return exec.Command("unshare", "-Urm", "mount", "--bind", "/dev/null", bootID).Run() == nil, nil
 		},
 		Setup: func(env *testscript.Env) error {
 			runtime, err := os.MkdirTemp("", "fl") //nolint:usetesting // for its sockets: the name of a test folder may be too long
@@ -51,6 +62,9 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// bootID is where the kernel says which start of the machine this is. A host that finds another one there has restarted.
+const bootID = "/proc/sys/kernel/random/boot_id"
 
 var hostPorts atomic.Uint32
 
@@ -89,6 +103,16 @@ func exits(ts *testscript.TestScript, neg bool, words []string) {
 	}
 	if !slices.Contains(strings.Split(words[0], "|"), strconv.Itoa(code)) {
 		ts.Fatalf("%v: exit code %d, not %s", words[1:], code, words[0])
+	}
+}
+
+// until runs `until 'COMMAND'`, which waits until the shell command succeeds.
+func until(ts *testscript.TestScript, neg bool, words []string) {
+	if neg || len(words) != 1 {
+		ts.Fatalf("usage: until 'COMMAND'")
+	}
+	if !wait.Poll(func() bool { return ts.Exec("sh", "-c", words[0]) == nil }) {
+		ts.Fatalf("it never came to: %s", words[0])
 	}
 }
 

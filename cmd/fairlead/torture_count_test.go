@@ -42,24 +42,30 @@ func markOf(dir string) string {
 func agentIn(session string) string { return session[:max(0, strings.LastIndexByte(session, '-'))] }
 
 func (l *load) census() []body {
-	dirs, err := filepath.Glob("/proc/[0-9]*/environ")
+	proc, err := os.Open("/proc")
 	if err != nil {
-		panic(err) // the pattern is ours
+		panic(err) // Linux has it
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1) // a glob would look at each process twice
+	if err != nil {
+		panic(err)
 	}
 	var all []body
-	for _, path := range dirs {
-		env, err := os.ReadFile(path)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue // no process
+		}
+		env, err := os.ReadFile("/proc/" + name + "/environ")
 		if err != nil {
 			continue // it has exited, or belongs to another user
 		}
-		b := body{}
+		b := body{pid: pid}
 		var ok bool
 		if b.session, ok = sessionIn(env, "FAIRLEAD_HOLDER", l.mark); ok {
 			b.shim = true
 		} else if b.session, ok = sessionIn(env, "FAIRLEAD_MARK", l.mark); !ok {
-			continue
-		}
-		if b.pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path))); err != nil {
 			continue
 		}
 		if b.command, _, b.start = statOf(b.pid); b.start != "" {

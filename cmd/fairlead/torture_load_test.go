@@ -56,7 +56,7 @@ const (
 	commanded = "ada bob eve" // by the person
 	scribbled = "fay"         // by the foreign program
 
-	moment   = 30 * time.Second      // how long the daemon may take until what it says is so, on machines with much other work
+	moment   = 2 * time.Minute       // how long the daemon may take until what it says is so, on machines with much other work
 	lookTime = 30 * time.Millisecond // between two looks at the process table
 )
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,48 +106,6 @@ func (k *torture) upTo(most time.Duration) time.Duration {
 }
 
 const tortureSmall = 3 // up to so many rounds only the small blows are dealt
-
-// TestTorture breaks a working team in every way that we know, and counts what it loses.
-// The ordinary tests deal the small blows once. FAIRLEAD_TORTURE=100 is the number of rounds of
-// each blow, FAIRLEAD_TORTURE_SEED plays the same blows again (what the machine does between
-// them is its own).
-func TestTorture(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" || testing.Short() {
-		t.Skip("it looks for processes as Linux shows them, and it takes its time")
-	}
-	rounds := 1
-	if text := os.Getenv("FAIRLEAD_TORTURE"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			t.Fatalf("FAIRLEAD_TORTURE=%q is no number of rounds, 1 or more", text)
-		}
-		rounds = n
-	}
-	long := rounds > tortureSmall
-	seed, err := strconv.ParseUint(os.Getenv("FAIRLEAD_TORTURE_SEED"), 10, 64)
-	if err != nil {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d: FAIRLEAD_TORTURE_SEED=%d FAIRLEAD_TORTURE=%d plays it again", seed, seed, rounds)
-	var table []tally
-	for _, b := range blows {
-		if !long && !b.small {
-			continue
-		}
-		t.Run(b.name, func(t *testing.T) {
-			k := &torture{t: t, rnd: rand.New(rand.NewPCG(seed, 0)), rounds: rounds}
-			defer func() { table = append(table, k.tally) }()
-			if b.space {
-				k.inside(b, seed)
-				return
-			}
-			defer k.verdict(seed) // also where it came to an end before its time
-			k.deal(b)
-		})
-	}
-	t.Log("\n" + tableOf(table))
-}
 
 func (k *torture) deal(b blow) {
 	k.tally.Blow = b.name

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // block is a piece of a tutorial: commands, and the lines that the page shows as their output.
@@ -56,37 +55,6 @@ func (b block) readOnly() bool {
 		}
 	}
 	return true
-}
-
-// Every command of doc/tour.md works as it is written, in order, and shows what the page shows.
-func TestTour(t *testing.T) {
-	t.Parallel() // it mostly waits
-	page, err := os.ReadFile(filepath.Join("..", "..", "doc", "tour.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := blocks(string(page))
-	if len(all) < 12 {
-		t.Fatalf("the page has %d blocks of commands", len(all))
-	}
-	place := newGuidePlace(t, "git", "awk", "python3")
-	folder := place.dir
-	for _, b := range all {
-		for end := time.Now().Add(rigWait); ; {
-			var output string
-			output, folder, err = place.step(t, folder, b.commands)
-			if err != nil {
-				t.Fatalf("%v:\n%s\n%s", err, b.commands, output)
-			}
-			line := b.missing(output)
-			if line == "" {
-				break
-			}
-			if !b.readOnly() || time.Now().After(end) {
-				t.Fatalf("the page shows %q, and the output has no such line there:\n%s\n%s", line, b.commands, output)
-			}
-		}
-	}
 }
 
 // step runs commands of a page in a folder. It returns their output and the folder in which they end.

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	WritersMax    = 32          // concurrent writes: each holds a thread while it syncs, and a few that hang must not delay the rest
+	WritersMax    = 8           // concurrent writes: each holds a thread while it syncs, which the process then keeps; and a few that hang must not delay the rest
 	fileRetry     = time.Second // delay after a failed write: the folder is missing or read-only
 	arrivalWarn   = 2 * time.Second
 	ExtraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot store them, escaped
@@ -320,12 +320,8 @@ func saysAlready(m *AgentFile, want agentfile.State) bool {
 	if m.disk == "" {
 		return false // the content is unknown
 	}
-	if _, err := m.State.Time(); err != nil {
-		return false
-	}
-	there := m.State
-	there.Timestamp, want.Timestamp = "", ""
-	return bytes.Equal(there.Render(), want.Render())
+	_, err := m.State.Time()
+	return err == nil && m.State.SameAs(want)
 }
 
 // saying identifies what the file should say, without timestamp and unknown fields. A new desired

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -11,11 +10,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/team"
-)
-
-const (
-	largeTeamMin       = 100             // from this number of agents on, memory that the start used is returned to the system
-	releaseMemoryAfter = 5 * time.Second // delay after the start, so that the readers of the journal have finished
 )
 
 // AgentHooks returns the agents' hooks into the loop.
@@ -44,7 +38,6 @@ func (c *AgentController) AgentHooks() loop.Hooks {
 		},
 		Due:     c.dueOfAgents,
 		Settled: func(bool) bool { return c.filesSettled() },
-		Ready:   c.releaseMemory,
 		Drain: func() <-chan struct{} {
 			c.Pumping()
 			return c.pumped
@@ -97,18 +90,6 @@ func (c *AgentController) filesSettled() bool {
 		}
 	}
 	return true
-}
-
-// releaseMemory returns memory to the system after the start of a large team.
-func (c *AgentController) releaseMemory() {
-	if len(c.Files) < largeTeamMin {
-		return
-	}
-	c.Go(func(ctx context.Context) {
-		if loop.Rest(ctx, releaseMemoryAfter) {
-			debug.FreeOSMemory()
-		}
-	})
 }
 
 // beginActions starts the actions that the agent's state asks for and that have not begun. It is

@@ -65,5 +65,10 @@ func Ending(text []byte, glued bool) (said string, word marker.Kind) {
 			}
 		}
 	}
-	return strings.Trim(strings.TrimRight(string(text[:end]), " \t\r\n"), "\r\n"), word
+	return Trim(text[:end]), word
+}
+
+// Trim removes white space from the end of an agent's output, and empty lines from its beginning.
+func Trim(text []byte) string {
+	return strings.Trim(strings.TrimRight(string(text), " \t\r\n"), "\r\n")
 }

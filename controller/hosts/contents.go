@@ -27,6 +27,15 @@ type tree struct {
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
 }
 
+// on is what a host has of the checkout, as far as it came back.
+func (t tree) on(name string) (sent carry.Sent, known bool) {
+	if t.Host == name {
+		return t.Sent, true
+	}
+	sent, known = t.Before[name]
+	return sent, known
+}
+
 // copies are the trees of all runs.
 type copies struct {
 	folder string
@@ -113,7 +122,7 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	if err != nil {
 		return err
 	}
-	unlock, err := c.copies.lock(ctx, is.run)
+	unlock, err := lockAfterLate(ctx, c, lease, is.run)
 	if err != nil {
 		return err
 	}
@@ -136,15 +145,15 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 			return err
 		}
 	}
-	if err := there.SendFiles(ctx, c.places.Root, []string{c.below(is.files)}); err != nil {
+	if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}); err != nil {
 		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, answered(err))
 	}
 	return nil
 }
 
-// below is a path below the repository, as hosts are told it.
-func (c *HostController) below(path string) string {
-	rel, err := filepath.Rel(c.places.Root, path)
+// below is a path below the root of the repository, as hosts are told it.
+func below(root, path string) string {
+	rel, err := filepath.Rel(root, path)
 	if err != nil || !filepath.IsLocal(rel) {
 		return path // it is refused there
 	}
@@ -198,14 +207,15 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
 	}
-	var dirs []string
-	for _, dir := range []string{"reports", "artifacts"} {
-		dirs = append(dirs, c.below(filepath.Join(is.files, dir)))
-	}
-	if err := there.FetchFiles(ctx, c.places.Root, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := there.FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, lease.Host, answered(err))
 	}
 	return nil
+}
+
+// resultsOf are the folders of a run's folder that its steps write.
+func resultsOf(root, files string) []string {
+	return []string{below(root, filepath.Join(files, "reports")), below(root, filepath.Join(files, "artifacts"))}
 }
 
 // answered marks an error that the host found: what is missing is missing there.

@@ -22,9 +22,12 @@ const (
 	removeWithin = 2 * time.Minute // a host may have to delete many files
 )
 
+// forgetting is a HostController, as far as it removes what is left of runs that are over.
+type forgetting struct{ *HostController }
+
 // forgetRuns removes what is left of runs that are over, until ctx ends: their checkouts and files on other hosts when the
 // checkout here is gone, and the refs here when the run is archived. What fails is tried again.
-func (c *HostController) forgetRuns(ctx context.Context) {
+func (c forgetting) forgetRuns(ctx context.Context) {
 	said := map[string]string{} // by run: what failed last, so that it is logged once
 	for tick := time.NewTicker(forgetEvery); ; {
 		select {
@@ -54,7 +57,7 @@ func (c *HostController) forgetRuns(ctx context.Context) {
 }
 
 // over says what may be removed of a run: nothing, its copies on other hosts, or the refs here, too.
-func (c *HostController) over(ctx context.Context, run string) (copies, refs bool, err error) {
+func (c forgetting) over(ctx context.Context, run string) (copies, refs bool, err error) {
 	checkout, works := "", false
 	if err := c.View(ctx, func(t *team.Team) {
 		checkout, _ = c.Hooks.Checkout(t, run)
@@ -78,7 +81,7 @@ func (c *HostController) over(ctx context.Context, run string) (copies, refs boo
 }
 
 // forget removes what is left of a run, as far as it is over. Hosts that are away are asked when they are back.
-func (c *HostController) forget(ctx context.Context, run string) error {
+func (c forgetting) forget(ctx context.Context, run string) error {
 	if copies, _, err := c.over(ctx, run); err != nil || !copies {
 		return err
 	}
@@ -102,7 +105,7 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 	is = tree{Before: is.Before}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(is.Before)) {
-		gone, err := c.removeOn(ctx, name, is.Before[name])
+		gone, err := c.removeOn(ctx, name, run, is.Before[name])
 		if gone {
 			changed = true
 			delete(is.Before, name)
@@ -117,6 +120,9 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 		}
 		return errors.Join(faults...)
 	}
+	if err := forgetLate(ctx, c.HostController, run); err != nil {
+		return errors.Join(append(faults, err)...)
+	}
 	for _, kind := range []string{"carry", "steps"} {
 		if err := carry.Forget(ctx, worktree.Git{Dir: c.places.Root}, "refs/fairlead/"+kind+"/"+run+"/"); err != nil {
 			return errors.Join(append(faults, err)...)
@@ -126,7 +132,7 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 }
 
 // removeOn removes the files of a run from a host. gone is also true if the host is no member of the team any longer.
-func (c *HostController) removeOn(ctx context.Context, name string, s carry.Sent) (gone bool, err error) {
+func (c forgetting) removeOn(ctx context.Context, name, run string, s carry.Sent) (gone bool, err error) {
 	h, err := c.known(ctx, name)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -134,7 +140,7 @@ func (c *HostController) removeOn(ctx context.Context, name string, s carry.Sent
 	if err != nil || !belongs(&h) {
 		return true, nil //nolint:nilerr // the journal does not know the host
 	}
-	if h.State != host.Joined && h.State != host.Draining || c.is.Connected(name) == "" {
+	if h.State != host.Joined && h.State != host.Draining || c.is.Connected(name) == "" || misses(&h, run) {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)

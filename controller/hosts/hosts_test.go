@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -36,7 +37,8 @@ func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 	is := &leader{t: t, rechecked: make(chan struct{}, 100)}
 	opts := seam.Options{Config: &config.Config{Dir: t.TempDir()}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{
 		Team: "shop", Name: "a", Capacity: 2, Folder: t.TempDir(),
-		Dial: func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
+		Dial:    func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
+		Foreign: func(string) string { return "" },
 		Connected: func(name string) string { // the connections look at the members meanwhile
 			if _, member := is.Member(name); !member {
 				return ""
@@ -91,6 +93,7 @@ type other struct {
 	name  string
 	boot  string
 	guard *host.Guard
+	found *wire.Found
 	began time.Time
 }
 
@@ -98,7 +101,7 @@ func (o *other) now() host.BootTime { return host.BootTime(time.Since(o.began)) 
 
 // renew sends what is due, and takes in the answer.
 func (o *other) renew() error {
-	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Version, Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation}
+	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Newest().String(), Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation, Found: o.found}
 	r, due := o.guard.Renew(o.now())
 	if due {
 		in.N, in.Revision = r.N, r.Revision
@@ -242,13 +245,13 @@ func TestRemovedMember(t *testing.T) {
 		if err := l.Admit(t.Context(), invite.Joiner{Member: cluster.Member{Name: "a", Key: "Ux"}, Invited: "ann"}); err == nil || !strings.Contains(err.Error(), "the machine of the leader") {
 			t.Errorf("a second a: %v", err)
 		}
-		if _, err := l.Renew(t.Context(), "zoe", wire.RenewIn{Protocol: wire.Version, Places: places}); err == nil {
+		if _, err := l.Renew(t.Context(), "zoe", wire.RenewIn{Protocol: wire.Newest().String(), Places: places}); err == nil {
 			t.Error("a stranger renews")
 		}
-		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: wire.Version, Places: wire.Places{Root: `/srv/"`, Exe: "/bin/fairlead"}}); err == nil || !strings.Contains(err.Error(), "move it to another folder") {
+		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: wire.Newest().String(), Places: wire.Places{Root: `/srv/"`, Exe: "/bin/fairlead"}}); err == nil || !strings.Contains(err.Error(), "move it to another folder") {
 			t.Errorf("a path that cannot be written into JSON: %v", err)
 		}
-		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "the same version") {
+		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "no protocol") {
 			t.Errorf("another version: %v", err)
 		}
 	})
@@ -260,7 +263,7 @@ func TestTwoDaemons(t *testing.T) {
 		l := lead(t, memory.New(), time.Now())
 		defer func() { l.stop() }()
 		b := joined(l, "b")
-		in := wire.RenewIn{Boot: b.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Version, Daemon: "b-2", Incarnation: 2, N: 7, Revision: l.heard["b"].Revision - 1}
+		in := wire.RenewIn{Boot: b.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Newest().String(), Daemon: "b-2", Incarnation: 2, N: 7, Revision: l.heard["b"].Revision - 1}
 		if out, err := l.Renew(t.Context(), "b", in); err != nil || out.Daemon != "b-1" {
 			t.Errorf("a renewal on an old revision: %+v, %v", out, err)
 		}
@@ -279,5 +282,59 @@ func TestAnswered(t *testing.T) {
 	}
 	if got := answered(here); !errors.Is(got, here) {
 		t.Error(got)
+	}
+}
+
+// TestLacks checks that what a host says it lacks is in the journal once, and keeps sessions that use it away.
+func TestLacks(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		l.uses = []host.Lack{{What: host.Program, Name: "claude"}, {What: host.Variable, Name: "KEY"}}
+		b := joined(l, "b")
+		says := func(found *wire.Found) host.Host {
+			t.Helper()
+			b.found = found
+			b.must(1)
+			return l.host("b")
+		}
+		key, disk := host.Lack{What: host.Variable, Name: "KEY"}, host.Lack{What: host.Disk}
+		for _, c := range []struct {
+			name  string
+			found *wire.Found
+			want  []host.Lack
+		}{
+			{"it has not looked for all", &wire.Found{Lacks: []host.Lack{disk}}, nil},
+			{"a variable, and what no agent uses", &wire.Found{Uses: l.uses, Lacks: []host.Lack{key, {What: host.Program, Name: "rm"}}}, []host.Lack{key}},
+			{"the same", &wire.Found{Uses: l.uses, Lacks: []host.Lack{key}}, []host.Lack{key}},
+			{"its disk", &wire.Found{Uses: l.uses, Lacks: []host.Lack{key, disk}}, []host.Lack{disk, key}},
+			{"nothing", &wire.Found{Uses: l.uses}, nil},
+			{"a variable again", &wire.Found{Uses: l.uses, Lacks: []host.Lack{key}}, []host.Lack{key}},
+			{"an older version, which does not say", nil, nil},
+		} {
+			before := l.Head()
+			if got := says(c.found).Lacks; !slices.Equal(got, c.want) {
+				t.Errorf("%s: %v", c.name, got)
+			}
+			if c.name == "the same" && l.Head() != before {
+				t.Error("what was known is in the journal again")
+			}
+		}
+	})
+}
+
+// TestUses lists what the sessions of an agent need of a host.
+func TestUses(t *testing.T) {
+	conf := config.Agent{Command: []string{"claude", "-p"}}
+	if got := usesOf(&conf); got != nil {
+		t.Errorf("an agent without a host: %v", got)
+	}
+	conf.Host.Any = true
+	if got := usesOf(&conf); !slices.Equal(got, []host.Lack{{What: host.Program, Name: "claude"}}) {
+		t.Errorf("%v", got)
+	}
+	conf.Command[0] = "./claude"
+	if got := usesOf(&conf); got != nil {
+		t.Errorf("a program of the checkout: %v", got)
 	}
 }

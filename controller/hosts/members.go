@@ -47,8 +47,9 @@ func (c *HostController) Member(name string) (m cluster.Member, ok bool) {
 // certificate.
 func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error) {
 	var out wire.RenewOut
-	if in.Protocol != wire.Version {
-		return out, &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("the leader speaks version %s between hosts, and host %s version %s; use the same version of Fairlead on both", wire.Version, name, clip.Text(in.Protocol, versionMax))}
+	protocol, err := wire.ParseProtocol(in.Protocol)
+	if err != nil {
+		return out, &wire.Problem{Code: wire.BadRequest, Why: "host " + name + ": " + err.Error()}
 	}
 	if err := in.Places.Check(); err != nil {
 		return out, &wire.Problem{Code: wire.Refused, Why: "host " + name + ": " + err.Error()}
@@ -69,13 +70,20 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	if known, err = c.known(ctx, name); err != nil {
 		return out, err
 	}
-	if c.renewed(known, in) && !known.DoubtedAt.IsZero() {
+	if c.renewed(known, in, protocol) && !known.DoubtedAt.IsZero() {
 		if _, err := c.Submit(ctx, byHosts, "", host.Renew{Name: name, Incarnation: in.Incarnation}); err != nil && !loop.IsAnswer(err) {
 			return out, err
 		}
 	}
+	if lacks, said := c.lacks(in.Found); said && !slices.Equal(lacks, known.Lacks) {
+		if _, err := c.Submit(ctx, byHosts, "", host.Note{Name: name, Incarnation: known.Incarnation, Lacks: lacks}); err != nil && !loop.IsAnswer(err) {
+			return out, err
+		}
+	}
+	out.Uses = c.uses
 	if err := c.View(ctx, func(t *team.Team) {
 		out.Epoch, out.Host = t.Epoch, *t.Hosts.Hosts[name]
+		out.Host.Missing, out.Host.Late = nil, nil // they grow, and the host decides nothing by them
 		for _, lease := range t.Hosts.Leases {
 			if lease.Host == name {
 				out.Leases = append(out.Leases, lease)
@@ -90,6 +98,20 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
 	out.Engines, out.Stream = slices.Clone(c.engines), c.is.Stream && c.leased
 	return out, nil
+}
+
+// lacks are what a host says that it lacks of what is used; false: it has not looked for all of that yet. Of one whose
+// protocol cannot say it, nothing is known to be missing.
+func (c *HostController) lacks(found *wire.Found) (lacks []host.Lack, said bool) {
+	if found == nil {
+		return nil, true
+	}
+	for _, l := range found.Lacks {
+		if l == (host.Lack{What: host.Disk}) || slices.Contains(c.uses, l) {
+			lacks = append(lacks, l)
+		}
+	}
+	return host.Lacks(lacks), slices.Equal(found.Uses, c.uses)
 }
 
 // known is the host as the journal has it; a copy.
@@ -108,11 +130,11 @@ func (c *HostController) known(ctx context.Context, name string) (h host.Host, e
 
 // renewed compares a renewal with the lease's entry, and stores it. The entry only changes from the revision that
 // the sender knows, so of two daemons of a host one wins.
-func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
+func (c *HostController) renewed(h host.Host, in wire.RenewIn, protocol wire.Protocol) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.of(&h)
-	is.version, is.places = clip.Text(in.Version, versionMax), in.Places
+	is.version, is.protocol, is.places = clip.Text(in.Version, versionMax), protocol, in.Places
 	if in.N == 0 || in.Incarnation != is.incarnation || in.Revision != is.Revision || is.Closed || h.RemovedBy != "" {
 		return false
 	}

@@ -35,6 +35,7 @@ type HostController struct {
 	is     *seam.Cluster // nil: the team has no other hosts
 	local  seam.Host
 	boot   string
+	uses   []host.Lack // by sessions of agents with a host
 	places wire.Places // of this machine
 	dir    string      // of the repository, perhaps with links
 
@@ -47,6 +48,7 @@ type HostController struct {
 	wake chan struct{} // capacity 1: a host was heard for the first time, so its deadlines are new
 
 	mu      sync.Mutex
+	fetches map[string]*fetching      // by host; nil: this daemon has not begun
 	heard   map[string]*heard         // by host
 	members map[string]cluster.Member // by name: those that belong to the team
 	engines []cluster.EngineHost      // those of them that can lead, by name
@@ -70,6 +72,7 @@ type heard struct {
 	incarnation uint64
 	last        host.RenewalID // the renewal that was taken last
 	version     string
+	protocol    wire.Protocol // of its connection
 	places      wire.Places
 }
 
@@ -77,6 +80,7 @@ type heard struct {
 type waiting struct {
 	view.WaitingSession
 	needs func(*team.Team) host.Needs
+	asked bool // it waits for a person, or for the host that was lost
 }
 
 // New makes the controller. local runs sessions on this machine.
@@ -86,6 +90,10 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{},
 	}
 	if c.is != nil {
+		for i := range opts.Config.Agents {
+			c.uses = append(c.uses, usesOf(&opts.Config.Agents[i])...)
+		}
+		c.uses = host.Lacks(c.uses)
 		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
 		c.dir = opts.Config.Dir
 		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
@@ -160,6 +168,9 @@ func (c *HostController) took() {
 	maps.DeleteFunc(c.lost, func(id string, _ chan struct{}) bool { return unplaced(id) }) // it is over; nothing waits for its loss
 	maps.DeleteFunc(c.why, func(id, _ string) bool { return unplaced(id) })
 	maps.DeleteFunc(c.heard, func(name string, _ *heard) bool { h := t.Hosts.Hosts[name]; return h == nil || h.State == host.Left })
+	if c.fetches != nil {
+		c.fetchMissing(t)
+	}
 	left := false
 	for name, m := range c.members {
 		h := t.Hosts.Hosts[name]
@@ -187,8 +198,8 @@ func (c *HostController) took() {
 		c.Go(func(context.Context) { c.is.Recheck() })
 	}
 	for id, w := range c.waits {
-		if w.needs == nil {
-			continue // it waits for its files
+		if w.needs == nil || w.asked {
+			continue // it waits for its files, or for a person
 		}
 		if choice := t.Hosts.Choose(w.needs(t)); choice.Host == "" {
 			w.Why = choice.String() // the hosts have changed
@@ -254,7 +265,7 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 	if c.is == nil {
 		return
 	}
-	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Key: c.is.Key, Engine: c.is.Address, Invited: true}
+	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Key: c.is.Key, Engine: c.is.Address, Invited: true, Leads: true}
 	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
 	}
@@ -264,7 +275,15 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 		}
 		return
 	}
-	c.Go(c.forgetRuns)
+	c.Go(forgetting{c}.forgetRuns)
+	if err := c.View(ctx, func(t *team.Team) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.fetches = map[string]*fetching{}
+		c.fetchMissing(t)
+	}); err != nil {
+		return // the loop has ended
+	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {

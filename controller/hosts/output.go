@@ -46,7 +46,7 @@ func (o *outputs) spool(session string, proc seam.Process) {
 			close(done)
 		}()
 		for pause, warned := loop.RetryFirst, false; ; pause = min(2*pause, loop.RetryMax) {
-			err := copyOutput(ctx, o.file(session), proc)
+			err := seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, proc.Output)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -75,31 +75,26 @@ func (o *outputs) spooled(ctx context.Context, session string) {
 	}
 }
 
+// rest copies what a lost session printed that did not arrive, and returns how many bytes that was.
+func (o *outputs) rest(ctx context.Context, session string, output func(context.Context, int64) (io.ReadCloser, error)) (came int64, err error) {
+	had := o.size(session)
+	err = seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, output)
+	has := o.size(session)
+	if err == nil && has >= outputMax {
+		err = fmt.Errorf("more than %d MiB are not kept", outputMax>>20)
+	}
+	return has - had, err
+}
+
+func (o *outputs) size(session string) int64 {
+	if info, err := os.Stat(o.file(session)); err == nil {
+		return info.Size()
+	}
+	return 0
+}
+
 // outputMax is how much output of a session is kept: as much as a shim keeps.
 const outputMax = 1 << 30
-
-// copyOutput continues at the end of the file.
-func copyOutput(ctx context.Context, path string, proc seam.Process) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	out, err := proc.Output(ctx, info.Size())
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	_, err = io.Copy(file, io.LimitReader(out, outputMax-info.Size()))
-	return err
-}
 
 // open opens the output of a session that has run on another host.
 func (o *outputs) open(session string, offset int64) (io.ReadCloser, error) {

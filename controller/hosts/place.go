@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/driver"
@@ -41,7 +42,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		worktree = c.copies.of(run).Host
 	}
 	needs := func(t *team.Team) host.Needs { // what else works in the checkout changes
-		return host.Needs{Labels: m.Conf.Host.Labels, Worktree: worktree, Only: c.beside(t, run, s.ID)}
+		return host.Needs{Labels: m.Conf.Host.Labels, Uses: usesOf(m.Conf), Worktree: worktree, Only: c.beside(t, run, s.ID)}
 	}
 	fits = func(t *team.Team) bool { return t.Hosts.Choose(needs(t)).Host != "" }
 	var now host.Needs
@@ -61,16 +62,18 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		return "", fits, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
 			strings.Join(now.Labels, ", "))
 	}
-	lost := host.Restart
-	if m.Conf.Host.Waits {
-		lost = host.Wait
+	moved, err := mayGoOn(ctx, c, m, s)
+	asked := err != nil
+	if asked {
+		fits = moved
+	} else {
+		_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: host.OnLost(m.Conf.Host.OnLost)})})
 	}
-	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: lost})})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.waits, s.ID)
 	if err != nil {
-		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs}
+		c.waits[s.ID] = waiting{view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: reasonOf(err)}, needs, asked}
 		return "", fits, err
 	}
 	c.why[s.ID] = why
@@ -124,11 +127,7 @@ func (c *HostController) placeHere(ctx context.Context, m *sessions.Slot, s team
 	if c.is == nil || !c.is.Stream {
 		return nil, nil
 	}
-	lost := host.Restart
-	if m.Conf.Host.Waits {
-		lost = host.Wait
-	}
-	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: lost, Here: c.is.Name})})
+	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: host.OnLost(m.Conf.Host.OnLost), Here: c.is.Name})})
 	return func(t *team.Team) bool { h := t.Hosts.Hosts[c.is.Name]; return h != nil && h.State == host.Joined }, err
 }
 
@@ -168,6 +167,22 @@ func leaseAll(ctx context.Context, c *HostController) error {
 		}
 	}
 	return nil
+}
+
+// usesOf lists the programs and variables that a host needs for sessions of an agent. A path, or a PATH of the agent's own,
+// is not looked for: files of the checkout come with it.
+func usesOf(a *config.Agent) (uses []host.Lack) {
+	if !a.Host.Any {
+		return nil
+	}
+	_, _ = a.Env.Defer(func(name string) string { // it was checked when it was read
+		uses = append(uses, host.Lack{What: host.Variable, Name: name})
+		return ""
+	})
+	if len(a.Command) > 0 && !strings.Contains(a.Command[0], "/") && !slices.Contains(a.Env.Names(), "PATH") {
+		uses = append(uses, host.Lack{What: host.Program, Name: a.Command[0]})
+	}
+	return host.Lacks(uses)
 }
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.

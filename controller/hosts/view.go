@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -15,7 +16,7 @@ func (c *HostController) Beside() view.HostsBeside {
 	for name, known := range all.Known { // without mu: the connections ask for members while they hold a lock of their own
 		if name != c.is.Name {
 			known.Address = c.is.Connected(name)
-			known.Connected = known.Address != ""
+			known.Connected, known.Foreign = known.Address != "", c.is.Foreign(name)
 			all.Known[name] = known
 		}
 	}
@@ -26,9 +27,14 @@ func (c *HostController) Beside() view.HostsBeside {
 func (c *HostController) noted() view.HostsBeside {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Replicated: c.is.Stream, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String()}}}
+	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Replicated: c.is.Stream, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String(), Protocol: int(wire.Newest())}}}
+	for name := range c.members {
+		if name != c.is.Name {
+			all.Known[name] = view.HostKnown{Lease: -1}
+		}
+	}
 	for name, is := range c.heard {
-		known := view.HostKnown{Version: is.version, Lease: -1}
+		known := view.HostKnown{Version: is.version, Protocol: int(is.protocol), Lease: -1}
 		if is.last.N > 0 {
 			known.Lease = time.Duration(c.Clock() - is.Seen)
 		}

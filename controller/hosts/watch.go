@@ -2,8 +2,12 @@ package hosts
 
 import (
 	"context"
+	"os"
+	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster/wire"
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -21,6 +25,9 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 			}
 		}
 	}); err != nil {
+		return 0, err
+	}
+	if err := c.lookHere(ctx); err != nil {
 		return 0, err
 	}
 	next := watchMax
@@ -42,6 +49,23 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 		c.log.Warn("a host does not answer", "host", hosts[i].Name, "due", string(due))
 	}
 	return next, ctx.Err()
+}
+
+// lookHere notes what this machine lacks: it is a host, too.
+func (c *HostController) lookHere(ctx context.Context) error {
+	own, err := c.known(ctx, c.is.Name)
+	if err != nil {
+		return nil //nolint:nilerr // it takes no part in its team
+	}
+	lacks := wire.Lacking(c.uses, own.Lacks, os.Environ(), c.places.Root)
+	if slices.Equal(lacks, own.Lacks) {
+		return nil
+	}
+	_, err = c.Submit(ctx, byHosts, "", host.Note{Name: own.Name, Incarnation: own.Incarnation, Lacks: lacks})
+	if loop.IsAnswer(err) {
+		return nil
+	}
+	return err
 }
 
 // due says what is due about a host, and when something may be. A lease whose time is over is closed first: from

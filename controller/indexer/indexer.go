@@ -21,6 +21,7 @@ const (
 	restLeast  = 20 * time.Millisecond
 	lastMax    = 500 * time.Millisecond // at the end of a daemon
 	batchBytes = 1 << 20                // of text in one transaction, so that a search never waits long
+	warmRounds = 2                      // an index that was added to rests after as many rounds: texts often come in a row
 	batchMax   = 2000                   // changes of the journal in one transaction
 	readMax    = 1 << 20                // bytes of output that are read at a time
 )
@@ -41,6 +42,7 @@ type Indexer struct {
 	opts    Options
 	drivers map[string]string // by agent, according to the journal
 	tasks   map[string]string // by id: what its files looked like when they were read
+	warm    int               // rounds until the index rests, if nothing more is added
 	told    bool              // a failure was reported
 	full    bool              // that the index is full was reported
 }
@@ -82,6 +84,11 @@ func (x *Indexer) follow(ctx context.Context) {
 			rest = max(time.Since(began), restLeast) // half of one CPU at most
 		default:
 			x.told = false
+			if x.warm > 0 {
+				if x.warm--; x.warm == 0 {
+					x.opts.Index.Rest()
+				}
+			}
 		}
 		if !loop.Rest(ctx, rest) {
 			return
@@ -114,6 +121,7 @@ func (x *Indexer) Round(ctx context.Context, fresh bool) (more bool, err error) 
 	if err != nil || b.empty() {
 		return more, err
 	}
+	x.warm = warmRounds
 	dropped, err := x.opts.Index.Add(ctx, b.done())
 	if err != nil {
 		clear(x.tasks) // their texts were not stored

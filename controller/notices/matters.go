@@ -147,6 +147,8 @@ func ofQuestion(q *question.Question) notice.Matter {
 		m.Why = q.Agent + " asks for permission (" + q.ID + ")"
 	case question.Resume:
 		m.Why = q.Agent + " waits for a word about its conversation (" + q.ID + ")"
+	case question.HostLost:
+		m.Why = q.Agent + " waits for a word about a lost host (" + q.ID + ")"
 	case question.Asked:
 		m.Why = q.Agent + " asks a question (" + q.ID + ")"
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -335,35 +336,11 @@ func (c *RunController) KeepLog(m *sessions.Slot, s team.Session, proc seam.Proc
 		if err := c.View(ctx, func(t *team.Team) { f, _ = c.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
 			return
 		}
-		if err := copyLog(ctx, f.log, proc); err != nil && ctx.Err() == nil {
+		if err := seam.CopyOutput(ctx, f.log, DirMode, 0o644, math.MaxInt64, proc.Output); err != nil && ctx.Err() == nil {
 			c.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log, "error", err)
 		}
 	})
 	return done
-}
-
-// copyLog continues at the end of the file, because after a restart it reads the session's output
-// from that offset.
-func copyLog(ctx context.Context, path string, proc seam.Process) (err error) {
-	if err := os.MkdirAll(filepath.Dir(path), DirMode); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644) //nolint:gosec // as public as the repository
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	out, err := proc.Output(ctx, info.Size())
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	_, err = io.Copy(file, out)
-	return err
 }
 
 // StepOver adds the step's report to the end of its session. said are the last lines of its output. It returns

@@ -40,6 +40,9 @@ type Cluster struct {
 	// Engines is called when the engine hosts of the team have changed; read returns them, by name.
 	Engines func(read func() []cluster.EngineHost)
 
+	// Foreign says why the version of Fairlead on a host and this one cannot talk; empty: they can, as far as is known.
+	Foreign func(host string) string
+
 	// Recheck closes the connections of hosts that do not belong to the team any longer.
 	Recheck func()
 }

@@ -2,7 +2,11 @@ package seam
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/driver"
@@ -37,6 +41,30 @@ type Process interface {
 	Ack(ctx context.Context) error // confirms that its end is in the journal
 	Evidence(ctx context.Context) (Proof, error)
 	Close() error
+}
+
+// CopyOutput appends what a process has said to a file, until the process ends or the file has most bytes. It
+// continues where the file ends, because a restart begins with the output of before.
+func CopyOutput(ctx context.Context, path string, folder, mode fs.FileMode, most int64, output func(context.Context, int64) (io.ReadCloser, error)) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), folder); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	out, err := output(ctx, info.Size())
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = io.Copy(file, io.LimitReader(out, most-info.Size()))
+	return err
 }
 
 // Found is the outcome of a session.

@@ -25,6 +25,8 @@ type Shims struct {
 	Workspace string // marks the processes with the workspace that they belong to
 	Exe       string // the binary to execute; empty: this one
 
+	spares shim.Spares
+
 	mu     sync.Mutex
 	leased map[*shimProcess]bool // those with a deadline, until an extension finds them ended
 }
@@ -48,7 +50,7 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 		Session: session, Workspace: h.Workspace, Fence: epoch, Argv: launch.Argv, Dir: launch.Dir, Env: launch.Env,
 		Input: launch.Input, KeepStdin: launch.KeepStdin, Grace: grace, Exe: h.Exe,
 		Ports:   shim.PortLease{Count: launch.Ports, For: launch.PortsFor},
-		DeadMan: man,
+		DeadMan: man, Spares: &h.spares,
 	})
 	var started *shim.AlreadyStarted
 	var cannot *shim.CannotStart
@@ -60,11 +62,7 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 	case err != nil:
 		return nil, fmt.Errorf("start the shim of %s: %w", session, fencing(err))
 	}
-	status, err := handle.Status(ctx)
-	if err != nil { // where its input continues is not known; who adopts it asks again
-		return nil, errors.Join(fmt.Errorf("ask the shim of %s that was just started: %w", session, fencing(err)), handle.Close())
-	}
-	return h.process(handle, status, man != nil && !man.Waits), nil
+	return h.process(handle, handle.Begun(), man != nil && !man.Waits), nil
 }
 
 // process keeps a session that has a deadline.

@@ -32,7 +32,7 @@ func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
 			}
 		}
 		beside.Waiting = slices.DeleteFunc(beside.Waiting, func(w view.WaitingSession) bool { return open[w.Session].Agent == "" }) // it was withdrawn
-		all = view.HostsOf(&t.Hosts, beside, func(id string) view.PlacedSession { return open[id] })
+		all = view.HostsOf(&t.Hosts, beside, func(id string) view.PlacedSession { return open[id] }, archived(t))
 	})
 	return all, err
 }

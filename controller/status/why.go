@@ -49,7 +49,7 @@ func (c *StatusController) Why(ctx context.Context, name string) (view.WhyView, 
 		}
 		agent, hold, limit, now = *a, t.Hold, t.OverLimit(a, c.Now()), c.opts.At
 		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.Now()), c.workIn(t, a, c.Now())...)
-		waits = append(waitingSteps(t, a), c.placesOf(a)...)
+		waits = slices.Concat(waitingSteps(t, a), c.placesOf(a), c.lateOf(t, a))
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
 		}
@@ -173,6 +173,30 @@ func (c *StatusController) fileEvidence(conf config.Agent, shown view.AgentView,
 		return seen.State.CurrentState
 	}
 	return ""
+}
+
+// lateOf says what is missing of an agent's lost sessions, and what came late.
+func (c *StatusController) lateOf(t *team.Team, a *team.Agent) (words []string) {
+	all := view.HostsOf(&t.Hosts, view.HostsBeside{}, func(string) view.PlacedSession { return view.PlacedSession{} }, archived(t))
+	for i := range all.Hosts {
+		h := &all.Hosts[i]
+		for _, m := range h.Missing {
+			if m.Agent == a.Name && !archived(t)(m.Run) {
+				words = append(words, "session "+m.Session+" was lost with "+h.Name+", which is asked for what it left there when it is back")
+			}
+		}
+		for i := range h.Late {
+			if l := &h.Late[i]; l.Agent == a.Name {
+				words = append(words, "session "+l.Words(h.Name))
+			}
+		}
+	}
+	return words
+}
+
+// archived reports whether a run is.
+func archived(t *team.Team) func(run string) bool {
+	return func(run string) bool { return t.Runs[run] == nil }
 }
 
 // placesOf says on which hosts an agent's sessions run, and why, or why they have none.

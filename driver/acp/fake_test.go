@@ -197,18 +197,20 @@ func (s *scene) order(o speech.Order) {
 	s.orders <- o
 }
 
-// Write receives the adapter's events.
+// Write receives the adapter's events; several, if their pieces were gathered.
 func (s *scene) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.raw.Write(b)
-	var e speech.Event
-	if err := json.Unmarshal(b, &e); err != nil {
-		s.t.Errorf("invalid event: %v: %s", err, b)
-	}
-	s.events = append(s.events, e)
-	if s.onEvent != nil {
-		s.onEvent(s, e)
+	for line := range bytes.Lines(b) {
+		var e speech.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			s.t.Errorf("invalid event: %v: %s", err, line)
+		}
+		s.events = append(s.events, e)
+		if s.onEvent != nil {
+			s.onEvent(s, e)
+		}
 	}
 	return len(b), nil
 }

@@ -25,6 +25,13 @@ const (
 	outputPatience = 3 * outputGrace // total, if other processes write from time to time
 )
 
+// How far a program's output is read ahead of the receiver of its lines, so that goroutines do not take turns for each line.
+const (
+	aheadLines     = 64
+	aheadBytesMax  = 1 << 20 // a line that exceeds it waits until all before it were received
+	aheadLookEvery = time.Millisecond
+)
+
 // Child is a running program.
 type Child struct {
 	stage   *Stage
@@ -63,7 +70,7 @@ func (e Ended) String() string {
 
 func newChild(s *Stage, p Process) *Child {
 	c := &Child{
-		stage: s, process: p, feed: newFeed(p.Stdin()), lines: make(chan Line),
+		stage: s, process: p, feed: newFeed(p.Stdin()), lines: make(chan Line, aheadLines),
 		errors: &errorsRead{stage: s}, exited: make(chan struct{}), ending: make(chan struct{}),
 	}
 	c.closed.Go(c.feed.run)
@@ -90,13 +97,14 @@ func (c *Child) Write(b []byte) error { return c.feed.add(b) }
 // CloseInput ends the program's input after everything sent so far. It does not block.
 func (c *Child) CloseInput() { c.feed.close() }
 
-// Lines returns the program's output line by line. The next line is read after the previous one was
-// received. The channel is closed at the end of the output.
+// Lines returns the program's output line by line, which is read a little ahead. The channel is closed at the end of
+// the output.
 func (c *Child) Lines() <-chan Line { return c.lines }
 
 // Heard returns the message in a line: one JSON object. It reports any other line as text and
 // returns nil.
 func (c *Child) Heard(l Line) json.RawMessage {
+	c.stage.Out.Gather(l.more || len(c.lines) > 0)
 	switch {
 	case l.Skipped > 0:
 		c.stage.Out.Tell(speech.Event{
@@ -161,20 +169,42 @@ func (c *Child) wait(d time.Duration) bool {
 	}
 }
 
-// read reads the program's lines and waits for each to be received.
+// read reads the program's lines, and waits for the receiver if it is far ahead.
 func (c *Child) read() {
 	defer close(c.lines)
 	r := newLineReader(c.out(c.process.Stdout()))
 	defer c.process.Stdout().Close()
+	ahead := 0 // bytes read since all lines had been received
 	for {
 		l, ok := r.next()
 		if !ok {
 			return
 		}
-		c.stage.Out.Gather(r.more())
+		l.more = r.more()
+		if len(c.lines) == 0 {
+			ahead = 0
+		}
+		if ahead += len(l.Bytes); ahead > aheadBytesMax {
+			c.caughtUp()
+			ahead = len(l.Bytes)
+		}
 		select {
 		case c.lines <- l:
 		case <-c.ending: // keep reading: a program that cannot write would not end
+		}
+	}
+}
+
+// caughtUp waits until all lines were received, or are no longer needed. A channel reports no receipt, so it looks; few
+// programs are so far ahead.
+func (c *Child) caughtUp() {
+	tick := time.NewTicker(aheadLookEvery)
+	defer tick.Stop()
+	for len(c.lines) > 0 {
+		select {
+		case <-tick.C:
+		case <-c.ending:
+			return
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,49 @@ func TestEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// talkative is a program that prints as much as is read of it.
+type talkative struct {
+	stubborn
+	rest io.Reader
+	read atomic.Int64 // bytes
+}
+
+func (p *talkative) Stdout() io.ReadCloser { return io.NopCloser(p) }
+
+func (p *talkative) Read(b []byte) (int, error) {
+	n, err := p.rest.Read(b)
+	p.read.Add(int64(n))
+	return n, err
+}
+
+// TestReadAheadHasALimit checks that a program whose lines are not received fills no memory, and that all of them arrive
+// later.
+func TestReadAheadHasALimit(t *testing.T) {
+	const lines, lineBytes = 40, 300_000
+	line := strings.Repeat("x", lineBytes-1) + "\n"
+	synctest.Test(t, func(t *testing.T) {
+		program := &talkative{stubborn: stubborn{ended: make(chan struct{})}, rest: strings.NewReader(strings.Repeat(line, lines))}
+		s := NewStage(speech.NewWriter(io.Discard), "", nil)
+		s.Starts = func(Command) (Process, error) { return program, nil }
+		child, err := s.Start(Command{Argv: []string{"/bin/talkative"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if read, most := program.read.Load(), int64(aheadBytesMax+lineBytes+readBytes); read > most {
+			t.Errorf("%d bytes were read, at most %d", read, most)
+		}
+		n := 0
+		for range child.Lines() {
+			n++
+		}
+		if n != lines {
+			t.Errorf("%d lines of %d", n, lines)
+		}
+		child.End()
+	})
 }
 
 // startReal starts a shell script as a child of a stage.

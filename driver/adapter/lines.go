@@ -31,6 +31,7 @@ const (
 type Line struct {
 	Bytes   []byte // without the line ending; owned by the receiver
 	Skipped int64  // length of a line longer than LineBytesMax, of which Bytes is the beginning; otherwise 0
+	more    bool   // another complete line was already read
 }
 
 func (l Line) blank() bool  { return len(bytes.TrimSpace(l.Bytes)) == 0 }

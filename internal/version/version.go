@@ -26,8 +26,15 @@ func Line() string {
 	return fmt.Sprintf("fairlead %s (%s, %s/%s)", String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// String is the version in the build information: a tag, a commit, or devel.
+// given is what -ldflags "-X …/internal/version.given=1.4.0" says: for a build without a repository, and for tests that
+// need programs of two versions.
+var given string
+
+// String is the version that was given to the build, or the one in its information: a tag, a commit, or devel.
 func String() string {
+	if given != "" {
+		return given
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "devel"

@@ -274,9 +274,9 @@ func TestCallerLeaves(t *testing.T) {
 		second <- err
 	}()
 	wait.Until(t, "the second append waits", func() bool {
-		j.queue.mu.Lock()
-		defer j.queue.mu.Unlock()
-		return len(j.queue.waiting) == 1
+		j.writer.queue.mu.Lock()
+		defer j.writer.queue.mu.Unlock()
+		return len(j.writer.queue.waiting) == 1
 	})
 	cancel()
 	if err := <-second; !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "may be stored") {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
 const (
@@ -30,11 +32,40 @@ type stored struct {
 	data  []byte
 }
 
+// follower keeps the mirror of a handle: it brings what the stream has, and knows where both end.
+type follower struct {
+	remote  *remote
+	mirror  *sqlite.Journal
+	report  func(error)   // may be nil
+	overlap uint64        // the last message whose batch the mirror had in part or whole when it was opened
+	wanted  chan struct{} // has room for one: a reader waits for the mirror
+	closed  chan struct{}
+	bell    journal.Bell // rings when the mirror grew, or damage was found or has gone
+
+	mu       sync.Mutex
+	end      position          // what the next append follows: the mirror's end, or own changes that are stored and not yet mirrored
+	mirrored position          // the mirror's end
+	own      []pending         // what is between them
+	versions map[string]uint64 // of the entities, at end
+	damage   error             // the stream cannot be followed now
+	asOf     time.Time         // when the mirror was last known to have all
+	silent   time.Time         // until then no server is asked only to see more
+
+	keeping sync.Mutex // held by the one that writes to the mirror, and taken before mu
+}
+
+// position is a place in the stream, and the last change up to there.
+type position struct {
+	place uint64 // of the message
+	seq   uint64
+	hash  journal.Hash
+}
+
 // feed follows the stream until Close. What it cannot follow is reported, and tried again.
-func (j *Journal) feed(ctx context.Context) {
+func (f *follower) feed(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := j.follow(ctx); err != nil && ctx.Err() == nil {
-			j.stuck(err)
+		if err := f.follow(ctx); err != nil && ctx.Err() == nil {
+			f.stuck(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -44,32 +75,32 @@ func (j *Journal) feed(ctx context.Context) {
 }
 
 // stuck keeps why the mirror cannot go on, and reports it once.
-func (j *Journal) stuck(err error) {
-	j.mu.Lock()
-	known := j.damage != nil && j.damage.Error() == err.Error()
-	j.damage = err
-	j.mu.Unlock()
+func (f *follower) stuck(err error) {
+	f.mu.Lock()
+	known := f.damage != nil && f.damage.Error() == err.Error()
+	f.damage = err
+	f.mu.Unlock()
 	if known {
 		return
 	}
-	j.bell.Ring()
-	if j.opts.Report != nil {
-		j.opts.Report(err)
+	f.bell.Ring()
+	if f.report != nil {
+		f.report(err)
 	}
 }
 
 // follow mirrors what comes. It ends with an error if that cannot be mirrored, and without one if the servers cannot be
 // reached.
-func (j *Journal) follow(ctx context.Context) error {
+func (f *follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := j.look(ctx); err != nil {
+	if err := f.look(ctx); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	next := j.mirrored.place + 1
-	j.mu.Unlock()
-	consumer, err := j.remote.js.OrderedConsumer(ctx, j.remote.name, js.OrderedConsumerConfig{DeliverPolicy: js.DeliverByStartSequencePolicy, OptStartSeq: next})
+	f.mu.Lock()
+	next := f.mirrored.place + 1
+	f.mu.Unlock()
+	consumer, err := f.remote.js.OrderedConsumer(ctx, f.remote.name, js.OrderedConsumerConfig{DeliverPolicy: js.DeliverByStartSequencePolicy, OptStartSeq: next})
 	if err != nil {
 		return nil //nolint:nilerr // it is tried again
 	}
@@ -90,11 +121,11 @@ func (j *Journal) follow(ctx context.Context) error {
 	for {
 		select {
 		case m := <-came:
-			if err = j.take(ctx, &t, gather(m, came)); err == nil {
-				j.pause(ctx)
+			if err = f.take(ctx, &t, gather(m, came)); err == nil {
+				f.pause(ctx)
 			}
 		case <-look.C:
-			err = j.look(ctx)
+			err = f.look(ctx)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -109,9 +140,9 @@ func (j *Journal) follow(ctx context.Context) error {
 }
 
 // pause lets messages gather, unless a reader waits: so a busy stream costs the mirror a few hundred syncs a second.
-func (j *Journal) pause(ctx context.Context) {
+func (f *follower) pause(ctx context.Context) {
 	select {
-	case <-j.wanted:
+	case <-f.wanted:
 	case <-time.After(keepEvery):
 	case <-ctx.Done():
 	}
@@ -137,12 +168,12 @@ func gather(m js.Msg, came <-chan js.Msg) (got []stored) {
 }
 
 // look asks the leader where the stream ends. If that is before the mirror's end again and again, it is damage.
-func (j *Journal) look(ctx context.Context) error {
+func (f *follower) look(ctx context.Context) error {
 	for n := 1; ; n++ {
-		j.mu.Lock()
-		place := j.mirrored.place
-		j.mu.Unlock()
-		info, err := j.remote.state(ctx, tryWait)
+		f.mu.Lock()
+		place := f.mirrored.place
+		f.mu.Unlock()
+		info, err := f.remote.state(ctx, tryWait)
 		if err != nil {
 			return nil //nolint:nilerr // it is asked again; until then the mirror is as of the last answer
 		}
@@ -151,15 +182,15 @@ func (j *Journal) look(ctx context.Context) error {
 		}
 		last := info.State.LastSeq
 		if last >= place {
-			j.mu.Lock()
-			if j.mirrored.place >= last {
-				j.asOf, j.damage = time.Now(), nil
+			f.mu.Lock()
+			if f.mirrored.place >= last {
+				f.asOf, f.damage = time.Now(), nil
 			}
-			j.mu.Unlock()
+			f.mu.Unlock()
 			return nil
 		}
 		if n == shortLooks {
-			return j.short(last, place)
+			return f.short(last, place)
 		}
 		select {
 		case <-ctx.Done():
@@ -169,7 +200,7 @@ func (j *Journal) look(ctx context.Context) error {
 	}
 }
 
-func (j *Journal) short(last, place uint64) *Damage {
+func (f *follower) short(last, place uint64) *Damage {
 	return &Damage{Place: last + 1, What: fmt.Sprintf("its leader has no message after %d, and this host has seen %d", last, place)}
 }
 
@@ -221,10 +252,10 @@ func (t *taker) add(raw []byte) (*batch, error) {
 }
 
 // take mirrors messages. Nothing is stored of one that does not fit to what the mirror has.
-func (j *Journal) take(ctx context.Context, t *taker, messages []stored) error {
-	j.mu.Lock()
-	now := j.mirrored
-	j.mu.Unlock()
+func (f *follower) take(ctx context.Context, t *taker, messages []stored) error {
+	f.mu.Lock()
+	now := f.mirrored
+	f.mu.Unlock()
 	place, head, hash := now.place, now.seq, now.hash
 	if t.place > place {
 		place = t.place // parts of a batch that is not whole yet
@@ -249,7 +280,7 @@ func (j *Journal) take(ctx context.Context, t *taker, messages []stored) error {
 		if t.place = place; b == nil {
 			continue
 		}
-		rest, err := follows(b, head, hash, place <= j.overlap)
+		rest, err := follows(b, head, hash, place <= f.overlap)
 		if err != nil {
 			bad = wrong(place, 0, err)
 			break
@@ -259,7 +290,7 @@ func (j *Journal) take(ctx context.Context, t *taker, messages []stored) error {
 			head, hash = b.last(), b.hash
 		}
 	}
-	if err := j.keep(ctx, made); err != nil {
+	if err := f.keep(ctx, made); err != nil {
 		return err
 	}
 	return bad
@@ -288,32 +319,32 @@ func follows(b *batch, head uint64, hash journal.Hash, overlaps bool) ([]journal
 }
 
 // keepOwn mirrors what this handle has stored and its consumer has not brought: the servers may be gone since.
-func (j *Journal) keepOwn(ctx context.Context) error {
-	j.mu.Lock()
-	own := slices.Clone(j.own)
-	j.mu.Unlock()
-	return j.keep(ctx, own)
+func (f *follower) keepOwn(ctx context.Context) error {
+	f.mu.Lock()
+	own := slices.Clone(f.own)
+	f.mu.Unlock()
+	return f.keep(ctx, own)
 }
 
 // keep stores batches in the mirror, many at once. If the mirror refuses that, it gets them one by one, to find the
 // bad one.
-func (j *Journal) keep(ctx context.Context, made []pending) error {
-	j.keeping.Lock()
-	defer j.keeping.Unlock()
-	j.mu.Lock()
-	made = slices.DeleteFunc(made, func(p pending) bool { return p.place <= j.mirrored.place })
-	j.mu.Unlock()
+func (f *follower) keep(ctx context.Context, made []pending) error {
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
+	f.mu.Lock()
+	made = slices.DeleteFunc(made, func(p pending) bool { return p.place <= f.mirrored.place })
+	f.mu.Unlock()
 	for len(made) > 0 {
 		n, changes := 1, made[0].changes
 		for n < len(made) && len(changes)+len(made[n].changes) <= journal.BatchChangesMax {
 			changes = append(changes[:len(changes):len(changes)], made[n].changes...)
 			n++
 		}
-		err := j.keepOne(ctx, pending{made[n-1].position, changes})
+		err := f.keepOne(ctx, pending{made[n-1].position, changes})
 		var broken *journal.Broken
 		if n > 1 && errors.As(err, &broken) {
 			for _, p := range made[:n] {
-				if err := j.keepOne(ctx, p); err != nil {
+				if err := f.keepOne(ctx, p); err != nil {
 					return err
 				}
 			}
@@ -327,15 +358,15 @@ func (j *Journal) keep(ctx context.Context, made []pending) error {
 	return nil
 }
 
-func (j *Journal) keepOne(ctx context.Context, p pending) error {
-	j.mu.Lock()
-	after, end := j.mirrored.seq, j.end
-	j.mu.Unlock()
+func (f *follower) keepOne(ctx context.Context, p pending) error {
+	f.mu.Lock()
+	after, end := f.mirrored.seq, f.end
+	f.mu.Unlock()
 	if p.place == end.place && p.hash != end.hash {
 		return &Damage{Place: p.place, Seq: p.seq, What: "it is not what this host stored there"}
 	}
 	if len(p.changes) > 0 {
-		err := j.mirror.Mirror(ctx, p.changes, after, p.hash)
+		err := f.mirror.Mirror(ctx, p.changes, after, p.hash)
 		var broken *journal.Broken
 		if errors.As(err, &broken) {
 			return wrong(p.place, broken.Seq, err)
@@ -344,17 +375,108 @@ func (j *Journal) keepOne(ctx context.Context, p pending) error {
 			return fmt.Errorf("mirror the journal: %w", err)
 		}
 	}
-	j.mu.Lock()
+	f.mu.Lock()
 	if p.changes == nil {
-		p.seq, p.hash = j.mirrored.seq, j.mirrored.hash
+		p.seq, p.hash = f.mirrored.seq, f.mirrored.hash
 	}
-	j.mirrored = p.position
-	for len(j.own) > 0 && j.own[0].place <= p.place {
-		j.own = j.own[1:]
+	f.mirrored = p.position
+	for len(f.own) > 0 && f.own[0].place <= p.place {
+		f.own = f.own[1:]
 	}
-	j.count(p.position, p.changes)
-	j.damage, j.asOf, j.silent = nil, time.Now(), time.Time{}
-	j.mu.Unlock()
-	j.bell.Ring()
+	f.count(p.position, p.changes)
+	f.damage, f.asOf, f.silent = nil, time.Now(), time.Time{}
+	f.mu.Unlock()
+	f.bell.Ring()
 	return nil
+}
+
+// reach waits until the condition holds, which is looked at under the lock.
+func (f *follower) reach(ctx context.Context, holds func() bool) error {
+	for {
+		next := f.bell.Next()
+		f.mu.Lock()
+		is, damage := holds(), f.damage
+		f.mu.Unlock()
+		switch {
+		case is:
+			return nil
+		case damage != nil:
+			return damage
+		}
+		select {
+		case f.wanted <- struct{}{}:
+		default:
+		}
+		select {
+		case <-next:
+		case <-f.closed:
+			return journal.ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// refresh asks the servers for the end of the stream and waits for the mirror. If they don't answer, the
+// mirror is read as it is, and they are not asked again for a while.
+func (f *follower) refresh(ctx context.Context) {
+	f.mu.Lock()
+	skip := time.Now().Before(f.silent) || f.damage != nil
+	f.mu.Unlock()
+	if skip || !f.remote.nc.IsConnected() {
+		return
+	}
+	info, err := f.remote.state(ctx, lookWait)
+	if err != nil {
+		f.mu.Lock()
+		f.silent = time.Now().Add(caughtUp)
+		f.mu.Unlock()
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, caughtUp)
+	defer cancel()
+	if f.reach(ctx, func() bool { return f.mirrored.place >= info.State.LastSeq }) == nil {
+		f.mu.Lock()
+		f.asOf = time.Now()
+		f.mu.Unlock()
+	}
+}
+
+// ready makes the mirror as new as can be, up to a change or all. What this handle has stored itself is always there.
+func (f *follower) ready(ctx context.Context, until uint64) error {
+	select {
+	case <-f.closed:
+		return journal.ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	has := until != 0 && until <= f.mirrored.seq
+	f.mu.Unlock()
+	if has {
+		return nil
+	}
+	f.refresh(ctx)
+	f.mu.Lock()
+	own := f.end.seq
+	f.mu.Unlock()
+	soon, cancel := context.WithTimeout(ctx, ownWait)
+	defer cancel()
+	if err := f.reach(soon, func() bool { return f.mirrored.seq >= own }); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return err
+	}
+	return f.keepOwn(ctx)
+}
+
+// count moves the end. The lock is held.
+func (f *follower) count(to position, changes []journal.Change) {
+	if to.place <= f.end.place {
+		return
+	}
+	f.end = to
+	for i := range changes {
+		f.versions[changes[i].Entity] = changes[i].Version
+	}
 }

@@ -299,3 +299,74 @@ func wrong(place, seq uint64, err error) error {
 	}
 	return &Damage{Place: place, Seq: seq, What: err.Error(), Err: err}
 }
+
+// find returns the place before the batch that holds a change, and the place of its last message.
+func (r *remote) find(ctx context.Context, first, last, seq uint64) (before, ends uint64, err error) {
+	if seq == 0 {
+		return 0, 0, nil
+	}
+	if last == 0 {
+		return 0, 0, &Damage{Seq: 1, What: fmt.Sprintf("it is empty, and this host has %d changes", seq), Do: "if this is the right stream, fill it from the longest mirror that verifies"}
+	}
+	low, high := first, last // the message that holds the change is at low or behind it
+	for low < high {
+		mid := high - (high-low)/2
+		m, err := r.one(ctx, mid)
+		if err != nil {
+			return 0, 0, err
+		}
+		if m.first <= seq {
+			low = mid
+		} else {
+			high = mid - 1
+		}
+	}
+	begins, ends, b, err := r.batchAt(ctx, low)
+	if err != nil {
+		return 0, 0, err
+	}
+	if b.last() < seq {
+		return 0, 0, &Damage{Place: ends + 1, Seq: b.last() + 1, What: fmt.Sprintf("it is missing, and this host has %d changes", seq)}
+	}
+	return begins - 1, ends, nil
+}
+
+// batchAt reads the batch that a message is of, and says where its first and last messages are.
+func (r *remote) batchAt(ctx context.Context, place uint64) (begins, ends uint64, b *batch, err error) {
+	m, err := r.one(ctx, place)
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	var t taker
+	begins = place - min(place, uint64(m.part)) + 1
+	ends = begins + uint64(m.parts) - 1
+	for at := begins; at <= ends; at++ {
+		raw, err := r.message(ctx, at, readWait)
+		switch {
+		case err != nil:
+			return 0, 0, nil, fmt.Errorf("read message %d of stream %s: %w", at, r.name, err)
+		case raw == nil:
+			return 0, 0, nil, &Damage{Place: at, Seq: m.first, What: errMissing.Error()}
+		}
+		if b, err = t.add(raw); err != nil {
+			return 0, 0, nil, wrong(at, m.first, err)
+		}
+	}
+	return begins, ends, b, nil
+}
+
+// one reads a message that must be there.
+func (r *remote) one(ctx context.Context, place uint64) (message, error) {
+	raw, err := r.message(ctx, place, readWait)
+	if err != nil {
+		return message{}, fmt.Errorf("read message %d of stream %s: %w", place, r.name, err)
+	}
+	if raw == nil {
+		return message{}, &Damage{Place: place, What: errMissing.Error()}
+	}
+	m, err := parse(raw)
+	if err != nil {
+		return message{}, wrong(place, 0, err)
+	}
+	return m, nil
+}

@@ -33,8 +33,8 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	if err := j.mirror.SaveSnapshot(ctx, s); err != nil {
 		return err
 	}
-	err := j.share(ctx, s)
-	for late := time.Now().Add(caughtUp); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(late); err = j.share(ctx, s) {
+	err := j.remote.share(ctx, s)
+	for late := time.Now().Add(caughtUp); errors.Is(err, nats.ErrNoResponders) && time.Now().Before(late); err = j.remote.share(ctx, s) {
 		select { // a store that was just created, or has lost its leader, does not answer yet
 		case <-time.After(pauseMost):
 		case <-ctx.Done():
@@ -46,12 +46,12 @@ func (j *Journal) SaveSnapshot(ctx context.Context, s journal.Snapshot) error {
 	return nil
 }
 
-func (j *Journal) bucket() string { return j.remote.name + "-snapshots" }
+func (r *remote) bucket() string { return r.name + "-snapshots" }
 
-func (j *Journal) share(ctx context.Context, s journal.Snapshot) error {
-	store, err := j.remote.js.ObjectStore(ctx, j.bucket())
+func (r *remote) share(ctx context.Context, s journal.Snapshot) error {
+	store, err := r.js.ObjectStore(ctx, r.bucket())
 	if errors.Is(err, js.ErrBucketNotFound) {
-		store, err = j.remote.js.CreateOrUpdateObjectStore(ctx, js.ObjectStoreConfig{Bucket: j.bucket(), Replicas: j.remote.stream.CachedInfo().Config.Replicas})
+		store, err = r.js.CreateOrUpdateObjectStore(ctx, js.ObjectStoreConfig{Bucket: r.bucket(), Replicas: r.stream.CachedInfo().Config.Replicas})
 	}
 	if err != nil {
 		return err
@@ -95,17 +95,17 @@ func (j *Journal) Latest(ctx context.Context) (journal.Snapshot, bool, error) {
 	if err != nil {
 		return own, ok, err
 	}
-	if s, found := j.shared(ctx, own.Seq); found && j.mirror.SaveSnapshot(ctx, s) == nil { // it refuses one of another history
+	if s, found := j.remote.shared(ctx, own.Seq); found && j.mirror.SaveSnapshot(ctx, s) == nil { // it refuses one of another history
 		return s, true, nil
 	}
 	return own, ok, nil
 }
 
 // shared fetches the newest shared snapshot, if it is newer than a seq. None is ever needed, so no failure counts.
-func (j *Journal) shared(ctx context.Context, than uint64) (s journal.Snapshot, ok bool) {
+func (r *remote) shared(ctx context.Context, than uint64) (s journal.Snapshot, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, caughtUp)
 	defer cancel()
-	store, err := j.remote.js.ObjectStore(ctx, j.bucket())
+	store, err := r.js.ObjectStore(ctx, r.bucket())
 	if err != nil {
 		return s, false
 	}

@@ -70,6 +70,9 @@ func (j *Journal) transact(ctx context.Context, batch []journal.Change, expect [
 		return 0, fmt.Errorf("%s: %w", j.path, journal.ErrGone)
 	}
 	defer func() { err = j.settle(err) }()
+	if err := j.growLog(); err != nil {
+		return 0, err
+	}
 	if stored, err := j.storeKnown(batch, expect); stored || err != nil {
 		return j.tail.seq, err
 	}
@@ -108,12 +111,14 @@ func (j *Journal) storeKnown(batch []journal.Change, expect []journal.Expect) (s
 		return false, nil
 	}
 	names := &j.writer.names
+	j.ids = j.ids[:0]
 	for i := range batch {
-		_, okEntity := names.entityIDs[batch[i].Entity]
-		_, okPhrase := names.phraseIDs[phraseOf(&batch[i])]
+		entity, okEntity := names.entityIDs[batch[i].Entity]
+		words, okPhrase := names.phraseIDs[phraseOf(&batch[i])]
 		if !okEntity || !okPhrase {
 			return false, nil
 		}
+		j.ids = append(j.ids, changeIDs{entity, words})
 	}
 	for _, e := range expect {
 		has, known := j.tail.seq, true
@@ -126,7 +131,7 @@ func (j *Journal) storeKnown(batch []journal.Change, expect []journal.Expect) (s
 			return false, nil // perhaps a conflict: to be sure takes a transaction
 		}
 	}
-	err = j.insert(batch)
+	err = j.insert(batch, j.ids)
 	if code(err) == sqlite3.SQLITE_CONSTRAINT || busy(err) {
 		return false, nil
 	}
@@ -141,7 +146,11 @@ func (j *Journal) store(batch []journal.Change, expect []journal.Expect) error {
 	if err := j.check(expect); err != nil {
 		return err
 	}
-	if err := j.insert(batch); err != nil {
+	ids, err := j.makeIDs(batch)
+	if err != nil {
+		return err
+	}
+	if err := j.insert(batch, ids); err != nil {
 		return err
 	}
 	if !j.endsDue() {
@@ -172,9 +181,29 @@ func (j *Journal) check(expect []journal.Expect) error {
 
 const insertBatch = "INSERT INTO batch (first, last, hash, data) VALUES (?1, ?2, ?3, ?4)"
 
+// changeIDs are the ids of the names in a change.
+type changeIDs struct{ entity, words int64 }
+
+// makeIDs gives the ids for a batch, within a transaction, and adds what is missing.
+func (j *Journal) makeIDs(batch []journal.Change) ([]changeIDs, error) {
+	j.ids = j.ids[:0]
+	for i := range batch {
+		entity, err := j.writer.makeEntity(batch[i].Entity)
+		if err != nil {
+			return nil, err
+		}
+		words, err := j.writer.makePhrase(phraseOf(&batch[i]))
+		if err != nil {
+			return nil, err
+		}
+		j.ids = append(j.ids, changeIDs{entity, words})
+	}
+	return j.ids, nil
+}
+
 // insert stores a batch behind the tail, within a transaction or as one. After an error the
 // tail is not known any more.
-func (j *Journal) insert(batch []journal.Change) error {
+func (j *Journal) insert(batch []journal.Change, ids []changeIDs) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -182,12 +211,7 @@ func (j *Journal) insert(batch []journal.Change) error {
 	first, before := t.seq+1, int64(0)
 	j.row = j.row[:0]
 	for i := range batch {
-		nanos, err := j.place(&batch[i], before)
-		if err != nil {
-			t.known = false
-			return err
-		}
-		before = nanos
+		before = j.place(&batch[i], ids[i], before)
 	}
 	if j.link != nil && *j.link != t.hash {
 		t.known = false
@@ -204,22 +228,13 @@ func (j *Journal) insert(batch []journal.Change) error {
 }
 
 // place gives a change its place behind the tail and adds its record to j.row.
-func (j *Journal) place(given *journal.Change, before int64) (nanos int64, err error) {
-	w, t := j.writer, &j.tail
-	entity, err := w.makeEntity(given.Entity)
-	if err != nil {
-		return 0, err
-	}
-	words, err := w.makePhrase(phraseOf(given))
-	if err != nil {
-		return 0, err
-	}
-	c := *given
-	c.Seq, c.Version = t.seq+1, t.versions[entity]+1
+func (j *Journal) place(given *journal.Change, ids changeIDs, before int64) (nanos int64) {
+	t, c := &j.tail, *given
+	c.Seq, c.Version = t.seq+1, t.versions[ids.entity]+1
 	t.seq, t.hash = c.Seq, t.sum.Sum(t.hash, &c)
-	t.versions[entity] = c.Version
-	r := record{entity: uint64(entity), version: c.Version, nanos: c.Time.UnixNano(), phrase: uint64(words), cause: c.Cause, data: c.Data}
+	t.versions[ids.entity] = c.Version
+	r := record{entity: uint64(ids.entity), version: c.Version, nanos: c.Time.UnixNano(), phrase: uint64(ids.words), cause: c.Cause, data: c.Data}
 	copy(r.mark[:], t.hash[:])
 	j.row = appendRecord(j.row, &r, before)
-	return r.nanos, nil
+	return r.nanos
 }

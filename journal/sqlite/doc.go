@@ -18,7 +18,8 @@
 // nothing of it.
 //
 // Nothing here opens or closes the file except SQLite itself while it is in use: a
-// close beside its own would drop its locks.
+// close beside its own would drop its locks. Its log has none, and gets zeros at its end
+// before it is full, so that a sync does not have to store where new blocks are.
 //
 // The one promise: a change whose Append returned is there after any crash, and a file
 // that is damaged is reported and left as it is.

@@ -90,3 +90,31 @@ func (j *Journal) Close() (err error) {
 	})
 	return err
 }
+
+// Rest gives back the memory that reading and writing have taken: the idle readers, what the writer has of the file, and
+// the buffer of a large batch. What comes next takes it again.
+func (j *Journal) Rest() {
+	j.life.RLock()
+	defer j.life.RUnlock()
+	if j.isClosed() {
+		return
+	}
+	for range len(j.readers) {
+		select {
+		case c := <-j.readers:
+			_ = c.close() // it has only read
+			<-j.slots
+		default:
+		}
+	}
+	select {
+	case j.pen <- struct{}{}:
+		j.row = nil
+		if j.writer != nil {
+			clear(j.writer.args[:cap(j.writer.args)]) // the row was one of them
+			_ = j.writer.exec("PRAGMA shrink_memory") // a cache: the next append works with it and without
+		}
+		<-j.pen
+	default: // it is not at rest
+	}
+}

@@ -46,7 +46,9 @@ type Journal struct {
 	writer *conn         // only used by the goroutine that may write
 	tail   tail          // likewise
 	row    []byte        // likewise: the data of the row to insert
+	ids    []changeIDs   // likewise: of the names in the batch
 	link   *journal.Hash // likewise: the hash that the batch must end with, or nil
+	log    int64         // likewise: the size of SQLite's log, with the zeros at its end
 	pen    chan struct{}
 
 	readers chan *conn    // idle ones

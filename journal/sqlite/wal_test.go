@@ -14,7 +14,7 @@ import (
 )
 
 // killedWithLog gives the two files of a journal whose writer was killed, and how many batches
-// of one change were in them.
+// of one change were in them. The log is without the zeros at its end.
 func killedWithLog(t *testing.T) (db, wal []byte, batches int) {
 	t.Helper()
 	batches = 40
@@ -32,7 +32,46 @@ func killedWithLog(t *testing.T) (db, wal []byte, batches int) {
 	if wal, err = os.ReadFile(path + "-wal"); err != nil {
 		t.Fatal(err)
 	}
-	return db, wal, batches
+	return db, bytes.TrimRight(wal, "\x00"), batches
+}
+
+// TestLogGrowsAhead: an append rarely makes the log longer, because a sync takes longer then. Another process that
+// appends meanwhile, and one that opens the log after a crash, find every change.
+func TestLogGrowsAhead(t *testing.T) {
+	const appends = 200
+	path := filepath.Join(t.TempDir(), "journal.db")
+	writers := []*Journal{opened(t, path), opened(t, path)} // each as in a process of its own: with a connection and a view of the log of its own
+	grew, before := 0, int64(0)
+	for n := range appends {
+		if _, err := writers[n/7%2].Append(t.Context(), journaltest.MadeBatch(1+n%3)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > before {
+			grew++
+		}
+		before = info.Size()
+	}
+	if grew > appends/5 {
+		t.Errorf("%d of %d appends made the log longer", grew, appends)
+	}
+	want, _, err := writers[0].Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(t.TempDir(), "journal.db")
+	copyFile(t, path, killed)
+	copyFile(t, path+"-wal", killed+"-wal")
+	j := opened(t, killed)
+	if has, _, err := j.Head(t.Context()); err != nil || has != want {
+		t.Errorf("the copy has %d changes of %d, %v", has, want, err)
+	}
+	if err := journal.Verify(t.Context(), j); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestFlippedBitsInTheLog: SQLite would end its log at the flipped bit, and drop without a

@@ -11,6 +11,7 @@ import (
 type Needs struct {
 	Labels   []string
 	Worktree string // the host that has the worktree; empty: none has
+	Uses     []Lack // programs and variables without which it cannot start
 	Only     string // the host on which another session works in the same worktree; empty: none does
 }
 
@@ -95,10 +96,15 @@ func (t *Hosts) unfit(h *Host, needs Needs) string {
 			missing = append(missing, l)
 		}
 	}
-	switch {
-	case len(missing) > 0:
+	if len(missing) > 0 {
 		return "it lacks the label " + strings.Join(missing, ", ")
-	case t.Busy(h.Name) >= h.Capacity:
+	}
+	for _, l := range h.Lacks {
+		if l.What == Disk || slices.Contains(needs.Uses, l) {
+			return l.String()
+		}
+	}
+	if t.Busy(h.Name) >= h.Capacity {
 		return "it is full: " + t.load(h)
 	}
 	return ""

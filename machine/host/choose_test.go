@@ -38,6 +38,21 @@ func TestChoose(t *testing.T) {
 		{"not started", Needs{}, func(s *story) {
 			s.must(Leave{"a"}, Leave{"b"}, Leave{"c"}, Join{Name: "d", Boot: "boot1", Invited: true})
 		}, "waits for a host: d: its daemon has not started yet"},
+		{"disk", Needs{}, func(s *story) {
+			s.must(Note{Name: "c", Incarnation: 1, Lacks: []Lack{{What: Disk}}})
+		}, "on a: the least loaded; 1 of 4 places taken (b: 2 of 4 places taken; c: its disk is almost full)"},
+		{"disk is free again", Needs{}, func(s *story) {
+			s.must(Note{Name: "c", Incarnation: 1, Lacks: []Lack{{What: Disk}}}, Note{Name: "c", Incarnation: 1})
+		}, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: 2 of 4 places taken)"},
+		{"what it uses is missing", Needs{Uses: []Lack{{Program, "claude"}, {Variable, "KEY"}}}, func(s *story) {
+			s.must(Note{Name: "c", Incarnation: 1, Lacks: []Lack{{Variable, "KEY"}}}, Note{Name: "a", Incarnation: 1, Lacks: []Lack{{Program, "claude"}, {Program, "claude"}}})
+		}, "on b: the only one that can take it; 2 of 4 places taken (a: it has no program claude in its PATH; c: its environment has no KEY)"},
+		{"what others use is missing", Needs{Uses: []Lack{{Program, "codex"}}}, func(s *story) {
+			s.must(Note{Name: "c", Incarnation: 1, Lacks: []Lack{{Variable, "KEY"}, {Program, "claude"}}})
+		}, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: 2 of 4 places taken)"},
+		{"of an older incarnation", Needs{}, func(s *story) {
+			s.must(Note{Name: "c", Incarnation: 9, Lacks: []Lack{{What: Disk}}})
+		}, "on c: the least loaded; 1 of 8 places taken (a: 1 of 4 places taken; b: 2 of 4 places taken)"},
 		{"alone", Needs{}, func(s *story) { s.must(Leave{"a"}, Leave{"b"}) }, "on c: the only one that can take it; 1 of 8 places taken"},
 	} {
 		hosts := team(c.edit)

@@ -23,6 +23,7 @@ type Join struct {
 	Key        string // public half of its key; empty: as known
 	Engine     string // address of an engine host; empty: as known, or none if it joins
 	Invited    bool   // it has shown a valid invitation
+	Leads      bool
 }
 
 // Renew is a renewal that the leader has seen. Nothing is journaled unless it ends a doubt.
@@ -45,7 +46,10 @@ type Place struct {
 }
 
 // Release ends the lease of a session that has ended, that never started, or that [Hosts.MayMove] lets move.
-type Release struct{ Session string }
+type Release struct {
+	Session string
+	For     string // what it was opened for
+}
 
 // Drain, Leave and Remove are requests: of a person, of the host, of a person.
 type (
@@ -54,13 +58,22 @@ type (
 	Remove struct{ Name string }
 )
 
-// Report is what a host said of a session. It changes nothing if its token counts.
+// Report is what a host said of a session, and what was kept of what it left. It changes nothing if its token counts.
 type Report struct {
 	Token
 	What string
+	Kept
+}
+
+// Note is what the daemon of a host lacks now, as it said with a renewal.
+type Note struct {
+	Name        string
+	Incarnation uint64
+	Lacks       []Lack
 }
 
 func (Join) input()    {}
+func (Note) input()    {}
 func (Renew) input()   {}
 func (Doubt) input()   {}
 func (Lose) input()    {}
@@ -83,6 +96,10 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.RemovedBy == "" && !h.DoubtedAt.IsZero() && (h.State == Doubted || h.State == Draining) {
 			err = d.move(in.Name, Renewed, in)
 		}
+	case Note:
+		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.State != Lost && h.State != Left && !slices.Equal(h.Lacks, Lacks(in.Lacks)) {
+			err = d.move(in.Name, LacksReported, in)
+		}
 	case Doubt:
 		if h := t.Hosts[in.Name]; h == nil || h.DoubtedAt.IsZero() {
 			err = d.move(in.Name, DoubtDue, in)
@@ -96,7 +113,7 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 		err = d.place(in)
 	case Release:
 		if l, placed := t.Leases[in.Session]; placed {
-			err = cmp.Or(d.move(l.Host, SessionReleased, in), d.drained(l.Host, 1))
+			err = cmp.Or(d.move(l.Host, t.released(l), in), d.drained(l.Host, 1))
 		}
 	case Drain:
 		h := d.host(in.Name)
@@ -115,7 +132,7 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	case Report:
 		known := t.Hosts[in.Host] != nil && slices.ContainsFunc(t.Hosts[in.Host].Late, func(l Late) bool { return l.Token == in.Token && l.What == clip.To(in.What, whatMax) })
 		if ok, _ := t.Counts(in.Token); !ok && !known { // it is repeated until it is answered
-			err = d.move(in.Host, ReportedLate, in)
+			err = cmp.Or(d.move(in.Host, ReportedLate, in), d.drained(in.Host, 0))
 		}
 	default:
 		panic(fmt.Sprintf("host: no such input: %T", in))
@@ -167,7 +184,7 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		switch act {
 		case TakeFacts:
 			join := in.(Join) //nolint:forcetypeassert // the event implies the type
-			h.Boot, h.Labels, h.Capacity, h.Key = join.Boot, labels(join.Labels), join.Capacity, cmp.Or(join.Key, h.Key)
+			h.Boot, h.Labels, h.Capacity, h.Leads, h.Key = join.Boot, labels(join.Labels), join.Capacity, join.Leads, cmp.Or(join.Key, h.Key)
 			if join.Engine != "" || event == HostJoined {
 				h.Engine = join.Engine
 			}
@@ -186,6 +203,12 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			ch.Body.Lease = &Lease{Token: Token{place.Session, name, h.Incarnation, h.Leases}, Boot: h.Boot, OnLost: cmp.Or(place.OnLost, Restart), Home: place.Home}
 		case ReleaseSession:
 			ch.Body.Released = in.(Release).Session //nolint:forcetypeassert // the event implies the type
+		case NoteMissing:
+			l := d.t.Leases[ch.Body.Released]
+			missing := append(slices.Clone(h.Missing), Missing{l.Token, in.(Release).For, l.OnLost, d.at}) //nolint:forcetypeassert // the event implies the type
+			h.Missing = missing[max(0, len(missing)-missingMax):]
+		case ForgetMissing:
+			h.Missing = nil
 		case NoteDrain:
 			h.DrainedBy = d.by
 		case ForgetDrain:
@@ -194,9 +217,19 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			h.RemovedBy = d.by
 		case ForgetRemoval:
 			h.RemovedBy = ""
+		case NoteLacks:
+			h.Lacks = Lacks(in.(Note).Lacks) //nolint:forcetypeassert // the event implies the type
 		case KeepLate:
 			report := in.(Report) //nolint:forcetypeassert // the event implies the type
-			late := append(slices.Clone(h.Late), Late{report.Token, clip.To(report.What, whatMax), d.at})
+			is := Late{Token: report.Token, What: clip.To(report.What, whatMax), Kept: report.Kept, At: d.at}
+			is.Lacks = clip.To(is.Lacks, notKeptMax)
+			h.Missing = slices.DeleteFunc(slices.Clone(h.Missing), func(m Missing) bool {
+				if m.Token == is.Token {
+					is.For = m.For
+				}
+				return m.Token == is.Token
+			})
+			late := append(slices.Clone(h.Late), is)
 			h.Late = late[max(0, len(late)-lateMax):]
 		}
 	}
@@ -226,7 +259,7 @@ func (d *hostDraft) join(in Join) error {
 		return cmp.Or(d.move(in.Name, CameBackDraining, in), d.drained(in.Name, 0))
 	case h.State == Lost || h.Boot != in.Boot:
 		return cmp.Or(d.move(in.Name, CameBack, in), d.drained(in.Name, 0))
-	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity || in.Engine != "" && h.Engine != in.Engine || in.Key != h.Key && in.Key != "":
+	case !slices.Equal(h.Labels, labels(in.Labels)) || h.Capacity != in.Capacity || h.Leads != in.Leads || in.Engine != "" && h.Engine != in.Engine || in.Key != h.Key && in.Key != "":
 		return d.move(in.Name, FactsReported, in)
 	}
 	return nil
@@ -287,9 +320,21 @@ func (d *hostDraft) place(in Place) error {
 	return d.move(in.Host, SessionPlaced, in)
 }
 
-// drained lets a draining host leave when no session is left on it; ending is how many this decision ended.
+// released says how a lease ends: its host is asked for what the session left if the lease does not count, unless it has
+// reported already, was removed, or is the leader.
+func (t *Hosts) released(l Lease) Event {
+	h := t.Hosts[l.Host]
+	counts, _ := t.Counts(l.Token)
+	if counts || h.Leads && h.State != Lost || h.State == Left || h.RemovedBy != "" || slices.ContainsFunc(h.Late, func(late Late) bool { return late.Token == l.Token }) {
+		return SessionReleased
+	}
+	return SessionLost
+}
+
+// drained lets a draining host leave when no session is left on it, and nothing is missing of those that were; ending is how
+// many this decision ended.
 func (d *hostDraft) drained(name string, ending int) error {
-	if d.host(name).State != Draining || d.t.Placed(name) > ending {
+	if h := d.host(name); h.State != Draining || d.t.Placed(name) > ending || len(h.Missing) > 0 {
 		return nil
 	}
 	return d.move(name, Drained, nil)

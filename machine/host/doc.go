@@ -17,5 +17,9 @@
 //
 // [Term] is the lease of the leader itself.
 //
+// A lease that ends while it does not count is one whose host was lost: the session may have printed, reported
+// and changed more than the leader knows. Its host has it as [Missing] until it is back and that was fetched.
+// What was found is a [Late].
+//
 // The one promise: a session has at most one process, on all hosts together.
 package host

@@ -13,24 +13,45 @@ type Host struct {
 	Boot        string   `json:"boot"`        // of its machine: another value means that all its processes have ended
 	Incarnation uint64   `json:"incarnation"` // rises each time it joins or comes back
 	Labels      []string `json:"labels,omitempty"`
-	Capacity    int      `json:"capacity"`         // sessions at one time; 0: its daemon was never seen
-	Key         string   `json:"key,omitempty"`    // public half of the key with which it proves who it is
-	Engine      string   `json:"engine,omitempty"` // HOST:PORT of a host that has the journal and can lead; empty: it only runs sessions
-	Leases      uint64   `json:"leases,omitempty"` // sessions placed on it so far: the number of the last lease
+	Capacity    int      `json:"capacity"`                   // sessions at one time; 0: its daemon was never seen
+	Key         string   `json:"key,omitempty"`              // public half of the key with which it proves who it is
+	Engine      string   `json:"engine,omitempty" since:"2"` // HOST:PORT of a host that has the journal and can lead; empty: it only runs sessions
+	Leases      uint64   `json:"leases,omitempty"`           // sessions placed on it so far: the number of the last lease
+	Leads       bool     `json:"leads,omitempty" since:"2"`  // it leads the team, so nothing that its sessions leave is elsewhere
 
 	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
 	DoubtedAt time.Time `json:"doubted_at,omitzero"`
 	LostAt    time.Time `json:"lost_at,omitzero"`
 	DrainedBy string    `json:"drained_by,omitempty"` // human/ann
 	RemovedBy string    `json:"removed_by,omitempty"`
-	Late      []Late    `json:"late,omitempty"` // the newest lateMax, oldest first; the journal has all
+	Lacks     []Lack    `json:"lacks,omitempty" since:"2"`   // as it said last; sorted. The number is that of the protocol: see cluster/wire
+	Missing   []Missing `json:"missing,omitempty" since:"2"` // the newest missingMax, oldest first
+	Late      []Late    `json:"late,omitempty"`              // the newest lateMax, oldest first; the journal has all
+}
+
+// Missing is a session that ended with its host's loss. What the host still has of it is fetched when it is back.
+type Missing struct {
+	Token
+	For    string    `json:"for,omitempty"` // what the session was opened for
+	OnLost OnLost    `json:"on_lost"`
+	At     time.Time `json:"at"`
 }
 
 // Late is a report that came under a lease that does not count. It moves nothing.
 type Late struct {
 	Token
-	What string    `json:"what"` // from the host; untrusted
-	At   time.Time `json:"at"`
+	For  string `json:"for,omitempty" since:"2"` // as of Missing
+	What string `json:"what"`                    // how it ended: from the host; untrusted
+	Kept
+	At time.Time `json:"at"`
+}
+
+// Kept is what was fetched of what a session left on its host.
+type Kept struct {
+	Output int64  `json:"output_bytes,omitempty" since:"2"` // bytes of its output that had not arrived before
+	Files  int    `json:"files,omitempty" since:"2"`        // reports and artifacts that differ from those of the leader
+	Ref    string `json:"ref,omitempty" since:"2"`          // of its checkout; empty: nothing there was new
+	Lacks  string `json:"lacks,omitempty" since:"2"`        // what could not be kept, and why; empty: all was
 }
 
 // Token names a session's lease. A host sends it with all that it reports of the session.
@@ -46,7 +67,7 @@ type OnLost string
 
 const (
 	Restart OnLost = "restart" // a new session does its work elsewhere
-	Ask     OnLost = "ask"     // a person is asked before a new one begins
+	Ask     OnLost = "ask"     // a person is asked before a new one begins; it has the deadline of Restart
 	Wait    OnLost = "wait"    // it is never replaced; it has no deadline
 )
 
@@ -55,7 +76,7 @@ type Lease struct {
 	Token
 	Boot   string `json:"boot"` // of the host's machine at that time
 	OnLost OnLost `json:"on_lost"`
-	Home   bool   `json:"home,omitempty"` // it runs where the leader was, and takes no place
+	Home   bool   `json:"home,omitempty" since:"2"` // it runs where the leader was, and takes no place
 }
 
 // Hosts holds the hosts of a team and the leases of its sessions. Its zero value is empty.
@@ -75,7 +96,11 @@ const (
 	keyMax      = 64  // an nkey has 56
 	engineMax   = 300 // bytes of an address: a domain name has 253
 	whatMax     = 200 // bytes of a late report
+	notKeptMax  = 500 // bytes of why something could not be kept
 	lateMax     = 20
+	missingMax  = 200 // more sessions than a host has places, as a rule
+	lacksMax    = 256 // programs and variables that agents with a host use
+	lackMax     = 200 // bytes of a name of one
 )
 
 // Body is what Apply needs.

@@ -90,15 +90,20 @@ func check(t testing.TB, hosts *Hosts) {
 		if counts && may {
 			t.Fatalf("the reports of %+v count, and it may move: %+v", l, h)
 		}
+		if h != nil && slices.ContainsFunc(h.Missing, func(m Missing) bool { return m.Token == l.Token }) {
+			t.Fatalf("%+v is leased, and is missing", l)
+		}
 	}
 	for name, h := range hosts.Hosts {
 		switch {
 		case h.Name != name || h.Incarnation == 0 || hosts.Busy(name) != busy[name]:
 			t.Fatalf("%s is %+v with %d sessions", name, h, busy[name])
-		case h.State == Draining && busy[name] == 0:
+		case h.State == Draining && busy[name] == 0 && len(h.Missing) == 0:
 			t.Fatalf("%s drains, and no session is left", name)
-		case len(h.Late) > lateMax:
-			t.Fatalf("%d late reports", len(h.Late))
+		case len(h.Late) > lateMax || len(h.Missing) > missingMax:
+			t.Fatalf("%d late reports, %d missing", len(h.Late), len(h.Missing))
+		case len(h.Missing) > 0 && (h.State == Left || h.RemovedBy != ""):
+			t.Fatalf("it is gone for good, and is waited for: %+v", h)
 		case h.State == Doubted && h.DoubtedAt.IsZero(), h.State == Joined && (!h.DoubtedAt.IsZero() || h.RemovedBy != ""):
 			t.Fatalf("%+v", h)
 		}
@@ -182,8 +187,8 @@ func TestJoinedHostTakesSessions(t *testing.T) {
 	if l := s.hosts.Leases["s2"]; l.N != 2 || l.Incarnation != 1 || l.OnLost != Wait || s.hosts.Leases["s1"].OnLost != Restart {
 		t.Errorf("%+v", l)
 	}
-	s.must(Release{"s1"}, Place{Session: "s3", Host: "b"})
-	s.nothing(Release{"s1"})
+	s.must(Release{Session: "s1"}, Place{Session: "s3", Host: "b"})
+	s.nothing(Release{Session: "s1"})
 	if l := s.hosts.Leases["s3"]; l.N != 3 || s.hosts.Busy("b") != 2 {
 		t.Errorf("%+v", l)
 	}
@@ -192,7 +197,7 @@ func TestJoinedHostTakesSessions(t *testing.T) {
 	s.refused(Place{Session: "s4", Host: "b"}, "all 2 places are taken")
 	s.refused(Place{Session: "s4", Host: "c"}, "no such host")
 	s.refused(Place{Session: "s4", Host: "b", OnLost: "explode"}, "2 places")
-	s.must(Release{"s2"})
+	s.must(Release{Session: "s2"})
 	s.refused(Place{Session: "s4", Host: "b", OnLost: "explode"}, "restart, ask or wait")
 	s.moves("", "s3")
 }
@@ -210,13 +215,13 @@ func TestSilentHost(t *testing.T) {
 	s.nothing(Renew{"b", 7}) // of another incarnation
 	s.must(Renew{"b", 1})
 	s.is("b", Joined, 1)
-	s.must(Doubt{"b"}, Release{"s1"}, Place{Session: "s1", Host: "c"}.on(s), Join{Name: "b", Boot: "boot1", Capacity: 5})
+	s.must(Doubt{"b"}, Release{Session: "s1"}, Place{Session: "s1", Host: "c"}.on(s), Join{Name: "b", Boot: "boot1", Capacity: 5})
 	s.must(Place{Session: "s3", Host: "c"}, Renew{"b", 1}, Place{Session: "s4", Host: "b"})
 	s.must(Lose{"b"}) // it is doubted on the way
 	s.is("b", Lost, 1)
 	s.nothing(Lose{"b"})
 	s.moves("s4", "s1 s3")
-	s.must(Release{"s4"}, join("b", "boot1")) // it was only cut off
+	s.must(Release{Session: "s4"}, join("b", "boot1")) // it was only cut off
 	s.is("b", Joined, 2)
 	s.moves("", "s1 s2 s3") // what waits goes on
 	s.must(Lose{"b"}, join("b", "boot2"))
@@ -238,7 +243,9 @@ func TestComeBack(t *testing.T) {
 	s.is("b", Draining, 4)
 	s.must(Lose{"b"}, join("b", "boot4"))
 	s.is("b", Draining, 5) // still draining
-	s.must(Release{"s1"}, Release{"s2"}, Release{"s3"})
+	s.must(Release{Session: "s1"}, Release{Session: "s2"}, Release{Session: "s3"})
+	s.is("b", Draining, 5) // until it was asked what they have left
+	s.fetched("b", "s1", "s2", "s3")
 	s.is("b", Left, 5)
 	s.refused(join("b", "boot4"), "invitation")
 	s.must(invited("b"), Lose{"b"}, Remove{"b"})
@@ -255,16 +262,18 @@ func TestDrain(t *testing.T) {
 	s.nothing(Doubt{"b"})
 	s.must(Renew{"b", 1}, Join{Name: "b", Boot: "boot1", Capacity: 9})
 	s.is("b", Draining, 1)
-	s.must(Report{Token{"s0", "b", 1, 9}, "late"}, Release{"s1"}, Drain{"c"})
+	s.must(Report{Token: Token{"s0", "b", 1, 9}, What: "late"}, Release{Session: "s1"}, Drain{"c"})
 	s.is("b", Left, 1)
 	s.is("c", Left, 1) // nothing ran on it
 	s.refused(Drain{"d"}, "no such host")
 	s.must(invited("b"), Place{Session: "s3", Host: "b"}, Doubt{"b"}, Drain{"b"})
 	s.is("b", Draining, 2)
-	s.must(Leave{"b"}, Release{"s3"})
+	s.must(Leave{"b"}, Release{Session: "s3"})
 	s.is("b", Left, 2)
-	s.must(invited("b"), Place{Session: "s4", Host: "b"}, Drain{"b"}, Lose{"b"}, Release{"s4"}, join("b", "boot1"))
-	s.is("b", Left, 4) // its session was moved while it was lost
+	s.must(invited("b"), Place{Session: "s4", Host: "b"}, Drain{"b"}, Lose{"b"}, Release{Session: "s4"}, join("b", "boot1"))
+	s.is("b", Draining, 4) // its session was moved while it was lost
+	s.fetched("b", "s4")
+	s.is("b", Left, 4)
 }
 
 // H11: a host that leaves has ended its sessions.
@@ -293,11 +302,11 @@ func TestRemove(t *testing.T) {
 	s.must(Lose{"b"})
 	s.is("b", Left, 2)
 	s.moves("s1", "") // what waits has no deadline, so it may run there still
-	s.must(Release{"s1"}, invited("b"))
+	s.must(Release{Session: "s1"}, invited("b"))
 	s.moves("", "s2")
 	s.must(Doubt{"b"}, Remove{"b"}, Lose{"b"}, invited("b"))
-	s.must(Drain{"b"}, Remove{"b"}, Lose{"b"}, invited("b"), Lose{"b"}, Remove{"b"}, Release{"s2"})
-	s.must(invited("b"), Doubt{"b"}, Remove{"b"}, Release{"s2"})
+	s.must(Drain{"b"}, Remove{"b"}, Lose{"b"}, invited("b"), Lose{"b"}, Remove{"b"}, Release{Session: "s2"})
+	s.must(invited("b"), Doubt{"b"}, Remove{"b"}, Release{Session: "s2"})
 	s.is("b", Left, 6)
 }
 
@@ -306,23 +315,91 @@ func TestLateReports(t *testing.T) {
 	s := begin(t)
 	s.must(invited("b"), Place{Session: "s1", Host: "b"})
 	token := s.hosts.Leases["s1"].Token
-	s.nothing(Report{token, "it works"})
+	s.nothing(Report{Token: token, What: "it works"})
 	other := token
 	other.N = 9
-	s.must(Report{other, strings.Repeat("ä", 500)}, Doubt{"b"}, Report{other, "again"}, Lose{"b"}, Report{token, "it has ended"})
-	s.nothing(Report{token, "it has ended"})
-	s.refused(Report{Token{"s1", "x", 1, 1}, ""}, "no such host")
+	s.must(Report{Token: other, What: strings.Repeat("ä", 500)}, Doubt{"b"}, Report{Token: other, What: "again"}, Lose{"b"}, Report{Token: token, What: "it has ended"})
+	s.nothing(Report{Token: token, What: "it has ended"})
+	s.refused(Report{Token: Token{"s1", "x", 1, 1}, What: ""}, "no such host")
 	s.is("b", Lost, 1)
-	s.must(Leave{"c"}.of(s), Report{Token{"s1", "c", 1, 1}, "after it left"})
+	s.must(Leave{"c"}.of(s), Report{Token: Token{"s1", "c", 1, 1}, What: "after it left"})
 	h := s.hosts.Hosts["b"]
 	if len(h.Late) != 3 || len(h.Late[0].What) > whatMax+3 || h.Late[2].Token != token || s.hosts.Leases["s1"].Token != token {
 		t.Errorf("%+v", h.Late)
 	}
 	for n := range uint64(lateMax) {
-		s.must(Report{Token{"s1", "b", 1, n + 20}, "late"})
+		s.must(Report{Token: Token{"s1", "b", 1, n + 20}, What: "late"})
 	}
 	if h = s.hosts.Hosts["b"]; len(h.Late) != lateMax || h.Late[0].N != 20 {
 		t.Errorf("%d late reports, from %+v", len(h.Late), h.Late[0])
+	}
+}
+
+// fetched reports what some sessions have left on a host, which must be missing.
+func (s *story) fetched(name string, sessions ...string) {
+	s.t.Helper()
+	missing := s.hosts.Hosts[name].Missing
+	var names []string
+	for _, m := range missing {
+		names = append(names, m.Session)
+	}
+	if !slices.Equal(names, sessions) {
+		s.t.Fatalf("%q are missing on %s, want %q", names, name, sessions)
+	}
+	for _, m := range missing {
+		s.must(Report{Token: m.Token, What: "it ended"})
+	}
+}
+
+// H15: what a session of a lost host has left is missing until the host is back, or is given up. H14 keeps it.
+func TestMissing(t *testing.T) {
+	s := begin(t)
+	s.must(invited("b"), Place{Session: "s1", Host: "b"}, Place{Session: "s2", Host: "b", OnLost: Ask}, Place{Session: "s3", Host: "b", OnLost: Wait}, Place{Session: "s4", Host: "b"})
+	early := s.hosts.Leases["s4"].Token
+	s.must(Release{Session: "s1"}) // its end was reported
+	s.must(Lose{"b"}, Report{Token: early, What: "before its end is in the journal"}, Release{Session: "s2", For: "run/T1/work"}, Release{Session: "s4"})
+	missing := s.hosts.Hosts["b"].Missing
+	if len(missing) != 1 || missing[0].Session != "s2" || missing[0].For != "run/T1/work" || missing[0].OnLost != Ask || !missing[0].At.Equal(s.at.Add(-time.Second)) {
+		t.Fatalf("%+v", missing)
+	}
+	s.must(join("b", "boot1"))
+	s.moves("", "s3")
+	s.must(Report{Token: missing[0].Token, What: "it ended", Kept: Kept{Output: 7, Files: 2, Ref: "refs/x", Lacks: strings.Repeat("x", 2*notKeptMax)}})
+	s.nothing(Report{Token: missing[0].Token, What: "it ended"})
+	h := s.hosts.Hosts["b"]
+	if late := h.Late[1]; len(h.Missing) > 0 || late.For != "run/T1/work" || late.Output != 7 || late.Files != 2 || late.Ref != "refs/x" || len(late.Lacks) > notKeptMax+3 {
+		t.Errorf("%+v", h)
+	}
+	s.must(join("b", "boot2"), Release{Session: "s3"}) // what waits there has ended with its machine
+	s.fetched("b", "s3")
+
+	leader := Join{Name: "l", Boot: "boot1", Capacity: 4, Invited: true, Leads: true}
+	s.must(invited("l"), leader, Place{Session: "s6", Host: "l"})
+	s.is("l", Joined, 1)
+	leader.Boot = "boot2"
+	s.must(leader, Release{Session: "s6"}) // what it left is there
+	s.fetched("l")
+
+	// The end of a session of before may be known while the host is doubted again.
+	s.must(invited("d"), Place{Session: "s7", Host: "d"}, Lose{"d"}, join("d", "boot1"), Doubt{"d"}, Release{Session: "s7"})
+	s.fetched("d", "s7")
+
+	for n := range missingMax + 2 {
+		name := fmt.Sprint("m", n)
+		s.must(Place{Session: name, Host: "b"}, Lose{"b"}, Release{Session: name}, join("b", "boot2"))
+	}
+	if missing := s.hosts.Hosts["b"].Missing; len(missing) != missingMax || missing[0].Session != "m2" {
+		t.Errorf("%d are missing, from %+v", len(missing), missing[0])
+	}
+	s.must(Drain{"b"})
+	s.is("b", Draining, s.hosts.Hosts["b"].Incarnation)
+	s.must(Remove{"b"}) // it is given up
+	if h := s.hosts.Hosts["b"]; h.State != Left || len(h.Missing) > 0 {
+		t.Errorf("%+v", h)
+	}
+	s.must(invited("c"), Place{Session: "s5", Host: "c"}, Remove{"c"}, Lose{"c"}, Release{Session: "s5"})
+	if h := s.hosts.Hosts["c"]; h.State != Left || len(h.Missing) > 0 {
+		t.Errorf("%+v", h)
 	}
 }
 
@@ -413,11 +490,11 @@ func TestEveryStateAndEvent(t *testing.T) {
 			Doubt{"b"},
 			Lose{"b"},
 			Place{Session: "s2", Host: "b"},
-			Release{"s1"},
+			Release{Session: "s1"},
 			Drain{"b"},
 			Leave{"b"},
 			Remove{"b"},
-			Report{Token{"s1", "b", 0, 0}, ""},
+			Report{Token: Token{"s1", "b", 0, 0}, What: ""},
 		} {
 			s := begin(t)
 			s.must(states[state]...)
@@ -463,9 +540,12 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 		case 5:
 			in = []Input{Drain{name}, Leave{name}, Remove{name}}[rnd.IntN(3)]
 		case 6, 7:
-			in = Release{session}
+			in = Release{Session: session}
 		case 8:
-			in = Report{Token{session, name, uint64(rnd.IntN(4)), uint64(rnd.IntN(4))}, fmt.Sprint(rnd.IntN(3))}
+			in = Report{Token: Token{session, name, uint64(rnd.IntN(4)), uint64(rnd.IntN(4))}, What: fmt.Sprint(rnd.IntN(3))}
+			if h := hosts.Hosts[name]; h != nil && len(h.Missing) > 0 && rnd.IntN(2) == 0 {
+				in = Report{Token: h.Missing[rnd.IntN(len(h.Missing))].Token}
+			}
 		case 9, 10:
 			in = Renew{name, uint64(rnd.IntN(5))}
 		default:
@@ -490,4 +570,29 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 	if encode(t, hosts) != encode(t, again) {
 		t.Fatalf("the journal gives another value:\n%s\n%s", encode(t, hosts), encode(t, again))
 	}
+}
+
+// TestLacks notes what a host lacks once, in each state in which it may be heard.
+func TestLacks(t *testing.T) {
+	s := begin(t)
+	s.must(invited("a"))
+	disk, key := Lack{What: Disk}, Lack{What: Variable, Name: "KEY"}
+	note := func(lacks ...Lack) Note { return Note{Name: "a", Incarnation: 1, Lacks: lacks} }
+	s.must(note(key, disk, key))
+	if got := s.hosts.Hosts["a"].Lacks; !slices.Equal(got, []Lack{disk, key}) {
+		t.Errorf("%v", got)
+	}
+	s.nothing(note(disk, key))
+	s.must(Doubt{"a"}, note(disk), Drain{"a"})
+	s.nothing(note())
+	if got := Lacks([]Lack{{What: LackOf(strings.Repeat("x", 100)), Name: strings.Repeat("y", 1000)}}); len(got[0].What) > wordMax || len(got[0].Name) > lackMax {
+		t.Errorf("%v", got)
+	}
+	if got := Lacks(make([]Lack, 2*lacksMax)); len(got) != 1 {
+		t.Errorf("%d of the same", len(got))
+	}
+	if got := (Lack{What: "gpu", Name: "0"}).String(); got != "it has no gpu 0" {
+		t.Error(got)
+	}
+	s.must(invited("b"), Place{Session: "s1", Host: "b"}, Drain{"b"}, Note{Name: "b", Incarnation: 1, Lacks: []Lack{disk}})
 }

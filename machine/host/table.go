@@ -31,12 +31,14 @@ const (
 	RemovalDue       Event = "removal_due" // lost_due of a removed host
 	SessionPlaced    Event = "session_placed"
 	SessionReleased  Event = "session_released"
+	SessionLost      Event = "session_lost" // released while its lease did not count
 	DrainAsked       Event = "drain_asked"
 	Drained          Event = "drained"
 	HostLeft         Event = "left"          // at its own request, after it ended its sessions
 	Removed          Event = "removed"       // by a person
 	RemovedBusy      Event = "removed_busy"  // by a person, while sessions may run on it
 	ReportedLate     Event = "reported_late" // under a lease that does not count
+	LacksReported    Event = "lacks_reported"
 )
 
 // Act is what a row does with the facts of a host.
@@ -50,11 +52,14 @@ const (
 	NoteLost        Act = "note_lost"
 	LeaseSession    Act = "lease_session" // under the next lease number
 	ReleaseSession  Act = "release_session"
+	NoteMissing     Act = "note_missing" // of the session that is released
+	ForgetMissing   Act = "forget_missing"
 	NoteDrain       Act = "note_drain"
 	ForgetDrain     Act = "forget_drain"
 	NoteRemoval     Act = "note_removal"
 	ForgetRemoval   Act = "forget_removal"
-	KeepLate        Act = "keep_late"
+	KeepLate        Act = "keep_late" // and it is missing no more
+	NoteLacks       Act = "note_lacks"
 )
 
 func do(acts ...Act) []Act { return acts }
@@ -71,11 +76,13 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			DoubtDue:        {ID: "H5", To: Doubted, Do: do(NoteDoubt), Why: "it gets no new session"},
 			SessionPlaced:   {ID: "H7", To: Joined, Do: do(LeaseSession), Why: "only here: no other state takes a session"},
 			SessionReleased: {ID: "H8", To: Joined, Do: do(ReleaseSession)},
+			SessionLost:     {ID: "H15", To: Joined, Do: do(ReleaseSession, NoteMissing)},
 			DrainAsked:      {ID: "H9", To: Draining, Do: do(NoteDrain)},
-			HostLeft:        {ID: "H11", To: Left},
-			Removed:         {ID: "H12", To: Left},
-			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt), Why: "its lease is closed, and its sessions end by their deadline"},
+			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetMissing)},
+			Removed:         {ID: "H12", To: Left, Do: do(ForgetMissing)},
+			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt, ForgetMissing), Why: "its lease is closed, and its sessions end by their deadline"},
 			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
+			LacksReported:   {ID: "H16", To: Joined, Do: do(NoteLacks), Why: "it gets no new session that needs what it lacks"},
 		},
 		Doubted: {
 			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -84,11 +91,13 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			LostDue:         {ID: "H6", To: Lost, Do: do(NoteLost), Why: "its sessions have ended by now, so they may begin elsewhere"},
 			RemovalDue:      {ID: "H6", To: Left, Do: do(NoteLost)},
 			SessionReleased: {ID: "H8", To: Doubted, Do: do(ReleaseSession)},
+			SessionLost:     {ID: "H15", To: Doubted, Do: do(ReleaseSession, NoteMissing)},
 			DrainAsked:      {ID: "H9", To: Draining, Do: do(NoteDrain)},
-			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDoubt)},
-			Removed:         {ID: "H12", To: Left, Do: do(ForgetDoubt)},
-			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval)},
+			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDoubt, ForgetMissing)},
+			Removed:         {ID: "H12", To: Left, Do: do(ForgetDoubt, ForgetMissing)},
+			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, ForgetMissing)},
 			ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
+			LacksReported:   {ID: "H16", To: Doubted, Do: do(NoteLacks)},
 		},
 		Draining: {
 			CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -97,16 +106,20 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			DoubtDue:        {ID: "H5", To: Draining, Do: do(NoteDoubt)},
 			LostDue:         {ID: "H6", To: Lost, Do: do(NoteLost)},
 			SessionReleased: {ID: "H8", To: Draining, Do: do(ReleaseSession)},
-			Drained:         {ID: "H10", To: Left, Do: do(ForgetDrain, ForgetDoubt), Why: "its last session has ended"},
-			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDrain, ForgetDoubt)},
-			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt)},
+			SessionLost:     {ID: "H15", To: Draining, Do: do(ReleaseSession, NoteMissing)},
+			Drained:         {ID: "H10", To: Left, Do: do(ForgetDrain, ForgetDoubt), Why: "its last session has ended, and nothing of others is missing"},
+			HostLeft:        {ID: "H11", To: Left, Do: do(ForgetDrain, ForgetDoubt, ForgetMissing)},
+			Removed:         {ID: "H12", To: Left, Do: do(ForgetDrain, ForgetDoubt, ForgetMissing), Why: "what is missing of its sessions is given up"},
+			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt, ForgetMissing)},
 			ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
+			LacksReported:   {ID: "H16", To: Draining, Do: do(NoteLacks)},
 		},
 		Lost: {
 			CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
 			CameBackDraining: {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
 			SessionReleased:  {ID: "H8", To: Lost, Do: do(ReleaseSession), Why: "it begins elsewhere, or a person has dealt with it"},
-			Removed:          {ID: "H12", To: Left, Do: do(NoteRemoval, ForgetDrain, ForgetDoubt), Why: "sessions that wait for it stay: no deadline has ended them"},
+			SessionLost:      {ID: "H15", To: Lost, Do: do(ReleaseSession, NoteMissing), Why: "it ended with its host; what it left is fetched when that is back"},
+			Removed:          {ID: "H12", To: Left, Do: do(NoteRemoval, ForgetDrain, ForgetDoubt, ForgetMissing), Why: "sessions that wait for it stay: no deadline has ended them"},
 			ReportedLate:     {ID: "H14", To: Lost, Do: do(KeepLate)},
 		},
 		Left: {

@@ -137,7 +137,7 @@ func (d *questionDraft) ask(in Ask) error {
 	switch {
 	case q.Agent == "" || q.Session == "" || q.Ask == "":
 		return refusal(cmp.Or(q.Ask, "a question"), Raised, None, "Q1", "it lacks the agent, the session, or the id")
-	case q.Kind != Permission && q.Kind != Asked && q.Kind != Resume:
+	case q.Kind != Permission && q.Kind != Asked && !q.Kind.choice():
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("there is no kind of question %q", clip.Text(string(q.Kind), lineMax)))
 	case len(d.questions.Open(q.Agent)) >= openMax && in.Verdict.Rule == "":
 		return refusal(q.Ask, Raised, None, "Q1", fmt.Sprintf("%d questions of %s are open already; answer some, or end its session", openMax, q.Agent))
@@ -210,7 +210,7 @@ func (d *questionDraft) answer(in Answer) error {
 		wrong = "it has no plain yes that could be saved; answer it once"
 	case in.Scope != Once && q.Key == "":
 		wrong = "the exact call is unknown, so the answer cannot be saved; answer it once"
-	case q.Kind == Resume && chosen < 0:
+	case q.Kind.choice() && chosen < 0:
 		wrong = "name one of " + names(q.Options)
 	case q.Kind == Asked && in.Option == "" && strings.TrimSpace(in.Text) == "":
 		wrong = "it asks for text or one of its options; pass --text, or name one of " + names(q.Options)

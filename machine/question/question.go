@@ -27,7 +27,11 @@ const (
 	Permission Kind = "permission" // yes or no
 	Asked      Kind = "question"   // text, or one of the options
 	Resume     Kind = "resume"     // one of the options: the conversation would resume under changed conditions
+	HostLost   Kind = "host_lost"  // one of the options: the host of the step's last session was lost
 )
+
+// choice reports whether only one of the options answers such a question.
+func (k Kind) choice() bool { return k == Resume || k == HostLost }
 
 // Scope is how long an answer applies.
 type Scope string

@@ -2,7 +2,6 @@ package carry
 
 import (
 	"archive/tar"
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // RunsDir is the folder below which files of runs travel.
@@ -258,19 +259,7 @@ func sameContent(in *os.Root, name string, f *os.File, h *tar.Header) (bool, err
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return false, err
 	}
-	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
-	for {
-		n, err := io.ReadFull(f, a)
-		m, err2 := io.ReadFull(old, b)
-		switch {
-		case n != m || !bytes.Equal(a[:n], b[:m]):
-			return false, nil
-		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-			return true, nil
-		case err != nil || err2 != nil:
-			return false, errors.Join(err, err2)
-		}
-	}
+	return file.SameContent(f, old)
 }
 
 // enter opens a folder below root without following any link.

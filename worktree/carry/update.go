@@ -81,11 +81,8 @@ func Unpack(ctx context.Context, root string, from io.Reader, s Sent, known stri
 // Take stores what came back under the ref, and then moves the checkout from was to s. If it is not as it was,
 // the error is a *Changed and the checkout stays.
 func Take(ctx context.Context, repo worktree.Git, checkout string, from io.Reader, s, was Sent, ref string) error {
-	if err := errors.Join(s.Valid(), was.Valid()); err != nil {
+	if err := isOf(s, was, ref); err != nil {
 		return err
-	}
-	if s.Run != was.Run || s.Path != was.Path || !strings.HasPrefix(ref, "refs/fairlead/") {
-		return fmt.Errorf("the checkout of %s at %s came back as that of %s at %s", was.Run, was.Path, s.Run, s.Path)
 	}
 	release, err := worktree.TakeCheckout(ctx, "carry "+checkout)
 	if err != nil {
@@ -134,6 +131,27 @@ func Take(ctx context.Context, repo worktree.Git, checkout string, from io.Reade
 		return err
 	}
 	return p.move(ctx, now, s)
+}
+
+// isOf checks that what came back is what was sent.
+func isOf(s, was Sent, ref string) error {
+	if err := errors.Join(s.Valid(), was.Valid()); err != nil {
+		return err
+	}
+	if s.Run != was.Run || s.Path != was.Path || !strings.HasPrefix(ref, "refs/fairlead/") {
+		return fmt.Errorf("the checkout of %s at %s came back as that of %s at %s", was.Run, was.Path, s.Run, s.Path)
+	}
+	return nil
+}
+
+// Keep stores under the ref what came of a checkout, and moves no checkout. isNew is false, and there is no ref, if it is what
+// came before.
+func Keep(ctx context.Context, repo worktree.Git, from io.Reader, s, was Sent, ref string) (isNew bool, err error) {
+	if err := isOf(s, was, ref); err != nil || s.Snapshot == was.Snapshot {
+		return false, err
+	}
+	_, err = read(ctx, repo, from, s, ref)
+	return err == nil, err
 }
 
 // moved says what a person has changed since the checkout was sent. If this update was begun and interrupted, a part of it may

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,15 +39,15 @@ var table = map[string]func(w *world, n note){
 	},
 	"link is down": func(w *world, n note) {
 		w.measured(n, func() { w.Cut(leader, n.Host) })
-		w.heal(n.Host)
+		w.heal(n)
 	},
 	"host does not hear": func(w *world, n note) {
 		w.measured(n, func() { w.CutOneWay(leader, n.Host) })
-		w.heal(n.Host)
+		w.heal(n)
 	},
 	"host is not heard": func(w *world, n note) {
 		w.measured(n, func() { w.CutOneWay(n.Host, leader) })
-		w.heal(n.Host)
+		w.heal(n)
 	},
 	"host is paused": func(w *world, n note) {
 		w.paused[n.Host] = true
@@ -151,11 +152,15 @@ func (w *world) remove(host string) {
 	w.acknowledged(change{Entity: "host/" + host, Trigger: "removed_busy"})
 }
 
-// heal ends the cuts of a host that was lost, and waits until it has joined again.
-func (w *world) heal(host string) {
+// heal ends the cuts of a host that was lost, and waits until it has joined again and what its session left is shown as late.
+func (w *world) heal(n note) {
 	w.Helper()
 	w.Heal()
-	w.is(host, "joined")
+	w.is(n.Host, "joined")
+	wait.Until(w, "what "+n.Session+" left is shown as late", func() bool {
+		h := w.host(n.Host)
+		return len(h.Missing) == 0 && slices.ContainsFunc(h.Late, func(l late) bool { return l.Session == n.Session && l.Run == n.Run && l.Lacks == "" })
+	})
 }
 
 // measured makes a fault after which a session moves, and prints when what has happened.

@@ -192,8 +192,12 @@ type hostView struct {
 	Name, State string
 	Connected   bool
 	Sessions    []struct{ Session string }
-	Late        []json.RawMessage
+	Missing     []json.RawMessage
+	Late        []late
 }
+
+// late is what came of a session after its host was lost.
+type late struct{ Session, Run, Ref, Lacks string }
 
 func (w *world) host(name string) (h hostView) {
 	out, _ := w.try(leader, "hosts", "--json")

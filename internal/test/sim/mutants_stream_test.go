@@ -32,12 +32,12 @@ var ofStream = []mutant{
 	},
 	{
 		breaks: "expectations ignore the other appends of the same message",
-		file:   "journal/jetstream/journal.go", old: "		if failing(r.expect, seq, version) != nil {\n", new: "		if failing(r.expect, seq, version) != nil && false {\n",
+		file:   "journal/jetstream/writer.go", old: "		if failing(r.expect, seq, version) != nil {\n", new: "		if failing(r.expect, seq, version) != nil && false {\n",
 		pkg: stream, run: "TestSuite/servers=1/ExpectationsUnderContention",
 	},
 	{
 		breaks: "a stream that ends before the mirror is followed",
-		file:   "journal/jetstream/journal.go", old: "	if b.last() < seq {\n", new: "	if b.last() < seq && seq == 0 {\n",
+		file:   "journal/jetstream/remote.go", old: "	if b.last() < seq {\n", new: "	if b.last() < seq && seq == 0 {\n",
 		pkg: stream, run: "TestShortStream",
 	},
 }

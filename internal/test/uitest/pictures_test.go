@@ -24,7 +24,7 @@ func pictures(t *testing.T) string {
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	dir := pictures(t)
-	target := uitest.RealTarget(t, false)
+	target := uitest.RealTarget(t, "")
 	url := target.URL
 	p := uitest.Browse(t, target.Line)
 	shot := func(name string) { p.Screenshot(filepath.Join(dir, name+".png")) }

@@ -62,17 +62,18 @@ const askingScript = `steps:
           args: {command: rm -rf build}
 `
 
-// RealTarget is the real server with a coder, a reviewer, a workflow and a channel. In the channel
-// steered the agents say what the test writes; otherwise they answer by themselves.
-func RealTarget(t *testing.T, steered bool) Target {
+// RealTarget is the real server with a coder, a reviewer, a workflow and a channel, for a story. In some stories the
+// agents of the channel say what the test writes; otherwise they answer by themselves.
+func RealTarget(t *testing.T, story string) Target {
 	t.Helper()
+	steered := story == "hostile talk" || story == "a channel cut and restored"
 	files := RunFiles()
 	files["workflows/broken.yaml"], files["workflows/hold"] = brokenYAML, ""
 	files["fairlead.yaml"] = fmt.Sprintf(`version: 1
 agents:
   reviewer: {description: Reads every change, driver: exec, command: ["true"], workspace: reviewer}
   coder: {description: Writes and changes code, driver: exec, command: [sh, -c, %q], workspace: coder}
-`, TalkingScript) + MeetingYAML
+`, TalkingScript) + MeetingYAML(story)
 	files[MeetingFile] = MeetingScript
 	meeting := RealMeeting()
 	for _, agent := range []string{"reviewer", "coder", "mate", "pilot"} {

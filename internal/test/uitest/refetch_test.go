@@ -11,7 +11,7 @@ import (
 func TestRefetchPausesAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)
-	p.OpenTeam(uitest.RealTarget(t, false).URL)
+	p.OpenTeam(uitest.RealTarget(t, "").URL)
 	got := uitest.Eval[[]float64](p, `(async () => {
 		const { Refetch } = await import('/shell/refetch.js');
 		const now = performance.now, later = window.setTimeout, pauses = [];

@@ -217,23 +217,36 @@ printf '<<<RUN_REPORT_JSON\n{"schema":"agent_run_report_v1","run_id":"%s","step_
   "$RUN_ID" "$STEP_ID" "${AGENT_ID:-script}" "$now" "$now" "$STEP_ID" "$failure"
 `
 
-// MeetingYAML, at the end of a fairlead.yaml whose list of agents comes last before it, makes the
-// channel of [RealMeeting]; its agents run MeetingFile.
-const MeetingYAML = `  mate:
+// meetingYAML is a fairlead.yaml's part with the channel of [RealMeeting].
+const meetingYAML = `  mate:
     driver: exec
     command: [sh, ../meeting.sh]
     workspace: mate
+    turn_timeout: MATE
   pilot:
     driver: exec
     command: [sh, ../meeting.sh]
     workspace: pilot
+    turn_timeout: PILOT
 channels:
   quay:
     agents: [mate, pilot]
     maxRounds: 1
-turnConfig:
-  defaultTimeoutSeconds: 10
 `
+
+// MeetingYAML, at the end of a fairlead.yaml whose list of agents comes last before it, makes the
+// channel of [RealMeeting]; its agents run MeetingFile. Only a turn that is to time out in this story has a short
+// limit; the others last for as long as a browser on a busy machine needs.
+func MeetingYAML(story string) string {
+	mate, pilot := "10m", "10m"
+	switch story {
+	case "timed out":
+		mate = "10s"
+	case "a channel cut and restored": // its first agent answers
+		pilot = "10s"
+	}
+	return strings.NewReplacer("MATE", mate, "PILOT", pilot).Replace(meetingYAML)
+}
 
 // MeetingFile is the file of MeetingScript.
 const MeetingFile = "meeting.sh"

@@ -13,7 +13,6 @@ import (
 
 // Scenarios that need another team than that of RealTarget.
 var (
-	steered    = []string{"hostile talk", "a channel cut and restored"}
 	crewed     = []string{"a crew on two pages", "a crew cut and restored", "a crew taken in", "a crew by keyboard"}
 	byHand     = []string{"a crew refused", "one is woken", "a crew read", "hostile crew", "crew accessible"}
 	guests     = []string{"unheard", "waited", "channels accessible", "skipped"}
@@ -51,7 +50,7 @@ func target(t *testing.T) uitest.Target {
 	case slices.Contains(dispatch, story):
 		return uitest.RealDispatch(t)
 	default:
-		return uitest.RealTarget(t, slices.Contains(steered, story))
+		return uitest.RealTarget(t, story)
 	}
 }
 

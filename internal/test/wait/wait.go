@@ -18,10 +18,12 @@ import (
 const Patience = 2 * time.Minute
 
 // The interval between two checks doubles from lookFirst to lookMost: a condition that holds soon
-// is noticed soon, and a long wait costs little.
+// is noticed soon, and a long wait costs little. It is also lookRest times as long as the check took,
+// for checks that start programs or read the process table.
 const (
 	lookFirst = time.Millisecond
 	lookMost  = 32 * time.Millisecond
+	lookRest  = 4
 )
 
 // Until waits until ok returns true. After Patience it fails the test with what. It calls ok in the
@@ -53,14 +55,18 @@ func Value[V any](t testing.TB, what string, look func() (V, error), ok func(V) 
 // Poll is Until for callers that report a failure themselves. It returns false after Patience.
 func Poll(ok func() bool) bool {
 	late, every := time.Now().Add(Patience), lookFirst
-	for !ok() {
-		if time.Now().After(late) {
+	for {
+		began := time.Now()
+		if ok() {
+			return true
+		}
+		now := time.Now()
+		if now.After(late) {
 			return false
 		}
-		<-time.After(every)
+		<-time.After(max(every, min(lookRest*now.Sub(began), time.Second)))
 		every = min(2*every, lookMost)
 	}
-	return true
 }
 
 // For receives from c, and fails the test if nothing arrives within Patience. A closed channel gives

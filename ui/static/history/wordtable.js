@@ -101,7 +101,8 @@ export const CHANGE_WORDS = {
     "removal_due": "the removed host has ended its sessions",
     "removed": "the host was removed",
     "removed_busy": "the host was removed; its sessions end",
-    "reported_late": "the host reported about a session that is over",
+    "reported_late": "what a lost session left on the host came late, and changes nothing",
+    "session_lost": "a session has ended with the host; what it left there is fetched when the host is back",
     "session_placed": "a session was given a place on the host",
     "session_released": "a session has left the host"
   },

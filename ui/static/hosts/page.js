@@ -18,7 +18,7 @@ import { hostLook, leaseWords, lostWords, mayDrain, mayRemove, placesWords } fro
 /** Sessions and late reports shown per host; the command line lists all of them. */
 const SHOWN_MAX = 50;
 
-/** What a session is for, as a link. @param {{s: import('../shell/api.js').PlacedSession | import('../shell/api.js').WaitingSession}} props */
+/** What a session is for, as a link. @param {{s: {session: string, agent: string, run?: string, step?: string}}} props */
 const What = ({ s }) => html`<button type="button" class="link" onClick=${() => { if (s.run) showRun(s.run, s.step); else batch(() => { go('agents'); choose(s.agent); }); }}><bdi>${plain(s.agent || s.session, 80)}</bdi></button>${' '}
   ${s.run && html`<span class="soft">${plain(s.step, 64)} of <code>${plain(s.run, 48)}</code></span>`} <code class="soft">${plain(s.session, 60)}</code>`;
 
@@ -39,7 +39,8 @@ function Card({ of: h }) {
     </dl>
     ${h.sessions.length > 0 && html`<ul class="host-sessions" aria-label="Sessions on ${plain(h.name, 63)}">${h.sessions.slice(0, SHOWN_MAX).map((s) => html`<li key=${s.session}><span class="host-what"><${What} s=${s} /></span><span class="num soft">${span(seenUntil.value + skew.ms - Date.parse(s.since))}</span><span class="soft host-onlost">${lostWords(s.on_lost)}</span></li>`)}
       ${h.sessions.length > SHOWN_MAX && html`<li class="soft">and ${h.sessions.length - SHOWN_MAX} more</li>`}</ul>`}
-    ${h.late.length > 0 && html`<details class="host-late"><summary>${plural(h.late.length, 'late report')} that changed nothing</summary><ul>${h.late.slice(-SHOWN_MAX).map((l, n) => html`<li key=${n}><code>${plain(l.session, 60)}</code> ${plain(l.what, 200)} <time class="num soft">${moment(Date.parse(l.at), now.value)}</time></li>`)}</ul></details>`}
+    ${h.missing.length > 0 && html`<div class="host-missing"><p class="soft">${h.state === 'lost' ? 'Fetched when it is back, without effect:' : 'Being fetched, without effect:'} what it still has of</p><ul>${h.missing.slice(0, SHOWN_MAX).map((s) => html`<li key=${s.session}><span class="host-what"><${What} s=${s} /></span></li>`)}</ul></div>`}
+    ${h.late.length > 0 && html`<details class="host-late"><summary>${plural(h.late.length, 'late report')} that changed nothing</summary><ul>${h.late.slice(-SHOWN_MAX).map((l) => html`<li key=${`${l.session} ${l.at}`}><span class="host-what"><${What} s=${l} /></span><p>${plain(l.what, 200)} <time class="num soft">${moment(Date.parse(l.at), now.value)}</time></p><p class="soft">Kept: ${plain(l.kept, 900)}</p></li>`)}</ul></details>`}
     ${(mayDrain(h) || mayRemove(h)) && html`<div class="host-orders">
       ${mayDrain(h) && html`<${Act} look="plain" icon="down" label="Drain" act=${ask('drain-host')} at=${keyOf('drain', h.name)} />`}
       ${mayRemove(h) && html`<${Act} look="stop" icon="cross" label="Remove" act=${ask('remove-host')} at=${keyOf('remove', h.name)} />`}</div>`}
@@ -58,12 +59,13 @@ const Invite = ({ leader }) => html`<section class="host-invite" aria-labelledby
   <ol><li>On the leader${leader && html` (<bdi>${plain(leader, 63)}</bdi>)`}: <code>fairlead host invite --label gpu</code></li><li>On the other machine, in an empty folder or a clone of the repository: <code>fairlead host join TOKEN</code></li><li>There: <code>fairlead up</code></li></ol></section>`;
 
 export function HostsPage() {
-  const { on, team, leader, hosts } = all.value;
+  const { on, team, leader, hosts, mixed } = all.value;
   const n = toLookAt.value;
   return html`<div class="hosts-page"><h2 id="hosts-title" tabIndex=${-1}>Hosts</h2>
     ${!known.value ? html`<p class="quiet-note">Asking Fairlead for the hosts\u2026</p>`
       : !on ? html`<p class="soft">Everything runs on this machine. To run sessions on other machines too: <code>fairlead cluster init</code></p>`
       : html`<p class="soft">${team && html`Team <bdi>${plain(team, 63)}</bdi>. `}${n === 0 ? 'All is well.' : `${n} to look at.`}</p>
+        ${mixed && html`<p class="soft host-mixed">${plain(mixed, 600)}</p>`}
         <${Waiting} /><ul class="hosts">${hosts.map((h) => html`<${Card} key=${h.name} of=${h} />`)}</ul><${Invite} leader=${leader} />`}</div>`;
 }
 

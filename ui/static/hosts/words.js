@@ -18,7 +18,7 @@ const STATES = {
 export const hostLook = (state) => (Object.hasOwn(STATES, state) ? STATES[state] : { label: state, look: 'pending', mark: '\u00b7' });
 
 /** Is it one that a person may want to look at? @param {Host} h */
-export const inTrouble = (h) => h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
+export const inTrouble = (h) => !!h.foreign || h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
 
 /** @param {Host} h */
 export const mayDrain = (h) => !h.leader && !h.removed_by && (h.state === 'joined' || h.state === 'doubted');
@@ -41,6 +41,12 @@ const ON_LOST = { restart: 'begins elsewhere if the host is lost', ask: 'a perso
 /** @param {string} word */
 export const lostWords = (word) => (Object.hasOwn(ON_LOST, word) ? ON_LOST[word] : '');
 
+/** The session of a lease, and its step: `for` is run/RUN/STEP. @param {{session: string, for?: string}} of */
+function sessionOf({ session, for: what }) {
+  const [kind, run, step] = (what ?? '').split('/');
+  return { session, agent: session.slice(0, session.lastIndexOf('-')), ...(kind === 'run' ? { run, step } : {}) };
+}
+
 /**
  * The hosts after one change. What the journal does not have (connection, age of the lease, what a session is for) and
  * the sentence of a host come with the next answer of the server.
@@ -51,10 +57,11 @@ export function reduceHosts(was, ch) {
   let hosts = was.hosts;
   if (typeof host?.name === 'string') {
     const old = hosts.find((h) => h.name === host.name);
-    const late = (host.late ?? []).map((/** @type {any} */ l) => ({ session: l.session, what: l.what, at: l.at }));
+    const late = (host.late ?? []).map((/** @type {any} */ l) => old?.late.find((o) => o.session === l.session && o.at === l.at) ?? { ...sessionOf(l), what: l.what, kept: '\u2026', at: l.at });
+    const missing = (host.missing ?? []).map((/** @type {any} */ m) => ({ ...sessionOf(m), since: m.at, on_lost: m.on_lost }));
     const next = {
       ...(old ?? { connected: false, lease_age_ms: -1, sessions: [] }), why: old?.state === host.state ? old?.why ?? '' : '', name: host.name, state: host.state, labels: host.labels ?? [], capacity: host.capacity,
-      joined_at: host.joined_at, doubted_at: host.doubted_at, lost_at: host.lost_at, drained_by: host.drained_by, removed_by: host.removed_by, late,
+      joined_at: host.joined_at, doubted_at: host.doubted_at, lost_at: host.lost_at, drained_by: host.drained_by, removed_by: host.removed_by, missing, late,
     };
     hosts = old ? hosts.map((h) => (h === old ? next : h)) : [...hosts, next].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -62,7 +69,7 @@ export function reduceHosts(was, ch) {
   if (gone) {
     hosts = hosts.map((h) => {
       const others = h.sessions.filter((s) => s.session !== gone);
-      if (lease?.host === h.name) others.push({ session: lease.session, agent: lease.session.slice(0, lease.session.lastIndexOf('-')), since: ch.time, on_lost: lease.on_lost });
+      if (lease?.host === h.name) others.push({ session: lease.session, agent: sessionOf(lease).agent, since: ch.time, on_lost: lease.on_lost });
       return { ...h, sessions: others.sort((a, b) => (a.session < b.session ? -1 : 1)) };
     });
   }

@@ -65,7 +65,7 @@ function Choices({ q, text }) {
 export function AskBody({ q, id }) {
   const text = useSignal('');
   const nowMs = seenUntil.value + api.skew.ms;
-  const words = q.kind !== 'resume' && (q.kind === 'permission' || q.free_text || choices(q).length === 0);
+  const words = q.kind !== 'resume' && q.kind !== 'host_lost' && (q.kind === 'permission' || q.free_text || choices(q).length === 0);
   const send = () => answerQuestion(q.id, { allow: true, text: text.value.trim(), scope: 'once' }, 'answered');
   return html`<${What} q=${q} />
     <p class="ask-until soft">${q.why ? `Asked because ${plain(q.why, 400)}. ` : ''}It ${untilWhen(q, nowMs)}.</p>

@@ -61,6 +61,7 @@ export function lastLines(text, most) {
 export function wants(q) {
   if (q.kind === 'question') return 'asks you';
   if (q.kind === 'resume') return 'would continue under different conditions';
+  if (q.kind === 'host_lost') return 'waits: the host of its step was lost';
   const tool = String(q.tool ?? '');
   if (DOES[tool]) return DOES[tool];
   const [, server, of] = /^mcp__(.+?)__(.+)$/.exec(tool) ?? [];

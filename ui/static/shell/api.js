@@ -191,6 +191,7 @@ const BASE = '/api/v1';
 /** @typedef {{agents: UsageRow[] | null, days: UsageRow[] | null, runs: UsageRow[] | null, models?: UsageRow[] | null, total?: UsageRow, budgets?: Budget[] | null}} UsageTable */
 /** @typedef {{agent?: string, measure: string, limit: number, used: number, forecast?: number}} Budget */
 /** @typedef {{session: string, agent: string, run?: string, step?: string, since: string, on_lost: string}} PlacedSession */
+/** @typedef {{session: string, agent: string, run?: string, step?: string, what: string, kept: string, at: string}} LateReport */
 /** @typedef {{session: string, agent: string, run?: string, step?: string, why: string}} WaitingSession */
 /**
  * @typedef {object} Host a machine on which sessions run
@@ -202,6 +203,8 @@ const BASE = '/api/v1';
  * @property {number} capacity
  * @property {PlacedSession[]} sessions
  * @property {string} [version]
+ * @property {number} [protocol]
+ * @property {string} [foreign] why its version and the leader's cannot work together
  * @property {string} [address]
  * @property {boolean} connected
  * @property {number} lease_age_ms -1: no renewal was seen
@@ -210,9 +213,10 @@ const BASE = '/api/v1';
  * @property {string} [lost_at]
  * @property {string} [drained_by]
  * @property {string} [removed_by]
- * @property {{session: string, what: string, at: string}[]} late
+ * @property {PlacedSession[]} missing sessions that were lost with it: what they left there is fetched when it is back
+ * @property {LateReport[]} late
  */
-/** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[]}} Hosts */
+/** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[], mixed?: string}} Hosts */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */

@@ -179,7 +179,7 @@ function withConversation(was, c) {
 function asksWhat(q) {
   const what = String(q.what ?? '');
   if (q.kind === 'permission') return `${q.agent} asks for permission: ${what || `use ${q.tool ?? ''}`}`;
-  if (q.kind === 'resume') return `${q.agent} waits: ${what}`;
+  if (q.kind === 'resume' || q.kind === 'host_lost') return `${q.agent} waits: ${what}`;
   return `${q.agent} asks: ${what.split('\n')[0]}`;
 }
 

@@ -1,4 +1,4 @@
-package configure
+package cli_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli/configure"
 	"github.com/fairlead-dev/fairlead/config/edit"
 )
 
@@ -40,7 +41,7 @@ func TestPreviewAndWrite(t *testing.T) {
 	}
 	write(before)
 	loads := 0
-	e := &Editor{Dir: dir, Lookup: os.LookupEnv, Reload: func(context.Context) ([]string, error) { loads++; return []string{"loaded"}, nil }, Sessions: func(context.Context, string) []string { return []string{"b-1"} }}
+	e := &configure.Editor{Dir: dir, Lookup: os.LookupEnv, Reload: func(context.Context) ([]string, error) { loads++; return []string{"loaded"}, nil }, Sessions: func(context.Context, string) []string { return []string{"b-1"} }}
 	add := &api.AgentChange{Op: "add", Name: "b", Agent: edit.Agent{Command: []string{"true"}, Model: "m"}}
 	p, err := e.Preview(ctx, add)
 	if err != nil || strings.Contains(p.Diff, "s3cret") || !strings.Contains(p.Diff, "+  b:\n+    command: [\"true\"]\n+    model: m\n") || len(p.Changes) != 1 || p.Changes[0] != "agent b added" {

@@ -1,6 +1,10 @@
-package api
+package server
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/api"
+)
 
 // What an agent did is in changes of several machines.
 func TestChangeAbout(t *testing.T) {
@@ -19,7 +23,7 @@ func TestChangeAbout(t *testing.T) {
 		{"session/coder-2", "session", "", "", false},
 		{"run/coder", "run", "", `7`, false},
 	} {
-		ch := Change{Entity: c.entity, Machine: c.machine, Actor: Actor{Kind: "agent", ID: c.actor}, Data: Raw(c.data)}
+		ch := api.Change{Entity: c.entity, Machine: c.machine, Actor: api.Actor{Kind: "agent", ID: c.actor}, Data: api.Raw(c.data)}
 		if ch.About("coder") != c.want || !ch.About("") {
 			t.Errorf("%+v: %t", ch, !c.want)
 		}

@@ -1,4 +1,4 @@
-package offline
+package cli_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/dispatchfolder"
@@ -28,7 +29,7 @@ import (
 func oldWorkspace(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../internal/test/oldmain/testdata/team")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../internal/test/oldmain/testdata/team")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"fairlead", "agents", "claude"} {
@@ -42,7 +43,7 @@ func oldWorkspace(t *testing.T) string {
 // Each reason that the old journal has as a sentence only becomes a code, and the sentence stays.
 func TestOldJournalHasCodes(t *testing.T) {
 	t.Parallel()
-	j, done, err := Journal(t.Context(), oldWorkspace(t))
+	j, done, err := offline.Journal(t.Context(), oldWorkspace(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestOldWorkspaceIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(t.Context(), conf, map[string]driver.Driver{"script": script.Driver{}})
+	r, err := offline.Open(t.Context(), conf, map[string]driver.Driver{"script": script.Driver{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestOldWorkspaceIsRead(t *testing.T) {
 	}
 }
 
-func oldRuns(t *testing.T, r *Reader, dir string) {
+func oldRuns(t *testing.T, r *offline.Reader, dir string) {
 	t.Helper()
 	want := map[string]string{
 		"cut":     "running driven ",
@@ -159,7 +160,7 @@ func oldRuns(t *testing.T, r *Reader, dir string) {
 	}
 }
 
-func oldCrew(t *testing.T, r *Reader, dir string) {
+func oldCrew(t *testing.T, r *offline.Reader, dir string) {
 	t.Helper()
 	shown, err := r.Crew.Show(t.Context(), true)
 	if err != nil || len(shown.Agents) != 2 || shown.Lead.State != view.LeadAsleep {
