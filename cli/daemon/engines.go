@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -45,6 +46,9 @@ type engines struct {
 	lost   chan struct{}   // closed when another host has claimed the lead
 	shims  *sessions.Shims // of the daemon that leads
 	unlead func()          // ends the renewals of the lead, and waits for that
+	copy   interface {     // the open journal; nil: it is not in the stream, or not open
+		AsOf() (seq uint64, at time.Time)
+	}
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -147,9 +151,37 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	case server == nil:
 		return nil, errors.New("the journal is in the stream of the engine hosts, and fewer than three are known; restore .fairlead/cluster/engines.json from a backup, or make the cluster anew: `fairlead cluster leave --force`")
 	}
-	return server.Open(ctx, path, func(why error) {
+	return e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
-	})
+	}))
+}
+
+// opened notes the journal that is open.
+func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.copy = nil
+	if err == nil {
+		e.copy, _ = j.(interface {
+			AsOf() (seq uint64, at time.Time)
+		})
+	}
+	return j, err
+}
+
+// state says whether a daemon that leads knows the present state of the team.
+func (e *engines) state() api.Leader {
+	is := api.Leader{Leads: true}
+	leads := e.leading()
+	if leads == nil || leads.Confirmed() {
+		return is
+	}
+	since := leads.Since()
+	is.NoLeaderSince = &since
+	if at := e.asOf()(); !at.IsZero() {
+		is.AsOf = &at
+	}
+	return is
 }
 
 // move copies the journal into the stream. From the moment at which that is kept on disk the journal is there.
@@ -251,17 +283,14 @@ func (e *engines) release() {
 }
 
 // await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
-// this host. It waits for the journal to be in the stream.
+// this host and some time has passed. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
-	if after > 0 && !rest(ctx, after) {
-		return ctx.Err()
-	}
 	for {
 		e.mu.Lock()
 		server, stream := e.server, e.facts.Stream
 		e.mu.Unlock()
 		if server != nil && stream {
-			leads, err := server.Take(ctx, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+			leads, err := server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
 			if err != nil {
 				return err
 			}
@@ -286,7 +315,7 @@ func (e *engines) mirror(ctx context.Context, path string) {
 		e.mu.Unlock()
 		if server != nil && stream {
 			var err error
-			if j, err = server.Open(ctx, path, func(error) {}); err == nil {
+			if j, err = e.opened(server.Open(ctx, path, func(error) {})); err == nil {
 				break
 			} else if ctx.Err() == nil {
 				e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again", "error", err)

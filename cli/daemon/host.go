@@ -59,7 +59,7 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions) error {
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(),
+		Dir: a.Dir, Space: beside.locked(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(),
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -91,6 +91,21 @@ func (e *engines) learned() func([]cluster.EngineHost, bool) {
 	}
 	return func(all []cluster.EngineHost, stream bool) {
 		e.learn(func() engine.Facts { return engine.Facts{Engines: all, Stream: stream} })
+	}
+}
+
+// asOf is until when the journal's copy on this host has all; nil: it has none.
+func (e *engines) asOf() func() time.Time {
+	if e == nil {
+		return nil
+	}
+	return func() (at time.Time) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.copy != nil {
+			_, at = e.copy.AsOf()
+		}
+		return at
 	}
 }
 
