@@ -59,7 +59,7 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions) error {
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(),
+		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(),
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -82,6 +82,16 @@ func (e *engines) locked() *workspace.Workspace {
 		return nil
 	}
 	return e.space
+}
+
+// identity is that of an engine host, which its server and its connection to the leader share; nil: it is none.
+func (e *engines) identity() *ca.Identity {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.id
 }
 
 // learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
@@ -107,11 +117,9 @@ func (e *engines) mayLead(ctx context.Context, a *cli.App, opts UpOptions, first
 			return false, err
 		}
 	}
-	var authority *ca.Authority
-	if !is.Joined() {
-		if authority, err = ca.Load(worker.Folder(a.Dir)); err != nil {
-			return false, err
-		}
+	authority, err := ca.Load(worker.Folder(a.Dir))
+	if err != nil {
+		return false, err
 	}
 	id, err := is.Identify(a.Dir, authority)
 	if err == nil {

@@ -61,7 +61,7 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 	if free, err := workspace.Free(a.Dir); err != nil || !free {
 		return errors.Join(err, refused("Fairlead runs here; stop it with `fairlead down` first"))
 	}
-	if err := forget(a.Dir, "host.json", "cluster.json", engine.FactsFile, "epoch", "started.json"); err != nil {
+	if err := forget(a.Dir, "host.json", "epoch", "started.json"); err != nil {
 		return err
 	}
 	return a.Say(map[string]any{"left": true}, "This machine has left the team, and its keys are removed. To come back it needs a new invitation.")
@@ -91,7 +91,7 @@ func leadNoMore(ctx context.Context, a *cli.App, c *Cluster, force bool) error {
 			return refused("these hosts belong to the team: %s; drain or remove them first, with `fairlead host drain %s`, or pass --force", strings.Join(names, ", "), names[0])
 		}
 	}
-	if err := forget(a.Dir, "cluster.json", engine.FactsFile, "authority.key", invitationsFile); err != nil {
+	if err := forget(a.Dir); err != nil {
 		return err
 	}
 	next := ""
@@ -121,14 +121,23 @@ func leaveEngines(ctx context.Context, a *cli.App, c *Cluster) error {
 	return nil
 }
 
-// forget removes files of the cluster, the first one first: it says what the machine is.
-func forget(dir string, names ...string) error {
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(worker.Folder(dir), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+// forget removes the files of the cluster.
+func forget(dir string, also ...string) error {
+	if err := forgetLead(dir, also...); err != nil {
+		return err
+	}
+	return ca.Forget(worker.Folder(dir))
+}
+
+// forgetLead removes what only an engine host has, the first file first: it says what the machine is. The store of its server
+// goes, too: another cluster would find servers in it that it does not have.
+func forgetLead(dir string, also ...string) error {
+	for _, name := range append(also, "cluster.json", engine.FactsFile, invitationsFile, engine.StoreFolder) {
+		if err := os.RemoveAll(filepath.Join(worker.Folder(dir), name)); err != nil {
 			return fmt.Errorf("forget the cluster: %w", err)
 		}
 	}
-	return ca.Forget(worker.Folder(dir))
+	return ca.ForgetAuthority(worker.Folder(dir))
 }
 
 // drained drains this host, waits until it has left, and stops Fairlead here. The leader is reached through it.

@@ -15,8 +15,11 @@ type Facts struct {
 	Stream  bool                 `json:"stream"`  // the journal is in their stream
 }
 
-// FactsFile is the name of their file in the folder of the cluster.
-const FactsFile = "engines.json"
+// FactsFile is the name of their file in the folder of the cluster. StoreFolder is that of the server's store.
+const (
+	FactsFile   = "engines.json"
+	StoreFolder = "nats"
+)
 
 // LoadFacts reads what StoreFacts wrote; nothing is known if it never did.
 func LoadFacts(folder string) (f Facts, err error) {
