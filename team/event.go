@@ -48,6 +48,7 @@ type Channel struct {
 type DaemonStarted struct {
 	BootID string
 	Leader string // the host, if another one can lead, too
+	Skip   uint64 // epochs to leave out
 }
 
 // HoldAsked and ReleaseAsked set and release the team's hold.

@@ -81,6 +81,20 @@ func (c *Cluster) Worker(facts engine.Facts) worker.Config {
 	return w
 }
 
+// Lead keeps that this engine host has the journal alone, and leads.
+func (c Cluster) Lead(dir string) error {
+	c.Leader = nil
+	return store(dir, c)
+}
+
+// Follow keeps that this engine host is an ordinary host from now on.
+func (c Cluster) Follow(dir string, w worker.Config) error {
+	if err := worker.SaveConfig(dir, w); err != nil {
+		return err
+	}
+	return forgetLead(dir)
+}
+
 // Init makes a repository the one of a cluster's leader. Nil fields of want get their defaults.
 func Init(a *cli.App, want Cluster) error {
 	if err := person(a, "init"); err != nil {
