@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/team/launch"
 )
 
 // Session is one execution of an agent's program.
@@ -50,7 +51,7 @@ type Session struct {
 	// several if its start was tried again.
 	TokenHashes []string `json:"token_hashes,omitempty"`
 
-	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: from an older version, or it has ended
+	Launch *launch.Record `json:"launch,omitempty"` // how its process was started; nil: from an older version, or it has ended
 }
 
 // Stop is a driver's terminal event, kept for the evaluation of a session that is adopted after it.
