@@ -49,6 +49,7 @@ type Channel struct {
 type DaemonStarted struct {
 	BootID string
 	Leader string // the host, if another one can lead, too
+	Root   string // the folder of the repository there
 }
 
 // HoldAsked and ReleaseAsked set and release the team's hold.

@@ -119,10 +119,10 @@ func LimitOver(t *Team, a *Agent, at time.Time) (limit string, ofTeam bool) {
 		return "", false // the common case, checked at each event
 	}
 	day := dayOf(at)
-	if name := a.Settings.Limits.over(a.Usage.on(day)); name != "" {
+	if name := a.Settings.Limits.over(a.Usage.On(day)); name != "" {
 		return name + " of " + a.Name, false
 	}
-	if name := t.Limits.over(t.Usage.on(day)); name != "" {
+	if name := t.Limits.over(t.Usage.On(day)); name != "" {
 		return name + " of the team", true
 	}
 	return "", false

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/machine/root"
 )
 
 // Record describes how a process was started, without secrets: names of environment variables but no values.
@@ -54,6 +55,26 @@ func cutWords(words []string) []string {
 		out = append(out, word)
 	}
 	return out
+}
+
+// Moved is a record as another leader would write it. before is the host that led until then, and now the one that leads; before is
+// empty if the same one leads.
+func (r *Record) Moved(to root.Move, before, now string) *Record {
+	if r == nil {
+		return nil
+	}
+	next := *r
+	next.Dir, next.Argv = to.Of(r.Dir), slices.Clone(r.Argv)
+	for i, word := range next.Argv {
+		next.Argv[i] = to.Of(word)
+	}
+	switch {
+	case before != "" && r.Host == "":
+		next.Host = before
+	case before != "" && r.Host == now:
+		next.Host = ""
+	}
+	return &next
 }
 
 // Differs describes how a session would be started differently than before; empty: no difference.
