@@ -62,7 +62,7 @@ type scrub struct {
 	stream   string
 	message  func(ctx context.Context, place uint64) ([]byte, error)
 	until    uint64
-	short    bool   // it has all messages up to its end, and the mirror goes on
+	short    bool // it has all messages up to its end, and the mirror goes on
 	next     func() (journal.Change, error, bool)
 	chain    journal.Chain     // of the mirror, as far as it was read
 	versions map[string]uint64 // of the entities, likewise
