@@ -67,7 +67,7 @@ func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Serve
 		}
 	}
 	if s.node, err = node.Start(ctx, node.Options{
-		Identity: o.Identity, Members: s, Dir: filepath.Join(o.Folder, "nats"), Address: local, Routes: routes, Log: o.Log,
+		Identity: o.Identity, Members: s, Dir: filepath.Join(o.Folder, StoreFolder), Address: local, Routes: routes, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/server"
-	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -28,8 +28,8 @@ type Options struct {
 	Version  string // of Fairlead
 	Ready    func() // called when programs on this host are answered; nil: not needed
 
-	AsOf    func() time.Time                                // until when the host's copy of the journal has all; nil: it has none
-	Learned func(engines []cluster.EngineHost, stream bool) // called with each answer to a renewal; nil: not needed. It returns at once
+	AsOf    func() time.Time    // until when the host's copy of the journal has all; nil: it has none
+	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
 }
 
 const (
