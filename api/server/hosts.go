@@ -48,6 +48,16 @@ func hostRoutes() []route {
 			"This daemon goes on as a host. Sessions go on where they run. Agents may not do this (X10).",
 			answer(handleLead),
 		},
+		{
+			"leave-cluster", http.MethodPost, "/cluster/leave", "Take the journal back to the leader's machine",
+			"For a journal that three engine hosts keep. The other ones are ordinary hosts from then on (H17), and the daemon starts again with the journal as a file. Agents may not do this (X10).",
+			ordered(
+				func(by seam.Caller, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
+					return e.KeepAlone(ctx, by)
+				},
+			),
+		},
 	}
 }
 

@@ -226,6 +226,11 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.Ran <- nil // for the closer
 		return err
 	}
+	if d.lead != nil && d.beside.known().Lost {
+		if _, err := d.Engine.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
+			return err
+		}
+	}
 	if d.beside.leading() != nil {
 		epoch := uint64(0)
 		if err := d.Engine.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
@@ -241,6 +246,9 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.closers = append(d.closers, func() error { cancel(); <-ended; return nil })
 	}
 	beside(d.watchSpace)
+	if d.lead != nil && d.beside.leading() == nil {
+		beside(func(ctx context.Context) { d.extendOwn(ctx, shims) })
+	}
 	beside(func(ctx context.Context) {
 		if !loop.Rest(ctx, startOver) {
 			return

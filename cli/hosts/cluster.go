@@ -81,6 +81,20 @@ func (c *Cluster) Worker(facts engine.Facts) worker.Config {
 	return w
 }
 
+// Lead keeps that this engine host has the journal alone, and leads.
+func (c Cluster) Lead(dir string) error {
+	c.Leader = nil
+	return store(dir, c)
+}
+
+// Follow keeps that this engine host is an ordinary host from now on.
+func (c Cluster) Follow(dir string, w worker.Config) error {
+	if err := worker.SaveConfig(dir, w); err != nil {
+		return err
+	}
+	return forgetLead(dir)
+}
+
 // Init makes a repository the one of a cluster's leader. Nil fields of want get their defaults.
 func Init(a *cli.App, want Cluster) error {
 	if err := person(a, "init"); err != nil {
@@ -170,8 +184,15 @@ func Listen(a *cli.App, at string) error {
 	if err := file.StoreJSON(clusterFile(a.Dir), next); err != nil {
 		return ca.Explain(err, c.Team, time.Now())
 	}
+	facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+	if err != nil {
+		return err
+	}
 	then := "fairlead up"
-	if running(a) {
+	switch {
+	case running(a) && len(facts.Engines) > 1: // its server is for the engine hosts, and survives a reload
+		then = "fairlead down\n  fairlead up --detach"
+	case running(a):
 		then = "fairlead reload"
 	}
 	return a.Show(next, func() error {
@@ -294,14 +315,11 @@ func (c Cluster) Loopback() bool {
 	return on == "localhost" || net.ParseIP(on).IsLoopback()
 }
 
-// Identify returns the leader's own identity, with a certificate for its present names. It makes a new certificate
-// if the present one is missing, has other names, or ends soon.
+// Identify returns the identity of a host that can lead, with a certificate for its present names. It makes a new
+// certificate if the present one is missing, has other names, or ends soon.
 func (c Cluster) Identify(dir string, authority *ca.Authority) (*ca.Identity, error) {
 	folder, names := worker.Folder(dir), c.names()
 	id, err := ca.LoadIdentity(folder, time.Now)
-	if authority == nil { // it joined, and another host has the authority
-		return id, err
-	}
 	if errors.Is(err, fs.ErrNotExist) {
 		id, err = ca.NewIdentity(folder, c.Name, time.Now)
 	} else if err == nil && !id.RenewalDue() && id.IsFor(names) {

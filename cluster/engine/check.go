@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
@@ -20,7 +21,7 @@ const (
 // CheckCopy compares the copy of the journal in the folder of a cluster, which this host's server keeps, with a journal of this host. The
 // server may run. All findings that are not OK are damage, or a fault of reading.
 func CheckCopy(ctx context.Context, folder, name string, mirror journal.Journal) []sqlite.Finding {
-	return jetstream.ScrubCopy(ctx, node.StoreIn(storeFolder(folder)), cluster.JournalStream, name, mirror)
+	return jetstream.ScrubCopy(ctx, node.StoreIn(filepath.Join(folder, StoreFolder)), cluster.JournalStream, name, mirror)
 }
 
 // Check is CheckCopy for this server, as soon as it says that it has all messages.

@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/lease"
 	"github.com/fairlead-dev/fairlead/cluster/node"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/jetstream"
@@ -43,6 +45,8 @@ type Server struct {
 	ctx context.Context //nolint:containedctx // it ends with Close
 	end context.CancelFunc
 
+	lease atomic.Pointer[lease.Store] // nil: it was not found yet
+
 	mu   sync.Mutex
 	list map[string]cluster.EngineHost
 }
@@ -67,7 +71,7 @@ func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Serve
 		}
 	}
 	if s.node, err = node.Start(ctx, node.Options{
-		Identity: o.Identity, Members: s, Dir: storeFolder(o.Folder), Address: local, Routes: routes, Log: o.Log,
+		Identity: o.Identity, Members: s, Dir: filepath.Join(o.Folder, StoreFolder), Address: local, Routes: routes, Log: o.Log,
 	}); err != nil {
 		return nil, err
 	}
@@ -80,9 +84,6 @@ func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Serve
 	}
 	return s, nil
 }
-
-// storeFolder is the folder of the server's files.
-func storeFolder(cluster string) string { return filepath.Join(cluster, "nats") }
 
 func (s *Server) take(engines []cluster.EngineHost) {
 	s.mu.Lock()

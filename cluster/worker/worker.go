@@ -12,8 +12,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/server"
-	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -27,7 +27,7 @@ type Options struct {
 	Version  string // of Fairlead
 	Ready    func() // called when programs on this host are answered; nil: not needed
 
-	Learned func(engines []cluster.EngineHost, stream bool) // called with each answer to a renewal; nil: not needed. It returns at once
+	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
 }
 
 const (

@@ -47,6 +47,15 @@ func (c *StatusController) RemoveHost(ctx context.Context, by seam.Actor, name s
 	return c.orderHost(ctx, by, name, host.Removed, host.Remove{Name: name})
 }
 
+// KeepAlone takes the journal back to the machine of the leader: the other engine hosts are ordinary hosts from then on. The
+// daemon starts again with it.
+func (c *StatusController) KeepAlone(ctx context.Context, by seam.Actor) (uint64, error) {
+	if c.HostsBeside == nil {
+		return 0, &machine.Refusal{Subject: "the team", Event: string(host.EngineEnded), State: "one host", Reason: "this daemon leads no cluster"}
+	}
+	return c.Submit(ctx, by, "", host.Alone{Name: c.HostsBeside().Leader})
+}
+
 func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name string, event host.Event, what host.Input) (uint64, error) {
 	if c.HostsBeside == nil {
 		return 0, &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(host.None), Reason: "this repository has no other hosts; `fairlead cluster init` begins"}
