@@ -28,6 +28,9 @@ import (
 // mirrorAgain is how often a host that does not lead looks whether the journal is in the stream.
 const mirrorAgain = time.Second
 
+// againSoon is when something that the servers did not do is asked for again.
+const againSoon = time.Second
+
 // moveAgain is when a move of the journal is tried again.
 const moveAgain = time.Minute
 
@@ -40,21 +43,23 @@ type engines struct {
 	head  uint64               // where the journal ended for the daemon before. Only that goroutine uses it
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
-	mu     sync.Mutex
-	is     hosts.Cluster
-	dir    string // of the repository
-	folder string // of the cluster
-	id     *ca.Identity
-	log    *slog.Logger
-	facts  engine.Facts
-	server *engine.Server
-	stop   func()          // ends what works for the server
-	met    bool            // all servers have met
-	alone  bool            // by the journal, no other host is an engine host any longer
-	leads  *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
-	lost   chan struct{}   // closed when another host has claimed the lead
-	shims  *sessions.Shims // of the daemon that leads
-	unlead func()          // ends the renewals of the lead, and waits for that
+	mu       sync.Mutex
+	is       hosts.Cluster
+	dir      string // of the repository
+	folder   string // of the cluster
+	id       *ca.Identity
+	log      *slog.Logger
+	facts    engine.Facts
+	server   *engine.Server
+	stop     func()          // ends what works for the server
+	met      bool            // all servers have met
+	copies   []cluster.Copy  // of the journal, as they were seen last
+	expelled map[string]bool // servers that this leader takes out of the group, by name
+	alone    bool            // by the journal, no other host is an engine host any longer
+	leads    *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
+	lost     chan struct{}   // closed when another host has claimed the lead
+	shims    *sessions.Shims // of the daemon that leads
+	unlead   func()          // ends the renewals of the lead, and waits for that
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -156,6 +161,35 @@ func (e *engines) learn(read func() engine.Facts) {
 			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again at the next one, or start Fairlead here again", "error", err)
 		}
 	})
+}
+
+// expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
+func (e *engines) expel(gone []string) {
+	leads, server := e.leads, e.server
+	if leads == nil || server == nil {
+		return
+	}
+	for _, name := range gone {
+		if e.expelled[name] {
+			continue
+		}
+		e.expelled[name] = true
+		e.work.Go(func() {
+			for said := false; e.leading() == leads; said = true {
+				err := server.Expel(e.ctx, name)
+				if err == nil {
+					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
+					return
+				}
+				if !said {
+					e.log.Warn("the server of an engine host that has left is still in the group; it is tried again", "host", name, "error", err)
+				}
+				if !rest(e.ctx, againSoon) {
+					return
+				}
+			}
+		})
+	}
 }
 
 // known is what this host knows of the engine hosts.
@@ -287,16 +321,43 @@ func (e *engines) claimOn(ctx context.Context, revision uint64) error {
 	}
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	e.leads, e.lost = leads, lost
+	e.leads, e.lost, e.expelled = leads, lost, map[string]bool{}
 	e.unlead = func() { stop(); <-ended }
+	server := e.server
 	go func() {
 		defer close(ended)
+		looked := make(chan struct{})
+		go func() { defer close(looked); e.lookAtCopies(keeping, server) }()
+		defer func() { <-looked }()
 		leads.Keep(keeping, e.extend)
 		if keeping.Err() == nil {
 			close(lost)
 		}
 	}()
 	return nil
+}
+
+// copiesEvery is how often a leader looks at the copies of the journal.
+const copiesEvery = 5 * time.Second
+
+// lookAtCopies keeps what is shown of the copies of the journal, until ctx ends.
+func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
+	for ctx.Err() == nil {
+		copies, err := server.Copies(ctx)
+		e.mu.Lock()
+		if e.copies = copies; err != nil {
+			e.copies = nil // it is not known
+		}
+		e.mu.Unlock()
+		rest(ctx, copiesEvery)
+	}
+}
+
+// copiesSeen are the copies of the journal as they were some seconds ago.
+func (e *engines) copiesSeen() []cluster.Copy {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.copies
 }
 
 // extend moves the deadline of the sessions on this machine.
