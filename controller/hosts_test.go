@@ -144,3 +144,23 @@ func TestHostOfATask(t *testing.T) {
 		}
 	})
 }
+
+// A machine leads only while the journal has it as an engine host, whatever its own files say.
+func TestMayLead(t *testing.T) {
+	t.Parallel()
+	is := &seam.Cluster{Name: "b", Stream: true}
+	with := func(h host.Host) *team.Team {
+		return &team.Team{Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": &h}}}
+	}
+	for why, no := range map[string]host.Host{
+		"the journal went back": {State: host.Joined}, "it has left": {State: host.Left, Engine: "b:1"}, "it was removed": {State: host.Doubted, Engine: "b:1", RemovedBy: "human/ann"},
+	} {
+		var fenced *seam.Fenced
+		if err := mayLead(is, with(no)); !errors.As(err, &fenced) {
+			t.Errorf("%s, and it leads: %v", why, err)
+		}
+	}
+	if err := errors.Join(mayLead(is, with(host.Host{State: host.Joined, Engine: "b:1"})), mayLead(is, &team.Team{}), mayLead(nil, &team.Team{})); err != nil {
+		t.Error(err)
+	}
+}

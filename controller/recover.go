@@ -7,10 +7,12 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
 	"github.com/fairlead-dev/fairlead/controller/runs"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 )
 
@@ -71,10 +73,19 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 			return nil, err
 		}
 	}
+	if err := mayLead(e.opts.Cluster, e.State()); err != nil {
+		return nil, err
+	}
 	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
 	started := team.DaemonStarted{BootID: e.opts.BootID}
-	if c := e.opts.Cluster; c != nil && c.Stream {
-		started.Leader = c.Name
+	own := ""
+	if c := e.opts.Cluster; c != nil {
+		if own = c.Name; c.Stream || e.State().Leader != "" { // also when the journal comes back from the stream to one machine
+			started.Leader = own
+		}
+		if c.Lost {
+			started.Skip = epochsLost
+		}
 	}
 	if started.Leader != "" || e.State().Root != "" {
 		dir, err := rootOf(e.opts.Config)
@@ -83,7 +94,7 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 		}
 		started.Root = dir
 	}
-	e.Moved = e.State().Leader != "" && e.State().Leader != started.Leader
+	e.Moved = e.State().Leader != "" && e.State().Leader != own
 	if err := e.TellAgent(ctx, "", started); err != nil {
 		return nil, err
 	}
@@ -106,6 +117,22 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 		}
 	}
 	return found, nil
+}
+
+// epochsLost is more epochs than hosts can have had that are lost: if one of them is not, and leads, hosts that have seen this
+// leader refuse it.
+const epochsLost = 1000
+
+// mayLead refuses a machine that the journal does not have as an engine host any longer: it was taken out while its own files say
+// otherwise.
+func mayLead(c *seam.Cluster, t *team.Team) error {
+	if c == nil || !c.Stream {
+		return nil
+	}
+	if h := t.Hosts.Hosts[c.Name]; h != nil && (h.Engine == "" || h.State == host.Left || h.RemovedBy != "") {
+		return &seam.Fenced{Why: "host " + c.Name + " is no engine host of the team any longer, by its journal, so it does not lead"}
+	}
+	return nil
 }
 
 // rootOf is the folder of the repository, as paths in the team's state begin.

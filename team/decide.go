@@ -84,7 +84,7 @@ func (kept *Draft) Decide(t *Team, ev Event) ([]Change, error) {
 		err = crewDecision{d}.sleep()
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
-			s.Epoch, s.BootID, s.Stopping = s.Epoch+1, what.BootID, false
+			s.Epoch, s.BootID, s.Stopping = s.Epoch+1+what.Skip, what.BootID, false
 			s.Leader, s.Root = what.Leader, what.Root
 		})
 		err = crewDecision{d}.crew(crew.DaemonStarted{})

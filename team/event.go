@@ -49,6 +49,7 @@ type Channel struct {
 type DaemonStarted struct {
 	BootID string
 	Leader string // the host, if another one can lead, too
+	Skip   uint64 // epochs to leave out
 	Root   string // the folder of the repository there
 }
 

@@ -28,7 +28,7 @@ func setTeamTo(t *Team, set *TeamSet) {
 	if at != "" && set.Root != "" && at != set.Root {
 		move = root.Move{From: at, To: set.Root}
 	}
-	if before == set.Leader {
+	if before == set.Leader || set.Leader == "" {
 		before = ""
 	}
 	if before != "" {

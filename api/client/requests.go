@@ -323,6 +323,11 @@ func (c *Client) Lead(ctx context.Context, name string) (api.Leads, error) {
 	return Post[api.Leads](ctx, c, "/hosts/"+url.PathEscape(name)+"/lead", api.EmptyBody{})
 }
 
+// LeaveCluster takes the journal back to the leader's machine. Its errors are those of DrainHost.
+func (c *Client) LeaveCluster(ctx context.Context) (api.Ordered, error) {
+	return Post[api.Ordered](ctx, c, "/cluster/leave", api.EmptyBody{})
+}
+
 // NoticeTargets returns the receivers of notices in the order of fairlead.yaml.
 func (c *Client) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
 	all, err := Get[api.NoticeTargets](ctx, c, "/notify", nil)

@@ -25,8 +25,17 @@ func hostRoutes() []route {
 			"The machines on which its sessions run, with their leases, and the sessions that wait for a place. `on` is false if the repository is of one machine only. `/events` has each change of a host as the entity `host/NAME`.",
 			asOf(answer(func(ctx context.Context, s *Server, _ *nothing) (*view.Hosts, error) {
 				all, err := s.engine.Hosts(ctx)
+				all.Past = stale(s)
 				return &all, err
 			})),
+		},
+		{
+			"show-leader", http.MethodGet, "/leader", "Show whether a leader answers",
+			"A daemon of a host answers this itself, also while no leader answers it. An engine host then has a copy of the journal that commands read.",
+			answer(func(_ context.Context, s *Server, _ *nothing) (*api.Leader, error) {
+				is := leaderOf(s)
+				return &is, nil
+			}),
 		},
 		{
 			"invite-host", http.MethodPost, "/hosts/invitations", "Invite a host",
@@ -47,6 +56,16 @@ func hostRoutes() []route {
 			"lead-host", http.MethodPost, "/hosts/{name}/lead", "Let another engine host lead",
 			"This daemon goes on as a host. Sessions go on where they run. Agents may not do this (X10).",
 			answer(handleLead),
+		},
+		{
+			"leave-cluster", http.MethodPost, "/cluster/leave", "Take the journal back to the leader's machine",
+			"For a journal that three engine hosts keep. The other ones are ordinary hosts from then on (H17), and the daemon starts again with the journal as a file. Agents may not do this (X10).",
+			ordered(
+				func(by seam.Caller, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
+				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
+					return e.KeepAlone(ctx, by)
+				},
+			),
 		},
 	}
 }

@@ -226,6 +226,11 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.Ran <- nil // for the closer
 		return err
 	}
+	if d.lead != nil && d.beside.known().Lost {
+		if _, err := d.Engine.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
+			return err
+		}
+	}
 	if d.beside.leading() != nil {
 		epoch := uint64(0)
 		if err := d.Engine.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
@@ -241,6 +246,9 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.closers = append(d.closers, func() error { cancel(); <-ended; return nil })
 	}
 	beside(d.watchSpace)
+	if d.lead != nil && d.beside.leading() == nil {
+		beside(func(ctx context.Context) { d.extendOwn(ctx, shims) })
+	}
 	beside(func(ctx context.Context) {
 		if !loop.Rest(ctx, startOver) {
 			return
@@ -349,7 +357,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: store,
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Lead: d.lead.leader(),
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Lead: d.lead.leader(), Leader: d.beside.state,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {

@@ -5,18 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -31,20 +37,31 @@ const moveAgain = time.Minute
 type engines struct {
 	space *workspace.Workspace // locked while the process works; nil: each daemon locks it. Only the goroutine of `fairlead up` uses it
 	said  bool                 // that it is ready, which is said once. Only that goroutine uses it, and the host that it runs
-	moves chan struct{}        // capacity 1: all servers have met, so the next daemon can move the journal
+	moves chan struct{}        // capacity 1: the next daemon can move the journal, into the stream or out of it
+	head  uint64               // where the journal ended for the daemon before. Only that goroutine uses it
+	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
-	mu     sync.Mutex
-	is     hosts.Cluster
-	folder string
-	id     *ca.Identity
-	log    *slog.Logger
-	facts  engine.Facts
-	server *engine.Server
-	met    bool            // all servers have met
-	leads  *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
-	lost   chan struct{}   // closed when another host has claimed the lead
-	shims  *sessions.Shims // of the daemon that leads
-	unlead func()          // ends the renewals of the lead, and waits for that
+	mu       sync.Mutex
+	is       hosts.Cluster
+	dir      string // of the repository
+	folder   string // of the cluster
+	id       *ca.Identity
+	log      *slog.Logger
+	facts    engine.Facts
+	server   *engine.Server
+	stop     func()          // ends what works for the server
+	met      bool            // all servers have met
+	alone    bool            // by the journal, no other host is an engine host any longer
+	looked   bool            // the mirror was found sound
+	compared time.Time       // when the copy of the server was found whole
+	leads    *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
+	lost     chan struct{}   // closed when another host has claimed the lead
+	shims    *sessions.Shims // of the daemon that leads
+	term     context.Context //nolint:containedctx // it ends with the lead
+	unlead   func()          // ends the renewals of the lead, and waits for that
+	copy     interface {     // the open journal; nil: it is not in the stream, or not open
+		AsOf() (seq uint64, at time.Time)
+	}
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -57,9 +74,9 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 	defer e.mu.Unlock()
 	if e.ctx == nil {
 		e.ctx, e.end = context.WithCancel(context.WithoutCancel(ctx))
-		e.moves = make(chan struct{}, 1)
+		e.moves, e.plain = make(chan struct{}, 1), make(chan struct{}, 1)
 	}
-	e.is, e.folder, e.id, e.log = is, worker.Folder(dir), id, log
+	e.is, e.dir, e.folder, e.id, e.log = is, dir, worker.Folder(dir), id, log
 	if e.facts, err = engine.LoadFacts(e.folder); err != nil {
 		return err
 	}
@@ -75,26 +92,44 @@ func (e *engines) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("start the server of this engine host: %w", err)
 	}
+	serving, stop := context.WithCancel(e.ctx)
 	server := e.server
+	e.stop = stop
 	e.work.Go(func() {
-		for server.Meet(e.ctx) == nil {
+		for server.Meet(serving) == nil {
 			e.mu.Lock()
 			e.met = true
-			stream := e.facts.Stream
+			stream, joined := e.facts.Stream, e.is.Joined()
 			e.mu.Unlock()
-			if stream || e.is.Joined() {
+			if stream || joined {
 				return
 			}
-			select {
-			case e.moves <- struct{}{}:
-			default:
-			}
-			if !rest(e.ctx, moveAgain) {
+			ring(e.moves)
+			if !rest(serving, moveAgain) {
 				return
 			}
 		}
 	})
 	return nil
+}
+
+// unserve ends the server, and removes its store: the journal is elsewhere. mu is held.
+func (e *engines) unserve() error {
+	if e.server == nil {
+		return nil
+	}
+	e.stop()
+	err := e.server.Close()
+	e.server, e.met = nil, false
+	return errors.Join(err, os.RemoveAll(filepath.Join(e.folder, engine.StoreFolder)))
+}
+
+// ring signals that something is due; one signal waits at most.
+func ring(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // learn takes in what is known of the engine hosts now, and keeps it. It begins no wait, so a renewal may call it.
@@ -103,8 +138,16 @@ func (e *engines) learn(read func() engine.Facts) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		facts := read()
-		facts.Stream = facts.Stream || e.facts.Stream // it is never taken back while the cluster lasts
-		if e.ctx.Err() != nil || facts.Equal(e.facts) {
+		facts.Stream = facts.Stream || e.facts.Stream // a leader takes it back by itself: see back
+		switch {
+		case e.ctx.Err() != nil || facts.Equal(e.facts):
+			return
+		case e.facts.Lost && len(facts.Engines) > 1: // they are taken out of the journal just now
+			return
+		case facts.Stream && !facts.Many(): // the servers are needed until the journal is out of their stream
+			if e.alone = len(facts.Engines) == 1 && e.leads != nil; e.alone {
+				ring(e.moves)
+			}
 			return
 		}
 		err := engine.StoreFacts(e.folder, facts)
@@ -132,9 +175,15 @@ func (e *engines) known() engine.Facts {
 // journal opens the journal of a leader. If all servers have met it is moved into their stream first.
 func (e *engines) journal(ctx context.Context, path string) (journal.Journal, error) {
 	e.mu.Lock()
-	server, stream, met := e.server, e.facts.Stream, e.met
+	server, stream, met, alone := e.server, e.facts.Stream, e.met, e.alone
 	e.mu.Unlock()
-	if !stream && met {
+	if stream && alone {
+		if err := e.back(ctx, path); err != nil {
+			return nil, fmt.Errorf("take the journal back to this machine: %w", err)
+		}
+		stream = false
+	}
+	if !stream && met && !alone {
 		if err := e.move(ctx, path); err != nil {
 			e.log.Error("the journal could not be copied to the other engine hosts, and stays on this one; it is tried again", "error", err)
 		} else {
@@ -147,9 +196,50 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	case server == nil:
 		return nil, errors.New("the journal is in the stream of the engine hosts, and fewer than three are known; restore .fairlead/cluster/engines.json from a backup, or make the cluster anew: `fairlead cluster leave --force`")
 	}
-	return server.Open(ctx, path, func(why error) {
+	if err := e.sound(ctx, path); err != nil {
+		return nil, err
+	}
+	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
-	})
+	}))
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	leads, term := e.leads, e.term
+	e.mu.Unlock()
+	if leads != nil {
+		e.work.Go(func() { e.careLeading(term, server, leads, j) })
+	}
+	return j, nil
+}
+
+// opened notes the journal that is open.
+func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.copy = nil
+	if err == nil {
+		e.copy, _ = j.(interface {
+			AsOf() (seq uint64, at time.Time)
+		})
+	}
+	return j, err
+}
+
+// state says whether a daemon that leads knows the present state of the team.
+func (e *engines) state() api.Leader {
+	is := api.Leader{Leads: true}
+	leads := e.leading()
+	if leads == nil || leads.Confirmed() {
+		return is
+	}
+	since := leads.Since()
+	is.NoLeaderSince = &since
+	if at := e.asOf()(); !at.IsZero() {
+		is.AsOf = &at
+	}
+	return is
 }
 
 // move copies the journal into the stream. From the moment at which that is kept on disk the journal is there.
@@ -174,24 +264,78 @@ func (e *engines) move(ctx context.Context, path string) error {
 	return nil
 }
 
+// back takes the journal out of the stream: the file at path, the mirror, is the journal from then on. No other host leads, since
+// by the journal there is no other engine host.
+func (e *engines) back(ctx context.Context, path string) error {
+	e.mu.Lock()
+	server := e.server
+	e.mu.Unlock()
+	for has := uint64(0); ; {
+		j, err := server.Open(ctx, path, func(error) {})
+		if err != nil {
+			return err
+		}
+		has, _, err = j.Head(ctx)
+		if err = errors.Join(err, j.Close()); err != nil {
+			return err
+		}
+		if has >= e.head {
+			break
+		}
+		if !rest(ctx, mirrorAgain) { // a server may show the past
+			return ctx.Err()
+		}
+	}
+	e.mu.Lock()
+	facts := engine.Facts{Engines: slices.DeleteFunc(slices.Clone(e.facts.Engines), func(is cluster.EngineHost) bool { return is.Name != e.is.Name })}
+	err := e.is.Lead(e.dir)
+	if err == nil {
+		err = engine.StoreFacts(e.folder, facts)
+	}
+	if err == nil {
+		e.facts, e.alone = facts, false
+	}
+	e.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	e.release()
+	e.log.Info("the journal is on this machine alone")
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.unserve()
+}
+
+// retire makes an ordinary host of this machine: the leader has the journal alone.
+func (e *engines) retire() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	err := e.is.Follow(e.dir, e.is.Worker(e.facts))
+	if err == nil {
+		err = e.unserve()
+	}
+	e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
+	return err
+}
+
 // claim claims the lead on the entry that the lease has now. mu is held.
 func (e *engines) claim(ctx context.Context) error {
 	_, revision, err := e.server.Leader(ctx)
 	if err != nil {
 		return err
 	}
-	return e.claimOn(ctx, revision)
+	leads, err := e.server.Claim(ctx, revision)
+	if err == nil {
+		e.keep(leads)
+	}
+	return err
 }
 
-// claimOn claims the lead, and renews the lease from then on. mu is held.
-func (e *engines) claimOn(ctx context.Context, revision uint64) error {
-	leads, err := e.server.Claim(ctx, revision)
-	if err != nil {
-		return err
-	}
+// keep renews the lease from now on. mu is held.
+func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	e.leads, e.lost = leads, lost
+	e.leads, e.lost, e.term = leads, lost, keeping
 	e.unlead = func() { stop(); <-ended }
 	go func() {
 		defer close(ended)
@@ -200,7 +344,6 @@ func (e *engines) claimOn(ctx context.Context, revision uint64) error {
 			close(lost)
 		}
 	}()
-	return nil
 }
 
 // extend moves the deadline of the sessions on this machine.
@@ -213,6 +356,22 @@ func (e *engines) extend(end host.BootTime) {
 	}
 	if err := shims.Extend(e.ctx, end); err != nil {
 		e.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
+	}
+}
+
+// extendOwn moves the deadline of sessions on this machine that began while another one could lead. Now none can, so they end only
+// if no daemon runs here.
+func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
+	for leased := true; leased; {
+		if err := d.Engine.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
+			return
+		}
+		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
+			d.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
+		}
+		if !rest(ctx, time.Duration(host.RenewEvery)) {
+			return
+		}
 	}
 }
 
@@ -252,60 +411,51 @@ func (e *engines) release() {
 }
 
 // await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
-// this host. It waits for the journal to be in the stream.
+// this host and some time has passed. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
-	if after > 0 && !rest(ctx, after) {
-		return ctx.Err()
-	}
-	for ; ctx.Err() == nil; rest(ctx, mirrorAgain) {
-		e.mu.Lock()
-		server, stream, own := e.server, e.facts.Stream, e.is.Name
-		e.mu.Unlock()
-		if server == nil || !stream {
-			continue
-		}
-		name, revision, err := server.Leader(ctx)
-		if err != nil {
-			continue
-		}
-		if name != own {
-			if revision, err = server.Silent(ctx); err != nil {
-				continue
-			}
-		}
-		e.mu.Lock()
-		err = e.claimOn(ctx, revision)
-		e.mu.Unlock()
-		if err == nil {
-			return nil
-		}
-		e.log.Info("this host tried to lead", "error", err)
-	}
-	return ctx.Err()
-}
-
-// mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
-func (e *engines) mirror(ctx context.Context, path string) {
-	var j journal.Journal
 	for {
 		e.mu.Lock()
 		server, stream := e.server, e.facts.Stream
 		e.mu.Unlock()
 		if server != nil && stream {
-			var err error
-			if j, err = server.Open(ctx, path, func(error) {}); err == nil {
-				break
-			} else if ctx.Err() == nil {
-				e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again", "error", err)
+			leads, err := server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+			if err != nil {
+				return err
 			}
+			e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.keep(leads)
+			return nil
 		}
 		if !rest(ctx, mirrorAgain) {
-			return
+			return ctx.Err()
 		}
 	}
-	<-ctx.Done()
-	if err := j.Close(); err != nil {
-		e.log.Error("the copy of the journal on this host was not closed as it should", "error", err)
+}
+
+// mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
+func (e *engines) mirror(ctx context.Context, path string) {
+	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
+		e.mu.Lock()
+		server, stream := e.server, e.facts.Stream
+		e.mu.Unlock()
+		if server == nil || !stream {
+			continue
+		}
+		err := e.sound(ctx, path)
+		var j journal.Journal
+		if err == nil {
+			j, err = e.opened(server.Open(ctx, path, func(error) {}))
+		}
+		if err == nil {
+			e.care(ctx, server, j)
+			err = j.Close()
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again and again", "error", err)
+		}
 	}
 }
 

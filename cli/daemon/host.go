@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/version"
@@ -43,23 +45,26 @@ func isHost(a *cli.App) (bool, error) {
 // leadAgain is how long a host that could not lead leaves that to others.
 const leadAgain = 30 * time.Second
 
-// upHost runs a host until it is stopped, or the team refuses it.
-func upHost(ctx context.Context, a *cli.App, opts UpOptions) error {
-	if opts.Listen != "" {
+// upHost runs a host until it is stopped, or the team refuses it. beside is of one that was an engine host until now.
+func upHost(ctx context.Context, a *cli.App, opts UpOptions, beside *engines) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end it
+	if opts.Listen != "" && beside == nil {
 		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("this machine is a host and serves no page: leave out --listen; Mission Control is on the leader's machine")}
 	}
 	conf, err := worker.LoadConfig(a.Dir)
 	if err != nil {
 		return err
 	}
-	return runHost(ctx, a, opts, conf, nil)
+	return runHost(ctx, a, opts, conf, beside)
 }
 
 // runHost runs sessions for the leader until ctx ends. beside is of an engine host. It says that it is ready, unless the process has said so.
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(),
+		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(),
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -84,13 +89,44 @@ func (e *engines) locked() *workspace.Workspace {
 	return e.space
 }
 
-// learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
-func (e *engines) learned() func([]cluster.EngineHost, bool) {
+// identity is that of an engine host, which its server and its connection to the leader share; nil: it is none.
+func (e *engines) identity() *ca.Identity {
 	if e == nil {
 		return nil
 	}
-	return func(all []cluster.EngineHost, stream bool) {
-		e.learn(func() engine.Facts { return engine.Facts{Engines: all, Stream: stream} })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.id
+}
+
+// learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
+func (e *engines) learned() func(wire.RenewOut) {
+	if e == nil || worker.Joined(e.dir) {
+		return nil
+	}
+	return func(out wire.RenewOut) {
+		switch {
+		case len(out.Engines) == 0:
+		case out.Alone && out.Host.Engine == "":
+			ring(e.plain)
+		default:
+			e.learn(func() engine.Facts { return engine.Facts{Engines: out.Engines, Stream: out.Stream} })
+		}
+	}
+}
+
+// asOf is until when the journal's copy on this host has all; nil: it has none.
+func (e *engines) asOf() func() time.Time {
+	if e == nil {
+		return nil
+	}
+	return func() (at time.Time) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.copy != nil {
+			_, at = e.copy.AsOf()
+		}
+		return at
 	}
 }
 
@@ -107,11 +143,9 @@ func (e *engines) mayLead(ctx context.Context, a *cli.App, opts UpOptions, first
 			return false, err
 		}
 	}
-	var authority *ca.Authority
-	if !is.Joined() {
-		if authority, err = ca.Load(worker.Folder(a.Dir)); err != nil {
-			return false, err
-		}
+	authority, err := ca.Load(worker.Folder(a.Dir))
+	if err != nil {
+		return false, err
 	}
 	id, err := is.Identify(a.Dir, authority)
 	if err == nil {
@@ -141,7 +175,10 @@ func (e *engines) again(ctx context.Context) {
 	for e.server != nil {
 		name, revision, err := e.server.Leader(ctx)
 		if err == nil && name == e.is.Name {
-			err = e.claimOn(ctx, revision)
+			var leads *engine.Lead
+			if leads, err = e.server.Claim(ctx, revision); err == nil {
+				e.keep(leads)
+			}
 		}
 		if err == nil || !rest(ctx, mirrorAgain/4) {
 			return
@@ -149,8 +186,11 @@ func (e *engines) again(ctx context.Context) {
 	}
 }
 
+// errPlain ends the daemon of an engine host that is an ordinary host from now on.
+var errPlain = errors.New("this machine is no engine host any longer")
+
 // follow runs an engine host that does not lead, until it is asked to end or has claimed the lead. It does not claim that
-// before some time.
+// before some time. The error is errPlain if it has become an ordinary host.
 func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signals <-chan os.Signal, after time.Duration) (claimed bool, err error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -158,6 +198,15 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 	work.Go(func() {
 		if e.await(running, after) == nil {
 			stop()
+		}
+	})
+	plain := false
+	work.Go(func() {
+		select {
+		case <-e.plain:
+			plain = true
+			stop()
+		case <-running.Done():
 		}
 	})
 	asked := false
@@ -173,12 +222,18 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 	err = runHost(running, a, opts, e.is.Worker(e.known()), e)
 	stop()
 	work.Wait()
+	if plain && err == nil && !asked {
+		e.release()
+		if err = e.retire(); err == nil {
+			err = errPlain
+		}
+	}
 	return e.leading() != nil && !asked, err
 }
 
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.
 func (e *engines) deposedBy(err error) bool {
-	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*seam.Fenced)))
+	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
 }
 
 // errDeposed ends a daemon whose host does not lead any longer.

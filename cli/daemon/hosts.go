@@ -71,10 +71,8 @@ func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines
 	}
 	l := &lead{is: *is, dir: dir, log: log, beside: beside}
 	l.ctx, l.end = context.WithCancel(context.Background())
-	if !is.Joined() {
-		if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
-			return nil, err
-		}
+	if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
+		return nil, err
 	}
 	if l.id, err = is.Identify(dir, l.authority); err != nil {
 		return nil, err
@@ -96,21 +94,12 @@ func (l *lead) engines(read func() []cluster.EngineHost) {
 	l.beside.learn(func() engine.Facts { return engine.Facts{Engines: read()} })
 }
 
-// noAuthority is why a leader that has joined itself neither invites nor certifies.
-const noAuthority = "the key of the team's certificate authority is on the machine on which `fairlead cluster init` was run, and only that one invites hosts and renews certificates, when it leads"
-
 // begin answers hosts. programs serves the API to programs on another host.
 func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(session string) string) http.Handler) {
 	l.team = team
 	l.port = invite.Share(l.listener)
 	routes := http.NewServeMux()
-	certificates := link.Certificates(l.authority, team.Members(), time.Now)
-	if l.authority == nil {
-		certificates = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			wire.Fail(w, &wire.Problem{Code: wire.Busy, Why: noAuthority})
-		})
-	}
-	routes.Handle("POST "+wire.CertificateRoute, certificates)
+	routes.Handle("POST "+wire.CertificateRoute, link.Certificates(l.authority, team.Members(), time.Now))
 	routes.Handle("POST "+wire.RenewRoute, ofHost(team.Renew))
 	routes.Handle("POST "+wire.GrantRoute, ofHost(team.Grant))
 	routes.Handle("POST "+wire.LeaveRoute, ofHost(func(ctx context.Context, name string, _ struct{}) (struct{}, error) {
@@ -123,7 +112,7 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 	l.mu.Lock()
 	l.hub = hub
 	l.mu.Unlock()
-	if l.authority != nil && l.book.Until().After(time.Now()) { // invitations of before a restart
+	if l.book.Until().After(time.Now()) { // invitations of before a restart
 		l.openDoor()
 	}
 }
@@ -133,7 +122,7 @@ func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Recheck: l.recheck}
+	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Recheck: l.recheck}
 	if leads := l.beside.leading(); leads != nil {
 		is.Confirmed, is.Deadline, is.StartLeased = leads.Confirmed, leads.Deadline, shims.StartLeased
 		is.NoteLease = func(lease host.Lease) error { return local.NoteLease(shims.Folder, lease.Token, lease.OnLost) }
@@ -205,9 +194,6 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 	role := cluster.Host
 	if engine {
 		role = cluster.Engine
-	}
-	if l.authority == nil {
-		return nil, api.NewProblem(http.StatusConflict, "%s", noAuthority)
 	}
 	at := l.is.Addresses()[0]
 	token, err := l.book.Invite(by, role, labels, at, l.authority)

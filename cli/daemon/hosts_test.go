@@ -234,7 +234,7 @@ func TestClusterChanges(t *testing.T) {
 	if _, err := openLead(t.Context(), dir, log, besideOf(t)); err == nil || !strings.Contains(err.Error(), "choose another port") {
 		t.Error(err)
 	}
-	if err := hosts.Leave(t.Context(), a, false); err != nil {
+	if err := hosts.Leave(t.Context(), a, false, false); err != nil {
 		t.Fatal(err)
 	}
 	if changes, err := d.clusterChanges(); err != nil || len(changes) != 1 || !strings.Contains(changes[0], "leads no cluster") {
@@ -296,7 +296,7 @@ func TestUpOfAHost(t *testing.T) {
 	if err := wait.For(t, "the end of the host", ended); err != nil {
 		t.Error(err)
 	}
-	if err := hosts.Leave(t.Context(), down, false); err == nil || !strings.Contains(err.Error(), "start it with `fairlead up`, and run the command again") {
+	if err := hosts.Leave(t.Context(), down, false, false); err == nil || !strings.Contains(err.Error(), "start it with `fairlead up`, and run the command again") {
 		t.Error(err)
 	}
 	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
@@ -309,7 +309,7 @@ func TestUpOfAHost(t *testing.T) {
 		_, err = client.Hosts(t.Context())
 		return err == nil
 	})
-	if err := hosts.Leave(t.Context(), down, false); err != nil || state.Load() != string(host.Left) {
+	if err := hosts.Leave(t.Context(), down, false, false); err != nil || state.Load() != string(host.Left) {
 		t.Error(err, state.Load())
 	}
 	if err := wait.For(t, "the end of a host that has left", ended); err != nil {
@@ -334,7 +334,7 @@ func TestUpOfAHost(t *testing.T) {
 	if err := wait.For(t, "the end of a host that was removed", ended); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "new invitation") {
 		t.Error(err)
 	}
-	if err := hosts.Leave(t.Context(), down, false); err != nil {
+	if err := hosts.Leave(t.Context(), down, false, false); err != nil {
 		t.Error(err)
 	}
 }

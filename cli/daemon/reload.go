@@ -78,6 +78,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			d.log.Error("the daemon with the configuration before did not close as it should", "error", err)
 		}
 		before := d
+		d.beside.head = d.Engine.Head()
 		if d, err = openDaemon(ctx, next, opts.Listen); err == nil {
 			continue
 		}

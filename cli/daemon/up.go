@@ -37,10 +37,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 		return err
 	}
 	if worker.Joined(a.Dir) {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end it
-		return upHost(ctx, a, opts)
+		return upHost(ctx, a, opts, nil)
 	}
 	beside := &engines{}
 	defer func() { err = errors.Join(err, beside.Close()) }()
@@ -57,7 +54,10 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 			return err
 		}
 		if !leads {
-			if claimed, err := beside.follow(ctx, a, opts, signals, wait); err != nil || !claimed {
+			switch claimed, err := beside.follow(ctx, a, opts, signals, wait); {
+			case errors.Is(err, errPlain):
+				return upHost(ctx, a, opts, beside)
+			case err != nil || !claimed:
 				return err
 			}
 			continue

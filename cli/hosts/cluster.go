@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -79,6 +81,20 @@ func (c *Cluster) Worker(facts engine.Facts) worker.Config {
 		w.Addresses = c.Leader
 	}
 	return w
+}
+
+// Lead keeps that this engine host has the journal alone, and leads.
+func (c Cluster) Lead(dir string) error {
+	c.Leader = nil
+	return store(dir, c)
+}
+
+// Follow keeps that this engine host is an ordinary host from now on.
+func (c Cluster) Follow(dir string, w worker.Config) error {
+	if err := worker.SaveConfig(dir, w); err != nil {
+		return err
+	}
+	return forgetLead(dir)
 }
 
 // Init makes a repository the one of a cluster's leader. Nil fields of want get their defaults.
@@ -170,8 +186,15 @@ func Listen(a *cli.App, at string) error {
 	if err := file.StoreJSON(clusterFile(a.Dir), next); err != nil {
 		return ca.Explain(err, c.Team, time.Now())
 	}
+	facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+	if err != nil {
+		return err
+	}
 	then := "fairlead up"
-	if running(a) {
+	switch {
+	case running(a) && len(facts.Engines) > 1: // its server is for the engine hosts, and survives a reload
+		then = "fairlead down\n  fairlead up --detach"
+	case running(a):
 		then = "fairlead reload"
 	}
 	return a.Show(next, func() error {
@@ -294,14 +317,11 @@ func (c Cluster) Loopback() bool {
 	return on == "localhost" || net.ParseIP(on).IsLoopback()
 }
 
-// Identify returns the leader's own identity, with a certificate for its present names. It makes a new certificate
-// if the present one is missing, has other names, or ends soon.
+// Identify returns the identity of a host that can lead, with a certificate for its present names. It makes a new
+// certificate if the present one is missing, has other names, or ends soon.
 func (c Cluster) Identify(dir string, authority *ca.Authority) (*ca.Identity, error) {
 	folder, names := worker.Folder(dir), c.names()
 	id, err := ca.LoadIdentity(folder, time.Now)
-	if authority == nil { // it joined, and another host has the authority
-		return id, err
-	}
 	if errors.Is(err, fs.ErrNotExist) {
 		id, err = ca.NewIdentity(folder, c.Name, time.Now)
 	} else if err == nil && !id.RenewalDue() && id.IsFor(names) {
@@ -370,8 +390,19 @@ func (c Cluster) Addresses() []string {
 	return all[:min(len(all), namesMax-3)]
 }
 
+// leaderless says since when no leader answers the daemon here; zero: one does, or no daemon runs.
+func leaderless(ctx context.Context, a *cli.App) (is api.Leader) {
+	client, err := a.Dial()
+	if err != nil {
+		return is
+	}
+	defer client.Close()
+	is, _ = client.Leader(ctx) // an older daemon does not say it
+	return is
+}
+
 // Status says what this machine is in a cluster.
-func Status(a *cli.App) error {
+func Status(ctx context.Context, a *cli.App) error {
 	c, err := Load(a.Dir)
 	if err != nil {
 		return err
@@ -416,6 +447,10 @@ func Status(a *cli.App) error {
 			where = "The journal is replicated by three of them"
 		}
 		text += fmt.Sprintf("The engine hosts are %s. %s.\n", strings.Join(names, ", "), where)
+	}
+	if past := leaderless(ctx, a); past.NoLeaderSince != nil {
+		is["no_leader_since"], is["as_of"] = past.NoLeaderSince, past.AsOf
+		text += fmt.Sprintf("No leader of the team answers since %s.\n", past.NoLeaderSince.Local().Format(time.DateTime))
 	}
 	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly), id.Authority())
 	if err := id.CheckClock(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -19,13 +20,16 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
-// Leave ends this machine's part in a cluster. With force it asks no leader, and no host.
-func Leave(ctx context.Context, a *cli.App, force bool) error {
+// Leave ends this machine's part in a cluster. With force it asks no leader, and no host. With lost an engine host goes on alone
+// with its copy of the journal.
+func Leave(ctx context.Context, a *cli.App, force, lost bool) error {
 	if err := person(a, "leave"); err != nil {
 		return err
 	}
@@ -36,7 +40,22 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 		return err
 	}
 	w, err := Joined(a.Dir)
+	replicated, fault := false, error(nil)
+	if c != nil {
+		facts, is := engine.LoadFacts(worker.Folder(a.Dir))
+		replicated, fault = facts.Stream, is
+	}
 	switch {
+	case fault != nil && !force:
+		return fault
+	case lost && !replicated:
+		return refused("--others-lost is for an engine host of a team whose journal is replicated, and this machine is none")
+	case lost:
+		return othersLost(ctx, a, c)
+	case replicated && !force:
+		if done, err := leaveStream(ctx, a, c); done || err != nil {
+			return err
+		}
 	case err != nil && !force:
 		return fmt.Errorf("%w; --force leaves the team all the same", err)
 	case c != nil && c.Joined() && !force:
@@ -61,7 +80,7 @@ func Leave(ctx context.Context, a *cli.App, force bool) error {
 	if free, err := workspace.Free(a.Dir); err != nil || !free {
 		return errors.Join(err, refused("Fairlead runs here; stop it with `fairlead down` first"))
 	}
-	if err := forget(a.Dir, "host.json", "cluster.json", engine.FactsFile, "epoch", "started.json"); err != nil {
+	if err := forget(a.Dir, "host.json", "epoch", "started.json"); err != nil {
 		return err
 	}
 	return a.Say(map[string]any{"left": true}, "This machine has left the team, and its keys are removed. To come back it needs a new invitation.")
@@ -91,7 +110,7 @@ func leadNoMore(ctx context.Context, a *cli.App, c *Cluster, force bool) error {
 			return refused("these hosts belong to the team: %s; drain or remove them first, with `fairlead host drain %s`, or pass --force", strings.Join(names, ", "), names[0])
 		}
 	}
-	if err := forget(a.Dir, "cluster.json", engine.FactsFile, "authority.key", invitationsFile); err != nil {
+	if err := forget(a.Dir); err != nil {
 		return err
 	}
 	next := ""
@@ -107,9 +126,6 @@ func leaveEngines(ctx context.Context, a *cli.App, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	if facts.Stream {
-		return refused("the journal is replicated by the engine hosts of team %s, and this is one of them; if the team is gone for good, --force leaves without it", c.Team)
-	}
 	w := c.Worker(facts)
 	leave := drained
 	if !running(a) {
@@ -121,14 +137,128 @@ func leaveEngines(ctx context.Context, a *cli.App, c *Cluster) error {
 	return nil
 }
 
-// forget removes files of the cluster, the first one first: it says what the machine is.
-func forget(dir string, names ...string) error {
-	for _, name := range names {
-		if err := os.Remove(filepath.Join(worker.Folder(dir), name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+// leaveStream takes the journal back to this machine, if it leads. Another engine host is drained, as far as the others are enough;
+// then it is not done.
+func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err error) {
+	client, err := a.Dial()
+	if err != nil {
+		return false, refused("the journal is replicated by the engine hosts of team %s, and Fairlead does not run here; start it with `fairlead up`. If the other engine hosts are lost for good, `fairlead cluster leave --others-lost` goes on with the copy of this machine", c.Team)
+	}
+	defer client.Close()
+	all, err := client.Hosts(ctx)
+	if err != nil {
+		return false, fmt.Errorf("%w; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` go on with the copy of this machine", err)
+	}
+	if all.Leader != c.Name {
+		return false, leaveEngines(ctx, a, c)
+	}
+	if _, err := client.LeaveCluster(ctx); err != nil {
+		return false, cli.Faulty(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, leadWithin)
+	defer cancel()
+	for cli.Pause(waiting, cli.DownPoll) == nil {
+		again, err := a.Dial()
+		if err != nil { // its daemon starts again
+			continue
+		}
+		now, err := again.Hosts(waiting)
+		_ = again.Close() // likewise
+		if err == nil && !now.Replicated {
+			return true, a.Say(map[string]any{"replicated": false, "leader": c.Name}, "The journal is on this machine alone, with the same history. The other engine hosts are ordinary hosts as soon as they are connected. `fairlead host drain NAME` takes one out; without other hosts, `fairlead cluster leave` ends the cluster.")
+		}
+	}
+	return false, fmt.Errorf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again", leadWithin)
+}
+
+// knockWithin is how long the server of another engine host has to take a connection.
+const knockWithin = 2 * time.Second
+
+// othersLost makes this engine host the leader, with its copy of the journal. The other engine hosts must be lost: with their copies
+// they could go on by themselves.
+func othersLost(ctx context.Context, a *cli.App, c *Cluster) error {
+	if free, err := workspace.Free(a.Dir); err != nil || !free {
+		return errors.Join(err, refused("Fairlead runs here; stop it with `fairlead down` first"))
+	}
+	folder := worker.Folder(a.Dir)
+	facts, err := engine.LoadFacts(folder)
+	if err != nil {
+		return err
+	}
+	if _, err := ca.Load(folder); err != nil {
+		return err
+	}
+	own := engine.Facts{Lost: true}
+	for _, e := range facts.Engines {
+		if e.Name == c.Name {
+			own.Engines = append(own.Engines, e)
+			continue
+		}
+		at, err := e.Routes()
+		if err != nil {
+			return err
+		}
+		if conn, err := (&net.Dialer{Timeout: knockWithin}).DialContext(ctx, "tcp", at); err == nil {
+			conn.Close()
+			return refused("engine host %s is not lost: its server answers at %s. While most engine hosts can run, start Fairlead on them; otherwise stop it there and see that it never starts again with its present files", e.Name, at)
+		}
+	}
+	last, err := verified(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
+	if err != nil {
+		return err
+	}
+	if err := c.Lead(a.Dir); err != nil {
+		return err
+	}
+	if err := engine.StoreFacts(folder, own); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(folder, engine.StoreFolder)); err != nil {
+		return err
+	}
+	return a.Say(map[string]any{"leader": c.Name, "seq": last.Seq, "at": last.Time}, "The copy of this machine is whole up to change %d, of %s, and is the journal of the team from now on. This machine leads: start it with `fairlead up`. The other engine hosts must not start again with their present files; `fairlead cluster leave --force` there removes them.",
+		last.Seq, last.Time.Local().Format(time.DateTime))
+}
+
+// verified reads a journal from its beginning, checks it, and returns its last change.
+func verified(ctx context.Context, path string) (last journal.Change, err error) {
+	j, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return last, err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	if err := journal.Verify(ctx, j); err != nil {
+		return last, err
+	}
+	head, _, err := j.Head(ctx)
+	if err != nil {
+		return last, err
+	}
+	for last, err = range j.Read(ctx, journal.Query{After: max(head, 1) - 1}) {
+		if err != nil {
+			return last, err
+		}
+	}
+	return last, nil
+}
+
+// forget removes the files of the cluster.
+func forget(dir string, also ...string) error {
+	if err := forgetLead(dir, also...); err != nil {
+		return err
+	}
+	return ca.Forget(worker.Folder(dir))
+}
+
+// forgetLead removes what only an engine host has, the first file first: it says what the machine is. The store of its server
+// goes, too: another cluster would find servers in it that it does not have.
+func forgetLead(dir string, also ...string) error {
+	for _, name := range append(also, "cluster.json", engine.FactsFile, invitationsFile, engine.StoreFolder) {
+		if err := os.RemoveAll(filepath.Join(worker.Folder(dir), name)); err != nil {
 			return fmt.Errorf("forget the cluster: %w", err)
 		}
 	}
-	return ca.Forget(worker.Folder(dir))
+	return ca.ForgetAuthority(worker.Folder(dir))
 }
 
 // drained drains this host, waits until it has left, and stops Fairlead here. The leader is reached through it.

@@ -37,7 +37,7 @@ const (
 
 // The files of a host's folder, .fairlead/cluster. The first two belong together, so does the third with the rest.
 const (
-	authorityKeyFile = "authority.key" // only on the host that invites
+	authorityKeyFile = "authority.key" // only on hosts that can lead
 	authorityFile    = "authority.crt"
 	keyFile          = "host.key"
 	certificateFile  = "host.crt"
@@ -49,7 +49,7 @@ type Authority struct {
 	Team string
 
 	cert *x509.Certificate
-	key  crypto.Signer
+	key  *ecdsa.PrivateKey
 }
 
 // Fingerprint is the SHA-256 of a certificate, in hexadecimal digits. It names an authority.
@@ -118,7 +118,7 @@ func Load(dir string) (*Authority, error) {
 	}
 	key, err := loadKey(dir, authorityKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the key of the certificate authority is not on this host, so it cannot invite; invite on the host where the cluster was made")
+		return nil, fmt.Errorf("the key of the certificate authority is not on this host, so it cannot invite; restore %s from a backup or from another engine host", filepath.Join(dir, authorityKeyFile))
 	}
 	if err != nil {
 		return nil, err
@@ -134,6 +134,9 @@ func (a *Authority) Fingerprint() string { return Fingerprint(a.cert) }
 
 // PEM is the authority's certificate, which every host knows.
 func (a *Authority) PEM() []byte { return certPEM(a.cert.Raw) }
+
+// Key is the authority's key in PEM, for another host that can lead. It signs certificates with any name.
+func (a *Authority) Key() ([]byte, error) { return keyPEM(a.key) }
 
 // String names the authority, without its key.
 func (a *Authority) String() string { return "authority of " + a.Team + " " + a.Fingerprint()[:16] }

@@ -143,7 +143,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"another authority", "another", func(dir string) error { return swap(other.dir, dir, authorityFile) }},
 		{"another host's key", "does not belong to its key", func(dir string) error { return swap(other.dir, dir, keyFile) }},
 		{"another authority's key", "do not belong together", func(dir string) error { return swap(other.dir, dir, authorityKeyFile) }},
-		{"no key of the authority", "invite on the host where the cluster was made", func(dir string) error { return os.Remove(filepath.Join(dir, authorityKeyFile)) }},
+		{"no key of the authority", "from another engine host", func(dir string) error { return os.Remove(filepath.Join(dir, authorityKeyFile)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, id := team(t, "web", "a")

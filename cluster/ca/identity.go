@@ -147,6 +147,14 @@ func (id *Identity) Install(certificate, authority []byte) error {
 	return nil
 }
 
+// InstallAuthority writes the key of the authority that the host trusts, which [Authority.Key] gave, and returns the authority.
+func (id *Identity) InstallAuthority(key []byte) (*Authority, error) {
+	if err := store(id.dir, authorityKeyFile, key); err != nil {
+		return nil, err
+	}
+	return Load(id.dir)
+}
+
 // take checks a certificate against the authority and the own key, and uses it from now on.
 func (id *Identity) take(cert *x509.Certificate) error {
 	roots := x509.NewCertPool()
@@ -241,7 +249,7 @@ func PeerName(state tls.ConnectionState) string {
 }
 
 // Forget removes the files of the host, so that it can join another team. Those of an authority stay, as long as its
-// key is there.
+// key is there: see [ForgetAuthority].
 func Forget(dir string) error {
 	names := []string{certificateFile, seedFile, keyFile}
 	if _, err := os.Stat(filepath.Join(dir, authorityKeyFile)); errors.Is(err, os.ErrNotExist) {
@@ -251,6 +259,14 @@ func Forget(dir string) error {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("forget the cluster: %w", err)
 		}
+	}
+	return nil
+}
+
+// ForgetAuthority removes the key of the authority: the host does not lead from now on.
+func ForgetAuthority(dir string) error {
+	if err := os.Remove(filepath.Join(dir, authorityKeyFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forget the certificate authority: %w", err)
 	}
 	return nil
 }

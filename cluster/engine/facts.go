@@ -13,10 +13,17 @@ import (
 type Facts struct {
 	Engines []cluster.EngineHost `json:"engines"` // by name; with this one
 	Stream  bool                 `json:"stream"`  // the journal is in their stream
+
+	// Lost: a person has said that the other engine hosts are lost, and this one goes on with its copy of the journal. It takes
+	// them out of the journal when it starts.
+	Lost bool `json:"lost,omitempty"`
 }
 
-// FactsFile is the name of their file in the folder of the cluster.
-const FactsFile = "engines.json"
+// FactsFile is the name of their file in the folder of the cluster. StoreFolder is that of the server's store.
+const (
+	FactsFile   = "engines.json"
+	StoreFolder = "nats"
+)
 
 // LoadFacts reads what StoreFacts wrote; nothing is known if it never did.
 func LoadFacts(folder string) (f Facts, err error) {
@@ -33,7 +40,7 @@ func StoreFacts(folder string, f Facts) error {
 
 // Equal reports whether two hosts have learned the same.
 func (f Facts) Equal(other Facts) bool {
-	return f.Stream == other.Stream && slices.Equal(f.Engines, other.Engines)
+	return f.Stream == other.Stream && f.Lost == other.Lost && slices.Equal(f.Engines, other.Engines)
 }
 
 // Many reports whether the team has enough engine hosts for a stream.

@@ -48,6 +48,7 @@ type answer struct {
 	Why         string       `json:"why,omitempty"`
 	Certificate string       `json:"certificate,omitempty"`
 	Authority   string       `json:"authority,omitempty"`
+	Key         []byte       `json:"key,omitempty"` // of the authority, for an engine host
 	Role        cluster.Role `json:"role,omitempty"`
 	Servers     []string     `json:"servers,omitempty"`
 }
@@ -166,10 +167,14 @@ func (d *Door) admit(ctx context.Context, line []byte, from net.Addr) (answer, e
 		}
 		caller := net.ParseIP(hostOf(from.String()))
 		certificate, err := d.Authority.Sign(r.CSR, r.Name, i.Role, caller.Equal, d.Now())
+		if err == nil && i.Role == cluster.Engine {
+			a.Key, err = d.Authority.Key()
+		}
 		if err == nil {
 			err = d.Admit(ctx, Joiner{cluster.Member{Name: r.Name, Role: i.Role, Key: r.Key}, i.Labels, i.By, r.Engine})
 		}
 		if err != nil {
+			a.Key = nil
 			return &Refused{NotAdmit, err.Error()}
 		}
 		a.Certificate, a.Role = string(certificate), i.Role

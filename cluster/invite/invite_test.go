@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -166,6 +167,19 @@ func TestJoin(t *testing.T) {
 	want := Joiner{Member: cluster.Member{Name: "b", Role: cluster.Engine, Key: id.PublicKey()}, Labels: []string{"gpu"}, Invited: "human/ann", Address: "127.0.0.1:4222"}
 	if len(f.admitted) != 2 || fmt.Sprint(f.admitted[1]) != fmt.Sprint(want) {
 		t.Errorf("%+v", f.admitted)
+	}
+	if own, err := ca.Load(dir); err != nil || own.Fingerprint() != f.authority.Fingerprint() {
+		t.Errorf("an engine host cannot act as the authority: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "authority.key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info.Mode(), err)
+	}
+	plain := t.TempDir()
+	if _, err := f.join(f.invite(cluster.Host), f.host("c", plain)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(plain, "authority.key")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a host that cannot lead has the key of the authority: %v", err)
 	}
 	if again, err := ca.LoadIdentity(dir, f.clock.now); err != nil || again.PublicKey() != id.PublicKey() || again.Authority() != f.authority.Fingerprint() {
 		t.Error(err)

@@ -47,6 +47,11 @@ func Join(ctx context.Context, token Token, id *ca.Identity, address string, now
 	if err := id.Install([]byte(a.Certificate), []byte(a.Authority)); err != nil {
 		return Joined{}, fmt.Errorf("team %s has admitted this host, but its files could not be written: %w", token.Team, err)
 	}
+	if a.Role == cluster.Engine {
+		if _, err := id.InstallAuthority(a.Key); err != nil {
+			return Joined{}, fmt.Errorf("team %s has admitted this engine host, but it cannot use the team's certificate authority: %w", token.Team, err)
+		}
+	}
 	return Joined{a.Role, a.Servers}, nil
 }
 
@@ -65,6 +70,9 @@ func ask(ctx context.Context, token Token, r request, now func() time.Time) (a a
 	conn, err := dialer.DialContext(ctx, "tcp", token.Address)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return a, fmt.Errorf("the inviting host does not answer; check the address, and that no firewall is between: %w", err)
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return a, fmt.Errorf("no program listens there; check the address and the port, and that Fairlead runs there; if another engine host leads now, make a new invitation on that one: %v", err) //nolint:errorlint // it is explained already
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return a, fmt.Errorf("a program listens there, but no invitation is open there; check the address, and make a new one with `host invite`: %w", err)

@@ -141,6 +141,7 @@ type RenewOut struct {
 
 	Engines []cluster.EngineHost `json:"engines,omitempty" since:"2"` // those that can lead
 	Stream  bool                 `json:"stream,omitempty" since:"2"`  // the journal is in their stream
+	Alone   bool                 `json:"alone,omitempty" since:"2"`   // the journal is on the leader's machine alone. Neither: that is about to change
 }
 
 // GrantIn asks whether a session may start. The answer is a host.Grant.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -59,7 +58,7 @@ type keeper struct {
 	find   func(uses, was []host.Lack) []host.Lack // what this machine lacks
 	log    *slog.Logger
 
-	learned func([]cluster.EngineHost, bool) // nil: not needed
+	learned func(wire.RenewOut) // nil: not needed
 
 	asking  sync.Mutex // one renewal at a time, so that answers are taken in in their order
 	storing sync.Mutex // of the epoch
@@ -258,7 +257,7 @@ func (k *keeper) ask(ctx context.Context, in wire.RenewIn) error {
 		return err
 	}
 	if k.learned != nil && len(out.Engines) > 0 {
-		k.learned(out.Engines, out.Stream)
+		k.learned(out)
 	}
 	end, moved, err := k.take(out)
 	if err != nil || !moved {

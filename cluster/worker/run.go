@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/local"
@@ -54,10 +53,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
 		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
 		find: func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
-		learned: func(engines []cluster.EngineHost, stream bool) {
-			known.learn(engines)
+		learned: func(out wire.RenewOut) {
+			known.learn(out.Engines)
 			if o.Learned != nil {
-				o.Learned(engines, stream)
+				o.Learned(out)
 			}
 		},
 	}

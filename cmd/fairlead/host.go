@@ -70,7 +70,7 @@ func clusterStatusCommand(a *app) *cobra.Command {
 certificate ends, and the fingerprint of the team's certificate authority.`,
 		Example: "  fairlead cluster status",
 		Args:    cli.Args(cobra.NoArgs),
-		RunE:    func(*cobra.Command, []string) error { return hosts.Status(a.App) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return hosts.Status(cmd.Context(), a.App) },
 	}
 }
 
@@ -89,7 +89,7 @@ until the machine on which it began leads again.`,
 }
 
 func clusterLeaveCommand(a *app) *cobra.Command {
-	var force bool
+	var force, lost bool
 	cmd := &cobra.Command{
 		Use:   "leave",
 		Short: "End this machine's part in a cluster",
@@ -98,13 +98,23 @@ one has ended. Then it stops Fairlead on the host and removes the host's keys. T
 needs a new invitation. If the leader is gone for good, --force removes the keys without it; a session
 that still runs is ended by its own deadline.
 
+On the leader of three engine hosts it takes the journal back to this machine, with the same history; the
+other engine hosts are ordinary hosts from then on. Run again, it ends the cluster as on any leader.
+
 On the leader it removes the certificate authority, so that no host can connect again. It refuses while
-other hosts belong to the team: remove them first. The journal and the repository stay as they are.`,
+other hosts belong to the team: remove them first. The journal and the repository stay as they are.
+
+If most engine hosts are lost for good, no order is taken. --others-lost lets this one lead with its own
+copy of the journal, which is verified first. What the lost ones acknowledged and this one never got is
+missing then. Use the engine host whose copy is longest: ` + "`fairlead events --json | tail -n 1`" + ` shows its end
+while Fairlead does not run there. The others must never start again with their present files.`,
 		Example: `  fairlead cluster leave
-  fairlead cluster leave --force`,
+  fairlead cluster leave --force
+  fairlead cluster leave --others-lost`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return hosts.Leave(cmd.Context(), a.App, force) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return hosts.Leave(cmd.Context(), a.App, force, lost) },
 	}
+	cmd.Flags().BoolVar(&lost, "others-lost", false, "the other engine hosts are lost for good: lead with the copy of this machine")
 	cmd.Flags().BoolVar(&force, "force", false, "remove the keys also if the leader does not answer, or if hosts belong to the team")
 	return cmd
 }
@@ -240,7 +250,7 @@ then their work begins anew elsewhere.`,
 		Example: `  fairlead hosts
   fairlead hosts --json`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
 			return hosts.List(ctx, a.App, client)
 		}),
 	}

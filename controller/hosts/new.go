@@ -281,10 +281,10 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 		}
 		return
 	}
+	if err := takeOver(ctx, c); err != nil {
+		return // the loop has ended
+	}
 	if c.is.Stream {
-		if err := takeOver(ctx, c); err != nil {
-			return // the loop has ended
-		}
 		c.mu.Lock()
 		c.copying = map[string]*copying{}
 		copyTo(c)

@@ -20,6 +20,7 @@ type Cluster struct {
 	Key      string   // public half of its key
 	Address  string   // at which it listens for hosts: HOST:PORT
 	Stream   bool     // the journal is in the stream of the engine hosts
+	Lost     bool     // the others that could lead are lost, so this host goes on with what it has of the journal
 	Folder   string   // for what is kept of sessions on other hosts
 
 	// Dial returns a client for requests to a host, and their base URL. It waits for the host's connection until

@@ -16,11 +16,11 @@ import (
 func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
 	all := view.Hosts{Hosts: []view.Host{}, Waiting: []view.WaitingSession{}}
 	err := c.View(ctx, func(t *team.Team) {
-		beside := view.HostsBeside{}
+		beside := view.HostsBeside{Leader: t.Leader, Replicated: t.Leader != ""}
 		switch {
 		case c.HostsBeside != nil:
 			beside = c.HostsBeside()
-		case !c.past() || len(t.Hosts.Hosts) == 0:
+		case !c.past() && c.opts.Look == nil || len(t.Hosts.Hosts) == 0: // of a daemon without a cluster
 			return
 		}
 		open := map[string]view.PlacedSession{}
@@ -45,6 +45,15 @@ func (c *StatusController) DrainHost(ctx context.Context, by seam.Actor, name st
 // RemoveHost takes a host out of the team. Sessions that run there end by their deadline.
 func (c *StatusController) RemoveHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
 	return c.orderHost(ctx, by, name, host.Removed, host.Remove{Name: name})
+}
+
+// KeepAlone takes the journal back to the machine of the leader: the other engine hosts are ordinary hosts from then on. The
+// daemon starts again with it.
+func (c *StatusController) KeepAlone(ctx context.Context, by seam.Actor) (uint64, error) {
+	if c.HostsBeside == nil {
+		return 0, &machine.Refusal{Subject: "the team", Event: string(host.EngineEnded), State: "one host", Reason: "this daemon leads no cluster"}
+	}
+	return c.Submit(ctx, by, "", host.Alone{Name: c.HostsBeside().Leader})
 }
 
 func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name string, event host.Event, what host.Input) (uint64, error) {

@@ -72,6 +72,10 @@ type Note struct {
 	Lacks       []Lack
 }
 
+// Alone makes ordinary hosts of all engine hosts but the leader's own: from this change on only that one leads.
+type Alone struct{ Name string }
+
+func (Alone) input()   {}
 func (Join) input()    {}
 func (Note) input()    {}
 func (Renew) input()   {}
@@ -129,6 +133,8 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 		}
 	case Remove:
 		err = d.remove(in)
+	case Alone:
+		err = d.alone(in)
 	case Report:
 		known := t.Hosts[in.Host] != nil && slices.ContainsFunc(t.Hosts[in.Host].Late, func(l Late) bool { return l.Token == in.Token && l.What == clip.To(in.What, whatMax) })
 		if ok, _ := t.Counts(in.Token); !ok && !known { // it is repeated until it is answered
@@ -143,7 +149,7 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	return d.changes, nil
 }
 
-// hostDraft collects the changes of one decision, which are all about one host: is has them applied.
+// hostDraft collects the changes of one decision. is has those about one host applied.
 type hostDraft struct {
 	t       *Hosts
 	is      *Host // nil before the first change
@@ -217,6 +223,8 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			h.RemovedBy = d.by
 		case ForgetRemoval:
 			h.RemovedBy = ""
+		case ForgetEngine:
+			h.Engine = ""
 		case NoteLacks:
 			h.Lacks = Lacks(in.(Note).Lacks) //nolint:forcetypeassert // the event implies the type
 		case KeepLate:
@@ -338,6 +346,20 @@ func (d *hostDraft) drained(name string, ending int) error {
 		return nil
 	}
 	return d.move(name, Drained, nil)
+}
+
+// alone takes the hosts one after the other. One that has left is none already.
+func (d *hostDraft) alone(in Alone) error {
+	for _, name := range d.t.Names() {
+		d.is = nil
+		if h := d.host(name); name == in.Name || h.Engine == "" || h.State == Left {
+			continue
+		}
+		if err := d.move(name, EngineEnded, in); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *hostDraft) remove(in Remove) error {

@@ -494,6 +494,7 @@ func TestEveryStateAndEvent(t *testing.T) {
 			Drain{"b"},
 			Leave{"b"},
 			Remove{"b"},
+			Alone{"a"},
 			Report{Token: Token{"s1", "b", 0, 0}, What: ""},
 		} {
 			s := begin(t)

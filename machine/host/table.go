@@ -39,6 +39,7 @@ const (
 	RemovedBusy      Event = "removed_busy"  // by a person, while sessions may run on it
 	ReportedLate     Event = "reported_late" // under a lease that does not count
 	LacksReported    Event = "lacks_reported"
+	EngineEnded      Event = "engine_ended" // the leader takes the journal back to its own machine
 )
 
 // Act is what a row does with the facts of a host.
@@ -60,6 +61,7 @@ const (
 	ForgetRemoval   Act = "forget_removal"
 	KeepLate        Act = "keep_late" // and it is missing no more
 	NoteLacks       Act = "note_lacks"
+	ForgetEngine    Act = "forget_engine"
 )
 
 func do(acts ...Act) []Act { return acts }
@@ -83,6 +85,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt, ForgetMissing), Why: "its lease is closed, and its sessions end by their deadline"},
 			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Joined, Do: do(NoteLacks), Why: "it gets no new session that needs what it lacks"},
+			EngineEnded:     {ID: "H17", To: Joined, Do: do(ForgetEngine), Why: "it cannot lead from here on, whatever its own files say"},
 		},
 		Doubted: {
 			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -98,6 +101,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, ForgetMissing)},
 			ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Doubted, Do: do(NoteLacks)},
+			EngineEnded:     {ID: "H17", To: Doubted, Do: do(ForgetEngine)},
 		},
 		Draining: {
 			CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -113,6 +117,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			RemovedBusy:     {ID: "H13", To: Doubted, Do: do(NoteRemoval, NoteDoubt, ForgetMissing)},
 			ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Draining, Do: do(NoteLacks)},
+			EngineEnded:     {ID: "H17", To: Draining, Do: do(ForgetEngine)},
 		},
 		Lost: {
 			CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -121,6 +126,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			SessionLost:      {ID: "H15", To: Lost, Do: do(ReleaseSession, NoteMissing), Why: "it ended with its host; what it left is fetched when that is back"},
 			Removed:          {ID: "H12", To: Left, Do: do(NoteRemoval, ForgetDrain, ForgetDoubt, ForgetMissing), Why: "sessions that wait for it stay: no deadline has ended them"},
 			ReportedLate:     {ID: "H14", To: Lost, Do: do(KeepLate)},
+			EngineEnded:      {ID: "H17", To: Lost, Do: do(ForgetEngine)},
 		},
 		Left: {
 			HostJoined:      {ID: "H1", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt, ForgetDrain, ForgetRemoval)},
