@@ -41,22 +41,25 @@ type engines struct {
 	head  uint64               // where the journal ended for the daemon before. Only that goroutine uses it
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
-	mu     sync.Mutex
-	is     hosts.Cluster
-	dir    string // of the repository
-	folder string // of the cluster
-	id     *ca.Identity
-	log    *slog.Logger
-	facts  engine.Facts
-	server *engine.Server
-	stop   func()          // ends what works for the server
-	met    bool            // all servers have met
-	alone  bool            // by the journal, no other host is an engine host any longer
-	leads  *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
-	lost   chan struct{}   // closed when another host has claimed the lead
-	shims  *sessions.Shims // of the daemon that leads
-	unlead func()          // ends the renewals of the lead, and waits for that
-	copy   interface {     // the open journal; nil: it is not in the stream, or not open
+	mu       sync.Mutex
+	is       hosts.Cluster
+	dir      string // of the repository
+	folder   string // of the cluster
+	id       *ca.Identity
+	log      *slog.Logger
+	facts    engine.Facts
+	server   *engine.Server
+	stop     func()          // ends what works for the server
+	met      bool            // all servers have met
+	alone    bool            // by the journal, no other host is an engine host any longer
+	looked   bool            // the mirror was found sound
+	compared time.Time       // when the copy of the server was found whole
+	leads    *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
+	lost     chan struct{}   // closed when another host has claimed the lead
+	shims    *sessions.Shims // of the daemon that leads
+	term     context.Context //nolint:containedctx // it ends with the lead
+	unlead   func()          // ends the renewals of the lead, and waits for that
+	copy     interface {     // the open journal; nil: it is not in the stream, or not open
 		AsOf() (seq uint64, at time.Time)
 	}
 
@@ -193,9 +196,22 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	case server == nil:
 		return nil, errors.New("the journal is in the stream of the engine hosts, and fewer than three are known; restore .fairlead/cluster/engines.json from a backup, or make the cluster anew: `fairlead cluster leave --force`")
 	}
-	return e.opened(server.Open(ctx, path, func(why error) {
+	if err := e.sound(ctx, path); err != nil {
+		return nil, err
+	}
+	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
 	}))
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	leads, term := e.leads, e.term
+	e.mu.Unlock()
+	if leads != nil {
+		e.work.Go(func() { e.careLeading(term, server, leads, j) })
+	}
+	return j, nil
 }
 
 // opened notes the journal that is open.
@@ -319,7 +335,7 @@ func (e *engines) claim(ctx context.Context) error {
 func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	e.leads, e.lost = leads, lost
+	e.leads, e.lost, e.term = leads, lost, keeping
 	e.unlead = func() { stop(); <-ended }
 	go func() {
 		defer close(ended)
@@ -420,26 +436,26 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
 func (e *engines) mirror(ctx context.Context, path string) {
-	var j journal.Journal
-	for {
+	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
 		e.mu.Lock()
 		server, stream := e.server, e.facts.Stream
 		e.mu.Unlock()
-		if server != nil && stream {
-			var err error
-			if j, err = e.opened(server.Open(ctx, path, func(error) {})); err == nil {
-				break
-			} else if ctx.Err() == nil {
-				e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again", "error", err)
-			}
+		if server == nil || !stream {
+			continue
 		}
-		if !rest(ctx, mirrorAgain) {
-			return
+		err := e.sound(ctx, path)
+		var j journal.Journal
+		if err == nil {
+			j, err = e.opened(server.Open(ctx, path, func(error) {}))
 		}
-	}
-	<-ctx.Done()
-	if err := j.Close(); err != nil {
-		e.log.Error("the copy of the journal on this host was not closed as it should", "error", err)
+		if err == nil {
+			e.care(ctx, server, j)
+			err = j.Close()
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again and again", "error", err)
+		}
 	}
 }
 

@@ -233,7 +233,7 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.
 func (e *engines) deposedBy(err error) bool {
-	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*seam.Fenced)))
+	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
 }
 
 // errDeposed ends a daemon whose host does not lead any longer.
