@@ -381,15 +381,12 @@ func (e *engines) release() {
 // await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
 // this host. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
-	if after > 0 && !rest(ctx, after) {
-		return ctx.Err()
-	}
 	for {
 		e.mu.Lock()
 		server, stream := e.server, e.facts.Stream
 		e.mu.Unlock()
 		if server != nil && stream {
-			leads, err := server.Take(ctx, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+			leads, err := server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
 			if err != nil {
 				return err
 			}

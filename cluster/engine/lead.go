@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -79,25 +80,30 @@ func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err 
 }
 
 // Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
-// host, or is of an earlier daemon of it. refused is called once, with why the first claim had no success.
-func (s *Server) Take(ctx context.Context, refused func(error)) (*Lead, error) {
+// host, or is of an earlier daemon of it. A host that could not lead leaves that to others for a time, unless one hands it over meanwhile.
+// refused is called once, with why the first claim had no success.
+func (s *Server) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
-	return take(ctx, s.o.Identity.Name, patience, boottime.Now, s.Leader, s.Claim, refused)
+	return take(ctx, s.o.Identity.Name, patience, host.BootTime(after), boottime.Now, s.Leader, s.Claim, refused)
 }
 
 // take is Take with its clock and its store. What cannot be read does not begin the silence anew, and a claim that fails is
 // repeated: one that succeeds proves that no renewal was stored since the revision was seen.
-func take[L any](ctx context.Context, own string, patience host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
+func take[L any](ctx context.Context, own string, patience, after host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
 	claim func(context.Context, uint64) (L, error), refused func(error),
 ) (none L, _ error) {
 	watch, said := host.NewWatch(now()), false
+	patience = max(patience, after)
+	first := uint64(0)
 	for ; ctx.Err() == nil; rest(ctx, lookEvery) {
 		asked := now()
 		name, revision, err := leader(ctx)
 		if err == nil {
 			watch.Saw(revision, false, now())
+			first = cmp.Or(first, revision)
 		}
-		if silence := asked - watch.Seen; (err != nil || name != own) && (silence < patience || !host.TryToLead(silence)) {
+		mine := err == nil && name == own && (after == 0 || revision != first)
+		if silence := asked - watch.Seen; !mine && (silence < patience || !host.TryToLead(silence)) {
 			continue
 		}
 		if err != nil && watch.Revision == 0 {

@@ -154,7 +154,7 @@ func TestMoveAndLead(t *testing.T) {
 	if leads.Confirmed() {
 		t.Error("a leader that has handed over acts on its lease")
 	}
-	if _, err := all[1].Take(t.Context(), func(err error) { t.Log(err) }); err != nil {
+	if _, err := all[1].Take(t.Context(), 0, func(err error) { t.Log(err) }); err != nil {
 		t.Error(err)
 	}
 	if name, _, err := all[2].Leader(t.Context()); err != nil || name != "b" {
@@ -172,10 +172,10 @@ func TestTakeWhileServersElect(t *testing.T) {
 		const patience = host.LeaderSilence
 		away := func() bool { return time.Since(began) > 2*time.Second && time.Since(began) < 9*time.Second }
 		refused := 0
-		got, err := take(t.Context(), "b", patience, now,
+		got, err := take(t.Context(), "b", patience, 0, now,
 			func(ctx context.Context) (string, uint64, error) {
 				if away() {
-					time.Sleep(time.Second / 2)
+					wait.Elapse(time.Second / 2)
 					return "", 0, errors.New("no answer")
 				}
 				return "a", 7, nil
@@ -206,13 +206,36 @@ func TestTakeSilence(t *testing.T) {
 			return name, uint64(min(time.Since(began), 20*time.Second)/(2*time.Second)) + 1, nil
 		}
 		claim := func(_ context.Context, revision uint64) (uint64, error) { return revision, nil }
-		got, err := take(t.Context(), "b", host.LeaderSilence, now, ask, claim, func(err error) { t.Error(err) })
+		got, err := take(t.Context(), "b", host.LeaderSilence, 0, now, ask, claim, func(err error) { t.Error(err) })
 		if took := time.Since(began); err != nil || got != 11 || took < 26*time.Second || took > 27*time.Second {
 			t.Errorf("claimed on revision %d after %v, %v", got, took, err)
 		}
 		name, began = "b", time.Now()
-		if got, err := take(t.Context(), "b", host.LeaderSilence, now, ask, claim, nil); err != nil || got != 1 || time.Since(began) != 0 {
+		if got, err := take(t.Context(), "b", host.LeaderSilence, 0, now, ask, claim, nil); err != nil || got != 1 || time.Since(began) != 0 {
 			t.Errorf("claimed on revision %d after %v, %v", got, time.Since(began), err)
 		}
 	})
+}
+
+// A host that could not lead leaves that to others for a while, also with its own entry. One that hands the lead over does not wait for that.
+func TestTakeAfterAWhile(t *testing.T) {
+	t.Parallel()
+	for _, handed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
+			got, err := take(t.Context(), "b", host.LeaderSilence, host.BootTime(30*time.Second), now,
+				func(context.Context) (string, uint64, error) {
+					if handed && time.Since(began) > 5*time.Second {
+						return "b", 9, nil
+					}
+					return "b", 7, nil
+				},
+				func(_ context.Context, revision uint64) (uint64, error) { return revision, nil },
+				func(err error) { t.Error(err) })
+			if took := time.Since(began); err != nil || handed && (took > 6*time.Second || got != 9) || !handed && (took < 30*time.Second || took > 32*time.Second || got != 7) {
+				t.Errorf("handed over: %v: claimed on %d after %v, %v", handed, got, took, err)
+			}
+		})
+	}
 }
