@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -58,6 +59,9 @@ type engines struct {
 	shims    *sessions.Shims // of the daemon that leads
 	term     context.Context //nolint:containedctx // it ends with the lead
 	unlead   func()          // ends the renewals of the lead, and waits for that
+	copy     interface {     // the open journal; nil: it is not in the stream, or not open
+		AsOf() (seq uint64, at time.Time)
+	}
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -195,9 +199,9 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err := e.sound(ctx, path); err != nil {
 		return nil, err
 	}
-	j, err := server.Open(ctx, path, func(why error) {
+	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +212,34 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 		e.work.Go(func() { e.careLeading(term, server, leads, j) })
 	}
 	return j, nil
+}
+
+// opened notes the journal that is open.
+func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.copy = nil
+	if err == nil {
+		e.copy, _ = j.(interface {
+			AsOf() (seq uint64, at time.Time)
+		})
+	}
+	return j, err
+}
+
+// state says whether a daemon that leads knows the present state of the team.
+func (e *engines) state() api.Leader {
+	is := api.Leader{Leads: true}
+	leads := e.leading()
+	if leads == nil || leads.Confirmed() {
+		return is
+	}
+	since := leads.Since()
+	is.NoLeaderSince = &since
+	if at := e.asOf()(); !at.IsZero() {
+		is.AsOf = &at
+	}
+	return is
 }
 
 // move copies the journal into the stream. From the moment at which that is kept on disk the journal is there.
@@ -379,7 +411,7 @@ func (e *engines) release() {
 }
 
 // await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
-// this host. It waits for the journal to be in the stream.
+// this host and some time has passed. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
 	for {
 		e.mu.Lock()
@@ -414,7 +446,7 @@ func (e *engines) mirror(ctx context.Context, path string) {
 		err := e.sound(ctx, path)
 		var j journal.Journal
 		if err == nil {
-			j, err = server.Open(ctx, path, func(error) {})
+			j, err = e.opened(server.Open(ctx, path, func(error) {}))
 		}
 		if err == nil {
 			e.care(ctx, server, j)

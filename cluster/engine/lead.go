@@ -80,8 +80,8 @@ func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err 
 }
 
 // Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
-// host, or is of an earlier daemon of it. A host that could not lead leaves that to others for a time, unless one hands it over meanwhile.
-// refused is called once, with why the first claim had no success.
+// host, or is of an earlier daemon of it. One that is of this host is left to others for some time, after, unless one hands it over
+// meanwhile. refused is called once, with why the first claim had no success.
 func (s *Server) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
 	return take(ctx, s.o.Identity.Name, patience, host.BootTime(after), boottime.Now, s.Leader, s.Claim, refused)
@@ -92,9 +92,8 @@ func (s *Server) Take(ctx context.Context, after time.Duration, refused func(err
 func take[L any](ctx context.Context, own string, patience, after host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
 	claim func(context.Context, uint64) (L, error), refused func(error),
 ) (none L, _ error) {
-	watch, said := host.NewWatch(now()), false
-	patience = max(patience, after)
-	first := uint64(0)
+	began, said := now(), false
+	watch, first := host.NewWatch(began), uint64(0) // the revision that was seen first
 	for ; ctx.Err() == nil; rest(ctx, lookEvery) {
 		asked := now()
 		name, revision, err := leader(ctx)
@@ -102,12 +101,12 @@ func take[L any](ctx context.Context, own string, patience, after host.BootTime,
 			watch.Saw(revision, false, now())
 			first = cmp.Or(first, revision)
 		}
-		mine := err == nil && name == own && (after == 0 || revision != first)
-		if silence := asked - watch.Seen; !mine && (silence < patience || !host.TryToLead(silence)) {
+		silence := asked - watch.Seen
+		switch {
+		case err == nil && name == own && revision == first && asked-began < after, // this host could not lead; another one may
+			(err != nil || name != own) && (silence < patience || !host.TryToLead(silence)),
+			err != nil && watch.Revision == 0: // it was never read
 			continue
-		}
-		if err != nil && watch.Revision == 0 {
-			continue // it was never read
 		}
 		l, err := claim(ctx, watch.Revision)
 		if err == nil {
@@ -183,6 +182,13 @@ func (l *Lead) Confirmed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.term.Confirmed(boottime.Now())
+}
+
+// Since is when the last renewal was sent that was acknowledged.
+func (l *Lead) Since() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Now().Add(-time.Duration(boottime.Now() - l.term.Acked()))
 }
 
 // Deadline is when the leased sessions on this machine end, unless the lease is renewed.

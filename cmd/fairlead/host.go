@@ -70,7 +70,7 @@ func clusterStatusCommand(a *app) *cobra.Command {
 certificate ends, and the fingerprint of the team's certificate authority.`,
 		Example: "  fairlead cluster status",
 		Args:    cli.Args(cobra.NoArgs),
-		RunE:    func(*cobra.Command, []string) error { return hosts.Status(a.App) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return hosts.Status(cmd.Context(), a.App) },
 	}
 }
 
@@ -250,7 +250,7 @@ then their work begins anew elsewhere.`,
 		Example: `  fairlead hosts
   fairlead hosts --json`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
 			return hosts.List(ctx, a.App, client)
 		}),
 	}
