@@ -13,7 +13,7 @@ import (
 func TestAskWhenLost(t *testing.T) {
 	w := newWorld(t, "b", "c")
 	defer w.show()
-	elsewhere, back := w.taskOf("asker", "Elsewhere"), ""
+	elsewhere := w.taskOf("asker", "Elsewhere")
 	n := w.works(elsewhere)
 	w.Cut(leader, n.Host)
 	cut := now()
@@ -32,7 +32,7 @@ func TestAskWhenLost(t *testing.T) {
 		t.Errorf("the result is that of the session that was lost")
 	}
 
-	back = w.taskOf("asker", "Back")
+	back := w.taskOf("asker", "Back")
 	n = w.works(back)
 	w.Cut(leader, n.Host)
 	q = w.asked(n)
