@@ -43,8 +43,10 @@ var imports = []importRow{
 	{pkg: "condition"},
 	{pkg: "sandbox", inTests: []string{"policy", "policy/*"}},
 	{pkg: "policy/*", may: []string{"policy"}},
-	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker", "team/models"}},
+	{pkg: "team", may: []string{"machine", "machine/*", "policy", "marker", "team/launch", "team/models", "team/usage"}},
+	{pkg: "team/launch", may: []string{"machine/root"}},
 	{pkg: "team/models"},
+	{pkg: "team/usage"},
 	{pkg: "team/old", may: []string{"machine", "machine/*", "team"}},
 	{pkg: "team/resume", may: []string{"machine", "machine/*", "team"}},
 	{pkg: "internal/test/golden"},
@@ -177,7 +179,7 @@ var files = []string{"internal/file", "prompt", "agentfile", "runfile", "crewfil
 var controllers = append([]string{"controller/seam", "view", "loop", "workspace", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)
 
 // pure are the packages that know no clock, no file and no goroutine.
-var pure = []string{"machine", "machine/*", "team", "team/models", "team/old", "team/resume", "policy", "rank", "marker", "condition", "journal/attempt"}
+var pure = []string{"machine", "machine/*", "team", "team/launch", "team/models", "team/usage", "team/old", "team/resume", "policy", "rank", "marker", "condition", "journal/attempt"}
 
 // worldly is what a pure package may not import, with all that is below it.
 var worldly = []string{"os", "net", "sync", "context", "log", "syscall", "io/fs", "embed", "runtime", "math/rand", "crypto/rand", "testing"}

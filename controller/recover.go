@@ -87,6 +87,13 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 			started.Skip = epochsLost
 		}
 	}
+	if started.Leader != "" || e.State().Root != "" {
+		dir, err := rootOf(e.opts.Config)
+		if err != nil {
+			return nil, err
+		}
+		started.Root = dir
+	}
 	e.Moved = e.State().Leader != "" && e.State().Leader != own
 	if err := e.TellAgent(ctx, "", started); err != nil {
 		return nil, err
@@ -127,6 +134,9 @@ func mayLead(c *seam.Cluster, t *team.Team) error {
 	}
 	return nil
 }
+
+// rootOf is the folder of the repository, as paths in the team's state begin.
+func rootOf(conf *config.Config) (string, error) { return sessions.SettledDir(conf.Dir) }
 
 // sweep ends processes that lost sessions left behind. A process that cannot be ended is logged and
 // delays nothing: it hangs in the kernel with a pending kill signal and does nothing more.

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team/models"
+	"github.com/fairlead-dev/fairlead/team/usage"
 )
 
 // Change is one fact that Decide found. The journal stores it.
@@ -116,6 +117,7 @@ type TeamSet struct {
 	Limits   Limits `json:"limits,omitzero"`
 	Places   int    `json:"places,omitempty"` // of the worker pool
 	Leader   string `json:"leader,omitempty"` // the host that leads, if another one can, too
+	Root     string `json:"root,omitempty"`   // the folder of the repository on that host, if it is known
 }
 
 // QueueSet is the new queue for a slot.
@@ -128,6 +130,7 @@ type NoteSet struct {
 	Settings RunSettings `json:"settings"`
 	Waived   string      `json:"waived,omitempty"`
 	LookAt   time.Time   `json:"look_at,omitzero"`
+	Here     bool        `json:"here,omitempty"` // its newest files are on the machine that leads, or are given up
 }
 
 // RunLeft is a run that is removed from the value, with its progress.
@@ -140,9 +143,7 @@ type RunLeft struct {
 func (t *Team) Apply(ch Change) {
 	switch name := AgentOf(ch.Entity); {
 	case ch.Body.Team != nil:
-		set := ch.Body.Team
-		t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
-		t.Pool.Places, t.Leader = set.Places, set.Leader
+		setTeamTo(t, ch.Body.Team)
 	case strings.HasPrefix(ch.Entity, runPrefix):
 		teamRuns{t}.applyRun(ch)
 	case ch.Body.Turn != nil:
@@ -190,7 +191,7 @@ func (t *Team) Apply(ch Change) {
 		t.Agents[name].setSession(*ch.Body.Session)
 	case ch.Body.Used != nil:
 		used := ch.Body.Used
-		t.Usage = t.Usage.on(used.Usage.Day).plus(used.Usage)
+		t.Usage = t.Usage.On(used.Usage.Day).Plus(used.Usage)
 		teamRuns{t}.useRun(t.Agents[name].use(*used), *used)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
@@ -223,11 +224,14 @@ func (t teamRuns) applyRun(ch Change) {
 		a := t.stepSlot(key)
 		forWhom := a.use(*body.Used)
 		t.Pool.Sessions[key] = a.Session
-		t.Usage = t.Usage.on(body.Used.Usage.Day).plus(body.Used.Usage)
+		t.Usage = t.Usage.On(body.Used.Usage.Day).Plus(body.Used.Usage)
 		t.useRun(forWhom, *body.Used)
 	case body.Note != nil:
 		note := t.Notes[id]
 		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
+		if body.Note.Here {
+			note.Away = ""
+		}
 		put(&t.Notes, id, note)
 	case body.Left != nil:
 		drop(&t.Runs, id)
@@ -245,12 +249,12 @@ func (t teamRuns) useRun(forWhom Purpose, used Used) {
 		return
 	}
 	note := t.Notes[id]
-	note.Usage = note.Usage.on(used.Usage.Day).plus(used.Usage)
-	note.Total = note.Total.plus(used.Usage)
+	note.Usage = note.Usage.On(used.Usage.Day).Plus(used.Usage)
+	note.Total = note.Total.Plus(used.Usage)
 	put(&t.Notes, id, note)
 	if r := t.Runs[id]; r != nil {
 		day := cmp.Or(used.LocalDay, used.Usage.Day)
-		put(&t.RunUsage, r.RepoDir, t.RunUsage[r.RepoDir].on(day).plus(used.Usage))
+		put(&t.RunUsage, r.RepoDir, t.RunUsage[r.RepoDir].On(day).Plus(used.Usage))
 	}
 }
 
@@ -279,7 +283,7 @@ func (a *Agent) remember(ident string) {
 
 func (a *Agent) setSession(s Session) {
 	if s.N > a.Opened && a.step() == "" {
-		a.Days = sumOfDays(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
+		a.Days = usage.Days(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
 	}
 	a.Opened = max(a.Opened, s.N)
 	a.Queue = withoutRequest(a.Queue, &s)
@@ -299,13 +303,13 @@ func (a *Agent) setSession(s Session) {
 
 // use adds a report to the agent and to its session, and returns what that session is for.
 func (a *Agent) use(used Used) Purpose {
-	a.Usage = a.Usage.on(used.Usage.Day).plus(used.Usage)
-	if a.Days = sumOfDays(a.Days, used.Usage); len(used.Models) > 0 {
+	a.Usage = a.Usage.On(used.Usage.Day).Plus(used.Usage)
+	if a.Days = usage.Days(a.Days, used.Usage); len(used.Models) > 0 {
 		a.Models = models.Add(a.Models, used.Models, a.Days[len(a.Days)-1].Day, a.Days[0].Day)
 	}
 	s := *cmp.Or(a.Open(used.Session), a.Session)
 	s.Offset = used.Offset
-	s.Usage = s.Usage.plus(used.Usage)
+	s.Usage = s.Usage.Plus(used.Usage)
 	s.Context = cmp.Or(used.Context, s.Context)
 	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {
 		delivery := *s.Delivery

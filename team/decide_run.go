@@ -40,6 +40,8 @@ func (d runDecision) run() error {
 	switch what := d.ev.What.(type) {
 	case RunArchived:
 		return d.archive(id, r)
+	case FilesHere:
+		return d.filesHere(id, "files_arrived")
 	case workflow.ReleaseAsked:
 		return d.releaseRun(id, r, what)
 	case workflow.Input:

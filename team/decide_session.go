@@ -156,7 +156,7 @@ func (d *decision) reported(a *Agent, what SessionReported) error {
 	if what.Offset <= s.Offset {
 		return nil
 	}
-	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.sane(), Stop: what.Stop.cut(), RateLimit: what.RateLimit.cut()}
+	used := Used{Session: s.ID, Offset: what.Offset, Usage: what.Usage.Sane(), Stop: what.Stop.cut(), RateLimit: what.RateLimit.cut()}
 	if what.Over && s.AnswerPending() && (what.Heard == 0 || what.Heard >= s.Delivery.Input) {
 		used.Over = d.ev.At
 	} else if len(what.Held) <= heldBytesMax {
@@ -173,7 +173,7 @@ func (d *decision) reported(a *Agent, what SessionReported) error {
 
 	// The team's total applies to all agents: at the team's limit, all working agents are over it.
 	next := *d.team
-	next.Usage = next.Usage.on(used.Usage.Day).plus(used.Usage)
+	next.Usage = next.Usage.On(used.Usage.Day).Plus(used.Usage)
 	d.team = &next
 	return d.limitReached(a)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/crew"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team/launch"
 	"github.com/fairlead-dev/fairlead/team/models"
 )
 
@@ -49,6 +50,7 @@ type DaemonStarted struct {
 	BootID string
 	Leader string // the host, if another one can lead, too
 	Skip   uint64 // epochs to leave out
+	Root   string // the folder of the repository there
 }
 
 // HoldAsked and ReleaseAsked set and release the team's hold.
@@ -66,7 +68,7 @@ type SessionStarted struct {
 	PID     int
 	Input   int64 // bytes of input with which it was started
 
-	Launch *LaunchRecord // how it was started; nil: unknown
+	Launch *launch.Record // how it was started; nil: unknown
 }
 
 // TokenGiven is the hash of the token that a session's process is about to be started with.

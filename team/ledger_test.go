@@ -308,10 +308,10 @@ func (l *ledger) check(w *world) {
 			(got.InputTokens != want.InputTokens || got.OutputTokens != want.OutputTokens || got.CostUSD != want.CostUSD) {
 			w.t.Fatalf("%s reported usage of %+v today, but the team counts %+v", name, want, got)
 		}
-		total = total.plus(l.used[name][day])
+		total = total.Plus(l.used[name][day])
 	}
 	l.checkRuns(w)
-	total = total.plus(l.used[""][day]) // in the worker pool
+	total = total.Plus(l.used[""][day]) // in the worker pool
 	if w.team.Usage.Day == day && (w.team.Usage.CostUSD != total.CostUSD || w.team.Usage.InputTokens != total.InputTokens) {
 		w.t.Fatalf("the team used %+v today, but counts %+v", total, w.team.Usage)
 	}

@@ -57,6 +57,7 @@ type RunNote struct {
 	Total    Usage       `json:"total,omitzero"`   // of its sessions, on all days
 	Waived   string      `json:"waived,omitempty"` // the day on which a person released it in spite of its own limit
 	LookAt   time.Time   `json:"look_at,omitzero"` // when a run that a limit has paused is examined again
+	Away     string      `json:"away,omitempty"`   // the host that led before and has its newest files; empty: they are on the one that leads
 }
 
 const (
@@ -75,7 +76,7 @@ func (t *Team) RunOver(id string, at time.Time) string {
 		return ""
 	}
 	day := localDay(t, at)
-	limit := Limits{CostPerDayUSD: note.Settings.CostPerDayUSD}.over(t.RunUsage[r.RepoDir].on(day))
+	limit := Limits{CostPerDayUSD: note.Settings.CostPerDayUSD}.over(t.RunUsage[r.RepoDir].On(day))
 	if limit == "" || note.Waived == day {
 		return ""
 	}
@@ -121,7 +122,7 @@ func pausedByLimit(r *workflow.Run) bool {
 
 // unlimited reports whether none of the limits that can have paused a run is used up any more.
 func (t teamRuns) unlimited(id string, r *workflow.Run, at time.Time) bool {
-	if t.RunOver(id, at) != "" || t.Limits.over(t.Usage.on(dayOf(at))) != "" {
+	if t.RunOver(id, at) != "" || t.Limits.over(t.Usage.On(dayOf(at))) != "" {
 		return false
 	}
 	for i := range r.Plan.Steps {
@@ -135,6 +136,9 @@ func (t teamRuns) unlimited(id string, r *workflow.Run, at time.Time) bool {
 // releaseRun releases a paused run. If its own limit had paused it, the release also waives that
 // limit for the day.
 func (d runDecision) releaseRun(id string, r *workflow.Run, in workflow.ReleaseAsked) error {
+	if d.team.Notes[id].Away != "" && r.Stage != workflow.Paused && !in.LimitLifted {
+		return d.filesHere(id, "files_given_up")
+	}
 	waives := pausedByLimit(r) && !in.LimitLifted && d.team.RunOver(id, d.ev.At) != ""
 	if err := d.runDecides(id, r, in); err != nil || !waives {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/question"
+	"github.com/fairlead-dev/fairlead/team/launch"
 )
 
 // R1, R2: a rate limit is not a failure. The agent waits until the provider's reset time or,
@@ -88,7 +89,7 @@ func TestConversations(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	id := c.Agents["ada"].Session.ID
-	was := &LaunchRecord{Driver: "acp", Argv: []string{"opencode", "acp"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}
+	was := &launch.Record{Driver: "acp", Argv: []string{"opencode", "acp"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}
 	c.must("ada", SessionStarted{Session: id, PID: 4711, Launch: was})
 	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_1", Program: "opencode 1.18.33"}})
 	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_2", Program: "opencode 1.18.33"}})
@@ -100,12 +101,12 @@ func TestConversations(t *testing.T) {
 	if past := c.Agents["ada"].Past[0]; past.Launch != nil {
 		t.Error("a past session duplicates the record of its conversation")
 	}
-	now := &LaunchRecord{Driver: "acp", Argv: []string{"opencode", "acp", "--yolo"}, Env: []string{"OTHER"}, Dir: "/work/repo", Model: "m2", Resume: "ses_2"}
+	now := &launch.Record{Driver: "acp", Argv: []string{"opencode", "acp", "--yolo"}, Env: []string{"OTHER"}, Dir: "/work/repo", Model: "m2", Resume: "ses_2"}
 	want := []string{"model: m1 is now m2", "argument --yolo was added", "variable KEY is gone", "variable OTHER was added"}
 	if got := is.Launch.Differs(now); !slices.Equal(got, want) {
 		t.Errorf("the differences are %q", got)
 	}
-	if got := is.Launch.Differs(&LaunchRecord{Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}); !slices.Equal(got, []string{"arguments are in a different order"}) {
+	if got := is.Launch.Differs(&launch.Record{Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}); !slices.Equal(got, []string{"arguments are in a different order"}) {
 		t.Errorf("the differences are %q", got)
 	}
 	for i := range 40 {

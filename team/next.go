@@ -34,7 +34,7 @@ func (x *Touched) Note(ch Change) {
 	case ch.Body.Dispatch != nil:
 		x.folders = true
 	case ch.Body.Question != nil:
-		if name := about(ch.Body.Question); name != "" {
+		if name := ch.Body.Question.Agent(); name != "" {
 			x.agent(name)
 		}
 	case ch.Body.Notice != nil: // nothing follows from what people were told

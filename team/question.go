@@ -1,7 +1,7 @@
 package team
 
 import (
-	"encoding/json"
+	"cmp"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -77,44 +77,8 @@ func (t *Team) applyQuestion(body question.Body) {
 	if a := t.Agents[q.Agent]; a != nil && a.Open(q.Session) != nil {
 		s := *a.Open(q.Session)
 		if s.Denied++; len(s.DeniedWhat) < deniedShown {
-			s.DeniedWhat = append(s.DeniedWhat[:len(s.DeniedWhat):len(s.DeniedWhat)], deniedWords(q))
+			s.DeniedWhat = append(s.DeniedWhat[:len(s.DeniedWhat):len(s.DeniedWhat)], clip.To(cmp.Or(cutLine(q.Called()), q.What), deniedBytes))
 		}
 		a.setOpen(s.Slot, &s)
 	}
-}
-
-// deniedWords describes a denied call in one line: Bash rm -rf build (Q4).
-func deniedWords(q *question.Question) string {
-	text := cutLine(strings.TrimSpace(q.Tool + " " + calledWith(q.Call)))
-	if text == "" {
-		text = q.What
-	}
-	return clip.To(text, deniedBytes)
-}
-
-// about returns the agent that a change of the questions concerns; empty: unknown.
-func about(body *question.Body) string {
-	switch {
-	case body.Question != nil:
-		return body.Question.Agent
-	case body.Standing != nil:
-		return body.Standing.Agent
-	default:
-		return ""
-	}
-}
-
-// calledWith returns the most informative argument of a call whose arguments are JSON, but never
-// file content.
-func calledWith(call string) string {
-	var args map[string]any
-	if json.Unmarshal([]byte(call), &args) != nil {
-		return call
-	}
-	for _, name := range []string{"command", "file_path", "path", "notebook_path", "url", "query", "pattern"} {
-		if text, ok := args[name].(string); ok && text != "" {
-			return text
-		}
-	}
-	return call
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/team/launch"
 )
 
 // Session is one execution of an agent's program.
@@ -50,7 +51,7 @@ type Session struct {
 	// several if its start was tried again.
 	TokenHashes []string `json:"token_hashes,omitempty"`
 
-	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: from an older version, or it has ended
+	Launch *launch.Record `json:"launch,omitempty"` // how its process was started; nil: from an older version, or it has ended
 }
 
 // Stop is a driver's terminal event, kept for the evaluation of a session that is adopted after it.
@@ -118,10 +119,10 @@ func LimitOver(t *Team, a *Agent, at time.Time) (limit string, ofTeam bool) {
 		return "", false // the common case, checked at each event
 	}
 	day := dayOf(at)
-	if name := a.Settings.Limits.over(a.Usage.on(day)); name != "" {
+	if name := a.Settings.Limits.over(a.Usage.On(day)); name != "" {
 		return name + " of " + a.Name, false
 	}
-	if name := t.Limits.over(t.Usage.on(day)); name != "" {
+	if name := t.Limits.over(t.Usage.On(day)); name != "" {
 		return name + " of the team", true
 	}
 	return "", false

@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team/models"
+	"github.com/fairlead-dev/fairlead/team/usage"
 )
 
 // Team is the state of a team. Its zero value is an empty team.
@@ -40,6 +41,7 @@ type Team struct {
 	Epoch    uint64            `json:"epoch"`              // number of daemon starts: the fencing token
 	BootID   string            `json:"boot_id,omitempty"`  // of the machine at the last start
 	Leader   string            `json:"leader,omitempty"`   // the host that leads, if another one can, too
+	Root     string            `json:"root,omitempty"`     // the folder of the repository there; empty: it is not known
 	Limits   Limits            `json:"limits"`
 	Usage    Usage             `json:"usage"` // total of all agents
 
@@ -91,7 +93,7 @@ type Agent struct {
 	Seen     string           `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
 	Before   []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
 	Usage    Usage            `json:"usage"`
-	Days     []Usage          `json:"days,omitempty"`   // usage of each day, the newest last, daysMax at most
+	Days     []Usage          `json:"days,omitempty"`   // usage of each day, the newest last
 	Models   []models.Use     `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
 	Settings Settings         `json:"settings"`
 	Removed  bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
@@ -144,6 +146,9 @@ type Hold struct {
 	At   time.Time `json:"at,omitzero"`
 }
 
+// Usage is what was used on one day.
+type Usage = usage.Usage
+
 // Limits are those of X9; zero means no limit.
 type Limits struct {
 	Session       time.Duration `json:"session,omitempty"` // wall-clock time of one session
@@ -151,20 +156,9 @@ type Limits struct {
 	CostPerDayUSD float64       `json:"cost_per_day_usd,omitempty"`
 }
 
-// Usage is the usage of one day (UTC), according to the agents' own reports.
-type Usage struct {
-	Day          string  `json:"day,omitempty"` // 2026-11-20
-	InputTokens  int64   `json:"input_tokens,omitempty"`
-	OutputTokens int64   `json:"output_tokens,omitempty"`
-	CostUSD      float64 `json:"cost_usd,omitempty"`
-
-	Sessions int `json:"sessions,omitempty"` // number of opened sessions; only in Agent.Days
-}
-
 const (
 	pastMax = 20 // shown on the page; the journal has the older ones
 	seenMax = 64 // number of replaced files that are watched; after a crash all are seen again
-	daysMax = 31 // for a monthly bill
 	sumsMax = 16 // a restored file older than this many writes counts as another program's
 )
 
@@ -254,52 +248,6 @@ func (a *Agent) TookIn(ident string) bool {
 
 // File returns the current content of the agent's agent_state.json.
 func (t *Team) File(a *Agent) control.File { return a.Control.File(t.Hold.On) }
-
-// on returns the usage of a day; that of another day does not count.
-func (u Usage) on(day string) Usage {
-	if u.Day != day {
-		return Usage{Day: day}
-	}
-	return u
-}
-
-// usageMax limits one report and a total: agents may report anything, and an overflow would be below
-// every limit.
-const usageMax = 1 << 53
-
-func (u Usage) plus(more Usage) Usage {
-	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
-	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
-	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
-	u.Sessions += more.Sessions
-	return u
-}
-
-// sumOfDays adds a report to its day. A report from before the newest day counts for the newest.
-func sumOfDays(days []Usage, more Usage) []Usage {
-	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 && more.Sessions == 0 {
-		return days
-	}
-	last := len(days) - 1
-	if last >= 0 && days[last].Day >= more.Day {
-		next := append(days[:last:last], days[last].plus(more))
-		return next
-	}
-	days = append(days[:len(days):len(days)], more)
-	return days[max(0, len(days)-daysMax):]
-}
-
-// sane returns a report without impossible values.
-func (u Usage) sane() Usage {
-	u.Sessions = 0
-	u.InputTokens = min(max(u.InputTokens, 0), usageMax)
-	u.OutputTokens = min(max(u.OutputTokens, 0), usageMax)
-	if !(u.CostUSD > 0) { // also false for NaN
-		u.CostUSD = 0
-	}
-	u.CostUSD = min(u.CostUSD, usageMax)
-	return u
-}
 
 // held reports whether sessions other than those of runs may not begin.
 func held(t *Team) bool { return t.Hold.On || t.RunsOnly }

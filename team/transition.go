@@ -31,7 +31,7 @@ func Transitions(ch Change, agentOf func(run, step string) string) []Transition 
 			line.Agent = ""
 		}
 		if ch.Body.Question != nil {
-			line.Agent = about(ch.Body.Question)
+			line.Agent = ch.Body.Question.Agent()
 			if ch.Body.Question.Question == nil {
 				return nil // saved answers have no states
 			}

@@ -313,7 +313,11 @@ func (w *world) start() {
 	w.flight, w.doing, w.touched, w.starting = nil, map[string]bool{}, Touched{}, true
 	w.crew.forget()
 	w.touched.All()
-	w.say("", DaemonStarted{BootID: "boot"})
+	started := DaemonStarted{BootID: "boot"}
+	if leader := w.rnd.IntN(4); leader > 0 { // another machine, with paths of its own
+		started.Leader, started.Root = []string{"a", "b", "c"}[leader-1], []string{"/w", "/w/w", "/x"}[leader-1]
+	}
+	w.say("", started)
 	w.say("", w.conf)
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]

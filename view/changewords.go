@@ -120,6 +120,8 @@ var changeWords = map[string]map[string]string{
 		"settings_given": "was set up",
 		"limit_waived":   "a limit was waived for the day",
 		"still_limited":  "a limit still holds",
+		"files_arrived":  "its files are on the machine that leads",
+		"files_given_up": "it goes on without its newest files, as a person said",
 		"run_started":    "the run started",
 		"run_paused":     "the run was paused",
 		"run_released":   "the run goes on",

@@ -324,3 +324,12 @@ func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(
 // HostOfSession is the name of the host on which a session is placed; empty: it is one of the leader's machine, and was
 // not placed.
 func HostOfSession(t *team.Team, id string) string { return t.Hosts.Leases[id].Host }
+
+// AwayWords say what a run waits for whose newest files are on the machine that led before; empty: they are here.
+func AwayWords(t *team.Team, run string) string {
+	away := t.Notes[run].Away
+	if away == "" {
+		return ""
+	}
+	return fmt.Sprintf("its newest files are on %s, which led before, and have not arrived here. It goes on when %s is back; `fairlead run resume %s` lets it go on with the files that are here", away, away, run)
+}

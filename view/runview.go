@@ -113,6 +113,7 @@ type RunView struct {
 	By         string     `json:"by,omitempty" doc:"The actor that paused, cancelled or resumed it last"`
 	Why        string     `json:"why,omitempty"`
 	Warnings   []string   `json:"warnings,omitempty" doc:"Fields of the workflow's file that have no effect, with line and column; only in the answer for a single run"`
+	Away       string     `json:"away,omitempty" doc:"The host that led before and has its newest files; its steps wait until they arrive, or until it is resumed without them"`
 	CostUSD    float64    `json:"cost_usd" doc:"Of all its sessions, on all days, as reported"`
 	Counts     Counts     `json:"counts" doc:"Number of steps in each state"`
 	FileBehind bool       `json:"file_behind" doc:"run_state.json is older than the journal"`

@@ -310,15 +310,15 @@ func (e *engines) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return e.claimOn(ctx, revision)
+	leads, err := e.server.Claim(ctx, revision)
+	if err == nil {
+		e.keep(leads)
+	}
+	return err
 }
 
-// claimOn claims the lead, and renews the lease from then on. mu is held.
-func (e *engines) claimOn(ctx context.Context, revision uint64) error {
-	leads, err := e.server.Claim(ctx, revision)
-	if err != nil {
-		return err
-	}
+// keep renews the lease from now on. mu is held.
+func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
 	e.leads, e.lost, e.expelled = leads, lost, map[string]bool{}
@@ -334,7 +334,6 @@ func (e *engines) claimOn(ctx context.Context, revision uint64) error {
 			close(lost)
 		}
 	}()
-	return nil
 }
 
 // copiesEvery is how often a leader looks at the copies of the journal.
@@ -430,31 +429,25 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 	if after > 0 && !rest(ctx, after) {
 		return ctx.Err()
 	}
-	for ; ctx.Err() == nil; rest(ctx, mirrorAgain) {
+	for {
 		e.mu.Lock()
-		server, stream, own := e.server, e.facts.Stream, e.is.Name
+		server, stream := e.server, e.facts.Stream
 		e.mu.Unlock()
-		if server == nil || !stream {
-			continue
-		}
-		name, revision, err := server.Leader(ctx)
-		if err != nil {
-			continue
-		}
-		if name != own {
-			if revision, err = server.Silent(ctx); err != nil {
-				continue
+		if server != nil && stream {
+			leads, err := server.Take(ctx, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+			if err != nil {
+				return err
 			}
-		}
-		e.mu.Lock()
-		err = e.claimOn(ctx, revision)
-		e.mu.Unlock()
-		if err == nil {
+			e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.keep(leads)
 			return nil
 		}
-		e.log.Info("this host tried to lead", "error", err)
+		if !rest(ctx, mirrorAgain) {
+			return ctx.Err()
+		}
 	}
-	return ctx.Err()
 }
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.

@@ -160,7 +160,10 @@ func (e *engines) again(ctx context.Context) {
 	for e.server != nil {
 		name, revision, err := e.server.Leader(ctx)
 		if err == nil && name == e.is.Name {
-			err = e.claimOn(ctx, revision)
+			var leads *engine.Lead
+			if leads, err = e.server.Claim(ctx, revision); err == nil {
+				e.keep(leads)
+			}
 		}
 		if err == nil || !rest(ctx, mirrorAgain/4) {
 			return

@@ -71,7 +71,7 @@ func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 			return h.Runs.Resume(ctx, id, o.Flags)
 		case (view.Stage == string(workflow.Paused) || busy(view)) && o.given:
 			return view, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("run %s is %s and continues with its original flags: leave the flags out, or first `fairlead run cancel %s`", id, cmp.Or(pausedWord(view), view.Status), id)}
-		case view.Stage == string(workflow.Paused):
+		case view.Stage == string(workflow.Paused), view.Away != "":
 			if _, err := h.Runs.Release(ctx, id, "resumed at the keyboard"); err != nil {
 				return view, err
 			}

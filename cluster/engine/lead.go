@@ -18,7 +18,7 @@ import (
 
 const (
 	stepEvery = time.Second / 2 // how often it is looked whether a renewal is due
-	lookEvery = time.Second     // how often a host looks at the leader's lease
+	lookEvery = time.Second / 2 // how often a host looks at the leader's lease
 	jitterMax = time.Second     // so that two hosts do not claim the lead at one time
 )
 
@@ -32,12 +32,20 @@ type Lead struct {
 	term *host.Term
 }
 
+// leases is the store of the leader's lease. It is looked up once: that needs a server that leads a stream, a read does not.
 func (s *Server) leases(ctx context.Context) (*lease.Store, error) {
+	if known := s.lease.Load(); known != nil {
+		return known, nil
+	}
 	js, err := jetstream.New(s.nc)
 	if err != nil {
 		return nil, err
 	}
-	return lease.Open(ctx, js, cluster.EnginesMin)
+	store, err := lease.Open(ctx, js, cluster.EnginesMin)
+	if err == nil {
+		s.lease.Store(store)
+	}
+	return store, err
 }
 
 // Claim claims the lead, on the revision that the lease's entry has as far as this host knows.
@@ -70,27 +78,41 @@ func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err 
 	return e.Host, revision, err
 }
 
-// Silent waits until the leader's lease was not renewed for so long that another host may lead, or is handed over to this one,
-// and returns its revision.
-func (s *Server) Silent(ctx context.Context) (revision uint64, err error) {
-	watch := host.NewWatch(boottime.Now())
+// Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
+// host, or is of an earlier daemon of it. refused is called once, with why the first claim had no success.
+func (s *Server) Take(ctx context.Context, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
-	for rest(ctx, lookEvery) {
-		asked := boottime.Now()
-		name, at, err := s.Leader(ctx)
-		if err == nil && name == s.o.Identity.Name { // the leader has handed over
-			return at, nil
+	return take(ctx, s.o.Identity.Name, patience, boottime.Now, s.Leader, s.Claim, refused)
+}
+
+// take is Take with its clock and its store. What cannot be read does not begin the silence anew, and a claim that fails is
+// repeated: one that succeeds proves that no renewal was stored since the revision was seen.
+func take[L any](ctx context.Context, own string, patience host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
+	claim func(context.Context, uint64) (L, error), refused func(error),
+) (none L, _ error) {
+	watch, said := host.NewWatch(now()), false
+	for ; ctx.Err() == nil; rest(ctx, lookEvery) {
+		asked := now()
+		name, revision, err := leader(ctx)
+		if err == nil {
+			watch.Saw(revision, false, now())
 		}
-		if err != nil { // it is not known whether the leader renews
-			watch.Seen = boottime.Now()
+		if silence := asked - watch.Seen; (err != nil || name != own) && (silence < patience || !host.TryToLead(silence)) {
 			continue
 		}
-		watch.Saw(at, false, boottime.Now())
-		if silence := asked - watch.Seen; silence >= patience && host.TryToLead(silence) {
-			return watch.Revision, nil
+		if err != nil && watch.Revision == 0 {
+			continue // it was never read
 		}
+		l, err := claim(ctx, watch.Revision)
+		if err == nil {
+			return l, nil
+		}
+		if !said && ctx.Err() == nil {
+			refused(err)
+		}
+		said = true
 	}
-	return 0, ctx.Err()
+	return none, ctx.Err()
 }
 
 func (l *Lead) entry(n uint64) lease.Entry { return lease.Entry{Host: l.name, Daemon: l.daemon, N: n} }

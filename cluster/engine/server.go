@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/lease"
 	"github.com/fairlead-dev/fairlead/cluster/node"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/jetstream"
@@ -39,6 +41,8 @@ type Server struct {
 	o    Options
 	node *node.Node
 	nc   *nats.Conn
+
+	lease atomic.Pointer[lease.Store] // nil: it was not found yet
 
 	mu   sync.Mutex
 	list map[string]cluster.EngineHost

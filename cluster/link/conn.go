@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,20 +18,23 @@ import (
 
 const (
 	againFirst  = 250 * time.Millisecond
-	againMost   = 5 * time.Second  // a host is doubted after 15
-	othersAfter = 4 * time.Second  // without an answer another address is tried
+	againMost   = 2 * time.Second  // a host is doubted after 15; another leader is found so soon
+	besideAfter = time.Second      // without an answer the next address is tried beside
+	othersAfter = 4 * time.Second  // without an answer an address is given up, if there are others
 	settledFrom = 30 * time.Second // a connection that lasted so long lets the wait begin anew
 )
 
 // DialOptions say how a host connects to the leader.
 type DialOptions struct {
 	Identity  *ca.Identity
-	Addresses func() []string // for the next try, host:port; they are tried in turn
+	Addresses func() []string // for the next try, host:port; the next one is tried when one does not answer soon
 	Handler   http.Handler    // requests of the leader
 	Failed    func(error)     // Keep has no connection, and tries again; nil: not needed
 	Log       *slog.Logger
 
 	ping   time.Duration   // 0: pingAfter
+	others time.Duration   // 0: othersAfter
+	greet  time.Duration   // 0: greetWithin
 	speaks []wire.Protocol // nil: those of this program
 }
 
@@ -48,22 +52,60 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 	if err := o.Identity.CheckClock(); err != nil {
 		return nil, err
 	}
-	errs, addresses := []error{}, o.Addresses()
-	for _, address := range addresses {
-		c, err := dialWithin(ctx, address, len(addresses) > 1, o)
-		if err == nil {
-			return c, nil
-		}
-		err = fmt.Errorf("connect host %s to the leader of team %s at %s: %w", o.Identity.Name, o.Identity.Team(), address, err)
-		if refused := (*Refused)(nil); errors.As(err, &refused) {
-			return nil, err
-		}
-		errs = append(errs, err)
-	}
-	if len(errs) == 0 {
+	addresses := o.Addresses()
+	if len(addresses) == 0 {
 		return nil, errors.New("no address of the leader is known; join the team anew")
 	}
-	return nil, errors.Join(errs...)
+	ctx, cancel := context.WithCancel(ctx)
+	type dialled struct {
+		c   *Conn
+		err error
+	}
+	came := make(chan dialled)
+	begun, ended := 0, 0
+	begin := func() {
+		address := addresses[begun]
+		begun++
+		go func() {
+			c, err := dialWithin(ctx, address, len(addresses) > 1, o)
+			if err != nil {
+				err = fmt.Errorf("connect host %s to the leader of team %s at %s: %w", o.Identity.Name, o.Identity.Team(), address, err)
+			}
+			came <- dialled{c, err}
+		}()
+	}
+	defer func() {
+		for cancel(); ended < begun; ended++ {
+			if late := <-came; late.c != nil {
+				_ = late.c.Close() // it has no error
+			}
+		}
+	}()
+	next := time.NewTicker(besideAfter)
+	defer next.Stop()
+	var errs []error
+	for begin(); ; {
+		select {
+		case one := <-came:
+			ended++
+			if one.err == nil || errors.As(one.err, new(*Refused)) {
+				return one.c, one.err
+			}
+			errs = append(errs, one.err)
+		case <-next.C:
+			if begun == len(addresses) {
+				continue
+			}
+			begin()
+			continue
+		}
+		switch {
+		case begun < len(addresses):
+			begin()
+		case ended == begun:
+			return nil, errors.Join(errs...)
+		}
+	}
 }
 
 // dialWithin gives an address less time if there are others: a leader that is paused takes connections and says nothing, while
@@ -71,7 +113,7 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 func dialWithin(ctx context.Context, address string, others bool, o DialOptions) (*Conn, error) {
 	if others {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, othersAfter)
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(o.others, othersAfter))
 		defer cancel()
 	}
 	return dial(ctx, address, o)
@@ -105,7 +147,7 @@ func open(ctx context.Context, address, kind string, o DialOptions) (*pipe, erro
 	if speaks == nil {
 		speaks = wire.Speaks()
 	}
-	ctx, cancel := context.WithTimeout(ctx, greetWithin)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(o.greet, greetWithin))
 	defer cancel()
 	config := id.TLS(nil)
 	config.NextProtos = offers(kind, speaks)

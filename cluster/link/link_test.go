@@ -297,6 +297,39 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// Of three engine hosts one is paused: the system takes connections for it, and it says nothing. Another one does not run. The
+// leader is found although the paused one is not given up yet.
+func TestDialBesidePaused(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	h := f.listen(Options{ping: quiet})
+	paused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer paused.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	o := f.options(f.join("b", cluster.Host), "", nil)
+	o.Addresses = func() []string { return []string{paused.Addr().String(), gone.Addr().String(), h.Address()} }
+	o.others, o.greet = wait.Patience*2, wait.Patience*2
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	defer cancel()
+	c, err := Dial(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	f.await(h)
+	o.Addresses = func() []string { return []string{gone.Addr().String(), gone.Addr().String()} }
+	if _, err := Dial(ctx, o); err == nil || strings.Count(err.Error(), "no program listens there") != 2 {
+		t.Errorf("without a leader: %v", err)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t, "web")

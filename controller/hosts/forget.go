@@ -62,6 +62,7 @@ func (c forgetting) over(ctx context.Context, run string) (copies, refs bool, er
 	if err := c.View(ctx, func(t *team.Team) {
 		checkout, _ = c.Hooks.Checkout(t, run)
 		refs = t.Runs[run] == nil
+		works = t.Notes[run].Away != "" // its checkout was never here, or is not the newest one
 		for id := range t.Hosts.Leases {
 			if s := openSession(t, id); s != nil {
 				of, _, _ := team.StepOf(s.For)

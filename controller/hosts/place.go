@@ -1,13 +1,9 @@
 package hosts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +17,6 @@ import (
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/session"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -30,8 +25,8 @@ import (
 // empty if it runs on this machine. A refusal by H7 means that no host takes it now; fits says whether one does later.
 func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, fits func(*team.Team) bool, err error) {
 	run, step, isStep := team.StepOf(s.For)
-	if away, err := filesAway(ctx, c, m, s, run, step); away || err != nil {
-		return "", func(*team.Team) bool { return false }, err
+	if here, err := filesAway(ctx, c, m, s, run, step); err != nil {
+		return "", here, err
 	}
 	if !isStep || !m.Conf.Host.Any || c.is == nil && len(m.Conf.Host.Labels) == 0 {
 		fits, err = c.placeHere(ctx, m, s)
@@ -83,43 +78,20 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	return where, fits, nil
 }
 
-// filesAway refuses a step of a run whose files are on the machine that led before. The step waits until that one leads again.
-func filesAway(ctx context.Context, c *HostController, m *sessions.Slot, s team.Session, run, step string) (bool, error) {
-	if c.is == nil || !c.is.Stream || run == "" {
-		return false, nil
+// filesAway refuses a step of a run whose newest files are on the machine that led before. The step waits until they have arrived, or
+// until a person lets the run go on without them.
+func filesAway(ctx context.Context, c *HostController, m *sessions.Slot, s team.Session, run, step string) (here func(*team.Team) bool, err error) {
+	if run == "" {
+		return nil, nil
 	}
-	dir := ""
-	if err := c.View(ctx, func(t *team.Team) {
-		r := t.Runs[run]
-		if r == nil {
-			return
-		}
-		began := slices.ContainsFunc(r.Steps, func(p workflow.Progress) bool { return p.Attempts > 0 })
-		checkout, _ := c.Hooks.Checkout(t, run)
-		if _, err := os.Lstat(checkout); checkout != "" && began && errors.Is(err, fs.ErrNotExist) || !isHere(c, r.RepoDir) {
-			dir = cmp.Or(checkout, r.RepoDir)
-		}
-	}); err != nil || dir == "" {
-		return false, err
+	why := ""
+	if err := c.View(ctx, func(t *team.Team) { why = view.AwayWords(t, run) }); err != nil || why == "" {
+		return nil, err
 	}
-	why := "its files are in " + dir + " of the machine that led before; it goes on when that one leads again: `fairlead cluster lead NAME`"
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waits[s.ID] = waiting{WaitingSession: view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: why}}
-	return true, &machine.Refusal{Subject: "session " + s.ID, Event: string(host.SessionPlaced), State: "without a host", Row: "H7", Reason: why}
-}
-
-// isHere reports whether a folder belongs to the repository on this machine.
-func isHere(c *HostController, dir string) bool {
-	if dir == "" {
-		return true
-	}
-	for _, root := range []string{c.places.Root, c.dir} {
-		if rel, err := filepath.Rel(root, dir); err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
+	return func(t *team.Team) bool { return t.Notes[run].Away == "" }, &machine.Refusal{Subject: "session " + s.ID, Event: string(host.SessionPlaced), State: "without a host", Row: "H7", Reason: why}
 }
 
 // placeHere gives a session of this machine a lease, if another machine may lead one day.

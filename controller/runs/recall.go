@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/root"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
@@ -39,11 +40,12 @@ func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.R
 	var settings team.RunSettings
 	past, key := c.NewTeam(), "run/"+id
 	var r *workflow.Run
+	var moved root.Move // since it was archived
 	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, settings, fmt.Errorf("read the journal for run %s: %w", id, err)
 		}
-		if rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
+		if rec.Entity != "team/team" && rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
 			continue
 		}
 		ch, err := loop.ChangeOf(rec)
@@ -51,8 +53,10 @@ func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.R
 			return nil, settings, err
 		}
 		switch body := ch.Body; {
+		case body.Team != nil: // another machine may lead by now, with other paths
 		case body.Left != nil:
 			r, settings = past.Runs[id], past.Notes[id].Settings
+			moved.From = past.Root
 		case body.Run == nil && body.Note == nil:
 			continue // sessions of its steps
 		default:
@@ -62,6 +66,10 @@ func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.R
 	}
 	if r == nil {
 		return nil, settings, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
+	}
+	if moved.To = past.Root; moved.From != "" && moved.To != "" {
+		workflow.EachPath(r, moved.Of)
+		settings.How = moved.JSON(settings.How)
 	}
 	return r, settings, nil
 }

@@ -48,9 +48,13 @@ func (c *RunController) RunByID(ctx context.Context, id string) (view.RunView, e
 
 func (c *RunController) runView(t *team.Team, r *workflow.Run) view.RunView {
 	id := string(r.ID)
+	away := view.AwayWords(t, id)
 	view := view.RunView{
 		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
+	}
+	if view.Away = t.Notes[id].Away; away != "" {
+		view.Waits = append(view.Waits, away)
 	}
 	view.Task = taskView(t, howOf(t, id), r)
 	if view.Waits == nil {

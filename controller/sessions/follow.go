@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/launch"
 )
 
 // NotResumed reports whether a session ended because its conversation could not be resumed. A
@@ -23,7 +24,7 @@ func NotResumed(s team.Session, stop *driver.Stop) bool {
 }
 
 // NotResumedWords says that a program has lost its conversation and a new one begins.
-func NotResumedWords(launch *team.LaunchRecord) string {
+func NotResumedWords(launch *launch.Record) string {
 	id := "that it should have resumed"
 	if launch != nil && launch.Resume != "" {
 		id = launch.Resume

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine/question"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/launch"
 	"github.com/fairlead-dev/fairlead/team/resume"
 )
 
@@ -31,7 +32,7 @@ var errLeft = errors.New("the session is no longer to be started")
 // conversationToResume returns the id of the earlier conversation that a session resumes; empty if
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
-func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *team.LaunchRecord) (id string, cut bool, err error) {
+func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent, record *launch.Record) (id string, cut bool, err error) {
 	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Resumes {
 		return "", false, nil
 	}
@@ -49,7 +50,7 @@ func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s
 	if !wanted || was.ID == "" || was.Launch != nil && was.Launch.Host != record.Host { // a program keeps its conversations on its machine
 		return "", false, nil
 	}
-	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool, error){c.confirmChangedLaunch, c.confirmNoConflict} {
+	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *launch.Record) (bool, error){c.confirmChangedLaunch, c.confirmNoConflict} {
 		if on, err := settle(ctx, m, s, &was, agent, record); err != nil || !on {
 			return "", false, err
 		}
@@ -58,7 +59,7 @@ func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s
 }
 
 // confirmChangedLaunch asks a person before a conversation is resumed with a changed launch.
-func (c *SessionController) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *team.LaunchRecord) (bool, error) {
+func (c *SessionController) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent, record *launch.Record) (bool, error) {
 	differs := LaunchDiffers(was, record)
 	if len(differs) == 0 {
 		return true, nil
@@ -70,7 +71,7 @@ func (c *SessionController) confirmChangedLaunch(ctx context.Context, m *Slot, s
 }
 
 // LaunchDiffers lists how a launch differs from the one that began the conversation.
-func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
+func LaunchDiffers(was *team.Conversation, record *launch.Record) []string {
 	if was.Launch == nil {
 		return []string{"the settings that it was started with are not known"}
 	}
@@ -79,7 +80,7 @@ func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
-func (c *SessionController) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *team.LaunchRecord) (bool, error) {
+func (c *SessionController) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent, _ *launch.Record) (bool, error) {
 	if c.opts.ProcessConflicts == nil || agent.Elsewhere != "" {
 		return true, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/control"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/team/launch"
 )
 
 // StartSession starts a session's process if it is still wanted. It prepares everything first, then
@@ -232,7 +233,7 @@ var ErrNotAsked = errors.New("the prompt for the session is no longer due")
 // PreparedLaunch is a session that is ready to start, with the record of how it starts.
 type PreparedLaunch struct {
 	Launch driver.Launch
-	record *team.LaunchRecord
+	record *launch.Record
 	token  string   // for the team's tools; empty: none
 	Boxed  bool     // it is already in a sandbox
 	Writes []string // folders and files outside of its workspace that the session needs
@@ -278,8 +279,8 @@ What you were asked:
 
 // recordOf returns what is journaled about a start: nothing specific to the session, so that two
 // starts can be compared, and no values of environment variables.
-func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
-	r := &team.LaunchRecord{Host: agent.Elsewhere, Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}
+func recordOf(m *Slot, agent driver.Agent) *launch.Record {
+	r := &launch.Record{Host: agent.Elsewhere, Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}
 	if len(r.Argv) == 0 && agent.Script != "" {
 		r.Argv = []string{agent.Script}
 	}

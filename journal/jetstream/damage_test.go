@@ -108,6 +108,13 @@ func damaged(t *testing.T, served bool, do func(n node, stream string)) {
 	c.stop(bad.i)
 	do(bad, stream)
 	c.start(t, bad.i)
+	if copied := ScrubCopy(ctx, bad.Store(), stream, bad.Name(), j); served == copied[0].OK {
+		t.Errorf("the comparison of the files with the mirror finds %+v", copied)
+	}
+	good := node{t, c, (bad.i + 1) % 3}
+	if copied := ScrubCopy(ctx, good.Store(), stream, good.Name(), j); !copied[0].OK {
+		t.Errorf("of a good copy it finds %+v", copied)
+	}
 	if err := Lead(ctx, nc, stream, bad.Name()); err != nil {
 		t.Fatal(err)
 	}

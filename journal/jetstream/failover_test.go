@@ -1,18 +1,21 @@
 package jetstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/journaltest"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
 // Hosts append while the server that leads is taken away, and comes back, again and again. Each append that was acknowledged
@@ -135,5 +138,80 @@ func TestMostServersLost(t *testing.T) {
 	})
 	if err := journal.Verify(t.Context(), j); err != nil {
 		t.Error(err)
+	}
+}
+
+// A question to a stream without a leader is lost. It is asked again, and the answer comes soon after there is a leader.
+func TestAskAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, asked := time.Now(), 0
+		question := func(ctx context.Context) (int, error) {
+			asked++
+			if time.Since(began) < 7*time.Second {
+				<-ctx.Done()
+				return 0, ctx.Err()
+			}
+			return asked, nil
+		}
+		if n, err := ask(t.Context(), readWait, tryWait, question); err != nil || n != 6 || time.Since(began) != 5*tryWait {
+			t.Errorf("answer %d after %v, %v", n, time.Since(began), err)
+		}
+		began = time.Now()
+		if _, err := ask(t.Context(), 2*tryWait, tryWait, question); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 2*tryWait {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		no := errors.New("no")
+		began = time.Now()
+		if _, err := ask(t.Context(), readWait, tryWait, func(context.Context) (int, error) { return 0, no }); !errors.Is(err, no) || time.Since(began) != 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// A host that takes over has nearly all of the stream. It mirrors the rest without a consumer.
+func TestNear(t *testing.T) {
+	t.Parallel()
+	c := started(t, 1)
+	nc := c.connect(t)
+	stream := c.create(t, nc)
+	j := opened(t, nc, stream, "")
+	for range 3 {
+		if _, err := j.Append(t.Context(), []journal.Change{journaltest.Made("control/x", 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mirror, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "mirror.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mirror.Close()
+	f := &follower{remote: j.remote, mirror: mirror, versions: map[string]uint64{}}
+	f.near(t.Context(), 3)
+	if _, hash, err := j.Head(t.Context()); err != nil || f.mirrored != (position{3, 3, hash}) {
+		t.Errorf("the mirror ends at %+v, want %s, %v", f.mirrored, hash, err)
+	}
+
+	// It stores a change, and no consumer brings that back. A reader mirrors it itself, instead of waiting for the servers.
+	one := journaltest.Made("control/x", 0)
+	if _, err := j.Append(t.Context(), []journal.Change{one}); err != nil {
+		t.Fatal(err)
+	}
+	var stored []journal.Change
+	for ch, err := range j.Read(t.Context(), journal.Query{After: 3}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, ch)
+	}
+	f.own = []pending{{position{4, 4, stored[0].Hash}, stored}}
+	f.end = f.own[0].position
+	f.closed, f.wanted = make(chan struct{}), make(chan struct{}, 1)
+	began := time.Now()
+	if err := f.ready(t.Context(), 0); err != nil || f.mirrored.seq != 4 {
+		t.Errorf("the mirror ends at %+v, %v", f.mirrored, err)
+	}
+	if took := time.Since(began); took >= caughtUp {
+		t.Errorf("a reader waited for %v", took)
 	}
 }

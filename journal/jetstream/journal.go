@@ -78,6 +78,7 @@ func (j *Journal) begin(ctx context.Context) (err error) {
 		return err
 	}
 	j.end = j.mirrored
+	j.near(ctx, info.State.LastSeq)
 	j.work.Go(func() { j.feed(j.writer.ctx) })
 	j.work.Go(j.writer.write)
 	return j.reach(ctx, func() bool { return j.mirrored.place >= info.State.LastSeq })

@@ -21,6 +21,7 @@ const (
 	lookEvery  = 30 * time.Second // a stream that ends before the mirror does shows only if it is asked
 	againAfter = 2 * time.Second  // after damage: another server may lead by then
 	keepEvery  = 5 * time.Millisecond
+	nearMost   = 256                    // messages that are read one by one when a journal is opened
 	ownKept    = 64                     // messages of this handle that its consumer has not brought; more are mirrored at once
 	ownWait    = 100 * time.Millisecond // for the consumer; then a reader mirrors what this handle has stored
 	shortLooks = 3                      // a server that lags, or leads no longer, may say an old end; after so many looks it is damage
@@ -135,6 +136,19 @@ func (f *follower) follow(ctx context.Context) error {
 				damage.Server = info.Cluster.Leader // it reads its own copy
 			}
 			return err
+		}
+	}
+}
+
+// near mirrors the last messages of the stream if they are few. To read them one by one takes only a server that leads the stream.
+// A consumer for them may be made on a server that does not answer, and is then made anew after seconds. What is wrong with a
+// message is said by follow, which reads it again.
+func (f *follower) near(ctx context.Context, last uint64) {
+	var t taker
+	for place := f.mirrored.place + 1; place <= last && last <= f.mirrored.place+nearMost; place++ {
+		raw, err := f.remote.message(ctx, place, readWait)
+		if err != nil || raw == nil || f.take(ctx, &t, []stored{{place, raw}}) != nil {
+			return
 		}
 	}
 }
@@ -435,9 +449,11 @@ func (f *follower) refresh(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, caughtUp)
 	defer cancel()
-	if f.reach(ctx, func() bool { return f.mirrored.place >= info.State.LastSeq }) == nil {
+	if f.reach(ctx, func() bool { return max(f.mirrored.place, f.end.place) >= info.State.LastSeq }) == nil { // ready mirrors own changes
 		f.mu.Lock()
-		f.asOf = time.Now()
+		if f.mirrored.place >= info.State.LastSeq {
+			f.asOf = time.Now()
+		}
 		f.mu.Unlock()
 	}
 }

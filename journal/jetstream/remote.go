@@ -71,7 +71,7 @@ func reach(ctx context.Context, nc *nats.Conn, name string) (*remote, error) {
 	if r.js, err = js.New(nc); err != nil {
 		return nil, err
 	}
-	if r.stream, err = r.js.Stream(ctx, name); err != nil {
+	if r.stream, err = ask(ctx, readWait, tryWait, func(ctx context.Context) (js.Stream, error) { return r.js.Stream(ctx, name) }); err != nil {
 		return nil, fmt.Errorf("look at stream %s: %w", name, err)
 	}
 	return r, fits(r.stream.CachedInfo().Config)
@@ -107,11 +107,25 @@ func fits(c js.StreamConfig) error {
 	return nil
 }
 
-// state asks the stream's leader. A server that leads no longer, and does not know it, gives an old answer.
-func (r *remote) state(ctx context.Context, wait time.Duration) (*js.StreamInfo, error) {
+// ask asks for so long. A question to a stream that has no leader is lost, and is not answered when there is one: so each try has
+// less time, at first tryWait, then twice as long up to a limit.
+func ask[T any](ctx context.Context, wait, most time.Duration, question func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	s, err := r.js.Stream(ctx, r.name)
+	for try := tryWait; ; try = min(2*try, most) {
+		once, over := context.WithTimeout(ctx, try)
+		answer, err = question(once)
+		lost := once.Err() != nil && ctx.Err() == nil
+		over()
+		if !lost || err == nil {
+			return answer, err
+		}
+	}
+}
+
+// state asks the stream's leader. A server that leads no longer, and does not know it, gives an old answer.
+func (r *remote) state(ctx context.Context, wait time.Duration) (*js.StreamInfo, error) {
+	s, err := ask(ctx, wait, tryWait, func(ctx context.Context) (js.Stream, error) { return r.js.Stream(ctx, r.name) })
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +134,7 @@ func (r *remote) state(ctx context.Context, wait time.Duration) (*js.StreamInfo,
 
 // message reads what the leader has at a place; raw is nil where it has nothing.
 func (r *remote) message(ctx context.Context, place uint64, wait time.Duration) (raw []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	m, err := r.stream.GetMsg(ctx, place)
+	m, err := ask(ctx, wait, wait, func(ctx context.Context) (*js.RawStreamMsg, error) { return r.stream.GetMsg(ctx, place) })
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return nil, nil
 	}

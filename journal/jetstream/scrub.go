@@ -25,7 +25,12 @@ func Scrub(ctx context.Context, nc *nats.Conn, stream string, mirror journal.Jou
 	if err != nil {
 		return []sqlite.Finding{{What: err.Error(), Do: "see to that, then compare again"}}
 	}
-	s := scrub{remote: r, server: "the server", versions: map[string]uint64{}}
+	s := scrub{server: "the server", stream: stream, versions: map[string]uint64{}, message: func(ctx context.Context, place uint64) ([]byte, error) {
+		if place > r.stream.CachedInfo().State.LastSeq {
+			return nil, errEnd
+		}
+		return r.message(ctx, place, readWait)
+	}}
 	info := r.stream.CachedInfo()
 	if c := info.Cluster; c != nil && c.Leader != "" {
 		s.server = c.Leader
@@ -33,22 +38,31 @@ func Scrub(ctx context.Context, nc *nats.Conn, stream string, mirror journal.Jou
 	if d := lost(info); d != nil {
 		s.found(d)
 	}
+	return s.run(ctx, mirror, 0)
+}
+
+// run compares the copy with the mirror. The copy must have the mirror's changes up to one; 0: all.
+func (s *scrub) run(ctx context.Context, mirror journal.Journal, until uint64) []sqlite.Finding {
 	next, stop := iter.Pull2(mirror.Read(ctx, journal.Query{}))
 	defer stop()
-	s.next = next
-	if err := s.all(ctx, info.State.LastSeq); err != nil {
+	s.next, s.until = next, until
+	last, err := s.all(ctx)
+	if err != nil {
 		s.findings = append(s.findings, sqlite.Finding{What: err.Error(), Do: "see to that, then compare again"})
 	}
 	if len(s.findings) == 0 {
-		s.findings = append(s.findings, sqlite.Finding{OK: true, What: fmt.Sprintf("the copy of %s is whole: %d messages, %d changes", s.server, info.State.LastSeq, s.chain.Seq)})
+		s.findings = append(s.findings, sqlite.Finding{OK: true, What: fmt.Sprintf("the copy of %s is whole: %d messages, %d changes", s.server, last, s.chain.Seq)})
 	}
 	return s.findings
 }
 
 // scrub is a comparison under way.
 type scrub struct {
-	remote   *remote
 	server   string
+	stream   string
+	message  func(ctx context.Context, place uint64) ([]byte, error)
+	until    uint64
+	short    bool // it has all messages up to its end, and the mirror goes on
 	next     func() (journal.Change, error, bool)
 	chain    journal.Chain     // of the mirror, as far as it was read
 	versions map[string]uint64 // of the entities, likewise
@@ -66,12 +80,18 @@ func (s *scrub) found(d *Damage) {
 	}
 }
 
-func (s *scrub) all(ctx context.Context, last uint64) error {
-	for place := uint64(1); place <= last; place++ {
-		raw, err := s.remote.message(ctx, place, readWait)
-		if err != nil {
-			return fmt.Errorf("compare stream %s with the mirror, message %d: %w", s.remote.name, place, err)
+// all compares all messages, and says which is the last.
+func (s *scrub) all(ctx context.Context) (last uint64, err error) {
+	for {
+		place := last + 1
+		raw, err := s.message(ctx, place)
+		if errors.Is(err, errEnd) {
+			break
 		}
+		if err != nil {
+			return 0, fmt.Errorf("compare stream %s with the mirror, message %d: %w", s.stream, place, err)
+		}
+		last = place
 		var b *batch
 		if err = errMissing; raw != nil {
 			b, err = s.taker.add(raw)
@@ -81,20 +101,19 @@ func (s *scrub) all(ctx context.Context, last uint64) error {
 			s.found(&Damage{Place: place, Seq: s.chain.Seq + 1, What: err.Error()})
 		} else if b != nil {
 			if err := s.compare(place, b); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	if len(s.findings) > 0 {
-		return nil
+	if len(s.findings) > 0 || s.until != 0 && s.chain.Seq >= s.until {
+		return last, nil
 	}
-	if more, err := s.advance(); err != nil || more {
-		if more {
-			s.found(&Damage{Place: last + 1, Seq: s.chain.Seq, What: "it is missing: the mirror goes on, and the stream ends"})
-		}
-		return err
+	more, err := s.advance()
+	if err == nil && more {
+		s.short = true
+		s.found(&Damage{Place: last + 1, Seq: s.chain.Seq, What: "it is missing: the mirror goes on, and the stream ends"})
 	}
-	return nil
+	return last, err
 }
 
 // advance reads one change of the mirror.

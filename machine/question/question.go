@@ -10,6 +10,7 @@
 package question
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -179,6 +180,34 @@ type Body struct {
 	Question *Question    `json:"question,omitempty"` // the question with its new state
 	Standing *SavedAnswer `json:"standing,omitempty"` // a new saved answer
 	Revoked  string       `json:"revoked,omitempty"`  // id of a saved answer that has ended
+}
+
+// Agent is the agent that a change concerns; empty: it is not known.
+func (b *Body) Agent() string {
+	switch {
+	case b.Question != nil:
+		return b.Question.Agent
+	case b.Standing != nil:
+		return b.Standing.Agent
+	default:
+		return ""
+	}
+}
+
+// Called describes the call that a question is about: Bash rm -rf build (Q4). Of arguments that are JSON it has the most informative
+// one, but never the content of a file.
+func (q *Question) Called() string {
+	call := q.Call
+	var args map[string]any
+	if json.Unmarshal([]byte(call), &args) == nil {
+		for _, name := range []string{"command", "file_path", "path", "notebook_path", "url", "query", "pattern"} {
+			if text, ok := args[name].(string); ok && text != "" {
+				call = text
+				break
+			}
+		}
+	}
+	return strings.TrimSpace(q.Tool + " " + call)
 }
 
 // Change is one row taken. Entity is the id of the question or of the saved answer.

@@ -218,3 +218,12 @@ func (r *Run) ReportFile(id StepID) string {
 func (r *Run) InputFile(id StepID) string {
 	return r.ManualInputsDir + "/" + string(r.ID) + "__" + string(id) + ".json"
 }
+
+// EachPath changes the absolute paths of a run, because another machine leads.
+func EachPath(r *Run, to func(path string) string) {
+	r.RepoDir, r.ReportsDir, r.ManualInputsDir = to(r.RepoDir), to(r.ReportsDir), to(r.ManualInputsDir)
+	for i := range r.Steps {
+		p := &r.Steps[i]
+		p.ReportPath, p.ManualInputPath = to(p.ReportPath), to(p.ManualInputPath)
+	}
+}

@@ -53,6 +53,9 @@ func agent(world string) error {
 	}
 	host, _, _ := strings.Cut(below, string(filepath.Separator))
 	n := note{Host: host, Run: os.Getenv("RUN_ID"), Session: os.Getenv("FAIRLEAD_SESSION"), PID: os.Getpid()}
+	if n.Run == "" {
+		n.Run = os.Getenv("FAIRLEAD_AGENT") // which has one slot
+	}
 	for _, name := range []string{n.Run, n.Session} {
 		defer hold(world, name, n).Close() //nolint:errcheck // the process ends
 	}

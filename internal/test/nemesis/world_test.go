@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-const leader = "a"
+const leader = "a" // at first, and always without other engine hosts
 
 // world is a team on some hosts: a, which leads it, and others, which run the agent's sessions.
 type world struct {
@@ -29,10 +29,13 @@ type world struct {
 	*netns.Net
 	dir     string // has a folder for each host
 	hosts   []string
+	engines []*mirror // the engine hosts with a, if they keep the journal together
 	daemons map[string]*exec.Cmd
 
 	paused map[string]bool   // it was stopped once
 	done   map[string]string // runs whose work has ended, with the result
+
+	given int // orders of an agent; only one goroutine gives them
 
 	mu      sync.Mutex
 	ordered []change // that were acknowledged
@@ -43,16 +46,24 @@ type change struct {
 	Seq             uint64
 	Time            time.Time
 	Entity, Trigger string
-	Data            struct {
-		Host struct {
-			Lease struct{ Session, Host string }
-		}
-		Session struct{ ID, For, Outcome string }
-	}
-	Note string // that its text has
+	Note            string // that its text has
 }
 
+// newWorld makes a team whose journal is on the leader alone.
 func newWorld(t *testing.T, hosts ...string) *world {
+	t.Helper()
+	w := makeWorld(t, hosts...)
+	for _, host := range hosts {
+		w.join(host)
+		w.up(host)
+		w.is(host, "joined")
+	}
+	return w
+}
+
+// makeWorld makes the folders of all hosts, and starts the leader.
+func makeWorld(t *testing.T, hosts ...string) *world {
+	t.Helper()
 	if !testsize.CI() {
 		t.Skip("real hosts under faults take minutes: set FAIRLEAD_LONG=ci")
 	}
@@ -61,16 +72,19 @@ func newWorld(t *testing.T, hosts ...string) *world {
 		T: t, Net: netns.New(t, append([]string{leader}, hosts...)...), dir: t.TempDir(), hosts: hosts,
 		daemons: map[string]*exec.Cmd{}, paused: map[string]bool{}, done: map[string]string{},
 	}
-	for _, dir := range append([]string{leader, leader + "/idle", holds, finish}, hosts...) {
+	for _, dir := range append([]string{leader, holds, finish}, hosts...) {
 		w.ok(os.MkdirAll(filepath.Join(w.dir, dir), 0o700))
 	}
+	w.folders(leader)
 	self, err := os.Executable()
 	w.ok(err)
 	for name, text := range map[string]string{
-		".gitignore": ".fairlead/\n.agents/\nagent_state.json\n",
+		".gitignore": ".fairlead/\n.agents/\nagent_state.json\nidle/\nkeeper/\nasker/\n",
 		"fairlead.yaml": fmt.Sprintf(`version: 1
 agents:
-  coder: {description: Works, driver: exec, command: [%q, __agent, %q], workspace: ., instances: 4, host: {labels: [away]}}
+  coder: {description: Works, driver: exec, command: [%[1]q, __agent, %[2]q], workspace: ., instances: 4, host: {labels: [away]}}
+  asker: {description: Works, driver: exec, command: [%[1]q, __agent, %[2]q], workspace: asker, host: {labels: [away]}, on_lost: ask}
+  keeper: {description: Works on the leader's machine, driver: exec, command: [%[1]q, __agent, %[2]q], workspace: keeper}
   idle: {description: Takes orders, driver: exec, command: [sleep, "60"], workspace: idle}
 `, self, w.dir),
 	} {
@@ -84,17 +98,30 @@ agents:
 	}
 	w.fairlead(leader, "cluster", "init", "--name", leader, "--listen", w.Address(leader)+":4222")
 	w.up(leader)
-	for _, host := range hosts {
-		var invited struct{ Token string }
-		wait.Until(t, "the leader invites", func() bool {
-			out, err := w.try(leader, "host", "invite", "--label", "away", "--json")
-			return err == nil && json.Unmarshal([]byte(out), &invited) == nil
-		})
-		w.fairlead(host, "host", "join", invited.Token, "--name", host)
-		w.up(host)
-		w.is(host, "joined")
-	}
 	return w
+}
+
+// folders makes those of the agents of the leader's machine.
+func (w *world) folders(host string) {
+	w.Helper()
+	for _, dir := range []string{"idle", "keeper", "asker"} {
+		w.ok(os.MkdirAll(filepath.Join(w.dir, host, dir), 0o700))
+	}
+}
+
+// join makes a folder that of a host.
+func (w *world) join(host string, flags ...string) {
+	w.Helper()
+	invite := []string{"host", "invite", "--label", "away", "--json"}
+	if len(flags) > 0 {
+		invite = append(invite, "--engine")
+	}
+	var invited struct{ Token string }
+	wait.Until(w, "the leader invites", func() bool {
+		out, err := w.try(leader, invite...)
+		return err == nil && json.Unmarshal([]byte(out), &invited) == nil
+	})
+	w.fairlead(host, append([]string{"host", "join", invited.Token, "--name", host}, flags...)...)
 }
 
 func (w *world) ok(err error, more ...string) {
@@ -112,9 +139,19 @@ func (w *world) command(ctx context.Context, host string, args ...string) *exec.
 	return cmd
 }
 
+// answerWait is for the answer of a daemon that is stopped, or waits for others.
+const answerWait = 20 * time.Second
+
 func (w *world) try(host string, args ...string) (string, error) {
+	return w.within(answerWait, host, args...)
+}
+
+// within is a command that is killed if it takes longer.
+func (w *world) within(limit time.Duration, host string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(w.Context(), limit)
+	defer cancel()
 	var out, said bytes.Buffer
-	cmd := w.command(w.Context(), host, args...)
+	cmd := w.command(ctx, host, args...)
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("fairlead %s on %s: %w: %s", strings.Join(args, " "), host, err, said.String())
@@ -133,7 +170,7 @@ func (w *world) fairlead(host string, args ...string) string {
 func (w *world) up(host string) {
 	w.Helper()
 	args := []string{"up"}
-	if host == leader {
+	if host == leader || w.engine(host) != nil {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
 	cmd := w.command(context.WithoutCancel(w.Context()), host, args...)
@@ -153,8 +190,11 @@ func (w *world) kill(host string) {
 	_ = w.daemons[host].Wait()
 }
 
-// journal reads the leader's journal. It is empty while the leader does not answer.
+// journal reads the leader's journal. It is empty while the leader does not answer. That of engine hosts is the longest of theirs.
 func (w *world) journal() (all []change) {
+	if w.engines != nil {
+		return w.longest().changes
+	}
 	out, _ := w.try(leader, "events", "--json", "--after", "0")
 	for line := range strings.Lines(out) {
 		var c change
@@ -200,7 +240,7 @@ type hostView struct {
 type late struct{ Session, Run, Ref, Lacks string }
 
 func (w *world) host(name string) (h hostView) {
-	out, _ := w.try(leader, "hosts", "--json")
+	out, _ := w.ask("hosts", "--json")
 	var said struct{ Hosts []hostView }
 	_ = json.Unmarshal([]byte(out), &said)
 	for _, h = range said.Hosts {
@@ -221,10 +261,15 @@ func (w *world) is(name, state string) {
 }
 
 // task gives a task.
-func (w *world) task(title string) (run string) {
+func (w *world) task(title string) (run string) { return w.taskOf("coder", title) }
+
+func (w *world) taskOf(agent, title string) (run string) {
 	w.Helper()
 	var said struct{ ID string }
-	w.ok(json.Unmarshal([]byte(w.fairlead(leader, "task", title, "--agent", "coder", "--json")), &said))
+	wait.Until(w, "a task is taken", func() bool {
+		out, err := w.ask("task", title, "--agent", agent, "--json")
+		return err == nil && json.Unmarshal([]byte(out), &said) == nil
+	})
 	w.acknowledged(change{Entity: "run/" + said.ID, Trigger: "run_started"})
 	return said.ID
 }
@@ -279,20 +324,30 @@ func (w *world) work(run string) string {
 	return string(text)
 }
 
-// orders gives an agent orders until stop is called, whatever happens to the leader meanwhile.
-func (w *world) orders() (stop func()) {
+// orders gives an agent orders until stop is called, whatever happens to the leader meanwhile. With engine hosts they are given on a
+// host that is none, and gap is the longest time between two that were acknowledged.
+func (w *world) orders() (stop func() (gap time.Duration)) {
 	ctx, cancel := context.WithCancel(w.Context())
+	host, every, limit := leader, time.Second, answerWait
+	if w.engines != nil {
+		host, every, limit = plain, 300*time.Millisecond, 5*time.Second
+	}
 	var running sync.WaitGroup
+	var gap time.Duration
 	running.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			note := fmt.Sprintf("order %d;", i)
-			if _, err := w.try(leader, []string{"start", "stop"}[i%2], "idle", "--note", note); err == nil {
+		last := now()
+		for ctx.Err() == nil {
+			w.given++
+			note := fmt.Sprintf("order %d;", w.given)
+			if _, err := w.within(limit, host, []string{"start", "stop"}[w.given%2], "idle", "--note", note); err == nil {
 				w.acknowledged(change{Entity: "control/idle", Note: note})
+				gap, last = max(gap, now()-last), now()
 			}
-			wait.Pause(time.Second)
+			wait.Pause(every)
 		}
+		gap = max(gap, now()-last)
 	})
-	return func() { cancel(); running.Wait() }
+	return func() time.Duration { cancel(); running.Wait(); return gap }
 }
 
 // check compares the process log with the rules, and the journal with what was acknowledged.
@@ -307,24 +362,37 @@ func (w *world) check() {
 	w.mu.Lock()
 	ordered := slices.Clone(w.ordered) // before the journal is read: orders are given meanwhile
 	w.mu.Unlock()
-	var journal []change
-	wait.Until(w, "the leader answers", func() bool { journal = w.journal(); return len(journal) > 0 })
-	for _, o := range ordered {
-		if !slices.ContainsFunc(journal, func(c change) bool {
-			return c.Entity == o.Entity && (o.Trigger == "" || c.Trigger == o.Trigger) && strings.Contains(c.Note, o.Note)
-		}) {
-			w.Errorf("an acknowledged order is not in the journal: %s %s %s", o.Entity, o.Trigger, o.Note)
-		}
+	if w.engines != nil {
+		w.checkEngines(ordered)
+	} else {
+		w.checkLeader(ordered)
 	}
 	for run, text := range w.done {
 		if is := w.work(run); is != text || strings.Count(text, "\n") != 1 {
 			w.Errorf("the work of %s in the leader's checkout is %q, and was %q", run, is, text)
 		}
 	}
+}
+
+// checkLeader compares the journal of a leader without other engine hosts with what was acknowledged.
+func (w *world) checkLeader(ordered []change) {
+	w.Helper()
+	var journal []change
+	wait.Until(w, "the leader answers", func() bool { journal = w.journal(); return len(journal) > 0 })
+	for _, o := range ordered {
+		if !slices.ContainsFunc(journal, o.in) {
+			w.Errorf("an acknowledged order is not in the journal: %s %s %s", o.Entity, o.Trigger, o.Note)
+		}
+	}
 	// It exits with 1 for a warning, too.
 	if out, _ := w.try(leader, "doctor", "--fresh"); !strings.Contains(out, "the history is whole") {
 		w.Errorf("the chain of the journal does not verify:\n%s", out)
 	}
+}
+
+// in reports whether a change is the one that an order made.
+func (o change) in(c change) bool {
+	return c.Entity == o.Entity && (c.Trigger == o.Trigger || o.Trigger == "" && strings.HasPrefix(c.Trigger, "wanted_")) && strings.Contains(c.Note, o.Note)
 }
 
 // show prints the logs and the journal of a test that failed. Defer it: at the time of a cleanup, the daemons have ended.
@@ -344,9 +412,9 @@ func (w *world) show() {
 		}
 		w.Logf("log of %s:\n%s", host, text)
 	}
-	out, _ := w.try(leader, "events", "--tail", "60")
+	out, _ := w.ask("events", "--tail", "60")
 	w.Log(out)
-	out, _ = w.try(leader, "hosts")
+	out, _ = w.ask("hosts")
 	w.Log(out)
 }
 
