@@ -167,10 +167,10 @@ func (n *Node) options() (*server.Options, error) {
 
 // listenOn checks that an address can be listened on. was is the one of before a restart.
 func listenOn(address string, was net.Addr) (name string, port int, err error) {
-	l, err := net.Listen("tcp", address)
 	if was != nil {
-		l, err = net.Listen("tcp", was.String())
+		address = was.String()
 	}
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return "", 0, ca.Explain(fmt.Errorf("listen for the hosts of the team: %w", err), "", time.Time{})
 	}
