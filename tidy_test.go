@@ -160,7 +160,7 @@ var imports = []importRow{
 	{pkg: "internal/test/sim", may: append([]string{"controller", "controller/*", "view", "workspace", "loop", "shim", "driver", "driver/*", "journal", "journal/*", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "internal/test/walks", may: []string{"api", "api/client", "view"}},
 	{pkg: "internal/test/walks/daemon", may: []string{"cli", "cli/daemon", "driver/script", "shim"}},
-	{pkg: "internal/test/nemesis", inTests: []string{"internal/boottime", "machine/host"}},
+	{pkg: "internal/test/nemesis", inTests: []string{"cli/offline", "internal/boottime", "journal", "machine/host"}},
 	{pkg: "internal/test/sim/cluster", inTests: append([]string{"loop", "journal"}, pure...)},
 	{pkg: "internal/test/sim/cmd/sim", may: []string{"internal/test/sim"}},
 	{pkg: "examples", inTests: []string{"config", "driver", "driver/*"}},

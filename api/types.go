@@ -204,6 +204,15 @@ type JournalStatus struct {
 	Backend string `json:"backend" doc:"The journal's store"`
 }
 
+// Leader says whether the daemon that answers knows the present state of the team. Only in a team of several hosts it may not.
+type Leader struct {
+	Leads bool `json:"leads" doc:"This daemon leads the team, as far as it knows"`
+
+	// NoLeaderSince is nil if the daemon leads or has a connection to the leader.
+	NoLeaderSince *time.Time `json:"no_leader_since" doc:"Since then no leader answers this daemon; or it leads, and most engine hosts do not answer it. null: the state is the present one"`
+	AsOf          *time.Time `json:"as_of" doc:"Until then this machine knows what happened; null: it is not known, or it has no journal"`
+}
+
 // Stopping is the answer to down.
 type Stopping struct {
 	Stopping bool `json:"stopping"`

@@ -86,7 +86,7 @@ func CodeOf(err error) int {
 		return known.Code
 	case errors.As(err, &refusal), errors.As(err, &refused):
 		return ExitRefused
-	case errors.As(err, &none), errors.As(err, &unanswered):
+	case errors.As(err, &none), errors.As(err, &unanswered), errors.As(err, new(*NoLeader)):
 		return ExitNoDaemon
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
 		return ExitUsage // an unknown name

@@ -5,17 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Reader is what a read command asks: the daemon, or the journal if no daemon runs.
 type Reader struct {
 	*apiclient.Client
-	Offline error // why the daemon was not asked; nil: it was
-	asOf    time.Time
+	Offline error     // why the daemon was not asked; nil: it was
+	Past    view.Past // what is read is as of then; zero: the daemon knows the present state
 	close   func() error
 }
 
@@ -30,12 +32,15 @@ func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Offline != nil {
+	if r.Past.AsOf != nil {
 		why := "no daemon runs here"
-		if none := (*apiclient.NoDaemon)(nil); !errors.As(r.Offline, &none) {
+		switch none := (*apiclient.NoDaemon)(nil); {
+		case r.Past.NoLeaderSince != nil:
+			why = "no leader of the team answers since " + r.Past.NoLeaderSince.Local().Format(time.DateTime)
+		case !errors.As(r.Offline, &none):
 			why = "the daemon cannot be reached from here"
 		}
-		fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, r.asOf.Local().Format(time.DateTime), Ago(Past(r.asOf)))
+		fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, r.Past.AsOf.Local().Format(time.DateTime), Ago(Past(*r.Past.AsOf)))
 	}
 	if a.at == "" {
 		return r, nil
@@ -54,7 +59,7 @@ func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
-		return &Reader{Client: client, close: client.Close}, nil
+		return a.present(ctx, client)
 	case !errors.As(err, &none) && !errors.Is(err, fs.ErrPermission):
 		return nil, err
 	}
@@ -69,5 +74,48 @@ func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	case oerr != nil:
 		return nil, fmt.Errorf("no daemon runs here, and the journal cannot be read: %w", oerr)
 	}
-	return &Reader{Client: found.Client, Offline: err, asOf: found.AsOf, close: found.Close}, nil
+	return &Reader{Client: found.Client, Offline: err, Past: view.Past{AsOf: &found.AsOf}, close: found.Close}, nil
+}
+
+// NoLeader says that a host has no leader to ask (exit code 6).
+type NoLeader struct{ Since time.Time }
+
+func (n *NoLeader) Error() string {
+	return "no leader of the team answers since " + n.Since.Local().Format(time.DateTime) + ", so nothing new can be followed here; ask again when another engine host leads, which takes some 15 seconds if most of them run"
+}
+
+// present reads from the daemon, if that knows the present state of the team. The daemon of an engine host does not while no
+// leader answers it; then its copy of the journal is read.
+func (a *App) present(ctx context.Context, client *apiclient.Client) (*Reader, error) {
+	r := &Reader{Client: client, close: client.Close}
+	if !Exists(filepath.Join(a.Dir, ".fairlead", "cluster")) {
+		return r, nil
+	}
+	is, err := client.Leader(ctx)
+	if err != nil || is.NoLeaderSince == nil {
+		return r, nil //nolint:nilerr // what is read next has the same error, or an older daemon answers
+	}
+	r.Past = view.Past{AsOf: is.AsOf, NoLeaderSince: is.NoLeaderSince}
+	if is.Leads {
+		return r, nil
+	}
+	conf, err := a.LoadOrNone()
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	found, err := offline.Open(ctx, conf, Drivers())
+	if err == nil && found.AsOf.IsZero() { // the copy was not begun when the leader was lost
+		err = errors.Join(offline.ErrNoJournal, found.Close())
+	}
+	if errors.Is(err, offline.ErrNoJournal) {
+		r.Past = view.Past{}
+		return r, nil // the daemon says what is the matter
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("no leader answers, and the journal on this host cannot be read: %w", err), client.Close())
+	}
+	if r.Past.AsOf == nil || r.Past.AsOf.Before(found.AsOf) {
+		r.Past.AsOf = &found.AsOf
+	}
+	return &Reader{Client: found.Client, Offline: &NoLeader{*is.NoLeaderSince}, Past: r.Past, close: func() error { return errors.Join(found.Close(), client.Close()) }}, nil
 }

@@ -24,6 +24,7 @@ type Hosts struct {
 	Hosts   []Host           `json:"hosts" doc:"By name; one that left stays"`
 	Waiting []WaitingSession `json:"waiting" doc:"Sessions that are placed nowhere yet"`
 	Mixed   string           `json:"mixed,omitempty" doc:"Which hosts have another version of Fairlead than the leader; empty: none, as far as is known"`
+	Past
 }
 
 // JournalCopy is one of the copies of a replicated journal.

@@ -15,6 +15,13 @@ type TeamView struct {
 	Head     uint64      `json:"head" doc:"The answer is the state at this sequence"`
 	Team     string      `json:"team" doc:"Its name"`
 	Agents   []AgentView `json:"agents" doc:"In the order of fairlead.yaml"`
+	Past
+}
+
+// Past says that an answer may not be the present state: it is of a copy of the journal, or of a leader that is cut off.
+type Past struct {
+	AsOf          *time.Time `json:"as_of,omitempty" doc:"The answer is as of then, not of now: no leader or no daemon answers"`
+	NoLeaderSince *time.Time `json:"no_leader_since,omitempty" doc:"Since then no leader of the team answers"`
 }
 
 // AgentView is one agent. Badge comes from current_state alone (seed 000); contradicting evidence is

@@ -287,6 +287,11 @@ func (c *Client) Reload(ctx context.Context) (api.Reloaded, error) {
 	return Post[api.Reloaded](ctx, c, "/reload", api.EmptyBody{})
 }
 
+// Leader says whether the daemon knows the present state of the team.
+func (c *Client) Leader(ctx context.Context) (api.Leader, error) {
+	return Get[api.Leader](ctx, c, "/leader", nil)
+}
+
 // Status returns the daemon's status.
 func (c *Client) Status(ctx context.Context) (api.Status, error) {
 	return Get[api.Status](ctx, c, "/status", nil)

@@ -12,9 +12,24 @@ import (
 )
 
 func handleTeam(ctx context.Context, s *Server, _ *nothing) (*view.TeamView, error) {
-	view, err := s.engine.Team(ctx)
-	view.Agents = some(view.Agents)
-	return &view, err
+	team, err := s.engine.Team(ctx)
+	team.Agents, team.Past = some(team.Agents), stale(s)
+	return &team, err
+}
+
+// stale says that an answer may not be the present state.
+func stale(s *Server) (p view.Past) {
+	if is := leaderOf(s); is.NoLeaderSince != nil {
+		p.AsOf, p.NoLeaderSince = is.AsOf, is.NoLeaderSince
+	}
+	return p
+}
+
+func leaderOf(s *Server) api.Leader {
+	if s.opts.Leader == nil {
+		return api.Leader{Leads: true}
+	}
+	return s.opts.Leader()
 }
 
 func handleWhy(ctx context.Context, s *Server, in *AgentPath) (*view.WhyView, error) {

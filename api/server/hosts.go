@@ -25,8 +25,17 @@ func hostRoutes() []route {
 			"The machines on which its sessions run, with their leases, and the sessions that wait for a place. `on` is false if the repository is of one machine only. `/events` has each change of a host as the entity `host/NAME`.",
 			asOf(answer(func(ctx context.Context, s *Server, _ *nothing) (*view.Hosts, error) {
 				all, err := s.engine.Hosts(ctx)
+				all.Past = stale(s)
 				return &all, err
 			})),
+		},
+		{
+			"show-leader", http.MethodGet, "/leader", "Show whether a leader answers",
+			"A daemon of a host answers this itself, also while no leader answers it. An engine host then has a copy of the journal that commands read.",
+			answer(func(_ context.Context, s *Server, _ *nothing) (*api.Leader, error) {
+				is := leaderOf(s)
+				return &is, nil
+			}),
 		},
 		{
 			"invite-host", http.MethodPost, "/hosts/invitations", "Invite a host",

@@ -48,6 +48,9 @@ type Options struct {
 	// Lead hands the lead over to another engine host; nil: this daemon leads no cluster. Its errors are *api.Problem.
 	Lead func(ctx context.Context, name string) error
 
+	// Leader says whether this daemon knows the present state of the team; nil: it does.
+	Leader func() api.Leader
+
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
 	Past func(ctx context.Context, at Moment) (engine *controller.Supervisor, end func() error, err error)
 

@@ -357,7 +357,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: store,
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Lead: d.lead.leader(),
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Lead: d.lead.leader(), Leader: d.beside.state,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -56,10 +57,16 @@ type engines struct {
 	copies   []cluster.Copy  // of the journal, as they were seen last
 	expelled map[string]bool // servers that this leader takes out of the group, by name
 	alone    bool            // by the journal, no other host is an engine host any longer
+	looked   bool            // the mirror was found sound
+	compared time.Time       // when the copy of the server was found whole
 	leads    *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
 	lost     chan struct{}   // closed when another host has claimed the lead
 	shims    *sessions.Shims // of the daemon that leads
+	term     context.Context //nolint:containedctx // it ends with the lead
 	unlead   func()          // ends the renewals of the lead, and waits for that
+	copy     interface {     // the open journal; nil: it is not in the stream, or not open
+		AsOf() (seq uint64, at time.Time)
+	}
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -226,9 +233,50 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err := e.claimFirst(ctx); err != nil {
 		return nil, err
 	}
-	return server.Open(ctx, path, func(why error) {
+	if err := e.sound(ctx, path); err != nil {
+		return nil, err
+	}
+	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
-	})
+	}))
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	leads, term := e.leads, e.term
+	e.mu.Unlock()
+	if leads != nil {
+		e.work.Go(func() { e.careLeading(term, server, leads, j) })
+	}
+	return j, nil
+}
+
+// opened notes the journal that is open.
+func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.copy = nil
+	if err == nil {
+		e.copy, _ = j.(interface {
+			AsOf() (seq uint64, at time.Time)
+		})
+	}
+	return j, err
+}
+
+// state says whether a daemon that leads knows the present state of the team.
+func (e *engines) state() api.Leader {
+	is := api.Leader{Leads: true}
+	leads := e.leading()
+	if leads == nil || leads.Confirmed() {
+		return is
+	}
+	since := leads.Since()
+	is.NoLeaderSince = &since
+	if at := e.asOf()(); !at.IsZero() {
+		is.AsOf = &at
+	}
+	return is
 }
 
 // move copies the journal into the stream. From the moment at which that is kept on disk the journal is there. Other hosts see it
@@ -355,7 +403,7 @@ func (e *engines) claim(ctx context.Context) error {
 func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	e.leads, e.lost, e.expelled = leads, lost, map[string]bool{}
+	e.leads, e.lost, e.term, e.expelled = leads, lost, keeping, map[string]bool{}
 	e.unlead = func() { stop(); <-ended }
 	server := e.server
 	go func() {
@@ -458,14 +506,11 @@ func (e *engines) release() {
 }
 
 // await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
-// this host. It waits for the journal to be in the stream.
+// this host and some time has passed. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
-	if after > 0 && !rest(ctx, after) {
-		return ctx.Err()
-	}
 	for {
 		if server, stream := e.moved(ctx); server != nil && stream {
-			leads, err := server.Take(ctx, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+			leads, err := server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
 			if err != nil {
 				return err
 			}
@@ -483,23 +528,24 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
 func (e *engines) mirror(ctx context.Context, path string) {
-	var j journal.Journal
-	for {
-		if server, stream := e.moved(ctx); server != nil && stream {
-			var err error
-			if j, err = server.Open(ctx, path, func(error) {}); err == nil {
-				break
-			} else if ctx.Err() == nil {
-				e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again", "error", err)
-			}
+	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
+		server, stream := e.moved(ctx)
+		if server == nil || !stream {
+			continue
 		}
-		if !rest(ctx, mirrorAgain) {
-			return
+		err := e.sound(ctx, path)
+		var j journal.Journal
+		if err == nil {
+			j, err = e.opened(server.Open(ctx, path, func(error) {}))
 		}
-	}
-	<-ctx.Done()
-	if err := j.Close(); err != nil {
-		e.log.Error("the copy of the journal on this host was not closed as it should", "error", err)
+		if err == nil {
+			e.care(ctx, server, j)
+			err = j.Close()
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again and again", "error", err)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions, beside *engines) er
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(),
+		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(),
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -112,6 +112,21 @@ func (e *engines) learned() func(wire.RenewOut) {
 		default:
 			e.learn(func() engine.Facts { return engine.Facts{Engines: out.Engines, Stream: out.Stream} })
 		}
+	}
+}
+
+// asOf is until when the journal's copy on this host has all; nil: it has none.
+func (e *engines) asOf() func() time.Time {
+	if e == nil {
+		return nil
+	}
+	return func() (at time.Time) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.copy != nil {
+			_, at = e.copy.AsOf()
+		}
+		return at
 	}
 }
 
@@ -218,7 +233,7 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.
 func (e *engines) deposedBy(err error) bool {
-	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*seam.Fenced)))
+	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
 }
 
 // errDeposed ends a daemon whose host does not lead any longer.

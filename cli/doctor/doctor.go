@@ -20,7 +20,10 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
+	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/cli/probe"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -193,12 +196,26 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 	say(lookForStrays(a)...)
 }
 
-// lookAtJournal checks the journal. A host has none.
+// lookAtJournal checks the journal, and on an engine host the copy that its server keeps. A host has none.
 func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
 	if worker.Joined(a.Dir) {
 		return nil
 	}
-	return sqlite.Check(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
+	found := sqlite.Check(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
+	is, err := hosts.Load(a.Dir)
+	if err != nil || is == nil {
+		return found // of keys, which are looked at elsewhere
+	}
+	folder := worker.Folder(a.Dir)
+	if facts, err := engine.LoadFacts(folder); err != nil || !facts.Stream {
+		return found
+	}
+	mirror, done, err := offline.Journal(ctx, a.Dir)
+	if err != nil {
+		return append(found, sqlite.Finding{What: err.Error(), Do: "look again in a moment"})
+	}
+	defer done() //nolint:errcheck // a copy in a folder for such files
+	return append(found, engine.CheckCopy(ctx, folder, is.Name, mirror)...)
 }
 
 func lookAtDaemon(ctx context.Context, a *cli.App) Finding {

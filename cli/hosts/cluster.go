@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -389,6 +390,17 @@ func (c Cluster) Addresses() []string {
 	return all[:min(len(all), namesMax-3)]
 }
 
+// leaderless says since when no leader answers the daemon here; zero: one does, or no daemon runs.
+func leaderless(ctx context.Context, a *cli.App) (is api.Leader) {
+	client, err := a.Dial()
+	if err != nil {
+		return is
+	}
+	defer client.Close()
+	is, _ = client.Leader(ctx) // an older daemon does not say it
+	return is
+}
+
 // statusWait is how long the status waits for what the leader knows.
 const statusWait = 5 * time.Second
 
@@ -438,6 +450,10 @@ func Status(ctx context.Context, a *cli.App) error {
 			where = "The journal is replicated by three of them"
 		}
 		text += fmt.Sprintf("The engine hosts are %s. %s.\n", strings.Join(names, ", "), where)
+	}
+	if past := leaderless(ctx, a); past.NoLeaderSince != nil {
+		is["no_leader_since"], is["as_of"] = past.NoLeaderSince, past.AsOf
+		text += fmt.Sprintf("No leader of the team answers since %s.\n", past.NoLeaderSince.Local().Format(time.DateTime))
 	}
 	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly), id.Authority())
 	if err := id.CheckClock(); err != nil {

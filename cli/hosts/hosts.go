@@ -56,11 +56,12 @@ func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []
 const otherAddress = "For other machines: `fairlead cluster listen ADDRESS:4222`."
 
 // List prints the hosts of the team.
-func List(ctx context.Context, a *cli.App, client *apiclient.Client) error {
+func List(ctx context.Context, a *cli.App, client *cli.Reader) error {
 	all, err := client.Hosts(ctx)
 	if err != nil {
 		return err
 	}
+	all.Past = client.Past
 	return a.Show(all, func() error {
 		if !all.On {
 			_, err := fmt.Fprintln(a.Out, "This team runs on this machine alone. `fairlead cluster init` lets other machines join.")

@@ -79,29 +79,32 @@ func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err 
 }
 
 // Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
-// host, or is of an earlier daemon of it. refused is called once, with why the first claim had no success.
-func (s *Server) Take(ctx context.Context, refused func(error)) (*Lead, error) {
+// host, or is of an earlier daemon of it. One that is of this host is left to others for some time: after. refused is called once,
+// with why the first claim had no success.
+func (s *Server) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
-	return take(ctx, s.o.Identity.Name, patience, boottime.Now, s.Leader, s.Claim, refused)
+	return take(ctx, s.o.Identity.Name, patience, host.BootTime(after), boottime.Now, s.Leader, s.Claim, refused)
 }
 
 // take is Take with its clock and its store. What cannot be read does not begin the silence anew, and a claim that fails is
 // repeated: one that succeeds proves that no renewal was stored since the revision was seen.
-func take[L any](ctx context.Context, own string, patience host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
+func take[L any](ctx context.Context, own string, patience, after host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
 	claim func(context.Context, uint64) (L, error), refused func(error),
 ) (none L, _ error) {
-	watch, said := host.NewWatch(now()), false
+	began, said := now(), false
+	watch := host.NewWatch(began)
 	for ; ctx.Err() == nil; rest(ctx, lookEvery) {
 		asked := now()
 		name, revision, err := leader(ctx)
 		if err == nil {
 			watch.Saw(revision, false, now())
 		}
-		if silence := asked - watch.Seen; (err != nil || name != own) && (silence < patience || !host.TryToLead(silence)) {
+		silence := asked - watch.Seen
+		switch {
+		case err == nil && name == own && asked-began < after, // this host could not lead; another one may
+			(err != nil || name != own) && (silence < patience || !host.TryToLead(silence)),
+			err != nil && watch.Revision == 0: // it was never read
 			continue
-		}
-		if err != nil && watch.Revision == 0 {
-			continue // it was never read
 		}
 		l, err := claim(ctx, watch.Revision)
 		if err == nil {
@@ -177,6 +180,13 @@ func (l *Lead) Confirmed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.term.Confirmed(boottime.Now())
+}
+
+// Since is when the last renewal was sent that was acknowledged.
+func (l *Lead) Since() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Now().Add(-time.Duration(boottime.Now() - l.term.Acked()))
 }
 
 // Deadline is when the leased sessions on this machine end, unless the lease is renewed.

@@ -155,12 +155,69 @@ func TestMoveAndLead(t *testing.T) {
 	if leads.Confirmed() {
 		t.Error("a leader that has handed over acts on its lease")
 	}
-	if _, err := all[1].Take(t.Context(), func(err error) { t.Log(err) }); err != nil {
+	if _, err := all[1].Take(t.Context(), 0, func(err error) { t.Log(err) }); err != nil {
 		t.Error(err)
 	}
 	if name, _, err := all[2].Leader(t.Context()); err != nil || name != "b" {
 		t.Errorf("%q leads, %v", name, err)
 	}
+}
+
+// While the servers have none that leads the lease's entry, it can be neither read nor claimed. That begins no silence anew: the
+// first claim that the servers take is a second late at most.
+func TestTakeWhileServersElect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
+		const patience = host.LeaderSilence
+		away := func() bool { return time.Since(began) > 2*time.Second && time.Since(began) < 9*time.Second }
+		refused := 0
+		got, err := take(t.Context(), "b", patience, 0, now,
+			func(ctx context.Context) (string, uint64, error) {
+				if away() {
+					wait.Elapse(time.Second / 2)
+					return "", 0, errors.New("no answer")
+				}
+				return "a", 7, nil
+			},
+			func(_ context.Context, revision uint64) (uint64, error) {
+				if away() {
+					return 0, errors.New("no answer")
+				}
+				return revision, nil
+			}, func(error) { refused++ })
+		if took := time.Since(began); err != nil || got != 7 || took < 9*time.Second || took > 10*time.Second {
+			t.Errorf("claimed on revision %d after %v, %v", got, took, err)
+		}
+		if refused != 1 {
+			t.Errorf("%d claims were said to have failed, want the first one", refused)
+		}
+	})
+}
+
+// A renewal that is seen begins the silence anew. A lease of a host that could not lead is left to others for a while; that does
+// not delay it when another one was silent.
+func TestTakeSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		now := func() host.BootTime { return host.BootTime(time.Since(began)) }
+		const while = host.BootTime(30 * time.Second)
+		name := "a"
+		ask := func(context.Context) (string, uint64, error) {
+			return name, uint64(min(time.Since(began), 20*time.Second)/(2*time.Second)) + 1, nil
+		}
+		claim := func(_ context.Context, revision uint64) (uint64, error) { return revision, nil }
+		got, err := take(t.Context(), "b", host.LeaderSilence, while, now, ask, claim, func(err error) { t.Error(err) })
+		if took := time.Since(began); err != nil || got != 11 || took < 26*time.Second || took > 27*time.Second {
+			t.Errorf("claimed on revision %d after %v, %v", got, took, err)
+		}
+		name, began = "b", time.Now()
+		if got, err := take(t.Context(), "b", host.LeaderSilence, while, now, ask, claim, func(err error) { t.Error(err) }); err != nil || got != 11 || time.Since(began) != 30*time.Second {
+			t.Errorf("claimed on revision %d after %v, %v", got, time.Since(began), err)
+		}
+	})
 }
 
 // Of four engine hosts one is lost. When it is taken out, the journal has three copies again, and may lose another one.
@@ -229,59 +286,4 @@ func TestExpel(t *testing.T) {
 	if err := moved.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// While the servers have none that leads the lease's entry, it can be neither read nor claimed. That begins no silence anew: the
-// first claim that the servers take is a second late at most.
-func TestTakeWhileServersElect(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
-		const patience = host.LeaderSilence
-		away := func() bool { return time.Since(began) > 2*time.Second && time.Since(began) < 9*time.Second }
-		refused := 0
-		got, err := take(t.Context(), "b", patience, now,
-			func(ctx context.Context) (string, uint64, error) {
-				if away() {
-					time.Sleep(time.Second / 2)
-					return "", 0, errors.New("no answer")
-				}
-				return "a", 7, nil
-			},
-			func(_ context.Context, revision uint64) (uint64, error) {
-				if away() {
-					return 0, errors.New("no answer")
-				}
-				return revision, nil
-			}, func(error) { refused++ })
-		if took := time.Since(began); err != nil || got != 7 || took < 9*time.Second || took > 10*time.Second {
-			t.Errorf("claimed on revision %d after %v, %v", got, took, err)
-		}
-		if refused != 1 {
-			t.Errorf("%d claims were said to have failed, want the first one", refused)
-		}
-	})
-}
-
-// A renewal that is seen begins the silence anew, and a lease of this host is claimed at once.
-func TestTakeSilence(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		now := func() host.BootTime { return host.BootTime(time.Since(began)) }
-		name := "a"
-		ask := func(context.Context) (string, uint64, error) {
-			return name, uint64(min(time.Since(began), 20*time.Second)/(2*time.Second)) + 1, nil
-		}
-		claim := func(_ context.Context, revision uint64) (uint64, error) { return revision, nil }
-		got, err := take(t.Context(), "b", host.LeaderSilence, now, ask, claim, func(err error) { t.Error(err) })
-		if took := time.Since(began); err != nil || got != 11 || took < 26*time.Second || took > 27*time.Second {
-			t.Errorf("claimed on revision %d after %v, %v", got, took, err)
-		}
-		name, began = "b", time.Now()
-		if got, err := take(t.Context(), "b", host.LeaderSilence, now, ask, claim, nil); err != nil || got != 1 || time.Since(began) != 0 {
-			t.Errorf("claimed on revision %d after %v, %v", got, time.Since(began), err)
-		}
-	})
 }

@@ -42,6 +42,9 @@ type Server struct {
 	node *node.Node
 	nc   *nats.Conn
 
+	ctx context.Context //nolint:containedctx // it ends with Close
+	end context.CancelFunc
+
 	lease atomic.Pointer[lease.Store] // nil: it was not found yet
 
 	mu   sync.Mutex
@@ -51,6 +54,7 @@ type Server struct {
 // Start starts the server of this host, which connects to those of the other engine hosts.
 func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Server, error) {
 	s := &Server{o: o}
+	s.ctx, s.end = context.WithCancel(context.Background())
 	s.take(engines)
 	routes := &node.Routes{}
 	var err error
@@ -164,17 +168,30 @@ func (s *Server) Move(ctx context.Context, path string) (err error) {
 }
 
 // Open opens the journal of this host, whose mirror is the SQLite file at path. While no majority of the engine hosts
-// runs, it waits; waiting is called once, with the reason. A *jetstream.Damage is returned at once.
+// runs, it waits; waiting is called once, with the reason. After a *jetstream.Damage another server leads the stream, and if there is one
+// still, it is returned.
 func (s *Server) Open(ctx context.Context, path string, waiting func(why error)) (journal.Journal, error) {
+	damaged := false
 	for said := false; ; said = true {
 		j, err := jetstream.Open(ctx, s.nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: path, Report: func(err error) {
 			s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
+			if damage, is := errors.AsType[*jetstream.Damage](err); is {
+				s.away(damage)
+			}
 		}})
 		if err == nil {
 			return j, nil
 		}
-		if errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*jetstream.Newer)) {
+		if errors.As(err, new(*jetstream.Newer)) {
 			return nil, err
+		}
+		if damage, is := errors.AsType[*jetstream.Damage](err); is {
+			if damaged {
+				return nil, err
+			}
+			damaged = true
+			s.away(damage)
+			continue
 		}
 		if !said {
 			waiting(err)
@@ -197,6 +214,7 @@ func rest(ctx context.Context, pause time.Duration) bool {
 
 // Close ends the connection and the server.
 func (s *Server) Close() error {
+	s.end()
 	s.nc.Close()
 	return s.node.Stop(context.Background())
 }

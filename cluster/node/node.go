@@ -58,6 +58,7 @@ type Node struct {
 	gate *gate
 
 	mu     sync.Mutex
+	bare   bool // it runs without its store
 	server *server.Server
 	client net.Addr // where hosts connect
 	route  net.Addr
@@ -120,6 +121,16 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
+// WithoutStore restarts the server without its store, so that this process still reaches those of other engine hosts and the files of the
+// store can be removed. Start gives it the store again.
+func (n *Node) WithoutStore(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.bare = true
+	n.stop()
+	return n.start(ctx)
+}
+
 // options are those of the server. A port that was chosen once is kept.
 func (n *Node) options() (*server.Options, error) {
 	id := n.o.Identity
@@ -127,7 +138,7 @@ func (n *Node) options() (*server.Options, error) {
 		ServerName:                 id.Name,
 		MaxPayload:                 cluster.PayloadMax,
 		MaxConn:                    clientsMax,
-		JetStream:                  true,
+		JetStream:                  !n.bare,
 		StoreDir:                   n.Store(),
 		SyncAlways:                 true,
 		JetStreamMaxStore:          n.o.StoreMax,
@@ -253,7 +264,10 @@ func (n *Node) Recheck(ctx context.Context) error {
 func (n *Node) Name() string { return n.o.Identity.Name }
 
 // Store is the folder in which the server keeps its streams.
-func (n *Node) Store() string { return filepath.Join(n.o.Dir, "store") }
+func (n *Node) Store() string { return StoreIn(n.o.Dir) }
+
+// StoreIn is the folder of the streams of a server whose Options have a Dir.
+func StoreIn(dir string) string { return filepath.Join(dir, "store") }
 
 // Stop ends the server, and returns when it has ended.
 func (n *Node) Stop(context.Context) error {
@@ -263,10 +277,14 @@ func (n *Node) Stop(context.Context) error {
 	return nil
 }
 
-// Start starts the server again after Stop, at the same addresses.
+// Start starts the server again after Stop or WithoutStore, at the same addresses.
 func (n *Node) Start(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.server.Running() {
+		n.stop()
+	}
+	n.bare = false
 	return n.start(ctx)
 }
 

@@ -17,14 +17,18 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 )
 
-// downPath ends this daemon. All others are the leader's.
-const downPath = api.Base + "/down"
+// These are answered by this daemon. All others are the leader's.
+const (
+	downPath   = api.Base + "/down"
+	leaderPath = api.Base + "/leader"
+)
 
 // forward passes requests of programs on this host on to the leader. Only this host says who made them.
 type forward struct {
 	line *line
 	away func() string                       // why the leader cannot be reached, and what follows
 	down func(ctx context.Context, now bool) // ends the daemon; now: with its sessions
+	none func() api.Leader                   // since when no leader answers
 }
 
 // ServeHTTP passes a request on.
@@ -40,8 +44,17 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	client, base := f.line.client()
+	if r.URL.Path == leaderPath && r.Method == http.MethodGet {
+		var is api.Leader
+		if client == nil {
+			is = f.none()
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(api.Encode(is))
+		return
+	}
 	if client == nil {
-		api.NewProblem(http.StatusServiceUnavailable, "%s", f.away()).Write(w)
+		f.unsent(w, r)
 		return
 	}
 	to, err := url.Parse(base)
@@ -68,10 +81,19 @@ func (f *forward) failed(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case r.Context().Err() != nil: // its program has gone
 	case unsent || r.Method == http.MethodGet || r.Method == http.MethodHead:
-		api.NewProblem(http.StatusServiceUnavailable, "%s", f.away()).Write(w)
+		f.unsent(w, r)
 	default:
 		api.NewProblem(http.StatusBadGateway, "the leader did not answer and may have done what was asked; look before you ask again: %s (%v)", f.away(), err).Write(w)
 	}
+}
+
+// unsent answers a request that was not carried out.
+func (f *forward) unsent(w http.ResponseWriter, r *http.Request) {
+	text := f.away()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		text += "; nothing was done: ask again when a leader answers"
+	}
+	api.NewProblem(http.StatusServiceUnavailable, "%s", text).Write(w)
 }
 
 // end stops this daemon. The leader's goes on.
@@ -99,6 +121,22 @@ func (k *keeper) lastHeard() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.heard
+}
+
+// none says since when no leader answers.
+func (k *keeper) none(began time.Time, asOf func() time.Time) (is api.Leader) {
+	since := began
+	if heard := k.lastHeard(); !heard.IsZero() {
+		since = heard
+	}
+	is.NoLeaderSince = &since
+	if asOf == nil {
+		return is
+	}
+	if at := asOf(); !at.IsZero() {
+		is.AsOf = &at
+	}
+	return is
 }
 
 // unreached notes why there is no connection.

@@ -283,7 +283,19 @@ func TestLeaderIsAway(t *testing.T) {
 		t.Errorf("the leader broke off: %v", err)
 	}
 	<-broken
+	if is, err := c.Leader(t.Context()); err != nil || is.NoLeaderSince != nil {
+		t.Errorf("with a connection: %+v, %v", is, err)
+	}
 	leader.cut()
+	if is, err := c.Leader(t.Context()); err != nil || is.NoLeaderSince == nil || is.Leads || is.AsOf != nil {
+		t.Errorf("without a connection: %+v, %v", is, err)
+	}
+	if _, err := c.Hold(t.Context(), ""); err == nil || !strings.HasSuffix(err.Error(), "; nothing was done: ask again when a leader answers") {
+		t.Errorf("an order without a leader: %v", err)
+	}
+	if _, err := c.Agents(t.Context()); err == nil || strings.Contains(err.Error(), "nothing was done") {
+		t.Errorf("a look without a leader: %v", err)
+	}
 	if _, err := c.Hold(t.Context(), ""); !client.Away(err) || !strings.Contains(err.Error(), "host b has no connection to the leader of team shop at a:4222, [fd00::1]:4222 since ") {
 		t.Errorf("the leader is away: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -27,6 +28,7 @@ type Options struct {
 	Version  string // of Fairlead
 	Ready    func() // called when programs on this host are answered; nil: not needed
 
+	AsOf    func() time.Time    // until when the host's copy of the journal has all; nil: it has none
 	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
 }
 
@@ -118,8 +120,9 @@ func (d *daemon) announce(socket string) error {
 
 // server answers programs on this host.
 func (d *daemon) server() *http.Server {
+	began := time.Now()
 	return &http.Server{
-		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.known.now()) }, down: d.down},
+		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.known.now()) }, down: d.down, none: func() api.Leader { return d.keeper.none(began, d.AsOf) }},
 		ReadHeaderTimeout: headersWait, IdleTimeout: idleWait, MaxHeaderBytes: headerBytes, DisableGeneralOptionsHandler: true,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return caller.WithConn(ctx, c, d.dir) },
 		ErrorLog:    slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // faults of unknown clients are not faults of the server

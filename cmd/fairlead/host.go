@@ -254,7 +254,7 @@ then their work begins anew elsewhere.`,
 		Example: `  fairlead hosts
   fairlead hosts --json`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
+		RunE: a.reading(func(ctx context.Context, client *cli.Reader, _ []string) error {
 			return hosts.List(ctx, a.App, client)
 		}),
 	}

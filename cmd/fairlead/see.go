@@ -41,6 +41,7 @@ RATE LIMITED, RUNNING, BACKING OFF, FAILED and IDLE. A remark that begins with ?
 			if client.Offline != nil {
 				view.Stopping = false // the daemon has stopped
 			}
+			view.Past = client.Past
 			return a.Show(view, func() error { return agents.PrintTeam(a.App, a.Out, view, 0) })
 		}),
 	}

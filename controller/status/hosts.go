@@ -17,11 +17,11 @@ import (
 func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
 	all := view.Hosts{Hosts: []view.Host{}, Waiting: []view.WaitingSession{}}
 	err := c.View(ctx, func(t *team.Team) {
-		beside := view.HostsBeside{}
+		beside := view.HostsBeside{Leader: t.Leader, Replicated: t.Leader != ""}
 		switch {
 		case c.HostsBeside != nil:
 			beside = c.HostsBeside()
-		case !c.past() || len(t.Hosts.Hosts) == 0:
+		case !c.past() && c.opts.Look == nil || len(t.Hosts.Hosts) == 0: // of a daemon without a cluster
 			return
 		}
 		open := map[string]view.PlacedSession{}

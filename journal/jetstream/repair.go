@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -243,6 +244,20 @@ func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) 
 		return err
 	}
 	return r.whole(ctx, mirror)
+}
+
+// Current waits until a server says that it has all messages of the stream.
+func Current(ctx context.Context, nc *nats.Conn, stream, server string) error {
+	r, err := reach(ctx, nc, stream)
+	if err != nil {
+		return err
+	}
+	return r.until(ctx, func(c *js.ClusterInfo) error {
+		if c.Leader == server || slices.ContainsFunc(c.Replicas, func(p *js.PeerInfo) bool { return p.Name == server && p.Current && !p.Offline && p.Lag == 0 }) {
+			return nil
+		}
+		return fmt.Errorf("server %s lacks messages", server)
+	})
 }
 
 // others says which copies are not complete, but for that of one server.

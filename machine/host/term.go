@@ -59,5 +59,8 @@ func (t *Term) Over() bool { return t.over }
 // Confirmed reports whether no other host can lead now, as far as leases say.
 func (t *Term) Confirmed(now BootTime) bool { return !t.over && now < t.acked+LeadFor }
 
+// Acked is when the last renewal was sent that was acknowledged.
+func (t *Term) Acked() BootTime { return t.acked }
+
 // Deadline is when the leased sessions on the leader's own machine must end.
 func (t *Term) Deadline() BootTime { return t.acked + EndAfter }

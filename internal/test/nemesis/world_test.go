@@ -34,6 +34,7 @@ type world struct {
 
 	paused map[string]bool   // it was stopped once
 	done   map[string]string // runs whose work has ended, with the result
+	homes  map[string]string // the host that has the files of a run
 
 	given int // orders of an agent; only one goroutine gives them
 
@@ -68,9 +69,10 @@ func makeWorld(t *testing.T, hosts ...string) *world {
 		t.Skip("real hosts under faults take minutes: set FAIRLEAD_LONG=ci")
 	}
 	t.Parallel()
+	dir := t.TempDir() // removed after the processes have ended
 	w := &world{
-		T: t, Net: netns.New(t, append([]string{leader}, hosts...)...), dir: t.TempDir(), hosts: hosts,
-		daemons: map[string]*exec.Cmd{}, paused: map[string]bool{}, done: map[string]string{},
+		T: t, Net: netns.New(t, append([]string{leader}, hosts...)...), dir: dir, hosts: hosts,
+		daemons: map[string]*exec.Cmd{}, paused: map[string]bool{}, done: map[string]string{}, homes: map[string]string{},
 	}
 	for _, dir := range append([]string{leader, holds, finish}, hosts...) {
 		w.ok(os.MkdirAll(filepath.Join(w.dir, dir), 0o700))
@@ -86,6 +88,8 @@ agents:
   asker: {description: Works, driver: exec, command: [%[1]q, __agent, %[2]q], workspace: asker, host: {labels: [away]}, on_lost: ask}
   keeper: {description: Works on the leader's machine, driver: exec, command: [%[1]q, __agent, %[2]q], workspace: keeper}
   idle: {description: Takes orders, driver: exec, command: [sleep, "60"], workspace: idle}
+channels:
+  large: {agents: [idle, keeper]}
 `, self, w.dir),
 	} {
 		w.ok(os.WriteFile(filepath.Join(w.dir, leader, name), []byte(text), 0o600))
@@ -271,6 +275,10 @@ func (w *world) taskOf(agent, title string) (run string) {
 		return err == nil && json.Unmarshal([]byte(out), &said) == nil
 	})
 	w.acknowledged(change{Entity: "run/" + said.ID, Trigger: "run_started"})
+	w.homes[said.ID] = leader
+	if w.engines != nil {
+		w.homes[said.ID] = w.leads()
+	}
 	return said.ID
 }
 
@@ -312,12 +320,13 @@ func (w *world) finish(run string) string {
 		return slices.ContainsFunc(w.journal(), func(c change) bool { return c.Entity == "run/"+run+"/approve" && c.Trigger == "reported_asking" })
 	})
 	w.done[run] = w.work(run)
-	return strings.TrimSpace(w.done[run])
+	lines := strings.Fields(w.done[run])
+	return lines[len(lines)-1]
 }
 
-// work is what the leader's checkout of a run has.
+// work is what the checkout of a run has on the machine that led when it began.
 func (w *world) work(run string) string {
-	text, err := os.ReadFile(filepath.Join(w.dir, leader, ".agents", "worktrees", run, "work.txt"))
+	text, err := os.ReadFile(filepath.Join(w.dir, w.homes[run], ".agents", "worktrees", run, "work.txt"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		w.Fatal(err)
 	}
@@ -368,7 +377,11 @@ func (w *world) check() {
 		w.checkLeader(ordered)
 	}
 	for run, text := range w.done {
-		if is := w.work(run); is != text || strings.Count(text, "\n") != 1 {
+		lines := strings.Fields(text)
+		slices.Sort(lines)
+		again := len(lines) != len(slices.Compact(lines)) // a session has written twice
+		// What a lost session wrote in the folder of the run itself, on an engine host, is there for the next one.
+		if is := w.work(run); is != text || again || w.engines == nil && strings.Count(text, "\n") != 1 {
 			w.Errorf("the work of %s in the leader's checkout is %q, and was %q", run, is, text)
 		}
 	}
@@ -397,7 +410,7 @@ func (o change) in(c change) bool {
 
 // show prints the logs and the journal of a test that failed. Defer it: at the time of a cleanup, the daemons have ended.
 func (w *world) show() {
-	if !w.Failed() {
+	if !w.Failed() && os.Getenv("FAIRLEAD_NEMESIS_SHOW") == "" {
 		return
 	}
 	for _, n := range notes(w, w.dir) {
@@ -411,6 +424,10 @@ func (w *world) show() {
 			text = text[len(text)-8000:]
 		}
 		w.Logf("log of %s:\n%s", host, text)
+		if w.engine(host) != nil {
+			out, _ := w.within(answerWait, host, "doctor", "--fresh")
+			w.Log(out)
+		}
 	}
 	out, _ := w.ask("events", "--tail", "60")
 	w.Log(out)

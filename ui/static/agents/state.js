@@ -45,7 +45,7 @@ const cells = new Map();
 
 export const names = signal(/** @type {string[]} */ ([]));
 export const loaded = signal(false);
-export const team = signal({ name: '', hold: false, note: '', stopping: false });
+export const team = signal({ name: '', hold: false, note: '', stopping: false, noLeaderSince: '' });
 export const holdPending = signal(false);
 /** When the first change happened that the page knows, in ms since 1970. */
 export const oldest = signal(Date.now());
@@ -66,7 +66,7 @@ let teamAsOf = 0;
 function setTeam(s) {
   if (s.head < teamAsOf) return;
   teamAsOf = s.head;
-  team.value = { name: s.team ?? '', hold: s.hold, note: s.hold_note ?? '', stopping: s.stopping };
+  team.value = { name: s.team ?? '', hold: s.hold, note: s.hold_note ?? '', stopping: s.stopping, noLeaderSince: s.no_leader_since ?? '' };
 }
 
 /**

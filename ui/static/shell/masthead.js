@@ -1,6 +1,6 @@
 // The top of the page: the team's name, the hold, and whether the page is live.
 
-import { moment } from './format.js';
+import { moment, when } from './format.js';
 import { html, signal } from './lib.js';
 import { retryNow } from './feed.js';
 import { connection, live, now, polls } from './connection.js';
@@ -67,6 +67,7 @@ export function Banners() {
       <button type="button" class="plain-button" onClick=${retryNow}>Try now</button></div>`}
     ${polls.value && c.phase === 'live' && !pollsSeen.value && html`<div class="banner"><p><b>A proxy holds the live stream back.</b> <span>This page asks for news again and again instead, which costs more. Switch off the buffering of answers in the proxy; the page then notices by itself.</span></p>
       <button type="button" class="plain-button" onClick=${() => { pollsSeen.value = true; }}>Close</button></div>`}
+    ${team.value.noLeaderSince && c.phase === 'live' && html`<div class="banner banner-lost"><p><b>Most engine hosts do not answer since <time class="num">${moment(when(team.value.noLeaderSince), now.value)}</time>.</b> <span>What you see is what was known then. Another one may lead by now.</span></p></div>`}
     ${team.value.stopping && html`<div class="banner banner-hold"><p><b>Fairlead is stopping.</b> <span>Current sessions finish; nothing new starts.</span></p></div>`}
     ${team.value.hold && !team.value.stopping && html`<div class="banner banner-hold"><p><b>The team is held.</b> <span>Nothing new starts; current sessions finish.${team.value.note ? html` <q>${plain(team.value.note, 200)}</q>` : ''}</span></p>
       <button type="button" class="plain-button" aria-disabled=${live.value ? undefined : 'true'} onClick=${() => { if (live.value) dialog.value = 'release'; }}>Release</button></div>`}

@@ -1,0 +1,123 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster/engine"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+const (
+	checkEvery  = 24 * time.Hour
+	repairAgain = time.Minute // after a repair that failed: the other engine hosts have to be complete
+)
+
+// sound looks once in a process whether the mirror of this host is what was stored. If it is not, it is put aside, and the
+// stream gives it anew: nothing of a damaged one is read.
+func (e *engines) sound(ctx context.Context, path string) error {
+	e.mu.Lock()
+	looked := e.looked
+	e.mu.Unlock()
+	if info, err := os.Stat(path); looked || errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil
+	}
+	for _, f := range sqlite.Check(ctx, path) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if f.OK {
+			continue
+		}
+		aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405")
+		e.log.Error("the copy of the journal on this host is damaged: it is put aside, and fetched from the other engine hosts", "damage", f.What, "aside", filepath.Base(aside))
+		for _, tail := range []string{"-wal", "-shm", ""} {
+			if err := os.Rename(path+tail, aside+tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("put the damaged copy of the journal aside: %w", err)
+			}
+		}
+		break
+	}
+	e.mu.Lock()
+	e.looked = true
+	e.mu.Unlock()
+	return nil
+}
+
+// care compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
+// fetched anew. If the mirror cannot be read it returns, so that it is looked at and opened again.
+func (e *engines) care(ctx context.Context, server *engine.Server, mirror journal.Journal) {
+	for ctx.Err() == nil {
+		again := checkEvery
+		damaged, unread := e.compare(ctx, server, mirror)
+		switch {
+		case unread:
+			return
+		case damaged:
+			if err := server.Repair(ctx, mirror); err != nil {
+				again = repairAgain
+				e.log.Error("the damaged copy of the journal on this host could not be fetched anew; it is tried again", "error", err)
+			} else {
+				e.log.Info("the copy of the journal on this host was fetched anew from the other engine hosts, and is whole")
+			}
+		}
+		rest(ctx, again)
+	}
+}
+
+// careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host, and repairs it as a
+// host.
+func (e *engines) careLeading(ctx context.Context, server *engine.Server, leads *engine.Lead, mirror journal.Journal) {
+	for ctx.Err() == nil {
+		again := checkEvery
+		if damaged, unread := e.compare(ctx, server, mirror); (damaged || unread) && ctx.Err() == nil {
+			again = repairAgain
+			for _, name := range server.Others() {
+				e.log.Warn("the lead is handed over, because the journal on this host is damaged", "host", name)
+				if leads.Give(ctx, name) == nil {
+					return
+				}
+			}
+		}
+		rest(ctx, again)
+	}
+}
+
+// compare compares, unless that was done within a day, and says what it finds.
+func (e *engines) compare(ctx context.Context, server *engine.Server, mirror journal.Journal) (damaged, unread bool) {
+	e.mu.Lock()
+	due := time.Since(e.compared) >= checkEvery
+	e.mu.Unlock()
+	if !due {
+		return false, false
+	}
+	found, err := server.Check(ctx, mirror)
+	if _, _, closed := mirror.Head(ctx); err != nil || errors.Is(closed, journal.ErrClosed) {
+		return false, false
+	}
+	for _, f := range found {
+		switch {
+		case f.OK:
+		case f.Seq == 0:
+			unread = true
+			e.log.Error("the copy of the journal that this host's server keeps could not be compared", "error", f.What)
+		default:
+			damaged = true
+			e.log.Error("the copy of the journal that this host's server keeps is damaged", "damage", f.What)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if unread {
+		e.looked = false
+	} else if !damaged {
+		e.compared = time.Now()
+	}
+	return damaged, unread
+}

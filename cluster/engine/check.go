@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/node"
+	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
+	"github.com/fairlead-dev/fairlead/journal/sqlite"
+)
+
+// The limits of what one server does about damage. They are tried again.
+const (
+	repairWait = 5 * time.Minute // to fetch a copy anew
+	awayWait   = 30 * time.Second
+)
+
+// CheckCopy compares the copy of the journal in the folder of a cluster, which this host's server keeps, with a journal of this host. The
+// server may run. All findings that are not OK are damage, or a fault of reading.
+func CheckCopy(ctx context.Context, folder, name string, mirror journal.Journal) []sqlite.Finding {
+	return jetstream.ScrubCopy(ctx, node.StoreIn(filepath.Join(folder, StoreFolder)), cluster.JournalStream, name, mirror)
+}
+
+// Check is CheckCopy for this server, as soon as it says that it has all messages.
+func (s *Server) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error) {
+	if err := jetstream.Current(ctx, s.nc, cluster.JournalStream, s.node.Name()); err != nil {
+		return nil, err
+	}
+	return CheckCopy(ctx, s.o.Folder, s.node.Name(), mirror), ctx.Err()
+}
+
+// Repair has this server fetch its copy of the journal anew, if the others are complete. The mirror is that of this host, and must verify.
+func (s *Server) Repair(ctx context.Context, mirror journal.Journal) error {
+	ctx, cancel := context.WithTimeout(ctx, repairWait)
+	defer cancel()
+	return jetstream.Repair(ctx, s.nc, cluster.JournalStream, mirror, repaired{s.node})
+}
+
+// repaired is a server whose store is taken away for a while. It goes on connecting this process to the others.
+type repaired struct{ *node.Node }
+
+// Stop implements jetstream.Node.
+func (r repaired) Stop(ctx context.Context) error { return r.WithoutStore(ctx) }
+
+// away has another server lead the stream than the one with a damaged copy.
+func (s *Server) away(why *jetstream.Damage) {
+	ctx, cancel := context.WithTimeout(s.ctx, awayWait)
+	defer cancel()
+	if err := jetstream.Lead(ctx, s.nc, cluster.JournalStream, ""); err != nil && s.ctx.Err() == nil {
+		s.o.Log.Warn("no other server could be asked to lead the journal's stream", "damage", why, "error", err)
+	}
+}
+
+// Others are the names of the servers that this one is connected to.
+func (s *Server) Others() []string {
+	names, _ := s.node.Peers() // a server that ends has none
+	return names
+}
