@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -41,8 +42,8 @@ func pair(t *testing.T) string {
 	}
 }
 
-// servers are those of three engine hosts that have met.
-func servers(t *testing.T) []*Server {
+// servers are those of engine hosts that have met.
+func servers(t *testing.T, names ...string) []*Server {
 	t.Helper()
 	authority, err := ca.Create(t.TempDir(), "web", time.Now())
 	if err != nil {
@@ -50,7 +51,7 @@ func servers(t *testing.T) []*Server {
 	}
 	var all []cluster.EngineHost
 	var options []Options
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range names {
 		o := Options{Folder: t.TempDir(), Listen: pair(t), Log: slog.New(slog.DiscardHandler)}
 		id, err := ca.NewIdentity(o.Folder, name, time.Now)
 		if err != nil {
@@ -94,7 +95,7 @@ func servers(t *testing.T) []*Server {
 // and it can hand the lead over.
 func TestMoveAndLead(t *testing.T) {
 	t.Parallel()
-	all := servers(t)
+	all := servers(t, "a", "b", "c")
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j, err := sqlite.Open(t.Context(), path)
 	if err != nil {
@@ -205,6 +206,9 @@ func TestTakeSilence(t *testing.T) {
 		const while = host.BootTime(30 * time.Second)
 		name := "a"
 		ask := func(context.Context) (string, uint64, error) {
+			if name == "b" {
+				return name, 11, nil
+			}
 			return name, uint64(min(time.Since(began), 20*time.Second)/(2*time.Second)) + 1, nil
 		}
 		claim := func(_ context.Context, revision uint64) (uint64, error) { return revision, nil }
@@ -215,6 +219,95 @@ func TestTakeSilence(t *testing.T) {
 		name, began = "b", time.Now()
 		if got, err := take(t.Context(), "b", host.LeaderSilence, while, now, ask, claim, func(err error) { t.Error(err) }); err != nil || got != 11 || time.Since(began) != 30*time.Second {
 			t.Errorf("claimed on revision %d after %v, %v", got, time.Since(began), err)
+		}
+	})
+}
+
+// Of four engine hosts one is lost. When it is taken out, the journal has three copies again, and may lose another one.
+func TestExpel(t *testing.T) {
+	t.Parallel()
+	all := servers(t, "a", "b", "c", "d")
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := journal.Change{Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started", Actor: journal.Actor{Kind: "engine", ID: "x"}}
+	if _, err := j.Append(t.Context(), []journal.Change{one}); err != nil || j.Close() != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].Move(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	var lost *Server // one that has a copy, and is not asked
+	var stays []*Server
+	copies, err := all[0].Copies(t.Context())
+	if err != nil || len(copies) != 3 {
+		t.Fatalf("%+v, %v", copies, err)
+	}
+	for _, s := range all {
+		if lost == nil && s != all[0] && slices.ContainsFunc(copies, func(c cluster.Copy) bool { return c.Host == s.o.Identity.Name }) {
+			lost = s
+		} else {
+			stays = append(stays, s)
+		}
+	}
+	name := lost.o.Identity.Name
+	if err := lost.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := func(s *Server) func() bool {
+		return func() bool {
+			copies, err := s.Copies(t.Context())
+			return err == nil && len(copies) == 3 && !slices.ContainsFunc(copies, func(c cluster.Copy) bool { return !c.Current || c.Host == name })
+		}
+	}
+	wait.Until(t, "the server is out of the group", func() bool { return stays[0].Expel(t.Context(), name) == nil })
+	wait.Until(t, "three copies that are in step", whole(stays[0]))
+	if err := stays[0].Expel(t.Context(), name); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	var rest []cluster.EngineHost
+	for _, s := range stays {
+		rest = append(rest, s.list[s.o.Identity.Name])
+	}
+	for _, s := range stays {
+		if err := s.Set(t.Context(), rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stays[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := stays[1].Open(t.Context(), filepath.Join(t.TempDir(), "mirror.db"), func(why error) { t.Log(why) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := moved.Append(t.Context(), []journal.Change{one}); err != nil {
+		t.Errorf("with two of three: %v", err)
+	}
+	if err := moved.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A host that could not lead leaves its own entry to others for a while. One that hands the lead over does not wait for that.
+func TestTakeHandedOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
+		got, err := take(t.Context(), "b", host.LeaderSilence, host.BootTime(30*time.Second), now,
+			func(context.Context) (string, uint64, error) {
+				if time.Since(began) > 5*time.Second {
+					return "b", 9, nil
+				}
+				return "b", 7, nil
+			},
+			func(_ context.Context, revision uint64) (uint64, error) { return revision, nil },
+			func(err error) { t.Error(err) })
+		if took := time.Since(began); err != nil || got != 9 || took > 6*time.Second {
+			t.Errorf("claimed on %d after %v, %v", got, took, err)
 		}
 	})
 }

@@ -147,11 +147,12 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 	defer tick.Stop()
 	said, heard := "", time.Time{}
 	for {
-		err := errors.Join(d.keeper.step(ctx), d.line.certificate(ctx, d.Identity))
+		renewed := d.keeper.step(ctx)
+		err := errors.Join(renewed, d.line.certificate(ctx, d.Identity))
 		if at := d.keeper.lastHeard(); !at.Equal(heard) {
 			said, heard = "", at
 		}
-		d.line.drop(heard)
+		d.line.drop(heard, renewed)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was asked to end
 		}

@@ -319,6 +319,7 @@ func (w *world) finish(run string) string {
 	wait.Until(w, run+" was worked on", func() bool {
 		return slices.ContainsFunc(w.journal(), func(c change) bool { return c.Entity == "run/"+run+"/approve" && c.Trigger == "reported_asking" })
 	})
+	wait.Until(w, "the work of "+run+" is on "+w.homes[run], func() bool { return w.work(run) != "" })
 	w.done[run] = w.work(run)
 	lines := strings.Fields(w.done[run])
 	return lines[len(lines)-1]
