@@ -28,6 +28,13 @@ type EngineHost struct {
 	Key     string `json:"key"`     // as of Member
 }
 
+// Copy is one of the copies of the journal that the servers of engine hosts keep.
+type Copy struct {
+	Host    string
+	Current bool   // it has all that the others have, as far as is known
+	Lag     uint64 // messages that it lacks
+}
+
 // EnginesMin is how many engine hosts a team needs for a journal that outlives the loss of one.
 const EnginesMin = 3
 

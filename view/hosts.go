@@ -19,10 +19,19 @@ type Hosts struct {
 
 	Replicated bool `json:"replicated,omitempty" doc:"The journal is on three of the engine hosts; otherwise on the leader alone"`
 
+	Copies []JournalCopy `json:"copies,omitempty" doc:"The copies of a replicated journal, by host, as they were some seconds ago"`
+
 	Hosts   []Host           `json:"hosts" doc:"By name; one that left stays"`
 	Waiting []WaitingSession `json:"waiting" doc:"Sessions that are placed nowhere yet"`
 	Mixed   string           `json:"mixed,omitempty" doc:"Which hosts have another version of Fairlead than the leader; empty: none, as far as is known"`
 	Past
+}
+
+// JournalCopy is one of the copies of a replicated journal.
+type JournalCopy struct {
+	Host   string `json:"host"`
+	InSync bool   `json:"in_sync" doc:"It has all that is acknowledged, as far as is known"`
+	Lacks  uint64 `json:"lacks,omitempty" doc:"How many messages it lacks"`
 }
 
 // Host is one of them.
@@ -136,12 +145,14 @@ type HostsBeside struct {
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
 	Placed       map[string]string // by session: why it has its host
-	Replicated   bool              // the journal is on three of the engine hosts
+	Copies       []JournalCopy
+	EnginesMin   int  // engine hosts that a replicated journal needs
+	Replicated   bool // the journal is on three of the engine hosts
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed; archived reports that a run is.
 func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSession, archived func(run string) bool) Hosts {
-	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Replicated: beside.Replicated, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
+	all := Hosts{On: true, Team: beside.Team, Leader: beside.Leader, Replicated: beside.Replicated, Copies: beside.Copies, Hosts: []Host{}, Waiting: append([]WaitingSession{}, beside.Waiting...)}
 	placed := map[string][]PlacedSession{}
 	for id, lease := range t.Leases {
 		if lease.Home && lease.Host == beside.Leader {

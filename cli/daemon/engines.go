@@ -29,6 +29,9 @@ import (
 // mirrorAgain is how often a host that does not lead looks whether the journal is in the stream.
 const mirrorAgain = time.Second
 
+// againSoon is when something that the servers did not do is asked for again.
+const againSoon = time.Second
+
 // moveAgain is when a move of the journal is tried again.
 const moveAgain = time.Minute
 
@@ -51,6 +54,8 @@ type engines struct {
 	server   *engine.Server
 	stop     func()          // ends what works for the server
 	met      bool            // all servers have met
+	copies   []cluster.Copy  // of the journal, as they were seen last
+	expelled map[string]bool // servers that this leader takes out of the group, by name
 	alone    bool            // by the journal, no other host is an engine host any longer
 	looked   bool            // the mirror was found sound
 	compared time.Time       // when the copy of the server was found whole
@@ -163,6 +168,35 @@ func (e *engines) learn(read func() engine.Facts) {
 			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again at the next one, or start Fairlead here again", "error", err)
 		}
 	})
+}
+
+// expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
+func (e *engines) expel(gone []string) {
+	leads, server := e.leads, e.server
+	if leads == nil || server == nil {
+		return
+	}
+	for _, name := range gone {
+		if e.expelled[name] {
+			continue
+		}
+		e.expelled[name] = true
+		e.work.Go(func() {
+			for said := false; e.leading() == leads; said = true {
+				err := server.Expel(e.ctx, name)
+				if err == nil {
+					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
+					return
+				}
+				if !said {
+					e.log.Warn("the server of an engine host that has left is still in the group; it is tried again", "host", name, "error", err)
+				}
+				if !rest(e.ctx, againSoon) {
+					return
+				}
+			}
+		})
+	}
 }
 
 // known is what this host knows of the engine hosts.
@@ -335,15 +369,42 @@ func (e *engines) claim(ctx context.Context) error {
 func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	e.leads, e.lost, e.term = leads, lost, keeping
+	e.leads, e.lost, e.term, e.expelled = leads, lost, keeping, map[string]bool{}
 	e.unlead = func() { stop(); <-ended }
+	server := e.server
 	go func() {
 		defer close(ended)
+		looked := make(chan struct{})
+		go func() { defer close(looked); e.lookAtCopies(keeping, server) }()
+		defer func() { <-looked }()
 		leads.Keep(keeping, e.extend)
 		if keeping.Err() == nil {
 			close(lost)
 		}
 	}()
+}
+
+// copiesEvery is how often a leader looks at the copies of the journal.
+const copiesEvery = 5 * time.Second
+
+// lookAtCopies keeps what is shown of the copies of the journal, until ctx ends.
+func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
+	for ctx.Err() == nil {
+		copies, err := server.Copies(ctx)
+		e.mu.Lock()
+		if e.copies = copies; err != nil {
+			e.copies = nil // it is not known
+		}
+		e.mu.Unlock()
+		rest(ctx, copiesEvery)
+	}
+}
+
+// copiesSeen are the copies of the journal as they were some seconds ago.
+func (e *engines) copiesSeen() []cluster.Copy {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.copies
 }
 
 // extend moves the deadline of the sessions on this machine.

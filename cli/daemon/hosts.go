@@ -90,8 +90,12 @@ func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines
 }
 
 // engines takes in which engine hosts the team has now.
-func (l *lead) engines(read func() []cluster.EngineHost) {
-	l.beside.learn(func() engine.Facts { return engine.Facts{Engines: read()} })
+func (l *lead) engines(read func() (now []cluster.EngineHost, gone []string)) {
+	l.beside.learn(func() engine.Facts {
+		now, gone := read()
+		l.beside.expel(gone)
+		return engine.Facts{Engines: now}
+	})
 }
 
 // begin answers hosts. programs serves the API to programs on another host.
@@ -122,7 +126,7 @@ func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Recheck: l.recheck}
+	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Copies: l.beside.copiesSeen, Recheck: l.recheck}
 	if leads := l.beside.leading(); leads != nil {
 		is.Confirmed, is.Deadline, is.StartLeased = leads.Confirmed, leads.Deadline, shims.StartLeased
 		is.NoteLease = func(lease host.Lease) error { return local.NoteLease(shims.Folder, lease.Token, lease.OnLost) }

@@ -401,6 +401,9 @@ func leaderless(ctx context.Context, a *cli.App) (is api.Leader) {
 	return is
 }
 
+// statusWait is how long the status waits for what the leader knows.
+const statusWait = 5 * time.Second
+
 // Status says what this machine is in a cluster.
 func Status(ctx context.Context, a *cli.App) error {
 	c, err := Load(a.Dir)
@@ -458,9 +461,18 @@ func Status(ctx context.Context, a *cli.App) error {
 		text += "Problem: " + err.Error() + "\n"
 	}
 	then := "Fairlead does not run here; `fairlead up` starts it."
-	if running(a) {
+	if client, err := a.Dial(); err == nil {
+		defer client.Close()
 		then = "`fairlead hosts` lists the hosts."
 		is["running"] = true
+		ctx, cancel := context.WithTimeout(ctx, statusWait)
+		defer cancel()
+		if all, err := client.Hosts(ctx); facts.Stream && err == nil { // of the leader
+			is["leader"], is["copies"] = all.Leader, all.Copies
+			text += fmt.Sprintf("%s leads the team. %s", all.Leader, copies(all))
+		} else if facts.Stream {
+			text += "No leader answers: " + err.Error() + "\n"
+		}
 	}
 	return a.Say(is, "%s%s", cli.Plain(text), then)
 }

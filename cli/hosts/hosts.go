@@ -96,7 +96,7 @@ func printHosts(a *cli.App, all view.Hosts) error {
 		}
 	}
 	if all.Replicated {
-		fmt.Fprintf(a.Out, "The journal is replicated by the engine hosts %s.\n", strings.Join(engines, ", "))
+		fmt.Fprintf(a.Out, "The journal is replicated by the engine hosts %s.\n%s", strings.Join(engines, ", "), copies(all))
 	} else if len(engines) > 1 {
 		fmt.Fprintf(a.Out, "The engine hosts are %s. The journal is on %s alone until three of them run.\n", strings.Join(engines, ", "), cli.Line(all.Leader, textMax))
 	}
@@ -113,6 +113,24 @@ func printHosts(a *cli.App, all view.Hosts) error {
 		}
 	}
 	return nil
+}
+
+// copies says where the copies of a replicated journal are, and whether they are in sync; empty: that is not known now.
+func copies(all view.Hosts) string {
+	var on, behind []string
+	for _, c := range all.Copies {
+		on = append(on, cli.Line(c.Host, textMax))
+		if !c.InSync {
+			behind = append(behind, fmt.Sprintf("that of %s lacks %s, or does not answer", cli.Line(c.Host, textMax), cli.HowMany(int(c.Lacks), "message", "messages"))) //nolint:gosec // a stream has fewer than 2^63
+		}
+	}
+	switch {
+	case len(on) == 0:
+		return ""
+	case len(behind) == 0:
+		return fmt.Sprintf("Its copies on %s are in sync.\n", strings.Join(on, ", "))
+	}
+	return fmt.Sprintf("Its copies are on %s: %s.\n", strings.Join(on, ", "), strings.Join(behind, "; "))
 }
 
 // Drain lets a host finish its sessions.

@@ -142,6 +142,13 @@ func leaveEngines(ctx context.Context, a *cli.App, c *Cluster) error {
 func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err error) {
 	client, err := a.Dial()
 	if err != nil {
+		facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+		if err != nil {
+			return false, err
+		}
+		if w := c.Worker(facts); gone(ctx, a, &w) == nil { // it was drained or removed
+			return false, nil
+		}
 		return false, refused("the journal is replicated by the engine hosts of team %s, and Fairlead does not run here; start it with `fairlead up`. If the other engine hosts are lost for good, `fairlead cluster leave --others-lost` goes on with the copy of this machine", c.Team)
 	}
 	defer client.Close()

@@ -20,7 +20,7 @@ func TestRepair(t *testing.T) {
 	if testsize.Race {
 		t.Skip("the servers write 20 MB each, too slow with the race detector")
 	}
-	all := servers(t)
+	all := servers(t, "a", "b", "c")
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j, err := sqlite.Open(t.Context(), path)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -41,8 +42,8 @@ func pair(t *testing.T) string {
 	}
 }
 
-// servers are those of three engine hosts that have met.
-func servers(t *testing.T) []*Server {
+// servers are those of engine hosts that have met.
+func servers(t *testing.T, names ...string) []*Server {
 	t.Helper()
 	authority, err := ca.Create(t.TempDir(), "web", time.Now())
 	if err != nil {
@@ -50,7 +51,7 @@ func servers(t *testing.T) []*Server {
 	}
 	var all []cluster.EngineHost
 	var options []Options
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range names {
 		o := Options{Folder: t.TempDir(), Listen: pair(t), Log: slog.New(slog.DiscardHandler)}
 		id, err := ca.NewIdentity(o.Folder, name, time.Now)
 		if err != nil {
@@ -94,7 +95,7 @@ func servers(t *testing.T) []*Server {
 // and it can hand the lead over.
 func TestMoveAndLead(t *testing.T) {
 	t.Parallel()
-	all := servers(t)
+	all := servers(t, "a", "b", "c")
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j, err := sqlite.Open(t.Context(), path)
 	if err != nil {
@@ -241,4 +242,72 @@ func TestTakeHandedOver(t *testing.T) {
 			t.Errorf("claimed on %d after %v, %v", got, took, err)
 		}
 	})
+}
+
+// Of four engine hosts one is lost. When it is taken out, the journal has three copies again, and may lose another one.
+func TestExpel(t *testing.T) {
+	t.Parallel()
+	all := servers(t, "a", "b", "c", "d")
+	path := filepath.Join(t.TempDir(), "journal.db")
+	j, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := journal.Change{Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started", Actor: journal.Actor{Kind: "engine", ID: "x"}}
+	if _, err := j.Append(t.Context(), []journal.Change{one}); err != nil || j.Close() != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].Move(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	var lost *Server // one that has a copy, and is not asked
+	var stays []*Server
+	copies, err := all[0].Copies(t.Context())
+	if err != nil || len(copies) != 3 {
+		t.Fatalf("%+v, %v", copies, err)
+	}
+	for _, s := range all {
+		if lost == nil && s != all[0] && slices.ContainsFunc(copies, func(c cluster.Copy) bool { return c.Host == s.o.Identity.Name }) {
+			lost = s
+		} else {
+			stays = append(stays, s)
+		}
+	}
+	name := lost.o.Identity.Name
+	if err := lost.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := func(s *Server) func() bool {
+		return func() bool {
+			copies, err := s.Copies(t.Context())
+			return err == nil && len(copies) == 3 && !slices.ContainsFunc(copies, func(c cluster.Copy) bool { return !c.Current || c.Host == name })
+		}
+	}
+	wait.Until(t, "the server is out of the group", func() bool { return stays[0].Expel(t.Context(), name) == nil })
+	wait.Until(t, "three copies that are in step", whole(stays[0]))
+	if err := stays[0].Expel(t.Context(), name); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	var rest []cluster.EngineHost
+	for _, s := range stays {
+		rest = append(rest, s.list[s.o.Identity.Name])
+	}
+	for _, s := range stays {
+		if err := s.Set(t.Context(), rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stays[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := stays[1].Open(t.Context(), filepath.Join(t.TempDir(), "mirror.db"), func(why error) { t.Log(why) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := moved.Append(t.Context(), []journal.Change{one}); err != nil {
+		t.Errorf("with two of three: %v", err)
+	}
+	if err := moved.Close(); err != nil {
+		t.Error(err)
+	}
 }

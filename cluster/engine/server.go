@@ -108,6 +108,10 @@ func (s *Server) Set(ctx context.Context, engines []cluster.EngineHost) error {
 	return s.node.Recheck(ctx)
 }
 
+// Expel takes the server of an engine host that has left out of the group, which needs most of them. Its copies are made anew on
+// another one.
+func (s *Server) Expel(ctx context.Context, name string) error { return s.node.Expel(ctx, name) }
+
 // Meet waits until the servers of all engine hosts are connected to this one, and have an empty stream for the journal and a
 // place for the leader's lease.
 func (s *Server) Meet(ctx context.Context) error {

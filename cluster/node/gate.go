@@ -42,11 +42,13 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 	if c.Kind() != server.CLIENT {
 		return false
 	}
-	name := g.own
+	name, system := g.own, false
 	if state := c.GetTLSConnectionState(); state != nil {
 		name = ca.PeerName(*state)
 	} else if c.RemoteAddress() == nil || c.RemoteAddress().Network() != "pipe" {
 		return false
+	} else {
+		system = c.GetOpts().Name == systemClient
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,6 +62,10 @@ func (g *clientGate) Check(c server.ClientAuthentication) bool {
 		}
 	}
 	g.clients[c.GetID()] = m
+	if system {
+		c.RegisterUser(&server.User{Username: name, Account: g.server.SystemAccount()})
+		return true
+	}
 	c.RegisterUser(&server.User{Username: name, Permissions: permissions(m)})
 	return true
 }
@@ -128,8 +134,8 @@ func (g *gate) routeTLS(config *tls.Config) *tls.Config {
 }
 
 // leaving returns the connections of hosts that do not belong to the team as they did when they connected. dialled
-// is one of the hosts that this server has connected to itself.
-func (g *gate) leaving() (clients []uint64, routes []net.Conn, dialled string) {
+// are the hosts that this server has connected to itself.
+func (g *gate) leaving() (clients []uint64, routes []net.Conn, dialled []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, was := range g.clients {
@@ -146,7 +152,7 @@ func (g *gate) leaving() (clients []uint64, routes []net.Conn, dialled string) {
 	}
 	for name := range g.dialled {
 		if g.engine(name) != nil {
-			dialled = name
+			dialled = append(dialled, name)
 		}
 	}
 	return clients, routes, dialled

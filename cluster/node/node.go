@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -217,6 +218,10 @@ func (n *Node) InProcessConn() (net.Conn, error) {
 func (n *Node) Peers() ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.peers()
+}
+
+func (n *Node) peers() ([]string, error) {
 	routes, err := n.server.Routez(nil)
 	if err != nil {
 		return nil, err
@@ -243,10 +248,14 @@ func (n *Node) Recheck(ctx context.Context) error {
 	for _, conn := range routes {
 		conn.Close()
 	}
-	if dialled == "" {
-		return nil
+	names, err := n.peers()
+	if err != nil {
+		return err
 	}
-	n.o.Log.Info("the server restarts, because an engine host was removed", "host", dialled)
+	if !slices.ContainsFunc(dialled, func(name string) bool { return slices.Contains(names, name) }) {
+		return nil // it is not connected, and cannot be again
+	}
+	n.o.Log.Info("the server restarts, because an engine host was removed", "hosts", dialled)
 	n.stop()
 	return n.start(ctx)
 }

@@ -167,3 +167,13 @@ func TestFrozenServer(t *testing.T) {
 	frozen.Store(true)
 	wait.Until(t, "the connection to the other address", func() bool { return nc.ConnectedAddr() == address && nc.IsConnected() })
 }
+
+// The name that a server has in its group follows from its own.
+func TestNodeID(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	n := f.start(f.options(f.host("b", cluster.Engine)))
+	if got, want := nodeID("b"), n.server.Node(); got != want {
+		t.Errorf("%s, and the server says %s", got, want)
+	}
+}

@@ -67,7 +67,8 @@ func clusterStatusCommand(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Show what this machine is in a cluster",
 		Long: `It prints the team, the role and the name of this machine, the leader's addresses, when the
-certificate ends, and the fingerprint of the team's certificate authority.`,
+certificate ends, and the fingerprint of the team's certificate authority. For a replicated journal it also
+prints which host leads, and whether the copies are in sync.`,
 		Example: "  fairlead cluster status",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return hosts.Status(cmd.Context(), a.App) },
@@ -227,8 +228,11 @@ counts no longer. Sessions that run there are ended by their own deadline within
 begins anew on another host, waits, or asks you, as on_lost in fairlead.yaml says. A host that is well
 should be drained instead.
 
+An engine host of a replicated journal is only removed or drained while three others are connected: invite
+another one first. The journal then has three copies again by itself.
+
 It asks first; --yes answers that.`,
-		Example:           "  fairlead host remove b",
+		Example:           "  fairlead host remove b\n  fairlead host remove b --yes",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {

@@ -57,6 +57,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOST_PORT", strconv.Itoa(port))
 			env.Setenv("HOST_PORT_B", strconv.Itoa(port+2)) // an engine host has two
 			env.Setenv("HOST_PORT_C", strconv.Itoa(port+4))
+			env.Setenv("HOST_PORT_D", strconv.Itoa(port+6))
+			env.Setenv("HOST_PORT_E", strconv.Itoa(port+8))
 			env.Values[mailboxKey{}] = &mailbox{}
 			return nil
 		},
@@ -68,10 +70,10 @@ const bootID = "/proc/sys/kernel/random/boot_id"
 
 var hostPorts atomic.Uint32
 
-// hostPort returns the first of six ports for hosts that are free. They are below those that the system gives to others
+// hostPort returns the first of ten ports for hosts that are free. They are below those that the system gives to others
 // meanwhile.
 func hostPort() int {
-	const many = 6
+	const many = 10
 	for {
 		port := 20000 + (os.Getpid()*16+int(hostPorts.Add(1)))*many%10000
 		free := 0

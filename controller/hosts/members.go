@@ -180,9 +180,15 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 
 // Leave takes a host out that asks for it, after it has ended its sessions.
 func (c *HostController) Leave(ctx context.Context, name string) error {
-	busy := 0
-	if err := c.View(ctx, func(t *team.Team) { busy = t.Hosts.Busy(name) }); err != nil {
+	busy, engine := 0, false
+	if err := c.View(ctx, func(t *team.Team) {
+		h := t.Hosts.Hosts[name]
+		busy, engine = t.Hosts.Busy(name), h != nil && h.Engine != "" && h.State != host.Left
+	}); err != nil {
 		return err
+	}
+	if engine && c.is.Stream {
+		return &wire.Problem{Code: wire.Busy, Why: fmt.Sprintf("host %s keeps the journal with others; drain it first: `fairlead host drain %s`", name, name)}
 	}
 	if busy > 0 {
 		return &wire.Problem{Code: wire.Busy, Why: fmt.Sprintf("%d sessions are placed on host %s; drain it first: `fairlead host drain %s`", busy, name, name)}

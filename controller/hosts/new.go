@@ -52,6 +52,7 @@ type HostController struct {
 	heard   map[string]*heard         // by host
 	members map[string]cluster.Member // by name: those that belong to the team
 	engines []cluster.EngineHost      // those of them that can lead, by name
+	outed   []string                  // hosts that could lead until they left, or were removed
 	leased  bool                      // all sessions of this machine have leases
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
@@ -178,10 +179,13 @@ func (c *HostController) took() {
 	}
 	clear(c.members)
 	before := c.engines
-	c.engines = nil
+	c.engines, c.outed = nil, nil
 	for _, name := range t.Hosts.Names() {
 		h := t.Hosts.Hosts[name]
 		if !belongs(h) {
+			if h.Engine != "" {
+				c.outed = append(c.outed, name)
+			}
 			continue
 		}
 		m := cluster.Member{Name: name, Role: cluster.Host, Key: h.Key}
@@ -208,11 +212,11 @@ func (c *HostController) took() {
 	}
 }
 
-// engineHosts are those that can lead, by name.
-func (c *HostController) engineHosts() []cluster.EngineHost {
+// engineHosts are those that can lead, and those that could until they left, by name.
+func (c *HostController) engineHosts() (now []cluster.EngineHost, gone []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.engines)
+	return slices.Clone(c.engines), slices.Clone(c.outed)
 }
 
 // belongs reports whether a host is a member of the team. A removed one is not, also while its sessions end.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/view"
@@ -27,7 +28,7 @@ func (c *HostController) Beside() view.HostsBeside {
 func (c *HostController) noted() view.HostsBeside {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Replicated: c.is.Stream, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String(), Protocol: int(wire.Newest())}}}
+	all := view.HostsBeside{Team: c.is.Team, Leader: c.is.Name, Replicated: c.is.Stream, EnginesMin: cluster.EnginesMin, Known: map[string]view.HostKnown{c.is.Name: {Connected: true, Version: version.String(), Protocol: int(wire.Newest())}}}
 	for name := range c.members {
 		if name != c.is.Name {
 			all.Known[name] = view.HostKnown{Lease: -1}
@@ -39,6 +40,11 @@ func (c *HostController) noted() view.HostsBeside {
 			known.Lease = time.Duration(c.Clock() - is.Seen)
 		}
 		all.Known[name] = known
+	}
+	if c.is.Stream && c.is.Copies != nil {
+		for _, copied := range c.is.Copies() {
+			all.Copies = append(all.Copies, view.JournalCopy{Host: copied.Host, InSync: copied.Current, Lacks: copied.Lag})
+		}
 	}
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {

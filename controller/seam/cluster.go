@@ -38,8 +38,12 @@ type Cluster struct {
 	Confirmed   func() bool // nil: always
 	Deadline    func() host.BootTime
 
-	// Engines is called when the engine hosts of the team have changed; read returns them, by name.
-	Engines func(read func() []cluster.EngineHost)
+	// Engines is called when the engine hosts of the team have changed; read returns them, by name, and those that were engine
+	// hosts and have left.
+	Engines func(read func() (now []cluster.EngineHost, gone []string))
+
+	// Copies are those of the journal in the stream, as they were seen last.
+	Copies func() []cluster.Copy
 
 	// Foreign says why the version of Fairlead on a host and this one cannot talk; empty: they can, as far as is known.
 	Foreign func(host string) string

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -60,13 +61,33 @@ func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name st
 	if c.HostsBeside == nil {
 		return 0, &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(host.None), Reason: "this repository has no other hosts; `fairlead cluster init` begins"}
 	}
-	replicated := c.HostsBeside().Replicated
+	beside := c.HostsBeside()
 	return c.Do(ctx, loop.Request{Event: loop.EventBy(by, "", what), First: func() error {
-		if h := c.State().Hosts.Hosts[name]; h != nil && h.Engine != "" && replicated {
-			return &machine.Refusal{Subject: "host " + name, Event: string(event), State: string(h.State), Reason: "it is an engine host, and the journal is replicated by three of them; stop Fairlead there with `fairlead down` for maintenance, one machine at a time"}
+		if h := c.State().Hosts.Hosts[name]; h != nil && h.Engine != "" && beside.Replicated {
+			return mayGo(&c.State().Hosts, h, event, beside)
 		}
 		return nil
 	}})
+}
+
+// mayGo refuses to take an engine host out whose copy of the journal nothing would replace.
+func mayGo(all *host.Hosts, h *host.Host, event host.Event, beside view.HostsBeside) error {
+	well := 0
+	for name, other := range all.Hosts {
+		if name != h.Name && other.Engine != "" && other.State == host.Joined && beside.Known[name].Connected {
+			well++
+		}
+	}
+	no := &machine.Refusal{Subject: "host " + h.Name, Event: string(event), State: string(h.State)}
+	switch {
+	case h.Name == beside.Leader:
+		no.Reason = "it leads the team; let another engine host lead first, with `fairlead cluster lead NAME`"
+	case well < beside.EnginesMin:
+		no.Reason = fmt.Sprintf("it is an engine host, and the journal is replicated by %d of them; without it %d would be connected. Let another one join first: `fairlead host invite --engine`. For maintenance stop Fairlead on it with `fairlead down`, one machine at a time", beside.EnginesMin, well)
+	default:
+		return nil
+	}
+	return no
 }
 
 // waitsFor is why no host takes a session; empty: it does not wait for one.
