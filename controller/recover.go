@@ -80,7 +80,7 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 	started := team.DaemonStarted{BootID: e.opts.BootID}
 	own := ""
 	if c := e.opts.Cluster; c != nil {
-		if own = c.Name; c.Stream {
+		if own = c.Name; c.Stream || e.State().Leader != "" { // also when the journal comes back from the stream to one machine
 			started.Leader = own
 		}
 		if c.Lost {

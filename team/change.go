@@ -213,6 +213,11 @@ func (t teamRuns) applyRun(ch Change) {
 		r.Apply(workflow.Change{
 			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body.Run,
 		})
+		if t.Leader != "" && ch.To != string(workflow.Running) {
+			note := t.Notes[id]
+			note.Changes++
+			put(&t.Notes, id, note)
+		}
 	case body.Session != nil:
 		t.Pool.Queue = withoutRequest(t.Pool.Queue, body.Session)
 		if body.Session.Phase == session.None {

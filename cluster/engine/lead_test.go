@@ -223,27 +223,6 @@ func TestTakeSilence(t *testing.T) {
 	})
 }
 
-// A host that could not lead leaves its own entry to others for a while. One that hands the lead over does not wait for that.
-func TestTakeHandedOver(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
-		got, err := take(t.Context(), "b", host.LeaderSilence, host.BootTime(30*time.Second), now,
-			func(context.Context) (string, uint64, error) {
-				if time.Since(began) > 5*time.Second {
-					return "b", 9, nil
-				}
-				return "b", 7, nil
-			},
-			func(_ context.Context, revision uint64) (uint64, error) { return revision, nil },
-			func(err error) { t.Error(err) })
-		if took := time.Since(began); err != nil || got != 9 || took > 6*time.Second {
-			t.Errorf("claimed on %d after %v, %v", got, took, err)
-		}
-	})
-}
-
 // Of four engine hosts one is lost. When it is taken out, the journal has three copies again, and may lose another one.
 func TestExpel(t *testing.T) {
 	t.Parallel()
@@ -310,4 +289,25 @@ func TestExpel(t *testing.T) {
 	if err := moved.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A host that could not lead leaves its own entry to others for a while. One that hands the lead over does not wait for that.
+func TestTakeHandedOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
+		got, err := take(t.Context(), "b", host.LeaderSilence, host.BootTime(30*time.Second), now,
+			func(context.Context) (string, uint64, error) {
+				if time.Since(began) > 5*time.Second {
+					return "b", 9, nil
+				}
+				return "b", 7, nil
+			},
+			func(_ context.Context, revision uint64) (uint64, error) { return revision, nil },
+			func(err error) { t.Error(err) })
+		if took := time.Since(began); err != nil || got != 9 || took > 6*time.Second {
+			t.Errorf("claimed on %d after %v, %v", got, took, err)
+		}
+	})
 }

@@ -22,7 +22,9 @@ const (
 	EvidenceRoute   = SessionRoute + "/evidence"
 	TreesRoute      = "/v1/trees"
 	TreeRoute       = "/v1/trees/{run}"
-	FilesRoute      = "/v1/files" // ?dir=PATH below the repository
+	MarkRoute       = TreeRoute + "/mark" // ?n=CHANGES, to an engine host
+	BranchesRoute   = "/v1/branches"      // ?from=HOST, to or from an engine host
+	FilesRoute      = "/v1/files"         // ?dir=PATH below the repository
 )
 
 // EpochField is the header of a leader's request about a session: the epoch under which it leads. A host that has seen

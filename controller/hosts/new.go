@@ -53,6 +53,8 @@ type HostController struct {
 	members map[string]cluster.Member // by name: those that belong to the team
 	engines []cluster.EngineHost      // those of them that can lead, by name
 	outed   []string                  // hosts that could lead until they left, or were removed
+	copying map[string]*copying       // by host: what keeps the copies there; nil: this daemon has not begun
+	left    []string                  // branches that are not as they were on the leader before, with the reason
 	leased  bool                      // all sessions of this machine have leases
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
@@ -112,6 +114,9 @@ func (c *HostController) HostHooks() loop.Hooks {
 	return loop.Hooks{Appended: func(changes []team.Change, _ uint64) {
 		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Host != nil }) {
 			c.took()
+		}
+		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Run != nil }) {
+			wakeCopies(c)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -195,6 +200,7 @@ func (c *HostController) took() {
 		}
 		c.members[name] = m
 	}
+	copyTo(c)
 	if c.is.Engines != nil && !slices.Equal(before, c.engines) {
 		c.Go(func(context.Context) { c.is.Engines(c.engineHosts) })
 	}
@@ -278,6 +284,15 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 			c.Fail(fmt.Errorf("give leases to the sessions of this machine: %w", err))
 		}
 		return
+	}
+	if err := takeOver(ctx, c); err != nil {
+		return // the loop has ended
+	}
+	if c.is.Stream {
+		c.mu.Lock()
+		c.copying = map[string]*copying{}
+		copyTo(c)
+		c.mu.Unlock()
 	}
 	c.Go(forgetting{c}.forgetRuns)
 	if err := c.View(ctx, func(t *team.Team) {

@@ -46,6 +46,12 @@ func (c *HostController) noted() view.HostsBeside {
 			all.Copies = append(all.Copies, view.JournalCopy{Host: copied.Host, InSync: copied.Current, Lacks: copied.Lag})
 		}
 	}
+	for name, is := range c.copying {
+		known := all.Known[name]
+		known.Behind = is.behind
+		all.Known[name] = known
+	}
+	all.Left = slices.Clone(c.left)
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		all.Waiting, all.Placed[id] = append(all.Waiting, c.waits[id].WaitingSession), c.waits[id].Why
