@@ -55,7 +55,6 @@ type HostController struct {
 	outed   []string                  // hosts that could lead until they left, or were removed
 	copying map[string]*copying       // by host: what keeps the copies there; nil: this daemon has not begun
 	left    []string                  // branches that are not as they were on the leader before, with the reason
-	leased  bool                      // all sessions of this machine have leases
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -135,11 +134,6 @@ func (c *HostController) takePart(ctx context.Context) error {
 	}
 	if err == nil {
 		err = leaseAll(ctx, c)
-	}
-	if err == nil {
-		c.mu.Lock()
-		c.leased = true
-		c.mu.Unlock()
 	}
 	return err
 }
