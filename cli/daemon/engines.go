@@ -311,7 +311,11 @@ func (e *engines) moved(ctx context.Context) (*engine.Server, bool) {
 	if err != nil || name == "" {
 		return server, false
 	}
-	e.learn(func() engine.Facts { return engine.Facts{Engines: e.facts.Engines, Stream: true} })
+	e.learn(func() engine.Facts {
+		facts := e.facts
+		facts.Stream = true
+		return facts
+	})
 	return server, true
 }
 
