@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
 	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
+	"github.com/fairlead-dev/fairlead/controller/hosts"
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -94,9 +95,19 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 		}
 		started.Root = dir
 	}
-	e.Moved = e.State().Leader != "" && e.State().Leader != own
+	former := hosts.FormerLeader(e.State(), own)
+	e.Moved = former != ""
+	var places []host.Place
+	if e.Moved && started.Leader != "" {
+		places = hosts.LeaseFormer(e.State(), former)
+	}
 	if err := e.TellAgent(ctx, "", started); err != nil {
 		return nil, err
+	}
+	for _, place := range places {
+		if err := e.TellAgent(ctx, "", place); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.TellAgent(ctx, "", configured(e.opts.Config, e.Hears)); err != nil {
 		return nil, err

@@ -230,6 +230,9 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	case server == nil:
 		return nil, errors.New("the journal is in the stream of the engine hosts, and fewer than three are known; restore .fairlead/cluster/engines.json from a backup, or make the cluster anew: `fairlead cluster leave --force`")
 	}
+	if err := e.claimFirst(ctx); err != nil {
+		return nil, err
+	}
 	if err := e.sound(ctx, path); err != nil {
 		return nil, err
 	}
@@ -276,17 +279,13 @@ func (e *engines) state() api.Leader {
 	return is
 }
 
-// move copies the journal into the stream. From the moment at which that is kept on disk the journal is there.
+// move copies the journal into the stream. From the moment at which that is kept on disk the journal is there. Other hosts see it
+// when the lead is claimed for the first time, and may lead from then on.
 func (e *engines) move(ctx context.Context, path string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.server.Move(ctx, path); err != nil {
 		return err
-	}
-	if e.leads == nil {
-		if err := e.claim(ctx); err != nil {
-			return err
-		}
 	}
 	facts := e.facts
 	facts.Stream = true
@@ -296,6 +295,23 @@ func (e *engines) move(ctx context.Context, path string) error {
 	e.facts = facts
 	e.log.Info("the journal is replicated by the engine hosts", "copies", cluster.EnginesMin)
 	return nil
+}
+
+// moved reports whether the journal is in the stream. The leader says so with each renewal, but it may have died before the first
+// one; the lease's entry is there since the journal is.
+func (e *engines) moved(ctx context.Context) (*engine.Server, bool) {
+	e.mu.Lock()
+	server, stream, met := e.server, e.facts.Stream, e.met
+	e.mu.Unlock()
+	if server == nil || stream || !met {
+		return server, stream
+	}
+	name, _, err := server.Leader(ctx)
+	if err != nil || name == "" {
+		return server, false
+	}
+	e.learn(func() engine.Facts { return engine.Facts{Engines: e.facts.Engines, Stream: true} })
+	return server, true
 }
 
 // back takes the journal out of the stream: the file at path, the mirror, is the journal from then on. No other host leads, since
@@ -350,6 +366,24 @@ func (e *engines) retire() error {
 	}
 	e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
 	return err
+}
+
+// claimFirst claims the lead of a team whose journal has just moved. Until that no other host can.
+func (e *engines) claimFirst(ctx context.Context) error {
+	for {
+		e.mu.Lock()
+		err := error(nil)
+		if e.leads == nil {
+			err = e.claim(ctx)
+		}
+		e.mu.Unlock()
+		if err == nil {
+			return nil
+		}
+		if !rest(ctx, againSoon) {
+			return err
+		}
+	}
 }
 
 // claim claims the lead on the entry that the lease has now. mu is held.
@@ -475,10 +509,7 @@ func (e *engines) release() {
 // this host and some time has passed. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
 	for {
-		e.mu.Lock()
-		server, stream := e.server, e.facts.Stream
-		e.mu.Unlock()
-		if server != nil && stream {
+		if server, stream := e.moved(ctx); server != nil && stream {
 			leads, err := server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
 			if err != nil {
 				return err
@@ -498,9 +529,7 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
 func (e *engines) mirror(ctx context.Context, path string) {
 	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
-		e.mu.Lock()
-		server, stream := e.server, e.facts.Stream
-		e.mu.Unlock()
+		server, stream := e.moved(ctx)
 		if server == nil || !stream {
 			continue
 		}

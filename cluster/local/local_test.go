@@ -37,10 +37,15 @@ func TestMain(m *testing.M) {
 type leader struct {
 	epoch   uint64
 	refuses error
+	home    map[string]bool
 }
 
 func (l *leader) MayStart(context.Context, host.Token) (by, end host.BootTime, waits bool, err error) {
 	return math.MaxInt64, math.MaxInt64, true, l.refuses
+}
+
+func (l *leader) Home(session string) (host.Lease, bool) {
+	return host.Lease{Token: host.Token{Session: session, Host: "b", Incarnation: 1, N: 9}, OnLost: host.Wait, Home: true}, l.home[session]
 }
 
 func (l *leader) Epoch(epoch uint64) error {

@@ -51,6 +51,9 @@ type Guard interface {
 	// error says why it may not start.
 	MayStart(ctx context.Context, token host.Token) (by, end host.BootTime, waits bool, err error)
 
+	// Home is the lease of a session that began here without one, while no other machine could lead; false: it has none.
+	Home(session string) (host.Lease, bool)
+
 	// Epoch returns a *seam.Fenced if a higher epoch was seen. A new highest one is stored first.
 	Epoch(epoch uint64) error
 }
@@ -192,6 +195,12 @@ func (s *Sessions) adopt(ctx context.Context, id string, one *session, epoch uin
 	l, err := s.readLease(id)
 	if err != nil {
 		return nil, err
+	}
+	if given, home := s.Guard.Home(id); l == nil && home {
+		l = &lease{given.Token, given.OnLost}
+		if err := s.writeLease(*l); err != nil {
+			return nil, err
+		}
 	}
 	if l == nil {
 		return nil, s.never(ctx, id)

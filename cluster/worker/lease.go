@@ -108,6 +108,14 @@ func (k *keeper) Epoch(epoch uint64) error {
 	return nil
 }
 
+// Home is cluster/local's Guard.
+func (k *keeper) Home(session string) (host.Lease, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l, placed := k.leases[session]
+	return l, placed && l.Home
+}
+
 // MayStart is cluster/local's Guard: it asks the leader whether a session may start, and decides.
 func (k *keeper) MayStart(ctx context.Context, token host.Token) (by, end host.BootTime, waits bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)

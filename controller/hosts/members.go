@@ -96,7 +96,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	defer c.mu.Unlock()
 	is := c.of(&out.Host) // it may have left just now
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
-	out.Engines, out.Stream, out.Alone = slices.Clone(c.engines), c.is.Stream && c.leased, !c.is.Stream
+	out.Engines, out.Stream, out.Alone = slices.Clone(c.engines), c.is.Stream, !c.is.Stream
 	return out, nil
 }
 

@@ -53,7 +53,6 @@ type HostController struct {
 	members map[string]cluster.Member // by name: those that belong to the team
 	engines []cluster.EngineHost      // those of them that can lead, by name
 	outed   []string                  // hosts that could lead until they left, or were removed
-	leased  bool                      // all sessions of this machine have leases
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -130,11 +129,6 @@ func (c *HostController) takePart(ctx context.Context) error {
 	}
 	if err == nil {
 		err = leaseAll(ctx, c)
-	}
-	if err == nil {
-		c.mu.Lock()
-		c.leased = true
-		c.mu.Unlock()
 	}
 	return err
 }

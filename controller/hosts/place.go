@@ -103,24 +103,58 @@ func (c *HostController) placeHere(ctx context.Context, m *sessions.Slot, s team
 	return func(t *team.Team) bool { h := t.Hosts.Hosts[c.is.Name]; return h != nil && h.State == host.Joined }, err
 }
 
+// FormerLeader is the machine that led the team before this one; empty: none did.
+func FormerLeader(t *team.Team, own string) string {
+	if t.Leader != "" {
+		if t.Leader == own {
+			return ""
+		}
+		return t.Leader
+	}
+	for _, name := range t.Hosts.Names() { // the journal was on its machine alone until now
+		if t.Hosts.Hosts[name].Leads && name != own {
+			return name
+		}
+	}
+	return ""
+}
+
+// LeaseFormer are leases for sessions that began on the machine of the leader before, while no other one could lead. They run
+// there, if they run, and have no deadline.
+func LeaseFormer(t *team.Team, former string) (places []host.Place) {
+	for _, id := range unplaced(t, func(s *team.Session) bool {
+		return s.Phase == session.Running || t.Leader == "" // since then each gets a lease before it starts
+	}) {
+		places = append(places, host.Place{Session: id, Host: former, OnLost: host.Wait, Home: true})
+	}
+	return places
+}
+
+// unplaced are the sessions without a lease, by name.
+func unplaced(t *team.Team, which func(*team.Session) bool) (ids []string) {
+	add := func(s *team.Session) {
+		if _, placed := t.Hosts.Leases[s.ID]; !placed && which(s) {
+			ids = append(ids, s.ID)
+		}
+	}
+	for _, a := range t.Agents {
+		for _, s := range a.Sessions() {
+			add(s)
+		}
+	}
+	for _, s := range t.Pool.Sessions {
+		add(s)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // leaseAll gives leases to sessions that began on this machine before the journal was in the stream. They have no deadline, so they
 // are never replaced while this machine is away.
 func leaseAll(ctx context.Context, c *HostController) error {
 	var begun []string
 	if err := c.View(ctx, func(t *team.Team) {
-		add := func(s *team.Session) {
-			if _, placed := t.Hosts.Leases[s.ID]; !placed && s.Phase == session.Running {
-				begun = append(begun, s.ID)
-			}
-		}
-		for _, a := range t.Agents {
-			for _, s := range a.Sessions() {
-				add(s)
-			}
-		}
-		for _, s := range t.Pool.Sessions {
-			add(s)
-		}
+		begun = unplaced(t, func(s *team.Session) bool { return s.Phase == session.Running })
 	}); err != nil {
 		return err
 	}
