@@ -215,7 +215,8 @@ type Leader struct {
 
 // Stopping is the answer to down.
 type Stopping struct {
-	Stopping bool `json:"stopping"`
+	Stopping  bool   `json:"stopping"`
+	Unwritten string `json:"unwritten,omitempty" doc:"What is not in the journal, because most of the engine hosts do not answer: the daemon ends all the same"`
 }
 
 // Reloaded is the answer to reload. If something changed, the daemon restarts in its own process after

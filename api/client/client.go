@@ -280,9 +280,8 @@ func (c *Client) Unhold(ctx context.Context, note string) (api.Held, error) {
 }
 
 // Down asks the daemon to stop; now ends running sessions.
-func (c *Client) Down(ctx context.Context, now bool) error {
-	_, err := Post[api.Stopping](ctx, c, "/down", map[string]bool{"now": now})
-	return err
+func (c *Client) Down(ctx context.Context, now bool) (api.Stopping, error) {
+	return Post[api.Stopping](ctx, c, "/down", map[string]bool{"now": now})
 }
 
 // Reload makes the daemon load fairlead.yaml again. The error is a *Problem with status 422 if the file has

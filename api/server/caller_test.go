@@ -94,8 +94,9 @@ func askAsAgent(t *testing.T, dir string) {
 	_, wakes := c.Crew.Wake(t.Context(), []string{"Lyra"})
 	_, sleeps := c.Crew.Sleep(t.Context())
 	_, imports := c.Crew.Import(t.Context(), documentOf("Mira", 1, "x"))
+	_, down := c.Down(t.Context(), true)
 	for what, err := range map[string]error{
-		"release": release, "itself": itself, "down": c.Down(t.Context(), true),
+		"release": release, "itself": itself, "down": down,
 		"speaks as a person": asPerson, "gives itself the turn": turn, "passes for another": asOther, "reads what another is told": others,
 		"summons himself": summons, "wakes his like": wakes, "sends all to sleep": sleeps, "brings one along": imports,
 	} {

@@ -51,7 +51,7 @@ func TestClientRoutes(t *testing.T) {
 	if held, err := c.Unhold(ctx, ""); err != nil || held.Seq == 0 || held.Hold {
 		t.Errorf("Release: %+v, %v", held, err)
 	}
-	if err := c.Down(ctx, true); err != nil {
+	if _, err := c.Down(ctx, true); err != nil {
 		t.Errorf("Down: %v", err)
 	}
 	if diff := cmp.Diff([]string{`human sam: team/team X8 held`, `human sam: team/team X8 open`, `human sam: team/team C14 stopping`}, s.sup.changes(t)[before:][:3]); diff != "" {

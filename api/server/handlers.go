@@ -77,7 +77,11 @@ func handleDown(ctx context.Context, s *Server, in *downIn) (*api.Stopping, erro
 		return nil, err
 	}
 	now := in.Body != nil && in.Body.Now
-	return &api.Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
+	if s.opts.Stop == nil {
+		return &api.Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
+	}
+	unwritten, err := s.opts.Stop(ctx, s.actor(ctx), now)
+	return &api.Stopping{Stopping: true, Unwritten: unwritten}, err
 }
 
 func handleReload(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.Reloaded, error) {

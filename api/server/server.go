@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 	"github.com/fairlead-dev/fairlead/search"
 )
@@ -45,6 +46,8 @@ type Options struct {
 
 	// Invite makes an invitation for a host; nil: this daemon leads no cluster. Its errors are *api.Problem.
 	Invite func(ctx context.Context, by string, labels []string, engine bool) (*api.Invitation, error)
+	// Stop stops the daemon as Engine.Stop does. unwritten is what could not be stored, if the daemon ends all the same; nil: Engine.Stop.
+	Stop func(ctx context.Context, by seam.Actor, now bool) (unwritten string, err error)
 	// Lead hands the lead over to another engine host; nil: this daemon leads no cluster. Its errors are *api.Problem.
 	Lead func(ctx context.Context, name string) error
 

@@ -56,6 +56,7 @@ type Daemon struct {
 	Engine     *controller.Supervisor
 	Url        string // of Mission Control; it contains no secret
 	Logins     *login.Logins
+	journal    journal.Journal
 	search     *search.Index // nil: there is none
 	startIndex func()
 	lead       *lead    // nil: this repository is not that of a cluster
@@ -184,6 +185,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.journal = j
 	d.closers = append(d.closers, j.Close)
 	d.index(ctx, j) // closed after the engine: it takes the last changes
 	files, err := agentfile.Watch(d.log)
@@ -357,7 +359,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: store,
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Lead: d.lead.leader(), Leader: d.beside.state,
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Stop: d.stop, Lead: d.lead.leader(), Leader: d.beside.state,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {

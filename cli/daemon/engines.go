@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -43,7 +44,10 @@ type engines struct {
 	said  bool                 // that it is ready, which is said once. Only that goroutine uses it, and the host that it runs
 	moves chan struct{}        // capacity 1: the next daemon can move the journal, into the stream or out of it
 	head  uint64               // where the journal ended for the daemon before. Only that goroutine uses it
+	cut   chan struct{}        // capacity 1: this leader was asked to end, and cannot store that
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
+
+	stopping atomic.Bool // this leader was asked to end: then it does not go on as a host
 
 	mu       sync.Mutex
 	is       hosts.Cluster
@@ -80,7 +84,7 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 	defer e.mu.Unlock()
 	if e.ctx == nil {
 		e.ctx, e.end = context.WithCancel(context.WithoutCancel(ctx))
-		e.moves, e.plain = make(chan struct{}, 1), make(chan struct{}, 1)
+		e.moves, e.cut, e.plain = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	}
 	e.is, e.dir, e.folder, e.id, e.log = is, dir, worker.Folder(dir), id, log
 	if e.facts, err = engine.LoadFacts(e.folder); err != nil {

@@ -65,6 +65,10 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 	for {
 		err := untilStopped(ctx, a, d, signals)
 		var again reloaded
+		if errors.Is(err, errUnwritten) {
+			_ = d.Close() // it misses the journal
+			return err
+		}
 		if !errors.As(err, &again) {
 			return errors.Join(err, d.Close())
 		}

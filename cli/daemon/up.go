@@ -63,7 +63,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 			continue
 		}
 		err = upLeader(ctx, a, opts, beside, signals)
-		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil {
+		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil || beside.stopping.Load() {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
@@ -111,6 +111,9 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 			return reloaded{conf}
 		case <-d.beside.moves:
 			return reloaded{d.Conf} // the next daemon moves the journal
+		case <-d.beside.cut:
+			_ = d.journal.Close() // what waits to be stored there has no proof in time
+			return errUnwritten
 		case <-d.beside.deposed():
 			return errDeposed
 		case err := <-d.Ran:
@@ -123,7 +126,7 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 				return nil
 			}
 			by := seam.Actor{Kind: "human", ID: "signal " + sig.String()}
-			if err := d.Engine.Stop(ctx, by, asked == 2); err != nil {
+			if _, err := d.stop(ctx, by, asked == 2); err != nil {
 				return err
 			}
 			sayStopping(ctx, a, d, asked)
@@ -235,8 +238,15 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		return err
 	}
 	defer client.Close()
-	if err := client.Down(ctx, now); err != nil {
+	stopping, err := client.Down(ctx, now)
+	if err != nil {
 		return err
+	}
+	if stopping.Unwritten != "" {
+		if err := untilGone(ctx, a); err != nil {
+			return err
+		}
+		return a.Say(map[string]any{"down": true, "unwritten": stopping.Unwritten}, "fairlead is down; %s", stopping.Unwritten)
 	}
 	if host, err := isHost(a); err != nil {
 		return err

@@ -301,7 +301,7 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; the host leaves when its sessions have ended; then run the command again")}
 		}
 	}
-	if err := client.Down(ctx, false); err != nil && !apiclient.Away(err) {
+	if _, err := client.Down(ctx, false); err != nil && !apiclient.Away(err) {
 		return err
 	}
 	for {

@@ -201,7 +201,7 @@ func TestSessionOfAHost(t *testing.T) {
 		}
 		defer c.Close()
 		_, _ = c.Hold(t.Context(), "") // the parent looks at what arrives
-		if err := c.Down(t.Context(), true); err == nil || !strings.Contains(err.Error(), "coder-17") {
+		if _, err := c.Down(t.Context(), true); err == nil || !strings.Contains(err.Error(), "coder-17") {
 			t.Errorf("down: %v", err)
 		}
 		return
@@ -304,7 +304,7 @@ func TestLeaderIsAway(t *testing.T) {
 	} else {
 		answer.Body.Close()
 	}
-	if err := c.Down(t.Context(), false); err != nil {
+	if _, err := c.Down(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err != nil {

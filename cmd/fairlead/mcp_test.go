@@ -218,7 +218,7 @@ func TestToolsOfADaemon(t *testing.T) {
 	if text, no := h.did(again, "who_is_here", nil, &here); no || here.You.Session != "coder-1" {
 		t.Errorf("after the restart: %s", text)
 	}
-	if err := h.client().Down(t.Context(), true); err != nil {
+	if _, err := h.client().Down(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	_ = h.daemon.Wait() // it was told to go

@@ -1,0 +1,48 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/controller/seam"
+)
+
+// errUnwritten ends the daemon of a leader that was asked to end without most of the engine hosts.
+var errUnwritten = errors.New("fairlead has stopped; " + unwritten)
+
+const unwritten = "most of the engine hosts do not answer, so the order to stop is not in the journal, nor what its sessions did since they last answered. " +
+	"Sessions that run here go on until their deadline, and are found again if `fairlead up` comes before"
+
+// confirmEvery is how often a leader that stores the order to stop looks whether it can still store anything.
+const confirmEvery = 250 * time.Millisecond
+
+// stop stops the daemon as Engine.Stop does. A leader that cannot act on its lease cannot store that: then it ends
+// without, and what is returned says so.
+func (d *Daemon) stop(ctx context.Context, by seam.Actor, now bool) (string, error) {
+	leads := d.beside.leading()
+	if leads == nil {
+		return "", d.Engine.Stop(ctx, by, now)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stored := make(chan error, 1)
+	go func() { stored <- d.Engine.Stop(ctx, by, now) }()
+	tick := time.NewTicker(confirmEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-stored:
+			if err == nil {
+				d.beside.stopping.Store(true)
+			}
+			return "", err
+		case <-tick.C:
+		}
+		if !leads.Confirmed() {
+			d.beside.stopping.Store(true)
+			ring(d.beside.cut)
+			return unwritten, nil
+		}
+	}
+}
