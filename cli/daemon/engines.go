@@ -533,8 +533,8 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 			if err == nil {
 				e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
 				e.mu.Lock()
-				defer e.mu.Unlock()
 				e.keep(leads)
+				e.mu.Unlock()
 				return nil
 			}
 			if its, own := e.configs(); its == own || ctx.Err() != nil {

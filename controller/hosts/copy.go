@@ -35,6 +35,7 @@ type copying struct {
 
 	// mu of the controller guards these.
 	have   map[string]uint64 // by run: the changes after which its files were sent
+	woken  bool              // a run has changed, and it was not looked at since
 	behind int               // runs whose newest files are not there
 }
 
@@ -55,6 +56,7 @@ func wakeCopies(c *HostController) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, is := range c.copying {
+		is.woken = true
 		select {
 		case is.wake <- struct{}{}:
 		default:
@@ -117,7 +119,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		led = t.Led.Before == c.host
+		led, c.woken = t.Led.Before == c.host, false
 		for _, id := range t.RunIDs() {
 			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host}
 			one.dir, one.files = c.Hooks.Checkout(t, id)

@@ -49,7 +49,9 @@ func (c *HostController) noted() view.HostsBeside {
 	}
 	for name, is := range c.copying {
 		known := all.Known[name]
-		known.Behind = is.behind
+		if known.Behind = is.behind; is.woken {
+			known.Behind = max(known.Behind, 1)
+		}
 		all.Known[name] = known
 	}
 	all.Left = slices.Clone(c.left)
