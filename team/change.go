@@ -118,6 +118,7 @@ type TeamSet struct {
 	Places   int    `json:"places,omitempty"` // of the worker pool
 	Leader   string `json:"leader,omitempty"` // the host that leads, if another one can, too
 	Root     string `json:"root,omitempty"`   // the folder of the repository on that host, if it is known
+	Config   string `json:"config,omitempty"` // the identity of its fairlead.yaml, if another host can lead, too
 }
 
 // QueueSet is the new queue for a slot.

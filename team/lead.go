@@ -23,7 +23,7 @@ type Led struct {
 func setTeamTo(t *Team, set *TeamSet) {
 	before, at := t.Leader, t.Root
 	t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
-	t.Pool.Places, t.Leader, t.Root = set.Places, set.Leader, set.Root
+	t.Pool.Places, t.Leader, t.Root, t.Config = set.Places, set.Leader, set.Root, set.Config
 	var move root.Move
 	if at != "" && set.Root != "" && at != set.Root {
 		move = root.Move{From: at, To: set.Root}

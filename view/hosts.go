@@ -58,6 +58,7 @@ type Host struct {
 	RemovedBy  string          `json:"removed_by,omitempty"`
 	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
 	Behind     int             `json:"behind,omitempty" doc:"Of an engine host: runs whose newest files are not on it, so that they would wait if it led now"`
+	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml is another one than the leader's, so it would not lead"`
 	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that are not as they were on the leader before, and why"`
 	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
@@ -138,6 +139,7 @@ type HostKnown struct {
 	Version   string
 	Protocol  int           // of its connection
 	Foreign   string        // why there can be no connection with its version; empty: there can
+	Differs   bool          // its fairlead.yaml is another one than the leader's
 	Behind    int           // runs whose newest files are not there
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
@@ -180,7 +182,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		}
 		if is, ok := beside.Known[name]; ok {
 			v.Connected, v.Address, v.Version, v.Protocol, v.Foreign = is.Connected, is.Address, is.Version, is.Protocol, is.Foreign
-			v.Behind = is.Behind
+			v.Behind, v.Differs = is.Behind, is.Differs
 			if is.Lease >= 0 && !v.Leader { // a leader renews nothing
 				v.LeaseAgeMS = is.Lease.Milliseconds()
 			}
@@ -240,6 +242,9 @@ func (v *Host) why() string {
 		text += "; the newest files of 1 run are not yet on it"
 	case v.Behind > 1 && v.State != string(host.Left):
 		text += fmt.Sprintf("; the newest files of %d runs are not yet on it", v.Behind)
+	}
+	if v.Differs && v.State != string(host.Left) {
+		text += "; its fairlead.yaml is another one than the leader's, so it would not lead: write the same one there"
 	}
 	text = strings.Join(append([]string{text}, v.Left...), "; ")
 	if len(v.Lacks) > 0 && v.State == string(host.Joined) {

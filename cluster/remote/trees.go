@@ -85,9 +85,9 @@ func (t *Trees) Mark(ctx context.Context, run string, n uint64) error {
 }
 
 // SendBranches sends the branches of the repository here, which is that of the host from, unless the last ones were the same. The answer is what was sent.
-func (t *Trees) SendBranches(ctx context.Context, from, was string) (sent string, err error) {
+func (t *Trees) SendBranches(ctx context.Context, from, was string, files ...string) (sent string, err error) {
 	repo := worktree.Git{Dir: t.Root}
-	s, ok, err := carry.Branches(ctx, repo)
+	s, ok, err := carry.Branches(ctx, repo, files...)
 	if err != nil || !ok || s.Snapshot == was {
 		return was, err
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Ready    func() // called when programs on this host are answered; nil: not needed
 
 	AsOf    func() time.Time    // until when the host's copy of the journal has all; nil: it has none
+	Setup   func() string       // the identity of the configuration here; nil: this host never leads
 	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -160,7 +161,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 		c.isBehind(due)
 	}
 	there := c.trees(c.host)
-	sent, err := there.SendBranches(ctx, c.is.Name, c.branches)
+	sent, err := there.SendBranches(ctx, c.is.Name, c.branches, config.FileName)
 	if err == nil {
 		c.branches = sent
 	}

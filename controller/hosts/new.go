@@ -38,6 +38,7 @@ type HostController struct {
 	uses   []host.Lack // by sessions of agents with a host
 	places wire.Places // of this machine
 	dir    string      // of the repository, perhaps with links
+	config string      // the identity of fairlead.yaml here
 
 	misplaced error // why no launch can be prepared for other hosts; nil: it can
 	log       *slog.Logger
@@ -76,6 +77,7 @@ type heard struct {
 	version     string
 	protocol    wire.Protocol // of its connection
 	places      wire.Places
+	config      string // the identity of its fairlead.yaml; empty: it has not said
 }
 
 // waiting is a session that no host takes.
@@ -97,7 +99,7 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 		}
 		c.uses = host.Lacks(c.uses)
 		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
-		c.dir = opts.Config.Dir
+		c.dir, c.config = opts.Config.Dir, opts.Config.Sum
 		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
 		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}
 		c.took()

@@ -18,9 +18,9 @@ const branchesRun = "_branches"
 // all together or not at all.
 func engineRef(host string) string { return "refs/fairlead/engine/" + host }
 
-// Branches makes a commit that has all branches of a repository: their tips as its parents, and their names in its text. It is the
-// same one each time, as long as nothing changes. ok is false if there is no branch.
-func Branches(ctx context.Context, repo worktree.Git) (s Sent, ok bool, err error) {
+// Branches makes a commit that has all branches of a repository: their tips as its parents, and their names in its text. It also
+// has some files of the repository's folder as they are now. It is the same one each time, as long as nothing changes. ok is false if there is no branch.
+func Branches(ctx context.Context, repo worktree.Git, files ...string) (s Sent, ok bool, err error) {
 	said, err := ask(ctx, repo, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads")
 	if err != nil || said == "" {
 		return s, false, err
@@ -31,7 +31,18 @@ func Branches(ctx context.Context, repo worktree.Git) (s Sent, ok bool, err erro
 			tips = append(tips, tip)
 		}
 	}
-	tree, err := repo.Run(ctx, worktree.GitWorkMax, nil, func(io.Writer) error { return nil }, "mktree")
+	var list strings.Builder
+	for _, name := range files {
+		blob, err := ask(ctx, repo, "hash-object", "-w", "--no-filters", "--", name)
+		if err != nil {
+			return s, false, err
+		}
+		list.WriteString("100644 blob " + blob + "\t" + name + "\n")
+	}
+	tree, err := repo.Run(ctx, worktree.GitWorkMax, nil, func(to io.Writer) error {
+		_, err := io.WriteString(to, list.String())
+		return err
+	}, "mktree")
 	if err != nil {
 		return s, false, err
 	}
