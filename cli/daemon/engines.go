@@ -316,12 +316,12 @@ func (e *engines) back(ctx context.Context, path string) error {
 	e.mu.Lock()
 	server := e.server
 	e.mu.Unlock()
-	for has := uint64(0); ; {
+	for {
 		j, err := server.Open(ctx, path, func(error) {})
 		if err != nil {
 			return err
 		}
-		has, _, err = j.Head(ctx)
+		has, _, err := j.Head(ctx)
 		if err = errors.Join(err, j.Close()); err != nil {
 			return err
 		}
@@ -520,8 +520,8 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 			if err == nil {
 				e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
 				e.mu.Lock()
-				defer e.mu.Unlock()
 				e.keep(leads)
+				e.mu.Unlock()
 				return nil
 			}
 			if its, own := e.configs(); its == own || ctx.Err() != nil {
