@@ -11,7 +11,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
@@ -131,7 +130,7 @@ func compare(ctx context.Context, e *engines, server *engine.Server, mirror jour
 		return false, false, rests
 	}
 	found, err := server.Check(ctx, mirror)
-	if _, _, closed := mirror.Head(ctx); errors.Is(closed, journal.ErrClosed) || errors.Is(err, jetstream.ErrNoCopy) {
+	if _, _, closed := mirror.Head(ctx); errors.Is(closed, journal.ErrClosed) {
 		return false, false, checkEvery
 	}
 	if err != nil {
