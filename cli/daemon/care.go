@@ -11,7 +11,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
@@ -20,9 +19,32 @@ const (
 	repairAgain = time.Minute // after a repair that failed: the other engine hosts have to be complete
 )
 
+// mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
+func mirror(ctx context.Context, e *engines, path string) {
+	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
+		server, stream := e.moved(ctx)
+		if server == nil || !stream {
+			continue
+		}
+		err := sound(ctx, e, path)
+		var j journal.Journal
+		if err == nil {
+			j, err = e.opened(server.Open(ctx, path, func(error) {}))
+		}
+		if err == nil {
+			care(ctx, e, server, j)
+			err = j.Close()
+		}
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again and again", "error", err)
+		}
+	}
+}
+
 // sound looks once in a process whether the mirror of this host is what was stored. If it is not, it is put aside, and the
 // stream gives it anew: nothing of a damaged one is read.
-func (e *engines) sound(ctx context.Context, path string) error {
+func sound(ctx context.Context, e *engines, path string) error {
 	e.mu.Lock()
 	looked := e.looked
 	e.mu.Unlock()
@@ -53,9 +75,9 @@ func (e *engines) sound(ctx context.Context, path string) error {
 
 // care compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
 // fetched anew. If the mirror cannot be read it returns, so that it is looked at and opened again.
-func (e *engines) care(ctx context.Context, server *engine.Server, mirror journal.Journal) {
+func care(ctx context.Context, e *engines, server *engine.Server, mirror journal.Journal) {
 	for ctx.Err() == nil {
-		damaged, unread, again := e.compare(ctx, server, mirror)
+		damaged, unread, again := compare(ctx, e, server, mirror)
 		switch {
 		case unread:
 			return
@@ -71,11 +93,21 @@ func (e *engines) care(ctx context.Context, server *engine.Server, mirror journa
 	}
 }
 
+// beginCare begins careLeading, until the lead ends.
+func beginCare(e *engines, server *engine.Server, mirror journal.Journal) {
+	e.mu.Lock()
+	leads, term := e.leads, e.term
+	e.mu.Unlock()
+	if leads != nil {
+		e.work.Go(func() { careLeading(term, e, server, leads, mirror) })
+	}
+}
+
 // careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host, and repairs it as a
 // host.
-func (e *engines) careLeading(ctx context.Context, server *engine.Server, leads *engine.Lead, mirror journal.Journal) {
+func careLeading(ctx context.Context, e *engines, server *engine.Server, leads *engine.Lead, mirror journal.Journal) {
 	for ctx.Err() == nil {
-		damaged, unread, again := e.compare(ctx, server, mirror)
+		damaged, unread, again := compare(ctx, e, server, mirror)
 		if (damaged || unread) && ctx.Err() == nil {
 			again = repairAgain
 			for _, name := range server.Others() {
@@ -90,7 +122,7 @@ func (e *engines) careLeading(ctx context.Context, server *engine.Server, leads 
 }
 
 // compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again.
-func (e *engines) compare(ctx context.Context, server *engine.Server, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
+func compare(ctx context.Context, e *engines, server *engine.Server, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
 	e.mu.Lock()
 	rests := checkEvery - time.Since(e.compared)
 	e.mu.Unlock()
@@ -98,7 +130,7 @@ func (e *engines) compare(ctx context.Context, server *engine.Server, mirror jou
 		return false, false, rests
 	}
 	found, err := server.Check(ctx, mirror)
-	if _, _, closed := mirror.Head(ctx); errors.Is(closed, journal.ErrClosed) || errors.Is(err, jetstream.ErrNoCopy) {
+	if _, _, closed := mirror.Head(ctx); errors.Is(closed, journal.ErrClosed) {
 		return false, false, checkEvery
 	}
 	if err != nil {

@@ -238,7 +238,7 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err := e.claimFirst(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.sound(ctx, path); err != nil {
+	if err := sound(ctx, e, path); err != nil {
 		return nil, err
 	}
 	j, err := e.opened(server.Open(ctx, path, func(why error) {
@@ -247,12 +247,7 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	leads, term := e.leads, e.term
-	e.mu.Unlock()
-	if leads != nil {
-		e.work.Go(func() { e.careLeading(term, server, leads, j) })
-	}
+	beginCare(e, server, j)
 	return j, nil
 }
 
@@ -329,12 +324,12 @@ func (e *engines) back(ctx context.Context, path string) error {
 	e.mu.Lock()
 	server := e.server
 	e.mu.Unlock()
-	for has := uint64(0); ; {
+	for {
 		j, err := server.Open(ctx, path, func(error) {})
 		if err != nil {
 			return err
 		}
-		has, _, err = j.Head(ctx)
+		has, _, err := j.Head(ctx)
 		if err = errors.Join(err, j.Close()); err != nil {
 			return err
 		}
@@ -573,29 +568,6 @@ func (e *engines) configs() (its, own string) {
 		return own, own
 	}
 	return facts.Config, own
-}
-
-// mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
-func (e *engines) mirror(ctx context.Context, path string) {
-	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
-		server, stream := e.moved(ctx)
-		if server == nil || !stream {
-			continue
-		}
-		err := e.sound(ctx, path)
-		var j journal.Journal
-		if err == nil {
-			j, err = e.opened(server.Open(ctx, path, func(error) {}))
-		}
-		if err == nil {
-			e.care(ctx, server, j)
-			err = j.Close()
-		}
-		if err != nil && ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
-			e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again and again", "error", err)
-		}
-	}
 }
 
 // rest pauses; false: the context has ended.

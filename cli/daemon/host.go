@@ -235,7 +235,7 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 		case <-running.Done():
 		}
 	})
-	work.Go(func() { e.mirror(running, filepath.Join(a.Dir, ".fairlead", "journal.db")) })
+	work.Go(func() { mirror(running, e, filepath.Join(a.Dir, ".fairlead", "journal.db")) })
 	err = runHost(running, a, opts, e.is.Worker(e.known()), e)
 	stop()
 	work.Wait()
