@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -88,7 +87,7 @@ func (n *NoLeader) Error() string {
 // leader answers it; then its copy of the journal is read.
 func (a *App) present(ctx context.Context, client *apiclient.Client) (*Reader, error) {
 	r := &Reader{Client: client, close: client.Close}
-	if !Exists(filepath.Join(a.Dir, ".fairlead", "cluster")) {
+	if !a.clustered() {
 		return r, nil
 	}
 	is, err := client.Leader(ctx)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/version"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // App is what every command needs.
@@ -32,13 +34,28 @@ type App struct {
 	at       string // --at: the moment that a command shows; empty: now
 }
 
-// Dial finds the daemon of the repository.
+// changeMost is how long an engine host may take from one of its parts to the other, as leader and as host.
+const changeMost = 10 * time.Second
+
+// Dial finds the daemon of the repository. That of an engine host answers nothing while it begins or ceases to lead, which its
+// lock shows.
 func (a *App) Dial() (*apiclient.Client, error) {
 	if err := a.Place(nil); err != nil {
 		return nil, err
 	}
-	return apiclient.Dial(a.Dir)
+	for began := time.Now(); ; {
+		client, err := apiclient.Dial(a.Dir)
+		if none := (*apiclient.NoDaemon)(nil); !errors.As(err, &none) || time.Since(began) > changeMost || !a.clustered() {
+			return client, err
+		}
+		if free, ferr := workspace.Free(a.Dir); free || ferr != nil || Pause(context.Background(), DownPoll) != nil {
+			return client, err
+		}
+	}
 }
+
+// clustered reports whether the repository belongs to a team of several hosts.
+func (a *App) clustered() bool { return Exists(filepath.Join(a.Dir, ".fairlead", "cluster")) }
 
 // Load reads the configuration. Its error says how to make one if there is none.
 func (a *App) Load() (*config.Config, error) {

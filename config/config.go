@@ -35,6 +35,7 @@ const (
 // Config is the content of fairlead.yaml with every default filled in.
 type Config struct {
 	File string // as messages name it: fairlead.yaml
+	Sum  string // identity of the file's content
 	Dir  string // absolute, symbolic links resolved; the folder of the file
 
 	Version    int

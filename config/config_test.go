@@ -97,8 +97,12 @@ func TestContract(t *testing.T) {
 	if got, err := cfg.Notify.Targets[0].Address(vars); err != nil || got != "https://example.org/x" {
 		t.Errorf("webhook: %q, %v", got, err)
 	}
+	sum, err := Sum(dir)
+	if err != nil || len(sum) != 16 || sum != cfg.Sum {
+		t.Errorf("its identity is %q, and %q, %v", sum, cfg.Sum, err)
+	}
 	want := &Config{
-		File: FileName, Dir: dir, Version: 1,
+		File: FileName, Sum: sum, Dir: dir, Version: 1,
 		Team: Team{Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute, Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: TeamDiskBytes},
 		Agents: []Agent{
 			{

@@ -2,6 +2,8 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +29,22 @@ func Load(dir string, lookupEnv func(string) (string, bool)) (*Config, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", FileName, err)
 	}
-	return Parse(FileName, dir, b, lookupEnv)
+	c, err := Parse(FileName, dir, b, lookupEnv)
+	if err == nil {
+		c.Sum = sumOf(b)
+	}
+	return c, err
+}
+
+// Sum is the identity of the content of the file in a folder, as it is now.
+func Sum(dir string) (string, error) {
+	b, err := readFile(filepath.Join(dir, FileName))
+	return sumOf(b), err
+}
+
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Parse reads a configuration that is in memory. name is used in messages; relative paths start from dir.

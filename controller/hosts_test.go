@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine"
@@ -148,6 +149,7 @@ func TestHostOfATask(t *testing.T) {
 // A machine leads only while the journal has it as an engine host, whatever its own files say.
 func TestMayLead(t *testing.T) {
 	t.Parallel()
+	conf := &config.Config{Sum: "1"}
 	is := &seam.Cluster{Name: "b", Stream: true}
 	with := func(h host.Host) *team.Team {
 		return &team.Team{Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": &h}}}
@@ -156,11 +158,19 @@ func TestMayLead(t *testing.T) {
 		"the journal went back": {State: host.Joined}, "it has left": {State: host.Left, Engine: "b:1"}, "it was removed": {State: host.Doubted, Engine: "b:1", RemovedBy: "human/ann"},
 	} {
 		var fenced *seam.Fenced
-		if err := mayLead(is, with(no)); !errors.As(err, &fenced) {
+		if err := mayLead(is, with(no), conf); !errors.As(err, &fenced) {
 			t.Errorf("%s, and it leads: %v", why, err)
 		}
 	}
-	if err := errors.Join(mayLead(is, with(host.Host{State: host.Joined, Engine: "b:1"})), mayLead(is, &team.Team{}), mayLead(nil, &team.Team{})); err != nil {
+	if err := errors.Join(mayLead(is, with(host.Host{State: host.Joined, Engine: "b:1"}), conf), mayLead(is, &team.Team{}, conf), mayLead(nil, &team.Team{}, conf)); err != nil {
+		t.Error(err)
+	}
+	// The configuration of the leader before is another one.
+	var fenced *seam.Fenced
+	if err := mayLead(is, &team.Team{Leader: "a", Config: "2"}, conf); !errors.As(err, &fenced) || !strings.Contains(fenced.Why, "(1) is not the one with which a leads or led the team (2)") {
+		t.Errorf("it leads with another configuration: %v", err)
+	}
+	if err := errors.Join(mayLead(is, &team.Team{Leader: "b", Config: "2"}, conf), mayLead(is, &team.Team{Leader: "a", Config: "1"}, conf), mayLead(is, &team.Team{Leader: "a"}, conf)); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 
 	"github.com/fairlead-dev/fairlead/controller/channels"
@@ -74,14 +75,14 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 			return nil, err
 		}
 	}
-	if err := mayLead(e.opts.Cluster, e.State()); err != nil {
+	if err := mayLead(e.opts.Cluster, e.State(), e.opts.Config); err != nil {
 		return nil, err
 	}
 	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
 	started := team.DaemonStarted{BootID: e.opts.BootID}
 	own := ""
 	if c := e.opts.Cluster; c != nil {
-		if own = c.Name; c.Stream {
+		if own = c.Name; c.Stream || e.State().Leader != "" { // also when the journal comes back from the stream to one machine
 			started.Leader = own
 		}
 		if c.Lost {
@@ -94,6 +95,9 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 			return nil, err
 		}
 		started.Root = dir
+		if started.Leader != "" {
+			started.Config = e.opts.Config.Sum
+		}
 	}
 	former := hosts.FormerLeader(e.State(), own)
 	e.Moved = former != ""
@@ -136,14 +140,22 @@ const epochsLost = 1000
 
 // mayLead refuses a machine that the journal does not have as an engine host any longer: it was taken out while its own files say
 // otherwise.
-func mayLead(c *seam.Cluster, t *team.Team) error {
+func mayLead(c *seam.Cluster, t *team.Team, conf *config.Config) error {
 	if c == nil || !c.Stream {
 		return nil
 	}
 	if h := t.Hosts.Hosts[c.Name]; h != nil && (h.Engine == "" || h.State == host.Left || h.RemovedBy != "") {
 		return &seam.Fenced{Why: "host " + c.Name + " is no engine host of the team any longer, by its journal, so it does not lead"}
 	}
+	if t.Leader != c.Name && t.Config != "" && t.Config != conf.Sum {
+		return &seam.Fenced{Why: OtherConfig(t.Leader, t.Config, conf.Sum)}
+	}
 	return nil
+}
+
+// OtherConfig is why a host does not lead that has another configuration than the leader before it, and what to do.
+func OtherConfig(leader, its, own string) string {
+	return fmt.Sprintf("the %s here (%s) is not the one with which %s leads or led the team (%s), so this host does not lead; `git show refs/fairlead/engine/%s:%s` prints that one, write it here", config.FileName, own, leader, its, leader, config.FileName)
 }
 
 // rootOf is the folder of the repository, as paths in the team's state begin.

@@ -1,11 +1,14 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/team/old"
 )
@@ -73,7 +76,9 @@ func (l *Loop) restore(ctx context.Context) error {
 		return nil
 	}
 	kept := snapshot{Team: team.New(l.opts.FileSum)}
-	if err := json.Unmarshal(snap.Data, &kept); err != nil {
+	read := json.NewDecoder(bytes.NewReader(snap.Data))
+	read.DisallowUnknownFields() // what a newer version has kept there is not left out
+	if err := read.Decode(&kept); err != nil {
 		l.log.Warn("the snapshot cannot be read; the whole journal is read instead", "seq", snap.Seq, "error", err)
 		return nil
 	}
@@ -134,6 +139,15 @@ func (l *Loop) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return journal.Snapshot{Seq: seq, Hash: hash, Format: snapshotFormat, Data: data}, nil
 }
 
+// hostRows are the ids of the rules of hosts.
+var hostRows = sync.OnceValue(func() map[string]bool {
+	ids := map[string]bool{}
+	for _, row := range host.Table().Rows() {
+		ids[row.ID] = true
+	}
+	return ids
+})
+
 // ChangeOf is the change that a record keeps.
 func ChangeOf(rec journal.Change) (team.Change, error) {
 	ch := team.Change{
@@ -142,6 +156,9 @@ func ChangeOf(rec journal.Change) (team.Change, error) {
 	}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq, rec.Entity, err)
+	}
+	if ch.Body.Host != nil && !hostRows()[ch.Row] { // of a leader of a newer version
+		return ch, fmt.Errorf("change %d of %s is by rule %s, which this version of fairlead does not know; run the version that wrote it", rec.Seq, rec.Entity, rec.Row)
 	}
 	old.Decode(&ch)
 	return ch, nil

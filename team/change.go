@@ -118,6 +118,7 @@ type TeamSet struct {
 	Places   int    `json:"places,omitempty"` // of the worker pool
 	Leader   string `json:"leader,omitempty"` // the host that leads, if another one can, too
 	Root     string `json:"root,omitempty"`   // the folder of the repository on that host, if it is known
+	Config   string `json:"config,omitempty"` // the identity of its fairlead.yaml, if another host can lead, too
 }
 
 // QueueSet is the new queue for a slot.
@@ -213,6 +214,11 @@ func (t teamRuns) applyRun(ch Change) {
 		r.Apply(workflow.Change{
 			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body.Run,
 		})
+		if t.Leader != "" && ch.To != string(workflow.Running) {
+			note := t.Notes[id]
+			note.Changes++
+			put(&t.Notes, id, note)
+		}
 	case body.Session != nil:
 		t.Pool.Queue = withoutRequest(t.Pool.Queue, body.Session)
 		if body.Session.Phase == session.None {

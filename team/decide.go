@@ -85,7 +85,7 @@ func (kept *Draft) Decide(t *Team, ev Event) ([]Change, error) {
 	case DaemonStarted:
 		d.setTeam("E1", "daemon_started", func(s *TeamSet) {
 			s.Epoch, s.BootID, s.Stopping = s.Epoch+1+what.Skip, what.BootID, false
-			s.Leader, s.Root = what.Leader, what.Root
+			s.Leader, s.Root, s.Config = what.Leader, what.Root, what.Config
 		})
 		err = crewDecision{d}.crew(crew.DaemonStarted{})
 	case HoldAsked:
@@ -290,7 +290,7 @@ func (d *decision) setAgent(name, from, to, trigger string, set AgentSet) {
 
 func (d *decision) setTeam(row, trigger string, edit func(*TeamSet)) {
 	t := d.team
-	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits, Places: t.Pool.Places, Leader: t.Leader, Root: t.Root}
+	set := TeamSet{Hold: t.Hold, Stopping: t.Stopping, Epoch: t.Epoch, BootID: t.BootID, Limits: t.Limits, Places: t.Pool.Places, Leader: t.Leader, Root: t.Root, Config: t.Config}
 	from := set.word()
 	edit(&set)
 	d.add("team/team", "team", row, from, set.word(), trigger, Body{Team: &set})

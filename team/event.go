@@ -51,6 +51,7 @@ type DaemonStarted struct {
 	Leader string // the host, if another one can lead, too
 	Skip   uint64 // epochs to leave out
 	Root   string // the folder of the repository there
+	Config string // the identity of the fairlead.yaml there
 }
 
 // HoldAsked and ReleaseAsked set and release the team's hold.

@@ -13,17 +13,26 @@ import (
 // only when they have arrived, or when a person lets the run go on without them (workflow.ReleaseAsked).
 type FilesHere struct{}
 
+// Led says which host led before the present one.
+type Led struct {
+	Before string `json:"before"`
+	Since  uint64 `json:"since"` // the first epoch of the present one
+}
+
 // setTeamTo takes in a change of the team. If another host leads from now on, the state has the paths of that one.
 func setTeamTo(t *Team, set *TeamSet) {
 	before, at := t.Leader, t.Root
 	t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
-	t.Pool.Places, t.Leader, t.Root = set.Places, set.Leader, set.Root
+	t.Pool.Places, t.Leader, t.Root, t.Config = set.Places, set.Leader, set.Root, set.Config
 	var move root.Move
 	if at != "" && set.Root != "" && at != set.Root {
 		move = root.Move{From: at, To: set.Root}
 	}
-	if before == set.Leader {
+	if before == set.Leader || set.Leader == "" {
 		before = ""
+	}
+	if before != "" {
+		t.Led = Led{before, t.Epoch}
 	}
 	if before != "" || move != (root.Move{}) {
 		movedTeam{t, move, before}.all()

@@ -53,11 +53,12 @@ func (s RunSettings) check() string {
 // RunNote is the state of a run outside of its machine.
 type RunNote struct {
 	Settings RunSettings `json:"settings"`
-	Usage    Usage       `json:"usage"`            // of its sessions, on the last day
-	Total    Usage       `json:"total,omitzero"`   // of its sessions, on all days
-	Waived   string      `json:"waived,omitempty"` // the day on which a person released it in spite of its own limit
-	LookAt   time.Time   `json:"look_at,omitzero"` // when a run that a limit has paused is examined again
-	Away     string      `json:"away,omitempty"`   // the host that led before and has its newest files; empty: they are on the one that leads
+	Usage    Usage       `json:"usage"`             // of its sessions, on the last day
+	Total    Usage       `json:"total,omitzero"`    // of its sessions, on all days
+	Waived   string      `json:"waived,omitempty"`  // the day on which a person released it in spite of its own limit
+	LookAt   time.Time   `json:"look_at,omitzero"`  // when a run that a limit has paused is examined again
+	Changes  uint64      `json:"changes,omitempty"` // of a team that several hosts can lead: how often it has changed, without starts of steps. Its files may be others after each
+	Away     string      `json:"away,omitempty"`    // the host that led before and has its newest files; empty: they are on the one that leads
 }
 
 const (

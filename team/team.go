@@ -42,6 +42,8 @@ type Team struct {
 	BootID   string            `json:"boot_id,omitempty"`  // of the machine at the last start
 	Leader   string            `json:"leader,omitempty"`   // the host that leads, if another one can, too
 	Root     string            `json:"root,omitempty"`     // the folder of the repository there; empty: it is not known
+	Config   string            `json:"config,omitempty"`   // the identity of the fairlead.yaml there; empty: it is not known
+	Led      Led               `json:"led,omitzero"`       // before that
 	Limits   Limits            `json:"limits"`
 	Usage    Usage             `json:"usage"` // total of all agents
 

@@ -57,6 +57,9 @@ type Host struct {
 	DrainedBy  string          `json:"drained_by,omitempty"`
 	RemovedBy  string          `json:"removed_by,omitempty"`
 	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
+	Behind     int             `json:"behind,omitempty" doc:"Of an engine host: runs whose newest files are not on it, so that they would wait if it led now"`
+	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml is another one than the leader's, so it would not lead"`
+	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that are not as they were on the leader before, and why"`
 	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
 
@@ -136,6 +139,8 @@ type HostKnown struct {
 	Version   string
 	Protocol  int           // of its connection
 	Foreign   string        // why there can be no connection with its version; empty: there can
+	Differs   bool          // its fairlead.yaml is another one than the leader's
+	Behind    int           // runs whose newest files are not there
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
 
@@ -145,6 +150,7 @@ type HostsBeside struct {
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
 	Placed       map[string]string // by session: why it has its host
+	Left         []string          // branches that are not as they were on the leader before
 	Copies       []JournalCopy
 	EnginesMin   int  // engine hosts that a replicated journal needs
 	Replicated   bool // the journal is on three of the engine hosts
@@ -176,9 +182,13 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		}
 		if is, ok := beside.Known[name]; ok {
 			v.Connected, v.Address, v.Version, v.Protocol, v.Foreign = is.Connected, is.Address, is.Version, is.Protocol, is.Foreign
+			v.Behind, v.Differs = is.Behind, is.Differs
 			if is.Lease >= 0 && !v.Leader { // a leader renews nothing
 				v.LeaseAgeMS = is.Lease.Milliseconds()
 			}
+		}
+		if v.Leader {
+			v.Left = beside.Left
 		}
 		v.Sessions = append(v.Sessions, placed[name]...)
 		slices.SortFunc(v.Sessions, func(a, b PlacedSession) int { return cmp.Compare(a.Session, b.Session) })
@@ -227,6 +237,16 @@ func (v *Host) Other(leaders string) bool {
 // why says what a host is doing, or what to do.
 func (v *Host) why() string {
 	text := v.does()
+	switch {
+	case v.Behind == 1 && v.State != string(host.Left):
+		text += "; the newest files of 1 run are not yet on it"
+	case v.Behind > 1 && v.State != string(host.Left):
+		text += fmt.Sprintf("; the newest files of %d runs are not yet on it", v.Behind)
+	}
+	if v.Differs && v.State != string(host.Left) {
+		text += "; its fairlead.yaml is another one than the leader's, so it would not lead: write the same one there"
+	}
+	text = strings.Join(append([]string{text}, v.Left...), "; ")
 	if len(v.Lacks) > 0 && v.State == string(host.Joined) {
 		text = strings.Join(v.Lacks, ", ") + ": it gets no session that needs that; " + text
 	}
@@ -331,6 +351,9 @@ func AwayWords(t *team.Team, run string) string {
 	away := t.Notes[run].Away
 	if away == "" {
 		return ""
+	}
+	if !t.Notes[run].Settings.OwnFolder {
+		return fmt.Sprintf("it works in the folder of the repository on %s, which led before, and not in a worktree of its own. It goes on when %s leads again: `fairlead cluster lead %s`; `fairlead run resume %s` lets it go on in the folder here", away, away, away, run)
 	}
 	return fmt.Sprintf("its newest files are on %s, which led before, and have not arrived here. It goes on when %s is back; `fairlead run resume %s` lets it go on with the files that are here", away, away, run)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
@@ -54,8 +55,7 @@ func (e *engines) sound(ctx context.Context, path string) error {
 // fetched anew. If the mirror cannot be read it returns, so that it is looked at and opened again.
 func (e *engines) care(ctx context.Context, server *engine.Server, mirror journal.Journal) {
 	for ctx.Err() == nil {
-		again := checkEvery
-		damaged, unread := e.compare(ctx, server, mirror)
+		damaged, unread, again := e.compare(ctx, server, mirror)
 		switch {
 		case unread:
 			return
@@ -75,8 +75,8 @@ func (e *engines) care(ctx context.Context, server *engine.Server, mirror journa
 // host.
 func (e *engines) careLeading(ctx context.Context, server *engine.Server, leads *engine.Lead, mirror journal.Journal) {
 	for ctx.Err() == nil {
-		again := checkEvery
-		if damaged, unread := e.compare(ctx, server, mirror); (damaged || unread) && ctx.Err() == nil {
+		damaged, unread, again := e.compare(ctx, server, mirror)
+		if (damaged || unread) && ctx.Err() == nil {
 			again = repairAgain
 			for _, name := range server.Others() {
 				e.log.Warn("the lead is handed over, because the journal on this host is damaged", "host", name)
@@ -89,17 +89,20 @@ func (e *engines) careLeading(ctx context.Context, server *engine.Server, leads 
 	}
 }
 
-// compare compares, unless that was done within a day, and says what it finds.
-func (e *engines) compare(ctx context.Context, server *engine.Server, mirror journal.Journal) (damaged, unread bool) {
+// compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again.
+func (e *engines) compare(ctx context.Context, server *engine.Server, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
 	e.mu.Lock()
-	due := time.Since(e.compared) >= checkEvery
+	rests := checkEvery - time.Since(e.compared)
 	e.mu.Unlock()
-	if !due {
-		return false, false
+	if rests > 0 {
+		return false, false, rests
 	}
 	found, err := server.Check(ctx, mirror)
-	if _, _, closed := mirror.Head(ctx); err != nil || errors.Is(closed, journal.ErrClosed) {
-		return false, false
+	if _, _, closed := mirror.Head(ctx); errors.Is(closed, journal.ErrClosed) || errors.Is(err, jetstream.ErrNoCopy) {
+		return false, false, checkEvery
+	}
+	if err != nil {
+		return false, false, repairAgain
 	}
 	for _, f := range found {
 		switch {
@@ -119,5 +122,5 @@ func (e *engines) compare(ctx context.Context, server *engine.Server, mirror jou
 	} else if !damaged {
 		e.compared = time.Now()
 	}
-	return damaged, unread
+	return damaged, unread, checkEvery
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -314,7 +315,11 @@ func (e *engines) moved(ctx context.Context) (*engine.Server, bool) {
 	if err != nil || name == "" {
 		return server, false
 	}
-	e.learn(func() engine.Facts { return engine.Facts{Engines: e.facts.Engines, Stream: true} })
+	e.learn(func() engine.Facts {
+		facts := e.facts
+		facts.Stream = true
+		return facts
+	})
 	return server, true
 }
 
@@ -512,22 +517,62 @@ func (e *engines) release() {
 // await waits until this host may lead, and has claimed that: the leader's lease is silent, or it is of an earlier daemon of
 // this host and some time has passed. It waits for the journal to be in the stream.
 func (e *engines) await(ctx context.Context, after time.Duration) error {
+	said := ""
 	for {
-		if server, stream := e.moved(ctx); server != nil && stream {
-			leads, err := server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
-			if err != nil {
+		server, stream := e.moved(ctx)
+		e.mu.Lock()
+		leader := e.facts.Leader
+		e.mu.Unlock()
+		its, own := e.configs()
+		if its != own && said != its+own {
+			e.log.Error("this host would not lead if the leader were lost", "why", controller.OtherConfig(leader, its, own))
+		}
+		said = its + own
+		if server != nil && stream && its == own {
+			leads, err := e.take(ctx, server, after)
+			if err == nil {
+				e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				e.keep(leads)
+				return nil
+			}
+			if its, own := e.configs(); its == own || ctx.Err() != nil {
 				return err
 			}
-			e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.keep(leads)
-			return nil
 		}
 		if !rest(ctx, mirrorAgain) {
 			return ctx.Err()
 		}
 	}
+}
+
+// take claims the lead when this host may, as long as it has the configuration of the leader.
+func (e *engines) take(ctx context.Context, server *engine.Server, after time.Duration) (*engine.Lead, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for same := true; same && rest(ctx, mirrorAgain); {
+			its, own := e.configs()
+			same = its == own
+		}
+		stop()
+	}()
+	return server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+}
+
+// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
+func (e *engines) configs() (its, own string) {
+	e.mu.Lock()
+	facts, name := e.facts, e.is.Name
+	e.mu.Unlock()
+	if read := e.setup(); read != nil {
+		own = read()
+	}
+	if facts.Leader == name || facts.Config == "" {
+		return own, own
+	}
+	return facts.Config, own
 }
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.

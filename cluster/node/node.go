@@ -27,6 +27,8 @@ import (
 const (
 	freeMin     = 256 << 20        // bytes that must be free on the disk at a start
 	startWithin = 30 * time.Second // a large stream is read before the server answers
+	routePing   = 2 * time.Second  // between two pings of servers; by default a server that is gone without a word is noticed after a minute and a half
+	routePings  = 2                // without an answer; then the connection is closed
 	clientsMax  = 128              // connections of engine hosts, which are few
 )
 
@@ -161,6 +163,7 @@ func (n *Node) options() (*server.Options, error) {
 	// Two teams never share the name, as it has the authority's fingerprint.
 	opts.Cluster.Name = id.Team() + "-" + id.Authority()[:16]
 	opts.Cluster.TLSConfig = n.gate.routeTLS(id.TLS(n.gate.dial))
+	opts.Cluster.PingInterval, opts.Cluster.MaxPingsOut = routePing, routePings
 	opts.Cluster.TLSTimeout = server.DEFAULT_ROUTE_DIAL.Seconds()
 	if opts.Cluster.Host, opts.Cluster.Port, err = listenOn(n.o.Routes.Address, n.route); err != nil {
 		return nil, err

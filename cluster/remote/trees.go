@@ -3,10 +3,13 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -36,9 +39,7 @@ func (t *Trees) Send(ctx context.Context, run, checkout string, was *carry.Sent)
 			return s, nil
 		} // its repository may be a new one
 	}
-	if err := t.do(ctx, bodied{method: http.MethodGet, path: wire.TreesRoute}, func(answer *http.Response) error {
-		return wire.ReadAnswer(answer, &have)
-	}); err != nil {
+	if have, err = t.has(ctx); err != nil {
 		return s, err
 	}
 	return s, t.do(ctx, put, nil)
@@ -56,6 +57,72 @@ func (t *Trees) Fetch(ctx context.Context, checkout string, was carry.Sent, ref 
 		return carry.Take(ctx, repo, checkout, answer.Body, s, was, ref)
 	})
 	return s, err
+}
+
+// Pull makes the checkout of a run here what the one of the host is, at a path below this machine's repository. Other content of it is kept first.
+func (t *Trees) Pull(ctx context.Context, run, path string) (s carry.Sent, err error) {
+	have, err := carry.Have(ctx, worktree.Git{Dir: t.Root}, carry.HaveMax)
+	if err != nil {
+		return s, err
+	}
+	ask := bodied{method: http.MethodGet, path: treePath(run), query: url.Values{"path": {path}, "have": {strings.Join(have, ",")}}}
+	err = t.do(ctx, ask, func(answer *http.Response) error {
+		var err error
+		if s, err = carry.ParseSent(answer.Header.Get(wire.TreeField)); err != nil {
+			return err
+		}
+		if s.Run != run || s.Path != path {
+			return fmt.Errorf("the checkout of %s at %s came back as that of %s at %s", run, path, s.Run, s.Path)
+		}
+		return carry.Unpack(ctx, t.Root, answer.Body, s, "")
+	})
+	return s, err
+}
+
+// Mark says that the host has all of a run, after a number of its changes.
+func (t *Trees) Mark(ctx context.Context, run string, n uint64) error {
+	return t.do(ctx, bodied{method: http.MethodPut, path: treePath(run) + "/mark", query: url.Values{"n": {strconv.FormatUint(n, 10)}}}, nil)
+}
+
+// SendBranches sends the branches of the repository here, which is that of the host from, unless the last ones were the same. The answer is what was sent.
+func (t *Trees) SendBranches(ctx context.Context, from, was string, files ...string) (sent string, err error) {
+	repo := worktree.Git{Dir: t.Root}
+	s, ok, err := carry.Branches(ctx, repo, files...)
+	if err != nil || !ok || s.Snapshot == was {
+		return was, err
+	}
+	var have []string
+	put := bodied{method: http.MethodPut, path: wire.BranchesRoute, query: url.Values{"from": {from}}, tree: s.String()}
+	put.body = func(to io.Writer) error { return carry.Pack(ctx, repo, s, have, to) }
+	if have, err = t.has(ctx); err != nil {
+		return was, err
+	}
+	return s.Snapshot, t.do(ctx, put, nil)
+}
+
+// FetchBranches keeps the branches of the host, whose name is from.
+func (t *Trees) FetchBranches(ctx context.Context, from string) error {
+	repo := worktree.Git{Dir: t.Root}
+	have, err := carry.Have(ctx, repo, carry.HaveMax)
+	if err != nil {
+		return err
+	}
+	ask := bodied{method: http.MethodGet, path: wire.BranchesRoute, query: url.Values{"have": {strings.Join(have, ",")}}}
+	return t.do(ctx, ask, func(answer *http.Response) error {
+		s, err := carry.ParseSent(answer.Header.Get(wire.TreeField))
+		if err != nil {
+			return err
+		}
+		return carry.TakeBranches(ctx, repo, answer.Body, s, from)
+	})
+}
+
+// has lists commits that the host has.
+func (t *Trees) has(ctx context.Context) (have []string, err error) {
+	err = t.do(ctx, bodied{method: http.MethodGet, path: wire.TreesRoute}, func(answer *http.Response) error {
+		return wire.ReadAnswer(answer, &have)
+	})
+	return have, err
 }
 
 // FetchLate stores what the host's checkout of a run holds under the ref, and moves nothing here. isNew is false, and there is no
@@ -88,6 +155,17 @@ func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string) error
 	}
 	defer files.Close()
 	return t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
+}
+
+// SendNew is SendFiles for files that differ from those that the host has. The answer says what it has then.
+func (t *Trees) SendNew(ctx context.Context, root string, dirs []string, has map[string]string) (now map[string]string, err error) {
+	files, err := carry.ListFiles(root, dirs)
+	if err != nil {
+		return has, err
+	}
+	defer files.Close()
+	now = files.Since(has)
+	return now, t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
 }
 
 // FetchFiles replaces files below some folders of runs by those of the host that differ. Name only folders that the host's

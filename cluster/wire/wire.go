@@ -22,7 +22,9 @@ const (
 	EvidenceRoute   = SessionRoute + "/evidence"
 	TreesRoute      = "/v1/trees"
 	TreeRoute       = "/v1/trees/{run}"
-	FilesRoute      = "/v1/files" // ?dir=PATH below the repository
+	MarkRoute       = TreeRoute + "/mark" // ?n=CHANGES, to an engine host
+	BranchesRoute   = "/v1/branches"      // ?from=HOST, to or from an engine host
+	FilesRoute      = "/v1/files"         // ?dir=PATH below the repository
 )
 
 // EpochField is the header of a leader's request about a session: the epoch under which it leads. A host that has seen
@@ -116,7 +118,8 @@ type RenewIn struct {
 	Daemon      string   `json:"daemon"`
 	N           uint64   `json:"n"`
 	Revision    uint64   `json:"revision"`
-	Found       *Found   `json:"found,omitempty" since:"2"` // nil: it has not looked yet
+	Found       *Found   `json:"found,omitempty" since:"2"`  // nil: it has not looked yet
+	Config      string   `json:"config,omitempty" since:"2"` // of an engine host: the identity of its fairlead.yaml
 }
 
 // Found is what a host has looked for, and what of that it lacks. It looks at its disk in any case.
@@ -139,6 +142,8 @@ type RenewOut struct {
 
 	Engines []cluster.EngineHost `json:"engines,omitempty" since:"2"` // those that can lead
 	Stream  bool                 `json:"stream,omitempty" since:"2"`  // the journal is in their stream
+	Leader  string               `json:"leader,omitempty" since:"2"`  // its name
+	Config  string               `json:"config,omitempty" since:"2"`  // the identity of the leader's fairlead.yaml
 	Alone   bool                 `json:"alone,omitempty" since:"2"`   // the journal is on the leader's machine alone. Neither: that is about to change
 }
 

@@ -59,6 +59,7 @@ type keeper struct {
 	log    *slog.Logger
 
 	learned func(wire.RenewOut) // nil: not needed
+	setup   func() string       // nil: there is none
 
 	asking  sync.Mutex // one renewal at a time, so that answers are taken in in their order
 	storing sync.Mutex // of the epoch
@@ -254,6 +255,9 @@ func (k *keeper) found() *wire.Found {
 // ask sends a renewal and takes in the answer.
 func (k *keeper) ask(ctx context.Context, in wire.RenewIn) error {
 	in.Found = k.found()
+	if k.setup != nil {
+		in.Config = k.setup()
+	}
 	out, err := k.leader.renew(ctx, in)
 	if err != nil {
 		return fmt.Errorf("renew the lease of host %s: %w", k.name, err)

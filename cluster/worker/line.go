@@ -48,13 +48,18 @@ func (l *line) up(c connection) {
 	l.signal()
 }
 
-// drop ends a connection on which the leader has not answered for long: another host may lead. heard is when it last did.
-func (l *line) drop(heard time.Time) {
+// drop ends a connection on which the leader has not answered for long: another host may lead. heard is when it last did. One that says so
+// itself is left sooner.
+func (l *line) drop(heard time.Time, says error) {
 	c := l.at()
 	l.mu.Lock()
 	since := l.since
 	l.mu.Unlock()
-	if closing, is := c.(io.Closer); is && time.Since(since) > answersWithin && time.Since(heard) > answersWithin {
+	late := time.Since(since) > answersWithin && time.Since(heard) > answersWithin
+	if p, is := errors.AsType[*wire.Problem](says); is && p.Code == wire.Busy && time.Since(heard) > time.Duration(host.LeaderSilence) {
+		late = true
+	}
+	if closing, is := c.(io.Closer); is && late {
 		_ = closing.Close() // it has no error
 	}
 }

@@ -52,7 +52,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	k := &keeper{
 		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
 		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
-		find: func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
+		find:  func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
+		setup: o.Setup,
 		learned: func(out wire.RenewOut) {
 			known.learn(out.Engines)
 			if o.Learned != nil {

@@ -29,6 +29,7 @@ type Options struct {
 	Ready    func() // called when programs on this host are answered; nil: not needed
 
 	AsOf    func() time.Time    // until when the host's copy of the journal has all; nil: it has none
+	Setup   func() string       // the identity of the configuration here; nil: this host never leads
 	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
 }
 
@@ -147,11 +148,12 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 	defer tick.Stop()
 	said, heard := "", time.Time{}
 	for {
-		err := errors.Join(d.keeper.step(ctx), d.line.certificate(ctx, d.Identity))
+		renewed := d.keeper.step(ctx)
+		err := errors.Join(renewed, d.line.certificate(ctx, d.Identity))
 		if at := d.keeper.lastHeard(); !at.Equal(heard) {
 			said, heard = "", at
 		}
-		d.line.drop(heard)
+		d.line.drop(heard, renewed)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was asked to end
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/cluster/remote"
@@ -16,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/worktree"
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
@@ -41,8 +43,10 @@ type copies struct {
 	folder string
 	log    *slog.Logger
 
+	writes sync.Mutex // one change of a file at a time
+
 	mu     sync.Mutex
-	moving map[string]chan struct{} // by run: closed when a transfer of its files is over
+	moving map[string]chan struct{} // by run, or RUN@HOST: closed when a transfer of its files is over
 }
 
 func (c *copies) file(run string) string { return filepath.Join(c.folder, run+".json") }
@@ -58,6 +62,8 @@ func (c *copies) of(run string) (t tree) {
 
 // add notes what both sides have of a run's checkout.
 func (c *copies) add(run, on string, sent carry.Sent) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
 	t := c.of(run)
 	if t.Host != "" && t.Host != on {
 		if t.Before == nil {
@@ -68,6 +74,47 @@ func (c *copies) add(run, on string, sent carry.Sent) error {
 	delete(t.Before, on)
 	t.Host, t.Sent = on, sent
 	return c.set(run, t)
+}
+
+// has notes what another host has of a run's checkout beside the one that works in it.
+func (c *copies) has(run, on string, sent carry.Sent) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	t := c.of(run)
+	if t.Host == on {
+		t.Sent = sent
+		return c.set(run, t)
+	}
+	if t.Before == nil {
+		t.Before = map[string]carry.Sent{}
+	}
+	t.Before[on] = sent
+	return c.set(run, t)
+}
+
+// forgetPlaces notes that another machine has led: sessions may have worked elsewhere since.
+func (c *copies) forgetPlaces() error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	files, err := os.ReadDir(c.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	faults := []error{err}
+	for _, f := range files {
+		run, is := strings.CutSuffix(f.Name(), ".json")
+		if !is {
+			continue
+		}
+		if t := c.of(run); t.Host != "" {
+			if t.Before == nil {
+				t.Before = map[string]carry.Sent{}
+			}
+			t.Before[t.Host] = t.Sent
+			faults = append(faults, c.set(run, tree{Before: t.Before}))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func (c *copies) set(run string, t tree) error {
@@ -127,6 +174,11 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		return err
 	}
 	defer unlock()
+	copied, err := c.copies.lock(ctx, is.run+"@"+lease.Host) // an older state is on its way there
+	if err != nil {
+		return err
+	}
+	defer copied()
 	there := c.trees(lease.Host)
 	shared := ""
 	if err := c.View(ctx, func(t *team.Team) { shared = c.beside(t, is.run, s.ID) }); err != nil {
@@ -172,11 +224,14 @@ func (c *HostController) BringBack(ctx context.Context, s team.Session) error {
 
 func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	lease, away := c.LeaseOf(s.ID)
-	if !away || lease.Home { // it works in the files of its machine
+	if !away {
 		return nil
 	}
 	is, err := c.checkoutOf(ctx, s)
 	if err != nil {
+		if lease.Home { // of the machine that led before: it works in no checkout
+			return nil
+		}
 		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -193,9 +248,25 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		return err
 	}
 	defer unlock()
+	newest := ""
+	if err := c.View(ctx, func(t *team.Team) { newest = t.Notes[is.run].Away }); err != nil {
+		return err
+	}
+	if newest == lease.Host {
+		if err := bring(ctx, c, lease.Host, is); err != nil {
+			return fmt.Errorf("bring the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
+		}
+		return nil
+	}
 	now := c.copies.of(is.run)
-	if now.Host != lease.Host {
+	switch {
+	case now.Host == lease.Host:
+	case !c.is.Stream:
 		return fmt.Errorf("it is not known which files of run %s were sent to host %s", is.run, lease.Host)
+	default: // the leader before sent them; what this machine has is a copy of the same
+		if now.Sent, err = carry.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, is.dir, is.run); err != nil {
+			return err
+		}
 	}
 	there := c.trees(lease.Host)
 	_, step, _ := team.StepOf(s.For)

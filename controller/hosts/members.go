@@ -96,6 +96,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	defer c.mu.Unlock()
 	is := c.of(&out.Host) // it may have left just now
 	out.Revision, out.Closed, out.Daemon, out.N, out.At = is.Revision, is.Closed, is.last.Daemon, is.last.N, time.Now()
+	out.Leader, out.Config = c.is.Name, c.config
 	out.Engines, out.Stream, out.Alone = slices.Clone(c.engines), c.is.Stream, !c.is.Stream
 	return out, nil
 }
@@ -134,7 +135,7 @@ func (c *HostController) renewed(h host.Host, in wire.RenewIn, protocol wire.Pro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.of(&h)
-	is.version, is.protocol, is.places = clip.Text(in.Version, versionMax), protocol, in.Places
+	is.version, is.protocol, is.places, is.config = clip.Text(in.Version, versionMax), protocol, in.Places, in.Config
 	if in.N == 0 || in.Incarnation != is.incarnation || in.Revision != is.Revision || is.Closed || h.RemovedBy != "" {
 		return false
 	}

@@ -38,6 +38,7 @@ type HostController struct {
 	uses   []host.Lack // by sessions of agents with a host
 	places wire.Places // of this machine
 	dir    string      // of the repository, perhaps with links
+	config string      // the identity of fairlead.yaml here
 
 	misplaced error // why no launch can be prepared for other hosts; nil: it can
 	log       *slog.Logger
@@ -53,6 +54,8 @@ type HostController struct {
 	members map[string]cluster.Member // by name: those that belong to the team
 	engines []cluster.EngineHost      // those of them that can lead, by name
 	outed   []string                  // hosts that could lead until they left, or were removed
+	copying map[string]*copying       // by host: what keeps the copies there; nil: this daemon has not begun
+	left    []string                  // branches that are not as they were on the leader before, with the reason
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -74,6 +77,7 @@ type heard struct {
 	version     string
 	protocol    wire.Protocol // of its connection
 	places      wire.Places
+	config      string // the identity of its fairlead.yaml; empty: it has not said
 }
 
 // waiting is a session that no host takes.
@@ -95,7 +99,7 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 		}
 		c.uses = host.Lacks(c.uses)
 		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
-		c.dir = opts.Config.Dir
+		c.dir, c.config = opts.Config.Dir, opts.Config.Sum
 		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
 		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}
 		c.took()
@@ -111,6 +115,9 @@ func (c *HostController) HostHooks() loop.Hooks {
 	return loop.Hooks{Appended: func(changes []team.Change, _ uint64) {
 		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Host != nil }) {
 			c.took()
+		}
+		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Run != nil }) {
+			wakeCopies(c)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -189,6 +196,7 @@ func (c *HostController) took() {
 		}
 		c.members[name] = m
 	}
+	copyTo(c)
 	if c.is.Engines != nil && !slices.Equal(before, c.engines) {
 		c.Go(func(context.Context) { c.is.Engines(c.engineHosts) })
 	}
@@ -272,6 +280,15 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 			c.Fail(fmt.Errorf("give leases to the sessions of this machine: %w", err))
 		}
 		return
+	}
+	if err := takeOver(ctx, c); err != nil {
+		return // the loop has ended
+	}
+	if c.is.Stream {
+		c.mu.Lock()
+		c.copying = map[string]*copying{}
+		copyTo(c)
+		c.mu.Unlock()
 	}
 	c.Go(forgetting{c}.forgetRuns)
 	if err := c.View(ctx, func(t *team.Team) {

@@ -36,6 +36,7 @@ func (c *HostController) noted() view.HostsBeside {
 	}
 	for name, is := range c.heard {
 		known := view.HostKnown{Version: is.version, Protocol: int(is.protocol), Lease: -1}
+		known.Differs = c.differs(name)
 		if is.last.N > 0 {
 			known.Lease = time.Duration(c.Clock() - is.Seen)
 		}
@@ -46,9 +47,28 @@ func (c *HostController) noted() view.HostsBeside {
 			all.Copies = append(all.Copies, view.JournalCopy{Host: copied.Host, InSync: copied.Current, Lacks: copied.Lag})
 		}
 	}
+	for name, is := range c.copying {
+		known := all.Known[name]
+		known.Behind = is.behind
+		all.Known[name] = known
+	}
+	all.Left = slices.Clone(c.left)
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		all.Waiting, all.Placed[id] = append(all.Waiting, c.waits[id].WaitingSession), c.waits[id].Why
 	}
 	return all
+}
+
+// Differs reports whether the fairlead.yaml of another engine host is not the one here, as far as it has said.
+func (c *HostController) Differs(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.differs(name)
+}
+
+// differs is Differs for a caller that has mu.
+func (c *HostController) differs(name string) bool {
+	is := c.heard[name]
+	return is != nil && is.config != "" && c.config != "" && is.config != c.config
 }

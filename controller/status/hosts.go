@@ -17,7 +17,13 @@ import (
 func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
 	all := view.Hosts{Hosts: []view.Host{}, Waiting: []view.WaitingSession{}}
 	err := c.View(ctx, func(t *team.Team) {
-		beside := view.HostsBeside{Leader: t.Leader, Replicated: t.Leader != ""}
+		engines := 0
+		for _, h := range t.Hosts.Hosts {
+			if h.Engine != "" && h.State != host.Left {
+				engines++
+			}
+		}
+		beside := view.HostsBeside{Leader: t.Leader, Replicated: t.Leader != "" && engines > 2} // cluster.EnginesMin
 		switch {
 		case c.HostsBeside != nil:
 			beside = c.HostsBeside()

@@ -66,8 +66,13 @@ type copied struct {
 	data   []byte
 }
 
+// HasCopy reports whether a server has files of a stream.
+func HasCopy(store, stream string) bool {
+	c, err := openCopy(store, stream)
+	return err == nil && len(c.blocks) > 0
+}
+
 func openCopy(store, stream string) (*copied, error) {
-	c := &copied{}
 	found, err := filepath.Glob(filepath.Join(store, folder, "*", "streams", stream, "msgs", "*.blk"))
 	if err != nil {
 		return nil, err
@@ -77,8 +82,7 @@ func openCopy(store, stream string) (*copied, error) {
 		return n
 	}
 	slices.SortFunc(found, func(a, b string) int { return number(a) - number(b) })
-	c.blocks = found
-	return c, nil
+	return &copied{blocks: found}, nil
 }
 
 // message is the one at a place, nil if there is none; errEnd: there is none from there on. The places have to rise.

@@ -171,8 +171,8 @@ func (r *remote) until(ctx context.Context, good func(*js.ClusterInfo) error) er
 		case err == nil:
 			err = good(info.Cluster)
 		}
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, ErrNoCopy) {
+			return err
 		}
 		select {
 		case <-time.After(stateEvery):
@@ -246,17 +246,24 @@ func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) 
 	return r.whole(ctx, mirror)
 }
 
-// Current waits until a server says that it has all messages of the stream.
+// ErrNoCopy says that a server keeps no copy of the stream: three others do.
+var ErrNoCopy = errors.New("this server keeps no copy")
+
+// Current waits until a server says that it has all messages of the stream. The error may be ErrNoCopy.
 func Current(ctx context.Context, nc *nats.Conn, stream, server string) error {
 	r, err := reach(ctx, nc, stream)
 	if err != nil {
 		return err
 	}
 	return r.until(ctx, func(c *js.ClusterInfo) error {
-		if c.Leader == server || slices.ContainsFunc(c.Replicas, func(p *js.PeerInfo) bool { return p.Name == server && p.Current && !p.Offline && p.Lag == 0 }) {
-			return nil
+		if c.Leader == "" || c.Leader == server {
+			return others("")(&js.ClusterInfo{Leader: c.Leader})
 		}
-		return fmt.Errorf("server %s lacks messages", server)
+		at := slices.IndexFunc(c.Replicas, func(p *js.PeerInfo) bool { return p.Name == server })
+		if at < 0 {
+			return ErrNoCopy
+		}
+		return others("")(&js.ClusterInfo{Leader: c.Leader, Replicas: c.Replicas[at : at+1]})
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +94,16 @@ func mode(of fs.FileMode) int64 {
 		return 0o755
 	}
 	return 0o644
+}
+
+// Since leaves out the files that had the same time and size before. The answer is what all files have now, by their names.
+func (a *Archive) Since(before map[string]string) (now map[string]string) {
+	now = map[string]string{}
+	a.entries = slices.DeleteFunc(a.entries, func(h tar.Header) bool {
+		now[h.Name] = fmt.Sprint(h.ModTime.UnixNano(), h.Size, h.Mode)
+		return h.Typeflag == tar.TypeReg && before[h.Name] == now[h.Name]
+	})
+	return now
 }
 
 // Close releases the folder.

@@ -414,7 +414,7 @@ func (w *world) moved(keeper note) {
 	}
 }
 
-// end lets a run end, after the host leads that has its files.
+// end lets a run end, while the host leads on which it began.
 func (w *world) end(run string) {
 	w.Helper()
 	w.lead(w.homes[run])

@@ -18,10 +18,10 @@ const (
 	seedVar   = "FAIRLEAD_NEMESIS_SEED"
 )
 
-// random is how many rounds there are, and what makes them.
-func random(t *testing.T) (rounds int, rnd *rand.Rand) {
+// random is how many rounds there are, some if nothing else is said, and what makes them.
+func random(t *testing.T, some int) (rounds int, rnd *rand.Rand) {
 	t.Helper()
-	rounds, seed := 5, uint64(time.Now().UnixNano())
+	rounds, seed := some, uint64(time.Now().UnixNano())
 	var err, bad error
 	if text := os.Getenv(roundsVar); text != "" {
 		rounds, err = strconv.Atoi(text)
@@ -41,7 +41,7 @@ func random(t *testing.T) (rounds int, rnd *rand.Rand) {
 func TestRandomFaults(t *testing.T) {
 	w := newWorld(t, "b", "c", "d")
 	defer w.show()
-	rounds, rnd := random(t)
+	rounds, rnd := random(t, 5)
 	stop := w.orders()
 	defer stop()
 	for round := range rounds {
@@ -133,7 +133,7 @@ var engineFaults = []struct {
 func TestRandomEngineFaults(t *testing.T) {
 	w := newEngines(t)
 	defer w.show()
-	rounds, rnd := random(t)
+	rounds, rnd := random(t, 3)
 	w.keeper()
 	stop := w.orders()
 	defer func() {

@@ -159,6 +159,8 @@ export const CHANGE_WORDS = {
     "time_up": "not answered in time"
   },
   "run": {
+    "files_arrived": "its files are on the machine that leads",
+    "files_given_up": "it goes on without its newest files, as a person said",
     "gates_read": "the state of the gates was read",
     "limit_waived": "a limit was waived for the day",
     "run_archived": "the run was archived",

@@ -1,0 +1,361 @@
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
+)
+
+const (
+	copySoon  = 300 * time.Millisecond // so long changes are collected until files are sent
+	copyAgain = 5 * time.Second        // until it is tried again, after a fault
+)
+
+// copying keeps the copies of runs and branches on another engine host up to date, so that it can go on with them when it leads. It
+// sends one after the other, beside everything else.
+type copying struct {
+	*HostController
+	host     string
+	wake     chan struct{}                // capacity 1: a run has changed
+	branches string                       // what was sent last
+	files    map[string]map[string]string // by run: the files that were sent, each with its time and size
+	pulled   bool                         // its branches are here, if it led before
+
+	// mu of the controller guards these.
+	have   map[string]uint64 // by run: the changes after which its files were sent
+	behind int               // runs whose newest files are not there
+}
+
+// copyTo begins to keep copies on the engine hosts that have none. mu is held.
+func copyTo(c *HostController) {
+	for _, e := range c.engines {
+		if c.copying == nil || e.Name == c.is.Name || c.copying[e.Name] != nil {
+			continue
+		}
+		is := &copying{HostController: c, host: e.Name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+		c.copying[e.Name] = is
+		c.Go(is.run)
+	}
+}
+
+// wakeCopies lets the copies follow. It may be called in the loop's goroutine.
+func wakeCopies(c *HostController) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, is := range c.copying {
+		select {
+		case is.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (c *copying) run(ctx context.Context) {
+	tick := time.NewTicker(snapshotEvery)
+	defer tick.Stop()
+	said := ""
+	for all := true; ; {
+		err := c.pass(ctx, all)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && err.Error() != said {
+			c.log.Warn("the newest files of runs could not be sent to an engine host, which could not go on with them; it is tried again", "host", c.host, "error", err)
+		}
+		said, all = "", false
+		var again <-chan time.Time
+		if err != nil {
+			said, again = err.Error(), time.After(copyAgain)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+		case <-c.wake:
+			loop.Rest(ctx, copySoon)
+		case <-tick.C:
+			all = true
+		}
+		c.mu.Lock()
+		gone := !slices.ContainsFunc(c.engines, func(e cluster.EngineHost) bool { return e.Name == c.host })
+		if gone {
+			delete(c.copying, c.host)
+		}
+		c.mu.Unlock()
+		if gone {
+			return
+		}
+	}
+}
+
+// errAway is why nothing is sent to a host.
+var errAway = errors.New("it is not connected")
+
+// copied is a run whose newest files another host needs.
+type copied struct {
+	checkout
+	n    uint64 // its changes
+	away bool   // this machine needs them from there
+}
+
+// pass sends what the host lacks. all sends the files of runs in progress, too.
+func (c *copying) pass(ctx context.Context, all bool) error {
+	var due []copied
+	led := false
+	if err := c.View(ctx, func(t *team.Team) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		led = t.Led.Before == c.host
+		for _, id := range t.RunIDs() {
+			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host}
+			one.dir, one.files = c.Hooks.Checkout(t, id)
+			n, known := c.have[id]
+			switch {
+			case one.dir == "" || t.Notes[id].Away != "" && !one.away:
+			case one.away || !known || n < one.n || all && c.beside(t, id, "") != "":
+				due = append(due, one)
+			}
+		}
+		for id := range c.have {
+			if t.Runs[id] == nil {
+				delete(c.have, id)
+				delete(c.files, id)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	c.isBehind(due)
+	if c.is.Connected(c.host) == "" {
+		return errAway
+	}
+	var faults []error
+	for len(due) > 0 {
+		one := due[0]
+		due = due[1:]
+		var err error
+		if one.away {
+			err = c.bring(ctx, one)
+		} else {
+			err = c.send(ctx, one)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("run %s: %w", one.run, answered(err)))
+			continue
+		}
+		c.isBehind(due)
+	}
+	there := c.trees(c.host)
+	sent, err := there.SendBranches(ctx, c.is.Name, c.branches, config.FileName)
+	if err == nil {
+		c.branches = sent
+	}
+	if err == nil && led && !c.pulled {
+		if err = there.FetchBranches(ctx, c.host); err == nil {
+			err = forward(ctx, c.HostController, c.host)
+		}
+		c.pulled = err == nil
+	}
+	if err != nil {
+		faults = append(faults, fmt.Errorf("the branches: %w", answered(err)))
+	}
+	return errors.Join(faults...)
+}
+
+func (c *copying) isBehind(due []copied) {
+	n := 0
+	for i := range due {
+		if !due[i].away {
+			n++
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.behind = n
+}
+
+// send sends the files of a run, unless the host has newer ones: those of a session that works there, or of one that was lost with it.
+func (c *copying) send(ctx context.Context, one copied) error {
+	unlock, err := c.copies.lock(ctx, one.run+"@"+c.host)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	works, starts := false, false
+	if err := c.View(ctx, func(t *team.Team) {
+		starts = c.beside(t, one.run, "") == c.host || misses(t.Hosts.Hosts[c.host], one.run)
+		works = starts && worksOn(t, one.run, c.host)
+	}); err != nil {
+		return err
+	}
+	there := c.trees(c.host)
+	switch _, err := os.Lstat(one.dir); {
+	case starts && !works: // it is looked at again after the next change
+		return nil
+	case works:
+	case errors.Is(err, fs.ErrNotExist):
+		c.sent(one)
+		return nil
+	case err != nil:
+		return err
+	default:
+		files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
+		if err != nil {
+			return err
+		}
+		c.files[one.run] = files
+		if was, known := c.copies.of(one.run).on(c.host); known {
+			err = c.sendTree(ctx, one, &was)
+		} else {
+			err = c.sendTree(ctx, one, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := there.Mark(ctx, one.run, one.n); err != nil {
+		return err
+	}
+	c.sent(one)
+	return nil
+}
+
+func (c *copying) sendTree(ctx context.Context, one copied, was *carry.Sent) error {
+	sent, err := c.trees(c.host).Send(ctx, one.run, one.dir, was)
+	if err != nil {
+		return err
+	}
+	return c.copies.has(one.run, c.host, sent)
+}
+
+func (c *copying) sent(one copied) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.have[one.run] = one.n
+}
+
+// worksOn reports whether a session of a run works on a host: its files are there.
+func worksOn(t *team.Team, run, name string) bool {
+	for id, lease := range t.Hosts.Leases {
+		if lease.Host != name {
+			continue
+		}
+		if s := openSession(t, id); s != nil && s.PID != 0 {
+			if of, _, _ := team.StepOf(s.For); of == run {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// bring fetches the files of a run from the host that led before and is back, and lets the run go on.
+func (c *copying) bring(ctx context.Context, one copied) error {
+	unlock, err := c.copies.lock(ctx, one.run)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return bring(ctx, c.HostController, c.host, one.checkout)
+}
+
+// bring is for a caller that has the lock of the run's files.
+func bring(ctx context.Context, c *HostController, name string, one checkout) error {
+	there := c.trees(name)
+	sent, err := there.Pull(ctx, one.run, below(c.places.Root, one.dir))
+	if err != nil {
+		return err
+	}
+	if err := c.copies.has(one.run, name, sent); err != nil {
+		return err
+	}
+	dirs := resultsOf(c.places.Root, one.files)
+	if _, err := os.Lstat(filepath.Join(one.files, "reports")); errors.Is(err, fs.ErrNotExist) { // nothing of it ever came
+		dirs = []string{below(c.places.Root, one.files)}
+	}
+	if err := there.FetchFiles(ctx, c.places.Root, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return arrived(ctx, c, one.run)
+}
+
+// arrived lets a run go on whose files have arrived.
+func arrived(ctx context.Context, c *HostController, run string) error {
+	_, err := c.Do(ctx, loop.Request{Event: &team.Event{Run: run, Actor: byHosts, What: team.FilesHere{}}})
+	if loop.IsAnswer(err) {
+		return nil // a person was faster
+	}
+	return err
+}
+
+// takeOver takes up what the leader before had sent to this machine: the branches, and the runs whose newest files are here.
+func takeOver(ctx context.Context, c *HostController) error {
+	type waits struct {
+		run string
+		n   uint64
+	}
+	var all []waits
+	led, now := team.Led{}, uint64(0)
+	if err := c.View(ctx, func(t *team.Team) {
+		led, now = t.Led, t.Epoch
+		for _, id := range t.RunIDs() {
+			if note := t.Notes[id]; note.Away != "" {
+				all = append(all, waits{id, note.Changes})
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	if led.Since == now {
+		if err := c.copies.forgetPlaces(); err != nil {
+			c.log.Warn("it cannot be noted that other hosts may have newer files of runs", "error", err)
+		}
+	}
+	repo := worktree.Git{Dir: c.places.Root}
+	for _, is := range all {
+		mark, err := carry.Arrived(ctx, repo, is.run)
+		switch {
+		case err != nil:
+			c.log.Warn("it cannot be read whether the newest files of a run are here; it waits", "run", is.run, "error", err)
+		case mark.Run != is.run || mark.N < is.n:
+			c.log.Warn("the newest files of a run had not arrived here when the leader before was lost; it waits", "run", is.run, "changes", is.n, "arrived", mark.N)
+		default:
+			if err := arrived(ctx, c, is.run); err != nil {
+				return err
+			}
+		}
+	}
+	if led.Before != "" {
+		if err := forward(ctx, c, led.Before); err != nil {
+			c.log.Warn("the branches of the leader before cannot be taken over", "host", led.Before, "error", err)
+		}
+	}
+	return nil
+}
+
+// forward moves the branches here to where those of the leader before were.
+func forward(ctx context.Context, c *HostController, from string) error {
+	left, err := carry.Forward(ctx, worktree.Git{Dir: c.places.Root}, from)
+	for _, what := range left {
+		c.log.Warn("a branch is not as it was on the leader before", "why", what)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = left
+	return err
+}

@@ -1,0 +1,115 @@
+package carry
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/worktree"
+)
+
+// TestBranches carries branches to another engine host, which moves those that are behind when it leads.
+func TestBranches(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	here, there := worktree.Git{Dir: p.leader}, worktree.Git{Dir: p.host}
+	sh(t, p.host, "clone", "-q", p.leader, ".")
+	sh(t, p.leader, "branch", "behind")
+	for _, name := range []string{"behind", "ahead", "both", "other"} {
+		sh(t, p.host, "branch", name)
+	}
+	commit := func(dir, name string) string {
+		put(t, dir, name, name)
+		sh(t, dir, "add", "-A")
+		sh(t, dir, "commit", "-q", "-m", name)
+		return sh(t, dir, "rev-parse", "HEAD")
+	}
+	on := func(dir, name string) string {
+		sh(t, dir, "checkout", "-q", "-B", name, "main")
+		defer sh(t, dir, "checkout", "-q", "main")
+		return commit(dir, name+filepath.Base(dir))
+	}
+	behind, both := on(p.leader, "behind"), on(p.leader, "both")
+	ahead, mine := on(p.host, "ahead"), on(p.host, "both")
+	sh(t, p.leader, "branch", "ahead", "main")
+	sh(t, p.leader, "branch", "a/new", "behind")
+	sh(t, p.leader, "branch", "other", "behind")
+	sh(t, p.host, "worktree", "add", "-q", filepath.Join(p.host, ".agents", "worktrees", "other"), "other") // as a run has it
+	main := commit(p.leader, "on main")
+
+	send := func() Sent {
+		t.Helper()
+		s, ok, err := Branches(t.Context(), here)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		have, err := Have(t.Context(), there, HaveMax)
+		must(t, err)
+		var b bytes.Buffer
+		must(t, Pack(t.Context(), here, s, have, &b))
+		must(t, TakeBranches(t.Context(), there, &b, s, "a"))
+		return s
+	}
+	first := send()
+	if again := send(); again != first {
+		t.Errorf("they are %v, and then %v", first, again)
+	}
+	if got := sh(t, p.host, "rev-parse", "main"); got == main {
+		t.Error("a branch moves before this host leads")
+	}
+
+	put(t, p.host, "README", "changed\n")
+	left, err := Forward(t.Context(), there, "a")
+	must(t, err)
+	if len(left) != 2 || !strings.HasPrefix(left[0], "branch both is at "+both[:12]+" on a, and stays at "+mine[:12]) || !strings.Contains(left[1], "branch main") || !strings.Contains(left[1], "files are changed") {
+		t.Errorf("left: %q", left)
+	}
+	sh(t, p.host, "checkout", "-q", "README")
+	if left, err = Forward(t.Context(), there, "a"); err != nil || len(left) != 1 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+	for name, want := range map[string]string{"main": main, "behind": behind, "a/new": behind, "ahead": ahead, "both": mine} {
+		if got := sh(t, p.host, "rev-parse", name); got != want {
+			t.Errorf("%s is at %s, not at %s", name, got, want)
+		}
+	}
+	if got := sh(t, p.host, "rev-parse", "other"); got == behind {
+		t.Error("the branch of another checkout moves without its files")
+	}
+	if got := sh(t, p.host, "show", "HEAD:on main") + sh(t, p.host, "status", "--porcelain", "--untracked-files=no"); got != "on main" {
+		t.Errorf("the person's checkout is %q", got)
+	}
+	if left, err := Forward(t.Context(), there, "c"); err != nil || left != nil {
+		t.Errorf("of a host that has sent none: %q, %v", left, err)
+	}
+	for _, bad := range []struct {
+		s    Sent
+		host string
+	}{{Sent{Run: "r1", Path: "r1", Head: first.Head, Snapshot: first.Head}, "a"}, {first, "../a"}, {Sent{Run: branchesRun, Path: branchesRun, Head: first.Head, Snapshot: "x"}, "a"}} {
+		if TakeBranches(t.Context(), there, strings.NewReader(""), bad.s, bad.host) == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+// TestMark is for a run that has arrived as a whole.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	repo := worktree.Git{Dir: p.leader}
+	if m, err := Arrived(t.Context(), repo, run); err != nil || m != (Mark{}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	must(t, StoreMark(p.leader, Mark{run, 7}))
+	if m, err := Arrived(t.Context(), repo, run); err != nil || m.N != 7 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	sh(t, p.leader, "update-ref", refOf(run, "going"), "HEAD")
+	if m, err := Arrived(t.Context(), repo, run); err != nil || m != (Mark{}) {
+		t.Errorf("a checkout of which a part has arrived counts: %+v, %v", m, err)
+	}
+	if StoreMark(p.leader, Mark{Run: "../x"}) == nil {
+		t.Error("a mark outside of its folder")
+	}
+}
