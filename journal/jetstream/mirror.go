@@ -115,7 +115,7 @@ func (f *follower) follow(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // likewise
 	}
-	defer func() { cancel(); run.Stop() }()
+	defer func() { cancel(); go run.Stop() }() // it waits for servers that do not answer, or for the end of the connection
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	var t taker
