@@ -56,7 +56,7 @@ var imports = []importRow{
 	{pkg: "internal/test/netns"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
-	{pkg: "internal/test/benchall"},
+	{pkg: "internal/test/benchall", may: []string{"loop"}},
 	{pkg: "internal/test/counts"},
 
 	{pkg: "config", may: []string{"internal/file", "internal/origin", "policy"}, inTests: []string{"driver/script"}}, // what init writes has to play

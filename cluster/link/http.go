@@ -36,6 +36,7 @@ type pipe struct {
 	protocol wire.Protocol
 	done     chan struct{} // closed when the connection is
 	once     sync.Once
+	last     *pipe // the one of its kind that it replaces; only the goroutine that serves it uses this
 }
 
 // newPipe is a connection with what its handshake says. Without a protocol in common it has no kind.

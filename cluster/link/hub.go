@@ -151,6 +151,7 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 	}
 	if err != nil {
 		h.forget(p)
+		p.replace()
 	}
 	return p, err
 }
@@ -186,7 +187,8 @@ func drain(raw net.Conn) {
 	}
 }
 
-// admit notes a connection of a member. The look at the membership and the note are one step for Recheck.
+// admit notes a connection of a member as its newest. The look at the membership and the note are one step for Recheck. It is before
+// the answer: after that the host dials its other connection, which ends both that it had.
 func (h *Hub) admit(p *pipe, signature []byte, its []wire.Protocol) *wire.Problem {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -211,6 +213,8 @@ func (h *Hub) admit(p *pipe, signature []byte, its []wire.Protocol) *wire.Proble
 		return &wire.Problem{Code: wire.Failed, Why: fmt.Sprintf("%d hosts are connected to the leader, which is the limit; stop Fairlead on one of them", hostsMax)}
 	}
 	h.all[p] = m
+	of := pipeOf{p.peer, p.kind}
+	p.last, h.newest[of] = h.newest[of], p
 	return nil
 }
 
@@ -222,12 +226,13 @@ func (h *Hub) serve(p *pipe) {
 		if s, err = newSender(p, h.o.ping); err != nil {
 			h.o.Log.Error("a connection to a host did not begin", "error", err)
 			h.forget(p)
+			p.replace()
 			return
 		}
+		h.use(p, s)
 	}
-	if last := h.use(p, s); last != nil {
+	if p.replace() {
 		h.o.Log.Info("a new connection of a host replaces its last one", "host", p.peer)
-		last.end()
 	}
 	if s == nil {
 		h.receiver.take(p)
@@ -245,21 +250,24 @@ func (h *Hub) serve(p *pipe) {
 	}
 }
 
-// use makes a connection the newest of its kind, and returns the one that was.
-func (h *Hub) use(p *pipe, s *sender) (last *pipe) {
+// use sends requests to a host over a connection from now on, if it is still the newest.
+func (h *Hub) use(p *pipe, s *sender) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.all[p]; !ok { // Recheck has closed it
-		return nil
-	}
-	of := pipeOf{p.peer, p.kind}
-	last = h.newest[of]
-	h.newest[of] = p
-	if s != nil {
+	if h.newest[pipeOf{p.peer, p.kind}] == p {
 		h.senders[p.peer] = s
 		h.signal()
 	}
-	return last
+}
+
+// replace ends the connection in whose place this one is.
+func (p *pipe) replace() bool {
+	last := p.last
+	if p.last = nil; last == nil {
+		return false
+	}
+	last.end()
+	return true
 }
 
 func (h *Hub) forget(p *pipe) {

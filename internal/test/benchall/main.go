@@ -7,7 +7,8 @@
 // It builds each test program once, then runs all benchmarks alternately, round after round, until
 // the time is over. A row shows the median of its rounds, and the smallest and largest ratio to its
 // yardstick. A benchmark measures its yardstick in the same run, alternately. f is one bare write
-// and sync of 200 bytes, measured before each round.
+// and sync of 200 bytes, measured before each round. Benchmarks of the loop let as many goroutines run
+// at once as a daemon does ([loop.Processors]).
 //
 // The one promise: a figure that is printed was measured in this run, and the table says how often.
 package main
@@ -29,6 +30,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/loop"
 )
 
 func main() {
@@ -150,6 +153,9 @@ func (r *bench) measure(ctx context.Context, dir string) (text []byte, err error
 	}
 	cmd := exec.CommandContext(ctx, programOf(dir, r.pkg), "-test.run=^$", "-test.bench="+r.bench, "-test.benchtime="+took) //nolint:gosec // our own test program
 	cmd.Dir, cmd.Env = r.pkg, append(os.Environ(), "FAIRLEAD_TEST_PROGRAM="+filepath.Join(dir, "fairlead"))
+	if r.pkg == "controller" || r.pkg == "api/server" { // they have a loop in the process of the test
+		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(loop.Processors()))
+	}
 	text, err = cmd.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, text[max(0, len(text)-1000):])
