@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -37,6 +38,15 @@ func replace(path string, content []byte, mode fs.FileMode, sync func(*os.File) 
 		return err
 	}
 	return os.Rename(file.Name(), path)
+}
+
+// Replacing tells from a file's name which file it is about to replace.
+func Replacing(name string) (target string, is bool) {
+	i := strings.LastIndexByte(name, '-')
+	if i < 2 || name[0] != '.' || i == len(name)-1 || strings.Trim(name[i+1:], "0123456789") != "" {
+		return "", false
+	}
+	return name[1:i], true
 }
 
 // LoadJSON reads a file of Fairlead's own. If there is none, v stays as it is.

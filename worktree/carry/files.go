@@ -39,7 +39,7 @@ type Archive struct {
 }
 
 // ListFiles finds the files and folders below some folders. Each is below RunsDir; a missing one has no files. Links and
-// devices are left out.
+// devices are left out, and files that are about to replace others.
 func ListFiles(root string, dirs []string) (a *Archive, err error) {
 	if err := validDirs(dirs); err != nil {
 		return nil, err
@@ -63,12 +63,22 @@ func ListFiles(root string, dirs []string) (a *Archive, err error) {
 			return nil, err
 		}
 		err = fs.WalkDir(in.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) && name != "." {
+				return nil // it is gone meanwhile
+			}
 			if err != nil || name == "." || !d.IsDir() && !d.Type().IsRegular() {
 				return err
 			}
 			info, err := d.Info()
-			if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			} else if err != nil {
 				return err
+			}
+			if target, is := file.Replacing(d.Name()); is {
+				if _, err := fs.Lstat(in.FS(), path.Join(path.Dir(name), target)); err == nil {
+					return nil
+				}
 			}
 			h := tar.Header{Typeflag: tar.TypeDir, Name: path.Join(dir, name) + "/", Mode: 0o755, ModTime: info.ModTime(), Format: tar.FormatPAX}
 			if !d.IsDir() {
@@ -109,7 +119,7 @@ func (a *Archive) Since(before map[string]string) (now map[string]string) {
 // Close releases the folder.
 func (a *Archive) Close() { _ = a.root.Close() }
 
-// Write writes the files. One that has become shorter meanwhile is an error.
+// Write writes the files. One that has become shorter meanwhile is an error; one that is gone is left out.
 func (a *Archive) Write(to io.Writer) error {
 	out := tar.NewWriter(to)
 	for _, h := range a.entries {
@@ -125,12 +135,16 @@ func (a *Archive) entry(out *tar.Writer, h tar.Header) error {
 		return out.WriteHeader(&h)
 	}
 	in, err := enter(a.root, path.Dir(h.Name), false)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	defer in.Close()
 	f, err := openFile(in, path.Base(h.Name))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	defer f.Close()

@@ -67,6 +67,27 @@ func TestFilesTravel(t *testing.T) {
 	}
 }
 
+// TestFilesThatVanish leaves out files that are gone when they are written, and those that are about to replace others.
+func TestFilesThatVanish(t *testing.T) {
+	t.Parallel()
+	a, b := t.TempDir(), t.TempDir()
+	for _, name := range []string{"run_state.json", ".run_state.json-238290891", ".other.json-1", ".x-y", "gone", "folder/gone"} {
+		put(t, a, artifacts+"/"+name, name)
+	}
+	list, err := ListFiles(a, []string{artifacts})
+	must(t, err)
+	defer list.Close()
+	must(t, os.Remove(filepath.Join(a, artifacts, "gone")))
+	must(t, os.RemoveAll(filepath.Join(a, artifacts, "folder")))
+	var sent bytes.Buffer
+	must(t, list.Write(&sent))
+	must(t, ReadFiles(b, []string{artifacts}, &sent))
+	must(t, os.Remove(filepath.Join(a, artifacts, ".run_state.json-238290891")))
+	if want, got := files(t, a), files(t, b); fmt.Sprint(want) != fmt.Sprint(got) {
+		t.Errorf("%q became %q", want, got)
+	}
+}
+
 func tarOf(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
