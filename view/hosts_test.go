@@ -1,10 +1,12 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
 )
 
 // The sentence of a host says what it is doing, or what to do.
@@ -47,6 +49,21 @@ func TestWhyOfAHost(t *testing.T) {
 				t.Errorf("got:  %s\nwant: %s", got, c.why)
 			}
 		})
+	}
+}
+
+// A run waits for a machine only as long as that can come back.
+func TestAwayWords(t *testing.T) {
+	is := &team.Team{Notes: map[string]team.RunNote{"here": {}, "r1": {Away: "b", Settings: team.RunSettings{OwnFolder: true}}}, Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": {Name: "b", State: host.Lost}}}}
+	if got := AwayWords(is, "here"); got != "" {
+		t.Error(got)
+	}
+	if got := AwayWords(is, "r1"); !strings.Contains(got, "It goes on when b is back") {
+		t.Error(got)
+	}
+	is.Hosts.Hosts["b"].State = host.Left
+	if got := AwayWords(is, "r1"); strings.Contains(got, "is back") || !strings.Contains(got, "has left the team; `fairlead run resume r1`") {
+		t.Error(got)
 	}
 }
 

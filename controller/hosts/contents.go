@@ -1,6 +1,7 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
@@ -215,11 +217,75 @@ func below(root, path string) string {
 // BringBack fetches what a session on another host has made, when it has ended: its output, the checkout, the reports
 // and artifacts. If the checkout here has changed meanwhile, the error names the ref at which the other one is.
 func (c *HostController) BringBack(ctx context.Context, s team.Session) error {
-	if _, away := c.LeaseOf(s.ID); !away {
-		return nil
+	_, away := c.LeaseOf(s.ID)
+	if away {
+		c.outputs.spooled(ctx, s.ID)
 	}
-	c.outputs.spooled(ctx, s.ID)
+	ctx, stop := untilLost(ctx, c, s.ID)
+	defer stop()
+	if err := awaitFiles(ctx, c, s); err != nil || !away {
+		return err
+	}
 	return c.fetch(ctx, s)
+}
+
+// untilLost is a context that ends when a session is lost with its host.
+func untilLost(ctx context.Context, c *HostController, id string) (_ context.Context, stop func()) {
+	name := c.HostOf(id)
+	if name == "" {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-c.Lost(id):
+			cancel(&remote.Lost{Host: name})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// awaitFiles waits until the newest files of a session's run have arrived, unless they come with what the session has made. It is open
+// until then, so its step has no result that older files could replace.
+func awaitFiles(ctx context.Context, c *HostController, s team.Session) error {
+	run, step, _ := team.StepOf(s.For)
+	why, agent := "", ""
+	if err := c.View(ctx, func(t *team.Team) {
+		if filesElsewhere(t, run, c.HostOf(s.ID)) {
+			why, agent = view.AwayWords(t, run), agentOf(t, s.ID)
+		}
+	}); err != nil || why == "" {
+		return err
+	}
+	c.mu.Lock()
+	c.waits[s.ID] = waiting{WaitingSession: view.WaitingSession{Session: s.ID, Agent: agent, Run: run, Step: step, Why: why}}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.waits, s.ID)
+	}()
+	if err := c.Until(ctx, func(t *team.Team) bool { return !filesElsewhere(t, run, c.HostOf(s.ID)) }); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
+}
+
+// filesElsewhere reports whether the newest files of a run are neither here nor on a host.
+func filesElsewhere(t *team.Team, run, name string) bool {
+	away := t.Notes[run].Away
+	return away != "" && away != name
+}
+
+// agentOf is the agent of an open session; empty: it has none.
+func agentOf(t *team.Team, id string) string {
+	for name, a := range t.Agents {
+		if a.Open(id) != nil {
+			return name
+		}
+	}
+	return ""
 }
 
 func (c *HostController) fetch(ctx context.Context, s team.Session) error {
@@ -234,20 +300,14 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		}
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() {
-		select {
-		case <-c.Lost(s.ID):
-			stop(&remote.Lost{Host: lease.Host})
-		case <-ctx.Done():
-		}
-	}()
 	unlock, err := c.copies.lock(ctx, is.run)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	if now, _ := c.LeaseOf(s.ID); now.Token != lease.Token { // it was over while this waited
+		return &remote.Lost{Host: lease.Host}
+	}
 	newest := ""
 	if err := c.View(ctx, func(t *team.Team) { newest = t.Notes[is.run].Away }); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
@@ -110,6 +112,7 @@ type copied struct {
 	checkout
 	n    uint64 // its changes
 	away bool   // this machine needs them from there
+	why  string // what the run waits for then
 }
 
 // pass sends what the host lacks. all sends the files of runs in progress, too.
@@ -121,7 +124,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 		defer c.mu.Unlock()
 		led, c.woken = t.Led.Before == c.host, false
 		for _, id := range t.RunIDs() {
-			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host}
+			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host, why: view.AwayWords(t, id)}
 			one.dir, one.files = c.Hooks.Checkout(t, id)
 			n, known := c.have[id]
 			switch {
@@ -149,7 +152,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 		due = due[1:]
 		var err error
 		if one.away {
-			err = c.bring(ctx, one)
+			err = c.tryBring(ctx, one)
 		} else {
 			err = c.send(ctx, one)
 		}
@@ -253,17 +256,33 @@ func (c *copying) sent(one copied) {
 
 // worksOn reports whether a session of a run works on a host: its files are there.
 func worksOn(t *team.Team, run, name string) bool {
-	for id, lease := range t.Hosts.Leases {
-		if lease.Host != name {
-			continue
-		}
-		if s := openSession(t, id); s != nil && s.PID != 0 {
-			if of, _, _ := team.StepOf(s.For); of == run {
-				return true
-			}
+	works := func(s *team.Session) bool {
+		of, _, _ := team.StepOf(s.For)
+		return of == run && s.PID != 0 && t.Hosts.Leases[s.ID].Host == name
+	}
+	for _, a := range t.Agents {
+		if slices.ContainsFunc(a.Sessions(), works) {
+			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(t.Pool.Sessions)), works)
+}
+
+// tryBring says why the run goes on waiting, if it does.
+func (c *copying) tryBring(ctx context.Context, one copied) error {
+	err := c.bring(ctx, one)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, w := range c.waits {
+		if w.Run == one.run && w.needs == nil {
+			w.Why = one.why + ". The last attempt failed: " + answered(err).Error()
+			c.waits[id] = w
+		}
+	}
+	return err
 }
 
 // bring fetches the files of a run from the host that led before and is back, and lets the run go on.
@@ -273,7 +292,41 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 		return err
 	}
 	defer unlock()
+	waits, works := false, false
+	if err := c.View(ctx, func(t *team.Team) {
+		waits, works = t.Notes[one.run].Away == c.host, worksOn(t, one.run, c.is.Name)
+	}); err != nil || !waits {
+		return err // they have come with a session's, or a person did not wait
+	}
+	if works {
+		return c.bringBeside(ctx, one)
+	}
 	return bring(ctx, c.HostController, c.host, one.checkout)
+}
+
+// bringBeside is bring for a run that a session works on here: its checkout is newer, and stays. The other one is kept at a ref, and
+// files of the run that are missing here are taken.
+func (c *copying) bringBeside(ctx context.Context, one copied) error {
+	here, err := carry.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, one.dir, one.run)
+	if err != nil {
+		return err
+	}
+	ref := lateRefs + one.run + "/leader/" + c.host
+	isNew, err := c.trees(c.host).FetchLate(ctx, here, ref)
+	if err != nil {
+		return err
+	}
+	kept, err := keepFiles(ctx, c.HostController, c.host, one.run, "leader-"+c.host, true)
+	if err != nil {
+		return err
+	}
+	if isNew || kept > 0 {
+		if !isNew {
+			ref = ""
+		}
+		c.log.Warn("a session works on a run here, so the files of the leader before are kept beside", "run", one.run, "host", c.host, "ref", ref, "files", kept)
+	}
+	return arrived(ctx, c.HostController, one.run)
 }
 
 // bring is for a caller that has the lock of the run's files.

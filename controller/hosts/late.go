@@ -118,7 +118,7 @@ func (c *fetching) one(ctx context.Context, m host.Missing, epoch uint64) error 
 		}
 		report.Ref, err = c.tree(ctx, m, run, step)
 		lacks("its folder", err)
-		report.Files, err = c.files(ctx, m, run)
+		report.Files, err = keepFiles(ctx, c.HostController, m.Host, run, m.Session, false)
 		lacks("its reports", err)
 	}
 	if ctx.Err() == nil { // otherwise all of it is fetched again
@@ -167,17 +167,18 @@ const (
 	lateFolder = "late"
 )
 
-// files keeps the reports and artifacts of a run that the host of a lost session has and that differ from those here.
-func (c *fetching) files(ctx context.Context, m host.Missing, run string) (kept int, err error) {
+// keepFiles keeps the reports and artifacts of a run that a host has and that differ from those here. takes says that those that are
+// missing here are put in their places.
+func keepFiles(ctx context.Context, c *HostController, from, run, as string, takes bool) (kept int, err error) {
 	files := ""
 	if err := c.View(ctx, func(t *team.Team) { _, files = c.Hooks.Checkout(t, run) }); err != nil || files == "" {
 		return 0, err
 	}
-	to := filepath.Join(c.is.Folder, lateFolder, run, m.Session)
+	to := filepath.Join(c.is.Folder, lateFolder, run, as)
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return 0, err
 	}
-	if err := c.trees(m.Host).FetchFiles(ctx, to, resultsOf(c.places.Root, files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.trees(from).FetchFiles(ctx, to, resultsOf(c.places.Root, files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, errors.Join(err, os.RemoveAll(to))
 	}
 	err = filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
@@ -188,7 +189,11 @@ func (c *fetching) files(ctx context.Context, m host.Missing, run string) (kept 
 		if err != nil {
 			return err
 		}
-		if same, err := sameFile(path, filepath.Join(c.places.Root, rel)); err != nil || !same {
+		here := filepath.Join(c.places.Root, rel)
+		if _, err := os.Lstat(here); takes && errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(os.MkdirAll(filepath.Dir(here), 0o755), os.Rename(path, here)) //nolint:gosec // as all folders of runs
+		}
+		if same, err := sameFile(path, here); err != nil || !same {
 			kept++
 			return err
 		}

@@ -85,7 +85,14 @@ func filesAway(ctx context.Context, c *HostController, m *sessions.Slot, s team.
 		return nil, nil
 	}
 	why := ""
-	if err := c.View(ctx, func(t *team.Team) { why = view.AwayWords(t, run) }); err != nil || why == "" {
+	if err := c.View(ctx, func(t *team.Team) { why = view.AwayWords(t, run) }); err != nil || why == "" && c.is == nil {
+		return nil, err
+	}
+	if why == "" { // a person may have let it go on while the files were arriving
+		unlock, err := c.copies.lock(ctx, run)
+		if err == nil {
+			unlock()
+		}
 		return nil, err
 	}
 	c.mu.Lock()
@@ -290,17 +297,21 @@ func (c *HostController) follow(id string, proc seam.Process) {
 	})
 }
 
-// fetchNow brings the files of a session here while it runs.
+// fetchNow brings the files of a session here while it runs, unless those of its run have to arrive first.
 func (c *HostController) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
 	if err := c.View(ctx, func(t *team.Team) {
 		if s := openSession(t, id); s != nil {
-			open := *s
-			is = &open
+			if run, _, _ := team.StepOf(s.For); !filesElsewhere(t, run, c.HostOf(id)) {
+				open := *s
+				is = &open
+			}
 		}
 	}); err != nil || is == nil {
 		return err
 	}
+	ctx, stop := untilLost(ctx, c, id)
+	defer stop()
 	return c.fetch(ctx, *is)
 }
 
