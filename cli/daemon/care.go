@@ -9,12 +9,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
 const (
+	copiesEvery = 5 * time.Second // until a leader looks at the copies of the journal again
 	checkEvery  = 24 * time.Hour
 	repairAgain = time.Minute // after a repair that failed: the other engine hosts have to be complete
 )
@@ -155,4 +157,24 @@ func compare(ctx context.Context, e *engines, server *engine.Server, mirror jour
 		e.compared = time.Now()
 	}
 	return damaged, unread, checkEvery
+}
+
+// lookAtCopies keeps what is shown of the copies of the journal, until ctx ends.
+func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
+	for ctx.Err() == nil {
+		copies, err := server.Copies(ctx)
+		e.mu.Lock()
+		if e.copies = copies; err != nil {
+			e.copies = nil // it is not known
+		}
+		e.mu.Unlock()
+		rest(ctx, copiesEvery)
+	}
+}
+
+// copiesSeen are the copies of the journal as they were some seconds ago.
+func (e *engines) copiesSeen() []cluster.Copy {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.copies
 }

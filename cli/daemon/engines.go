@@ -422,29 +422,6 @@ func (e *engines) keep(leads *engine.Lead) {
 	}()
 }
 
-// copiesEvery is how often a leader looks at the copies of the journal.
-const copiesEvery = 5 * time.Second
-
-// lookAtCopies keeps what is shown of the copies of the journal, until ctx ends.
-func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
-	for ctx.Err() == nil {
-		copies, err := server.Copies(ctx)
-		e.mu.Lock()
-		if e.copies = copies; err != nil {
-			e.copies = nil // it is not known
-		}
-		e.mu.Unlock()
-		rest(ctx, copiesEvery)
-	}
-}
-
-// copiesSeen are the copies of the journal as they were some seconds ago.
-func (e *engines) copiesSeen() []cluster.Copy {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.copies
-}
-
 // extend moves the deadline of the sessions on this machine.
 func (e *engines) extend(end host.BootTime) {
 	e.mu.Lock()
