@@ -61,7 +61,7 @@ type Hooks struct {
 	// StartOn starts a session's process on the other host on which it is placed.
 	StartOn func(ctx context.Context, m *Slot, s team.Session, epoch uint64, launch driver.Launch, box *seam.Confinement) (seam.Process, error)
 
-	// BringBack fetches what a session on another host has made, when it has ended. It does nothing for a session of this machine.
+	// BringBack fetches what a session on another host has made, when it has ended. It returns when the newest files of its run are here, too.
 	BringBack func(ctx context.Context, s team.Session) error
 
 	// PrepareStep prepares a session of a step.
