@@ -48,11 +48,15 @@ func Away(err error) bool {
 
 // NoAnswer says that the daemon ended while it was asked for a change (exit code 6).
 type NoAnswer struct {
-	Dir string
-	Why error // how the connection ended
+	Dir  string
+	Runs bool  // a daemon answers now, maybe another one
+	Why  error // how the connection ended
 }
 
 func (n *NoAnswer) Error() string {
+	if n.Runs {
+		return "the connection to the fairlead daemon of " + n.Dir + " ended before the answer came, and it may have done what was asked; look before you ask again"
+	}
 	return "the fairlead daemon of " + n.Dir + " ended before it answered, and may have done what was asked; start it with `fairlead up`, then look and ask again"
 }
 
@@ -432,9 +436,16 @@ func (c *Client) unreached(ctx context.Context, method string, err error) error 
 		err = wrapped.Err // without the placeholder address
 	}
 	again, gone := c.DialContext(ctx, "", "")
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 	switch {
 	case gone == nil:
 		again.Close()
+		if ended && method == http.MethodGet { // another daemon has begun
+			return &NoDaemon{Dir: c.dir, Why: err}
+		}
+		if ended {
+			return &NoAnswer{Dir: c.dir, Runs: true, Why: err}
+		}
 	case errors.As(gone, &none) && method == http.MethodGet:
 		return &NoDaemon{Dir: c.dir, Why: err}
 	case errors.As(gone, &none):

@@ -3,10 +3,13 @@ package runs
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/view"
@@ -79,6 +82,56 @@ func TestAbandonedDaemon(t *testing.T) {
 	})
 	if err := wait.For(t, "the end of the command that followed the run", ended); cli.CodeOf(err) != cli.ExitCancelled {
 		t.Errorf("the command that followed the run ended with %v; it said %s", err, &heard)
+	}
+}
+
+// The daemon ended before it answered. A run with a name is asked for again, and one without is not, since it may have been begun.
+func TestBeginUnanswered(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	a := &cli.App{Dir: dir, Out: &said, Err: &said}
+	daemon, err := connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := daemon.leave(t.Context(), a, false); err != nil {
+			t.Error(err)
+		}
+	}()
+	flags := gated(t, dir)
+	for _, named := range []bool{false, true} {
+		tries := 0
+		h, _, _, err := beginRun(t.Context(), a, named, func(ctx context.Context, h *Connection) (view.RunView, error) {
+			if tries++; tries == 1 {
+				return view.RunView{}, &apiclient.NoAnswer{Dir: dir, Why: io.EOF}
+			}
+			return h.Runs.Start(ctx, flags)
+		})
+		if !named {
+			if cli.CodeOf(err) != cli.ExitNoDaemon || tries != 1 {
+				t.Errorf("without a name: %v after %d tries", err, tries)
+			}
+			continue
+		}
+		if err != nil || tries != 2 {
+			t.Fatalf("with a name: %v after %d tries", err, tries)
+		}
+		if err := h.leave(t.Context(), a, false); err != nil {
+			t.Error(err)
+		}
+	}
+	tries := 0
+	if _, _, _, err := beginRun(t.Context(), a, true, func(ctx context.Context, h *Connection) (view.RunView, error) {
+		if tries++; tries == 1 {
+			return view.RunView{}, &apiclient.NoAnswer{Dir: dir, Why: io.EOF}
+		}
+		return h.Runs.Start(ctx, flags)
+	}); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "may have been begun by this command") {
+		t.Errorf("a run that is there already: %v", err)
+	}
+	if _, err := daemon.Runs.Cancel(t.Context(), "one", "", ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -58,6 +58,7 @@ func printWarnings(a *cli.App, warnings []string) {
 
 // Resume continues a run and follows it to its end.
 func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
+	o.named = true
 	return BeginAndFollow(ctx, a, o, func(ctx context.Context, h *Connection) (view.RunView, error) {
 		view, err := h.Runs.Show(ctx, id)
 		var p *api.Problem
@@ -100,7 +101,7 @@ func pausedWord(view view.RunView) string {
 
 // BeginAndFollow starts or continues a run, and follows it to its end.
 func BeginAndFollow(ctx context.Context, a *cli.App, o *RunOptions, begin func(context.Context, *Connection) (view.RunView, error)) error {
-	h, page, view, err := beginRun(ctx, a, begin)
+	h, page, view, err := beginRun(ctx, a, o.named || o.Flags.RunID != "", begin)
 	if err != nil {
 		return err
 	}
@@ -120,8 +121,10 @@ func BeginAndFollow(ctx context.Context, a *cli.App, o *RunOptions, begin func(c
 }
 
 // beginRun connects, and starts or continues the run. If the daemon was a command like this one, which ended before it
-// was asked, this process takes its place.
-func beginRun(ctx context.Context, a *cli.App, begin func(context.Context, *Connection) (view.RunView, error)) (*Connection, api.Page, view.RunView, error) {
+// was asked, this process takes its place. If it ended before it answered, a run with a name is asked for again: it is begun once,
+// as a second one of the name is refused. Of one without a name it is not known.
+func beginRun(ctx context.Context, a *cli.App, named bool, begin func(context.Context, *Connection) (view.RunView, error)) (*Connection, api.Page, view.RunView, error) {
+	var unanswered *apiclient.NoAnswer // at an earlier try
 	for began := time.Now(); ; {
 		h, err := connect(ctx, a)
 		if err != nil {
@@ -135,7 +138,10 @@ func beginRun(ctx context.Context, a *cli.App, begin func(context.Context, *Conn
 		if err == nil {
 			return h, page, run, nil
 		}
-		again := h.own == nil && apiclient.Away(err) && time.Since(began) < connectWait
+		if refused := (*apiclient.Refused)(nil); unanswered != nil && errors.As(err, &refused) {
+			err = fmt.Errorf("%w; it may have been begun by this command, whose first try had no answer", err)
+		}
+		again := h.own == nil && time.Since(began) < connectWait && (apiclient.Away(err) || named && errors.As(err, &unanswered))
 		if lerr := h.leave(ctx, a, false); !again || lerr != nil || cli.Pause(ctx, cli.DownPoll) != nil {
 			return nil, api.Page{}, view.RunView{}, errors.Join(cli.Faulty(err), lerr)
 		}
@@ -355,6 +361,7 @@ type RunOptions struct {
 	Check  bool
 	noWait bool
 	given  bool // at least one flag was given
+	named  bool // it is about a run that is known by its name
 	poll   seconds
 
 	attempts, iterations, sideBySide int
