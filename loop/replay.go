@@ -1,11 +1,13 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/team/old"
 )
@@ -73,7 +75,9 @@ func (l *Loop) restore(ctx context.Context) error {
 		return nil
 	}
 	kept := snapshot{Team: team.New(l.opts.FileSum)}
-	if err := json.Unmarshal(snap.Data, &kept); err != nil {
+	read := json.NewDecoder(bytes.NewReader(snap.Data))
+	read.DisallowUnknownFields() // what a newer version has kept there is not left out
+	if err := read.Decode(&kept); err != nil {
 		l.log.Warn("the snapshot cannot be read; the whole journal is read instead", "seq", snap.Seq, "error", err)
 		return nil
 	}
@@ -142,6 +146,9 @@ func ChangeOf(rec journal.Change) (team.Change, error) {
 	}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq, rec.Entity, err)
+	}
+	if ch.Body.Host != nil && !host.Knows(ch.Row) { // of a leader of a newer version
+		return ch, fmt.Errorf("change %d of %s is by rule %s, which this version of fairlead does not know; run the version that wrote it", rec.Seq, rec.Entity, rec.Row)
 	}
 	old.Decode(&ch)
 	return ch, nil
