@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -138,6 +139,15 @@ func (l *Loop) Snapshot(ctx context.Context) (journal.Snapshot, error) {
 	return journal.Snapshot{Seq: seq, Hash: hash, Format: snapshotFormat, Data: data}, nil
 }
 
+// hostRows are the ids of the rules of hosts.
+var hostRows = sync.OnceValue(func() map[string]bool {
+	ids := map[string]bool{}
+	for _, row := range host.Table().Rows() {
+		ids[row.ID] = true
+	}
+	return ids
+})
+
 // ChangeOf is the change that a record keeps.
 func ChangeOf(rec journal.Change) (team.Change, error) {
 	ch := team.Change{
@@ -147,7 +157,7 @@ func ChangeOf(rec journal.Change) (team.Change, error) {
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq, rec.Entity, err)
 	}
-	if ch.Body.Host != nil && !host.Knows(ch.Row) { // of a leader of a newer version
+	if ch.Body.Host != nil && !hostRows()[ch.Row] { // of a leader of a newer version
 		return ch, fmt.Errorf("change %d of %s is by rule %s, which this version of fairlead does not know; run the version that wrote it", rec.Seq, rec.Entity, rec.Row)
 	}
 	old.Decode(&ch)

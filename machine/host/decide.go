@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -343,17 +342,3 @@ func (d *hostDraft) remove(in Remove) error {
 	}
 	return d.move(in.Name, Removed, in)
 }
-
-// known are the ids of the table's rows.
-var known = sync.OnceValue(func() map[string]bool {
-	ids := map[string]bool{}
-	for _, rules := range Table() {
-		for _, rule := range rules {
-			ids[rule.ID] = true
-		}
-	}
-	return ids
-})
-
-// Knows reports whether the table has a row. A change by another one is of a newer version, and has facts that this one would lose.
-func Knows(row string) bool { return known()[row] }
