@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/cli/probe"
 	"github.com/fairlead-dev/fairlead/cli/questions"
@@ -227,6 +228,10 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 	if err != nil {
 		return []Finding{{About: "agents", What: "the daemon did not report their status: " + err.Error(), Do: "run doctor again"}}
 	}
+	own := "" // the name of this host, unless it leads
+	if is, err := hosts.Joined(a.Dir); err == nil && is != nil {
+		own = is.Name
+	}
 	var findings []Finding
 	for _, agent := range team.Agents {
 		about := "agent " + agent.Name
@@ -234,7 +239,7 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 			findings = append(findings, Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
 		}
 		for _, s := range agent.Sessions {
-			findings = append(findings, lookAtShim(ctx, a, s.ID))
+			findings = append(findings, lookAtSession(ctx, a, own, s))
 		}
 		why, err := client.Why(ctx, agent.Name)
 		if err != nil {
@@ -255,6 +260,18 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 		findings = append(findings, Finding{OK: true, About: "agents", What: "every file matches the journal"})
 	}
 	return findings
+}
+
+// lookAtSession checks the shim of an open session, if it is on this machine. own is the name of a host that does not lead.
+func lookAtSession(ctx context.Context, a *cli.App, own string, s view.SessionView) Finding {
+	if s.Host == own {
+		return lookAtShim(ctx, a, s.ID)
+	}
+	where := "host " + s.Host
+	if s.Host == "" {
+		where = "the leader's machine"
+	}
+	return Finding{OK: true, About: "session " + s.ID, What: "it is on " + where + ", which has its folder"}
 }
 
 // lookAtShim checks the shim of an open session.
