@@ -359,9 +359,9 @@ func TestChannelsAreConfigured(t *testing.T) {
 	}
 }
 
-// The session that a person interrupted ends before its stop is confirmed. The next one, which goes on with the turn,
-// begins after that: else the stop would end it, too.
-func TestGoesOnAfterTheStopIsConfirmed(t *testing.T) {
+// interrupted is a circle of ada and bob, whose lead lena does not participate. A person has just interrupted ada's turn.
+func interrupted(t *testing.T) *crewWorld {
+	t.Helper()
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
 	conf := circleOf("ada", "bob")
 	conf.Agents["lena"], conf.Turns["lena"] = quiet, channel.AgentSettings{}
@@ -375,6 +375,13 @@ func TestGoesOnAfterTheStopIsConfirmed(t *testing.T) {
 	c.human("go", "")
 	c.starts("ada")
 	c.human("wait: what is this?", channel.Interrupt)
+	return c
+}
+
+// The session that a person interrupted ends before its stop is confirmed. The next one, which goes on with the turn,
+// begins after that: else the stop would end it, too.
+func TestGoesOnAfterTheStopIsConfirmed(t *testing.T) {
+	c := interrupted(t)
 	stop := c.AgentChannelActions("ada", c.at)[0]
 	c.starts("lena")
 	c.said("lena", "a review", true)
@@ -391,19 +398,7 @@ func TestGoesOnAfterTheStopIsConfirmed(t *testing.T) {
 // SPEC T17: a lead that does not participate in the channel answers a person who interrupts, in its
 // own session. The participant that has the turn is stopped first, and continues afterwards.
 func TestLeadAnswersAside(t *testing.T) {
-	c := newCrew(t, Limits{}, map[string]Settings{"ada": quiet, "bob": quiet, "lena": quiet})
-	conf := circleOf("ada", "bob")
-	conf.Agents["lena"], conf.Turns["lena"] = quiet, channel.AgentSettings{}
-	settings := channel.DefaultSettings()
-	settings.Lead = "lena"
-	conf.Channels["reviews"] = Channel{Settings: settings, Agents: []string{"ada", "bob"}}
-	c.must("", conf)
-	for _, name := range []channel.AgentID{"ada", "bob", "lena"} {
-		c.must("", channel.AgentConnected{Agent: name})
-	}
-	c.human("go", "")
-	c.starts("ada")
-	c.human("wait: what is this?", channel.Interrupt)
+	c := interrupted(t)
 	c.stands("ada WAITING, bob QUEUED, lena IDLE")
 	lena := c.Agents["lena"].Session
 	if !lena.ServesChannels() || lena.Delivery.Do != channel.TellAside || lena.Delivery.Re != 2 {

@@ -17,19 +17,13 @@ import (
 
 // The daemon of `fairlead run` ends with its last run, at times before the person's command has looked at the result.
 func TestShowAfterItsDaemon(t *testing.T) {
-	dir := t.TempDir()
-	var said bytes.Buffer
-	a := &cli.App{Dir: dir, Out: &said, Err: &said}
-	conn, err := connect(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, conn, said := connected(t)
 	client, err := a.Dial()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	flags := gated(t, dir)
+	flags := gated(t, a.Dir)
 	if _, err := conn.Runs.Start(t.Context(), flags); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +35,7 @@ func TestShowAfterItsDaemon(t *testing.T) {
 	}
 	run, err := showAfter(t.Context(), a, client, "one")
 	if err != nil || run.Status != "cancelled" {
-		t.Errorf("the run is %q, %v; said %s", run.Status, err, &said)
+		t.Errorf("the run is %q, %v; said %s", run.Status, err, said)
 	}
 	if _, err := client.Runs.Show(t.Context(), "one"); err == nil {
 		t.Error("the daemon still answers, so this tests nothing")
@@ -50,18 +44,12 @@ func TestShowAfterItsDaemon(t *testing.T) {
 
 // A command that ends while another one follows a run in its daemon leaves the run to that command.
 func TestAbandonedDaemon(t *testing.T) {
-	dir := t.TempDir()
-	var said bytes.Buffer
-	a := &cli.App{Dir: dir, Out: &said, Err: &said}
-	conn, err := connect(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	flags := gated(t, dir)
+	a, conn, _ := connected(t)
+	flags := gated(t, a.Dir)
 	ended := make(chan error, 1)
 	var heard bytes.Buffer
 	go func() {
-		follower := &cli.App{Dir: dir, Out: &heard, Err: &heard}
+		follower := &cli.App{Dir: a.Dir, Out: &heard, Err: &heard}
 		ended <- BeginAndFollow(t.Context(), follower, &RunOptions{}, func(ctx context.Context, h *Connection) (view.RunView, error) { return h.Runs.Start(ctx, flags) })
 	}()
 	wait.Until(t, "the run", func() bool { _, err := conn.Runs.Show(t.Context(), "one"); return err == nil })
@@ -87,52 +75,50 @@ func TestAbandonedDaemon(t *testing.T) {
 
 // The daemon ended before it answered. A run with a name is asked for again, and one without is not, since it may have been begun.
 func TestBeginUnanswered(t *testing.T) {
-	dir := t.TempDir()
-	var said bytes.Buffer
-	a := &cli.App{Dir: dir, Out: &said, Err: &said}
-	daemon, err := connect(t.Context(), a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, daemon, _ := connected(t)
 	defer func() {
 		if err := daemon.leave(t.Context(), a, false); err != nil {
 			t.Error(err)
 		}
 	}()
-	flags := gated(t, dir)
-	for _, named := range []bool{false, true} {
-		tries := 0
-		h, _, _, err := beginRun(t.Context(), a, named, func(ctx context.Context, h *Connection) (view.RunView, error) {
+	flags := gated(t, a.Dir)
+	begin := func(named bool) (h *Connection, tries int, err error) {
+		h, _, _, err = beginRun(t.Context(), a, named, func(ctx context.Context, h *Connection) (view.RunView, error) {
 			if tries++; tries == 1 {
-				return view.RunView{}, &apiclient.NoAnswer{Dir: dir, Why: io.EOF}
+				return view.RunView{}, &apiclient.NoAnswer{Dir: a.Dir, Why: io.EOF}
 			}
 			return h.Runs.Start(ctx, flags)
 		})
-		if !named {
-			if cli.CodeOf(err) != cli.ExitNoDaemon || tries != 1 {
-				t.Errorf("without a name: %v after %d tries", err, tries)
-			}
-			continue
-		}
-		if err != nil || tries != 2 {
-			t.Fatalf("with a name: %v after %d tries", err, tries)
-		}
-		if err := h.leave(t.Context(), a, false); err != nil {
-			t.Error(err)
-		}
+		return h, tries, err
 	}
-	tries := 0
-	if _, _, _, err := beginRun(t.Context(), a, true, func(ctx context.Context, h *Connection) (view.RunView, error) {
-		if tries++; tries == 1 {
-			return view.RunView{}, &apiclient.NoAnswer{Dir: dir, Why: io.EOF}
-		}
-		return h.Runs.Start(ctx, flags)
-	}); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "may have been begun by this command") {
+	if _, tries, err := begin(false); cli.CodeOf(err) != cli.ExitNoDaemon || tries != 1 {
+		t.Errorf("without a name: %v after %d tries", err, tries)
+	}
+	h, tries, err := begin(true)
+	if err != nil || tries != 2 {
+		t.Fatalf("with a name: %v after %d tries", err, tries)
+	}
+	if err := h.leave(t.Context(), a, false); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := begin(true); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "may have been begun by this command") {
 		t.Errorf("a run that is there already: %v", err)
 	}
 	if _, err := daemon.Runs.Cancel(t.Context(), "one", "", ""); err != nil {
 		t.Error(err)
 	}
+}
+
+// connected is a command in a new repository, whose process is the daemon. said is what it prints.
+func connected(t *testing.T) (a *cli.App, conn *Connection, said *bytes.Buffer) {
+	t.Helper()
+	said = &bytes.Buffer{}
+	a = &cli.App{Dir: t.TempDir(), Out: said, Err: said}
+	conn, err := connect(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, conn, said
 }
 
 // gated writes a workflow whose only step waits for a gate, and returns how it is started.

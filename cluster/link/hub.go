@@ -187,8 +187,8 @@ func drain(raw net.Conn) {
 	}
 }
 
-// admit notes a connection of a member as its newest. The look at the membership and the note are one step for Recheck. It is before
-// the answer: after that the host dials its other connection, which ends both that it had.
+// admit notes a connection of a member as its newest. Looking at the membership and noting it are one step for Recheck. This comes before
+// the answer: a host that has read the answer dials its other connection, and that one ends both of its earlier connections.
 func (h *Hub) admit(p *pipe, signature []byte, its []wire.Protocol) *wire.Problem {
 	h.mu.Lock()
 	defer h.mu.Unlock()
