@@ -37,13 +37,23 @@ const (
 	countMax    = 1_000_000       // a count that is larger is no count
 	textMax     = 256             // of a name or a version
 	pathMax     = 4096
-	namesMax    = 1000 // entries of a folder that are looked at
-	problemText = 200  // characters of a reason that are shown
+	namesAtOnce = 1000   // entries of a folder that are read at a time
+	triedMax    = 10_000 // sockets that are tried; nearly all of so many were left by daemons that were killed
+	problemText = 200    // characters of a reason that are shown
 )
 
 // List asks all daemons of this user, and names the one that works on the folder here; here may be empty.
 func List(ctx context.Context, here string) api.Repositories {
+	own := ""
+	if here != "" {
+		own = runtimedir.SocketName("d", here)
+	}
 	paths := sockets(runtimedir.Dirs())
+	slices.SortStableFunc(paths, func(a, b string) int {
+		return cmp.Compare(boolean(filepath.Base(a) != own), boolean(filepath.Base(b) != own))
+	})
+	untried := max(0, len(paths)-triedMax)
+	paths = paths[:len(paths)-untried]
 	ended := make([]bool, len(paths))
 	together(len(paths), func(i int) { ended[i] = isEnded(ctx, paths[i]) })
 	var live, dead []string // those of daemons that were killed must not take the places of others
@@ -60,9 +70,9 @@ func List(ctx context.Context, here string) api.Repositories {
 	all := make([]api.Repository, len(paths))
 	together(len(paths), func(i int) {
 		all[i] = ask(ctx, paths[i])
-		all[i].Here = here != "" && all[i].ID == runtimedir.SocketName("d", here)
+		all[i].Here = all[i].ID == own
 	})
-	return api.Repositories{Repositories: ordered(all), More: more}
+	return api.Repositories{Repositories: ordered(all), More: more + untried}
 }
 
 // together calls do for each number below n, a few at a time.
@@ -104,13 +114,16 @@ func sockets(folders []string) (paths []string) {
 		if err != nil {
 			continue
 		}
-		entries, _ := dir.ReadDir(namesMax) // what could be read before a failure
-		_ = dir.Close()
-		for _, e := range entries {
-			if e.Type() == fs.ModeSocket && peer.SocketName().MatchString(e.Name()) {
-				paths = append(paths, filepath.Join(folder, e.Name()))
+		for err == nil {
+			var entries []fs.DirEntry
+			entries, err = dir.ReadDir(namesAtOnce) // with what could be read before a failure
+			for _, e := range entries {
+				if e.Type() == fs.ModeSocket && peer.SocketName().MatchString(e.Name()) {
+					paths = append(paths, filepath.Join(folder, e.Name()))
+				}
 			}
 		}
+		_ = dir.Close()
 	}
 	slices.Sort(paths)
 	return paths

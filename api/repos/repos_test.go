@@ -102,12 +102,7 @@ func TestManyRepositories(t *testing.T) {
 			fmt.Fprint(w, summary(dir, ""))
 		})
 	}
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(runtimedir.Dirs()[0], runtimedir.SocketName("d", here)), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead.SetUnlinkOnClose(false)
-	dead.Close()
+	leave(t, runtimedir.SocketName("d", here))
 	mine := map[string]bool{}
 	for i := range Max + 2 {
 		mine[runtimedir.SocketName("d", fmt.Sprintf("/many/%02d", i))] = true
@@ -124,11 +119,57 @@ func TestManyRepositories(t *testing.T) {
 	}
 }
 
-// others is how many sockets there are of other daemons of this user.
+// leave makes a socket as a process that was killed leaves it.
+func leave(t *testing.T, name string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(runtimedir.Dirs()[0], name), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+}
+
+// Thousands of sockets that killed daemons and shims left hide no daemon that runs.
+func TestManySocketsLeft(t *testing.T) {
+	runtimeFolder(t)
+	for i := range 3 * namesAtOnce {
+		leave(t, runtimedir.SocketName("h", fmt.Sprint("/left/", i)))
+	}
+	for i := range Max {
+		leave(t, runtimedir.SocketName("d", fmt.Sprint("/left/", i)))
+	}
+	for i := range 10 {
+		dir := fmt.Sprint("/lives/", i)
+		listen(t, dir, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, summary(dir, ""))
+		})
+	}
+	all := List(t.Context(), "/lives/7").Repositories
+	lives := 0
+	for _, r := range all {
+		if r.Problem == "" && strings.HasPrefix(r.Dir, "/lives/") {
+			lives++
+		}
+		if r.Here != (r.Dir == "/lives/7") {
+			t.Errorf("%s is listed with here %t", r.Dir, r.Here)
+		}
+	}
+	if lives < 10-max(0, others(t)-(Max-10)) {
+		t.Errorf("%d of 10 daemons that run are listed", lives)
+	}
+}
+
+// others is how many other daemons of this user run.
 func others(t *testing.T) (n int) {
 	t.Helper()
 	for _, dir := range runtimedir.Dirs()[1:] {
-		n += len(sockets([]string{dir}))
+		for _, path := range sockets([]string{dir}) {
+			if !isEnded(t.Context(), path) {
+				n++
+			}
+		}
 	}
 	return n
 }
