@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/driver/adapter"
 	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/shim"
 )
@@ -104,6 +105,7 @@ func (s stage) runAtHome() int {
 		}
 	}
 	os.Setenv("HOME", home)
+	os.Setenv(runtimedir.Var, home) // what daemons that a test kills leave behind is removed, too
 	return s.m.Run()
 }
 
