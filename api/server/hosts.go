@@ -93,7 +93,7 @@ func handleLead(ctx context.Context, s *Server, in *hostIn) (*api.Leads, error) 
 		return nil, err
 	}
 	if s.opts.Lead == nil {
-		return nil, &machine.Refusal{Subject: "the team", Event: "lead", State: "one host", Reason: "this daemon leads no cluster, so there is no other host that can lead"}
+		return nil, &machine.Refusal{Subject: "host " + in.Name, Event: "lead", State: "one host", Reason: "this daemon leads no cluster, so there is no other host that can lead"}
 	}
 	return &api.Leads{Leader: in.Name}, s.opts.Lead(ctx, in.Name)
 }

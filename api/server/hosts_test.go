@@ -22,7 +22,7 @@ var hostsAsked = []askedOnce{
 	{"invite-host", "POST", "/hosts/invitations", `{"labels":["gpu"]}`, `"subject":"the cluster init`},
 	{"drain-host", "POST", "/hosts/b/drain", `{}`, `"subject":"host cluster init`},
 	{"remove-host", "POST", "/hosts/b/remove", "", `"subject":"host cluster init`},
-	{"lead-host", "POST", "/hosts/b/lead", "", `"subject":"the team`},
+	{"lead-host", "POST", "/hosts/b/lead", "", `"subject":"host`},
 	{"leave-cluster", "POST", "/cluster/leave", "", `"subject":"the`},
 }
 
@@ -30,6 +30,7 @@ var hostsAsked = []askedOnce{
 func TestAgentsOrderNoHosts(t *testing.T) {
 	s := supervise(t, memory.New(), t.TempDir(), pair)
 	h := New(Options{Engine: s.Supervisor, User: "sam"}).SocketHandler()
+	about := map[string]string{"drain-host": "host b", "remove-host": "host b", "invite-host": "the team", "lead-host": "host b", "leave-cluster": "the team"}
 	for by, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
 		for _, c := range hostsAsked {
 			w := httptest.NewRecorder()
@@ -43,7 +44,7 @@ func TestAgentsOrderNoHosts(t *testing.T) {
 			if w.Code != http.StatusConflict {
 				t.Fatalf("%+v: %s: %d %s", by, c.id, w.Code, w.Body)
 			}
-			if refusal := problemText(t, w.Body.String()).Refusal; may != (refusal.Row != "X10") || refusal.Subject != "host b" && refusal.Subject != "the team" && c.id != "invite-host" {
+			if refusal := problemText(t, w.Body.String()).Refusal; may != (refusal.Row != "X10") || refusal.Subject != about[c.id] {
 				t.Errorf("%+v: %s: %+v", by, c.id, refusal)
 			}
 		}

@@ -120,7 +120,7 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 		d.closers = append(d.closers, d.space.Close)
 	}
 	if d.door == nil {
-		if d.door, err = listenAgain(conf.Dir, cmp.Or(listen, conf.Listen)); err != nil { // first, because a port in use is the most common failure
+		if d.door, err = d.listen(cmp.Or(listen, conf.Listen)); err != nil { // first, because a port in use is the most common failure
 			return nil, err
 		}
 		d.closers = append(d.closers, ignoreClosed(d.door))
@@ -413,6 +413,22 @@ func (d *Daemon) editor() server.AgentEditor {
 		}
 		return ids
 	}}
+}
+
+// listen opens the TCP listener. A host that takes the lead over takes any free port if that of the page is in use: the team needs
+// a leader more than the page needs its address.
+func (d *Daemon) listen(addr string) (net.Listener, error) {
+	door, err := listenAgain(d.Conf.Dir, addr)
+	taken := &server.PortTaken{}
+	if d.beside == nil || !d.beside.said || !errors.As(err, &taken) {
+		return door, err
+	}
+	host, _, _ := net.SplitHostPort(addr) // it was parsed to find the port in use
+	door, err = server.Listen(net.JoinHostPort(host, "0"))
+	if err == nil {
+		d.log.Warn("the page has another port while this host leads", "address", door.Addr(), "why", taken)
+	}
+	return door, err
 }
 
 // listenAgain opens the TCP listener. If any port will do, it reuses the previous daemon's port if

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
@@ -23,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
@@ -385,4 +387,30 @@ func (o *output) Reset() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.text.Reset()
+}
+
+// A port in use ends the start of a daemon. A host that takes the lead over leads all the same.
+func TestPortInUse(t *testing.T) {
+	dir, _ := leader(t)
+	other, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	addr := other.Addr().String()
+	for _, takesOver := range []bool{false, true} {
+		d := &Daemon{Conf: &config.Config{Dir: dir}, log: slog.New(slog.DiscardHandler), beside: &engines{said: takesOver}}
+		door, err := d.listen(addr)
+		taken := &server.PortTaken{}
+		if errors.As(err, &taken) == takesOver || takesOver != (door != nil) {
+			t.Fatalf("takes over %t: %v, %v", takesOver, door, err)
+		}
+		if door == nil {
+			continue
+		}
+		defer door.Close()
+		if door.Addr().String() == addr {
+			t.Errorf("it listens on %s, too", addr)
+		}
+	}
 }

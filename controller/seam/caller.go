@@ -102,7 +102,7 @@ func (c Caller) MayOrderHost(event, name string) error {
 	if err := c.here(subject, event); err != nil && name != c.Host { // a host may leave
 		return err
 	}
-	return c.mayOrder(event, subject, "", "only people invite, drain and remove hosts; ask the person who runs this team")
+	return c.mayOrder(event, subject, "", "only people decide which hosts a team has and which one leads; ask the person who runs this team")
 }
 
 // MayActAs refuses to let an agent act in the name of another. A caller that is in no session and has the
