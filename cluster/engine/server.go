@@ -45,7 +45,8 @@ type Server struct {
 	ctx context.Context //nolint:containedctx // it ends with Close
 	end context.CancelFunc
 
-	lease atomic.Pointer[lease.Store] // nil: it was not found yet
+	lease   atomic.Pointer[lease.Store] // nil: it was not found yet
+	damaged atomic.Bool                 // the copy of the journal here
 
 	mu   sync.Mutex
 	list map[string]cluster.EngineHost

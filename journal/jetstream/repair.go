@@ -100,11 +100,11 @@ func (r *remote) endOf(ctx context.Context) (p position, err error) {
 	return position{last, b.last(), b.hash}, nil
 }
 
-// Lead makes a server lead the stream, or, with an empty name, any other one than it is now.
+// Lead makes a server lead a stream, or, with an empty name, any other one than it is now. The stream need not be that of a journal.
 func Lead(ctx context.Context, nc *nats.Conn, stream, server string) error {
-	r, err := reach(ctx, nc, stream)
+	api, err := js.New(nc)
 	if err == nil {
-		err = r.lead(ctx, server, "")
+		err = (&remote{nc: nc, js: api, name: stream}).lead(ctx, server, "")
 	}
 	if err != nil {
 		return fmt.Errorf("move the lead of stream %s: %w", stream, err)
