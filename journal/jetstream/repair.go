@@ -213,15 +213,16 @@ func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) 
 	if c := r.stream.CachedInfo().Cluster; c != nil {
 		group = c.RaftGroup
 	}
-	if err := node.Stop(ctx); err != nil {
-		return err
-	}
+	start := func() error { return node.Start(context.WithoutCancel(ctx)) } // the team needs the server when ctx has ended, too
 	stopped := true
 	defer func() {
 		if stopped {
-			err = errors.Join(err, node.Start(ctx))
+			err = errors.Join(err, start())
 		}
 	}()
+	if err := node.Stop(ctx); err != nil {
+		return err
+	}
 	// What is acknowledged from now on is on all the others. What was acknowledged before is there too when they are
 	// complete. So no change is only in the files that are removed.
 	if err := r.until(ctx, others(node.Name())); err != nil {
@@ -234,7 +235,7 @@ func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) 
 		return err
 	}
 	stopped = false
-	if err := node.Start(ctx); err != nil {
+	if err := start(); err != nil {
 		return err
 	}
 	if err := r.until(ctx, others("")); err != nil {
@@ -294,24 +295,14 @@ func (r *remote) whole(ctx context.Context, mirror journal.Journal) error {
 
 // wipe removes the files of a stream and of its group of servers, of all accounts of a server that has ended.
 func wipe(store, stream, group string) error {
-	for _, pattern := range []string{
-		filepath.Join(store, folder, "*", "streams", stream),
-		filepath.Join(store, folder, "*", "_js_", group),
-	} {
-		if filepath.Base(pattern) == "_js_" {
-			continue // the name of the group is not known, so its files stay
-		}
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
-		}
-		for _, path := range found {
-			if err := os.RemoveAll(path); err != nil {
-				return err
-			}
+	all, err := accounts(store)
+	for _, account := range all {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(account, "streams", stream)))
+		if group != "" { // else its name is not known, and its files stay
+			err = errors.Join(err, os.RemoveAll(filepath.Join(account, "_js_", group)))
 		}
 	}
-	return nil
+	return err
 }
 
 const folder = "jetstream" // the folder in StoreDir
