@@ -213,3 +213,28 @@ func TestCopyInAnyFolder(t *testing.T) {
 		t.Errorf("the repaired copy is not removed, or another one is: %v", err)
 	}
 }
+
+// A server with a damaged copy loses the lead of the stream, and does not get it back when the damage is met once more.
+func TestLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	c := started(t, 3)
+	nc := c.connect(t)
+	stream := c.create(t, nc)
+	bad := node{t, c, c.leader(t, stream)}
+	at := bad.i
+	for range 3 {
+		was := at
+		if err := LeadElsewhere(t.Context(), nc, stream, bad.Name()); err != nil {
+			t.Fatal(err)
+		}
+		if at = c.leader(t, stream); at == bad.i || was != bad.i && at != was {
+			t.Errorf("server %d leads after %d", at, was)
+		}
+	}
+	if err := LeadElsewhere(t.Context(), nc, stream, ""); err != nil {
+		t.Fatal(err)
+	}
+	if now := c.leader(t, stream); now == at {
+		t.Errorf("server %d still leads", now)
+	}
+}

@@ -100,11 +100,20 @@ func (r *remote) endOf(ctx context.Context) (p position, err error) {
 	return position{last, b.last(), b.hash}, nil
 }
 
-// Lead makes a server lead the stream, or, with an empty name, any other one than it is now.
+// Lead makes a server lead the stream.
 func Lead(ctx context.Context, nc *nats.Conn, stream, server string) error {
+	return lead(ctx, nc, stream, server, "")
+}
+
+// LeadElsewhere makes any server lead the stream but one; if that is empty, but the one that leads it now.
+func LeadElsewhere(ctx context.Context, nc *nats.Conn, stream, but string) error {
+	return lead(ctx, nc, stream, "", but)
+}
+
+func lead(ctx context.Context, nc *nats.Conn, stream, server, but string) error {
 	r, err := reach(ctx, nc, stream)
 	if err == nil {
-		err = r.lead(ctx, server, "")
+		err = r.lead(ctx, server, but)
 	}
 	if err != nil {
 		return fmt.Errorf("move the lead of stream %s: %w", stream, err)
