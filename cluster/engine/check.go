@@ -56,12 +56,14 @@ type repaired struct{ *node.Node }
 // Stop implements jetstream.Node.
 func (r repaired) Stop(ctx context.Context) error { return r.WithoutStore(ctx) }
 
-// away has another server lead the stream than the one with a damaged copy.
+// away has another server lead the stream than the one with a damaged copy. It may be repeated.
 func (s *Server) away(why *jetstream.Damage) {
-	s.damaged.Store(true)
+	if why.Server == "" || why.Server == s.node.Name() {
+		s.damaged.Store(true)
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, awayWait)
 	defer cancel()
-	if err := jetstream.Lead(ctx, s.nc, cluster.JournalStream, ""); err != nil && s.ctx.Err() == nil {
+	if err := jetstream.LeadElsewhere(ctx, s.nc, cluster.JournalStream, why.Server); err != nil && s.ctx.Err() == nil {
 		s.o.Log.Warn("no other server could be asked to lead the journal's stream", "damage", why, "error", err)
 	}
 }
