@@ -478,7 +478,7 @@ func (c *RunController) PauseRun(ctx context.Context, by seam.Actor, id, why str
 
 // ReleaseRun ends a pause. A run that waits for files of another machine goes on without them.
 func (c *RunController) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
-	release, err := c.haveFolder(ctx, id)
+	release, err := haveFolder(ctx, c, id)
 	if err != nil {
 		return 0, err
 	}

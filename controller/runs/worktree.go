@@ -268,7 +268,7 @@ func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how
 
 // haveFolder makes the checkout of a run whose files have not arrived from the leader before, at its branch. It keeps the checkout
 // taken until release is called.
-func (c *RunController) haveFolder(ctx context.Context, id string) (release func(), err error) {
+func haveFolder(ctx context.Context, c *RunController, id string) (release func(), err error) {
 	away, repo, how := "", "", howRun{}
 	if err := c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && r.Stage != workflow.Paused {
