@@ -47,7 +47,8 @@ type engines struct {
 	cut   chan struct{}        // capacity 1: this leader was asked to end, and cannot store that
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
-	stopping atomic.Bool // this leader was asked to end: then it does not go on as a host
+	signals  chan os.Signal // that the process gets; nil: they end it
+	stopping atomic.Bool    // this leader was asked to end: then it does not go on as a host
 
 	mu       sync.Mutex
 	is       hosts.Cluster
