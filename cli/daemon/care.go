@@ -163,18 +163,18 @@ func compare(ctx context.Context, e *engines, server *engine.Server, mirror jour
 func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
 	for ctx.Err() == nil {
 		copies, err := server.Copies(ctx)
-		e.mu.Lock()
-		if e.copies = copies; err != nil {
-			e.copies = nil // it is not known
+		if err != nil {
+			copies = nil // it is not known
 		}
-		e.mu.Unlock()
+		e.copies.Store(&copies)
 		rest(ctx, copiesEvery)
 	}
 }
 
 // copiesSeen are the copies of the journal as they were some seconds ago.
 func (e *engines) copiesSeen() []cluster.Copy {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.copies
+	if copies := e.copies.Load(); copies != nil {
+		return *copies
+	}
+	return nil
 }

@@ -129,6 +129,17 @@ func TestLeaderNamesItsConfiguration(t *testing.T) {
 	}
 }
 
+// What is known of the copies of the journal can be asked for while the engine hosts change: who asks holds a lock that this needs.
+func TestCopiesAreSeenWhileEngineHostsChange(t *testing.T) {
+	t.Parallel()
+	e := besideOf(t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	seen := make(chan []cluster.Copy, 1)
+	go func() { seen <- e.copiesSeen() }()
+	wait.Until(t, "they are seen", func() bool { return len(seen) > 0 })
+}
+
 // A leader that waits for other engine hosts to open the journal ends when its process is asked to.
 func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
 	t.Parallel()
