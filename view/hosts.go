@@ -202,7 +202,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 			one.Run, one.Step = team.StepNamed(m.For)
 			v.Missing = append(v.Missing, one)
 		}
-		v.Why = v.why()
+		v.Why = v.why(beside.Known == nil)
 		all.Hosts = append(all.Hosts, v)
 	}
 	all.Mixed = all.mixed()
@@ -234,9 +234,9 @@ func (v *Host) Other(leaders string) bool {
 	return v.Version != "" && leaders != "" && v.Version != leaders && v.State != string(host.Left)
 }
 
-// why says what a host is doing, or what to do.
-func (v *Host) why() string {
-	text := v.does()
+// why says what a host is doing, or what to do. past: it is of an earlier moment.
+func (v *Host) why(past bool) string {
+	text := v.does(past)
 	switch {
 	case v.Behind == 1 && v.State != string(host.Left):
 		text += "; the newest files of 1 run are not yet on it"
@@ -253,8 +253,11 @@ func (v *Host) why() string {
 	return text
 }
 
-func (v *Host) does() string {
-	busy := len(v.Sessions)
+func (v *Host) does(past bool) string {
+	busy, leads := len(v.Sessions), "it leads the team"
+	if past {
+		leads = "it led the team"
+	}
 	if v.Foreign != "" && v.State != string(host.Left) {
 		return v.Foreign
 	}
@@ -262,9 +265,9 @@ func (v *Host) does() string {
 	case host.Joined:
 		switch {
 		case v.Leader && busy == 0:
-			return "it leads the team"
+			return leads
 		case v.Leader:
-			return fmt.Sprintf("it leads the team; %d of %d places for sessions are taken", busy, v.Capacity)
+			return fmt.Sprintf("%s; %d of %d places for sessions are taken", leads, busy, v.Capacity)
 		case !v.Connected && v.LeaseAgeMS < 0:
 			return "it has not connected since the leader began; `fairlead up` on it connects it"
 		case !v.Connected:

@@ -106,7 +106,7 @@ func TestHostsOf(t *testing.T) {
 	if len(b.Sessions) != 2 || b.Sessions[0] != want[0] || b.Sessions[1] != want[1] {
 		t.Errorf("%+v", b.Sessions)
 	}
-	if then := HostsOf(&table, HostsBeside{}, func(string) PlacedSession { return PlacedSession{} }, func(string) bool { return false }); !then.Hosts[1].Connected || then.Hosts[1].Why != "2 of 4 places for sessions are taken" || then.Hosts[2].Connected {
+	if then := HostsOf(&table, HostsBeside{Leader: "a"}, func(string) PlacedSession { return PlacedSession{} }, func(string) bool { return false }); then.Hosts[0].Why != "it led the team" || !then.Hosts[1].Connected || then.Hosts[1].Why != "2 of 4 places for sessions are taken" || then.Hosts[2].Connected {
 		t.Errorf("of an earlier moment: %+v", then.Hosts)
 	}
 	if len(c.Missing) != 1 || c.Missing[0] != (PlacedSession{"coder-5", "coder", "T5", "work", at, "ask"}) {

@@ -163,11 +163,10 @@ func compare(ctx context.Context, e *engines, server *engine.Server, mirror jour
 func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
 	for ctx.Err() == nil {
 		copies, err := server.Copies(ctx)
-		e.mu.Lock()
-		if e.copies = copies; err != nil {
-			e.copies = nil // it is not known
+		if err != nil {
+			copies = nil // it is not known
 		}
-		e.mu.Unlock()
+		e.copies.Store(&copies)
 		if err := server.Draw(ctx); err != nil && ctx.Err() == nil {
 			e.log.Debug("the server of this host does not lead the streams of the journal and the lease; it is tried again", "error", err)
 		}
@@ -177,7 +176,8 @@ func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
 
 // copiesSeen are the copies of the journal as they were some seconds ago.
 func (e *engines) copiesSeen() []cluster.Copy {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.copies
+	if copies := e.copies.Load(); copies != nil {
+		return *copies
+	}
+	return nil
 }

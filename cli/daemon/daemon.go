@@ -131,7 +131,7 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 		d.closers = append(d.closers, d.beside.Close)
 	}
 	if !d.runsOnly {
-		if d.lead, err = openLead(ctx, conf.Dir, d.log, d.beside); err != nil {
+		if d.lead, err = openLead(ctx, conf, d.log, d.beside); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +173,13 @@ func (d *Daemon) openJournal(ctx context.Context) (journal.Journal, error) {
 	if d.lead == nil {
 		return sqlite.Open(ctx, path)
 	}
-	return d.beside.journal(ctx, path)
+	ctx, done := d.beside.untilAsked(ctx)
+	defer done()
+	j, err := d.beside.journal(ctx, path)
+	if err != nil && errors.Is(context.Cause(ctx), errAsked) {
+		return nil, errAsked
+	}
+	return j, err
 }
 
 // openEngine opens the journal and the files, and recovers.

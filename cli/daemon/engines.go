@@ -47,7 +47,12 @@ type engines struct {
 	cut   chan struct{}        // capacity 1: this leader was asked to end, and cannot store that
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
-	stopping atomic.Bool // this leader was asked to end: then it does not go on as a host
+	signals  chan os.Signal // that the process gets; nil: they end it
+	stopping atomic.Bool    // this leader was asked to end: then it does not go on as a host
+
+	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own, and
+	// learn asks that controller.
+	copies atomic.Pointer[[]cluster.Copy]
 
 	mu       sync.Mutex
 	is       hosts.Cluster
@@ -59,7 +64,6 @@ type engines struct {
 	server   *engine.Server
 	stop     func()          // ends what works for the server
 	met      bool            // all servers have met
-	copies   []cluster.Copy  // of the journal, as they were seen last
 	expelled map[string]bool // servers that this leader takes out of the group, by name
 	alone    bool            // by the journal, no other host is an engine host any longer
 	looked   bool            // the mirror was found sound

@@ -100,7 +100,6 @@ func (e *engines) identity() *ca.Identity {
 	return e.id
 }
 
-// learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
 // setup says which configuration an engine host has; nil: it is none.
 func (e *engines) setup() func() string {
 	if e == nil || worker.Joined(e.dir) {
@@ -115,6 +114,7 @@ func (e *engines) setup() func() string {
 	}
 }
 
+// learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
 func (e *engines) learned() func(wire.RenewOut) {
 	if e == nil || worker.Joined(e.dir) {
 		return nil

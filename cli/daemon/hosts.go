@@ -50,7 +50,7 @@ type lead struct {
 	log       *slog.Logger
 	id        *ca.Identity
 	authority *ca.Authority
-	sum       string // the identity of fairlead.yaml
+	sum       string // the identity of the fairlead.yaml with which this daemon runs
 	book      *invite.Book
 	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
 	beside    *engines
@@ -67,15 +67,13 @@ type lead struct {
 }
 
 // openLead opens the port of a leader; nil: this repository is not that of a cluster.
-func openLead(ctx context.Context, dir string, log *slog.Logger, beside *engines) (*lead, error) {
+func openLead(ctx context.Context, conf *config.Config, log *slog.Logger, beside *engines) (*lead, error) {
+	dir := conf.Dir
 	is, err := hosts.Load(dir)
 	if is == nil || err != nil {
 		return nil, err
 	}
-	l := &lead{is: *is, dir: dir, log: log, beside: beside}
-	if l.sum, err = config.Sum(dir); err != nil {
-		return nil, err
-	}
+	l := &lead{is: *is, dir: dir, log: log, beside: beside, sum: conf.Sum}
 	l.ctx, l.end = context.WithCancel(context.Background())
 	if l.authority, err = ca.Load(worker.Folder(dir)); err != nil {
 		return nil, err

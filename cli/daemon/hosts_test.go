@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -28,6 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // members is a team that has only members. It implements hostTeam.
@@ -109,10 +112,80 @@ func besideOf(t *testing.T) *engines {
 	return e
 }
 
+// Other engine hosts compare their fairlead.yaml with that with which the leader's daemon runs, also if the file has changed since.
+func TestLeaderNamesItsConfiguration(t *testing.T) {
+	t.Parallel()
+	dir, _ := leader(t)
+	e := besideOf(t)
+	l, err := openLead(t.Context(), &config.Config{Dir: dir, Sum: "before"}, slog.New(slog.DiscardHandler), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	l.engines(func() ([]cluster.EngineHost, []string) { return []cluster.EngineHost{{Name: "a"}}, nil })
+	wait.Until(t, "it is known", func() bool { return len(e.known().Engines) == 1 })
+	if is := e.known().Config; is != "before" {
+		t.Errorf("the configuration is %q", is)
+	}
+}
+
+// What is known of the copies of the journal can be asked for while the engine hosts change: who asks holds a lock that this needs.
+func TestCopiesAreSeenWhileEngineHostsChange(t *testing.T) {
+	t.Parallel()
+	e := besideOf(t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	seen := make(chan []cluster.Copy, 1)
+	go func() { seen <- e.copiesSeen() }()
+	wait.Until(t, "they are seen", func() bool { return len(seen) > 0 })
+}
+
+// A leader that waits for other engine hosts to open the journal ends when its process is asked to.
+func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
+	t.Parallel()
+	dir, _ := leader(t)
+	is, err := hosts.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority, err := ca.Load(worker.Folder(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := is.Identify(dir, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a", Address: is.Listen, Key: id.PublicKey()}, {Name: "b", Address: "127.0.0.1:1"}, {Name: "c", Address: "127.0.0.1:3"}}}
+	if err := engine.StoreFacts(worker.Folder(dir), facts); err != nil {
+		t.Fatal(err)
+	}
+	e := besideOf(t)
+	e.signals = make(chan os.Signal, 4)
+	if err := e.begin(t.Context(), dir, *is, id, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{beside: e, lead: &lead{}}
+	if d.space, err = workspace.OpenWorkspace(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer d.space.Close()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := d.openJournal(t.Context())
+		opened <- err
+	}()
+	e.signals <- syscall.SIGTERM
+	wait.Until(t, "it ends", func() bool { return len(opened) > 0 })
+	if err := <-opened; !errors.Is(err, errAsked) || len(e.signals) != 1 {
+		t.Errorf("%v; %d signals are left", err, len(e.signals))
+	}
+}
+
 // leadOf opens a leader. Its API answers which host asks, and for what.
 func leadOf(t *testing.T, dir string, team hostTeam) *lead {
 	t.Helper()
-	l, err := openLead(t.Context(), dir, slog.New(slog.DiscardHandler), besideOf(t))
+	l, err := openLead(t.Context(), &config.Config{Dir: dir}, slog.New(slog.DiscardHandler), besideOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +293,7 @@ func TestLeadAnswersHosts(t *testing.T) {
 func TestClusterChanges(t *testing.T) {
 	dir, a := leader(t)
 	log := slog.New(slog.DiscardHandler)
-	if l, err := openLead(t.Context(), t.TempDir(), log, besideOf(t)); l != nil || err != nil || l.inviter() != nil {
+	if l, err := openLead(t.Context(), &config.Config{Dir: t.TempDir()}, log, besideOf(t)); l != nil || err != nil || l.inviter() != nil {
 		t.Error(l, err)
 	}
 	d := &Daemon{Conf: must(a.Load())}
@@ -228,14 +301,14 @@ func TestClusterChanges(t *testing.T) {
 		t.Error(changes, err)
 	}
 	var err error
-	if d.lead, err = openLead(t.Context(), dir, log, besideOf(t)); err != nil {
+	if d.lead, err = openLead(t.Context(), &config.Config{Dir: dir}, log, besideOf(t)); err != nil {
 		t.Fatal(err)
 	}
 	defer d.lead.Close()
 	if changes, err := d.clusterChanges(); len(changes) != 0 || err != nil {
 		t.Error(changes, err)
 	}
-	if _, err := openLead(t.Context(), dir, log, besideOf(t)); err == nil || !strings.Contains(err.Error(), "choose another port") {
+	if _, err := openLead(t.Context(), &config.Config{Dir: dir}, log, besideOf(t)); err == nil || !strings.Contains(err.Error(), "choose another port") {
 		t.Error(err)
 	}
 	if err := hosts.Leave(t.Context(), a, false, false); err != nil {
@@ -257,7 +330,7 @@ func must[T any](v T, err error) T {
 func TestUpOfAHost(t *testing.T) {
 	dir, _ := leader(t)
 	team := &members{all: map[string]cluster.Member{}}
-	l, err := openLead(t.Context(), dir, slog.New(slog.DiscardHandler), besideOf(t))
+	l, err := openLead(t.Context(), &config.Config{Dir: dir}, slog.New(slog.DiscardHandler), besideOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,9 @@ func Plan(ctx context.Context, a *cli.App) error {
 
 // DryRun runs the recovery on a copy of the journal.
 func DryRun(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, error) {
+	if err := mayOpen(&Daemon{Conf: conf}); err != nil { // after its start this machine may lead, or not
+		return view.Plan{}, err
+	}
 	j, done, err := offline.Journal(ctx, a.Dir)
 	switch {
 	case errors.Is(err, offline.ErrNoJournal): // no daemon has run here: the history is empty

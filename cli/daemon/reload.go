@@ -86,6 +86,9 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 		if d, err = openDaemon(ctx, next, opts.Listen); err == nil {
 			continue
 		}
+		if errors.Is(err, errAsked) {
+			return err
+		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
 		if d, err = openDaemon(ctx, &Daemon{Conf: before.Conf, log: before.log, reloads: make(chan *config.Config, 1), beside: before.beside, reloadFault: err}, strings.TrimPrefix(before.address, "http://")); err != nil {
 			return err

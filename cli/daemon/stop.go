@@ -46,3 +46,25 @@ func (d *Daemon) stop(ctx context.Context, by seam.Actor, now bool) (string, err
 		}
 	}
 }
+
+// errAsked ends a leader that was asked to end while it waited for other engine hosts to open the journal.
+var errAsked = errors.New("asked to end while most of the engine hosts did not answer")
+
+// untilAsked is a context that also ends, with errAsked, when the process is asked to end. The signal stays for what comes then. Call done.
+func (e *engines) untilAsked(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case sig := <-e.signals:
+			select {
+			case e.signals <- sig:
+			default: // there are others
+			}
+			cancel(errAsked)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil); <-ended }
+}

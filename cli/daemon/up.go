@@ -39,10 +39,10 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 	if worker.Joined(a.Dir) {
 		return upHost(ctx, a, opts, nil)
 	}
-	beside := &engines{}
-	defer func() { err = errors.Join(err, beside.Close()) }()
 	// From here on signals are handled: one that arrives during the start stops what was started.
 	signals := make(chan os.Signal, 4)
+	beside := &engines{signals: signals}
+	defer func() { err = errors.Join(err, beside.Close()) }()
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end the daemon
@@ -63,6 +63,9 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 			continue
 		}
 		err = upLeader(ctx, a, opts, beside, signals)
+		if errors.Is(err, errAsked) {
+			return nil
+		}
 		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil || beside.stopping.Load() {
 			return err
 		}
@@ -238,6 +241,10 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		return err
 	}
 	defer client.Close()
+	host, err := isHost(a)
+	if err != nil {
+		return err
+	}
 	stopping, err := client.Down(ctx, now)
 	if err != nil {
 		return err
@@ -248,9 +255,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		}
 		return a.Say(map[string]any{"down": true, "unwritten": stopping.Unwritten}, "fairlead is down; %s", stopping.Unwritten)
 	}
-	if host, err := isHost(a); err != nil {
-		return err
-	} else if host { // the sessions are the leader's
+	if host { // the sessions are the leader's
 		if err := untilGone(ctx, a); err != nil {
 			return err
 		}

@@ -89,6 +89,34 @@ func lookAtCluster(ctx context.Context, a *cli.App) []Finding {
 	return found
 }
 
+// follower is the name of this host; empty: it leads, or belongs to no cluster. The agents' files and the checkouts of a team are those of the
+// leader's machine. An engine host that is not running may start as either.
+func follower(ctx context.Context, a *cli.App) string {
+	is, err := hosts.Load(a.Dir)
+	if err != nil {
+		return "" // lookAtCluster says so
+	}
+	if is == nil {
+		if joined, err := hosts.Joined(a.Dir); err == nil && joined != nil {
+			return joined.Name
+		}
+		return ""
+	}
+	facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+	leads := err == nil && !is.Joined() && !facts.Stream
+	if client, err := a.Dial(); err == nil {
+		defer client.Close()
+		asking, cancel := context.WithTimeout(ctx, askDaemon)
+		defer cancel()
+		answer, err := client.Leader(asking)
+		leads = err != nil || answer.Leads
+	}
+	if leads {
+		return ""
+	}
+	return is.Name
+}
+
 // mixed says that a host has another version of Fairlead than the leader.
 func mixed(h, leader *view.Host) string {
 	text := fmt.Sprintf("host %s has version %s of Fairlead, and the leader %s", h.Name, cli.Line(h.Version, 80), cli.Line(leader.Version, 80))

@@ -75,6 +75,7 @@ func visits(a *cli.App) []Visit {
 	visits = append(visits, Visit{About: "the configuration", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(first...) }})
 	met := &AgentsMet{Paths: map[string]bool{}}
 	if conf != nil {
+		own := sync.OnceValue(func() string { return follower(context.Background(), a) })
 		met.Agents = conf.Agents
 		for _, agent := range conf.Agents {
 			met.Wait.Add(1)
@@ -83,6 +84,9 @@ func visits(a *cli.App) []Visit {
 				found := lookAtAgent(ctx, agent)
 				met.Add(found)
 				say(found...)
+				if own() == "" {
+					say(lookAtFile(agent)...)
+				}
 			}})
 		}
 	}
@@ -144,7 +148,7 @@ func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
 	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) && cli.Drivers()[agent.Driver] != nil {
 		return []Finding{{OK: true, About: "agent " + agent.Name, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
 	}
-	return append(probe.Agent(ctx, agent), lookAtFile(agent)...)
+	return probe.Agent(ctx, agent)
 }
 
 func lookAtFile(agent config.Agent) []Finding {
@@ -172,7 +176,8 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 	if err := syscall.Access(state, 2); err != nil {
 		say(Finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
 	}
-	say(lookAtDaemon(ctx, a))
+	own := follower(ctx, a)
+	say(lookAtDaemon(ctx, a, own))
 	say(lookAtCluster(ctx, a)...)
 	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -188,8 +193,10 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(lookAtLog(filepath.Join(state, "log", log.Name), log.Called, cli.IsLocked(filepath.Join(state, "lock")))...)
 	}
 	if conf != nil && whole {
-		say(lookAtTruth(ctx, a, conf)...)
-		say(lookAtFolders(looking, a)...)
+		say(lookAtTruth(ctx, a, conf, own)...)
+		if own == "" {
+			say(lookAtFolders(looking, a)...)
+		}
 	}
 	if conf != nil {
 		say(lookAtNotices(ctx, a, conf)...)
@@ -197,21 +204,21 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 	say(lookForStrays(a)...)
 }
 
-// lookAtJournal checks the journal, and on an engine host the copy that its server keeps. A host has none.
+// lookAtJournal checks the journal, and on an engine host the copy that its server keeps. Another host has none.
 func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
 	if worker.Joined(a.Dir) {
 		return nil
 	}
-	found := sqlite.Check(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
-	is, err := hosts.Load(a.Dir)
-	if err != nil || is == nil {
-		return found // of keys, which are looked at elsewhere
-	}
 	folder := worker.Folder(a.Dir)
-	facts, err := engine.LoadFacts(folder)
+	is, err := hosts.Load(a.Dir)
+	facts, ferr := engine.LoadFacts(folder)
+	if err == nil && is != nil && is.Joined() && ferr == nil && !facts.Stream {
+		return nil // it is on the leader alone
+	}
+	found := sqlite.Check(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
 	switch {
-	case err != nil || !facts.Stream:
-		return found
+	case err != nil || is == nil || ferr != nil || !facts.Stream:
+		return found // of keys, which are looked at elsewhere
 	case !engine.HasCopy(folder):
 		return append(found, sqlite.Finding{OK: len(facts.Engines) > cluster.EnginesMin, What: "the server of this engine host keeps no copy of the journal", Do: "start Fairlead here; it is fetched from the other engine hosts"})
 	}
@@ -223,7 +230,8 @@ func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
 	return append(found, engine.CheckCopy(ctx, folder, is.Name, mirror)...)
 }
 
-func lookAtDaemon(ctx context.Context, a *cli.App) Finding {
+// lookAtDaemon asks the daemon. That of a host, own, passes the question on to the leader.
+func lookAtDaemon(ctx context.Context, a *cli.App, own string) Finding {
 	client, err := a.Dial()
 	var none *apiclient.NoDaemon
 	switch {
@@ -236,7 +244,12 @@ func lookAtDaemon(ctx context.Context, a *cli.App) Finding {
 	asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	status, err := client.Status(asking)
-	if err != nil {
+	switch {
+	case own != "" && err != nil:
+		return Finding{About: "daemon", What: fmt.Sprintf("process %d runs host %s, and no leader answers it: %v", client.Daemon().PID, own, err), Do: "it tries again and again; see .fairlead/log/daemon.log"}
+	case own != "":
+		return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d runs host %s; the leader has version %s, and change %d is the last in its journal", client.Daemon().PID, own, status.Version, status.Journal.Head)}
+	case err != nil:
 		return Finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents keep running"}
 	}
 	return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, change %d is the last in its journal", status.PID, status.Version, status.Journal.Head)}

@@ -20,7 +20,6 @@ import (
 	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
-	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/cli/probe"
 	"github.com/fairlead-dev/fairlead/cli/questions"
@@ -173,28 +172,33 @@ func tornAt(path string) (int64, error) {
 }
 
 // lookAtTruth compares the journal with the actual state: it asks the daemon if one runs, and makes
-// a dry run of the recovery otherwise.
-func lookAtTruth(ctx context.Context, a *cli.App, conf *config.Config) []Finding {
+// a dry run of the recovery otherwise. own is the name of a host that does not lead.
+func lookAtTruth(ctx context.Context, a *cli.App, conf *config.Config, own string) []Finding {
 	client, err := a.Dial()
 	if err == nil {
 		defer client.Close()
-		return truthByDaemon(ctx, a, client)
+		return truthByDaemon(ctx, a, client, own)
 	}
 	if cli.IsLocked(filepath.Join(a.Dir, ".fairlead", "lock")) {
 		return nil // the finding about the daemon says so already
 	}
 	var findings []Finding
-	plan, err := daemon.DryRun(ctx, a, conf)
-	if err != nil {
-		return []Finding{{About: "agents", What: "the result of a start is not known: " + err.Error(), Do: "fix that first"}}
-	}
-	for _, l := range plan.Lines {
-		findings = append(findings, truthOf(l))
-		if l.Session != "" {
-			findings = append(findings, lookAtShim(ctx, a, l.Session))
+	if own == "" {
+		plan, err := daemon.DryRun(ctx, a, conf)
+		if err != nil {
+			return []Finding{{About: "agents", What: "the result of a start is not known: " + err.Error(), Do: "fix that first"}}
+		}
+		for _, l := range plan.Lines {
+			findings = append(findings, truthOf(l))
+			if l.Session != "" {
+				findings = append(findings, lookAtShim(ctx, a, l.Session))
+			}
 		}
 	}
 	j, done, err := offline.Journal(ctx, a.Dir)
+	if own != "" && errors.Is(err, offline.ErrNoJournal) {
+		return nil
+	}
 	if err != nil {
 		return append(findings, Finding{About: "journal", What: err.Error(), Do: "run `fairlead doctor` again"})
 	}
@@ -220,30 +224,26 @@ func truthOf(l view.PlanLine) Finding {
 	return Finding{About: about, What: "it differs from the journal: " + strings.Join(against, "; "), Do: "`fairlead up` records it; `fairlead up --plan` says what it would do"}
 }
 
-// truthByDaemon asks the daemon for its evidence about each agent.
-func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []Finding {
+// truthByDaemon asks the daemon for its evidence about each agent. own is the name of a host that does not lead: that of files is of
+// the leader's machine then.
+func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client, own string) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, askDaemon)
 	defer cancel()
 	team, err := client.Agents(ctx)
 	if err != nil {
 		return []Finding{{About: "agents", What: "the daemon did not report their status: " + err.Error(), Do: "run doctor again"}}
 	}
-	own := "" // the name of this host, unless it leads
-	if is, err := hosts.Load(a.Dir); err == nil && is != nil {
-		if leader, err := client.Leader(ctx); err == nil && !leader.Leads {
-			own = is.Name
-		}
-	} else if is, err := hosts.Joined(a.Dir); err == nil && is != nil {
-		own = is.Name
-	}
 	var findings []Finding
 	for _, agent := range team.Agents {
 		about := "agent " + agent.Name
-		if agent.Doubt != "" {
-			findings = append(findings, Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
-		}
 		for _, s := range agent.Sessions {
 			findings = append(findings, lookAtSession(ctx, a, own, s))
+		}
+		if own != "" {
+			continue
+		}
+		if agent.Doubt != "" {
+			findings = append(findings, Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
 		}
 		why, err := client.Why(ctx, agent.Name)
 		if err != nil {
@@ -260,7 +260,10 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client) []
 	if err == nil && len(page.Changes) > 0 {
 		findings = append(findings, lookAtClock(page.Changes[0].Time))
 	}
-	if len(findings) == 0 {
+	switch {
+	case own != "":
+		findings = append(findings, Finding{OK: true, About: "agents", What: "their files are on the leader's machine; `fairlead doctor` there compares them with the journal"})
+	case len(findings) == 0:
 		findings = append(findings, Finding{OK: true, About: "agents", What: "every file matches the journal"})
 	}
 	return findings

@@ -152,7 +152,7 @@ func Init(a *cli.App, want Cluster) error {
 			fmt.Fprintf(a.Out, "If a firewall is between, it must let the other machines connect to TCP port %s of this one; they need no open port.\n", port)
 		}
 		next := "fairlead up"
-		if running(a) {
+		if busy != nil {
 			next = "fairlead reload"
 		}
 		fmt.Fprintf(a.Out, "\nNext:\n  %s\n  fairlead host invite\n", next)
