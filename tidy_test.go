@@ -51,6 +51,7 @@ var imports = []importRow{
 	{pkg: "team/resume", may: []string{"machine", "machine/*", "team"}},
 	{pkg: "internal/test/golden"},
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
+	{pkg: "internal/test/ports"},
 	{pkg: "internal/test/wait"},
 	{pkg: "internal/test/spool"},
 	{pkg: "internal/test/netns"},
@@ -297,7 +298,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy", "internal/encode"}) // every package cuts, matches and encodes texts
 		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
-			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/netns", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/netns", "internal/test/ports", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)

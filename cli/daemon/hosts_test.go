@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
@@ -89,13 +90,8 @@ func leader(t *testing.T) (dir string, a *cli.App) {
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte("version: 1\nagents: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // loopback
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
 	a = &cli.App{Dir: dir, Out: io.Discard, Err: io.Discard}
-	if err := hosts.Init(a, hosts.Cluster{Name: "a", Team: "web", Listen: free.Addr().String()}); err != nil {
+	if err := hosts.Init(a, hosts.Cluster{Name: "a", Team: "web", Listen: ports.Address(2)}); err != nil {
 		t.Fatal(err)
 	}
 	return dir, a

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
@@ -25,24 +25,6 @@ import (
 )
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
-
-// pair returns an address whose port and the next one are free.
-func pair(t *testing.T) string {
-	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		next, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
-		l.Close()
-		if err == nil {
-			next.Close()
-			return "127.0.0.1:" + strconv.Itoa(port)
-		}
-	}
-}
 
 // servers are those of engine hosts that have met.
 func servers(t *testing.T, names ...string) []*Server {
@@ -54,7 +36,7 @@ func servers(t *testing.T, names ...string) []*Server {
 	var all []cluster.EngineHost
 	var options []Options
 	for _, name := range names {
-		o := Options{Folder: t.TempDir(), Listen: pair(t), Log: slog.New(slog.DiscardHandler)}
+		o := Options{Folder: t.TempDir(), Listen: ports.Address(2), Log: slog.New(slog.DiscardHandler)}
 		id, err := ca.NewIdentity(o.Folder, name, time.Now)
 		if err != nil {
 			t.Fatal(err)

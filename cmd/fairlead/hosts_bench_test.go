@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -77,7 +78,7 @@ func newHostedRig(b *testing.B, hosts int) *hostedRig {
 			b.Fatalf("git %v: %v: %s", words, err, said)
 		}
 	}
-	at := freeAddress(b)
+	at := ports.Address(1)
 	h.fairlead(h.dir, "cluster", "init", "--name", "a", "--team", "web", "--listen", at, "--capacity", "3")
 	h.up()
 	through := h.counts(at)
@@ -114,16 +115,6 @@ func (h *benchRig) upHost() {
 		h.b.Fatal(err)
 	}
 	h.daemon = cmd
-}
-
-func freeAddress(b *testing.B) string {
-	b.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer free.Close()
-	return free.Addr().String()
 }
 
 // counts passes connections on, and counts their bytes.

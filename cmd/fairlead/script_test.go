@@ -3,18 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -53,7 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(func() { stopDaemons(env.WorkDir) })
 			env.Setenv("XDG_RUNTIME_DIR", runtime)
 			env.Setenv("EXAMPLES", examples)
-			port := hostPort()
+			port := ports.Free(10)
 			env.Setenv("HOST_PORT", strconv.Itoa(port))
 			env.Setenv("HOST_PORT_B", strconv.Itoa(port+2)) // an engine host has two
 			env.Setenv("HOST_PORT_C", strconv.Itoa(port+4))
@@ -67,28 +66,6 @@ func TestScripts(t *testing.T) {
 
 // bootID is where the kernel says which start of the machine this is. A host that finds another one there has restarted.
 const bootID = "/proc/sys/kernel/random/boot_id"
-
-var hostPorts atomic.Uint32
-
-// hostPort returns the first of ten ports for hosts that are free. They are below those that the system gives to others
-// meanwhile.
-func hostPort() int {
-	const many = 10
-	for {
-		port := 20000 + (os.Getpid()*16+int(hostPorts.Add(1)))*many%10000
-		free := 0
-		for ; free < many; free++ {
-			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+free)) //nolint:noctx // it opens at once or never
-			if err != nil {
-				break
-			}
-			l.Close()
-		}
-		if free == many {
-			return port
-		}
-	}
-}
 
 // exits runs `exits CODE PROGRAM WORDS...` and wants exactly that exit code.
 func exits(ts *testscript.TestScript, neg bool, words []string) {

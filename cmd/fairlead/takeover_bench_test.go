@@ -3,11 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -42,22 +41,6 @@ func (e *engineRig) fairlead(dir, in string, words ...string) string {
 	return said
 }
 
-// freePair returns an address whose port and the next one are free.
-func freePair(b *testing.B) string {
-	for {
-		at := freeAddress(b)
-		_, text, _ := net.SplitHostPort(at)
-		port, err := strconv.Atoi(text)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if next, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1)); err == nil {
-			next.Close()
-			return at
-		}
-	}
-}
-
 func newEngineRig(b *testing.B) *engineRig {
 	b.Helper()
 	exe, _ := built(b)
@@ -71,7 +54,7 @@ func newEngineRig(b *testing.B) *engineRig {
 	git("init", "-q", "-b", "main")
 	git("add", "-A")
 	git("commit", "-qm", "x")
-	e.fairlead(first.dir, "", "cluster", "init", "--name", "a", "--team", "web", "--listen", freePair(b))
+	e.fairlead(first.dir, "", "cluster", "init", "--name", "a", "--team", "web", "--listen", ports.Address(2))
 	first.up()
 	e.all = []*benchRig{first}
 	for _, name := range []string{"b", "c"} {
@@ -82,7 +65,7 @@ func newEngineRig(b *testing.B) *engineRig {
 		one := newBenchRig(b, exe, nil)
 		git("clone", "-q", first.dir, filepath.Join(one.dir, "repo"))
 		one.dir = filepath.Join(one.dir, "repo")
-		e.fairlead(one.dir, invited.Token, "host", "join", "-", "--name", name, "--engine", "--listen", freePair(b))
+		e.fairlead(one.dir, invited.Token, "host", "join", "-", "--name", name, "--engine", "--listen", ports.Address(2))
 		one.up()
 		e.all = append(e.all, one)
 	}

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -36,18 +36,18 @@ type servers struct {
 func started(t testing.TB, n int, change ...func(*server.Options)) *servers {
 	t.Helper()
 	c, dir := &servers{run: make([]*server.Server, n)}, t.TempDir()
-	ports := free(t, 2*n)
+	first := ports.Free(2 * n)
 	var routes []*url.URL
 	for i := range n {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", ports[n+i])})
+		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", first+n+i)})
 	}
 	for i := range n {
 		o := &server.Options{
-			ServerName: fmt.Sprintf("s%d", i), Host: "127.0.0.1", Port: ports[i], MaxPayload: payload, MaxPending: 8 * payload,
+			ServerName: fmt.Sprintf("s%d", i), Host: "127.0.0.1", Port: first + i, MaxPayload: payload, MaxPending: 8 * payload,
 			JetStream: true, StoreDir: filepath.Join(dir, fmt.Sprint(i)), SyncAlways: true, NoLog: true, NoSigs: true,
 		}
 		if n > 1 {
-			o.Cluster, o.Routes = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: ports[n+i]}, routes
+			o.Cluster, o.Routes = server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: first + n + i}, routes
 		}
 		for _, with := range change {
 			with(o)
@@ -74,19 +74,6 @@ func started(t testing.TB, n int, change ...func(*server.Options)) *servers {
 		})
 	}
 	return c
-}
-
-func free(t testing.TB, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 func (c *servers) start(t testing.TB, i int) {

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -76,17 +77,6 @@ func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, cli
 		}
 	}
 	p.NoConsoleErrors()
-}
-
-// freePort returns a loopback port on which no program listens.
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // TestRemoteByProxy opens the page through a reverse proxy with TLS, at an origin of its own, as
@@ -175,7 +165,7 @@ func TestRemoteBySSH(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	port, near := freePort(t), freePort(t)
+	port, near := ports.Free(1), ports.Free(1)
 	origin := fmt.Sprintf("http://127.0.0.1:%d", near)
 	s := remoteTeam(t, origin)
 	local, _, _ := strings.Cut(s.URL, "/?")
