@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,22 +27,27 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
 
-// pair returns an address whose port and the next one are free.
+var pairs atomic.Uint32
+
+// pair returns an address whose port and the next one are free. They are below those that the system gives to others meanwhile, and
+// above those of scripts.
 func pair(t *testing.T) string {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for range 1000 {
+		port := 30000 + (os.Getpid()*16+int(pairs.Add(1)))*2%2700
+		free := true
+		for n := range 2 {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+n))
+			if free = free && err == nil; err == nil {
+				l.Close()
+			}
 		}
-		port := l.Addr().(*net.TCPAddr).Port
-		next, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port+1))
-		l.Close()
-		if err == nil {
-			next.Close()
+		if free {
 			return "127.0.0.1:" + strconv.Itoa(port)
 		}
 	}
+	t.Fatal("no two ports are free")
+	return ""
 }
 
 // servers are those of engine hosts that have met.
