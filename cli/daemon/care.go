@@ -81,7 +81,7 @@ func care(ctx context.Context, e *engines, server *engine.Server, mirror journal
 	for ctx.Err() == nil {
 		damaged, unread, again := compare(ctx, e, server, mirror)
 		switch {
-		case unread:
+		case unread, again == 0:
 			return
 		case damaged:
 			if err := server.Repair(ctx, mirror); err != nil {
@@ -95,7 +95,7 @@ func care(ctx context.Context, e *engines, server *engine.Server, mirror journal
 	}
 }
 
-// beginCare begins careLeading, until the lead ends.
+// beginCare begins careLeading, until the lead ends or the journal is closed.
 func beginCare(e *engines, server *engine.Server, mirror journal.Journal) {
 	e.mu.Lock()
 	leads, term := e.leads, e.term
@@ -110,6 +110,9 @@ func beginCare(e *engines, server *engine.Server, mirror journal.Journal) {
 func careLeading(ctx context.Context, e *engines, server *engine.Server, leads *engine.Lead, mirror journal.Journal) {
 	for ctx.Err() == nil {
 		damaged, unread, again := compare(ctx, e, server, mirror)
+		if again == 0 {
+			return
+		}
 		if (damaged || unread) && ctx.Err() == nil {
 			again = repairAgain
 			for _, name := range server.Others() {
@@ -123,8 +126,16 @@ func careLeading(ctx context.Context, e *engines, server *engine.Server, leads *
 	}
 }
 
-// compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again.
+// compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again; 0: the
+// mirror is closed.
 func compare(ctx context.Context, e *engines, server *engine.Server, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
+	closed := func() bool {
+		_, _, err := mirror.Head(ctx)
+		return errors.Is(err, journal.ErrClosed)
+	}
+	if closed() {
+		return false, false, 0
+	}
 	e.mu.Lock()
 	rests := checkEvery - time.Since(e.compared)
 	e.mu.Unlock()
@@ -132,8 +143,8 @@ func compare(ctx context.Context, e *engines, server *engine.Server, mirror jour
 		return false, false, rests
 	}
 	found, err := server.Check(ctx, mirror)
-	if _, _, closed := mirror.Head(ctx); errors.Is(closed, journal.ErrClosed) {
-		return false, false, checkEvery
+	if closed() {
+		return false, false, 0
 	}
 	if err != nil {
 		return false, false, repairAgain

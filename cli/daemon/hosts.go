@@ -116,7 +116,11 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 	routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		programs(link.HostOf(r.Context()), team.HostOf).ServeHTTP(w, r)
 	})
-	hub := link.Serve(l.port, link.Options{Identity: l.id, Members: team.Members(), Handler: routes, Log: l.log})
+	o := link.Options{Identity: l.id, Members: team.Members(), Handler: routes, Log: l.log}
+	if leads := l.beside.leading(); leads != nil {
+		o.Confirmed = leads.Confirmed
+	}
+	hub := link.Serve(l.port, o)
 	l.mu.Lock()
 	l.hub = hub
 	l.mu.Unlock()

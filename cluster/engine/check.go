@@ -31,8 +31,11 @@ func HasCopy(folder string) bool {
 	return jetstream.HasCopy(node.StoreIn(filepath.Join(folder, StoreFolder)), cluster.JournalStream)
 }
 
-// Check is CheckCopy for this server, as soon as it says that it has all messages.
+// Check is CheckCopy for this server, as soon as it says that it has all messages. A server that could not start again is started.
 func (s *Server) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error) {
+	if err := s.node.Recheck(ctx); err != nil {
+		return nil, err
+	}
 	if err := jetstream.Current(ctx, s.nc, cluster.JournalStream, s.node.Name()); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,14 +29,34 @@ import (
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
 
 // servers are those of engine hosts that have met.
-func servers(t *testing.T, names ...string) []*Server {
+func servers(t *testing.T, names ...string) (list []*Server) {
+	t.Helper()
+	options, all := hosts(t, names...)
+	for _, o := range options {
+		s, err := Start(t.Context(), o, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		list = append(list, s)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	defer cancel()
+	for _, s := range list {
+		if err := s.Meet(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// hosts are the engine hosts of a team, whose servers do not run yet.
+func hosts(t *testing.T, names ...string) (options []Options, all []cluster.EngineHost) {
 	t.Helper()
 	authority, err := ca.Create(t.TempDir(), "web", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []cluster.EngineHost
-	var options []Options
 	for _, name := range names {
 		o := Options{Folder: t.TempDir(), Listen: ports.Address(2), Log: slog.New(slog.DiscardHandler)}
 		id, err := ca.NewIdentity(o.Folder, name, time.Now)
@@ -56,23 +78,52 @@ func servers(t *testing.T, names ...string) []*Server {
 		options = append(options, o)
 		all = append(all, cluster.EngineHost{Name: name, Address: o.Listen, Key: id.PublicKey()})
 	}
-	var list []*Server
-	for _, o := range options {
-		s, err := Start(t.Context(), o, all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		list = append(list, s)
+	return options, all
+}
+
+// A person learns which engine host the others wait for: a firewall may be between.
+func TestNotMet(t *testing.T) {
+	t.Parallel()
+	options, all := hosts(t, "a", "b", "c")
+	var said logged
+	options[0].Log = slog.New(slog.NewTextHandler(&said, nil))
+	s, err := Start(t.Context(), options[0], all)
+	if err != nil {
+		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
-	defer cancel()
-	for _, s := range list {
-		if err := s.Meet(ctx); err != nil {
-			t.Fatal(err)
-		}
+	defer s.Close()
+	s.quiet = 0
+	ctx, end := context.WithCancel(t.Context())
+	met := make(chan error, 1)
+	go func() { met <- s.Meet(ctx) }()
+	wait.Until(t, "the log names the hosts", func() bool {
+		return strings.Contains(said.text(), "no connection to b, c; see that Fairlead runs there")
+	})
+	end()
+	if err := <-met; !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
-	return list
+	if n := strings.Count(said.text(), "have not met yet"); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+}
+
+// logged keeps what is logged.
+type logged struct {
+	mu   sync.Mutex
+	kept strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept.Write(b)
+}
+
+func (l *logged) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept.String()
 }
 
 // The SQLite journal of a leader goes into the stream with its hashes. Of two hosts that claim the lead at one time one gets it,

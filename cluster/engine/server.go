@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +26,7 @@ import (
 
 const (
 	metEvery   = 250 * time.Millisecond // between two looks whether all servers have met
+	meetQuiet  = 30 * time.Second       // until it is logged that they have not
 	createWait = 5 * time.Second        // for the servers to choose one that creates streams
 	againEvery = time.Second            // between two tries to open the journal
 	local      = "127.0.0.1:0"          // for programs of this machine: none of them connects, but the server wants a port
@@ -47,6 +51,7 @@ type Server struct {
 	work sync.WaitGroup
 
 	lease   atomic.Pointer[lease.Store] // nil: it was not found yet
+	quiet   time.Duration               // meetQuiet
 	damaged atomic.Bool                 // the copy of the journal here
 
 	mu   sync.Mutex
@@ -55,7 +60,7 @@ type Server struct {
 
 // Start starts the server of this host, which connects to those of the other engine hosts.
 func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Server, error) {
-	s := &Server{o: o}
+	s := &Server{o: o, quiet: meetQuiet}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.take(engines)
 	routes := &node.Routes{}
@@ -115,17 +120,19 @@ func (s *Server) Set(ctx context.Context, engines []cluster.EngineHost) error {
 func (s *Server) Expel(ctx context.Context, name string) error { return s.node.Expel(ctx, name) }
 
 // Meet waits until the servers of all engine hosts are connected to this one, and have an empty stream for the journal and a
-// place for the leader's lease.
+// place for the leader's lease. What they wait for is logged, once they have had some time.
 func (s *Server) Meet(ctx context.Context) error {
 	tick := time.NewTicker(metEvery)
 	defer tick.Stop()
+	said, began := "", time.Now()
 	for {
-		names, err := s.node.Peers()
-		if err != nil {
-			return err
-		}
-		if s.all(names) && s.make(ctx) == nil {
+		why := s.meets(ctx)
+		if why == nil {
 			return nil
+		}
+		if time.Since(began) >= s.quiet && why.Error() != said && ctx.Err() == nil {
+			said = why.Error()
+			s.o.Log.Warn("the engine hosts have not met yet; it is tried again and again", "why", why)
 		}
 		select {
 		case <-tick.C:
@@ -133,6 +140,21 @@ func (s *Server) Meet(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// meets says what the servers of the engine hosts still lack.
+func (s *Server) meets(ctx context.Context) error {
+	names, err := s.node.Peers()
+	if err != nil {
+		return err
+	}
+	switch missing, all := s.missing(names); {
+	case all < cluster.EnginesMin:
+		return fmt.Errorf("the team has %d engine hosts, and needs %d", all, cluster.EnginesMin)
+	case len(missing) > 0:
+		return fmt.Errorf("the server of this host has no connection to %s; see that Fairlead runs there, and that no firewall blocks the port after that of --listen", strings.Join(missing, ", "))
+	}
+	return s.make(ctx)
 }
 
 // make makes what the servers keep together, if it is not there.
@@ -146,17 +168,16 @@ func (s *Server) make(ctx context.Context) error {
 	return err
 }
 
-// all reports whether these are all others.
-func (s *Server) all(names []string) bool {
+// missing are the other engine hosts without those named; all is how many the team has.
+func (s *Server) missing(names []string) (missing []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	met := map[string]bool{s.o.Identity.Name: true}
-	for _, name := range names {
-		if _, ok := s.list[name]; ok {
-			met[name] = true
+	for _, name := range slices.Sorted(maps.Keys(s.list)) {
+		if name != s.o.Identity.Name && !slices.Contains(names, name) {
+			missing = append(missing, name)
 		}
 	}
-	return len(met) >= max(len(s.list), cluster.EnginesMin)
+	return missing, len(s.list)
 }
 
 // Move copies a SQLite journal into the stream. Nothing may append meanwhile. It may be repeated.

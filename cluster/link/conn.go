@@ -180,7 +180,7 @@ func explain(err error, id *ca.Identity) error {
 	case errors.As(err, &alert) && alert.Op == "remote error": // of TLS
 		return fmt.Errorf("the leader does not take the certificate of this host, or is another version of Fairlead; compare the clocks and the versions, else join anew with an invitation: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the leader does not answer within %v; check the address, and that no firewall is between: %w", greetWithin, err)
+		return fmt.Errorf("the leader does not answer; check the address, and that no firewall is between: %w", err)
 	}
 	return ca.Explain(err, id.Team(), id.Now())
 }

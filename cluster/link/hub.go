@@ -33,6 +33,10 @@ type Options struct {
 	Changed  func(name string, up bool) // a host's connection began or ended; nil: not needed. It may use the Hub, but not close it
 	Log      *slog.Logger
 
+	// Confirmed reports whether no other host can lead now; nil: none ever can. A leader that does not know it refuses no host for
+	// good: another one may have admitted it.
+	Confirmed func() bool
+
 	ping   time.Duration   // 0: pingAfter
 	speaks []wire.Protocol // nil: those of this program
 }
@@ -142,6 +146,9 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 	}
 	p := newPipe(conn)
 	if refused := h.admit(p, signature, *its); refused != nil {
+		if refused.Code == wire.Refused && h.o.Confirmed != nil && !h.o.Confirmed() {
+			refused = wire.Unconfirmed()
+		}
 		h.o.Log.Warn("a host was not taken", "host", p.peer, "from", raw.RemoteAddr().String(), "error", refused)
 		return nil, errors.Join(refused, writeAnswer(conn, refused), conn.Close())
 	}

@@ -81,13 +81,18 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			f := newTeam(t, "web")
 			h := f.listen(Options{ping: quiet})
-			_, err := Dial(t.Context(), f.options(c.make(t, f), h.Address(), nil))
+			id := c.make(t, f)
+			_, err := Dial(t.Context(), f.options(id, h.Address(), nil))
 			var refused *Refused
 			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &refused) != c.bad {
 				t.Error(err)
 			}
 			if _, _, err := h.Client("b"); err == nil {
 				t.Error("the host has a connection")
+			}
+			replaced := f.listen(Options{Identity: h.o.Identity, ping: quiet, Confirmed: func() bool { return false }})
+			if _, err := Dial(t.Context(), f.options(id, replaced.Address(), nil)); err == nil || errors.As(err, &refused) && c.bad {
+				t.Errorf("a leader that another one may have replaced: %v", err)
 			}
 		})
 	}

@@ -61,6 +61,7 @@ type Node struct {
 
 	mu     sync.Mutex
 	bare   bool // it runs without its store
+	failed bool // it should run, and its last start failed
 	server *server.Server
 	client net.Addr // where hosts connect
 	route  net.Addr
@@ -100,7 +101,8 @@ func free(dir string) (uint64, error) {
 }
 
 // start starts a server on the addresses that the node has.
-func (n *Node) start(ctx context.Context) error {
+func (n *Node) start(ctx context.Context) (err error) {
+	defer func() { n.failed = err != nil }()
 	opts, err := n.options()
 	if err != nil {
 		return err
@@ -237,10 +239,14 @@ func (n *Node) peers() ([]string, error) {
 }
 
 // Recheck closes the connections of hosts whose membership has changed. Call it after each change. A connection
-// that this server has made to another one cannot be closed alone, so the server restarts without it.
+// that this server has made to another one cannot be closed alone, so the server restarts without it. A server whose last start
+// failed is started again.
 func (n *Node) Recheck(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.failed {
+		return n.start(ctx)
+	}
 	if !n.server.Running() {
 		return nil
 	}
@@ -292,6 +298,7 @@ func (n *Node) Start(ctx context.Context) error {
 }
 
 func (n *Node) stop() {
+	n.failed = false
 	n.server.Shutdown()
 	n.server.WaitForShutdown()
 	n.gate.forget()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"path/filepath"
 	"slices"
@@ -175,5 +176,34 @@ func TestNodeID(t *testing.T) {
 	n := f.start(f.options(f.host("b", cluster.Engine)))
 	if got, want := nodeID("b"), n.server.Node(); got != want {
 		t.Errorf("%s, and the server says %s", got, want)
+	}
+}
+
+// A server that could not start again, because another program had its port, is started when it is looked at the next time. One that was
+// stopped is not.
+func TestRecheckAfterAFailedStart(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t, "web")
+	o := f.options(f.host("b", cluster.Engine))
+	o.Routes = &Routes{Address: "127.0.0.1:0"}
+	n := f.start(o)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	n.route = other.Addr()
+	if err := n.WithoutStore(t.Context()); err == nil {
+		t.Fatal("two programs listen on one port")
+	}
+	if err := n.Start(t.Context()); err == nil || n.server.Running() {
+		t.Fatal("two programs listen on one port")
+	}
+	other.Close()
+	if err := n.Recheck(t.Context()); err != nil || !n.server.Running() || !n.server.JetStreamEnabled() {
+		t.Errorf("it runs: %t, with its store: %t, %v", n.server.Running(), n.server.JetStreamEnabled(), err)
+	}
+	if err := errors.Join(n.Stop(t.Context()), n.Recheck(t.Context())); err != nil || n.server.Running() {
+		t.Errorf("after its end it runs: %t, %v", n.server.Running(), err)
 	}
 }

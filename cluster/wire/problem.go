@@ -46,6 +46,11 @@ func (p *Problem) Is(err error) bool {
 	return p.Code == NoInput && err == driver.ErrNoInput || p.Code == NotHere && err == fs.ErrNotExist
 }
 
+// Unconfirmed is the answer of a leader that another one may have replaced.
+func Unconfirmed() *Problem {
+	return &Problem{Busy, "most of the engine hosts do not answer this leader now, so another one may lead"}
+}
+
 var status = map[Code]int{
 	AlreadyStarted: http.StatusConflict, CannotStart: http.StatusUnprocessableEntity, Fenced: http.StatusForbidden, NoInput: http.StatusGone,
 	NotHere: http.StatusNotFound, Refused: http.StatusForbidden, BadRequest: http.StatusBadRequest, Busy: http.StatusTooManyRequests,

@@ -55,7 +55,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 		return out, &wire.Problem{Code: wire.Refused, Why: "host " + name + ": " + err.Error()}
 	}
 	if c.is.Confirmed != nil && !c.is.Confirmed() {
-		return out, &wire.Problem{Code: wire.Busy, Why: "most of the engine hosts do not answer this leader now, so another one may lead"}
+		return out, wire.Unconfirmed()
 	}
 	known, err := c.known(ctx, name)
 	if err == nil && known.State == host.Left {
