@@ -54,7 +54,7 @@ func (t movedTeam) all() {
 		case t.before == "":
 		case note.Away == t.Leader:
 			note.Away = ""
-		case note.Away == "" && (hasFiles(r) || t.From != "" && !inside):
+		case note.Away == "" && (hasFiles(r, note) || t.From != "" && !inside):
 			note.Away = t.before
 		}
 		workflow.EachPath(r, t.Of)
@@ -99,9 +99,9 @@ func (t movedTeam) agent(a *Agent) {
 	}
 }
 
-// hasFiles reports whether a run may have written something that it needs.
-func hasFiles(r *workflow.Run) bool {
-	return r.Status() != workflow.IsCompleted && slices.ContainsFunc(r.Steps, func(p workflow.Progress) bool { return p.N > 0 })
+// hasFiles reports whether a run has a folder of its own, or may have written something that it needs.
+func hasFiles(r *workflow.Run, note RunNote) bool {
+	return r.Status() != workflow.IsCompleted && (note.Settings.OwnFolder || slices.ContainsFunc(r.Steps, func(p workflow.Progress) bool { return p.N > 0 }))
 }
 
 // filesHere lets a run go on that began on another machine. A person who releases it lets it go on with the files that are here.

@@ -22,6 +22,7 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 	}
 	begins("r", "/a/web", RunSettings{How: `{"worktree":"/a/web/.agents/worktrees/r","template":"/etc/x"}`})
 	begins("later", "/a/web/sub", RunSettings{After: []string{"r"}})
+	begins("own", "/a/web", RunSettings{After: []string{"r"}, OwnFolder: true})
 	begins("out", "/a/website", RunSettings{After: []string{"r"}})
 	session := c.sit("r", "one").ID
 	c.ofRun("r", SessionStarted{Session: session, PID: 1, Launch: &launch.Record{Driver: "exec", Dir: "/a/web/.agents/worktrees/r", Argv: []string{"x", "/a/web/x", "/b"}}})
@@ -44,7 +45,7 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 	if !maps.Equal(c.RunUsage, map[string]Usage{"/srv/b": {Day: "2026-11-20", CostUSD: 1}, "/other": {Day: "2026-11-20", CostUSD: 2}}) || c.Dispatches["d"].Path != "/srv/b/.agents/d" {
 		t.Errorf("%v, %+v", c.RunUsage, c.Dispatches["d"])
 	}
-	for id, want := range map[string]string{"r": "a", "out": "a", "later": ""} {
+	for id, want := range map[string]string{"r": "a", "out": "a", "own": "a", "later": ""} {
 		if got := c.Notes[id].Away; got != want {
 			t.Errorf("the files of run %s are on %q, not on %q", id, got, want)
 		}
