@@ -196,7 +196,7 @@ func hostLeaderCommand(a *app) *cobra.Command {
 		Short: "Tell a host at which addresses its leader is",
 		Long: `Run it on the host, when the leader's address has changed. The host tries the addresses in turn, and takes only
 the leader of its own team. Its keys, its labels and its sessions stay as they are; it need not join again.
-A daemon that runs uses the addresses as soon as it has no connection.`,
+A daemon that runs uses the addresses as soon as it has no connection, that of an engine host from its next start on.`,
 		Example: `  fairlead host leader 192.168.1.8:4222
   fairlead host leader build.lan:4222 192.168.1.8:4222`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
