@@ -284,8 +284,9 @@ steps: [{say: x}]
 			t.Errorf("%q is missing:\n%s", want, got)
 		}
 	}
-	if n := strings.Count(w.ledger("ada"), "Channel reviews"); n != 3 {
-		t.Errorf("ada received %d prompts:\n%s", n, w.ledger("ada"))
+	prompts, _, _ := strings.Cut(w.ledger("ada"), "Channel reviews, turn 3") // bob may have had turn 2 by now
+	if n := strings.Count(prompts, "Channel reviews"); n != 3 {
+		t.Errorf("ada received %d prompts:\n%s", n, prompts)
 	}
 }
 

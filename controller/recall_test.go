@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/runs"
 	"github.com/fairlead-dev/fairlead/view"
 
+	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
@@ -18,16 +19,29 @@ import (
 func TestRecallRun(t *testing.T) {
 	t.Parallel()
 	y := archive(t)
+	if _, err := y.Do(t.Context(), loop.Request{Event: &team.Event{What: team.DaemonStarted{Leader: "a"}}}); err != nil { // changes are counted from now on
+		t.Fatal(err)
+	}
 	was, err := y.RunByID(t.Context(), "bad")
 	if err != nil {
 		t.Fatal(err)
 	}
 	y.file(".agents/archive/runs/bad/somebody", "else's, under that name")
+	n := uint64(0)
 	for range 2 {
 		if got := y.prune(0, 0, true, false); got != "bad old-2 old-1" && got != "bad" {
 			t.Fatalf("archived %q", got)
 		}
 		if err := y.RecallRun(t.Context(), human, "bad"); err != nil {
+			t.Fatal(err)
+		}
+		if err := y.View(t.Context(), func(now *team.Team) {
+			if more := now.Notes["bad"].Changes; more <= n {
+				t.Errorf("it has %d changes, and had %d before it was archived", more, n)
+			} else {
+				n = more
+			}
+		}); err != nil {
 			t.Fatal(err)
 		}
 		view, err := y.RunByID(t.Context(), "bad")

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -16,15 +19,7 @@ import (
 func TestRunInAWorktree(t *testing.T) {
 	t.Parallel()
 	y := newRunWorld(t)
-	git := func(args ...string) string {
-		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
-		cmd.Dir = y.dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
+	git := y.git
 	flow := y.file("flow.yaml", fmt.Sprintf("name: tree\nsteps:\n  - id: write\n    command: %s\n", quoted("pwd > where; echo new > made.txt; "+report(``))))
 	git("init", "-q", ".")
 	git("add", "flow.yaml")
@@ -42,6 +37,66 @@ func TestRunInAWorktree(t *testing.T) {
 		t.Errorf("kept: %q", got)
 	}
 	if got := git("show", "refs/fairlead/runs/w1:where"); got != tree {
+		t.Errorf("it worked in %s, want %s", got, tree)
+	}
+}
+
+// git runs git in the repository.
+func (y *runWorld) git(args ...string) string {
+	y.t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@example.invalid"}, args...)...)
+	cmd.Dir = y.dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		y.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestResumeWithoutItsFiles has a run of which nothing has arrived from the machine that led before. A person lets it go on: that is
+// refused while its branch is missing, and makes its checkout otherwise.
+func TestResumeWithoutItsFiles(t *testing.T) {
+	t.Parallel()
+	y := newRunWorld(t)
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flow := y.file("flow.yaml", fmt.Sprintf("name: tree\nsteps:\n  - id: ask\n    human_in_the_loop: true\n    command: [\"true\"]\n  - id: write\n    needs: [ask]\n    command: %s\n", quoted("pwd > where; "+report(``))))
+	y.git("init", "-q", ".")
+	y.git("add", "flow.yaml")
+	y.git("commit", "-qm", "first")
+	y.start(view.RunFlags{Workflow: flow, RunID: "w1", GitWorktree: true, PauseForHumans: true})
+	y.until("w1", "a person is asked", func(v view.RunView) bool { return v.Status == "waiting" })
+	ok(y.View(t.Context(), func(now *team.Team) {
+		note := now.Notes["w1"]
+		note.Away = "c"
+		now.Notes["w1"] = note
+	}))
+	tree := filepath.Join(y.dir, ".agents", "worktrees", "w1")
+	y.git("worktree", "remove", "--force", tree)
+	y.git("branch", "-D", "fairlead/w1")
+	ok(os.RemoveAll(filepath.Join(y.dir, ".agents", "runs", "w1")))
+
+	_, err := y.ReleaseRun(t.Context(), human, "w1", "")
+	if refused, is := errors.AsType[*machine.Refusal](err); !is || !strings.Contains(refused.Reason, "`git branch fairlead/w1 COMMIT`") {
+		t.Errorf("without its branch: %v", err)
+	}
+	if v := y.until("w1", "it is shown", func(view.RunView) bool { return true }); v.Away != "c" {
+		t.Errorf("it waits for %q", v.Away)
+	}
+	y.git("branch", "fairlead/w1")
+	_, err = y.ReleaseRun(t.Context(), human, "w1", "")
+	ok(err)
+	_, err = y.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{})
+	ok(err)
+	if v := y.until("w1", "it completes", over); v.Status != "completed" {
+		t.Fatalf("%+v", v)
+	}
+	y.until("w1", "the worktree is gone", func(view.RunView) bool { _, err := os.Lstat(tree); return os.IsNotExist(err) })
+	if got := y.git("show", "refs/fairlead/runs/w1:where"); got != tree {
 		t.Errorf("it worked in %s, want %s", got, tree)
 	}
 }

@@ -81,8 +81,8 @@ func (d runDecision) recall(id string, what RunRecalled) error {
 		changes[i].Row, changes[i].Trigger = "X5", "run_recalled"
 	}
 	d.addRun(id, changes)
-	if !what.Settings.same(&RunSettings{}) {
-		d.note(id, "X5", "settings_given", NoteSet{Settings: what.Settings})
+	if !what.Settings.same(&RunSettings{}) || what.Changes > 0 {
+		d.note(id, "X5", "settings_given", NoteSet{Settings: what.Settings, Changes: what.Changes})
 	}
 	return nil
 }

@@ -131,7 +131,8 @@ type NoteSet struct {
 	Settings RunSettings `json:"settings"`
 	Waived   string      `json:"waived,omitempty"`
 	LookAt   time.Time   `json:"look_at,omitzero"`
-	Here     bool        `json:"here,omitempty"` // its newest files are on the machine that leads, or are given up
+	Here     bool        `json:"here,omitempty"`    // its newest files are on the machine that leads, or are given up
+	Changes  uint64      `json:"changes,omitempty"` // of a recalled run, before it was archived: copies of that time do not count as new
 }
 
 // RunLeft is a run that is removed from the value, with its progress.
@@ -235,6 +236,7 @@ func (t teamRuns) applyRun(ch Change) {
 	case body.Note != nil:
 		note := t.Notes[id]
 		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
+		note.Changes += body.Note.Changes
 		if body.Note.Here {
 			note.Away = ""
 		}

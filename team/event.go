@@ -162,6 +162,7 @@ type RunArchived struct{}
 type RunRecalled struct {
 	Run      *workflow.Run
 	Settings RunSettings
+	Changes  uint64 // RunNote.Changes
 }
 
 // TimerFired is a deadline that has passed; its subject is derived from the team.

@@ -40,12 +40,15 @@ const (
 // RefuseWorktree is the refusal of a run's worktree, with its reason.
 func RefuseWorktree(id, reason string) error { return RefuseRun(id, "--git-worktree: "+reason) }
 
+// BranchOf is the branch of a run's worktree, unless another one was named.
+func BranchOf(id string) string { return branchPrefix + id }
+
 // NamesFor checks the given names before anything is created: the commit of the checkout, and its
 // branch.
 func (g Git) NamesFor(ctx context.Context, id, prefix string, flags view.RunFlags) (from, branch string, err error) {
 	no := func(format string, args ...any) error { return RefuseWorktree(id, fmt.Sprintf(format, args...)) }
 	ref := cmp.Or(flags.WorktreeRef, "HEAD")
-	branch = cmp.Or(flags.WorktreeBranch, branchPrefix+id)
+	branch = cmp.Or(flags.WorktreeBranch, BranchOf(id))
 	for _, name := range []string{ref, branch} {
 		if len(name) > refBytesMax || strings.HasPrefix(name, "-") || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 			return "", "", no("%q is no name of a branch or a commit", clip.Text(name, 64))
@@ -133,7 +136,7 @@ func (w *Checkout) WhereItWas(ctx context.Context) (head, branch, kept string, e
 		return head, branch, w.Ref(), err
 	}
 	if GitSaidNo(err) {
-		branch = branchPrefix + w.Id
+		branch = BranchOf(w.Id)
 		head, err = w.Repo.Ask(ctx, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch+"^{commit}")
 		head = strings.TrimSpace(head)
 	}

@@ -159,7 +159,7 @@ func compare(ctx context.Context, e *engines, server *engine.Server, mirror jour
 	return damaged, unread, checkEvery
 }
 
-// lookAtCopies keeps what is shown of the copies of the journal, until ctx ends.
+// lookAtCopies keeps what is shown of the copies of the journal, and has this host's server lead their streams, until ctx ends.
 func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
 	for ctx.Err() == nil {
 		copies, err := server.Copies(ctx)
@@ -167,6 +167,9 @@ func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
 			copies = nil // it is not known
 		}
 		e.copies.Store(&copies)
+		if err := server.Draw(ctx); err != nil && ctx.Err() == nil {
+			e.log.Debug("the server of this host does not lead the streams of the journal and the lease; it is tried again", "error", err)
+		}
 		rest(ctx, copiesEvery)
 	}
 }

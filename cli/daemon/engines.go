@@ -380,12 +380,15 @@ func (e *engines) retire() error {
 func (e *engines) claimFirst(ctx context.Context) error {
 	for {
 		e.mu.Lock()
-		err := error(nil)
-		if e.leads == nil {
+		err, first := error(nil), e.leads == nil
+		if first {
 			err = e.claim(ctx)
 		}
 		e.mu.Unlock()
 		if err == nil {
+			if first {
+				e.log.Info("another engine host leads from now on if this one is lost")
+			}
 			return nil
 		}
 		if !rest(ctx, againSoon) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 const (
 	repairWait = 5 * time.Minute // to fetch a copy anew
 	awayWait   = 30 * time.Second
+	drawWait   = 10 * time.Second
 )
 
 // CheckCopy compares the copy of the journal in the folder of a cluster, which this host's server keeps, with a journal of this host. The
@@ -41,7 +43,11 @@ func (s *Server) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Fi
 func (s *Server) Repair(ctx context.Context, mirror journal.Journal) error {
 	ctx, cancel := context.WithTimeout(ctx, repairWait)
 	defer cancel()
-	return jetstream.Repair(ctx, s.nc, cluster.JournalStream, mirror, repaired{s.node})
+	err := jetstream.Repair(ctx, s.nc, cluster.JournalStream, mirror, repaired{s.node})
+	if err == nil {
+		s.damaged.Store(false)
+	}
+	return err
 }
 
 // repaired is a server whose store is taken away for a while. It goes on connecting this process to the others.
@@ -50,13 +56,30 @@ type repaired struct{ *node.Node }
 // Stop implements jetstream.Node.
 func (r repaired) Stop(ctx context.Context) error { return r.WithoutStore(ctx) }
 
-// away has another server lead the stream than the one with a damaged copy.
+// away has another server lead the stream than the one with a damaged copy. It may be repeated.
 func (s *Server) away(why *jetstream.Damage) {
+	if why.Server == "" || why.Server == s.node.Name() {
+		s.damaged.Store(true)
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, awayWait)
 	defer cancel()
-	if err := jetstream.Lead(ctx, s.nc, cluster.JournalStream, ""); err != nil && s.ctx.Err() == nil {
+	if err := jetstream.LeadElsewhere(ctx, s.nc, cluster.JournalStream, why.Server); err != nil && s.ctx.Err() == nil {
 		s.o.Log.Warn("no other server could be asked to lead the journal's stream", "damage", why, "error", err)
 	}
+}
+
+// Draw has the server of this host lead the streams of the journal and of the lease, if its copies are whole. Then the loss of another
+// engine host delays neither orders nor the renewals of a leader on this host: no server has to be elected.
+func (s *Server) Draw(ctx context.Context) error {
+	if s.damaged.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, drawWait)
+	defer cancel()
+	return errors.Join(
+		jetstream.Lead(ctx, s.nc, cluster.JournalStream, s.node.Name()),
+		jetstream.Lead(ctx, s.nc, cluster.LeaseStream, s.node.Name()),
+	)
 }
 
 // Others are the names of the servers that this one is connected to.

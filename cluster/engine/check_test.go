@@ -10,8 +10,28 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
+
+// A journal that meets damage while most servers are away can be closed: it does not wait for them.
+func TestReportWithoutMajority(t *testing.T) {
+	t.Parallel()
+	all := servers(t, "a", "b", "c")
+	for _, away := range all[1:] {
+		if err := away.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	all[0].report(&jetstream.Damage{What: "a message is missing"})
+	if err := all[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took >= awayWait {
+		t.Errorf("it took %v", took)
+	}
+}
 
 // A copy is damaged in an early file, which the server itself does not notice at its start. The comparison with the mirror finds it, and the
 // server fetches its copy anew while this process asks the other servers through it.

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	js "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
@@ -160,6 +162,37 @@ func TestMoveAndLead(t *testing.T) {
 	}
 	if name, _, err := all[2].Leader(t.Context()); err != nil || name != "b" {
 		t.Errorf("%q leads, %v", name, err)
+	}
+}
+
+// A server draws the lead of the streams to itself. One whose copy is damaged leaves it to others.
+func TestDraw(t *testing.T) {
+	t.Parallel()
+	all := servers(t, "a", "b", "c")
+	api, err := js.New(all[0].nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads := func(stream string) string {
+		is, err := api.Stream(t.Context(), stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is.CachedInfo().Cluster.Leader
+	}
+	draws := slices.IndexFunc(all, func(s *Server) bool { return s.node.Name() != leads(cluster.JournalStream) })
+	s := all[draws]
+	s.damaged.Store(true)
+	before := leads(cluster.JournalStream)
+	if err := s.Draw(t.Context()); err != nil || leads(cluster.JournalStream) != before {
+		t.Errorf("%s leads, %v", leads(cluster.JournalStream), err)
+	}
+	s.damaged.Store(false)
+	wait.Until(t, "it leads", func() bool { return s.Draw(t.Context()) == nil })
+	for _, stream := range []string{cluster.JournalStream, cluster.LeaseStream} {
+		if got := leads(stream); got != s.node.Name() {
+			t.Errorf("%s leads %s, want %s", got, stream, s.node.Name())
+		}
 	}
 }
 

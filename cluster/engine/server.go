@@ -42,10 +42,12 @@ type Server struct {
 	node *node.Node
 	nc   *nats.Conn
 
-	ctx context.Context //nolint:containedctx // it ends with Close
-	end context.CancelFunc
+	ctx  context.Context //nolint:containedctx // it ends with Close
+	end  context.CancelFunc
+	work sync.WaitGroup
 
-	lease atomic.Pointer[lease.Store] // nil: it was not found yet
+	lease   atomic.Pointer[lease.Store] // nil: it was not found yet
+	damaged atomic.Bool                 // the copy of the journal here
 
 	mu   sync.Mutex
 	list map[string]cluster.EngineHost
@@ -173,12 +175,7 @@ func (s *Server) Move(ctx context.Context, path string) (err error) {
 func (s *Server) Open(ctx context.Context, path string, waiting func(why error)) (journal.Journal, error) {
 	damaged := false
 	for said := false; ; said = true {
-		j, err := jetstream.Open(ctx, s.nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: path, Report: func(err error) {
-			s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
-			if damage, is := errors.AsType[*jetstream.Damage](err); is {
-				s.away(damage)
-			}
-		}})
+		j, err := jetstream.Open(ctx, s.nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: path, Report: s.report})
 		if err == nil {
 			return j, nil
 		}
@@ -202,6 +199,14 @@ func (s *Server) Open(ctx context.Context, path string, waiting func(why error))
 	}
 }
 
+// report takes in why an open journal does not go on. It waits for no server: the journal may be closed meanwhile.
+func (s *Server) report(err error) {
+	s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
+	if damage, is := errors.AsType[*jetstream.Damage](err); is {
+		s.work.Go(func() { s.away(damage) })
+	}
+}
+
 // rest pauses; false: the context has ended.
 func rest(ctx context.Context, pause time.Duration) bool {
 	select {
@@ -215,6 +220,7 @@ func rest(ctx context.Context, pause time.Duration) bool {
 // Close ends the connection and the server.
 func (s *Server) Close() error {
 	s.end()
+	s.work.Wait()
 	s.nc.Close()
 	return s.node.Stop(context.Background())
 }

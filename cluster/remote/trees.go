@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
-// Trees are the checkouts and files of runs on one other host. A request whose connection breaks is sent again.
+// Trees are the checkouts and files of runs on one other host. A request whose connection breaks is sent again. One that the host
+// breaks off each time is an error.
 type Trees struct {
 	Dial Dial
 	Root string // this machine's repository
@@ -195,14 +196,27 @@ type bodied struct {
 const (
 	treeAgainFirst = 50 * time.Millisecond // until a request is sent again; doubles up to treeAgainMost
 	treeAgainMost  = 5 * time.Second
+	treeTriesMax   = 6 // on one connection: what breaks each time is not the connection
 )
 
-// do sends a request until it is answered.
+// do sends a request until it is answered, or breaks on one connection again and again.
 func (t *Trees) do(ctx context.Context, r bodied, take func(*http.Response) error) error {
+	var on http.RoundTripper
+	tries := 0
 	for pause := treeAgainFirst; ; pause = min(2*pause, treeAgainMost) {
-		again, err := t.once(ctx, r, take)
+		client, base, err := t.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		if client.Transport != on {
+			on, tries = client.Transport, 0
+		}
+		again, err := t.once(ctx, client, base, r, take)
 		if !again || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
+		}
+		if tries++; tries == treeTriesMax {
+			return fmt.Errorf("%s %s broke off %d times while the host stayed connected, and the log of the host says why: %w", r.method, r.path, tries, err)
 		}
 		wait := time.NewTimer(pause)
 		select {
@@ -214,12 +228,8 @@ func (t *Trees) do(ctx context.Context, r bodied, take func(*http.Response) erro
 	}
 }
 
-// once is one attempt. again says that the connection broke.
-func (t *Trees) once(ctx context.Context, r bodied, take func(*http.Response) error) (again bool, err error) {
-	client, base, err := t.Dial(ctx)
-	if err != nil {
-		return false, err
-	}
+// once is one attempt. again says that it broke off.
+func (t *Trees) once(ctx context.Context, client *http.Client, base string, r bodied, take func(*http.Response) error) (again bool, err error) {
 	var body io.Reader
 	var fault error
 	if r.body != nil {

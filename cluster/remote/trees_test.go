@@ -3,6 +3,7 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster/local"
 	"github.com/fairlead-dev/fairlead/cluster/remote"
@@ -177,6 +181,56 @@ func TestTreesTravel(t *testing.T) {
 			}
 			if err := trees.SendFiles(t.Context(), leader, []string{".git"}); err == nil {
 				t.Error(".git was sent")
+			}
+		})
+	}
+}
+
+// broken is a connection on which no answer comes to its end. With whole, none begins.
+type broken struct {
+	whole bool
+	asked int
+}
+
+func (b *broken) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.asked++; b.whole {
+		return nil, errors.New("stream error")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), Request: r}, nil
+}
+
+type healthy struct{}
+
+func (healthy) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+// A request that the host breaks off each time ends with an error. One whose connection was lost is sent on the next one, however
+// often that happens.
+func TestTreesGiveUp(t *testing.T) {
+	t.Parallel()
+	dirs := []string{".agents/runs/r1/artifacts"}
+	for _, whole := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			conn := &broken{whole: whole}
+			trees := &remote.Trees{Root: t.TempDir(), Dial: func(context.Context) (*http.Client, string, error) {
+				return &http.Client{Transport: conn}, "http://b", nil
+			}}
+			err := trees.FetchFiles(ctx, trees.Root, dirs)
+			if err == nil || conn.asked != 6 || !strings.Contains(err.Error(), "GET /v1/files broke off 6 times while the host stayed connected") {
+				t.Errorf("after %d tries: %v", conn.asked, err)
+			}
+			lost := 0
+			trees.Dial = func(context.Context) (*http.Client, string, error) {
+				if lost++; lost > 50 {
+					return &http.Client{Transport: healthy{}}, "http://b", nil
+				}
+				return &http.Client{Transport: &broken{whole: whole}}, "http://b", nil
+			}
+			if err := trees.FetchFiles(ctx, trees.Root, dirs); err != nil {
+				t.Errorf("after %d lost connections: %v", lost-1, err)
 			}
 		})
 	}

@@ -39,23 +39,35 @@ func (a *addresses) next() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.read().Addresses
-	at := a.begin % len(list)
+	at := a.begin % max(1, len(list)) // Dial says what is wrong if there is none
 	a.begin++
 	return slices.Concat(list[at:], list[:at])
 }
 
-// learn takes in the engine hosts of the team. Those of the invitation stay: this host reached the leader there.
+// learn takes in the engine hosts of the team. Those of the invitation stay: this host reached the leader there. They are the first
+// ones, so at the limit the last one that is no engine host's goes.
 func (a *addresses) learn(engines []cluster.EngineHost) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	conf := a.read()
 	conf.Addresses = slices.Clone(conf.Addresses)
 	for _, e := range engines {
-		if e.Name != conf.Name && len(engines) > 1 && len(conf.Addresses) < addressesMax && !slices.Contains(conf.Addresses, e.Address) {
-			conf.Addresses = append(conf.Addresses, e.Address)
+		if e.Name == conf.Name || len(engines) == 1 || slices.Contains(conf.Addresses, e.Address) {
+			continue
 		}
+		if len(conf.Addresses) >= addressesMax {
+			old := len(conf.Addresses) - 1
+			for old >= 0 && slices.ContainsFunc(engines, func(e cluster.EngineHost) bool { return e.Address == conf.Addresses[old] }) {
+				old--
+			}
+			if old < 0 {
+				break
+			}
+			conf.Addresses = slices.Delete(conf.Addresses, old, old+1)
+		}
+		conf.Addresses = append(conf.Addresses, e.Address)
 	}
-	if len(conf.Addresses) == len(a.conf.Addresses) || conf.Wrong() != "" {
+	if slices.Equal(conf.Addresses, a.conf.Addresses) || conf.Wrong() != "" {
 		return
 	}
 	a.conf = conf

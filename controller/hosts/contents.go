@@ -142,20 +142,28 @@ func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is che
 
 // lock lets one transfer of a run's files happen at a time.
 func (c *copies) lock(ctx context.Context, run string) (unlock func(), err error) {
-	c.mu.Lock()
-	for c.moving[run] != nil {
-		busy := c.moving[run]
-		c.mu.Unlock()
+	for {
+		unlock, busy := c.tryLock(run)
+		if busy == nil {
+			return unlock, nil
+		}
 		select {
 		case <-busy:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		c.mu.Lock()
+	}
+}
+
+// tryLock is lock unless a transfer is in progress, which closes busy when it is over.
+func (c *copies) tryLock(run string) (unlock func(), busy <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if busy := c.moving[run]; busy != nil {
+		return nil, busy
 	}
 	done := make(chan struct{})
 	c.moving[run] = done
-	c.mu.Unlock()
 	return func() {
 		c.mu.Lock()
 		delete(c.moving, run)

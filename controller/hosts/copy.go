@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cluster"
+	"github.com/fairlead-dev/fairlead/cluster/remote"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -34,10 +37,12 @@ type copying struct {
 	branches string                       // what was sent last
 	files    map[string]map[string]string // by run: the files that were sent, each with its time and size
 	pulled   bool                         // its branches are here, if it led before
+	was      uint64                       // its incarnation: after another one it may have lost what was sent
 
 	// mu of the controller guards these.
 	have   map[string]uint64 // by run: the changes after which its files were sent
 	woken  bool              // a run has changed, and it was not looked at since
+	later  bool              // a run was left out, because a session of it is about to start there, or was lost there
 	behind int               // runs whose newest files are not there
 }
 
@@ -53,11 +58,18 @@ func copyTo(c *HostController) {
 	}
 }
 
-// wakeCopies lets the copies follow. It may be called in the loop's goroutine.
-func wakeCopies(c *HostController) {
+// wakeCopies lets the copies follow changes. It may be called in the loop's goroutine.
+func wakeCopies(c *HostController, changes []team.Change) {
+	ofRuns := slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Run != nil || is.Body.Note != nil })
+	if !ofRuns && !slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Session != nil || is.Body.Host != nil }) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, is := range c.copying {
+		if !ofRuns && !is.later {
+			continue
+		}
 		is.woken = true
 		select {
 		case is.wake <- struct{}{}:
@@ -122,14 +134,20 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		led, c.woken = t.Led.Before == c.host, false
+		led, c.woken, c.later = t.Led.Before == c.host, false, false
+		if h := t.Hosts.Hosts[c.host]; h != nil && h.Incarnation != c.was {
+			c.was, c.branches = h.Incarnation, ""
+			clear(c.have)
+			clear(c.files)
+		}
 		for _, id := range t.RunIDs() {
-			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host, why: view.AwayWords(t, id)}
-			one.dir, one.files = c.Hooks.Checkout(t, id)
+			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host}
 			n, known := c.have[id]
-			switch {
-			case one.dir == "" || t.Notes[id].Away != "" && !one.away:
-			case one.away || !known || n < one.n || all && c.beside(t, id, "") != "":
+			if t.Notes[id].Away != "" && !one.away || known && n == one.n && !one.away && (!all || c.beside(t, id, "") == "") {
+				continue
+			}
+			if one.dir, one.files = c.Hooks.Checkout(t, id); one.dir != "" {
+				one.why = view.AwayWords(t, id)
 				due = append(due, one)
 			}
 		}
@@ -142,11 +160,12 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	}); err != nil {
 		return err
 	}
-	c.isBehind(due)
+	c.isBehind(due, 0)
 	if c.is.Connected(c.host) == "" {
 		return errAway
 	}
 	var faults []error
+	lacks := 0
 	for len(due) > 0 {
 		one := due[0]
 		due = due[1:]
@@ -154,16 +173,18 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 		if one.away {
 			err = c.tryBring(ctx, one)
 		} else {
-			err = c.send(ctx, one)
+			var done bool
+			if done, err = c.send(ctx, one); !done {
+				lacks++
+			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("run %s: %w", one.run, answered(err)))
-			continue
 		}
-		c.isBehind(due)
+		c.isBehind(due, lacks)
 	}
 	there := c.trees(c.host)
 	sent, err := there.SendBranches(ctx, c.is.Name, c.branches, config.FileName)
@@ -182,8 +203,9 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	return errors.Join(faults...)
 }
 
-func (c *copying) isBehind(due []copied) {
-	n := 0
+// isBehind notes how many runs lack files there: those that are due, and more.
+func (c *copying) isBehind(due []copied, more int) {
+	n := more
 	for i := range due {
 		if !due[i].away {
 			n++
@@ -195,53 +217,60 @@ func (c *copying) isBehind(due []copied) {
 }
 
 // send sends the files of a run, unless the host has newer ones: those of a session that works there, or of one that was lost with it.
-func (c *copying) send(ctx context.Context, one copied) error {
+// done is false as long as the host lacks some.
+func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 	unlock, err := c.copies.lock(ctx, one.run+"@"+c.host)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
-	works, starts := false, false
+	works, later := false, false
 	if err := c.View(ctx, func(t *team.Team) {
-		starts = c.beside(t, one.run, "") == c.host || misses(t.Hosts.Hosts[c.host], one.run)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		starts := c.beside(t, one.run, "") == c.host || misses(t.Hosts.Hosts[c.host], one.run)
 		works = starts && worksOn(t, one.run, c.host)
-	}); err != nil {
-		return err
+		later = starts && !works
+		c.later = c.later || later
+	}); err != nil || later {
+		return false, err
 	}
 	there := c.trees(c.host)
 	switch _, err := os.Lstat(one.dir); {
-	case starts && !works: // it is looked at again after the next change
-		return nil
-	case works:
+	case works: // what people have answered meanwhile is only here
+		if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil {
+			return false, err
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		c.sent(one)
-		return nil
+		return true, nil
 	case err != nil:
-		return err
+		return false, err
 	default:
-		files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
-		if err != nil {
-			return err
-		}
-		c.files[one.run] = files
-		if was, known := c.copies.of(one.run).on(c.host); known {
-			err = c.sendTree(ctx, one, &was)
-		} else {
-			err = c.sendTree(ctx, one, nil)
-		}
-		if err != nil {
-			return err
+		if err := c.sendAll(ctx, there, one); err != nil {
+			return false, err
 		}
 	}
 	if err := there.Mark(ctx, one.run, one.n); err != nil {
-		return err
+		return false, err
 	}
 	c.sent(one)
-	return nil
+	return true, nil
 }
 
-func (c *copying) sendTree(ctx context.Context, one copied, was *carry.Sent) error {
-	sent, err := c.trees(c.host).Send(ctx, one.run, one.dir, was)
+func (c *copying) sendAll(ctx context.Context, there *remote.Trees, one copied) error {
+	is, known := c.copies.of(one.run).on(c.host)
+	was := &is
+	if !known { // nothing of it is there, or no longer
+		delete(c.files, one.run)
+		was = nil
+	}
+	files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
+	if err != nil {
+		return err
+	}
+	c.files[one.run] = files
+	sent, err := there.Send(ctx, one.run, one.dir, was)
 	if err != nil {
 		return err
 	}
@@ -316,7 +345,7 @@ func (c *copying) bringBeside(ctx context.Context, one copied) error {
 	if err != nil {
 		return err
 	}
-	kept, err := keepFiles(ctx, c.HostController, c.host, one.run, "leader-"+c.host, true)
+	kept, err := keepFiles(ctx, c.HostController, c.host, one.run, "leader-"+c.host, func(_ string, missing bool) bool { return missing })
 	if err != nil {
 		return err
 	}
@@ -329,22 +358,32 @@ func (c *copying) bringBeside(ctx context.Context, one copied) error {
 	return arrived(ctx, c.HostController, one.run)
 }
 
-// bring is for a caller that has the lock of the run's files.
+// bring is for a caller that has the lock of the run's files. Reports and artifacts are replaced by those of the host. Other files of
+// the run are taken if they are missing here: answers that people have given here are newer.
 func bring(ctx context.Context, c *HostController, name string, one checkout) error {
-	there := c.trees(name)
-	sent, err := there.Pull(ctx, one.run, below(c.places.Root, one.dir))
+	over := false
+	if err := c.View(ctx, func(t *team.Team) { over = t.Runs[one.run] != nil && t.Runs[one.run].Status() == workflow.IsCancelled }); err != nil {
+		return err
+	}
+	sent, err := c.trees(name).Pull(ctx, one.run, below(c.places.Root, one.dir))
+	switch {
+	case err == nil:
+		if err := c.copies.has(one.run, name, sent); err != nil {
+			return err
+		}
+	case over && errors.Is(err, fs.ErrNotExist): // its checkout was removed at its end
+	default:
+		return err
+	}
+	results := resultsOf(c.places.Root, one.files)
+	kept, err := keepFiles(ctx, c, name, one.run, "leader-"+name, func(file string, missing bool) bool {
+		return missing || slices.ContainsFunc(results, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })
+	})
 	if err != nil {
 		return err
 	}
-	if err := c.copies.has(one.run, name, sent); err != nil {
-		return err
-	}
-	dirs := resultsOf(c.places.Root, one.files)
-	if _, err := os.Lstat(filepath.Join(one.files, "reports")); errors.Is(err, fs.ErrNotExist) { // nothing of it ever came
-		dirs = []string{below(c.places.Root, one.files)}
-	}
-	if err := there.FetchFiles(ctx, c.places.Root, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if kept > 0 {
+		c.log.Info("files of a run that differ from those of the leader before are kept beside", "run", one.run, "host", name, "files", kept)
 	}
 	return arrived(ctx, c, one.run)
 }

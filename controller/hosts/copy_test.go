@@ -22,9 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
-const reports = ".agents/runs/r1/reports/"
+const (
+	reports = ".agents/runs/r1/reports/"
+	answers = ".agents/runs/r1/manual_inputs/"
+)
 
 // engines are three engine hosts with a checkout of the run r1. a leads now, and c led before. The run's session coder-1 works on one.
 type engines struct {
@@ -47,6 +52,7 @@ func threeEngines(t *testing.T, works string) *engines {
 			e.ok(os.Mkdir(e.dirs[name], 0o700))
 			e.git(name, "init", "-q", "-b", "main")
 			e.put(name, ".gitignore", ".agents\n")
+			e.put(name, config.FileName, "version: 1\n")
 			e.git(name, "add", ".")
 			e.git(name, "commit", "-q", "-m", "first")
 		} else {
@@ -136,9 +142,45 @@ func (e *engines) put(name, file, content string) {
 // has checks a file on a.
 func (e *engines) has(file, want string) {
 	e.t.Helper()
-	got, err := os.ReadFile(filepath.Join(e.dirs["a"], file))
+	e.hasOn("a", file, want)
+}
+
+func (e *engines) hasOn(name, file, want string) {
+	e.t.Helper()
+	got, err := os.ReadFile(filepath.Join(e.dirs[name], file))
 	if err != nil && (want != "" || !errors.Is(err, os.ErrNotExist)) || string(got) != want {
-		e.t.Errorf("%s on the leader is %q, not %q: %v", file, got, want, err)
+		e.t.Errorf("%s on %s is %q, not %q: %v", file, name, got, want, err)
+	}
+}
+
+// change changes the state of the team.
+func (e *engines) change(do func(t *team.Team)) {
+	e.t.Helper()
+	e.ok(e.View(e.t.Context(), do))
+}
+
+// isHere says that the newest files of the run are on a, after a number of changes.
+func (e *engines) isHere(changes uint64) {
+	e.t.Helper()
+	e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Changes: changes} })
+}
+
+// toB keeps the copies on b, when the test says so.
+func (e *engines) toB() *copying {
+	e.t.Helper()
+	is := &copying{HostController: e.HostController, host: "b", wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.copying = map[string]*copying{"b": is}
+	return is
+}
+
+// arrivedAtB checks how new the copy on b is.
+func (e *engines) arrivedAtB(want uint64) {
+	e.t.Helper()
+	mark, err := carry.Arrived(e.t.Context(), worktree.Git{Dir: e.dirs["b"]}, "r1")
+	if err != nil || mark.N != want {
+		e.t.Errorf("%d changes have arrived, not %d: %v", mark.N, want, err)
 	}
 }
 
@@ -187,6 +229,9 @@ func TestResultAfterNewestFiles(t *testing.T) {
 	e.put("b", reports+"r1__work.json", "of the session")
 	e.put("c", work, "older")
 	e.put("c", reports+"r1__check.json", "of c")
+	e.put("c", answers+"r1__check.json", "to c")
+	e.put("c", answers+"r1__work.json", "older")
+	e.put("a", answers+"r1__work.json", "newer")
 	e.ok(e.fetchNow(t.Context(), "coder-1"))
 	e.has(work, "")
 	over := e.ends()
@@ -205,6 +250,8 @@ func TestResultAfterNewestFiles(t *testing.T) {
 	e.has(work, "made")
 	e.has(reports+"r1__work.json", "of the session")
 	e.has(reports+"r1__check.json", "of c")
+	e.has(answers+"r1__check.json", "to c")
+	e.has(answers+"r1__work.json", "newer")
 	if name, why := e.away(), e.why(); name != "" || why != "" {
 		t.Errorf("its files are on %q; it waits: %q", name, why)
 	}
@@ -246,5 +293,119 @@ func TestSessionHereIsNewer(t *testing.T) {
 	}
 	if name := e.away(); name != "" {
 		t.Errorf("its files are on %q", name)
+	}
+}
+
+// TestCancelledRunIsBrought has a run whose checkout is gone on the leader before, because the run was cancelled there.
+func TestCancelledRunIsBrought(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.put("c", reports+"r1__check.json", "of c")
+	e.git("c", "worktree", "remove", "--force", e.tree("c", ""))
+	if err := e.bring(); err == nil {
+		t.Error("a run goes on without its checkout")
+	}
+	e.change(func(t *team.Team) { t.Runs["r1"].Stage = workflow.Stopped })
+	e.ok(e.bring())
+	e.has(reports+"r1__check.json", "of c")
+	if name := e.away(); name != "" {
+		t.Errorf("its files are on %q", name)
+	}
+}
+
+// TestNothingOutsideOfRuns has links in the place of folders. Files that another host sends are not written behind them.
+func TestNothingOutsideOfRuns(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	out := t.TempDir()
+	e.put("a", ".agents/runs/r1/artifacts/x", "")
+	e.ok(os.Symlink(out, filepath.Join(e.dirs["a"], ".agents/runs/r1/artifacts/link")))
+	e.put("c", ".agents/runs/r1/artifacts/link/file", "of c")
+	e.ok(e.bring())
+	if found, err := os.ReadDir(out); err != nil || len(found) > 0 {
+		t.Errorf("outside: %v, %v", found, err)
+	}
+	if got, err := os.ReadFile(filepath.Join(e.is.Folder, lateFolder, "r1/leader-c/.agents/runs/r1/artifacts/link/file")); err != nil || string(got) != "of c" {
+		t.Errorf("kept: %q, %v", got, err)
+	}
+}
+
+// TestCopyIsWhole removes what b has of a run. The next copy has all of it again.
+func TestCopyIsWhole(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	to := e.toB()
+	e.put("a", reports+"r1__check.json", "of a")
+	lose := func() { e.ok(os.RemoveAll(filepath.Join(e.dirs["b"], ".agents/runs"))) }
+	for n, loses := range []func(){
+		func() {},
+		func() { e.ok(e.copies.set("r1", tree{})); lose() },
+		func() { e.change(func(t *team.Team) { t.Hosts.Hosts["b"].Incarnation++ }); lose() },
+	} {
+		loses()
+		e.isHere(uint64(3 + n))
+		e.ok(to.pass(t.Context(), false))
+		e.hasOn("b", reports+"r1__check.json", "of a")
+		e.arrivedAtB(uint64(3 + n))
+	}
+}
+
+// TestCopyBesideSession has a session that is about to start on b, and then works there: the files there are the newer ones, but for
+// the answers of people.
+func TestCopyBesideSession(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	e.s.PID = 0
+	to := e.toB()
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(0)
+	if to.behind != 1 {
+		t.Errorf("%d runs are not there", to.behind)
+	}
+	wakeCopies(e.HostController, []team.Change{{Body: team.Body{Session: &e.s}}})
+	if len(to.wake) != 1 {
+		t.Error("the start of the session does not wake it")
+	}
+	<-to.wake
+	e.change(func(*team.Team) { e.s.PID = 1 })
+	e.put("a", answers+"r1__work.json", "an answer")
+	e.put("a", reports+"r1__work.json", "older")
+	e.put("b", reports+"r1__work.json", "of the session")
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(3)
+	e.hasOn("b", answers+"r1__work.json", "an answer")
+	e.hasOn("b", reports+"r1__work.json", "of the session")
+	if wakeCopies(e.HostController, []team.Change{{Body: team.Body{Session: &e.s}}}); to.behind != 0 || len(to.wake) != 0 {
+		t.Errorf("%d runs are not there; it is woken: %t", to.behind, len(to.wake) != 0)
+	}
+	if wakeCopies(e.HostController, []team.Change{{Body: team.Body{Note: &team.NoteSet{}}}}); len(to.wake) != 1 {
+		t.Error("files that have arrived do not wake it")
+	}
+}
+
+// TestCopyThatFails has one run whose checkout cannot be read, and one that can.
+func TestCopyThatFails(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.put("a", "file", "no checkout")
+	e.change(func(t *team.Team) {
+		t.Runs["r0"] = &workflow.Run{Head: workflow.Head{ID: "r0"}}
+		e.Hooks.Checkout = func(_ *team.Team, run string) (checkout, files string) {
+			if run == "r0" {
+				return filepath.Join(e.dirs["a"], "file"), filepath.Join(e.dirs["a"], ".agents/runs/r0")
+			}
+			return e.tree("a", ""), filepath.Join(e.dirs["a"], ".agents/runs/r1")
+		}
+	})
+	to := e.toB()
+	if err := to.pass(t.Context(), false); err == nil || !strings.Contains(err.Error(), "run r0") {
+		t.Errorf("it is sent: %v", err)
+	}
+	e.arrivedAtB(3)
+	if to.behind != 1 {
+		t.Errorf("%d runs are not there", to.behind)
 	}
 }

@@ -91,11 +91,24 @@ func (c forgetting) forget(ctx context.Context, run string) error {
 		return err
 	}
 	defer unlock()
+	is := c.copies.of(run)
+	var free []func()
+	defer func() {
+		for _, unlock := range free {
+			unlock()
+		}
+	}()
+	for _, name := range append(slices.Collect(maps.Keys(is.Before)), is.Host) {
+		unlock, busy := c.copies.tryLock(run + "@" + name)
+		if busy != nil {
+			return nil // a copy is on its way there, perhaps of the resumed run
+		}
+		free = append(free, unlock)
+	}
 	copies, refs, err := c.over(ctx, run) // it may have been resumed meanwhile
 	if err != nil || !copies {
 		return err
 	}
-	is := c.copies.of(run)
 	changed := is.Host != ""
 	if changed {
 		if is.Before == nil {

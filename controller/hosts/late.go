@@ -118,7 +118,7 @@ func (c *fetching) one(ctx context.Context, m host.Missing, epoch uint64) error 
 		}
 		report.Ref, err = c.tree(ctx, m, run, step)
 		lacks("its folder", err)
-		report.Files, err = keepFiles(ctx, c.HostController, m.Host, run, m.Session, false)
+		report.Files, err = keepFiles(ctx, c.HostController, m.Host, run, m.Session, nil)
 		lacks("its reports", err)
 	}
 	if ctx.Err() == nil { // otherwise all of it is fetched again
@@ -167,9 +167,9 @@ const (
 	lateFolder = "late"
 )
 
-// keepFiles keeps the reports and artifacts of a run that a host has and that differ from those here. takes says that those that are
-// missing here are put in their places.
-func keepFiles(ctx context.Context, c *HostController, from, run, as string, takes bool) (kept int, err error) {
+// keepFiles keeps the reports and artifacts of a run that a host has and that differ from those here. With takes it fetches all files
+// of the run, and takes says which of them get their places here.
+func keepFiles(ctx context.Context, c *HostController, from, run, as string, takes func(name string, missing bool) bool) (kept int, err error) {
 	files := ""
 	if err := c.View(ctx, func(t *team.Team) { _, files = c.Hooks.Checkout(t, run) }); err != nil || files == "" {
 		return 0, err
@@ -178,22 +178,26 @@ func keepFiles(ctx context.Context, c *HostController, from, run, as string, tak
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return 0, err
 	}
-	if err := c.trees(from).FetchFiles(ctx, to, resultsOf(c.places.Root, files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	dirs := resultsOf(c.places.Root, files)
+	if takes != nil {
+		dirs = []string{below(c.places.Root, files)}
+	}
+	if err := c.trees(from).FetchFiles(ctx, to, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, errors.Join(err, os.RemoveAll(to))
 	}
 	err = filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		rel, err := filepath.Rel(to, path)
-		if err != nil {
-			return err
+		name := below(to, path)
+		here := filepath.Join(c.places.Root, name)
+		same, err := sameFile(path, here)
+		if err == nil && !same && takes != nil {
+			if _, missing := os.Lstat(here); takes(name, errors.Is(missing, fs.ErrNotExist)) {
+				same, err = carry.Put(c.places.Root, name, path)
+			}
 		}
-		here := filepath.Join(c.places.Root, rel)
-		if _, err := os.Lstat(here); takes && errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(os.MkdirAll(filepath.Dir(here), 0o755), os.Rename(path, here)) //nolint:gosec // as all folders of runs
-		}
-		if same, err := sameFile(path, here); err != nil || !same {
+		if err != nil || !same {
 			kept++
 			return err
 		}
@@ -205,17 +209,17 @@ func keepFiles(ctx context.Context, c *HostController, from, run, as string, tak
 	return kept, err
 }
 
-// sameFile reports whether two files have the same content. The second one may be missing.
+// sameFile reports whether two files have the same content. In the place of the second one may be anything.
 func sameFile(a, b string) (same bool, err error) {
+	if info, err := os.Lstat(b); err != nil || !info.Mode().IsRegular() {
+		return false, nil //nolint:nilerr // it is not read
+	}
 	x, err := os.Open(a)
 	if err != nil {
 		return false, err
 	}
 	defer x.Close()
 	y, err := os.Open(b)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}

@@ -116,9 +116,7 @@ func (c *HostController) HostHooks() loop.Hooks {
 		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Host != nil }) {
 			c.took()
 		}
-		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Run != nil }) {
-			wakeCopies(c)
-		}
+		wakeCopies(c, changes)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		maps.DeleteFunc(c.waits, func(id string, _ waiting) bool { return openSession(c.State(), id) == nil }) // it was withdrawn

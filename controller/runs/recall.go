@@ -23,39 +23,39 @@ import (
 // then records the run from the journal. After a crash in between, the next prune archives the
 // folder again. The error is *team.Unknown if no archived run has that ID.
 func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string) error {
-	r, settings, err := c.archivedRun(ctx, id)
+	r, note, err := c.archivedRun(ctx, id)
 	if err != nil {
 		return err
 	}
 	if err := FromArchive(r.RepoDir, id, runfile.FormatRunTime(r.UpdatedAt)); err != nil {
 		return err
 	}
-	_, err = c.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: settings})
+	_, err = c.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: note.Settings, Changes: note.Changes})
 	return err
 }
 
 // archivedRun reads a run from the journal as it was when it was archived. It reads the whole
 // journal: the case is rare, and the time is that of a start without a snapshot.
-func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunSettings, error) {
-	var settings team.RunSettings
+func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunNote, error) {
+	var note team.RunNote
 	past, key := c.NewTeam(), "run/"+id
 	var r *workflow.Run
 	var moved root.Move // since it was archived
 	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
-			return nil, settings, fmt.Errorf("read the journal for run %s: %w", id, err)
+			return nil, note, fmt.Errorf("read the journal for run %s: %w", id, err)
 		}
 		if rec.Entity != "team/team" && rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
 			continue
 		}
 		ch, err := loop.ChangeOf(rec)
 		if err != nil {
-			return nil, settings, err
+			return nil, note, err
 		}
 		switch body := ch.Body; {
 		case body.Team != nil: // another machine may lead by now, with other paths
 		case body.Left != nil:
-			r, settings = past.Runs[id], past.Notes[id].Settings
+			r, note = past.Runs[id], past.Notes[id]
 			moved.From = past.Root
 		case body.Run == nil && body.Note == nil:
 			continue // sessions of its steps
@@ -65,13 +65,13 @@ func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.R
 		past.Apply(ch)
 	}
 	if r == nil {
-		return nil, settings, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
+		return nil, note, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
 	}
 	if moved.To = past.Root; moved.From != "" && moved.To != "" {
 		workflow.EachPath(r, moved.Of)
-		settings.How = moved.JSON(settings.How)
+		note.Settings.How = moved.JSON(note.Settings.How)
 	}
-	return r, settings, nil
+	return r, note, nil
 }
 
 // FromArchive moves a run's folder back. Of the folders with its name it takes the one whose

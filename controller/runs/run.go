@@ -476,8 +476,13 @@ func (c *RunController) PauseRun(ctx context.Context, by seam.Actor, id, why str
 	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
-// ReleaseRun ends a pause.
+// ReleaseRun ends a pause. A run that waits for files of another machine goes on without them.
 func (c *RunController) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+	release, err := haveFolder(ctx, c, id)
+	if err != nil {
+		return 0, err
+	}
+	defer release()
 	return c.SubmitRun(ctx, by, id, workflow.ReleaseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 

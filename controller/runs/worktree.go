@@ -12,6 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
 
@@ -262,4 +264,35 @@ func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how
 	}
 	c.log.Info("the run has its worktree again, with what was kept of it", "run", id, "worktree", how.Worktree, "branch", branch, "on_branch", onBranch, "from", kept)
 	return nil
+}
+
+// haveFolder makes the checkout of a run whose files have not arrived from the leader before, at its branch. It keeps the checkout
+// taken until release is called.
+func haveFolder(ctx context.Context, c *RunController, id string) (release func(), err error) {
+	away, repo, how := "", "", howRun{}
+	if err := c.View(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil && r.Stage != workflow.Paused {
+			away, repo, how = t.Notes[id].Away, r.RepoDir, howOf(t, id)
+		}
+	}); err != nil || away == "" {
+		return func() {}, err
+	}
+	if how.Task != nil {
+		if _, err := os.Lstat(how.Task.Tree); errors.Is(err, fs.ErrNotExist) {
+			return nil, worktree.RefuseRun(id, fmt.Sprintf("its folder has not arrived from %s. The task goes on when %s is back; `fairlead drop %s` ends it, so that you can give it anew", away, away, id))
+		}
+		return func() {}, nil
+	}
+	if release, err = worktree.TakeCheckout(ctx, how.Worktree); err != nil {
+		return nil, err
+	}
+	err = c.reviveWorktree(ctx, id, repo, how)
+	if err == nil {
+		return release, nil
+	}
+	release()
+	if _, refused := errors.AsType[*machine.Refusal](err); refused {
+		return nil, worktree.RefuseRun(id, fmt.Sprintf("its checkout has not arrived from %s, and its branch %s is not here. The run goes on when %s is back; after `git branch %s COMMIT`, the same command begins its checkout at that commit", away, worktree.BranchOf(id), away, worktree.BranchOf(id)))
+	}
+	return nil, err
 }

@@ -73,16 +73,40 @@ func HasCopy(store, stream string) bool {
 }
 
 func openCopy(store, stream string) (*copied, error) {
-	found, err := filepath.Glob(filepath.Join(store, folder, "*", "streams", stream, "msgs", "*.blk"))
+	all, err := accounts(store)
 	if err != nil {
 		return nil, err
 	}
+	var found []string
+	for _, account := range all {
+		blocks, err := listed(filepath.Join(account, "streams", stream, "msgs"))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, blocks...)
+	}
+	found = slices.DeleteFunc(found, func(path string) bool { return filepath.Ext(path) != ".blk" })
 	number := func(path string) int {
 		n, _ := strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".blk"))
 		return n
 	}
 	slices.SortFunc(found, func(a, b string) int { return number(a) - number(b) })
 	return &copied{blocks: found}, nil
+}
+
+// accounts are the folders of a server's accounts.
+func accounts(store string) ([]string, error) { return listed(filepath.Join(store, folder)) }
+
+// listed is what is in a folder; nothing if there is no folder. filepath.Glob would misread the name of a store that has a [.
+func listed(folder string) (paths []string, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look for the copy of the journal: %w", err)
+	}
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(folder, e.Name()))
+	}
+	return paths, nil
 }
 
 // message is the one at a place, nil if there is none; errEnd: there is none from there on. The places have to rise.

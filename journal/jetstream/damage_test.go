@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,5 +149,92 @@ func damaged(t *testing.T, served bool, do func(n node, stream string)) {
 	}
 	if seq, _, err := all.Head(ctx); seq != 33 || err != nil {
 		t.Errorf("a host that joins then reads up to %d, %v", seq, err)
+	}
+}
+
+// hurried is a server during whose repair the daemon is asked to end. A start that is not wanted any longer fails.
+type hurried struct {
+	node
+	end func()
+}
+
+func (h hurried) Stop(ctx context.Context) error {
+	defer h.end()
+	return h.node.Stop(ctx)
+}
+
+func (h hurried) Start(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return h.node.Start(ctx)
+}
+
+// A repair that is given up, also because its time is over, leaves a server that runs.
+func TestRepairGivenUp(t *testing.T) {
+	t.Parallel()
+	c := started(t, 3)
+	nc := c.connect(t)
+	stream := c.create(t, nc)
+	j := opened(t, nc, stream, "")
+	if _, err := j.Append(t.Context(), []journal.Change{journaltest.Made("control/x", 0)}); err != nil {
+		t.Fatal(err)
+	}
+	bad := node{t, c, (c.leader(t, stream) + 1) % 3}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	if err := Repair(ctx, nc, stream, j, hurried{bad, end}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if !c.run[bad.i].Running() {
+		t.Error("the server does not run")
+	}
+}
+
+// The folder of a repository may have any name: it is no pattern.
+func TestCopyInAnyFolder(t *testing.T) {
+	t.Parallel()
+	store := filepath.Join(t.TempDir(), "a[b]*?")
+	for _, dir := range []string{"$G/streams/S/msgs", "$G/streams/T/msgs", "$SYS/_js_/S-R3F-1"} {
+		if err := os.MkdirAll(filepath.Join(store, "jetstream", dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(store, "jetstream", dir, "1.blk"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !HasCopy(store, "S") || !HasCopy(store, "T") || HasCopy(store, "U") || HasCopy(filepath.Join(store, "none"), "S") {
+		t.Error("the copies are not found")
+	}
+	if err := wipe(store, "S", "S-R3F-1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(store, "jetstream", "$SYS", "_js_", "S-R3F-1")); HasCopy(store, "S") || !HasCopy(store, "T") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the repaired copy is not removed, or another one is: %v", err)
+	}
+}
+
+// A server with a damaged copy loses the lead of the stream, and does not get it back when the damage is met once more.
+func TestLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	c := started(t, 3)
+	nc := c.connect(t)
+	stream := c.create(t, nc)
+	bad := node{t, c, c.leader(t, stream)}
+	at := bad.i
+	for range 3 {
+		was := at
+		if err := LeadElsewhere(t.Context(), nc, stream, bad.Name()); err != nil {
+			t.Fatal(err)
+		}
+		if at = c.leader(t, stream); at == bad.i || was != bad.i && at != was {
+			t.Errorf("server %d leads after %d", at, was)
+		}
+	}
+	if err := LeadElsewhere(t.Context(), nc, stream, ""); err != nil {
+		t.Fatal(err)
+	}
+	if now := c.leader(t, stream); now == at {
+		t.Errorf("server %d still leads", now)
 	}
 }

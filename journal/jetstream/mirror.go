@@ -204,7 +204,7 @@ func (f *follower) look(ctx context.Context) error {
 			return nil
 		}
 		if n == shortLooks {
-			return f.short(last, place)
+			return short(info, place)
 		}
 		select {
 		case <-ctx.Done():
@@ -214,16 +214,22 @@ func (f *follower) look(ctx context.Context) error {
 	}
 }
 
-func (f *follower) short(last, place uint64) *Damage {
-	return &Damage{Place: last + 1, What: fmt.Sprintf("its leader has no message after %d, and this host has seen %d", last, place)}
+// short is the damage of a stream that ends before a message that this host has seen.
+func short(info *js.StreamInfo, seen uint64) *Damage {
+	last := info.State.LastSeq
+	return &Damage{Place: last + 1, Server: leaderOf(info), What: fmt.Sprintf("its leader has no message after %d, and this host has seen %d", last, seen)}
+}
+
+func leaderOf(info *js.StreamInfo) string {
+	if info.Cluster == nil {
+		return ""
+	}
+	return info.Cluster.Leader
 }
 
 // lost is the damage that a server knows of itself.
 func lost(info *js.StreamInfo) *Damage {
-	var server string
-	if info.Cluster != nil {
-		server = info.Cluster.Leader
-	}
+	server := leaderOf(info)
 	switch {
 	case info.State.Lost != nil && len(info.State.Lost.Msgs) > 0:
 		return &Damage{Place: info.State.Lost.Msgs[0], Server: server, What: fmt.Sprintf("the server has lost %d messages", len(info.State.Lost.Msgs))}

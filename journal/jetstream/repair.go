@@ -100,11 +100,20 @@ func (r *remote) endOf(ctx context.Context) (p position, err error) {
 	return position{last, b.last(), b.hash}, nil
 }
 
-// Lead makes a server lead the stream, or, with an empty name, any other one than it is now.
+// Lead makes a server lead a stream, which need not be that of a journal.
 func Lead(ctx context.Context, nc *nats.Conn, stream, server string) error {
-	r, err := reach(ctx, nc, stream)
+	return lead(ctx, nc, stream, server, "")
+}
+
+// LeadElsewhere makes any server lead the stream but one; if that is empty, but the one that leads it now.
+func LeadElsewhere(ctx context.Context, nc *nats.Conn, stream, but string) error {
+	return lead(ctx, nc, stream, "", but)
+}
+
+func lead(ctx context.Context, nc *nats.Conn, stream, server, but string) error {
+	api, err := js.New(nc)
 	if err == nil {
-		err = r.lead(ctx, server, "")
+		err = (&remote{nc: nc, js: api, name: stream}).lead(ctx, server, but)
 	}
 	if err != nil {
 		return fmt.Errorf("move the lead of stream %s: %w", stream, err)
@@ -213,15 +222,16 @@ func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) 
 	if c := r.stream.CachedInfo().Cluster; c != nil {
 		group = c.RaftGroup
 	}
-	if err := node.Stop(ctx); err != nil {
-		return err
-	}
+	start := func() error { return node.Start(context.WithoutCancel(ctx)) } // the team needs the server when ctx has ended, too
 	stopped := true
 	defer func() {
 		if stopped {
-			err = errors.Join(err, node.Start(ctx))
+			err = errors.Join(err, start())
 		}
 	}()
+	if err := node.Stop(ctx); err != nil {
+		return err
+	}
 	// What is acknowledged from now on is on all the others. What was acknowledged before is there too when they are
 	// complete. So no change is only in the files that are removed.
 	if err := r.until(ctx, others(node.Name())); err != nil {
@@ -234,7 +244,7 @@ func (r *remote) repair(ctx context.Context, mirror journal.Journal, node Node) 
 		return err
 	}
 	stopped = false
-	if err := node.Start(ctx); err != nil {
+	if err := start(); err != nil {
 		return err
 	}
 	if err := r.until(ctx, others("")); err != nil {
@@ -294,24 +304,14 @@ func (r *remote) whole(ctx context.Context, mirror journal.Journal) error {
 
 // wipe removes the files of a stream and of its group of servers, of all accounts of a server that has ended.
 func wipe(store, stream, group string) error {
-	for _, pattern := range []string{
-		filepath.Join(store, folder, "*", "streams", stream),
-		filepath.Join(store, folder, "*", "_js_", group),
-	} {
-		if filepath.Base(pattern) == "_js_" {
-			continue // the name of the group is not known, so its files stay
-		}
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			return err
-		}
-		for _, path := range found {
-			if err := os.RemoveAll(path); err != nil {
-				return err
-			}
+	all, err := accounts(store)
+	for _, account := range all {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(account, "streams", stream)))
+		if group != "" { // else its name is not known, and its files stay
+			err = errors.Join(err, os.RemoveAll(filepath.Join(account, "_js_", group)))
 		}
 	}
-	return nil
+	return err
 }
 
 const folder = "jetstream" // the folder in StoreDir

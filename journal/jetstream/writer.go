@@ -94,7 +94,7 @@ func (w *writer) explain(err error, place uint64) error {
 	}
 	info, e := w.remote.state(w.ctx, lookWait)
 	if e == nil && info.State.LastSeq < place {
-		return errors.Join(w.short(info.State.LastSeq, place), err)
+		return errors.Join(short(info, place), err)
 	}
 	return err
 }

@@ -105,7 +105,11 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 			return left, err
 		}
 		if stays != "" {
-			left = append(left, fmt.Sprintf("branch %s is at %.12s on %s, and stays at %.12s here: %s", strings.TrimPrefix(name, "refs/heads/"), tip, host, is.tip, stays))
+			at := "stays at " + fmt.Sprintf("%.12s", is.tip)
+			if !known {
+				at = "is not"
+			}
+			left = append(left, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", strings.TrimPrefix(name, "refs/heads/"), tip, host, at, stays))
 		}
 	}
 	return left, nil
@@ -114,8 +118,17 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 // forward moves one branch, or says why it stays.
 func forward(ctx context.Context, repo worktree.Git, name, old, tip string, known, checkedOut bool) (stays string, err error) {
 	if !known {
-		_, err = ask(ctx, repo, "update-ref", "-m", "fairlead: as on the engine host that led before", name, tip, strings.Repeat("0", len(tip)))
+		old = strings.Repeat("0", len(tip))
+	}
+	set := func() (stays string, err error) {
+		_, err = ask(ctx, repo, "update-ref", "-m", "fairlead: as on the engine host that led before", name, tip, old)
+		if worktree.GitSaidNo(err) { // such as a, because there is a/b here
+			return fmt.Sprintf("git does not set it (%s)", err), nil
+		}
 		return "", err
+	}
+	if !known {
+		return set()
 	}
 	ancestor := func(a, b string) (bool, error) {
 		_, err := ask(ctx, repo, "merge-base", "--is-ancestor", a, b)
@@ -133,8 +146,7 @@ func forward(ctx context.Context, repo worktree.Git, name, old, tip string, know
 		return "it has commits that are not there; merge them, or reset it", nil
 	}
 	if !checkedOut {
-		_, err = ask(ctx, repo, "update-ref", "-m", "fairlead: as on the engine host that led before", name, tip, old)
-		return "", err
+		return set()
 	}
 	changed, err := ask(ctx, repo, "status", "--porcelain", "--untracked-files=no")
 	if err != nil {

@@ -36,6 +36,8 @@ func TestBranches(t *testing.T) {
 	sh(t, p.leader, "branch", "a/new", "behind")
 	sh(t, p.leader, "branch", "other", "behind")
 	sh(t, p.host, "worktree", "add", "-q", filepath.Join(p.host, ".agents", "worktrees", "other"), "other") // as a run has it
+	sh(t, p.leader, "branch", "dir", "main")                                                                // b cannot have it: dir/x is there
+	sh(t, p.host, "branch", "dir/x", "main")
 	main := commit(p.leader, "on main")
 
 	send := func() Sent {
@@ -62,11 +64,11 @@ func TestBranches(t *testing.T) {
 	put(t, p.host, "README", "changed\n")
 	left, err := Forward(t.Context(), there, "a")
 	must(t, err)
-	if len(left) != 2 || !strings.HasPrefix(left[0], "branch both is at "+both[:12]+" on a, and stays at "+mine[:12]) || !strings.Contains(left[1], "branch main") || !strings.Contains(left[1], "files are changed") {
+	if len(left) != 3 || !strings.HasPrefix(left[0], "branch both is at "+both[:12]+" on a, and stays at "+mine[:12]) || !strings.HasPrefix(left[1], "branch dir is at ") || !strings.Contains(left[1], "on a, and is not here: git does not set it") || !strings.Contains(left[2], "branch main") || !strings.Contains(left[2], "files are changed") {
 		t.Errorf("left: %q", left)
 	}
 	sh(t, p.host, "checkout", "-q", "README")
-	if left, err = Forward(t.Context(), there, "a"); err != nil || len(left) != 1 {
+	if left, err = Forward(t.Context(), there, "a"); err != nil || len(left) != 2 {
 		t.Errorf("left: %q, %v", left, err)
 	}
 	for name, want := range map[string]string{"main": main, "behind": behind, "a/new": behind, "ahead": ahead, "both": mine} {

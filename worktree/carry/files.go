@@ -207,6 +207,32 @@ func ReadFiles(root string, dirs []string, from io.Reader) error {
 	}
 }
 
+// Put copies a file to its place below a root, and follows no link on the way. done is false if something is in the place of a folder.
+func Put(root, name, from string) (done bool, err error) {
+	at, err := os.OpenRoot(root)
+	if err != nil {
+		return false, err
+	}
+	defer at.Close()
+	content, err := os.Open(from)
+	if err != nil {
+		return false, err
+	}
+	defer content.Close()
+	info, err := content.Stat()
+	if err != nil {
+		return false, err
+	}
+	in, err := enter(at, path.Dir(name), true)
+	if _, is := errors.AsType[noFolder](err); is {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	return true, write(in, path.Base(name), &tar.Header{Size: info.Size(), Mode: mode(info.Mode()), ModTime: info.ModTime()}, content)
+}
+
 // bounded is a reader with an end that is an error.
 type bounded struct {
 	from io.Reader
@@ -306,13 +332,20 @@ func enter(root *os.Root, dir string, makes bool) (*os.Root, error) {
 	return in, err
 }
 
+// noFolder is what is in the place of a folder.
+type noFolder string
+
+func (n noFolder) Error() string {
+	return fmt.Sprintf("%q is no folder, and links are not followed; move it away", string(n))
+}
+
 func enterOne(above *os.Root, name string) (*os.Root, error) {
 	is, err := above.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !is.IsDir() {
-		return nil, fmt.Errorf("%q is no folder, and links are not followed; move it away", filepath.Join(above.Name(), name))
+		return nil, noFolder(filepath.Join(above.Name(), name))
 	}
 	in, err := above.OpenRoot(name)
 	if err != nil {

@@ -88,6 +88,30 @@ func TestFilesThatVanish(t *testing.T) {
 	}
 }
 
+// TestPut never writes outside of the root, and never into a file's place.
+func TestPut(t *testing.T) {
+	t.Parallel()
+	root, out := t.TempDir(), t.TempDir()
+	put(t, out, "from", "content")
+	from := filepath.Join(out, "from")
+	put(t, root, artifacts+"/file", "is here")
+	must(t, os.Symlink(out, filepath.Join(root, artifacts, "link")))
+	for name, want := range map[string]bool{"a/b/new": true, "link/new": false, "file/new": false} {
+		if done, err := Put(root, artifacts+"/"+name, from); err != nil || done != want {
+			t.Errorf("%s: %t, %v", name, done, err)
+		}
+	}
+	if _, err := Put(root, "../x", from); err == nil {
+		t.Error("a file outside of the root")
+	}
+	if got := files(t, out); len(got) != 1 {
+		t.Errorf("outside of the root: %q", got)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, artifacts, "a/b/new")); err != nil || string(got) != "content" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 func tarOf(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -29,6 +30,17 @@ func StoreMark(root string, m Mark) error {
 	path, err := markFile(root, m.Run)
 	if err == nil {
 		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), file.StoreJSON(path, m))
+	}
+	return err
+}
+
+func dropMark(root, run string) error {
+	path, err := markFile(root, run)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
 }

@@ -14,6 +14,9 @@ import (
 // removed checks that nothing of the run is on the host, but for what it keeps.
 func (p *pair) removed() {
 	p.Helper()
+	if m, err := Arrived(p.Context(), worktree.Git{Dir: p.host}, run); err != nil || m != (Mark{}) {
+		p.Errorf("it counts as arrived: %+v, %v", m, err)
+	}
 	if _, err := os.Lstat(p.tree(p.host)); !errors.Is(err, fs.ErrNotExist) {
 		p.Errorf("the checkout is there: %v", err)
 	}
@@ -38,6 +41,7 @@ func TestRemove(t *testing.T) {
 	put(t, p.tree(p.leader), "draft", "draft\n")
 	for range 2 {
 		s := p.send("")
+		must(t, StoreMark(p.host, Mark{run, 7}))
 		put(t, p.tree(p.host), "build/out.o", "ignored\n")
 		for range 2 { // its answer did not arrive
 			must(t, Remove(t.Context(), p.host, s))

@@ -433,6 +433,9 @@ func Remove(ctx context.Context, root string, s Sent) error {
 	if err := s.Valid(); err != nil {
 		return err
 	}
+	if err := dropMark(root, s.Run); err != nil { // from now on the copy is not whole
+		return err
+	}
 	repo, checkout := worktree.Git{Dir: root}, filepath.Join(root, filepath.FromSlash(s.Path))
 	if _, err := os.Lstat(filepath.Join(root, ".git")); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing ever arrived
