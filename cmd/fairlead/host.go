@@ -79,9 +79,10 @@ func clusterLeadCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lead NAME",
 		Short: "Let another engine host lead",
-		Long: `Use it before maintenance of the leader's machine, or to go back to it. The leader becomes a host, and its
-sessions go on there. For some seconds no order is taken. A run goes on where its files are: its steps wait
-until the machine on which it began leads again.`,
+		Long: `Use it before maintenance of the leader's machine, or to go back to it. Run it on the leader, or on the host
+that is to lead. The leader becomes a host, and its sessions go on there. For some seconds no order is taken.
+A run with a worktree of its own goes on at the new leader; another one waits until the machine on which it
+began leads again.`,
 		Example:           "  fairlead cluster lead b",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,
