@@ -20,8 +20,8 @@ import (
 const dialWait = 3 * time.Second // for an address of the leader
 
 // lookAtCluster checks the keys of a leader or a host, the clock, the port and the versions. On a machine that
-// belongs to no cluster it finds nothing.
-func lookAtCluster(ctx context.Context, a *cli.App) []Finding {
+// belongs to no cluster it finds nothing. own is the name of a host that does not lead.
+func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	const about = "cluster"
 	leads, err := hosts.Load(a.Dir)
 	joined, jerr := hosts.Joined(a.Dir)
@@ -48,7 +48,7 @@ func lookAtCluster(ctx context.Context, a *cli.App) []Finding {
 	addresses := []string{}
 	if leads == nil {
 		addresses = joined.Addresses
-	} else if leads.Joined() {
+	} else if own != "" {
 		facts, err := engine.LoadFacts(worker.Folder(a.Dir))
 		if err != nil {
 			return append(found, Finding{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or join anew: `fairlead cluster leave --force`"})

@@ -178,7 +178,7 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 	}
 	own := follower(ctx, a)
 	say(lookAtDaemon(ctx, a, own))
-	say(lookAtCluster(ctx, a)...)
+	say(lookAtCluster(ctx, a, own)...)
 	looking, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	whole := true

@@ -44,7 +44,7 @@ type Cluster struct {
 	Capacity int    `json:"capacity"` // sessions on this machine at one time
 
 	Labels []string `json:"labels,omitempty"` // of a host that joined
-	Leader []string `json:"leader,omitempty"` // of a host that joined: the addresses of the one that invited it
+	Leader []string `json:"leader,omitempty"` // of a host that joined: the addresses of the one that invited it, or that a person gave
 }
 
 // invitationsFile has the book of invitations.
@@ -77,8 +77,10 @@ func (c *Cluster) Joined() bool { return len(c.Leader) > 0 }
 // Worker is how an engine host that does not lead runs sessions for the leader.
 func (c *Cluster) Worker(facts engine.Facts) worker.Config {
 	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name)}
-	if len(w.Addresses) == 0 {
-		w.Addresses = c.Leader
+	for _, at := range c.Leader {
+		if !slices.Contains(w.Addresses, at) {
+			w.Addresses = append(w.Addresses, at)
+		}
 	}
 	return w
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/machine/host"
@@ -159,6 +160,20 @@ func Leader(a *cli.App, addresses []string) error {
 	if err != nil {
 		return err
 	}
+	c, err := Load(a.Dir)
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		facts, err := engine.LoadFacts(worker.Folder(a.Dir))
+		if err != nil {
+			return err
+		}
+		if c.Joined() || facts.Stream {
+			is := c.Worker(facts)
+			w = &is
+		}
+	}
 	if w == nil {
 		return refused("this machine is no host of a team that another machine leads; `fairlead host join` makes it one")
 	}
@@ -166,10 +181,16 @@ func Leader(a *cli.App, addresses []string) error {
 	if wrong := w.Wrong(); wrong != "" {
 		return misused("%s", wrong)
 	}
-	if err := worker.SaveConfig(a.Dir, *w); err != nil {
+	then := "If Fairlead runs here, it uses them as soon as it has no connection."
+	if c == nil {
+		err = worker.SaveConfig(a.Dir, *w)
+	} else {
+		c.Leader, then = addresses, "If Fairlead runs here, `fairlead down` and `fairlead up` let it use them."
+		err = store(a.Dir, *c)
+	}
+	if err != nil {
 		return ca.Explain(err, w.Team, time.Now())
 	}
-	then := "If Fairlead runs here, it uses them as soon as it has no connection."
 	if !running(a) {
 		then = "`fairlead up` connects to it."
 	}

@@ -62,7 +62,7 @@ func Leave(ctx context.Context, a *cli.App, force, lost bool) error {
 		if err := leaveEngines(ctx, a, c); err != nil {
 			return err
 		}
-	case c != nil && !c.Joined():
+	case c != nil && !c.Joined() && !replicated:
 		return leadNoMore(ctx, a, c, force)
 	case w != nil && !force:
 		leave := drained

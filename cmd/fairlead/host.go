@@ -79,9 +79,10 @@ func clusterLeadCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lead NAME",
 		Short: "Let another engine host lead",
-		Long: `Use it before maintenance of the leader's machine, or to go back to it. The leader becomes a host, and its
-sessions go on there. For some seconds no order is taken. A run goes on where its files are: its steps wait
-until the machine on which it began leads again.`,
+		Long: `Use it before maintenance of the leader's machine, or to go back to it. Run it on the leader, or on the host
+that is to lead. The leader becomes a host, and its sessions go on there. For some seconds no order is taken.
+A run with a worktree of its own goes on at the new leader; another one waits until the machine on which it
+began leads again.`,
 		Example:           "  fairlead cluster lead b",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,
@@ -196,7 +197,7 @@ func hostLeaderCommand(a *app) *cobra.Command {
 		Short: "Tell a host at which addresses its leader is",
 		Long: `Run it on the host, when the leader's address has changed. The host tries the addresses in turn, and takes only
 the leader of its own team. Its keys, its labels and its sessions stay as they are; it need not join again.
-A daemon that runs uses the addresses as soon as it has no connection.`,
+A daemon that runs uses the addresses as soon as it has no connection, that of an engine host from its next start on.`,
 		Example: `  fairlead host leader 192.168.1.8:4222
   fairlead host leader build.lan:4222 192.168.1.8:4222`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
