@@ -28,7 +28,17 @@ type PromptFault struct {
 
 func (f *PromptFault) Error() string { return f.Text }
 
-// Find returns the file for a prompt's name. An absolute path is used as it is. Otherwise it is the first
+// inRun is a file of a run's folder without the folder of the repository: .agents/runs/RUN/NAME. Empty: it is another one.
+func inRun(path string) string {
+	parts := strings.Split(path, string(filepath.Separator))
+	if n := len(parts) - 4; n >= 0 && parts[n] == ".agents" && parts[n+1] == "runs" {
+		return filepath.Join(parts[n:]...)
+	}
+	return ""
+}
+
+// Find returns the file for a prompt's name. An absolute path is used as it is, but one in the run's folder is in that of the machine
+// that leads now, if the workflow is. Otherwise it is the first
 // that exists of <repo>/.agents/prompts/<name>, the same without the folders of the name (so that a
 // repository can override it, as in the seed's tool), the workflow's folder, and the repository. Such a file
 // must be inside the repository or the workflow's folder after links are resolved, so that an untrusted
@@ -44,6 +54,9 @@ func (p PromptPlaces) Find(written string) (string, error) {
 	case strings.ContainsRune(written, 0):
 		return "", fault("the path holds a zero byte")
 	case filepath.IsAbs(written):
+		if of := inRun(written); of != "" && of == inRun(filepath.Join(p.Beside, filepath.Base(written))) {
+			written = filepath.Join(p.Beside, filepath.Base(written))
+		}
 		if err := usable(written); err != nil {
 			return "", fault("%s %v", written, err)
 		}

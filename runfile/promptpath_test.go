@@ -47,6 +47,19 @@ func TestPromptsAreFoundInOrder(t *testing.T) {
 	find("prompts/plan.md", first) // the repository's own prompt overrides the one that the workflow names
 }
 
+// TestPromptInTheRunsFolder has a run that began on another machine, where the repository is in another folder.
+func TestPromptInTheRunsFolder(t *testing.T) {
+	top := t.TempDir()
+	here := put(t, top, "repo/.agents/runs/T1/task.md", "")
+	there := put(t, top, "other/.agents/runs/T1/task.md", "")
+	places := PromptPlaces{Repo: filepath.Join(top, "repo"), Beside: filepath.Dir(here)}
+	for written, want := range map[string]string{here: here, there: here, put(t, top, "other/.agents/runs/T2/task.md", ""): filepath.Join(top, "other/.agents/runs/T2/task.md")} {
+		if got, err := places.Find(written); err != nil || got != want {
+			t.Errorf("%s: got %s, %v; want %s", written, got, err, want)
+		}
+	}
+}
+
 func TestPromptsOutside(t *testing.T) {
 	top := t.TempDir()
 	repo := filepath.Join(top, "repo")

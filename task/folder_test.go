@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // Setup runs once for a folder, and again when its commands or a lock file change.
@@ -284,5 +286,31 @@ func TestCopyFollowsNoLinkOut(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(outside, "local")); err == nil {
 		t.Error("a file was copied out")
+	}
+}
+
+// TestLoadElsewhere loads a task that began on another machine, where the repository is in another folder.
+func TestLoadElsewhere(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []struct{ prefix, folder, repo string }{
+		{"", "web/.agents/runs/T1", dir + "/web"}, {"sub", "web/sub/.agents/runs/T1", dir + "/web"}, {"", "web/.agents/archive/runs/T1", "/a/web"}, {"other", "web/.agents/runs/T1", "/a/web"},
+	} {
+		folder := filepath.Join(dir, at.folder)
+		workspace := filepath.Join("/a/web", at.prefix)
+		was := Task{ID: "T1", Base: "main", Repo: "/a/web", Git: "/a/web/.git", Prefix: at.prefix, Run: workspace + "/.agents/runs/T1", Tree: workspace + "/.agents/worktrees/T1"}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.StoreJSON(filepath.Join(folder, FileName), was); err != nil {
+			t.Fatal(err)
+		}
+		now := filepath.Join(at.repo, at.prefix)
+		if got, err := Load(filepath.Join(folder, FileName)); err != nil || got.Repo != at.repo || got.Git != at.repo+"/.git" || got.Run != now+"/.agents/runs/T1" || got.Tree != now+"/.agents/worktrees/T1" {
+			t.Errorf("in %s: %+v, %v", at.folder, got, err)
+		}
 	}
 }

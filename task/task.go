@@ -106,7 +106,24 @@ func Load(file string) (Task, error) {
 	if t.ID == "" || t.Repo == "" || t.Tree == "" || t.Base == "" {
 		return t, fmt.Errorf("%s: it is not a task", file)
 	}
-	return t, nil
+	return t.in(filepath.Dir(file)), nil
+}
+
+// in is a task whose run's folder is dir. The machine that led when it began may have had the repository in another folder.
+func (t Task) in(dir string) Task {
+	below := filepath.Join(t.Prefix, ".agents", "runs", t.ID)
+	dir, err := filepath.EvalSymlinks(dir)
+	now, is := strings.CutSuffix(dir, string(filepath.Separator)+below)
+	if err != nil || !is || now == t.Repo || !filepath.IsAbs(now) || t.Run != filepath.Join(t.Repo, below) {
+		return t
+	}
+	for _, path := range []*string{&t.Git, &t.Run, &t.Tree} {
+		if rest, is := strings.CutPrefix(*path, t.Repo+string(filepath.Separator)); is {
+			*path = filepath.Join(now, rest)
+		}
+	}
+	t.Repo = now
+	return t
 }
 
 // Save writes task.json.

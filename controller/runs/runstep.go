@@ -82,7 +82,7 @@ func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step w
 	f.lenient = plan.ReportOptional && len(plan.Command) == 0
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
 	f.round, f.again = progress.Iteration, progress.Rounds
-	f.review = f.how.Task != nil && plan.Agent != "" && plan.Prompt == filepath.Join(f.dir, task.ReviewName)
+	f.review = f.how.Task != nil && plan.Agent != "" && strings.HasSuffix(plan.Prompt, filepath.Join("/.agents/runs", run, task.ReviewName)) // the repository was elsewhere if another machine led
 	return f, ok
 }
 
