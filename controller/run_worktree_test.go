@@ -95,7 +95,7 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 	y.git("branch", "fairlead/w1")
 	_, err = y.ReleaseRun(t.Context(), human, "w1", "")
 	ok(err)
-	if v := y.until("w1", "it completes", over); v.Status != "completed" {
+	if v := y.until("w1", "it completes", over); v.Status != "completed" || v.Steps[1].Attempts != 1 {
 		t.Fatalf("%+v", v)
 	}
 	y.until("w1", "the worktree is gone", func(view.RunView) bool { _, err := os.Lstat(tree); return os.IsNotExist(err) })
