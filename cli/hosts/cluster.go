@@ -472,7 +472,7 @@ func Status(ctx context.Context, a *cli.App) error {
 		if all, err := client.Hosts(ctx); facts.Stream && err == nil { // of the leader
 			is["leader"], is["copies"] = all.Leader, all.Copies
 			text += fmt.Sprintf("%s leads the team. %s", all.Leader, copies(all))
-		} else if facts.Stream {
+		} else if facts.Stream && is["no_leader_since"] == nil {
 			text += "No leader answers: " + err.Error() + "\n"
 		}
 	}
