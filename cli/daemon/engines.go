@@ -419,10 +419,12 @@ func (e *engines) keep(leads *engine.Lead) {
 	server := e.server
 	go func() {
 		defer close(ended)
+		looking, unlook := context.WithCancel(keeping)
 		looked := make(chan struct{})
-		go func() { defer close(looked); e.lookAtCopies(keeping, server) }()
+		go func() { defer close(looked); e.lookAtCopies(looking, server) }()
 		defer func() { <-looked }()
 		leads.Keep(keeping, e.extend)
+		unlook() // the streams are the next leader's
 		if keeping.Err() == nil {
 			close(lost)
 		}

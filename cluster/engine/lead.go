@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mrand "math/rand/v2"
 	"sync"
@@ -156,8 +157,11 @@ func (l *Lead) Keep(ctx context.Context, extended func(end host.BootTime)) {
 func (l *Lead) Give(ctx context.Context, name string) error {
 	for {
 		l.mu.Lock()
-		revision := l.term.Revision()
+		revision, over := l.term.Revision(), l.term.Over()
 		l.mu.Unlock()
+		if over {
+			return errors.New("another engine host has claimed the lead, so this one cannot hand it over")
+		}
 		stored, err := l.store.Set(ctx, lease.Entry{Host: name, Daemon: l.daemon + "-gives"}, revision)
 		l.mu.Lock()
 		moved := l.term.Revision() != revision // by a renewal

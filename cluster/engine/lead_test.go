@@ -191,12 +191,22 @@ func TestMoveAndLead(t *testing.T) {
 	if leads.Confirmed() {
 		t.Error("a leader that has handed over acts on its lease")
 	}
-	if _, err := all[1].Take(t.Context(), 0, func(err error) { t.Log(err) }); err != nil {
-		t.Error(err)
+	second, err := all[1].Take(t.Context(), 0, func(err error) { t.Log(err) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	if name, _, err := all[2].Leader(t.Context()); err != nil || name != "b" {
-		t.Errorf("%q leads, %v", name, err)
+	wait.Until(t, "the third host claims the lead", func() bool { // what it reads may be old
+		name, revision, err := all[2].Leader(t.Context())
+		if err == nil && name == "b" {
+			_, err = all[2].Claim(t.Context(), revision)
+		}
+		return err == nil && name == "b"
+	})
+	second.Keep(t.Context(), func(host.BootTime) {})
+	if err := second.Give(t.Context(), "a"); err == nil {
+		t.Error("a leader that was replaced hands over the lead of the next one")
 	}
+	wait.Until(t, "all see that the third host leads", func() bool { name, _, err := all[0].Leader(t.Context()); return err == nil && name == "c" })
 }
 
 // A server draws the lead of the streams to itself. One whose copy is damaged leaves it to others.
