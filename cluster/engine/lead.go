@@ -101,6 +101,9 @@ func take[L any](ctx context.Context, own string, patience, after host.BootTime,
 		if err == nil {
 			watch.Saw(revision, false, now())
 			first = cmp.Or(first, revision)
+			if revision < watch.Revision { // of a server that lags: the host that it names led before
+				err = errOld
+			}
 		}
 		silence := asked - watch.Seen
 		switch {
@@ -120,6 +123,8 @@ func take[L any](ctx context.Context, own string, patience, after host.BootTime,
 	}
 	return none, ctx.Err()
 }
+
+var errOld = errors.New("the server showed an earlier entry")
 
 func (l *Lead) entry(n uint64) lease.Entry { return lease.Entry{Host: l.name, Daemon: l.daemon, N: n} }
 

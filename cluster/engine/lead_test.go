@@ -374,6 +374,28 @@ func TestExpel(t *testing.T) {
 	}
 }
 
+// A server that lags names this host, which led before. That is no reason to claim the lead from a leader that is well.
+func TestTakeOldAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		now := func() host.BootTime { return host.BootTime(time.Since(began)) + host.BootTime(time.Hour) }
+		asked := 0
+		got, err := take(t.Context(), "b", host.LeaderSilence, 0, now,
+			func(context.Context) (string, uint64, error) {
+				if asked++; asked%3 == 0 {
+					return "b", 5, nil
+				}
+				return "a", 7 + uint64(min(time.Since(began), 20*time.Second)/(2*time.Second)), nil
+			},
+			func(_ context.Context, revision uint64) (uint64, error) { return revision, nil },
+			func(err error) { t.Error(err) })
+		if took := time.Since(began); err != nil || got != 17 || took < 26*time.Second || took > 27*time.Second {
+			t.Errorf("claimed on %d after %v, %v", got, took, err)
+		}
+	})
+}
+
 // A host that could not lead leaves its own entry to others for a while. One that hands the lead over does not wait for that.
 func TestTakeHandedOver(t *testing.T) {
 	t.Parallel()
