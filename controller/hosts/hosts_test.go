@@ -338,3 +338,24 @@ func TestUses(t *testing.T) {
 		t.Errorf("a program of the checkout: %v", got)
 	}
 }
+
+// A host does not leave while a session runs there that takes no place, from when it led the team.
+func TestLeaveWithASession(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		joined(l, "b")
+		if _, err := l.Submit(t.Context(), byHosts, "", host.Place{Session: "coder-1", Host: "b", OnLost: host.Wait, Home: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Leave(t.Context(), "b"); err == nil || !strings.Contains(err.Error(), "1 sessions are placed on host b; drain it first") {
+			t.Errorf("with a session: %v", err)
+		}
+		if _, err := l.Submit(t.Context(), byHosts, "", host.Release{Session: "coder-1"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Leave(t.Context(), "b"); err != nil || l.host("b").State != host.Left {
+			t.Errorf("without one: %v", err)
+		}
+	})
+}

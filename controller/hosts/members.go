@@ -184,7 +184,7 @@ func (c *HostController) Leave(ctx context.Context, name string) error {
 	busy, engine := 0, false
 	if err := c.View(ctx, func(t *team.Team) {
 		h := t.Hosts.Hosts[name]
-		busy, engine = t.Hosts.Busy(name), h != nil && h.Engine != "" && h.State != host.Left
+		busy, engine = t.Hosts.Placed(name), h != nil && h.Engine != "" && h.State != host.Left
 	}); err != nil {
 		return err
 	}
