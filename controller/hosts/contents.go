@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -190,11 +191,11 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	}
 	defer copied()
 	there := c.trees(lease.Host)
-	shared := ""
-	if err := c.View(ctx, func(t *team.Team) { shared = c.beside(t, is.run, s.ID) }); err != nil {
+	shared := false
+	if err := c.View(ctx, func(t *team.Team) { shared = slices.Contains(at(c, t, is.run, s.ID), lease.Host) }); err != nil {
 		return err
 	}
-	if shared == "" {
+	if !shared {
 		var was *carry.Sent
 		if now := c.copies.of(is.run); now.Host == lease.Host {
 			was = &now.Sent

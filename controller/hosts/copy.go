@@ -228,7 +228,7 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		starts := c.beside(t, one.run, "") == c.host || misses(t.Hosts.Hosts[c.host], one.run)
+		starts := slices.Contains(at(c.HostController, t, one.run, ""), c.host) || misses(t.Hosts.Hosts[c.host], one.run)
 		works = starts && worksOn(t, one.run, c.host)
 		later = starts && !works
 		c.later = c.later || later

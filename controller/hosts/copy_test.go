@@ -376,8 +376,28 @@ func TestCopyIsWhole(t *testing.T) {
 // the answers of people.
 func TestCopyBesideSession(t *testing.T) {
 	t.Parallel()
+	t.Run("of an agent", func(t *testing.T) { copiesBesideSession(t, false) })
+	t.Run("of a command", func(t *testing.T) { copiesBesideSession(t, true) })
+}
+
+func copiesBesideSession(t *testing.T, command bool) {
+	t.Parallel()
 	e := threeEngines(t, "b")
 	e.isHere(3)
+	e.change(func(now *team.Team) {
+		if command {
+			delete(now.Agents, "coder")
+			now.Pool.Sessions = map[string]*team.Session{"r1/work": &e.s}
+		}
+		for _, name := range []string{"one", "two", "three"} { // others work on a
+			s := team.Session{ID: name + "-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: name}, Phase: session.Running, PID: 1}
+			now.Agents[name] = &team.Agent{Session: &s}
+			now.Hosts.Leases[s.ID] = host.Lease{Token: host.Token{Session: s.ID, Host: "a", Incarnation: 1, N: 1}, Home: true}
+		}
+		if openSession(now, "coder-1") != &e.s {
+			t.Error("the session is not open")
+		}
+	})
 	e.s.PID = 0
 	to := e.toB()
 	e.ok(to.pass(t.Context(), false))
