@@ -322,10 +322,10 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		return err
 	}
 	if newest == lease.Host {
-		if err := bring(ctx, c, lease.Host, is); err != nil {
+		if err := bringFiles(ctx, c, lease.Host, is); err != nil {
 			return fmt.Errorf("bring the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
 		}
-		return nil
+		return arrived(ctx, c, is.run)
 	}
 	now := c.copies.of(is.run)
 	switch {
