@@ -174,3 +174,24 @@ func TestMayLead(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The files of agents are orders also when the machine has led a cluster before.
+func TestFilesAfterTheCluster(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.conf.Dir = t.TempDir()
+		b.others()
+		b.start()
+		b.is("coder", "pause", "pause")
+		if err := b.stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.cluster = nil
+		b.disk.writeDesired("coder", "pause", "while you slept", time.Now().Add(time.Second))
+		b.start()
+		b.is("coder", "pause", "pause")
+		if note := b.view("coder").Note; note != "while you slept" {
+			t.Errorf("note %q", note)
+		}
+	})
+}

@@ -99,11 +99,12 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 			started.Config = e.opts.Config.Sum
 		}
 	}
-	former := hosts.FormerLeader(e.State(), own)
-	e.Moved = former != ""
 	var places []host.Place
-	if e.Moved && started.Leader != "" {
-		places = hosts.LeaseFormer(e.State(), former)
+	if started.Leader != "" { // otherwise no other machine can have led
+		former := hosts.FormerLeader(e.State(), own)
+		if e.Moved = former != ""; e.Moved {
+			places = hosts.LeaseFormer(e.State(), former)
+		}
 	}
 	if err := e.TellAgent(ctx, "", started); err != nil {
 		return nil, err

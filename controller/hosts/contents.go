@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -190,11 +191,11 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	}
 	defer copied()
 	there := c.trees(lease.Host)
-	shared := ""
-	if err := c.View(ctx, func(t *team.Team) { shared = c.beside(t, is.run, s.ID) }); err != nil {
+	shared := false
+	if err := c.View(ctx, func(t *team.Team) { shared = slices.Contains(at(c, t, is.run, s.ID), lease.Host) }); err != nil {
 		return err
 	}
-	if shared == "" {
+	if !shared {
 		var was *carry.Sent
 		if now := c.copies.of(is.run); now.Host == lease.Host {
 			was = &now.Sent
@@ -321,10 +322,10 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		return err
 	}
 	if newest == lease.Host {
-		if err := bring(ctx, c, lease.Host, is); err != nil {
+		if err := bringFiles(ctx, c, lease.Host, is); err != nil {
 			return fmt.Errorf("bring the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
 		}
-		return nil
+		return arrived(ctx, c, is.run)
 	}
 	now := c.copies.of(is.run)
 	switch {

@@ -228,7 +228,7 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		starts := c.beside(t, one.run, "") == c.host || misses(t.Hosts.Hosts[c.host], one.run)
+		starts := slices.Contains(at(c.HostController, t, one.run, ""), c.host) || misses(t.Hosts.Hosts[c.host], one.run)
 		works = starts && worksOn(t, one.run, c.host)
 		later = starts && !works
 		c.later = c.later || later
@@ -327,10 +327,32 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 	}); err != nil || !waits {
 		return err // they have come with a session's, or a person did not wait
 	}
+	moving, stop := c.whileWanted(ctx, one.run)
+	defer stop()
 	if works {
-		return c.bringBeside(ctx, one)
+		err = c.bringBeside(moving, one)
+	} else {
+		err = bringFiles(moving, c.HostController, c.host, one.checkout)
 	}
-	return bring(ctx, c.HostController, c.host, one.checkout)
+	if moving.Err() != nil {
+		return ctx.Err() // a person did not wait
+	}
+	if err != nil {
+		return err
+	}
+	return arrived(ctx, c.HostController, one.run)
+}
+
+// whileWanted is a context that ends when a person has given the files of a run up and the host that has them is away. A transfer
+// would wait for it, and the run for the transfer.
+func (c *copying) whileWanted(ctx context.Context, run string) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		for c.Until(ctx, func(t *team.Team) bool { return t.Notes[run].Away != c.host }) == nil && c.is.Connected(c.host) != "" && loop.Rest(ctx, copyAgain) {
+		}
+		stop()
+	}()
+	return ctx, stop
 }
 
 // bringBeside is bring for a run that a session works on here: its checkout is newer, and stays. The other one is kept at a ref, and
@@ -355,12 +377,12 @@ func (c *copying) bringBeside(ctx context.Context, one copied) error {
 		}
 		c.log.Warn("a session works on a run here, so the files of the leader before are kept beside", "run", one.run, "host", c.host, "ref", ref, "files", kept)
 	}
-	return arrived(ctx, c.HostController, one.run)
+	return nil
 }
 
-// bring is for a caller that has the lock of the run's files. Reports and artifacts are replaced by those of the host. Other files of
+// bringFiles is for a caller that has the lock of the run's files. Reports and artifacts are replaced by those of the host. Other files of
 // the run are taken if they are missing here: answers that people have given here are newer.
-func bring(ctx context.Context, c *HostController, name string, one checkout) error {
+func bringFiles(ctx context.Context, c *HostController, name string, one checkout) error {
 	over := false
 	if err := c.View(ctx, func(t *team.Team) { over = t.Runs[one.run] != nil && t.Runs[one.run].Status() == workflow.IsCancelled }); err != nil {
 		return err
@@ -385,7 +407,7 @@ func bring(ctx context.Context, c *HostController, name string, one checkout) er
 	if kept > 0 {
 		c.log.Info("files of a run that differ from those of the leader before are kept beside", "run", one.run, "host", name, "files", kept)
 	}
-	return arrived(ctx, c, one.run)
+	return nil
 }
 
 // arrived lets a run go on whose files have arrived.

@@ -38,6 +38,7 @@ type engines struct {
 	t    *testing.T
 	dirs map[string]string
 	down map[string]bool // hosts that answer with an error
+	cut  chan struct{}   // if it is there, c does not answer, and a request of it sends here
 	s    team.Session
 }
 
@@ -63,6 +64,11 @@ func threeEngines(t *testing.T, works string) *engines {
 		mux := http.NewServeMux()
 		(&local.Trees{Root: e.dirs[name], Log: slog.New(slog.DiscardHandler)}).Routes(mux)
 		servers[name] = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if name == "c" && e.cut != nil {
+				e.cut <- struct{}{}
+				<-r.Context().Done()
+				return
+			}
 			if e.down[name] {
 				w.WriteHeader(http.StatusInternalServerError)
 				return
@@ -72,7 +78,12 @@ func threeEngines(t *testing.T, works string) *engines {
 		t.Cleanup(servers[name].Close)
 	}
 	opts := seam.Options{Config: &config.Config{Dir: e.dirs["a"]}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{
-		Team: "shop", Name: "a", Stream: true, Folder: filepath.Join(dir, "cluster"), Recheck: func() {}, Connected: func(string) string { return "192.0.2.1:5000" },
+		Team: "shop", Name: "a", Stream: true, Folder: filepath.Join(dir, "cluster"), Recheck: func() {}, Connected: func(name string) string {
+			if name == "c" && e.cut != nil {
+				return ""
+			}
+			return "192.0.2.1:5000"
+		},
 		Dial: func(_ context.Context, name string) (*http.Client, string, error) {
 			return servers[name].Client(), servers[name].URL, nil
 		},
@@ -278,6 +289,20 @@ func TestWaitsForFiles(t *testing.T) {
 	}
 }
 
+// TestGivenUpWhileFilesArrive has a host that is cut off while it sends the files of a run. A person does not wait, and the run goes on.
+func TestGivenUpWhileFilesArrive(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.cut = make(chan struct{})
+	over := make(chan error, 1)
+	go func() { over <- e.bring() }()
+	<-e.cut
+	e.ok(arrived(t.Context(), e.HostController, "r1")) // as if a person had said so
+	_, err := filesAway(t.Context(), e.HostController, &sessions.Slot{Conf: &config.Agent{Name: "coder"}}, e.s, "r1", "work")
+	e.ok(err)
+	e.ok(<-over)
+}
+
 // TestResultWithNewestFiles has a session that ends on the host that led before.
 func TestResultWithNewestFiles(t *testing.T) {
 	t.Parallel()
@@ -376,8 +401,28 @@ func TestCopyIsWhole(t *testing.T) {
 // the answers of people.
 func TestCopyBesideSession(t *testing.T) {
 	t.Parallel()
+	t.Run("of an agent", func(t *testing.T) { copiesBesideSession(t, false) })
+	t.Run("of a command", func(t *testing.T) { copiesBesideSession(t, true) })
+}
+
+func copiesBesideSession(t *testing.T, command bool) {
+	t.Parallel()
 	e := threeEngines(t, "b")
 	e.isHere(3)
+	e.change(func(now *team.Team) {
+		if command {
+			delete(now.Agents, "coder")
+			now.Pool.Sessions = map[string]*team.Session{"r1/work": &e.s}
+		}
+		for _, name := range []string{"one", "two", "three"} { // others work on a
+			s := team.Session{ID: name + "-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: name}, Phase: session.Running, PID: 1}
+			now.Agents[name] = &team.Agent{Session: &s}
+			now.Hosts.Leases[s.ID] = host.Lease{Token: host.Token{Session: s.ID, Host: "a", Incarnation: 1, N: 1}, Home: true}
+		}
+		if openSession(now, "coder-1") != &e.s {
+			t.Error("the session is not open")
+		}
+	})
 	e.s.PID = 0
 	to := e.toB()
 	e.ok(to.pass(t.Context(), false))

@@ -138,10 +138,15 @@ func (c *HostController) takePart(ctx context.Context) error {
 	return err
 }
 
-// openSession is a session of an agent that is not over; nil: there is none.
+// openSession is a session that is not over; nil: there is none.
 func openSession(t *team.Team, id string) *team.Session {
 	for _, a := range t.Agents {
 		if s := a.Open(id); s != nil {
+			return s
+		}
+	}
+	for _, s := range t.Pool.Sessions {
+		if s.ID == id {
 			return s
 		}
 	}

@@ -203,28 +203,39 @@ func usesOf(a *config.Agent) (uses []host.Lack) {
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.
 func (c *HostController) beside(t *team.Team, run, except string) string {
-	if c.is == nil {
+	all := at(c, t, run, except)
+	if len(all) == 0 {
 		return ""
+	}
+	return all[0]
+}
+
+// at are the hosts on which sessions of a run work or are about to, but for one of them. It is more than one if a session is where the
+// leader before was.
+func at(c *HostController, t *team.Team, run, except string) (names []string) {
+	if c.is == nil {
+		return nil
+	}
+	add := func(s *team.Session) {
+		if of, _, _ := team.StepOf(s.For); of != run || s.ID == except {
+			return
+		}
+		if lease, placed := t.Hosts.Leases[s.ID]; placed {
+			names = append(names, lease.Host)
+		} else if s.Phase == session.Running {
+			names = append(names, c.is.Name)
+		}
 	}
 	for _, a := range t.Agents {
 		for _, s := range a.Sessions() {
-			if of, _, _ := team.StepOf(s.For); of != run || s.ID == except {
-				continue
-			}
-			if lease, placed := t.Hosts.Leases[s.ID]; placed {
-				return lease.Host
-			}
-			if s.Phase == session.Running {
-				return c.is.Name
-			}
+			add(s)
 		}
 	}
 	for _, s := range t.Pool.Sessions {
-		if of, _, _ := team.StepOf(s.For); of == run && s.Phase == session.Running {
-			return c.is.Name
-		}
+		add(s)
 	}
-	return ""
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // StartOn starts a session on the host of its lease: its files go there first.

@@ -197,6 +197,9 @@ func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s tea
 			return sessions.PreparedLaunch{}, fmt.Errorf("read the prompt of step %s: %w", f.Cmd.StepID, err)
 		}
 		prompt = string(text)
+		if f.how.Task != nil {
+			prompt = attachedHere(f.dir, prompt)
+		}
 	}
 	images := f.images()
 	before, err := handOver(ctx, c, f, s)

@@ -99,6 +99,19 @@ func (f *StepFacts) images() (paths []string) {
 	return paths
 }
 
+// attachedHere is the prompt of a task with the paths of its files on this machine. It was written where the task began.
+func attachedHere(dir, prompt string) string {
+	here := filepath.Join(dir, task.AttachmentsName)
+	there := string(filepath.Separator) + filepath.Join(".agents", "runs", filepath.Base(dir), task.AttachmentsName, "")
+	lines := strings.Split(prompt, "\n")
+	for i, line := range lines {
+		if path, is := strings.CutPrefix(line, "- "); is && filepath.IsAbs(path) && strings.HasSuffix(filepath.Dir(path), there) {
+			lines[i] = "- " + filepath.Join(here, filepath.Base(path))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Attached are the names of the files that were given with the task of a run's folder, in order.
 func Attached(dir string) (names []string) {
 	entries, err := os.ReadDir(filepath.Join(dir, task.AttachmentsName))

@@ -30,3 +30,12 @@ func TestLandsAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestAttachedHere has the prompt of a task that began on another machine.
+func TestAttachedHere(t *testing.T) {
+	t.Parallel()
+	got := attachedHere("/b/.agents/runs/T1", "Do it.\n\nFiles that belong to the task:\n- /a/.agents/runs/T1/attachments/x y.txt\n- /a/.agents/runs/T2/attachments/z\n- /b/.agents/runs/T1/attachments/w\n")
+	if want := "Do it.\n\nFiles that belong to the task:\n- /b/.agents/runs/T1/attachments/x y.txt\n- /a/.agents/runs/T2/attachments/z\n- /b/.agents/runs/T1/attachments/w\n"; got != want {
+		t.Error(got)
+	}
+}
