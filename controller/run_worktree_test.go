@@ -80,7 +80,12 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 	y.git("branch", "-D", "fairlead/w1")
 	ok(os.RemoveAll(filepath.Join(y.dir, ".agents", "runs", "w1")))
 
-	_, err := y.ReleaseRun(t.Context(), human, "w1", "")
+	_, err := y.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{})
+	ok(err)
+	y.until("w1", "the next step waits for them", func(v view.RunView) bool {
+		return strings.Contains(strings.Join(v.Waits, "; "), "which led before") && v.Steps[1].Status == "RUNNING"
+	})
+	_, err = y.ReleaseRun(t.Context(), human, "w1", "")
 	if refused, is := errors.AsType[*machine.Refusal](err); !is || !strings.Contains(refused.Reason, "`git branch fairlead/w1 COMMIT`") {
 		t.Errorf("without its branch: %v", err)
 	}
@@ -90,9 +95,7 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 	y.git("branch", "fairlead/w1")
 	_, err = y.ReleaseRun(t.Context(), human, "w1", "")
 	ok(err)
-	_, err = y.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{})
-	ok(err)
-	if v := y.until("w1", "it completes", over); v.Status != "completed" {
+	if v := y.until("w1", "it completes", over); v.Status != "completed" || v.Steps[1].Attempts != 1 {
 		t.Fatalf("%+v", v)
 	}
 	y.until("w1", "the worktree is gone", func(view.RunView) bool { _, err := os.Lstat(tree); return os.IsNotExist(err) })

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-
 )
 
 // Setup runs once for a folder, and again when its commands or a lock file change.

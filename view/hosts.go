@@ -355,8 +355,14 @@ func AwayWords(t *team.Team, run string) string {
 	if away == "" {
 		return ""
 	}
+	gone := ""
 	if h := t.Hosts.Hosts[away]; h == nil || h.State == host.Left {
-		return fmt.Sprintf("its newest files are on %s, which led before and has left the team; `fairlead run resume %s` lets it go on with the files that are here", away, run)
+		gone = "has left the team"
+	} else if h.Engine == "" {
+		gone = "is no engine host any longer"
+	}
+	if gone != "" {
+		return fmt.Sprintf("its newest files are on %s, which led before and %s; `fairlead run resume %s` lets it go on with the files that are here", away, gone, run)
 	}
 	if !t.Notes[run].Settings.OwnFolder {
 		return fmt.Sprintf("it works in the folder of the repository on %s, which led before, and not in a worktree of its own. It goes on when %s leads again: `fairlead cluster lead %s`; `fairlead run resume %s` lets it go on in the folder here", away, away, away, run)

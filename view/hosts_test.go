@@ -54,11 +54,15 @@ func TestWhyOfAHost(t *testing.T) {
 
 // A run waits for a machine only as long as that can come back.
 func TestAwayWords(t *testing.T) {
-	is := &team.Team{Notes: map[string]team.RunNote{"here": {}, "r1": {Away: "b", Settings: team.RunSettings{OwnFolder: true}}}, Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": {Name: "b", State: host.Lost}}}}
+	is := &team.Team{Notes: map[string]team.RunNote{"here": {}, "r1": {Away: "b", Settings: team.RunSettings{OwnFolder: true}}}, Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": {Name: "b", State: host.Lost, Engine: "b:1"}}}}
 	if got := AwayWords(is, "here"); got != "" {
 		t.Error(got)
 	}
 	if got := AwayWords(is, "r1"); !strings.Contains(got, "It goes on when b is back") {
+		t.Error(got)
+	}
+	is.Hosts.Hosts["b"].Engine = ""
+	if got := AwayWords(is, "r1"); strings.Contains(got, "is back") || !strings.Contains(got, "is no engine host any longer; `fairlead run resume r1`") {
 		t.Error(got)
 	}
 	is.Hosts.Hosts["b"].State = host.Left

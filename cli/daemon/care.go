@@ -75,13 +75,22 @@ func sound(ctx context.Context, e *engines, path string) error {
 	return nil
 }
 
+// copyServer is an *engine.Server.
+type copyServer interface {
+	Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error)
+	Repair(ctx context.Context, mirror journal.Journal) error
+}
+
 // care compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
-// fetched anew. If the mirror cannot be read it returns, so that it is looked at and opened again.
-func care(ctx context.Context, e *engines, server *engine.Server, mirror journal.Journal) {
+// fetched anew. If one of them cannot be read it returns after a while, so that the mirror is looked at and opened again.
+func care(ctx context.Context, e *engines, server copyServer, mirror journal.Journal) {
 	for ctx.Err() == nil {
 		damaged, unread, again := compare(ctx, e, server, mirror)
 		switch {
-		case unread, again == 0:
+		case again == 0:
+			return
+		case unread:
+			rest(ctx, repairAgain) // to look at all of the mirror is work
 			return
 		case damaged:
 			if err := server.Repair(ctx, mirror); err != nil {
@@ -128,7 +137,7 @@ func careLeading(ctx context.Context, e *engines, server *engine.Server, leads *
 
 // compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again; 0: the
 // mirror is closed.
-func compare(ctx context.Context, e *engines, server *engine.Server, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
+func compare(ctx context.Context, e *engines, server copyServer, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
 	closed := func() bool {
 		_, _, err := mirror.Head(ctx)
 		return errors.Is(err, journal.ErrClosed)

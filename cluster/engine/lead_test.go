@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/host"
 )
@@ -310,6 +311,12 @@ func TestExpel(t *testing.T) {
 	copies, err := all[0].Copies(t.Context())
 	if err != nil || len(copies) != 3 {
 		t.Fatalf("%+v, %v", copies, err)
+	}
+	none := slices.IndexFunc(all, func(s *Server) bool {
+		return !slices.ContainsFunc(copies, func(c cluster.Copy) bool { return c.Host == s.o.Identity.Name })
+	})
+	if err := all[none].Draw(t.Context()); !errors.Is(err, jetstream.ErrNoCopy) {
+		t.Errorf("a server without a copy is to lead the stream: %v", err)
 	}
 	for _, s := range all {
 		if lost == nil && s != all[0] && slices.ContainsFunc(copies, func(c cluster.Copy) bool { return c.Host == s.o.Identity.Name }) {

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/local"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal/memory"
 	"github.com/fairlead-dev/fairlead/loop"
@@ -254,6 +255,26 @@ func TestResultAfterNewestFiles(t *testing.T) {
 	e.has(answers+"r1__work.json", "newer")
 	if name, why := e.away(), e.why(); name != "" || why != "" {
 		t.Errorf("its files are on %q; it waits: %q", name, why)
+	}
+}
+
+// TestWaitsForFiles has a step that begins when its files have arrived. From then on it does not wait.
+func TestWaitsForFiles(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	slot := &sessions.Slot{Conf: &config.Agent{Name: "coder"}}
+	fits, err := filesAway(t.Context(), e.HostController, slot, e.s, "r1", "work")
+	if err == nil || e.why() == "" {
+		t.Fatalf("it begins without its files: %v", err)
+	}
+	e.isHere(3)
+	e.change(func(now *team.Team) {
+		if !fits(now) {
+			t.Error("its files have arrived, and it is not tried again")
+		}
+	})
+	if _, err := filesAway(t.Context(), e.HostController, slot, e.s, "r1", "work"); err != nil || e.why() != "" {
+		t.Errorf("it waits: %v, %q", err, e.why())
 	}
 }
 

@@ -89,14 +89,17 @@ func filesAway(ctx context.Context, c *HostController, m *sessions.Slot, s team.
 		return nil, err
 	}
 	if why == "" { // a person may have let it go on while the files were arriving
-		unlock, err := c.copies.lock(ctx, run)
-		if err == nil {
+		var unlock func()
+		if unlock, err = c.copies.lock(ctx, run); err == nil {
 			unlock()
 		}
-		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if why == "" {
+		delete(c.waits, s.ID)
+		return nil, err
+	}
 	c.waits[s.ID] = waiting{WaitingSession: view.WaitingSession{Session: s.ID, Agent: m.Conf.Name, Run: run, Step: step, Why: why}}
 	return func(t *team.Team) bool { return t.Notes[run].Away == "" }, &machine.Refusal{Subject: "session " + s.ID, Event: string(host.SessionPlaced), State: "without a host", Row: "H7", Reason: why}
 }

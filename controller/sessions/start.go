@@ -85,7 +85,14 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 // any longer: then the error is errLeft.
 func place(ctx context.Context, c *SessionController, m *Slot, s team.Session) (where string, err error) {
 	if leased := c.opts.Cluster != nil && c.opts.Cluster.Stream; !m.Conf.Host.Any && !leased {
-		return "", nil
+		run, _, isStep := team.StepOf(s.For)
+		away := false
+		if isStep { // its files may be on a machine that led when the team had more of them
+			err = c.View(ctx, func(t *team.Team) { away = t.Notes[run].Away != "" })
+		}
+		if err != nil || !away {
+			return "", err
+		}
 	}
 	for {
 		where, fits, err := c.Hooks.Place(ctx, m, s)

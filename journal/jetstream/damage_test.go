@@ -223,12 +223,11 @@ func TestLeadElsewhere(t *testing.T) {
 	bad := node{t, c, c.leader(t, stream)}
 	at := bad.i
 	for range 3 {
-		was := at
 		if err := LeadElsewhere(t.Context(), nc, stream, bad.Name()); err != nil {
 			t.Fatal(err)
 		}
-		if at = c.leader(t, stream); at == bad.i || was != bad.i && at != was {
-			t.Errorf("server %d leads after %d", at, was)
+		if at = c.leader(t, stream); at == bad.i {
+			t.Error("the server with the damaged copy leads")
 		}
 	}
 	if err := LeadElsewhere(t.Context(), nc, stream, ""); err != nil {

@@ -100,7 +100,7 @@ func (r *remote) endOf(ctx context.Context) (p position, err error) {
 	return position{last, b.last(), b.hash}, nil
 }
 
-// Lead makes a server lead a stream, which need not be that of a journal.
+// Lead makes a server lead a stream, which need not be that of a journal. The error may be ErrNoCopy.
 func Lead(ctx context.Context, nc *nats.Conn, stream, server string) error {
 	return lead(ctx, nc, stream, server, "")
 }
@@ -130,6 +130,9 @@ func (r *remote) lead(ctx context.Context, server, but string) error {
 		}
 		if server == "" && but == "" {
 			but = c.Leader
+		}
+		if server != "" && c.Leader != "" && !slices.ContainsFunc(c.Replicas, func(p *js.PeerInfo) bool { return p.Name == server }) {
+			return ErrNoCopy
 		}
 		to := ""
 		for _, p := range c.Replicas {

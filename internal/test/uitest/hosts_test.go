@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,8 @@ func aCluster(t *testing.T) *uitest.Server {
 	}
 	files["fairlead.yaml"] = yaml
 	s := uitest.NewLeader(t, files, &view.HostsBeside{
-		Team: "harbour-api", Leader: "a",
+		Team: "harbour-api", Leader: "a", Replicated: true, EnginesMin: 3,
+		Copies: []view.JournalCopy{{Host: "a", InSync: true}, {Host: "d", Lacks: 12}, {Host: "e", InSync: true}},
 		Known: map[string]view.HostKnown{
 			"a": {Connected: true, Version: "1.5.0"},
 			"b": {Connected: true, Address: "192.168.1.7:51514", Version: "1.4.0", Lease: time.Second}, "c": {Version: "1.4.0", Lease: 31 * time.Second},
@@ -43,7 +45,7 @@ func aCluster(t *testing.T) *uitest.Server {
 		Waiting: []view.WaitingSession{{Session: "waiter-1", Agent: "waiter", Why: "waits for a host: a: it lacks the label tpu; b: it lacks the label tpu"}},
 	})
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
-		s.Happens("", host.Join{Name: name, Boot: "boot", Capacity: 4, Labels: []string{"on-" + name, []string{"ssd", "gpu", "ssd", "gpu", "arm"}[i]}, Invited: true})
+		s.Happens("", host.Join{Name: name, Boot: "boot", Engine: map[string]string{"a": "a:4222", "d": "d:4222", "e": "e:4222"}[name], Capacity: 4, Labels: []string{"on-" + name, []string{"ssd", "gpu", "ssd", "gpu", "arm"}[i]}, Invited: true})
 	}
 	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"one.yaml","run_id":"r1"}`))
 	for agent, on := range map[string]string{"trainer": "b", "drained": "e", "lost": "d", "waiter": ""} {
@@ -110,7 +112,8 @@ func TestHostsPage(t *testing.T) {
 		p.WaitText(".host-mixed", "The leader has version 1.5.0 of Fairlead; b has 1.4.0, c has 1.4.0, e has 1.4.0.")
 		p.WaitText(".host-waiting", "1 session waits for a host")
 		p.WaitText(".host-waiting", "b: it lacks the label tpu")
-		p.WaitText(".host-invite", "fairlead host invite")
+		p.WaitText(".host-invite", "fairlead host invite --engine")
+		p.WaitText(".host-journal", "The engine hosts a, d, e keep the journal. Its copies are on a, d, e: that of d lacks 12 messages, or does not answer.")
 		p.Axe()
 		p.Until("nothing is wider than the window", uitest.Fits(p))
 		shot("hosts-page")
@@ -216,6 +219,27 @@ func TestHostLostQuestion(t *testing.T) {
 }
 
 // A repository of one machine has no hosts in its navigation, and their page says how to begin.
+// The page says on which hosts the journal is, as far as that is known.
+func TestJournalWords(t *testing.T) {
+	t.Parallel()
+	p := uitest.Browse(t)
+	p.Open(uitest.NewServer(t, uitest.OneAgent).URL)
+	got := uitest.Eval[[]string](p, `(async () => {
+		const { journalWords } = await import('/hosts/words.js');
+		const hosts = [{ name: 'a', engine: true }, { name: 'b', engine: true }, { name: 'c', engine: true, state: 'left' }, { name: 'd' }];
+		return [{ hosts: [hosts[0], hosts[3]] }, { hosts, leader: 'a' }, { hosts, replicated: true }, { hosts, replicated: true, copies: [{ host: 'a', in_sync: true }] }].map(journalWords);
+	})()`)
+	want := []string{
+		"",
+		"The journal is on a alone until three engine hosts run. So far they are a, b.",
+		"The engine hosts a, b keep the journal. Whether its copies are in sync is not known.",
+		"The engine hosts a, b keep the journal. Its copies are on a, in sync.",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestNoHostsPage(t *testing.T) {
 	t.Parallel()
 	p := uitest.Browse(t)

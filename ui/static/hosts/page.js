@@ -11,7 +11,7 @@ import { choose, dialog, go, showRun } from '../shell/router.js';
 import { plain } from '../shell/text.js';
 import { keyOf, orderHost } from './actions.js';
 import { about, all, known, readAt, toLookAt } from './state.js';
-import { hostLook, leaseWords, lostWords, mayDrain, mayRemove, placesWords } from './words.js';
+import { hostLook, journalWords, leaseWords, lostWords, mayDrain, mayRemove, placesWords } from './words.js';
 
 /** @typedef {import('../shell/api.js').Host} Host */
 
@@ -56,15 +56,17 @@ function Waiting() {
 /** @param {{leader?: string}} props */
 const Invite = ({ leader }) => html`<section class="host-invite" aria-labelledby="host-invite"><h3 id="host-invite">Invite a host</h3>
   <p class="soft">The token is secret and valid for 15 minutes, for one host. It is printed in a terminal only.</p>
-  <ol><li>On the leader${leader && html` (<bdi>${plain(leader, 63)}</bdi>)`}: <code>fairlead host invite --label gpu</code></li><li>On the other machine, in an empty folder or a clone of the repository: <code>fairlead host join TOKEN</code></li><li>There: <code>fairlead up</code></li></ol></section>`;
+  <ol><li>On the leader${leader && html` (<bdi>${plain(leader, 63)}</bdi>)`}: <code>fairlead host invite --label gpu</code></li><li>On the other machine, in an empty folder or a clone of the repository: <code>fairlead host join TOKEN</code></li><li>There: <code>fairlead up</code></li></ol>
+  <p class="soft">A host that also keeps the journal, and can lead if the leader is lost: <code>fairlead host invite --engine</code>. It takes three of them, the leader included.</p></section>`;
 
 export function HostsPage() {
   const { on, team, leader, hosts, mixed } = all.value;
-  const n = toLookAt.value;
+  const n = toLookAt.value, journal = journalWords(all.value);
   return html`<div class="hosts-page"><h2 id="hosts-title" tabIndex=${-1}>Hosts</h2>
     ${!known.value ? html`<p class="quiet-note">Asking Fairlead for the hosts\u2026</p>`
       : !on ? html`<p class="soft">Everything runs on this machine. To run sessions on other machines too: <code>fairlead cluster init</code></p>`
       : html`<p class="soft">${team && html`Team <bdi>${plain(team, 63)}</bdi>. `}${n === 0 ? 'All is well.' : `${n} to look at.`}</p>
+        ${journal && html`<p class="soft host-journal">${plain(journal, 600)}</p>`}
         ${mixed && html`<p class="soft host-mixed">${plain(mixed, 600)}</p>`}
         <${Waiting} /><ul class="hosts">${hosts.map((h) => html`<${Card} key=${h.name} of=${h} />`)}</ul><${Invite} leader=${leader} />`}</div>`;
 }

@@ -206,6 +206,7 @@ const BASE = '/api/v1';
  * @property {number} [protocol]
  * @property {string} [foreign] why its version and the leader's cannot work together
  * @property {string} [address]
+ * @property {boolean} [engine] it also keeps the journal
  * @property {boolean} connected
  * @property {number} lease_age_ms -1: no renewal was seen
  * @property {string} joined_at
@@ -216,7 +217,8 @@ const BASE = '/api/v1';
  * @property {PlacedSession[]} missing sessions that were lost with it: what they left there is fetched when it is back
  * @property {LateReport[]} late
  */
-/** @typedef {{on: boolean, team?: string, leader?: string, hosts: Host[], waiting: WaitingSession[], mixed?: string}} Hosts */
+/** @typedef {{host: string, in_sync: boolean, lacks?: number}} JournalCopy */
+/** @typedef {{on: boolean, team?: string, leader?: string, replicated?: boolean, copies?: JournalCopy[], hosts: Host[], waiting: WaitingSession[], mixed?: string}} Hosts */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
