@@ -93,7 +93,7 @@ func (c Cluster) Lead(dir string) error {
 
 // Follow keeps that this engine host is an ordinary host from now on.
 func (c Cluster) Follow(dir string, w worker.Config) error {
-	if err := worker.SaveConfig(dir, w); err != nil {
+	if err := errors.Join(worker.SaveConfig(dir, w), putAside(dir)); err != nil {
 		return err
 	}
 	return forgetLead(dir)

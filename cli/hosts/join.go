@@ -148,6 +148,9 @@ func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
 	if _, err := a.Load(); err != nil {
 		return fmt.Errorf("an engine host needs a clone of the team's repository with its fairlead.yaml: %w", err)
 	}
+	if own := journalFile(a.Dir); cli.Exists(own) {
+		return refused("Fairlead has worked in this folder with a journal of its own, %s, and an engine host keeps that of the team there; use another clone, or move the file away with those beside it", own)
+	}
 	return nil
 }
 

@@ -80,6 +80,11 @@ func Leave(ctx context.Context, a *cli.App, force, lost bool) error {
 	if free, err := workspace.Free(a.Dir); err != nil || !free {
 		return errors.Join(err, refused("Fairlead runs here; stop it with `fairlead down` first"))
 	}
+	if c != nil && (c.Joined() || !force) {
+		if err := putAside(a.Dir); err != nil {
+			return err
+		}
+	}
 	if err := forget(a.Dir, "host.json", "epoch", "started.json"); err != nil {
 		return err
 	}
@@ -210,7 +215,7 @@ func othersLost(ctx context.Context, a *cli.App, c *Cluster) error {
 			return refused("engine host %s is not lost: its server answers at %s. While most engine hosts can run, start Fairlead on them; otherwise stop it there and see that it never starts again with its present files", e.Name, at)
 		}
 	}
-	last, err := verified(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
+	last, err := verified(ctx, journalFile(a.Dir))
 	if err != nil {
 		return err
 	}
@@ -247,6 +252,20 @@ func verified(ctx context.Context, path string) (last journal.Change, err error)
 		}
 	}
 	return last, nil
+}
+
+func journalFile(dir string) string { return filepath.Join(dir, ".fairlead", "journal.db") }
+
+// putAside moves the copy of the team's journal away from where a daemon of this machine alone would go on with it, and do the
+// team's work a second time.
+func putAside(dir string) error {
+	aside := journalFile(dir) + ".left-" + time.Now().UTC().Format("20060102T150405")
+	for _, tail := range []string{"-wal", "-shm", ""} {
+		if err := os.Rename(journalFile(dir)+tail, aside+tail); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("move the copy of the team's journal away: %w", err)
+		}
+	}
+	return nil
 }
 
 // forget removes the files of the cluster.

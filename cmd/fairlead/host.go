@@ -100,6 +100,7 @@ one has ended. Then it stops Fairlead on the host and removes the host's keys. T
 needs a new invitation. If the leader is gone for good, --force removes the keys without it; a session
 that still runs is ended by its own deadline.
 
+An engine host that leaves keeps its copy of the journal as .fairlead/journal.db.left- with the time.
 On the leader of three engine hosts it takes the journal back to this machine, with the same history; the
 other engine hosts are ordinary hosts from then on. Run again, it ends the cluster as on any leader.
 
