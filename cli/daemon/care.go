@@ -107,7 +107,7 @@ func care(ctx context.Context, e *engines, server copyServer, mirror journal.Jou
 // beginCare begins careLeading, until the lead ends or the journal is closed.
 func beginCare(e *engines, server *engine.Server, mirror journal.Journal) {
 	e.mu.Lock()
-	leads, term := e.leads, e.term
+	leads, term := e.leads.Load(), e.term
 	e.mu.Unlock()
 	if leads != nil {
 		e.work.Go(func() { careLeading(term, e, server, leads, mirror) })

@@ -214,7 +214,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
-	d.beside.extends(shims)
+	d.beside.shims.Store(shims)
 	d.Engine, err = controller.Open(ctx, seam.Options{
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
 		Host:   shims,

@@ -54,6 +54,10 @@ type engines struct {
 	// learn asks that controller.
 	copies atomic.Pointer[[]cluster.Copy]
 
+	// What answers to other hosts and renewals of the lease need is not below mu, which is held while a server starts again.
+	leads atomic.Pointer[engine.Lead]    // this host leads a team with a replicated journal; nil: it does not
+	shims atomic.Pointer[sessions.Shims] // of the daemon that leads
+
 	mu       sync.Mutex
 	is       hosts.Cluster
 	dir      string // of the repository
@@ -68,9 +72,7 @@ type engines struct {
 	alone    bool            // by the journal, no other host is an engine host any longer
 	looked   bool            // the mirror was found sound
 	compared time.Time       // when the copy of the server was found whole
-	leads    *engine.Lead    // this host leads a team with a replicated journal; nil: it does not
 	lost     chan struct{}   // closed when another host has claimed the lead
-	shims    *sessions.Shims // of the daemon that leads
 	term     context.Context //nolint:containedctx // it ends with the lead
 	unlead   func()          // ends the renewals of the lead, and waits for that
 	copy     interface {     // the open journal; nil: it is not in the stream, or not open
@@ -159,7 +161,7 @@ func (e *engines) learn(read func() engine.Facts) {
 		case e.facts.Lost && len(facts.Engines) > 1: // they are taken out of the journal just now
 			return
 		case facts.Stream && !facts.Many(): // the servers are needed until the journal is out of their stream
-			if e.alone = len(facts.Engines) == 1 && e.leads != nil; e.alone {
+			if e.alone = len(facts.Engines) == 1 && e.leads.Load() != nil; e.alone {
 				ring(e.moves)
 			}
 			return
@@ -181,7 +183,7 @@ func (e *engines) learn(read func() engine.Facts) {
 
 // expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
 func (e *engines) expel(gone []string) {
-	leads, server := e.leads, e.server
+	leads, server := e.leads.Load(), e.server
 	if leads == nil || server == nil {
 		return
 	}
@@ -380,7 +382,7 @@ func (e *engines) retire() error {
 func (e *engines) claimFirst(ctx context.Context) error {
 	for {
 		e.mu.Lock()
-		err, first := error(nil), e.leads == nil
+		err, first := error(nil), e.leads.Load() == nil
 		if first {
 			err = e.claim(ctx)
 		}
@@ -414,7 +416,8 @@ func (e *engines) claim(ctx context.Context) error {
 func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	e.leads, e.lost, e.term, e.expelled = leads, lost, keeping, map[string]bool{}
+	e.leads.Store(leads)
+	e.lost, e.term, e.expelled = lost, keeping, map[string]bool{}
 	e.unlead = func() { stop(); <-ended }
 	server := e.server
 	go func() {
@@ -433,9 +436,7 @@ func (e *engines) keep(leads *engine.Lead) {
 
 // extend moves the deadline of the sessions on this machine.
 func (e *engines) extend(end host.BootTime) {
-	e.mu.Lock()
-	shims := e.shims
-	e.mu.Unlock()
+	shims := e.shims.Load()
 	if shims == nil {
 		return
 	}
@@ -460,21 +461,12 @@ func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
 	}
 }
 
-// extends names the shims of the daemon that leads.
-func (e *engines) extends(shims *sessions.Shims) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.shims = shims
-}
-
 // leading is the lead of this host; nil: it has none.
 func (e *engines) leading() *engine.Lead {
 	if e == nil {
 		return nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.leads
+	return e.leads.Load()
 }
 
 // deposed is closed when another host has claimed the lead; nil: this one leads without a lease.
@@ -488,7 +480,9 @@ func (e *engines) deposed() <-chan struct{} {
 func (e *engines) release() {
 	e.mu.Lock()
 	unlead := e.unlead
-	e.leads, e.lost, e.shims, e.unlead = nil, nil, nil, nil
+	e.leads.Store(nil)
+	e.shims.Store(nil)
+	e.lost, e.unlead = nil, nil
 	e.mu.Unlock()
 	if unlead != nil {
 		unlead()

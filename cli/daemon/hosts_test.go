@@ -132,7 +132,11 @@ func TestCopiesAreSeenWhileEngineHostsChange(t *testing.T) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	seen := make(chan []cluster.Copy, 1)
-	go func() { seen <- e.copiesSeen() }()
+	go func() {
+		e.extend(1) // a renewal of the lease
+		e.leading() // a renewal of another host
+		seen <- e.copiesSeen()
+	}()
 	wait.Until(t, "they are seen", func() bool { return len(seen) > 0 })
 }
 
