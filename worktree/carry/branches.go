@@ -70,7 +70,8 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 
 // Forward moves each branch that is behind the one of another engine host to where that one is, and makes those that are missing. A
 // branch that has other commits stays, and so does one that is checked out where something is changed: left names them. Those of other
-// checkouts are moved with these.
+// checkouts are moved with these. One that was made before, and is missing now, was deleted by a person, and is made again only when it
+// has moved there.
 func Forward(ctx context.Context, repo worktree.Git, host string) (left []string, err error) {
 	said, err := ask(ctx, repo, "cat-file", "commit", engineRef(host))
 	if err != nil {
@@ -80,6 +81,11 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 		return nil, err
 	}
 	_, text, _ := strings.Cut(said, "\n\n")
+	done := "refs/fairlead/forwarded/" + host
+	before, err := ask(ctx, repo, "for-each-ref", "--format=%(contents)", done)
+	if err != nil {
+		return nil, err
+	}
 	top, err := ask(ctx, repo, "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, err
@@ -94,10 +100,14 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 		words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
 		here[words[0]] = branch{words[1], words[2]}
 	}
+	whole := true // all branches are here
 	for line := range strings.Lines(text) {
 		tip, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		is, known := here[name]
 		if !hash().MatchString(tip) || !strings.HasPrefix(name, "refs/heads/") || is.tip == tip || is.at != "" && !same(is.at, top) {
+			continue
+		}
+		if !known && strings.Contains("\n"+before+"\n", "\n"+strings.TrimSpace(line)+"\n") {
 			continue
 		}
 		stays, err := forward(ctx, repo, name, is.tip, tip, known, is.at != "")
@@ -107,12 +117,15 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 		if stays != "" {
 			at := "stays at " + fmt.Sprintf("%.12s", is.tip)
 			if !known {
-				at = "is not"
+				at, whole = "is not", false
 			}
 			left = append(left, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", strings.TrimPrefix(name, "refs/heads/"), tip, host, at, stays))
 		}
 	}
-	return left, nil
+	if whole {
+		_, err = ask(ctx, repo, "update-ref", done, engineRef(host))
+	}
+	return left, err
 }
 
 // forward moves one branch, or says why it stays.

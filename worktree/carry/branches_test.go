@@ -82,6 +82,23 @@ func TestBranches(t *testing.T) {
 	if got := sh(t, p.host, "show", "HEAD:on main") + sh(t, p.host, "status", "--porcelain", "--untracked-files=no"); got != "on main" {
 		t.Errorf("the person's checkout is %q", got)
 	}
+	// A person deletes a branch. It stays away until it has moved.
+	sh(t, p.host, "branch", "-D", "dir/x")
+	_, err = Forward(t.Context(), there, "a")
+	must(t, err)
+	sh(t, p.host, "branch", "-D", "a/new")
+	_, err = Forward(t.Context(), there, "a")
+	must(t, err)
+	if got := sh(t, p.host, "branch", "--list", "a/new"); got != "" {
+		t.Errorf("a branch that was deleted is there: %q", got)
+	}
+	sh(t, p.leader, "branch", "-f", "a/new", "main")
+	send()
+	_, err = Forward(t.Context(), there, "a")
+	must(t, err)
+	if got := sh(t, p.host, "rev-parse", "a/new"); got != main {
+		t.Errorf("it is at %s, not at %s", got, main)
+	}
 	if left, err := Forward(t.Context(), there, "c"); err != nil || left != nil {
 		t.Errorf("of a host that has sent none: %q, %v", left, err)
 	}
