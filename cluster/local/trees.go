@@ -182,6 +182,11 @@ func haves(r *http.Request) []string {
 }
 
 func (t *Trees) putFiles(w http.ResponseWriter, r *http.Request) error {
+	for _, name := range r.URL.Query()["gone"] {
+		if err := carry.Drop(t.Root, name); err != nil {
+			return badTree(err)
+		}
+	}
 	if err := carry.ReadFiles(t.Root, r.URL.Query()["dir"], r.Body); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func threeEngines(t *testing.T, works string) *engines {
 	})
 	e.s = team.Session{ID: "coder-1", N: 1, For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "work"}, Lease: 1, Phase: session.Running, PID: 1}
 	e.ok(e.View(t.Context(), func(now *team.Team) {
-		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1"}}}
+		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1", ReportsDir: filepath.Join(e.dirs["a"], reports)}}}
 		now.Notes = map[string]team.RunNote{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
 		now.Agents["coder"] = &team.Agent{Session: &e.s}
 		now.Hosts.Hosts = map[string]*host.Host{}
@@ -313,6 +313,41 @@ func TestResultWithNewestFiles(t *testing.T) {
 	if name := e.away(); name != "" {
 		t.Errorf("its files are on %q", name)
 	}
+}
+
+// TestReportOfAnEarlierAttempt has reports that do not count: one here, of a session elsewhere, and one on the host on which a session is
+// about to start.
+func TestReportOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	for _, away := range []string{"c", ""} {
+		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Away: away} })
+		e.put("a", reports+"r1__work.json", "of an earlier attempt")
+		e.ok(<-e.ends())
+		e.has(reports+"r1__work.json", "")
+	}
+	e.put("c", reports+"r1__work.json", "of an earlier attempt")
+	e.put("c", reports+"r1__check.json", "of another step")
+	lease, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.hasOn("c", reports+"r1__work.json", "")
+	e.hasOn("c", reports+"r1__check.json", "of another step")
+}
+
+// TestReportWithoutACheckout has a session that works in the folder of the repository on the machine that led before.
+func TestReportWithoutACheckout(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) { return "", "" }
+	e.change(func(t *team.Team) {
+		lease := t.Hosts.Leases["coder-1"]
+		lease.Home = true
+		t.Hosts.Leases["coder-1"] = lease
+		e.took()
+	})
+	e.put("c", reports+"r1__work.json", "of the session")
+	e.ok(<-e.ends())
+	e.has(reports+"r1__work.json", "of the session")
 }
 
 // TestSessionHereIsNewer has a session on the machine that leads now. Its checkout is newer than that of the leader before.
