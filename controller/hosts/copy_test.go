@@ -432,6 +432,33 @@ func TestCopyIsWhole(t *testing.T) {
 	}
 }
 
+// TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
+func TestFilesOfARunThatIsOver(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.change(func(t *team.Team) {
+		delete(t.Agents, "coder")
+		t.Hosts.Leases = nil
+		for _, name := range []string{"a", "b", "c"} {
+			t.Hosts.Hosts[name].Engine, t.Hosts.Hosts[name].Key = name+":4222", name
+		}
+		e.took()
+	})
+	to := e.toB()
+	e.ok(to.pass(t.Context(), false))
+	e.git("a", "worktree", "remove", "--force", e.tree("a", ""))
+	e.put("a", reports+"r1__check.json", "the last one")
+	e.isHere(4)
+	e.ok(to.pass(t.Context(), false))
+	e.hasOn("b", reports+"r1__check.json", "the last one")
+	e.ok(forgetting{e.HostController}.forget(t.Context(), "r1"))
+	if _, err := os.Lstat(e.tree("b", "")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its checkout is on b: %v", err)
+	}
+	e.hasOn("b", reports+"r1__check.json", "the last one")
+}
+
 // TestCopyBesideSession has a session that is about to start on b, and then works there: the files there are the newer ones, but for
 // the answers of people.
 func TestCopyBesideSession(t *testing.T) {
