@@ -351,7 +351,11 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	case !c.is.Stream:
 		return fmt.Errorf("it is not known which files of run %s were sent to host %s", is.run, lease.Host)
 	default: // the leader before sent them; what this machine has is a copy of the same
-		if now.Sent, err = carry.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, is.dir, is.run); err != nil {
+		repo := worktree.Git{Dir: c.places.Root}
+		if now.Sent, err = carry.Snapshot(ctx, repo, c.places.Root, is.dir, is.run); err == nil {
+			err = carry.KeepNew(ctx, repo, now.Sent)
+		}
+		if err != nil {
 			return err
 		}
 	}

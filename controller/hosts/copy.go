@@ -411,7 +411,7 @@ func bringFiles(ctx context.Context, c *HostController, name string, one checkou
 	sent, err := c.trees(name).Pull(ctx, one.run, below(c.places.Root, one.dir))
 	switch {
 	case err == nil:
-		if err := c.copies.has(one.run, name, sent); err != nil {
+		if err := c.copies.add(one.run, name, sent); err != nil { // a session may work there
 			return err
 		}
 	case over && errors.Is(err, fs.ErrNotExist): // its checkout was removed at its end

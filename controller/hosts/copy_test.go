@@ -315,6 +315,35 @@ func TestResultWithNewestFiles(t *testing.T) {
 	}
 }
 
+// TestChangedHere has a checkout that is changed here while a session of the run works elsewhere, and another machine led when that began.
+func TestChangedHere(t *testing.T) {
+	t.Parallel()
+	const work = ".agents/worktrees/r1/work.txt"
+	t.Run("before the first fetch", func(t *testing.T) {
+		t.Parallel()
+		e := threeEngines(t, "b")
+		e.isHere(3)
+		e.put("a", work, "changed here")
+		e.put("b", work, "made")
+		e.ok(<-e.ends())
+		e.has(work, "made")
+		if got := e.git("a", "show", e.git("a", "for-each-ref", "--format=%(refname)", "refs/fairlead/left/r1")+":work.txt"); got != "changed here" {
+			t.Errorf("%q is kept", got)
+		}
+	})
+	t.Run("after its files arrived", func(t *testing.T) {
+		t.Parallel()
+		e := threeEngines(t, "c")
+		e.ok(e.bring())
+		e.put("a", work, "changed here")
+		e.put("c", work, "made")
+		if _, is := errors.AsType[*carry.Changed](<-e.ends()); !is {
+			t.Error("what came back replaces what was changed here")
+		}
+		e.has(work, "changed here")
+	})
+}
+
 // TestReportOfAnEarlierAttempt has reports that do not count: one here, of a session elsewhere, and one on the host on which a session is
 // about to start.
 func TestReportOfAnEarlierAttempt(t *testing.T) {
