@@ -31,6 +31,7 @@ type tree struct {
 	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
+	Newer  string                `json:"newer,omitempty"`  // the host that led before and may have newer files than this machine
 }
 
 // on is what a host has of the checkout, as far as it came back.
@@ -93,6 +94,18 @@ func (c *copies) has(run, on string, sent carry.Sent) error {
 		t.Before = map[string]carry.Sent{}
 	}
 	t.Before[on] = sent
+	return c.set(run, t)
+}
+
+// newer notes which host may have newer files of a run than this machine; empty: none.
+func (c *copies) newer(run, on string) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	t := c.of(run)
+	if t.Newer == on {
+		return nil
+	}
+	t.Newer = on
 	return c.set(run, t)
 }
 
@@ -198,6 +211,9 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		return err
 	}
 	defer copied()
+	if err := keepNewer(ctx, c, lease.Host, is); err != nil {
+		return err
+	}
 	there := c.trees(lease.Host)
 	shared := false
 	if err := c.View(ctx, func(t *team.Team) { shared = slices.Contains(at(c, t, is.run, s.ID), lease.Host) }); err != nil {

@@ -178,12 +178,14 @@ func (e *engines) isHere(changes uint64) {
 }
 
 // toB keeps the copies on b, when the test says so.
-func (e *engines) toB() *copying {
+func (e *engines) toB() *copying { return e.to("b") }
+
+func (e *engines) to(name string) *copying {
 	e.t.Helper()
-	is := &copying{HostController: e.HostController, host: "b", wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+	is := &copying{HostController: e.HostController, host: name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.copying = map[string]*copying{"b": is}
+	e.copying = map[string]*copying{name: is}
 	return is
 }
 
@@ -458,6 +460,49 @@ func TestCopyIsWhole(t *testing.T) {
 		e.ok(to.pass(t.Context(), false))
 		e.hasOn("b", reports+"r1__check.json", "of a")
 		e.arrivedAtB(uint64(3 + n))
+	}
+}
+
+// TestGivenUpFilesAreKept has a run that a person lets go on without the files of the leader before, and one that completed there. When
+// that is back, what it has is kept before older files are sent there.
+func TestGivenUpFilesAreKept(t *testing.T) {
+	t.Parallel()
+	for name, over := range map[string]bool{"given up": false, "completed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := threeEngines(t, "a")
+			e.change(func(t *team.Team) {
+				delete(t.Agents, "coder")
+				t.Hosts.Leases = nil
+				if over {
+					t.Notes["r1"], t.Led = team.RunNote{Changes: 3}, team.Led{Before: "c", Since: t.Epoch}
+					head := t.Runs["r1"].Head
+					head.StepCount = 1
+					done := workflow.Progress{Value: workflow.Value{State: workflow.Completed}}
+					for _, body := range []workflow.Body{{Head: &head}, {Plan: &workflow.PlanPart{Steps: []workflow.Step{{ID: "check", Agent: "coder"}}}}, {Taken: []workflow.Taken{{Step: "check", Progress: done}}}} {
+						t.Runs["r1"].Apply(workflow.Change{Body: body})
+					}
+				}
+			})
+			e.ok(carry.StoreMark(e.dirs["a"], carry.Mark{Run: "r1", N: 2}))
+			e.ok(takeOver(t.Context(), e.HostController))
+			e.isHere(3)
+			e.put("a", reports+"r1__check.json", "older")
+			e.put("c", reports+"r1__check.json", "of c")
+			e.put("c", reports+"r1__last.json", "of c")
+			e.put("c", ".agents/worktrees/r1/work.txt", "made")
+			to := e.to("c")
+			for range 2 {
+				e.ok(to.pass(t.Context(), false))
+				e.has(reports+"r1__last.json", "of c")
+				e.has(filepath.Join("../cluster", lateFolder, "r1/leader-c", reports, "r1__check.json"), "of c")
+				if got := e.git("a", "show", lateRefs+"r1/leader/c:work.txt"); got != "made" {
+					t.Errorf("kept: %q", got)
+				}
+				e.hasOn("c", reports+"r1__check.json", "older")
+				e.isHere(4)
+			}
+		})
 	}
 }
 
