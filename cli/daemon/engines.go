@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,17 +245,38 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err := e.claimFirst(ctx); err != nil {
 		return nil, err
 	}
+	ctx, done := e.untilDeposed(ctx)
+	defer done()
 	if err := sound(ctx, e, path); err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
 	}))
+	for err == nil && !e.leading().Confirmed() { // another host may lead, which an append of this one would end
+		if !rest(ctx, confirmEvery) {
+			err = errors.Join(ctx.Err(), j.Close())
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	beginCare(e, server, j)
 	return j, nil
+}
+
+// untilDeposed is a context that also ends, with errDeposed, when another host has claimed the lead.
+func (e *engines) untilDeposed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	lost := e.deposed()
+	go func() {
+		select {
+		case <-lost:
+			cancel(errDeposed)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // opened notes the journal that is open.

@@ -140,9 +140,9 @@ func TestCopiesAreSeenWhileEngineHostsChange(t *testing.T) {
 	wait.Until(t, "they are seen", func() bool { return len(seen) > 0 })
 }
 
-// A leader that waits for other engine hosts to open the journal ends when its process is asked to.
-func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
-	t.Parallel()
+// cutOff is a leader whose journal is replicated, and whom no other engine host answers.
+func cutOff(t *testing.T) *Daemon {
+	t.Helper()
 	dir, _ := leader(t)
 	is, err := hosts.Load(dir)
 	if err != nil {
@@ -169,16 +169,44 @@ func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
 	if d.space, err = workspace.OpenWorkspace(dir); err != nil {
 		t.Fatal(err)
 	}
-	defer d.space.Close()
+	t.Cleanup(func() { d.space.Close() })
+	return d
+}
+
+// opens opens the journal, and says how that ended.
+func opens(t *testing.T, d *Daemon) <-chan error {
+	t.Helper()
 	opened := make(chan error, 1)
 	go func() {
 		_, err := d.openJournal(t.Context())
 		opened <- err
 	}()
-	e.signals <- syscall.SIGTERM
-	wait.Until(t, "it ends", func() bool { return len(opened) > 0 })
-	if err := <-opened; !errors.Is(err, errAsked) || len(e.signals) != 1 {
-		t.Errorf("%v; %d signals are left", err, len(e.signals))
+	return opened
+}
+
+// A leader that waits for other engine hosts to open the journal ends when its process is asked to.
+func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
+	t.Parallel()
+	d := cutOff(t)
+	opened := opens(t, d)
+	d.beside.signals <- syscall.SIGTERM
+	if err := wait.For(t, "the end", opened); !errors.Is(err, errAsked) || len(d.beside.signals) != 1 {
+		t.Errorf("%v; %d signals are left", err, len(d.beside.signals))
+	}
+}
+
+// A leader that another one replaces while it waits to open the journal, as after a reload, does not go on when the others answer: it would
+// end the other one.
+func TestDeposedWhileNoEngineHostAnswers(t *testing.T) {
+	t.Parallel()
+	d := cutOff(t)
+	lost := make(chan struct{})
+	d.beside.lost = lost
+	d.beside.leads.Store(&engine.Lead{})
+	opened := opens(t, d)
+	close(lost)
+	if err := wait.For(t, "the end", opened); !d.beside.deposedBy(err) || !errors.Is(err, errDeposed) {
+		t.Error(err)
 	}
 }
 
