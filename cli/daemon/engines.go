@@ -49,7 +49,7 @@ type engines struct {
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
 	signals  chan os.Signal // that the process gets; nil: they end it
-	stopping atomic.Bool    // this leader was asked to end: then it does not go on as a host
+	stopping atomic.Bool    // this process was asked to end: then a leader does not go on as a host, nor a host as the leader
 
 	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own, and
 	// learn asks that controller.

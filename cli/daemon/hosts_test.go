@@ -29,9 +29,12 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 // members is a team that has only members. It implements hostTeam.
@@ -207,6 +210,77 @@ func TestDeposedWhileNoEngineHostAnswers(t *testing.T) {
 	close(lost)
 	if err := wait.For(t, "the end", opened); !d.beside.deposedBy(err) || !errors.Is(err, errDeposed) {
 		t.Error(err)
+	}
+}
+
+// A leader that is asked to end does, also if another host has the journal by then.
+func TestSignalToALeaderThatWasReplaced(t *testing.T) {
+	_, a := leader(t)
+	t.Setenv("XDG_RUNTIME_DIR", shortFolder(t))
+	d, err := openDaemon(t.Context(), &Daemon{Conf: must(a.Load()), log: slog.New(slog.DiscardHandler), beside: besideOf(t)}, "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it has begun", func() bool {
+		is := false
+		err := d.Engine.View(t.Context(), func(team *team.Team) { is = team.Hosts.Hosts["a"] != nil })
+		return err == nil && is
+	})
+	if err := d.journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGTERM
+	err = untilStopped(t.Context(), a, d, signals)
+	if !errors.Is(err, journal.ErrClosed) || !d.beside.stopping.Load() {
+		t.Errorf("%v; it ends: %t", err, d.beside.stopping.Load())
+	}
+	_ = d.Close() // it misses the journal
+}
+
+// An engine host that was asked to end does not lead, also if it has claimed the lead meanwhile.
+func TestDownOfAHostThatClaims(t *testing.T) {
+	dir, _ := leader(t)
+	l := leadOf(t, dir, &members{all: map[string]cluster.Member{}})
+	t.Setenv("XDG_RUNTIME_DIR", shortFolder(t))
+	invited, err := l.Invite(t.Context(), "human/ann", nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, out := hostApp(t)
+	if _, err := (worktree.Git{Dir: b.Dir}).Ask(t.Context(), "init", "--quiet"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.Dir, "fairlead.yaml"), []byte("version: 1\nagents: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b", Engine: true, Listen: ports.Address(2)}); err != nil {
+		t.Fatal(err)
+	}
+	e := besideOf(t)
+	if leads, err := e.mayLead(t.Context(), b, UpOptions{}, true); leads || err != nil {
+		t.Fatal(leads, err)
+	}
+	ended := make(chan bool, 1)
+	go func() {
+		claimed, err := e.follow(t.Context(), b, UpOptions{}, make(chan os.Signal), 0)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- claimed
+	}()
+	wait.Until(t, "the host is ready", func() bool { return strings.Contains(out.String(), "ready host b of team web\n") })
+	e.leads.Store(&engine.Lead{})
+	client, err := b.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := client.Down(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if wait.For(t, "the end of the host", ended) {
+		t.Error("it leads, although it was asked to end")
 	}
 }
 
