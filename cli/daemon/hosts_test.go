@@ -284,6 +284,51 @@ func TestDownOfAHostThatClaims(t *testing.T) {
 	}
 }
 
+// A store of a server that the team does not have any longer is removed, also if Fairlead ended when the journal had just come back to
+// this machine. Without knowledge of the team it stays.
+func TestStoreOfBefore(t *testing.T) {
+	t.Parallel()
+	dir, _ := leader(t)
+	is, err := hosts.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := worker.Folder(dir)
+	store := filepath.Join(folder, engine.StoreFolder)
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		facts engine.Facts
+		stays bool
+	}{
+		{engine.Facts{}, true},
+		{engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a"}}}, true},
+		{engine.Facts{Engines: []cluster.EngineHost{{Name: "a"}}}, false},
+	} {
+		if err := engine.StoreFacts(folder, c.facts); err != nil {
+			t.Fatal(err)
+		}
+		if err := besideOf(t).begin(t.Context(), dir, *is, nil, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		if stays := cli.Exists(store); stays != c.stays {
+			t.Errorf("%+v: it is there: %t", c.facts, stays)
+		}
+	}
+}
+
+// The server of an engine host that leaves, joins again and leaves again is taken out of the group again.
+func TestExpelledAgain(t *testing.T) {
+	t.Parallel()
+	e := &engines{server: &engine.Server{}, expelled: map[string]bool{"b": true, "c": true}}
+	e.leads.Store(&engine.Lead{})
+	e.expel([]string{"c"})
+	if e.expels("b") || !e.expels("c") {
+		t.Error(e.expelled)
+	}
+}
+
 // leadOf opens a leader. Its API answers which host asks, and for what.
 func leadOf(t *testing.T, dir string, team hostTeam) *lead {
 	t.Helper()
