@@ -281,7 +281,6 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
-	beginCare(e, server, j)
 	return j, nil
 }
 
