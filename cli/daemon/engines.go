@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +50,7 @@ type engines struct {
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
 	signals  chan os.Signal // that the process gets; nil: they end it
-	stopping atomic.Bool    // this leader was asked to end: then it does not go on as a host
+	stopping atomic.Bool    // this process was asked to end: then a leader does not go on as a host, nor a host as the leader
 
 	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own, and
 	// learn asks that controller.
@@ -96,6 +98,11 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 	if e.facts, err = engine.LoadFacts(e.folder); err != nil {
 		return err
 	}
+	if e.server == nil && len(e.facts.Engines) > 0 && !e.facts.Stream && !e.facts.Many() { // the end of back may have been interrupted
+		if err := e.removeStore(); err != nil {
+			return err
+		}
+	}
 	return e.serve(ctx)
 }
 
@@ -114,10 +121,11 @@ func (e *engines) serve(ctx context.Context) (err error) {
 	e.work.Go(func() {
 		for server.Meet(serving) == nil {
 			e.mu.Lock()
-			e.met = true
-			stream, joined := e.facts.Stream, e.is.Joined()
+			runs := e.server == server // it may have ended just now
+			e.met = e.met || runs
+			moves := runs && !e.facts.Stream && !e.is.Joined()
 			e.mu.Unlock()
-			if stream || joined {
+			if !moves {
 				return
 			}
 			ring(e.moves)
@@ -137,7 +145,12 @@ func (e *engines) unserve() error {
 	e.stop()
 	err := e.server.Close()
 	e.server, e.met = nil, false
-	return errors.Join(err, os.RemoveAll(filepath.Join(e.folder, engine.StoreFolder)))
+	return errors.Join(err, e.removeStore())
+}
+
+// removeStore removes the store of the server. A later server would find servers in it that the team does not have.
+func (e *engines) removeStore() error {
+	return os.RemoveAll(filepath.Join(e.folder, engine.StoreFolder))
 }
 
 // ring signals that something is due; one signal waits at most.
@@ -187,13 +200,14 @@ func (e *engines) expel(gone []string) {
 	if leads == nil || server == nil {
 		return
 	}
+	maps.DeleteFunc(e.expelled, func(name string, _ bool) bool { return !slices.Contains(gone, name) }) // they have joined again
 	for _, name := range gone {
 		if e.expelled[name] {
 			continue
 		}
 		e.expelled[name] = true
 		e.work.Go(func() {
-			for said := false; e.leading() == leads; said = true {
+			for said := false; e.leading() == leads && e.expels(name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
 					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
@@ -208,6 +222,13 @@ func (e *engines) expel(gone []string) {
 			}
 		})
 	}
+}
+
+// expels reports whether a server is to go, as far as this leader knows.
+func (e *engines) expels(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.expelled[name]
 }
 
 // known is what this host knows of the engine hosts.
@@ -244,17 +265,37 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err := e.claimFirst(ctx); err != nil {
 		return nil, err
 	}
+	ctx, done := e.untilDeposed(ctx)
+	defer done()
 	if err := sound(ctx, e, path); err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
 	}))
-	if err != nil {
-		return nil, err
+	for err == nil && !e.leading().Confirmed() { // another host may lead, which an append of this one would end
+		if !rest(ctx, confirmEvery) {
+			err = errors.Join(ctx.Err(), j.Close())
+		}
 	}
-	beginCare(e, server, j)
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
 	return j, nil
+}
+
+// untilDeposed is a context that also ends, with errDeposed, when another host has claimed the lead.
+func (e *engines) untilDeposed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	lost := e.deposed()
+	go func() {
+		select {
+		case <-lost:
+			cancel(errDeposed)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // opened notes the journal that is open.
@@ -372,9 +413,9 @@ func (e *engines) retire() error {
 	defer e.mu.Unlock()
 	err := e.is.Follow(e.dir, e.is.Worker(e.facts))
 	if err == nil {
+		e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
 		err = e.unserve()
 	}
-	e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
 	return err
 }
 
@@ -511,9 +552,6 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 				e.keep(leads)
 				e.mu.Unlock()
 				return nil
-			}
-			if its, own := e.configs(); its == own || ctx.Err() != nil {
-				return err
 			}
 		}
 		if !rest(ctx, mirrorAgain) {

@@ -66,6 +66,11 @@ func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config
 	var said error
 	err := worker.Run(ctx, worker.Options{
 		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(), Setup: beside.setup(),
+		Down: func() {
+			if beside != nil {
+				beside.stopping.Store(true)
+			}
+		},
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -226,11 +231,10 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 		case <-running.Done():
 		}
 	})
-	asked := false
 	work.Go(func() {
 		select {
 		case <-signals:
-			asked = true
+			e.stopping.Store(true)
 			stop()
 		case <-running.Done():
 		}
@@ -239,13 +243,13 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 	err = runHost(running, a, opts, e.is.Worker(e.known()), e)
 	stop()
 	work.Wait()
-	if plain && err == nil && !asked {
+	if plain && err == nil && !e.stopping.Load() {
 		e.release()
 		if err = e.retire(); err == nil {
 			err = errPlain
 		}
 	}
-	return e.leading() != nil && !asked, err
+	return e.leading() != nil && !e.stopping.Load(), err
 }
 
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.

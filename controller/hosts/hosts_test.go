@@ -222,6 +222,25 @@ func TestAnotherLeader(t *testing.T) {
 	})
 }
 
+// TestLeaderWhoseClockIsBehind checks that leases go on with a leader whose clock shows an earlier time than that of the one before.
+func TestLeaderWhoseClockIsBehind(t *testing.T) {
+	within(t, func(t *testing.T) {
+		j := memory.New()
+		l := lead(t, j, time.Now())
+		b := joined(l, "b")
+		l.heard["b"].Revision += uint64(time.Hour/time.Millisecond) << 16
+		b.must(2)
+		l.stop()
+		b.l = lead(t, j, time.Now())
+		defer func() { b.l.stop() }()
+		before, _ := b.guard.Deadline()
+		b.must(2)
+		if after, holds := b.guard.Deadline(); !holds || after <= before {
+			t.Errorf("the deadline of its sessions is %v, and was %v before", after, before)
+		}
+	})
+}
+
 // TestRemovedMember checks that a host that is removed gets no lease, and has to go.
 func TestRemovedMember(t *testing.T) {
 	within(t, func(t *testing.T) {
