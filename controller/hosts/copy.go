@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
@@ -45,6 +46,7 @@ type copying struct {
 	woken  bool              // a run has changed, and it was not looked at since
 	later  bool              // a run was left out, because a session of it is about to start there, or was lost there
 	behind int               // runs whose newest files are not there
+	mixed  map[string]bool   // runs of which sessions worked here and there at the same time: what those here have made may be missing there
 }
 
 // copyTo begins to keep copies on the engine hosts that have none. mu is held.
@@ -53,9 +55,29 @@ func copyTo(c *HostController) {
 		if c.copying == nil || e.Name == c.is.Name || c.copying[e.Name] != nil {
 			continue
 		}
-		is := &copying{HostController: c, host: e.Name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+		is := newCopying(c, e.Name)
 		c.copying[e.Name] = is
 		c.Go(is.run)
+	}
+}
+
+func newCopying(c *HostController, name string) *copying {
+	return &copying{HostController: c, host: name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}, mixed: map[string]bool{}}
+}
+
+// noteMixed notes of which runs sessions work here and on other engine hosts, when one of them gets its place. It is called in the loop's
+// goroutine, and mu is held.
+func noteMixed(c *HostController, lease host.Lease) {
+	s := openSession(c.State(), lease.Session)
+	if s == nil {
+		return
+	}
+	run, _, _ := team.StepOf(s.For)
+	names := at(c, c.State(), run, "")
+	for _, name := range names {
+		if is := c.copying[name]; is != nil && slices.Contains(names, c.is.Name) {
+			is.mixed[run] = true
+		}
 	}
 }
 
@@ -67,6 +89,11 @@ func wakeCopies(c *HostController, changes []team.Change) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for i := range changes {
+		if of := changes[i].Body.Host; of != nil && of.Lease != nil {
+			noteMixed(c, *of.Lease)
+		}
+	}
 	for _, is := range c.copying {
 		if !ofRuns && !is.later {
 			continue
@@ -239,21 +266,24 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	works, later := false, false
+	works, later, mixed := false, false, false
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		starts := slices.Contains(at(c.HostController, t, one.run, ""), c.host) || misses(t.Hosts.Hosts[c.host], one.run)
 		works = starts && worksOn(t, one.run, c.host)
-		later = starts && !works
+		later, mixed = starts && !works, c.mixed[one.run]
 		c.later = c.later || later
+		if !starts { // all is sent now, or before the next session begins there
+			delete(c.mixed, one.run)
+		}
 	}); err != nil || later {
 		return false, err
 	}
 	there := c.trees(c.host)
 	switch _, err := os.Lstat(one.dir); {
 	case works: // what people have answered meanwhile is only here
-		if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil {
+		if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil || mixed { // what steps have made here is missing there
 			return false, err
 		}
 	case errors.Is(err, fs.ErrNotExist): // the run is over

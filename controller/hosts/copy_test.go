@@ -182,7 +182,7 @@ func (e *engines) toB() *copying { return e.to("b") }
 
 func (e *engines) to(name string) *copying {
 	e.t.Helper()
-	is := &copying{HostController: e.HostController, host: name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+	is := newCopying(e.HostController, name)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.copying = map[string]*copying{name: is}

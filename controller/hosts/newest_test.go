@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/worktree/carry"
@@ -143,4 +145,36 @@ func TestFilesOfARunThatIsOver(t *testing.T) {
 		t.Errorf("its checkout is on b: %v", err)
 	}
 	e.hasOn("b", reports+"r1__check.json", "the last one")
+}
+
+// TestStepBesideASession has a step that ends here while a session of the run works on b. What the step has made is not on b, so the copy there
+// does not count as whole until the session is over.
+func TestStepBesideASession(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	to := e.toB()
+	e.isHere(3)
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(3)
+	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Running, PID: 1}
+	lease := host.Lease{Token: host.Token{Session: s.ID, Host: "a", Incarnation: 1, N: 1}, Home: true}
+	e.change(func(t *team.Team) {
+		t.Agents["check"] = &team.Agent{Session: &s}
+		t.Hosts.Leases[s.ID] = lease
+		wakeCopies(e.HostController, []team.Change{{Body: team.Body{Host: &host.Body{Lease: &lease}}}})
+		delete(t.Agents, "check") // it is over
+		delete(t.Hosts.Leases, s.ID)
+	})
+	e.put("a", reports+"r1__check.json", "of a")
+	e.isHere(4)
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(3)
+	if to.behind != 1 {
+		t.Errorf("%d runs are not there", to.behind)
+	}
+	e.change(func(t *team.Team) { t.Agents["coder"].Session, t.Hosts.Leases = nil, nil })
+	e.isHere(5)
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(5)
+	e.hasOn("b", reports+"r1__check.json", "of a")
 }
