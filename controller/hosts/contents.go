@@ -109,29 +109,19 @@ func (c *copies) newer(run, on string) error {
 	return c.set(run, t)
 }
 
-// forgetPlaces notes that another machine has led: sessions may have worked elsewhere since.
-func (c *copies) forgetPlaces() error {
+// forgetPlace notes that another machine has led: sessions of the run may have worked elsewhere since.
+func (c *copies) forgetPlace(run string) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
-	files, err := os.ReadDir(c.folder)
-	if errors.Is(err, fs.ErrNotExist) {
+	t := c.of(run)
+	if t.Host == "" {
 		return nil
 	}
-	faults := []error{err}
-	for _, f := range files {
-		run, is := strings.CutSuffix(f.Name(), ".json")
-		if !is {
-			continue
-		}
-		if t := c.of(run); t.Host != "" {
-			if t.Before == nil {
-				t.Before = map[string]carry.Sent{}
-			}
-			t.Before[t.Host] = t.Sent
-			faults = append(faults, c.set(run, tree{Before: t.Before}))
-		}
+	if t.Before == nil {
+		t.Before = map[string]carry.Sent{}
 	}
-	return errors.Join(faults...)
+	t.Before[t.Host] = t.Sent
+	return c.set(run, tree{Before: t.Before, Newer: t.Newer})
 }
 
 func (c *copies) set(run string, t tree) error {

@@ -525,13 +525,13 @@ func takeOver(ctx context.Context, c *HostController) error {
 	}); err != nil {
 		return err
 	}
-	if led.Since == now {
-		if err := c.copies.forgetPlaces(); err != nil {
-			c.log.Warn("it cannot be noted that other hosts may have newer files of runs", "error", err)
-		}
-	}
 	repo := worktree.Git{Dir: c.places.Root}
 	for _, is := range all {
+		if !is.over {
+			if err := c.copies.forgetPlace(is.run); err != nil {
+				c.log.Warn("it cannot be noted that other hosts may have newer files of a run", "run", is.run, "error", err)
+			}
+		}
 		mark, err := carry.Arrived(ctx, repo, is.run)
 		switch {
 		case err != nil:

@@ -20,6 +20,8 @@ func TestChangedHere(t *testing.T) {
 	t.Run("before the first fetch", func(t *testing.T) {
 		t.Parallel()
 		e := threeEngines(t, "b")
+		e.ok(e.copies.add("r1", "b", carry.Sent{Run: "r1", Path: "as it was when this machine led before"}))
+		e.ok(takeOver(t.Context(), e.HostController)) // not the first time since it leads
 		e.isHere(3)
 		e.put("a", work, "changed here")
 		e.put("b", work, "made")
