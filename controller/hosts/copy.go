@@ -422,7 +422,12 @@ func (c *copying) keepNewer(ctx context.Context, one copied) error {
 		return err
 	}
 	defer unlock()
-	return keepNewer(ctx, c.HostController, c.host, one.checkout)
+	moving, stop := c.whileWanted(ctx, one.run)
+	defer stop()
+	if err = keepNewer(moving, c.HostController, c.host, one.checkout); moving.Err() != nil {
+		return errAway
+	}
+	return err
 }
 
 // keepNewer is for a caller that has the lock of the run's files.
