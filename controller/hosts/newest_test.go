@@ -200,3 +200,23 @@ func TestPlacedByTheLeaderBefore(t *testing.T) {
 		t.Errorf("it is on %s", name)
 	}
 }
+
+// TestBranchesOfTheLeaderBefore has commits that were made on the leader before while it led, and later.
+func TestBranchesOfTheLeaderBefore(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.change(func(t *team.Team) { t.Led = team.Led{Before: "c", Since: 1} })
+	commit := func() string {
+		e.git("c", "commit", "-q", "--allow-empty", "-m", "more")
+		return e.git("c", "rev-parse", "main")
+	}
+	want := commit()
+	for range 2 { // the second time it has started again
+		e.ok(e.to("c").pass(t.Context(), false))
+		if got := e.git("a", "rev-parse", "main"); got != want {
+			t.Errorf("main is at %s, not at %s", got, want)
+		}
+		commit()
+	}
+}
