@@ -31,6 +31,7 @@ type tree struct {
 	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
+	Newer  string                `json:"newer,omitempty"`  // the host that led before and may have newer files than this machine
 }
 
 // on is what a host has of the checkout, as far as it came back.
@@ -96,29 +97,31 @@ func (c *copies) has(run, on string, sent carry.Sent) error {
 	return c.set(run, t)
 }
 
-// forgetPlaces notes that another machine has led: sessions may have worked elsewhere since.
-func (c *copies) forgetPlaces() error {
+// newer notes which host may have newer files of a run than this machine; empty: none.
+func (c *copies) newer(run, on string) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
-	files, err := os.ReadDir(c.folder)
-	if errors.Is(err, fs.ErrNotExist) {
+	t := c.of(run)
+	if t.Newer == on {
 		return nil
 	}
-	faults := []error{err}
-	for _, f := range files {
-		run, is := strings.CutSuffix(f.Name(), ".json")
-		if !is {
-			continue
-		}
-		if t := c.of(run); t.Host != "" {
-			if t.Before == nil {
-				t.Before = map[string]carry.Sent{}
-			}
-			t.Before[t.Host] = t.Sent
-			faults = append(faults, c.set(run, tree{Before: t.Before}))
-		}
+	t.Newer = on
+	return c.set(run, t)
+}
+
+// forgetPlace notes that another machine has led: sessions of the run may have worked elsewhere since.
+func (c *copies) forgetPlace(run string) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	t := c.of(run)
+	if t.Host == "" {
+		return nil
 	}
-	return errors.Join(faults...)
+	if t.Before == nil {
+		t.Before = map[string]carry.Sent{}
+	}
+	t.Before[t.Host] = t.Sent
+	return c.set(run, tree{Before: t.Before, Newer: t.Newer})
 }
 
 func (c *copies) set(run string, t tree) error {
@@ -198,6 +201,9 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		return err
 	}
 	defer copied()
+	if err := keepNewer(ctx, c, lease.Host, is); err != nil {
+		return err
+	}
 	there := c.trees(lease.Host)
 	shared := false
 	if err := c.View(ctx, func(t *team.Team) { shared = slices.Contains(at(c, t, is.run, s.ID), lease.Host) }); err != nil {

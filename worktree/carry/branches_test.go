@@ -94,10 +94,8 @@ func TestBranches(t *testing.T) {
 	}
 	sh(t, p.leader, "branch", "-f", "a/new", "main")
 	send()
-	_, err = Forward(t.Context(), there, "a")
-	must(t, err)
-	if got := sh(t, p.host, "rev-parse", "a/new"); got != main {
-		t.Errorf("it is at %s, not at %s", got, main)
+	if _, err := Forward(t.Context(), there, "a"); err != nil || sh(t, p.host, "rev-parse", "a/new") != main {
+		t.Errorf("it is not at %s: %v", main, err)
 	}
 	if left, err := Forward(t.Context(), there, "c"); err != nil || left != nil {
 		t.Errorf("of a host that has sent none: %q, %v", left, err)
