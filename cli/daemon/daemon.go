@@ -74,6 +74,7 @@ type Daemon struct {
 	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
 	reloadFault error
 	runsOnly    bool // no agent starts, except for a step of a run
+	takesOver   bool // it begins because this host leads from now on
 
 	Ran     chan error     // of the controller; gets one value
 	closers []func() error // in the order in which things were opened
@@ -444,7 +445,7 @@ func (d *Daemon) editor() server.AgentEditor {
 func (d *Daemon) listen(addr string) (net.Listener, error) {
 	door, err := listenAgain(d.Conf.Dir, addr)
 	taken := &server.PortTaken{}
-	if d.beside == nil || !d.beside.said || !errors.As(err, &taken) {
+	if !d.takesOver || !errors.As(err, &taken) {
 		return door, err
 	}
 	host, _, _ := net.SplitHostPort(addr) // it was parsed to find the port in use

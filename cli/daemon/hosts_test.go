@@ -427,7 +427,7 @@ func TestPortInUse(t *testing.T) {
 	defer other.Close()
 	addr := other.Addr().String()
 	for _, takesOver := range []bool{false, true} {
-		d := &Daemon{Conf: &config.Config{Dir: dir}, log: slog.New(slog.DiscardHandler), beside: &engines{said: takesOver}}
+		d := &Daemon{Conf: &config.Config{Dir: dir}, log: slog.New(slog.DiscardHandler), takesOver: takesOver}
 		door, err := d.listen(addr)
 		taken := &server.PortTaken{}
 		if errors.As(err, &taken) == takesOver || takesOver != (door != nil) {

@@ -81,7 +81,7 @@ func upLeader(ctx context.Context, a *cli.App, opts UpOptions, beside *engines, 
 	if err != nil {
 		return err
 	}
-	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside}, opts.Listen)
+	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside, takesOver: beside.said}, opts.Listen)
 	if err != nil {
 		return err
 	}

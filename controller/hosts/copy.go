@@ -125,6 +125,7 @@ type copied struct {
 	n    uint64 // its changes
 	away bool   // this machine needs them from there
 	why  string // what the run waits for then
+	over bool   // the run is over: it is sent last
 }
 
 // pass sends what the host lacks. all sends the files of runs in progress, too.
@@ -147,7 +148,8 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 				continue
 			}
 			if one.dir, one.files = c.Hooks.Checkout(t, id); one.dir != "" {
-				one.why = view.AwayWords(t, id)
+				status := t.Runs[id].Status()
+				one.why, one.over = view.AwayWords(t, id), status == workflow.IsCompleted || status == workflow.IsCancelled
 				due = append(due, one)
 			}
 		}
@@ -160,6 +162,15 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	}); err != nil {
 		return err
 	}
+	slices.SortStableFunc(due, func(a, b copied) int {
+		switch {
+		case a.over == b.over:
+			return 0
+		case a.over:
+			return 1
+		}
+		return -1
+	})
 	c.isBehind(due, 0)
 	if c.is.Connected(c.host) == "" {
 		return errAway
@@ -241,7 +252,10 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 		if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil {
 			return false, err
 		}
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // the run is over
+		if err := c.sendFiles(ctx, there, one); err != nil {
+			return false, err
+		}
 		c.sent(one)
 		return true, nil
 	case err != nil:
@@ -265,16 +279,23 @@ func (c *copying) sendAll(ctx context.Context, there *remote.Trees, one copied) 
 		delete(c.files, one.run)
 		was = nil
 	}
-	files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
-	if err != nil {
+	if err := c.sendFiles(ctx, there, one); err != nil {
 		return err
 	}
-	c.files[one.run] = files
 	sent, err := there.Send(ctx, one.run, one.dir, was)
 	if err != nil {
 		return err
 	}
 	return c.copies.has(one.run, c.host, sent)
+}
+
+// sendFiles sends what has changed in the folder of a run.
+func (c *copying) sendFiles(ctx context.Context, there *remote.Trees, one copied) error {
+	files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
+	if err == nil {
+		c.files[one.run] = files
+	}
+	return err
 }
 
 func (c *copying) sent(one copied) {
@@ -390,7 +411,7 @@ func bringFiles(ctx context.Context, c *HostController, name string, one checkou
 	sent, err := c.trees(name).Pull(ctx, one.run, below(c.places.Root, one.dir))
 	switch {
 	case err == nil:
-		if err := c.copies.has(one.run, name, sent); err != nil {
+		if err := c.copies.add(one.run, name, sent); err != nil { // a session may work there
 			return err
 		}
 	case over && errors.Is(err, fs.ErrNotExist): // its checkout was removed at its end

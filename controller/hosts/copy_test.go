@@ -109,7 +109,7 @@ func threeEngines(t *testing.T, works string) *engines {
 	})
 	e.s = team.Session{ID: "coder-1", N: 1, For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "work"}, Lease: 1, Phase: session.Running, PID: 1}
 	e.ok(e.View(t.Context(), func(now *team.Team) {
-		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1"}}}
+		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1", ReportsDir: filepath.Join(e.dirs["a"], reports)}}}
 		now.Notes = map[string]team.RunNote{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
 		now.Agents["coder"] = &team.Agent{Session: &e.s}
 		now.Hosts.Hosts = map[string]*host.Host{}
@@ -315,6 +315,70 @@ func TestResultWithNewestFiles(t *testing.T) {
 	}
 }
 
+// TestChangedHere has a checkout that is changed here while a session of the run works elsewhere, and another machine led when that began.
+func TestChangedHere(t *testing.T) {
+	t.Parallel()
+	const work = ".agents/worktrees/r1/work.txt"
+	t.Run("before the first fetch", func(t *testing.T) {
+		t.Parallel()
+		e := threeEngines(t, "b")
+		e.isHere(3)
+		e.put("a", work, "changed here")
+		e.put("b", work, "made")
+		e.ok(<-e.ends())
+		e.has(work, "made")
+		if got := e.git("a", "show", e.git("a", "for-each-ref", "--format=%(refname)", "refs/fairlead/left/r1")+":work.txt"); got != "changed here" {
+			t.Errorf("%q is kept", got)
+		}
+	})
+	t.Run("after its files arrived", func(t *testing.T) {
+		t.Parallel()
+		e := threeEngines(t, "c")
+		e.ok(e.bring())
+		e.put("a", work, "changed here")
+		e.put("c", work, "made")
+		if _, is := errors.AsType[*carry.Changed](<-e.ends()); !is {
+			t.Error("what came back replaces what was changed here")
+		}
+		e.has(work, "changed here")
+	})
+}
+
+// TestReportOfAnEarlierAttempt has reports that do not count: one here, of a session elsewhere, and one on the host on which a session is
+// about to start.
+func TestReportOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	for _, away := range []string{"c", ""} {
+		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Away: away} })
+		e.put("a", reports+"r1__work.json", "of an earlier attempt")
+		e.ok(<-e.ends())
+		e.has(reports+"r1__work.json", "")
+	}
+	e.put("c", reports+"r1__work.json", "of an earlier attempt")
+	e.put("c", reports+"r1__check.json", "of another step")
+	lease, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.hasOn("c", reports+"r1__work.json", "")
+	e.hasOn("c", reports+"r1__check.json", "of another step")
+}
+
+// TestReportWithoutACheckout has a session that works in the folder of the repository on the machine that led before.
+func TestReportWithoutACheckout(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) { return "", "" }
+	e.change(func(t *team.Team) {
+		lease := t.Hosts.Leases["coder-1"]
+		lease.Home = true
+		t.Hosts.Leases["coder-1"] = lease
+		e.took()
+	})
+	e.put("c", reports+"r1__work.json", "of the session")
+	e.ok(<-e.ends())
+	e.has(reports+"r1__work.json", "of the session")
+}
+
 // TestSessionHereIsNewer has a session on the machine that leads now. Its checkout is newer than that of the leader before.
 func TestSessionHereIsNewer(t *testing.T) {
 	t.Parallel()
@@ -395,6 +459,33 @@ func TestCopyIsWhole(t *testing.T) {
 		e.hasOn("b", reports+"r1__check.json", "of a")
 		e.arrivedAtB(uint64(3 + n))
 	}
+}
+
+// TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
+func TestFilesOfARunThatIsOver(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.change(func(t *team.Team) {
+		delete(t.Agents, "coder")
+		t.Hosts.Leases = nil
+		for _, name := range []string{"a", "b", "c"} {
+			t.Hosts.Hosts[name].Engine, t.Hosts.Hosts[name].Key = name+":4222", name
+		}
+		e.took()
+	})
+	to := e.toB()
+	e.ok(to.pass(t.Context(), false))
+	e.git("a", "worktree", "remove", "--force", e.tree("a", ""))
+	e.put("a", reports+"r1__check.json", "the last one")
+	e.isHere(4)
+	e.ok(to.pass(t.Context(), false))
+	e.hasOn("b", reports+"r1__check.json", "the last one")
+	e.ok(forgetting{e.HostController}.forget(t.Context(), "r1"))
+	if _, err := os.Lstat(e.tree("b", "")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its checkout is on b: %v", err)
+	}
+	e.hasOn("b", reports+"r1__check.json", "the last one")
 }
 
 // TestCopyBesideSession has a session that is about to start on b, and then works there: the files there are the newer ones, but for

@@ -159,6 +159,6 @@ func (c forgetting) removeOn(ctx context.Context, name, run string, s carry.Sent
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	err = c.trees(name).Remove(ctx, s)
+	err = c.trees(name).Remove(ctx, s, h.Engine != "") // it may lead one day
 	return err == nil, err
 }
