@@ -22,11 +22,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -284,20 +282,6 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	return j, nil
 }
 
-// untilDeposed is a context that also ends, with errDeposed, when another host has claimed the lead.
-func (e *engines) untilDeposed(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	lost := e.deposed()
-	go func() {
-		select {
-		case <-lost:
-			cancel(errDeposed)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
 // opened notes the journal that is open.
 func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) {
 	e.mu.Lock()
@@ -483,22 +467,6 @@ func (e *engines) extend(end host.BootTime) {
 	}
 	if err := shims.Extend(e.ctx, end); err != nil {
 		e.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
-	}
-}
-
-// extendOwn moves the deadline of sessions on this machine that began while another one could lead. Now none can, so they end only
-// if no daemon runs here.
-func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
-	for leased := true; leased; {
-		if err := d.Engine.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
-			return
-		}
-		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
-			d.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
-		}
-		if !rest(ctx, time.Duration(host.RenewEvery)) {
-			return
-		}
 	}
 }
 
