@@ -140,6 +140,40 @@ func TestCopiesAreSeenWhileEngineHostsChange(t *testing.T) {
 	wait.Until(t, "they are seen", func() bool { return len(seen) > 0 })
 }
 
+// A server that cannot start when the third engine host joins is tried again: no other change may come.
+func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	dir, _ := leader(t)
+	e := besideOf(t)
+	l, err := openLead(t.Context(), &config.Config{Dir: dir}, slog.New(slog.DiscardHandler), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	own := cluster.EngineHost{Name: "a", Address: l.is.Listen, Key: l.id.PublicKey()}
+	at, err := own.Routes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.engines(func() ([]cluster.EngineHost, []string) {
+		return []cluster.EngineHost{own, {Name: "b", Address: "127.0.0.1:1"}, {Name: "c", Address: "127.0.0.1:3"}}, nil
+	})
+	is := func(ok func() bool) func() bool {
+		return func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return ok()
+		}
+	}
+	wait.Until(t, "it fails", is(func() bool { return e.heeding }))
+	taken.Close()
+	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.heeding }))
+}
+
 // A leader that waits for other engine hosts to open the journal ends when its process is asked to.
 func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
 	t.Parallel()
