@@ -70,6 +70,7 @@ type engines struct {
 	met      bool            // all servers have met
 	expelled map[string]bool // servers that this leader takes out of the group, by name
 	alone    bool            // by the journal, no other host is an engine host any longer
+	heeding  bool            // what the server could not follow is tried again
 	looked   bool            // the mirror was found sound
 	compared time.Time       // when the copy of the server was found whole
 	lost     chan struct{}   // closed when another host has claimed the lead
@@ -180,16 +181,34 @@ func (e *engines) learn(read func() engine.Facts) {
 		err := engine.StoreFacts(e.folder, facts)
 		if err == nil {
 			e.facts = facts
-			if e.server != nil {
-				err = e.server.Set(e.ctx, facts.Engines)
-			} else {
-				err = e.serve(e.ctx)
-			}
+			err = e.heed()
 		}
 		if err != nil && e.ctx.Err() == nil {
-			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again at the next one, or start Fairlead here again", "error", err)
+			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again", "error", err)
 		}
 	})
+}
+
+// heed makes the server as the facts say. What fails is tried again: no other change may come. mu is held.
+func (e *engines) heed() (err error) {
+	if e.server != nil {
+		err = e.server.Set(e.ctx, e.facts.Engines)
+	} else {
+		err = e.serve(e.ctx)
+	}
+	if err == nil || e.heeding {
+		return err
+	}
+	e.heeding = true
+	e.work.Go(func() {
+		for again, pause := true, againSoon; again && rest(e.ctx, pause); pause = min(2*pause, moveAgain) {
+			e.mu.Lock()
+			again = e.heed() != nil
+			e.heeding = again
+			e.mu.Unlock()
+		}
+	})
+	return err
 }
 
 // expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
@@ -398,6 +417,7 @@ func (e *engines) retire() error {
 	err := e.is.Follow(e.dir, e.is.Worker(e.facts))
 	if err == nil {
 		e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
+		e.facts = engine.Facts{}
 		err = e.unserve()
 	}
 	return err
@@ -540,20 +560,6 @@ func (e *engines) take(ctx context.Context, server *engine.Server, after time.Du
 		stop()
 	}()
 	return server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
-}
-
-// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
-func (e *engines) configs() (its, own string) {
-	e.mu.Lock()
-	facts, name := e.facts, e.is.Name
-	e.mu.Unlock()
-	if read := e.setup(); read != nil {
-		own = read()
-	}
-	if facts.Leader == name || facts.Config == "" {
-		return own, own
-	}
-	return facts.Config, own
 }
 
 // rest pauses; false: the context has ended.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -207,4 +209,38 @@ func TestExpelledAgain(t *testing.T) {
 	if e.expels("b") || !e.expels("c") {
 		t.Error(e.expelled)
 	}
+}
+
+// A server that cannot start when the third engine host joins is tried again: no other change may come.
+func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	dir, _ := leader(t)
+	e := besideOf(t)
+	l, err := openLead(t.Context(), &config.Config{Dir: dir}, slog.New(slog.DiscardHandler), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	own := cluster.EngineHost{Name: "a", Address: l.is.Listen, Key: "of before the cluster was made anew"}
+	at, err := own.Routes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.engines(func() ([]cluster.EngineHost, []string) {
+		return []cluster.EngineHost{own, {Name: "b", Address: "127.0.0.1:1"}, {Name: "c", Address: "127.0.0.1:3"}}, nil
+	})
+	is := func(ok func() bool) func() bool {
+		return func() bool {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return ok()
+		}
+	}
+	wait.Until(t, "it fails", is(func() bool { return e.heeding }))
+	taken.Close()
+	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.heeding }))
 }

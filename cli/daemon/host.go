@@ -119,6 +119,20 @@ func (e *engines) setup() func() string {
 	}
 }
 
+// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
+func (e *engines) configs() (its, own string) {
+	e.mu.Lock()
+	facts, name := e.facts, e.is.Name
+	e.mu.Unlock()
+	if read := e.setup(); read != nil {
+		own = read()
+	}
+	if facts.Leader == name || facts.Config == "" {
+		return own, own
+	}
+	return facts.Config, own
+}
+
 // learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
 func (e *engines) learned() func(wire.RenewOut) {
 	if e == nil || worker.Joined(e.dir) {

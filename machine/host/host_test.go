@@ -449,6 +449,12 @@ func TestAnotherKey(t *testing.T) {
 	if h := s.hosts.Hosts["d"]; h.Key != "U2" || h.Incarnation != 3 {
 		t.Errorf("%+v", h)
 	}
+
+	// A leader whose cluster was made anew, with the same journal, has other keys.
+	s.must(Join{Name: "d", Boot: "none", Capacity: 4, Key: "U3", Invited: true, Leads: true})
+	if h := s.hosts.Hosts["d"]; h.Key != "U3" || !h.Leads {
+		t.Errorf("%+v", h)
+	}
 }
 
 func TestWrongFacts(t *testing.T) {
