@@ -166,6 +166,49 @@ func TestDownOfAHostThatClaims(t *testing.T) {
 	}
 }
 
+// A leader that has served goes on as a host, whatever ended its daemon: another one can lead, and its sessions go on. One that cannot
+// start ends, and a person sees why.
+func TestGoesOn(t *testing.T) {
+	t.Parallel()
+	full := errors.New("mirror the journal: the disk is full")
+	for _, c := range []struct {
+		name                          string
+		err                           error
+		first, served, leads, stopped bool
+		want                          bool
+	}{
+		{"the disk is full", full, true, true, true, false, true},
+		{"it cannot start", full, true, false, true, false, false},
+		{"another one leads at its start", errDeposed, true, false, true, false, true},
+		{"it was to take over", full, false, false, true, false, true},
+		{"it was asked to end", full, true, true, true, true, false},
+		{"it has the journal alone", full, true, true, false, false, false},
+		{"it has ended", nil, true, true, true, false, false},
+	} {
+		e := &engines{said: c.served, facts: engine.Facts{Stream: true}}
+		e.stopping.Store(c.stopped)
+		if c.leads {
+			e.leads.Store(&engine.Lead{})
+		}
+		if got := e.goesOn(c.err, c.first); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+	dir, _ := leader(t)
+	e := besideOf(t)
+	var err error
+	if e.space, err = workspace.OpenWorkspace(dir); err != nil {
+		t.Fatal(err)
+	}
+	e.leads.Store(&engine.Lead{})
+	if err := os.RemoveAll(filepath.Join(dir, ".fairlead")); err != nil {
+		t.Fatal(err)
+	}
+	if e.goesOn(errDeposed, false) {
+		t.Error("its folder is gone")
+	}
+}
+
 // A store of a server that the team does not have any longer is removed, also if Fairlead ended when the journal had just come back to
 // this machine. Without knowledge of the team it stays.
 func TestStoreOfBefore(t *testing.T) {

@@ -271,5 +271,14 @@ func (e *engines) deposedBy(err error) bool {
 	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
 }
 
+// goesOn reports whether this host goes on as one that does not lead when its daemon has ended. A person who starts it sees instead
+// why it cannot lead, unless another host does.
+func (e *engines) goesOn(err error, first bool) bool {
+	if err == nil || e.leading() == nil || e.stopping.Load() || e.space != nil && e.space.Lost() != nil {
+		return false
+	}
+	return !first || e.said || e.deposedBy(err)
+}
+
 // errDeposed ends a daemon whose host does not lead any longer.
 var errDeposed = errors.New("another engine host leads the team now")

@@ -67,7 +67,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 		if errors.Is(err, errAsked) {
 			return nil
 		}
-		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil || beside.stopping.Load() {
+		if !beside.goesOn(err, first) {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
