@@ -98,7 +98,7 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 		return err
 	}
 	if e.server == nil && len(e.facts.Engines) > 0 && !e.facts.Stream && !e.facts.Many() { // the end of back may have been interrupted
-		if err := e.removeStore(); err != nil {
+		if err := removeStore(e.folder); err != nil {
 			return err
 		}
 	}
@@ -144,12 +144,12 @@ func (e *engines) unserve() error {
 	e.stop()
 	err := e.server.Close()
 	e.server, e.met = nil, false
-	return errors.Join(err, e.removeStore())
+	return errors.Join(err, removeStore(e.folder))
 }
 
-// removeStore removes the store of the server. A later server would find servers in it that the team does not have.
-func (e *engines) removeStore() error {
-	return os.RemoveAll(filepath.Join(e.folder, engine.StoreFolder))
+// removeStore removes the store of the server from the folder of the cluster. A later server would find servers in it that the team does not have.
+func removeStore(folder string) error {
+	return os.RemoveAll(filepath.Join(folder, engine.StoreFolder))
 }
 
 // ring signals that something is due; one signal waits at most.
@@ -224,7 +224,7 @@ func (e *engines) expel(gone []string) {
 		}
 		e.expelled[name] = true
 		e.work.Go(func() {
-			for said := false; e.leading() == leads && e.expels(name); said = true {
+			for said := false; e.leading() == leads && expels(e, name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
 					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
@@ -242,7 +242,7 @@ func (e *engines) expel(gone []string) {
 }
 
 // expels reports whether a server is to go, as far as this leader knows.
-func (e *engines) expels(name string) bool {
+func expels(e *engines, name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.expelled[name]

@@ -249,7 +249,7 @@ func TestExpelledAgain(t *testing.T) {
 	e := &engines{server: &engine.Server{}, expelled: map[string]bool{"b": true, "c": true}}
 	e.leads.Store(&engine.Lead{})
 	e.expel([]string{"c"})
-	if e.expels("b") || !e.expels("c") {
+	if expels(e, "b") || !expels(e, "c") {
 		t.Error(e.expelled)
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
