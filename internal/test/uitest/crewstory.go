@@ -49,13 +49,13 @@ func hatched(t *testing.T, p *Page, target Target) *CrewStory {
 	c := target.CrewStory
 	p.crewed(target)
 	p.Click(".crew-head", "SUMMON")
-	p.wakes(c)
+	wakes(p, c)
 	return c
 }
 
 // wakes waits until the members of a crew that was summoned are awake. Eggs are there to be seen if the test lets them hatch; a lead may
 // do that before a slow page is drawn.
-func (p *Page) wakes(c *CrewStory) {
+func wakes(p *Page, c *CrewStory) {
 	p.t.Helper()
 	if c.Hatch != nil {
 		p.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
@@ -364,7 +364,7 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText(".crew-line", "has no members yet")
 	p.tabTo("the button", `e.classList.contains('crew-button')`)
 	p.Press(kb.Enter)
-	p.wakes(c)
+	wakes(p, c)
 	p.tabTo("the seats", `e.classList.contains('seat-name')`)
 	at := func(seat string) {
 		p.t.Helper()
