@@ -38,7 +38,11 @@ func (b *Busy) Error() string {
 	if b.Daemon.PID == 0 {
 		return "another fairlead is working on " + b.Dir + "; stop it with `fairlead down`"
 	}
-	return fmt.Sprintf("fairlead already runs on %s as process %d (%s); use that one, or stop it with `fairlead down`", b.Dir, b.Daemon.PID, b.Daemon.Address)
+	page := ""
+	if b.Daemon.Address != "" { // a host of a team has none
+		page = " (" + b.Daemon.Address + ")"
+	}
+	return fmt.Sprintf("fairlead already runs on %s as process %d%s; use that one, or stop it with `fairlead down`", b.Dir, b.Daemon.PID, page)
 }
 
 // Daemon is what a running daemon leaves for its clients to find it by.

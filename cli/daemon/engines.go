@@ -22,11 +22,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -72,6 +70,7 @@ type engines struct {
 	met      bool            // all servers have met
 	expelled map[string]bool // servers that this leader takes out of the group, by name
 	alone    bool            // by the journal, no other host is an engine host any longer
+	heeding  bool            // what the server could not follow is tried again
 	looked   bool            // the mirror was found sound
 	compared time.Time       // when the copy of the server was found whole
 	lost     chan struct{}   // closed when another host has claimed the lead
@@ -99,7 +98,7 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 		return err
 	}
 	if e.server == nil && len(e.facts.Engines) > 0 && !e.facts.Stream && !e.facts.Many() { // the end of back may have been interrupted
-		if err := e.removeStore(); err != nil {
+		if err := removeStore(e.folder); err != nil {
 			return err
 		}
 	}
@@ -145,12 +144,12 @@ func (e *engines) unserve() error {
 	e.stop()
 	err := e.server.Close()
 	e.server, e.met = nil, false
-	return errors.Join(err, e.removeStore())
+	return errors.Join(err, removeStore(e.folder))
 }
 
-// removeStore removes the store of the server. A later server would find servers in it that the team does not have.
-func (e *engines) removeStore() error {
-	return os.RemoveAll(filepath.Join(e.folder, engine.StoreFolder))
+// removeStore removes the store of the server from the folder of the cluster. A later server would find servers in it that the team does not have.
+func removeStore(folder string) error {
+	return os.RemoveAll(filepath.Join(folder, engine.StoreFolder))
 }
 
 // ring signals that something is due; one signal waits at most.
@@ -182,16 +181,34 @@ func (e *engines) learn(read func() engine.Facts) {
 		err := engine.StoreFacts(e.folder, facts)
 		if err == nil {
 			e.facts = facts
-			if e.server != nil {
-				err = e.server.Set(e.ctx, facts.Engines)
-			} else {
-				err = e.serve(e.ctx)
-			}
+			err = e.heed()
 		}
 		if err != nil && e.ctx.Err() == nil {
-			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again at the next one, or start Fairlead here again", "error", err)
+			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again", "error", err)
 		}
 	})
+}
+
+// heed makes the server as the facts say. What fails is tried again: no other change may come. mu is held.
+func (e *engines) heed() (err error) {
+	if e.server != nil {
+		err = e.server.Set(e.ctx, e.facts.Engines)
+	} else {
+		err = e.serve(e.ctx)
+	}
+	if err == nil || e.heeding {
+		return err
+	}
+	e.heeding = true
+	e.work.Go(func() {
+		for again, pause := true, againSoon; again && rest(e.ctx, pause); pause = min(2*pause, moveAgain) {
+			e.mu.Lock()
+			again = e.heed() != nil
+			e.heeding = again
+			e.mu.Unlock()
+		}
+	})
+	return err
 }
 
 // expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
@@ -207,7 +224,7 @@ func (e *engines) expel(gone []string) {
 		}
 		e.expelled[name] = true
 		e.work.Go(func() {
-			for said := false; e.leading() == leads && e.expels(name); said = true {
+			for said := false; e.leading() == leads && expels(e, name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
 					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
@@ -225,7 +242,7 @@ func (e *engines) expel(gone []string) {
 }
 
 // expels reports whether a server is to go, as far as this leader knows.
-func (e *engines) expels(name string) bool {
+func expels(e *engines, name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.expelled[name]
@@ -282,20 +299,6 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	return j, nil
-}
-
-// untilDeposed is a context that also ends, with errDeposed, when another host has claimed the lead.
-func (e *engines) untilDeposed(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	lost := e.deposed()
-	go func() {
-		select {
-		case <-lost:
-			cancel(errDeposed)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
 }
 
 // opened notes the journal that is open.
@@ -414,6 +417,7 @@ func (e *engines) retire() error {
 	err := e.is.Follow(e.dir, e.is.Worker(e.facts))
 	if err == nil {
 		e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
+		e.facts = engine.Facts{}
 		err = e.unserve()
 	}
 	return err
@@ -483,22 +487,6 @@ func (e *engines) extend(end host.BootTime) {
 	}
 	if err := shims.Extend(e.ctx, end); err != nil {
 		e.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
-	}
-}
-
-// extendOwn moves the deadline of sessions on this machine that began while another one could lead. Now none can, so they end only
-// if no daemon runs here.
-func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
-	for leased := true; leased; {
-		if err := d.Engine.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
-			return
-		}
-		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
-			d.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
-		}
-		if !rest(ctx, time.Duration(host.RenewEvery)) {
-			return
-		}
 	}
 }
 
@@ -572,20 +560,6 @@ func (e *engines) take(ctx context.Context, server *engine.Server, after time.Du
 		stop()
 	}()
 	return server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
-}
-
-// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
-func (e *engines) configs() (its, own string) {
-	e.mu.Lock()
-	facts, name := e.facts, e.is.Name
-	e.mu.Unlock()
-	if read := e.setup(); read != nil {
-		own = read()
-	}
-	if facts.Leader == name || facts.Config == "" {
-		return own, own
-	}
-	return facts.Config, own
 }
 
 // rest pauses; false: the context has ended.

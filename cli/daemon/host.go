@@ -119,6 +119,20 @@ func (e *engines) setup() func() string {
 	}
 }
 
+// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
+func (e *engines) configs() (its, own string) {
+	e.mu.Lock()
+	facts, name := e.facts, e.is.Name
+	e.mu.Unlock()
+	if read := e.setup(); read != nil {
+		own = read()
+	}
+	if facts.Leader == name || facts.Config == "" {
+		return own, own
+	}
+	return facts.Config, own
+}
+
 // learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
 func (e *engines) learned() func(wire.RenewOut) {
 	if e == nil || worker.Joined(e.dir) {
@@ -255,6 +269,15 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.
 func (e *engines) deposedBy(err error) bool {
 	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
+}
+
+// goesOn reports whether this host goes on as one that does not lead when its daemon has ended. A person who starts it sees instead
+// why it cannot lead, unless another host does.
+func (e *engines) goesOn(err error, first bool) bool {
+	if err == nil || e.leading() == nil || e.stopping.Load() || e.space != nil && e.space.Lost() != nil {
+		return false
+	}
+	return !first || e.said || e.deposedBy(err)
 }
 
 // errDeposed ends a daemon whose host does not lead any longer.

@@ -141,7 +141,11 @@ func Reload(ctx context.Context, a *cli.App) error {
 		return a.PrintJSON(done)
 	}
 	if len(done.Changes) == 0 {
-		fmt.Fprintln(a.Out, "fairlead.yaml has no changes")
+		whose := ""
+		if host, _ := isHost(a); host { // then its own file was not read
+			whose = "the leader's "
+		}
+		fmt.Fprintln(a.Out, whose+"fairlead.yaml has no changes")
 	}
 	for _, line := range done.Changes {
 		fmt.Fprintln(a.Out, cli.Line(line, cli.ErrorWidth))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -66,7 +67,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 		if errors.Is(err, errAsked) {
 			return nil
 		}
-		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil || beside.stopping.Load() {
+		if !beside.goesOn(err, first) {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
@@ -285,7 +286,11 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	if err := untilGone(ctx, a); err != nil {
 		return err
 	}
-	return a.Say(map[string]bool{"down": true}, "fairlead is down; desired states are kept for the next `fairlead up`")
+	text := "fairlead is down; desired states are kept for the next `fairlead up`"
+	if facts, err := engine.LoadFacts(worker.Folder(a.Dir)); err == nil && facts.Stream {
+		text = "fairlead is down on this machine; another engine host leads the team as long as two of them run, and starts what is desired. `fairlead hold` there holds the team"
+	}
+	return a.Say(map[string]bool{"down": true}, "%s", text)
 }
 
 // DownWords says what is waited for, and how to avoid waiting.

@@ -93,7 +93,10 @@ func (c Cluster) Lead(dir string) error {
 
 // Follow keeps that this engine host is an ordinary host from now on.
 func (c Cluster) Follow(dir string, w worker.Config) error {
-	if err := errors.Join(worker.SaveConfig(dir, w), putAside(dir)); err != nil {
+	if err := worker.SaveConfig(dir, w); err != nil {
+		return err
+	}
+	if _, err := putAside(dir); err != nil {
 		return err
 	}
 	return forgetLead(dir)

@@ -1,7 +1,9 @@
 package hosts
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -98,7 +100,7 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	if all.Replicated {
 		fmt.Fprintf(a.Out, "The journal is replicated by the engine hosts %s.\n%s", strings.Join(engines, ", "), copies(all))
 	} else if len(engines) > 1 {
-		fmt.Fprintf(a.Out, "The engine hosts are %s. The journal is on %s alone until three of them run.\n", strings.Join(engines, ", "), cli.Line(all.Leader, textMax))
+		fmt.Fprintf(a.Out, "The engine hosts are %s. The journal is on %s alone until three of them run.\n", strings.Join(engines, ", "), cli.Line(cmp.Or(all.Leader, "the leader"), textMax))
 	}
 	if all.Mixed != "" {
 		fmt.Fprintln(a.Out, cli.Plain(all.Mixed))
@@ -120,7 +122,11 @@ func copies(all view.Hosts) string {
 	var on, behind []string
 	for _, c := range all.Copies {
 		on = append(on, cli.Line(c.Host, textMax))
-		if !c.InSync {
+		switch {
+		case c.InSync:
+		case c.Lacks == 0:
+			behind = append(behind, fmt.Sprintf("that of %s does not answer", cli.Line(c.Host, textMax)))
+		default:
 			behind = append(behind, fmt.Sprintf("that of %s lacks %s, or does not answer", cli.Line(c.Host, textMax), cli.HowMany(int(c.Lacks), "message", "messages"))) //nolint:gosec // a stream has fewer than 2^63
 		}
 	}
@@ -176,7 +182,19 @@ func Lead(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, leadWithin)
+	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return all.Leader == name },
+		fmt.Sprintf("host %s leads as soon as it has claimed that", name),
+		fmt.Sprintf("host %s does not lead within %s; `fairlead hosts` says which host does", name, leadWithin))
+	if err != nil {
+		return err
+	}
+	return a.Say(map[string]string{"leader": name}, "%s leads the team", name)
+}
+
+// become waits until the hosts are as they are to be. Meanwhile the daemon here may end and start again. stopped says what happens
+// if a person waits no longer, and late what to do when the time is over.
+func become(ctx context.Context, a *cli.App, within time.Duration, are func(view.Hosts) bool, stopped, late string) error {
+	waiting, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for cli.Pause(waiting, cli.DownPoll) == nil {
 		client, err := a.Dial()
@@ -184,12 +202,15 @@ func Lead(ctx context.Context, a *cli.App, name string) error {
 			continue
 		}
 		all, err := client.Hosts(waiting)
-		_ = client.Close() // likewise
-		if err == nil && all.Leader == name {
-			return a.Say(map[string]string{"leader": name}, "%s leads the team", name)
+		_ = client.Close() // nothing more is asked on it
+		if err == nil && are(all) {
+			return nil
 		}
 	}
-	return fmt.Errorf("host %s does not lead within %s; `fairlead hosts` says which host does", name, leadWithin)
+	if ctx.Err() != nil {
+		return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; " + stopped)}
+	}
+	return errors.New(late)
 }
 
 // removes says what happens to the sessions of a host that is removed.

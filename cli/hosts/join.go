@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
+	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/workspace"
@@ -77,6 +78,9 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	}
 	if err := belongs(a.Dir); err != nil {
 		return err
+	}
+	if workspace.BootID() == "" { // the host could not start, and the token would be used
+		return refused("only Linux runs sessions for another machine, because this system has no id of its start")
 	}
 	made, err := repository(ctx, a.Dir, token)
 	if err != nil {
@@ -142,7 +146,8 @@ func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
 	if ip := net.ParseIP(on); err != nil || on == "" || ip != nil && ip.IsUnspecified() {
 		return misused("--listen needs the address and port at which the other engine hosts reach this machine, such as 192.168.1.7:4222, not %q", j.Listen)
 	}
-	if _, err := (cluster.EngineHost{Name: name, Address: j.Listen}).Routes(); err != nil {
+	routes, err := (cluster.EngineHost{Name: name, Address: j.Listen}).Routes()
+	if err != nil {
 		return misused("--listen: %w", err)
 	}
 	if _, err := a.Load(); err != nil {
@@ -151,6 +156,15 @@ func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
 	if own := journalFile(a.Dir); cli.Exists(own) {
 		return refused("Fairlead has worked in this folder with a journal of its own, %s, and an engine host keeps that of the team there; use another clone, or move the file away with those beside it", own)
 	}
+	listener, err := link.Listen(j.Listen) // otherwise the team has an address at which this host cannot start
+	if err != nil {
+		return misused("--listen: %w", err)
+	}
+	listener.Close()
+	if listener, err = link.Listen(routes); err != nil {
+		return misused("--listen: the server of an engine host needs the next port, too: %w", err)
+	}
+	listener.Close()
 	return nil
 }
 

@@ -80,15 +80,20 @@ func Leave(ctx context.Context, a *cli.App, force, lost bool) error {
 	if free, err := workspace.Free(a.Dir); err != nil || !free {
 		return errors.Join(err, refused("Fairlead runs here; stop it with `fairlead down` first"))
 	}
-	if c != nil && (c.Joined() || !force) {
-		if err := putAside(a.Dir); err != nil {
+	kept := ""
+	if c != nil && (c.Joined() || replicated || !force) {
+		if kept, err = putAside(a.Dir); err != nil {
 			return err
 		}
 	}
 	if err := forget(a.Dir, "host.json", "epoch", "started.json"); err != nil {
 		return err
 	}
-	return a.Say(map[string]any{"left": true}, "This machine has left the team, and its keys are removed. To come back it needs a new invitation.")
+	text := "This machine has left the team, and its keys are removed. To come back it needs a new invitation."
+	if kept != "" {
+		text += " Its copy of the journal is now " + kept + "."
+	}
+	return a.Say(map[string]any{"left": true}, "%s", text)
 }
 
 // leadNoMore removes the authority of a team without other hosts.
@@ -167,20 +172,13 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 	if _, err := client.LeaveCluster(ctx); err != nil {
 		return false, cli.Faulty(err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, leadWithin)
-	defer cancel()
-	for cli.Pause(waiting, cli.DownPoll) == nil {
-		again, err := a.Dial()
-		if err != nil { // its daemon starts again
-			continue
-		}
-		now, err := again.Hosts(waiting)
-		_ = again.Close() // likewise
-		if err == nil && !now.Replicated {
-			return true, a.Say(map[string]any{"replicated": false, "leader": c.Name}, "The journal is on this machine alone, with the same history. The other engine hosts are ordinary hosts as soon as they are connected. `fairlead host drain NAME` takes one out; without other hosts, `fairlead cluster leave` ends the cluster.")
-		}
+	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return !all.Replicated },
+		"the journal goes on to this machine; `fairlead hosts` says when it is there",
+		fmt.Sprintf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again", leadWithin))
+	if err != nil {
+		return false, err
 	}
-	return false, fmt.Errorf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again", leadWithin)
+	return true, a.Say(map[string]any{"replicated": false, "leader": c.Name}, "The journal is on this machine alone, with the same history. The other engine hosts are ordinary hosts as soon as they are connected. `fairlead host drain NAME` takes one out; without other hosts, `fairlead cluster leave` ends the cluster.")
 }
 
 // knockWithin is how long the server of another engine host has to take a connection.
@@ -257,15 +255,19 @@ func verified(ctx context.Context, path string) (last journal.Change, err error)
 func journalFile(dir string) string { return filepath.Join(dir, ".fairlead", "journal.db") }
 
 // putAside moves the copy of the team's journal away from where a daemon of this machine alone would go on with it, and do the
-// team's work a second time.
-func putAside(dir string) error {
+// team's work a second time. It returns where the copy is then; empty: there was none.
+func putAside(dir string) (kept string, err error) {
 	aside := journalFile(dir) + ".left-" + time.Now().UTC().Format("20060102T150405")
 	for _, tail := range []string{"-wal", "-shm", ""} {
-		if err := os.Rename(journalFile(dir)+tail, aside+tail); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("move the copy of the team's journal away: %w", err)
+		err := os.Rename(journalFile(dir)+tail, aside+tail)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("move the copy of the team's journal away: %w", err)
+		}
+		if err == nil && tail == "" {
+			kept = aside
 		}
 	}
-	return nil
+	return kept, nil
 }
 
 // forget removes the files of the cluster.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ func (s *Server) Copies(ctx context.Context) ([]cluster.Copy, error) {
 	is := stream.CachedInfo().Cluster
 	if is == nil || is.Leader == "" {
 		return nil, fmt.Errorf("look at the copies of the journal: the stream has no leader")
+	}
+	if slices.ContainsFunc(is.Replicas, func(p *js.PeerInfo) bool { return p.Name == is.Leader }) {
+		return nil, errors.New("look at the copies of the journal: another server begins to lead the stream")
 	}
 	all := []cluster.Copy{{Host: is.Leader, Current: true}}
 	for _, p := range is.Replicas {

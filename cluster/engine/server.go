@@ -97,6 +97,9 @@ func (s *Server) take(engines []cluster.EngineHost) {
 	defer s.mu.Unlock()
 	s.list = make(map[string]cluster.EngineHost, len(engines))
 	for _, e := range engines {
+		if e.Name == s.o.Identity.Name { // it may have been known by keys of before
+			e.Key = s.o.Identity.PublicKey()
+		}
 		s.list[e.Name] = e
 	}
 }

@@ -68,6 +68,9 @@ func Listen(address string) (net.Listener, error) {
 	if errors.Is(err, syscall.EACCES) {
 		return nil, fmt.Errorf("listen for hosts at %s: this user may not use that port; choose one above 1023: %w", address, err)
 	}
+	if errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return nil, fmt.Errorf("listen for hosts at %s: this machine does not have that address; choose one of its own: %w", address, err)
+	}
 	if err != nil {
 		return nil, ca.Explain(fmt.Errorf("listen for hosts at %s: %w", address, err), "", time.Time{})
 	}

@@ -70,7 +70,10 @@ func downCommand(a *app) *cobra.Command {
 		Long: `It asks the daemon to stop and waits until it has ended. Running sessions finish, and no new session
 starts. Each agent_state.json then says pause; the desired states are kept for the next
 ` + "`fairlead up`" + `. --now ends the sessions with all their processes; a conversation that this cuts off
-continues with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.yaml). Ctrl-C ends only the waiting.`,
+continues with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.yaml). Ctrl-C ends only the waiting.
+
+On a host it stops the host, and the team goes on. If three engine hosts keep the journal, another one leads
+when the leader is down; ` + "`fairlead hold`" + ` holds the whole team.`,
 		Example: `  fairlead down
   fairlead down --now`,
 		Args: cli.Args(cobra.NoArgs),

@@ -276,6 +276,27 @@ func TestRemovedMember(t *testing.T) {
 	})
 }
 
+// TestGrantOfALeaderThatIsCutOff checks that no host starts a session by the word of a leader that another one may have replaced.
+func TestGrantOfALeaderThatIsCutOff(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		joined(l, "b")
+		token := host.Token{Session: "coder-1", Host: "b", Incarnation: l.host("b").Incarnation, N: 1}
+		if err := l.View(t.Context(), func(t *team.Team) { t.Hosts.Leases = map[string]host.Lease{"coder-1": {Token: token, Boot: "boot-b"}} }); err != nil {
+			t.Fatal(err)
+		}
+		for _, confirmed := range []bool{true, false} {
+			l.is.Confirmed = func() bool { return confirmed }
+			grant, err := l.Grant(t.Context(), "b", wire.GrantIn{Token: token})
+			var no *wire.Problem
+			if confirmed && (err != nil || grant.Token != token) || !confirmed && (!errors.As(err, &no) || no.Code != wire.NotHere) {
+				t.Errorf("confirmed %t: %+v, %v", confirmed, grant, err)
+			}
+		}
+	})
+}
+
 // TestTwoDaemons checks that of two daemons of one host only one has the lease.
 func TestTwoDaemons(t *testing.T) {
 	within(t, func(t *testing.T) {

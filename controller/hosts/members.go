@@ -173,6 +173,8 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 			no = "it is placed on another host"
 		case !ok:
 			no = why
+		case c.is.Confirmed != nil && !c.is.Confirmed(): // the host asks again
+			no = wire.Unconfirmed().Why
 		}
 		grant = host.Grant{Token: in.Token, Epoch: t.Epoch, Asked: in.Asked}
 	})

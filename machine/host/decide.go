@@ -259,7 +259,7 @@ func (d *hostDraft) join(in Join) error {
 		return d.refusal(in.Name, HostJoined, "H1", "it needs an invitation; `fairlead host invite` makes one")
 	case h.RemovedBy != "":
 		return d.refusal(in.Name, CameBack, "H13", "it was removed by "+h.RemovedBy)
-	case in.Key != "" && h.Key != "" && in.Key != h.Key:
+	case in.Key != "" && h.Key != "" && in.Key != h.Key && !in.Leads: // a leader may have made its cluster anew
 		return d.refusal(in.Name, HostJoined, "H1", "another host of the team has this name; choose another one, or remove that host first")
 	case in.Invited && in.Capacity == 0:
 		return nil // it joins again, and is known

@@ -38,7 +38,7 @@ export function journalWords({ hosts, leader = '', replicated, copies = [] }) {
   const engines = hosts.filter((h) => h.engine && h.state !== 'left').map((h) => h.name);
   if (!replicated) return engines.length > 1 ? `The journal is on ${leader} alone until three engine hosts run. So far they are ${engines.join(', ')}.` : '';
   if (copies.length === 0) return `The engine hosts ${engines.join(', ')} keep the journal. Whether its copies are in sync is not known.`;
-  const behind = copies.filter((c) => !c.in_sync).map((c) => `that of ${c.host} lacks ${plural(c.lacks ?? 0, 'message')}, or does not answer`);
+  const behind = copies.filter((c) => !c.in_sync).map((c) => `that of ${c.host} ${c.lacks ? `lacks ${plural(c.lacks, 'message')}, or ` : ''}does not answer`);
   return `The engine hosts ${engines.join(', ')} keep the journal. Its copies are on ${copies.map((c) => c.host).join(', ')}${behind.length === 0 ? ', in sync' : `: ${behind.join('; ')}`}.`;
 }
 
