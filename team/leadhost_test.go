@@ -27,6 +27,7 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 	session := c.sit("r", "one").ID
 	c.ofRun("r", SessionStarted{Session: session, PID: 1, Launch: &launch.Record{Driver: "exec", Dir: "/a/web/.agents/worktrees/r", Argv: []string{"x", "/a/web/x", "/b"}}})
 	c.Runs["r"].Steps[0].ReportPath = c.Runs["r"].ReportFile("one")
+	c.Runs["r"].Steps[0].Artifacts = []string{"/a/web/.agents/runs/r/artifacts/x", "y"}
 	c.RunUsage = map[string]Usage{"/a/web": {Day: "2026-11-20", CostUSD: 1}, "/other": {Day: "2026-11-20", CostUSD: 2}}
 	c.Dispatches = map[string]*Dispatch{"d": {Name: "d", Path: "/a/web/.agents/d"}}
 	was := c.Copy()
@@ -35,6 +36,9 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 	r, s := c.Runs["r"], c.sit("r", "one")
 	if r.RepoDir != "/srv/b" || r.ReportFile("one") != "/srv/b/.agents/runs/r/reports/r__one.json" || r.Steps[0].ReportPath != r.ReportFile("one") || r.InputFile("one") != "/srv/b/.agents/runs/r/manual_inputs/r__one.json" {
 		t.Errorf("%+v", r.Head)
+	}
+	if got, before := r.Steps[0].Artifacts, was.Runs["r"].Steps[0].Artifacts; got[0] != "/srv/b/.agents/runs/r/artifacts/x" || got[1] != "y" || before[0] != "/a/web/.agents/runs/r/artifacts/x" {
+		t.Errorf("its artifacts are %q, and were %q", got, before)
 	}
 	if how := c.Notes["r"].Settings.How; how != `{"worktree":"/srv/b/.agents/worktrees/r","template":"/etc/x"}` {
 		t.Errorf("it is run with %s", how)

@@ -13,6 +13,7 @@ package workflow
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -225,5 +226,11 @@ func EachPath(r *Run, to func(path string) string) {
 	for i := range r.Steps {
 		p := &r.Steps[i]
 		p.ReportPath, p.ManualInputPath = to(p.ReportPath), to(p.ManualInputPath)
+		for j, path := range p.Artifacts { // agents may report absolute ones
+			if moved := to(path); moved != path {
+				p.Artifacts = slices.Clone(p.Artifacts)
+				p.Artifacts[j] = moved
+			}
+		}
 	}
 }
