@@ -471,7 +471,18 @@ func bringBeside(ctx context.Context, c *HostController, name string, one checko
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // otherwise the checkout was removed at its end
 		return err
 	}
-	kept, err := keepFiles(ctx, c, name, one.run, "leader-"+name, func(_ string, missing bool) bool { return missing })
+	busy := map[string]bool{} // reports that steps are about to write
+	if err := c.View(ctx, func(t *team.Team) {
+		r := t.Runs[one.run]
+		for i := 0; r != nil && i < len(r.Steps); i++ {
+			if r.Steps[i].State == workflow.Running {
+				busy[below(c.places.Root, r.ReportFile(r.Plan.Steps[i].ID))] = true
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	kept, err := keepFiles(ctx, c, name, one.run, "leader-"+name, func(file string, missing bool) bool { return missing && !busy[file] })
 	if err != nil {
 		return err
 	}

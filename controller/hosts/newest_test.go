@@ -94,12 +94,7 @@ func TestGivenUpFilesAreKept(t *testing.T) {
 				t.Hosts.Leases = nil
 				if over {
 					t.Notes["r1"], t.Led = team.RunNote{Changes: 3}, team.Led{Before: "c", Since: t.Epoch}
-					head := t.Runs["r1"].Head
-					head.StepCount = 1
-					done := workflow.Progress{Value: workflow.Value{State: workflow.Completed}}
-					for _, body := range []workflow.Body{{Head: &head}, {Plan: &workflow.PlanPart{Steps: []workflow.Step{{ID: "check", Agent: "coder"}}}}, {Taken: []workflow.Taken{{Step: "check", Progress: done}}}} {
-						t.Runs["r1"].Apply(workflow.Change{Body: body})
-					}
+					stepOf(t, "check", workflow.Completed)
 				}
 			})
 			e.ok(carry.StoreMark(e.dirs["a"], carry.Mark{Run: "r1", N: 2}))
@@ -122,6 +117,29 @@ func TestGivenUpFilesAreKept(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stepOf gives the run a step.
+func stepOf(t *team.Team, id workflow.StepID, state workflow.State) {
+	head := t.Runs["r1"].Head
+	head.StepCount = 1
+	is := workflow.Progress{Value: workflow.Value{State: state}}
+	for _, body := range []workflow.Body{{Head: &head}, {Plan: &workflow.PlanPart{Steps: []workflow.Step{{ID: id, Agent: "coder"}}}}, {Taken: []workflow.Taken{{Step: id, Progress: is}}}} {
+		t.Runs["r1"].Apply(workflow.Change{Body: body})
+	}
+}
+
+// TestReportOfTheAttemptBefore has a step that begins anew here, and the report of the attempt on the leader before. It does not count for
+// this one.
+func TestReportOfTheAttemptBefore(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.change(func(t *team.Team) { stepOf(t, "work", workflow.Running) })
+	e.put("c", reports+"r1__work.json", "of the attempt before")
+	e.put("c", reports+"r1__check.json", "of c")
+	e.ok(e.bring())
+	e.has(reports+"r1__work.json", "")
+	e.has(reports+"r1__check.json", "of c")
 }
 
 // TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
