@@ -73,10 +73,10 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	if err := checkLabels(w.Labels); err != nil {
 		return err
 	}
-	if err := opts.engine(a, token, w.Name); err != nil {
+	if err := belongs(a.Dir); err != nil {
 		return err
 	}
-	if err := belongs(a.Dir); err != nil {
+	if err := opts.engine(a, token, w.Name); err != nil {
 		return err
 	}
 	if workspace.BootID() == "" { // the host could not start, and the token would be used
