@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/loop"
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -32,8 +33,18 @@ func TestRecallRun(t *testing.T) {
 		if got := y.prune(0, 0, true, false); got != "bad old-2 old-1" && got != "bad" {
 			t.Fatalf("archived %q", got)
 		}
-		if err := y.RecallRun(t.Context(), human, "bad"); err != nil {
-			t.Fatal(err)
+		// Its files are on the machine that archived it.
+		for _, leads := range []string{"b", "a"} {
+			if _, err := y.Do(t.Context(), loop.Request{Event: &team.Event{What: team.DaemonStarted{Leader: leads}}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := y.View(t.Context(), func(now *team.Team) { now.Hosts.Hosts = map[string]*host.Host{"a": {Name: "a", State: host.Joined}} }); err != nil {
+				t.Fatal(err)
+			}
+			var no *machine.Refusal
+			if err := y.RecallRun(t.Context(), human, "bad"); leads == "b" && !errors.As(err, &no) || leads == "a" && err != nil {
+				t.Fatalf("%s leads: %v", leads, err)
+			}
 		}
 		if err := y.View(t.Context(), func(now *team.Team) {
 			if more := now.Notes["bad"].Changes; more <= n {

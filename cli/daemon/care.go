@@ -104,14 +104,18 @@ func care(ctx context.Context, e *engines, server copyServer, mirror journal.Jou
 	}
 }
 
-// beginCare begins careLeading, until the lead ends or the journal is closed.
-func beginCare(e *engines, server *engine.Server, mirror journal.Journal) {
+// beginCare begins careLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one.
+func (e *engines) beginCare(mirror journal.Journal) (end func() error) {
 	e.mu.Lock()
-	leads, term := e.leads.Load(), e.term
+	leads, server, term := e.leads.Load(), e.server, e.term
 	e.mu.Unlock()
-	if leads != nil {
-		e.work.Go(func() { careLeading(term, e, server, leads, mirror) })
+	if leads == nil {
+		return func() error { return nil }
 	}
+	ctx, stop := context.WithCancel(term)
+	ended := make(chan struct{})
+	go func() { defer close(ended); careLeading(ctx, e, server, leads, mirror) }()
+	return func() error { stop(); <-ended; return nil }
 }
 
 // careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host, and repairs it as a

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster/engine"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
@@ -37,7 +39,25 @@ func TestCareOfAnUnreadableCopy(t *testing.T) {
 	})
 }
 
-// The care for a journal ends with it: each reload of a leader opens another one.
+// The care for a journal ends before it, although the next look is in a day: each reload of a leader opens another one.
+func TestCareEnds(t *testing.T) {
+	t.Parallel()
+	j, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	e := &engines{compared: time.Now(), term: t.Context()}
+	e.leads.Store(&engine.Lead{})
+	ended := make(chan error, 1)
+	end := e.beginCare(j)
+	go func() { ended <- end() }()
+	if err := wait.For(t, "its end", ended); err != nil {
+		t.Error(err)
+	}
+}
+
+// A journal that was closed is not looked at.
 func TestCareOfAClosedJournal(t *testing.T) {
 	t.Parallel()
 	j, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))

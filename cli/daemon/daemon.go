@@ -37,10 +37,12 @@ import (
 	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/crewfile"
 	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/ui"
@@ -72,6 +74,7 @@ type Daemon struct {
 	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
 	reloadFault error
 	runsOnly    bool // no agent starts, except for a step of a run
+	takesOver   bool // it begins because this host leads from now on
 
 	Ran     chan error     // of the controller; gets one value
 	closers []func() error // in the order in which things were opened
@@ -192,7 +195,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.journal = j
-	d.closers = append(d.closers, j.Close)
+	d.closers = append(d.closers, j.Close, d.beside.beginCare(j))
 	d.index(ctx, j) // closed after the engine: it takes the last changes
 	files, err := agentfile.Watch(d.log)
 	if err != nil {
@@ -277,6 +280,22 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	d.startIndex()
 	d.closers = append(d.closers, d.flushNotices) // before those above end the engine
 	return nil
+}
+
+// extendOwn moves the deadline of sessions on this machine that began while another one could lead. Now none can, so they end only
+// if no daemon runs here.
+func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
+	for leased := true; leased; {
+		if err := d.Engine.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
+			return
+		}
+		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
+			d.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
+		}
+		if !rest(ctx, time.Duration(host.RenewEvery)) {
+			return
+		}
+	}
 }
 
 // index prepares the search index, which startIndex keeps up to date beside everything else. It is a
@@ -426,7 +445,7 @@ func (d *Daemon) editor() server.AgentEditor {
 func (d *Daemon) listen(addr string) (net.Listener, error) {
 	door, err := listenAgain(d.Conf.Dir, addr)
 	taken := &server.PortTaken{}
-	if d.beside == nil || !d.beside.said || !errors.As(err, &taken) {
+	if !d.takesOver || !errors.As(err, &taken) {
 		return door, err
 	}
 	host, _, _ := net.SplitHostPort(addr) // it was parsed to find the port in use

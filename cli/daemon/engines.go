@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +22,9 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -48,7 +48,7 @@ type engines struct {
 	plain chan struct{}        // capacity 1: the leader has the journal alone, and this is an ordinary host
 
 	signals  chan os.Signal // that the process gets; nil: they end it
-	stopping atomic.Bool    // this leader was asked to end: then it does not go on as a host
+	stopping atomic.Bool    // this process was asked to end: then a leader does not go on as a host, nor a host as the leader
 
 	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own, and
 	// learn asks that controller.
@@ -97,6 +97,11 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 	if e.facts, err = engine.LoadFacts(e.folder); err != nil {
 		return err
 	}
+	if e.server == nil && len(e.facts.Engines) > 0 && !e.facts.Stream && !e.facts.Many() { // the end of back may have been interrupted
+		if err := removeStore(e.folder); err != nil {
+			return err
+		}
+	}
 	return e.serve(ctx)
 }
 
@@ -115,10 +120,11 @@ func (e *engines) serve(ctx context.Context) (err error) {
 	e.work.Go(func() {
 		for server.Meet(serving) == nil {
 			e.mu.Lock()
-			e.met = true
-			stream, joined := e.facts.Stream, e.is.Joined()
+			runs := e.server == server // it may have ended just now
+			e.met = e.met || runs
+			moves := runs && !e.facts.Stream && !e.is.Joined()
 			e.mu.Unlock()
-			if stream || joined {
+			if !moves {
 				return
 			}
 			ring(e.moves)
@@ -138,7 +144,12 @@ func (e *engines) unserve() error {
 	e.stop()
 	err := e.server.Close()
 	e.server, e.met = nil, false
-	return errors.Join(err, os.RemoveAll(filepath.Join(e.folder, engine.StoreFolder)))
+	return errors.Join(err, removeStore(e.folder))
+}
+
+// removeStore removes the store of the server from the folder of the cluster. A later server would find servers in it that the team does not have.
+func removeStore(folder string) error {
+	return os.RemoveAll(filepath.Join(folder, engine.StoreFolder))
 }
 
 // ring signals that something is due; one signal waits at most.
@@ -206,13 +217,14 @@ func (e *engines) expel(gone []string) {
 	if leads == nil || server == nil {
 		return
 	}
+	maps.DeleteFunc(e.expelled, func(name string, _ bool) bool { return !slices.Contains(gone, name) }) // they have joined again
 	for _, name := range gone {
 		if e.expelled[name] {
 			continue
 		}
 		e.expelled[name] = true
 		e.work.Go(func() {
-			for said := false; e.leading() == leads; said = true {
+			for said := false; e.leading() == leads && expels(e, name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
 					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
@@ -227,6 +239,13 @@ func (e *engines) expel(gone []string) {
 			}
 		})
 	}
+}
+
+// expels reports whether a server is to go, as far as this leader knows.
+func expels(e *engines, name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.expelled[name]
 }
 
 // known is what this host knows of the engine hosts.
@@ -263,16 +282,22 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	if err := e.claimFirst(ctx); err != nil {
 		return nil, err
 	}
+	ctx, done := e.untilDeposed(ctx)
+	defer done()
 	if err := sound(ctx, e, path); err != nil {
-		return nil, err
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
 	}))
-	if err != nil {
-		return nil, err
+	for err == nil && !e.leading().Confirmed() { // another host may lead, which an append of this one would end
+		if !rest(ctx, confirmEvery) {
+			err = errors.Join(ctx.Err(), j.Close())
+		}
 	}
-	beginCare(e, server, j)
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
 	return j, nil
 }
 
@@ -391,10 +416,10 @@ func (e *engines) retire() error {
 	defer e.mu.Unlock()
 	err := e.is.Follow(e.dir, e.is.Worker(e.facts))
 	if err == nil {
+		e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
 		e.facts = engine.Facts{}
 		err = e.unserve()
 	}
-	e.log.Info("the journal is on the leader's machine alone, so this machine is an ordinary host of the team now")
 	return err
 }
 
@@ -465,22 +490,6 @@ func (e *engines) extend(end host.BootTime) {
 	}
 }
 
-// extendOwn moves the deadline of sessions on this machine that began while another one could lead. Now none can, so they end only
-// if no daemon runs here.
-func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
-	for leased := true; leased; {
-		if err := d.Engine.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
-			return
-		}
-		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
-			d.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
-		}
-		if !rest(ctx, time.Duration(host.RenewEvery)) {
-			return
-		}
-	}
-}
-
 // leading is the lead of this host; nil: it has none.
 func (e *engines) leading() *engine.Lead {
 	if e == nil {
@@ -532,9 +541,6 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 				e.mu.Unlock()
 				return nil
 			}
-			if its, own := e.configs(); its == own || ctx.Err() != nil {
-				return err
-			}
 		}
 		if !rest(ctx, mirrorAgain) {
 			return ctx.Err()
@@ -554,20 +560,6 @@ func (e *engines) take(ctx context.Context, server *engine.Server, after time.Du
 		stop()
 	}()
 	return server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
-}
-
-// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
-func (e *engines) configs() (its, own string) {
-	e.mu.Lock()
-	facts, name := e.facts, e.is.Name
-	e.mu.Unlock()
-	if read := e.setup(); read != nil {
-		own = read()
-	}
-	if facts.Leader == name || facts.Config == "" {
-		return own, own
-	}
-	return facts.Config, own
 }
 
 // rest pauses; false: the context has ended.

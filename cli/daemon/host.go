@@ -66,6 +66,11 @@ func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config
 	var said error
 	err := worker.Run(ctx, worker.Options{
 		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(), Setup: beside.setup(),
+		Down: func() {
+			if beside != nil {
+				beside.stopping.Store(true)
+			}
+		},
 		Ready: func() {
 			if beside == nil || !beside.said {
 				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
@@ -112,6 +117,20 @@ func (e *engines) setup() func() string {
 		}
 		return sum
 	}
+}
+
+// configs are the configurations of the leader and of this host. They are equal if that of the leader is not known, or this one led last.
+func (e *engines) configs() (its, own string) {
+	e.mu.Lock()
+	facts, name := e.facts, e.is.Name
+	e.mu.Unlock()
+	if read := e.setup(); read != nil {
+		own = read()
+	}
+	if facts.Leader == name || facts.Config == "" {
+		return own, own
+	}
+	return facts.Config, own
 }
 
 // learned is how a host that does not lead learns of engine hosts; nil: it does not need them.
@@ -226,11 +245,10 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 		case <-running.Done():
 		}
 	})
-	asked := false
 	work.Go(func() {
 		select {
 		case <-signals:
-			asked = true
+			e.stopping.Store(true)
 			stop()
 		case <-running.Done():
 		}
@@ -239,18 +257,27 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 	err = runHost(running, a, opts, e.is.Worker(e.known()), e)
 	stop()
 	work.Wait()
-	if plain && err == nil && !asked {
+	if plain && err == nil && !e.stopping.Load() {
 		e.release()
 		if err = e.retire(); err == nil {
 			err = errPlain
 		}
 	}
-	return e.leading() != nil && !asked, err
+	return e.leading() != nil && !e.stopping.Load(), err
 }
 
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.
 func (e *engines) deposedBy(err error) bool {
 	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
+}
+
+// goesOn reports whether this host goes on as one that does not lead when its daemon has ended. A person who starts it sees instead
+// why it cannot lead, unless another host does.
+func (e *engines) goesOn(err error, first bool) bool {
+	if err == nil || e.leading() == nil || e.stopping.Load() || e.space != nil && e.space.Lost() != nil {
+		return false
+	}
+	return !first || e.said || e.deposedBy(err)
 }
 
 // errDeposed ends a daemon whose host does not lead any longer.

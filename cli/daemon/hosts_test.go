@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -31,7 +29,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // members is a team that has only members. It implements hostTeam.
@@ -138,82 +135,6 @@ func TestCopiesAreSeenWhileEngineHostsChange(t *testing.T) {
 		seen <- e.copiesSeen()
 	}()
 	wait.Until(t, "they are seen", func() bool { return len(seen) > 0 })
-}
-
-// A server that cannot start when the third engine host joins is tried again: no other change may come.
-func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	dir, _ := leader(t)
-	e := besideOf(t)
-	l, err := openLead(t.Context(), &config.Config{Dir: dir}, slog.New(slog.DiscardHandler), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	own := cluster.EngineHost{Name: "a", Address: l.is.Listen, Key: "of before the cluster was made anew"}
-	at, err := own.Routes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	taken, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.engines(func() ([]cluster.EngineHost, []string) {
-		return []cluster.EngineHost{own, {Name: "b", Address: "127.0.0.1:1"}, {Name: "c", Address: "127.0.0.1:3"}}, nil
-	})
-	is := func(ok func() bool) func() bool {
-		return func() bool {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			return ok()
-		}
-	}
-	wait.Until(t, "it fails", is(func() bool { return e.heeding }))
-	taken.Close()
-	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.heeding }))
-}
-
-// A leader that waits for other engine hosts to open the journal ends when its process is asked to.
-func TestAskedWhileNoEngineHostAnswers(t *testing.T) {
-	t.Parallel()
-	dir, _ := leader(t)
-	is, err := hosts.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	authority, err := ca.Load(worker.Folder(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := is.Identify(dir, authority)
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a", Address: is.Listen, Key: id.PublicKey()}, {Name: "b", Address: "127.0.0.1:1"}, {Name: "c", Address: "127.0.0.1:3"}}}
-	if err := engine.StoreFacts(worker.Folder(dir), facts); err != nil {
-		t.Fatal(err)
-	}
-	e := besideOf(t)
-	e.signals = make(chan os.Signal, 4)
-	if err := e.begin(t.Context(), dir, *is, id, slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	d := &Daemon{beside: e, lead: &lead{}}
-	if d.space, err = workspace.OpenWorkspace(dir); err != nil {
-		t.Fatal(err)
-	}
-	defer d.space.Close()
-	opened := make(chan error, 1)
-	go func() {
-		_, err := d.openJournal(t.Context())
-		opened <- err
-	}()
-	e.signals <- syscall.SIGTERM
-	wait.Until(t, "it ends", func() bool { return len(opened) > 0 })
-	if err := <-opened; !errors.Is(err, errAsked) || len(e.signals) != 1 {
-		t.Errorf("%v; %d signals are left", err, len(e.signals))
-	}
 }
 
 // leadOf opens a leader. Its API answers which host asks, and for what.
@@ -506,7 +427,7 @@ func TestPortInUse(t *testing.T) {
 	defer other.Close()
 	addr := other.Addr().String()
 	for _, takesOver := range []bool{false, true} {
-		d := &Daemon{Conf: &config.Config{Dir: dir}, log: slog.New(slog.DiscardHandler), beside: &engines{said: takesOver}}
+		d := &Daemon{Conf: &config.Config{Dir: dir}, log: slog.New(slog.DiscardHandler), takesOver: takesOver}
 		door, err := d.listen(addr)
 		taken := &server.PortTaken{}
 		if errors.As(err, &taken) == takesOver || takesOver != (door != nil) {

@@ -86,7 +86,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 		if d, err = openDaemon(ctx, next, opts.Listen); err == nil {
 			continue
 		}
-		if errors.Is(err, errAsked) {
+		if errors.Is(err, errAsked) || before.beside.deposedBy(err) {
 			return err
 		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)

@@ -68,3 +68,17 @@ func (e *engines) untilAsked(ctx context.Context) (_ context.Context, done func(
 	}()
 	return ctx, func() { cancel(nil); <-ended }
 }
+
+// untilDeposed is a context that also ends, with errDeposed, when another host has claimed the lead.
+func (e *engines) untilDeposed(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	lost := e.deposed()
+	go func() {
+		select {
+		case <-lost:
+			cancel(errDeposed)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

@@ -67,7 +67,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 		if errors.Is(err, errAsked) {
 			return nil
 		}
-		if err == nil || first && !beside.deposedBy(err) || beside.leading() == nil || beside.stopping.Load() {
+		if !beside.goesOn(err, first) {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
@@ -82,7 +82,7 @@ func upLeader(ctx context.Context, a *cli.App, opts UpOptions, beside *engines, 
 	if err != nil {
 		return err
 	}
-	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside}, opts.Listen)
+	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside, takesOver: beside.said}, opts.Listen)
 	if err != nil {
 		return err
 	}
@@ -129,6 +129,7 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 				fmt.Fprintln(a.Err, "fairlead: exiting now; running sessions continue, and the next `fairlead up` adopts them")
 				return nil
 			}
+			d.beside.stopping.Store(true) // also if that cannot be stored, because another host leads by now
 			by := seam.Actor{Kind: "human", ID: "signal " + sig.String()}
 			if _, err := d.stop(ctx, by, asked == 2); err != nil {
 				return err

@@ -80,7 +80,7 @@ func sentOf(r *http.Request) (carry.Sent, error) {
 	return s, nil
 }
 
-// remove removes the checkout of a run that is over, and the run's folder.
+// remove removes the checkout of a run that is over. It removes the run's folder, too, unless this host is to keep it.
 func (t *Trees) remove(w http.ResponseWriter, r *http.Request) error {
 	s, err := sentOf(r)
 	if err != nil {
@@ -89,13 +89,15 @@ func (t *Trees) remove(w http.ResponseWriter, r *http.Request) error {
 	if err := carry.Remove(r.Context(), t.Root, s); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(t.Root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if err := root.RemoveAll(filepath.Join(".agents", "runs", s.Run)); err != nil {
-		return err
+	if r.URL.Query().Get("keep") != "files" {
+		root, err := os.OpenRoot(t.Root)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		if err := root.RemoveAll(filepath.Join(".agents", "runs", s.Run)); err != nil {
+			return err
+		}
 	}
 	t.Log.Info("the checkout of a run is gone, as the one of the leader is", "run", s.Run)
 	wire.Answer(w, r, struct{}{})
@@ -182,6 +184,11 @@ func haves(r *http.Request) []string {
 }
 
 func (t *Trees) putFiles(w http.ResponseWriter, r *http.Request) error {
+	for _, name := range r.URL.Query()["gone"] {
+		if err := carry.Drop(t.Root, name); err != nil {
+			return badTree(err)
+		}
+	}
 	if err := carry.ReadFiles(t.Root, r.URL.Query()["dir"], r.Body); err != nil {
 		return err
 	}

@@ -143,19 +143,23 @@ func fetchOf(was carry.Sent) bodied {
 	return bodied{method: http.MethodGet, path: treePath(was.Run), query: url.Values{"path": {was.Path}, "have": {was.Snapshot}}}
 }
 
-// Remove removes a run's checkout on the host, and its files. s is what the leader has of the checkout.
-func (t *Trees) Remove(ctx context.Context, s carry.Sent) error {
-	return t.do(ctx, bodied{method: http.MethodDelete, path: treePath(s.Run), tree: s.String()}, nil)
+// Remove removes a run's checkout on the host, and its files unless the host keeps them. s is what the leader has of the checkout.
+func (t *Trees) Remove(ctx context.Context, s carry.Sent, keeps bool) error {
+	ask := bodied{method: http.MethodDelete, path: treePath(s.Run), tree: s.String()}
+	if keeps {
+		ask.query = url.Values{"keep": {"files"}}
+	}
+	return t.do(ctx, ask, nil)
 }
 
-// SendFiles writes the files below some folders of runs to the host.
-func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string) error {
+// SendFiles writes the files below some folders of runs to the host. Those that are gone are removed there first.
+func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string, gone ...string) error {
 	files, err := carry.ListFiles(root, dirs)
 	if err != nil {
 		return err
 	}
 	defer files.Close()
-	return t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
+	return t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs), "gone": gone}, body: files.Write}, nil)
 }
 
 // SendNew is SendFiles for files that differ from those that the host has. The answer says what it has then.

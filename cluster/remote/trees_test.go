@@ -163,7 +163,7 @@ func TestTreesTravel(t *testing.T) {
 
 			broken.requests.Store(1)
 			for range 2 {
-				noError(t, trees.Remove(t.Context(), now))
+				noError(t, trees.Remove(t.Context(), now, false))
 			}
 			for _, gone := range []string{there, filepath.Join(host, ".agents", "runs", "r1")} {
 				if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {

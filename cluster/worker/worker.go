@@ -27,6 +27,7 @@ type Options struct {
 	Log      *slog.Logger
 	Version  string // of Fairlead
 	Ready    func() // called when programs on this host are answered; nil: not needed
+	Down     func() // called when a program asks the daemon to end; nil: not needed
 
 	AsOf    func() time.Time    // until when the host's copy of the journal has all; nil: it has none
 	Setup   func() string       // the identity of the configuration here; nil: this host never leads
@@ -132,6 +133,9 @@ func (d *daemon) server() *http.Server {
 
 // down ends the daemon. Its sessions end at their deadline, unless a daemon of this host begins before that.
 func (d *daemon) down(ctx context.Context, now bool) {
+	if d.Down != nil {
+		d.Down()
+	}
 	if now {
 		for _, is := range d.keeper.shims.Known() {
 			if err := d.keeper.shims.End(ctx, is.Token.Session); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -95,13 +97,18 @@ func until(ts *testscript.TestScript, neg bool, words []string) {
 	}
 }
 
+// downWait is for a daemon to end. One that waits for sessions on a host that is away goes on waiting, and ends with them.
+const downWait = 30 * time.Second
+
 // stopDaemons ends what a story started, wherever below its folder it works.
 func stopDaemons(dir string, env ...string) {
 	found, _ := filepath.Glob(filepath.Join(dir, "*", ".fairlead", "daemon.json")) // the pattern is ours
 	more, _ := filepath.Glob(filepath.Join(dir, ".fairlead", "daemon.json"))
 	for _, path := range append(found, more...) {
-		cmd := command("down", "--now", "--dir", filepath.Dir(filepath.Dir(path)))
-		cmd.Env = append(cmd.Env, env...)
+		ctx, cancel := context.WithTimeout(context.Background(), downWait)
+		cmd := exec.CommandContext(ctx, program, "down", "--now", "--dir", filepath.Dir(filepath.Dir(path)))
+		cmd.Env = append(os.Environ(), env...)
 		_ = cmd.Run() // it may be down already
+		cancel()
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -30,6 +31,7 @@ type tree struct {
 	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
+	Newer  string                `json:"newer,omitempty"`  // the host that led before and may have newer files than this machine
 }
 
 // on is what a host has of the checkout, as far as it came back.
@@ -95,29 +97,31 @@ func (c *copies) has(run, on string, sent carry.Sent) error {
 	return c.set(run, t)
 }
 
-// forgetPlaces notes that another machine has led: sessions may have worked elsewhere since.
-func (c *copies) forgetPlaces() error {
+// newer notes which host may have newer files of a run than this machine; empty: none.
+func (c *copies) newer(run, on string) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
-	files, err := os.ReadDir(c.folder)
-	if errors.Is(err, fs.ErrNotExist) {
+	t := c.of(run)
+	if t.Newer == on {
 		return nil
 	}
-	faults := []error{err}
-	for _, f := range files {
-		run, is := strings.CutSuffix(f.Name(), ".json")
-		if !is {
-			continue
-		}
-		if t := c.of(run); t.Host != "" {
-			if t.Before == nil {
-				t.Before = map[string]carry.Sent{}
-			}
-			t.Before[t.Host] = t.Sent
-			faults = append(faults, c.set(run, tree{Before: t.Before}))
-		}
+	t.Newer = on
+	return c.set(run, t)
+}
+
+// forgetPlace notes that another machine has led: sessions of the run may have worked elsewhere since.
+func (c *copies) forgetPlace(run string) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	t := c.of(run)
+	if t.Host == "" {
+		return nil
 	}
-	return errors.Join(faults...)
+	if t.Before == nil {
+		t.Before = map[string]carry.Sent{}
+	}
+	t.Before[t.Host] = t.Sent
+	return c.set(run, tree{Before: t.Before, Newer: t.Newer})
 }
 
 func (c *copies) set(run string, t tree) error {
@@ -130,11 +134,18 @@ func (c *copies) set(run string, t tree) error {
 // checkout is what a run has on this machine.
 type checkout struct {
 	run, dir, files string
+	report          string // of the step that it is about
 }
 
 func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is checkout, err error) {
-	is.run, _, _ = team.StepOf(s.For)
-	err = c.View(ctx, func(t *team.Team) { is.dir, is.files = c.Hooks.Checkout(t, is.run) })
+	run, step, _ := team.StepOf(s.For)
+	is.run = run
+	err = c.View(ctx, func(t *team.Team) {
+		is.dir, is.files = c.Hooks.Checkout(t, run)
+		if r := t.Runs[run]; r != nil {
+			is.report = r.ReportFile(workflow.StepID(step))
+		}
+	})
 	if err == nil && is.dir == "" {
 		err = fmt.Errorf("run %s has no checkout of its own any longer", is.run)
 	}
@@ -190,6 +201,9 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		return err
 	}
 	defer copied()
+	if err := keepNewer(ctx, c, lease.Host, is); err != nil {
+		return err
+	}
 	there := c.trees(lease.Host)
 	shared := false
 	if err := c.View(ctx, func(t *team.Team) { shared = slices.Contains(at(c, t, is.run, s.ID), lease.Host) }); err != nil {
@@ -208,7 +222,8 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 			return err
 		}
 	}
-	if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}); err != nil {
+	// A report of an earlier attempt is set aside here by now. It must not count for this one there.
+	if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, below(c.places.Root, is.report)); err != nil {
 		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, answered(err))
 	}
 	return nil
@@ -304,10 +319,13 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	}
 	is, err := c.checkoutOf(ctx, s)
 	if err != nil {
-		if lease.Home { // of the machine that led before: it works in no checkout
+		if !lease.Home { // otherwise it works in no checkout, on the machine that led before
+			return err
+		}
+		is.files = filepath.Dir(filepath.Dir(is.report))
+		if !strings.HasPrefix(below(c.places.Root, is.files), carry.RunsDir+"/") { // it is no step, or one of a run of another folder
 			return nil
 		}
-		return err
 	}
 	unlock, err := c.copies.lock(ctx, is.run)
 	if err != nil {
@@ -317,11 +335,17 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	if now, _ := c.LeaseOf(s.ID); now.Token != lease.Token { // it was over while this waited
 		return &remote.Lost{Host: lease.Host}
 	}
+	if is.dir == "" {
+		return fetchResults(ctx, c, lease.Host, is)
+	}
 	newest := ""
 	if err := c.View(ctx, func(t *team.Team) { newest = t.Notes[is.run].Away }); err != nil {
 		return err
 	}
 	if newest == lease.Host {
+		if err := carry.Drop(c.places.Root, below(c.places.Root, is.report)); err != nil {
+			return err
+		}
 		if err := bringFiles(ctx, c, lease.Host, is); err != nil {
 			return fmt.Errorf("bring the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
 		}
@@ -333,7 +357,11 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	case !c.is.Stream:
 		return fmt.Errorf("it is not known which files of run %s were sent to host %s", is.run, lease.Host)
 	default: // the leader before sent them; what this machine has is a copy of the same
-		if now.Sent, err = carry.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, is.dir, is.run); err != nil {
+		repo := worktree.Git{Dir: c.places.Root}
+		if now.Sent, err = carry.Snapshot(ctx, repo, c.places.Root, is.dir, is.run); err == nil {
+			err = carry.KeepNew(ctx, repo, now.Sent)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -347,8 +375,18 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
 	}
-	if err := there.FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, lease.Host, answered(err))
+	return fetchResults(ctx, c, lease.Host, is)
+}
+
+// fetchResults brings the reports and artifacts of a step here. The report that is here may be of an earlier attempt: if the host has none,
+// the step has none.
+func fetchResults(ctx context.Context, c *HostController, name string, is checkout) error {
+	err := carry.Drop(c.places.Root, below(c.places.Root, is.report))
+	if err == nil {
+		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, name, answered(err))
 	}
 	return nil
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/remote"
+	"github.com/fairlead-dev/fairlead/cluster/wire"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
@@ -44,6 +46,7 @@ type copying struct {
 	woken  bool              // a run has changed, and it was not looked at since
 	later  bool              // a run was left out, because a session of it is about to start there, or was lost there
 	behind int               // runs whose newest files are not there
+	mixed  map[string]bool   // runs of which sessions worked here and there at the same time: what those here have made may be missing there
 }
 
 // copyTo begins to keep copies on the engine hosts that have none. mu is held.
@@ -52,9 +55,29 @@ func copyTo(c *HostController) {
 		if c.copying == nil || e.Name == c.is.Name || c.copying[e.Name] != nil {
 			continue
 		}
-		is := &copying{HostController: c, host: e.Name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+		is := newCopying(c, e.Name)
 		c.copying[e.Name] = is
 		c.Go(is.run)
+	}
+}
+
+func newCopying(c *HostController, name string) *copying {
+	return &copying{HostController: c, host: name, wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}, mixed: map[string]bool{}}
+}
+
+// noteMixed notes of which runs sessions work here and on other engine hosts, when one of them gets its place. It is called in the loop's
+// goroutine, and mu is held.
+func noteMixed(c *HostController, lease host.Lease) {
+	s := openSession(c.State(), lease.Session)
+	if s == nil {
+		return
+	}
+	run, _, _ := team.StepOf(s.For)
+	names := at(c, c.State(), run, "")
+	for _, name := range names {
+		if is := c.copying[name]; is != nil && slices.Contains(names, c.is.Name) {
+			is.mixed[run] = true
+		}
 	}
 }
 
@@ -66,6 +89,11 @@ func wakeCopies(c *HostController, changes []team.Change) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for i := range changes {
+		if of := changes[i].Body.Host; of != nil && of.Lease != nil {
+			noteMixed(c, *of.Lease)
+		}
+	}
 	for _, is := range c.copying {
 		if !ofRuns && !is.later {
 			continue
@@ -125,6 +153,8 @@ type copied struct {
 	n    uint64 // its changes
 	away bool   // this machine needs them from there
 	why  string // what the run waits for then
+
+	completed bool
 }
 
 // pass sends what the host lacks. all sends the files of runs in progress, too.
@@ -147,7 +177,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 				continue
 			}
 			if one.dir, one.files = c.Hooks.Checkout(t, id); one.dir != "" {
-				one.why = view.AwayWords(t, id)
+				one.why, one.completed = view.AwayWords(t, id), t.Runs[id].Status() == workflow.IsCompleted
 				due = append(due, one)
 			}
 		}
@@ -160,6 +190,15 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	}); err != nil {
 		return err
 	}
+	slices.SortStableFunc(due, func(a, b copied) int { // those that go on come first
+		switch {
+		case a.completed == b.completed:
+			return 0
+		case a.completed:
+			return 1
+		}
+		return -1
+	})
 	c.isBehind(due, 0)
 	if c.is.Connected(c.host) == "" {
 		return errAway
@@ -173,8 +212,11 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 		if one.away {
 			err = c.tryBring(ctx, one)
 		} else {
-			var done bool
-			if done, err = c.send(ctx, one); !done {
+			done := false
+			if err = c.keepNewer(ctx, one); err == nil {
+				done, err = c.send(ctx, one)
+			}
+			if !done {
 				lacks++
 			}
 		}
@@ -224,26 +266,34 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	works, later := false, false
+	works, later, mixed := false, false, false
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		starts := slices.Contains(at(c.HostController, t, one.run, ""), c.host) || misses(t.Hosts.Hosts[c.host], one.run)
 		works = starts && worksOn(t, one.run, c.host)
-		later = starts && !works
+		later, mixed = starts && !works, c.mixed[one.run]
 		c.later = c.later || later
+		if !starts { // all is sent now, or before the next session begins there
+			delete(c.mixed, one.run)
+		}
 	}); err != nil || later {
 		return false, err
 	}
 	there := c.trees(c.host)
 	switch _, err := os.Lstat(one.dir); {
 	case works: // what people have answered meanwhile is only here
-		if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil {
+		if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil || mixed { // what steps have made here is missing there
 			return false, err
 		}
-	case errors.Is(err, fs.ErrNotExist):
-		c.sent(one)
-		return true, nil
+	case errors.Is(err, fs.ErrNotExist): // the run is over
+		if err := c.sendFiles(ctx, there, one); err != nil {
+			return false, err
+		}
+		if !one.completed { // it may go on one day, and what its checkout had is here
+			c.sent(one)
+			return true, nil
+		}
 	case err != nil:
 		return false, err
 	default:
@@ -265,16 +315,23 @@ func (c *copying) sendAll(ctx context.Context, there *remote.Trees, one copied) 
 		delete(c.files, one.run)
 		was = nil
 	}
-	files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
-	if err != nil {
+	if err := c.sendFiles(ctx, there, one); err != nil {
 		return err
 	}
-	c.files[one.run] = files
 	sent, err := there.Send(ctx, one.run, one.dir, was)
 	if err != nil {
 		return err
 	}
 	return c.copies.has(one.run, c.host, sent)
+}
+
+// sendFiles sends what has changed in the folder of a run.
+func (c *copying) sendFiles(ctx context.Context, there *remote.Trees, one copied) error {
+	files, err := there.SendNew(ctx, c.places.Root, []string{below(c.places.Root, one.files)}, c.files[one.run])
+	if err == nil {
+		c.files[one.run] = files
+	}
+	return err
 }
 
 func (c *copying) sent(one copied) {
@@ -330,7 +387,7 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 	moving, stop := c.whileWanted(ctx, one.run)
 	defer stop()
 	if works {
-		err = c.bringBeside(moving, one)
+		err = bringBeside(moving, c.HostController, c.host, one.checkout)
 	} else {
 		err = bringFiles(moving, c.HostController, c.host, one.checkout)
 	}
@@ -355,19 +412,45 @@ func (c *copying) whileWanted(ctx context.Context, run string) (context.Context,
 	return ctx, stop
 }
 
-// bringBeside is bring for a run that a session works on here: its checkout is newer, and stays. The other one is kept at a ref, and
-// files of the run that are missing here are taken.
-func (c *copying) bringBeside(ctx context.Context, one copied) error {
+// keepNewer keeps what the host that led before has of a run that has gone on without it, before anything is sent there.
+func (c *copying) keepNewer(ctx context.Context, one copied) error {
+	if c.copies.of(one.run).Newer != c.host {
+		return nil
+	}
+	unlock, err := c.copies.lock(ctx, one.run)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return keepNewer(ctx, c.HostController, c.host, one.checkout)
+}
+
+// keepNewer is for a caller that has the lock of the run's files.
+func keepNewer(ctx context.Context, c *HostController, name string, one checkout) error {
+	if c.copies.of(one.run).Newer != name {
+		return nil
+	}
+	err := bringBeside(ctx, c, name, one)
+	if _, is := errors.AsType[*wire.Problem](err); is { // such as files that are too large: nothing waits for that
+		c.log.Warn("what the leader before has of a run cannot be kept", "run", one.run, "host", name, "error", answered(err))
+		return c.copies.newer(one.run, "")
+	}
+	return err
+}
+
+// bringBeside keeps what the host that led before has of a run beside what is here: its checkout at a ref, and files of the run that differ.
+// Those that are missing here are taken. It is for a caller that has the lock of the run's files.
+func bringBeside(ctx context.Context, c *HostController, name string, one checkout) error {
+	ref := lateRefs + one.run + "/leader/" + name
 	here, err := carry.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, one.dir, one.run)
-	if err != nil {
+	isNew := false
+	if err == nil {
+		isNew, err = c.trees(name).FetchLate(ctx, here, ref)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // otherwise the checkout was removed at its end
 		return err
 	}
-	ref := lateRefs + one.run + "/leader/" + c.host
-	isNew, err := c.trees(c.host).FetchLate(ctx, here, ref)
-	if err != nil {
-		return err
-	}
-	kept, err := keepFiles(ctx, c.HostController, c.host, one.run, "leader-"+c.host, func(_ string, missing bool) bool { return missing })
+	kept, err := keepFiles(ctx, c, name, one.run, "leader-"+name, func(_ string, missing bool) bool { return missing })
 	if err != nil {
 		return err
 	}
@@ -375,9 +458,9 @@ func (c *copying) bringBeside(ctx context.Context, one copied) error {
 		if !isNew {
 			ref = ""
 		}
-		c.log.Warn("a session works on a run here, so the files of the leader before are kept beside", "run", one.run, "host", c.host, "ref", ref, "files", kept)
+		c.log.Warn("a run has gone on here, so the files of the leader before are kept beside", "run", one.run, "host", name, "ref", ref, "files", kept)
 	}
-	return nil
+	return c.copies.newer(one.run, "")
 }
 
 // bringFiles is for a caller that has the lock of the run's files. Reports and artifacts are replaced by those of the host. Other files of
@@ -390,7 +473,7 @@ func bringFiles(ctx context.Context, c *HostController, name string, one checkou
 	sent, err := c.trees(name).Pull(ctx, one.run, below(c.places.Root, one.dir))
 	switch {
 	case err == nil:
-		if err := c.copies.has(one.run, name, sent); err != nil {
+		if err := c.copies.add(one.run, name, sent); err != nil { // a session may work there
 			return err
 		}
 	case over && errors.Is(err, fs.ErrNotExist): // its checkout was removed at its end
@@ -407,7 +490,7 @@ func bringFiles(ctx context.Context, c *HostController, name string, one checkou
 	if kept > 0 {
 		c.log.Info("files of a run that differ from those of the leader before are kept beside", "run", one.run, "host", name, "files", kept)
 	}
-	return nil
+	return c.copies.newer(one.run, "")
 }
 
 // arrived lets a run go on whose files have arrived.
@@ -422,33 +505,45 @@ func arrived(ctx context.Context, c *HostController, run string) error {
 // takeOver takes up what the leader before had sent to this machine: the branches, and the runs whose newest files are here.
 func takeOver(ctx context.Context, c *HostController) error {
 	type waits struct {
-		run string
-		n   uint64
+		run, on string
+		n       uint64
+		over    bool
 	}
 	var all []waits
 	led, now := team.Led{}, uint64(0)
 	if err := c.View(ctx, func(t *team.Team) {
 		led, now = t.Led, t.Epoch
 		for _, id := range t.RunIDs() {
-			if note := t.Notes[id]; note.Away != "" {
-				all = append(all, waits{id, note.Changes})
+			note := t.Notes[id]
+			switch over := t.Runs[id].Status() == workflow.IsCompleted; {
+			case note.Away != "":
+				all = append(all, waits{id, note.Away, note.Changes, false})
+			case over && led.Since == now && led.Before != "":
+				all = append(all, waits{id, led.Before, note.Changes, true})
 			}
 		}
 	}); err != nil {
 		return err
 	}
-	if led.Since == now {
-		if err := c.copies.forgetPlaces(); err != nil {
-			c.log.Warn("it cannot be noted that other hosts may have newer files of runs", "error", err)
-		}
-	}
 	repo := worktree.Git{Dir: c.places.Root}
 	for _, is := range all {
+		if !is.over {
+			if err := c.copies.forgetPlace(is.run); err != nil {
+				c.log.Warn("it cannot be noted that other hosts may have newer files of a run", "run", is.run, "error", err)
+			}
+		}
 		mark, err := carry.Arrived(ctx, repo, is.run)
 		switch {
 		case err != nil:
 			c.log.Warn("it cannot be read whether the newest files of a run are here; it waits", "run", is.run, "error", err)
+		case is.over && (mark.N == 0 || mark.N >= is.n): // nothing of it is here, or all
 		case mark.Run != is.run || mark.N < is.n:
+			if err := c.copies.newer(is.run, is.on); err != nil {
+				c.log.Warn("it cannot be noted that the leader before has newer files of a run", "run", is.run, "error", err)
+			}
+			if is.over {
+				continue
+			}
 			c.log.Warn("the newest files of a run had not arrived here when the leader before was lost; it waits", "run", is.run, "changes", is.n, "arrived", mark.N)
 		default:
 			if err := arrived(ctx, c, is.run); err != nil {

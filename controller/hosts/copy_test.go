@@ -109,7 +109,7 @@ func threeEngines(t *testing.T, works string) *engines {
 	})
 	e.s = team.Session{ID: "coder-1", N: 1, For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "work"}, Lease: 1, Phase: session.Running, PID: 1}
 	e.ok(e.View(t.Context(), func(now *team.Team) {
-		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1"}}}
+		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1", ReportsDir: filepath.Join(e.dirs["a"], reports)}}}
 		now.Notes = map[string]team.RunNote{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
 		now.Agents["coder"] = &team.Agent{Session: &e.s}
 		now.Hosts.Hosts = map[string]*host.Host{}
@@ -178,12 +178,14 @@ func (e *engines) isHere(changes uint64) {
 }
 
 // toB keeps the copies on b, when the test says so.
-func (e *engines) toB() *copying {
+func (e *engines) toB() *copying { return e.to("b") }
+
+func (e *engines) to(name string) *copying {
 	e.t.Helper()
-	is := &copying{HostController: e.HostController, host: "b", wake: make(chan struct{}, 1), files: map[string]map[string]string{}, have: map[string]uint64{}}
+	is := newCopying(e.HostController, name)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.copying = map[string]*copying{"b": is}
+	e.copying = map[string]*copying{name: is}
 	return is
 }
 

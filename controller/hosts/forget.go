@@ -116,7 +116,7 @@ func (c forgetting) forget(ctx context.Context, run string) error {
 		}
 		is.Before[is.Host] = is.Sent
 	}
-	is = tree{Before: is.Before}
+	is = tree{Before: is.Before, Newer: is.Newer}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(is.Before)) {
 		gone, err := c.removeOn(ctx, name, run, is.Before[name])
@@ -159,6 +159,6 @@ func (c forgetting) removeOn(ctx context.Context, name, run string, s carry.Sent
 	}
 	ctx, cancel := context.WithTimeout(ctx, removeWithin)
 	defer cancel()
-	err = c.trees(name).Remove(ctx, s)
+	err = c.trees(name).Remove(ctx, s, h.Engine != "") // it may lead one day
 	return err == nil, err
 }

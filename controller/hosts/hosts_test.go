@@ -222,6 +222,25 @@ func TestAnotherLeader(t *testing.T) {
 	})
 }
 
+// TestLeaderWhoseClockIsBehind checks that leases go on with a leader whose clock shows an earlier time than that of the one before.
+func TestLeaderWhoseClockIsBehind(t *testing.T) {
+	within(t, func(t *testing.T) {
+		j := memory.New()
+		l := lead(t, j, time.Now())
+		b := joined(l, "b")
+		l.heard["b"].Revision += uint64(time.Hour/time.Millisecond) << 16
+		b.must(2)
+		l.stop()
+		b.l = lead(t, j, time.Now())
+		defer func() { b.l.stop() }()
+		before, _ := b.guard.Deadline()
+		b.must(2)
+		if after, holds := b.guard.Deadline(); !holds || after <= before {
+			t.Errorf("the deadline of its sessions is %v, and was %v before", after, before)
+		}
+	})
+}
+
 // TestRemovedMember checks that a host that is removed gets no lease, and has to go.
 func TestRemovedMember(t *testing.T) {
 	within(t, func(t *testing.T) {
@@ -253,6 +272,27 @@ func TestRemovedMember(t *testing.T) {
 		}
 		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "no protocol") {
 			t.Errorf("another version: %v", err)
+		}
+	})
+}
+
+// TestGrantOfALeaderThatIsCutOff checks that no host starts a session by the word of a leader that another one may have replaced.
+func TestGrantOfALeaderThatIsCutOff(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		joined(l, "b")
+		token := host.Token{Session: "coder-1", Host: "b", Incarnation: l.host("b").Incarnation, N: 1}
+		if err := l.View(t.Context(), func(t *team.Team) { t.Hosts.Leases = map[string]host.Lease{"coder-1": {Token: token, Boot: "boot-b"}} }); err != nil {
+			t.Fatal(err)
+		}
+		for _, confirmed := range []bool{true, false} {
+			l.is.Confirmed = func() bool { return confirmed }
+			grant, err := l.Grant(t.Context(), "b", wire.GrantIn{Token: token})
+			var no *wire.Problem
+			if confirmed && (err != nil || grant.Token != token) || !confirmed && (!errors.As(err, &no) || no.Code != wire.NotHere) {
+				t.Errorf("confirmed %t: %+v, %v", confirmed, grant, err)
+			}
 		}
 	})
 }

@@ -136,6 +136,9 @@ func (c *HostController) renewed(h host.Host, in wire.RenewIn, protocol wire.Pro
 	defer c.mu.Unlock()
 	is := c.of(&h)
 	is.version, is.protocol, is.places, is.config = clip.Text(in.Version, versionMax), protocol, in.Places, in.Config
+	if is.last.N == 0 && in.Incarnation == is.incarnation {
+		is.Revision = max(is.Revision, in.Revision) // the clock of the daemon before may have been ahead
+	}
 	if in.N == 0 || in.Incarnation != is.incarnation || in.Revision != is.Revision || is.Closed || h.RemovedBy != "" {
 		return false
 	}
@@ -170,6 +173,8 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 			no = "it is placed on another host"
 		case !ok:
 			no = why
+		case c.is.Confirmed != nil && !c.is.Confirmed(): // the host asks again
+			no = wire.Unconfirmed().Why
 		}
 		grant = host.Grant{Token: in.Token, Epoch: t.Epoch, Asked: in.Asked}
 	})

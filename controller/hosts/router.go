@@ -42,13 +42,13 @@ func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch
 	if !placed {
 		return nil, &seam.CannotStart{Why: "it has no lease on this machine"}
 	}
+	if err := r.c.is.NoteLease(lease); err != nil { // first: a slow disk may outlast the leader's lease
+		return nil, &seam.CannotStart{Why: err.Error()}
+	}
 	for !r.c.is.Confirmed() { // another host may lead
 		if !loop.Rest(ctx, loop.RetryFirst) {
 			return nil, context.Cause(ctx)
 		}
-	}
-	if err := r.c.is.NoteLease(lease); err != nil {
-		return nil, &seam.CannotStart{Why: err.Error()}
 	}
 	man := &host.DeadMan{StartBy: r.c.Clock() + host.GrantFor, EndAt: r.c.is.Deadline(), Waits: lease.OnLost == host.Wait}
 	return r.c.is.StartLeased(ctx, session, epoch, launch, grace, man)

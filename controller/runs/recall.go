@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,12 @@ import (
 
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/root"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/runfile"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/worktree"
 )
 
 // RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
@@ -27,6 +30,16 @@ func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string)
 	if err != nil {
 		return err
 	}
+	elsewhere := false
+	if err := c.View(ctx, func(t *team.Team) {
+		h := t.Hosts.Hosts[note.Away]
+		elsewhere = t.Leader != note.Away && h != nil && h.State != host.Left && h.RemovedBy == ""
+	}); err != nil {
+		return err
+	}
+	if elsewhere {
+		return worktree.RefuseRun(id, fmt.Sprintf("it was archived when %s led, which has its files: `fairlead cluster lead %s` lets that machine lead. If that is lost for good, `fairlead host remove %s` lets the run begin with what is here", note.Away, note.Away, note.Away))
+	}
 	if err := FromArchive(r.RepoDir, id, runfile.FormatRunTime(r.UpdatedAt)); err != nil {
 		return err
 	}
@@ -34,8 +47,8 @@ func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string)
 	return err
 }
 
-// archivedRun reads a run from the journal as it was when it was archived. It reads the whole
-// journal: the case is rare, and the time is that of a start without a snapshot.
+// archivedRun reads a run from the journal as it was when it was archived. Away in its note is the host that has its files since then;
+// empty: no other host can lead. It reads the whole journal: the case is rare, and the time is that of a start without a snapshot.
 func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunNote, error) {
 	var note team.RunNote
 	past, key := c.NewTeam(), "run/"+id
@@ -57,12 +70,15 @@ func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.R
 		case body.Left != nil:
 			r, note = past.Runs[id], past.Notes[id]
 			moved.From = past.Root
+			note.Away = cmp.Or(note.Away, past.Leader)
 		case body.Run == nil && body.Note == nil:
 			continue // sessions of its steps
 		default:
 			r = nil
 		}
-		past.Apply(ch)
+		if past.Apply(ch); r != nil {
+			note.Away = cmp.Or(note.Away, past.Leader) // the first one was the machine that had the journal alone
+		}
 	}
 	if r == nil {
 		return nil, note, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}

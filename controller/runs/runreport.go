@@ -156,7 +156,7 @@ func (c *RunController) spoken(ctx context.Context, m *sessions.Slot, s team.Ses
 // it is small and the case is rare.
 func (c *RunController) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
 	run, step, isStep := team.StepOf(s.For)
-	if !isStep {
+	if !isStep || t.Leader != "" && c.sessions.Elsewhere(t, s.ID) != "" { // a report here may be of an earlier attempt, if another machine led since
 		return ended
 	}
 	f, ok := c.FactsOf(t, s, run, workflow.StepID(step))

@@ -578,28 +578,3 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 		t.Fatalf("the journal gives another value:\n%s\n%s", encode(t, hosts), encode(t, again))
 	}
 }
-
-// TestLacks notes what a host lacks once, in each state in which it may be heard.
-func TestLacks(t *testing.T) {
-	s := begin(t)
-	s.must(invited("a"))
-	disk, key := Lack{What: Disk}, Lack{What: Variable, Name: "KEY"}
-	note := func(lacks ...Lack) Note { return Note{Name: "a", Incarnation: 1, Lacks: lacks} }
-	s.must(note(key, disk, key))
-	if got := s.hosts.Hosts["a"].Lacks; !slices.Equal(got, []Lack{disk, key}) {
-		t.Errorf("%v", got)
-	}
-	s.nothing(note(disk, key))
-	s.must(Doubt{"a"}, note(disk), Drain{"a"})
-	s.nothing(note())
-	if got := Lacks([]Lack{{What: LackOf(strings.Repeat("x", 100)), Name: strings.Repeat("y", 1000)}}); len(got[0].What) > wordMax || len(got[0].Name) > lackMax {
-		t.Errorf("%v", got)
-	}
-	if got := Lacks(make([]Lack, 2*lacksMax)); len(got) != 1 {
-		t.Errorf("%d of the same", len(got))
-	}
-	if got := (Lack{What: "gpu", Name: "0"}).String(); got != "it has no gpu 0" {
-		t.Error(got)
-	}
-	s.must(invited("b"), Place{Session: "s1", Host: "b"}, Drain{"b"}, Note{Name: "b", Incarnation: 1, Lacks: []Lack{disk}})
-}

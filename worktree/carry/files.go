@@ -233,6 +233,27 @@ func Put(root, name, from string) (done bool, err error) {
 	return true, write(in, path.Base(name), &tar.Header{Size: info.Size(), Mode: mode(info.Mode()), ModTime: info.ModTime()}, content)
 }
 
+// Drop removes a file of a run, and follows no link on the way. One that is missing is no error.
+func Drop(root, name string) error {
+	if !local(name) || !below(name, []string{RunsDir}) {
+		return fmt.Errorf("%.80q is no file below %s", name, RunsDir)
+	}
+	at, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	in, err := enter(at, path.Dir(name), false)
+	if err == nil {
+		defer in.Close()
+		err = in.Remove(path.Base(name))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // bounded is a reader with an end that is an error.
 type bounded struct {
 	from io.Reader

@@ -154,6 +154,15 @@ func Keep(ctx context.Context, repo worktree.Git, from io.Reader, s, was Sent, r
 	return err == nil, err
 }
 
+// KeepNew keeps a snapshot of a checkout that an update is about to replace, unless it is what arrived here last.
+func KeepNew(ctx context.Context, repo worktree.Git, s Sent) error {
+	in, err := objects(ctx, repo, nil, refOf(s.Run, "in"))
+	if err != nil || in[0] == s.Snapshot {
+		return err
+	}
+	return keep(ctx, repo, s.Run, s.Snapshot)
+}
+
 // moved says what a person has changed since the checkout was sent. If this update was begun and interrupted, a part of it may
 // be done: then only other files count, and what is in the place of its own is kept first.
 func (p place) moved(ctx context.Context, now *shot, s, was Sent) (why string, err error) {

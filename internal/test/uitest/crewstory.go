@@ -49,12 +49,19 @@ func hatched(t *testing.T, p *Page, target Target) *CrewStory {
 	c := target.CrewStory
 	p.crewed(target)
 	p.Click(".crew-head", "SUMMON")
-	p.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
+	wakes(p, c)
+	return c
+}
+
+// wakes waits until the members of a crew that was summoned are awake. Eggs are there to be seen if the test lets them hatch; a lead may
+// do that before a slow page is drawn.
+func wakes(p *Page, c *CrewStory) {
+	p.t.Helper()
 	if c.Hatch != nil {
+		p.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
 		c.Hatch()
 	}
 	p.count(".seat-alive:not(.seat-lead)", c.Size, "are awake")
-	return c
 }
 
 // toCrew goes back to the seats if a member is shown over them.
@@ -357,11 +364,7 @@ func CrewByKeyboard(t *testing.T, p *Page, target Target) {
 	p.WaitText(".crew-line", "has no members yet")
 	p.tabTo("the button", `e.classList.contains('crew-button')`)
 	p.Press(kb.Enter)
-	p.Until("eggs are shown", `document.querySelector('.seat-egg .egg')`)
-	if c.Hatch != nil {
-		c.Hatch()
-	}
-	p.count(".seat-alive:not(.seat-lead)", c.Size, "are awake")
+	wakes(p, c)
 	p.tabTo("the seats", `e.classList.contains('seat-name')`)
 	at := func(seat string) {
 		p.t.Helper()

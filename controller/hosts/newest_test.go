@@ -1,0 +1,182 @@
+package hosts
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/machine/session"
+	"github.com/fairlead-dev/fairlead/machine/workflow"
+	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
+)
+
+// TestChangedHere has a checkout that is changed here while a session of the run works elsewhere, and another machine led when that began.
+func TestChangedHere(t *testing.T) {
+	t.Parallel()
+	const work = ".agents/worktrees/r1/work.txt"
+	t.Run("before the first fetch", func(t *testing.T) {
+		t.Parallel()
+		e := threeEngines(t, "b")
+		e.ok(e.copies.add("r1", "b", carry.Sent{Run: "r1", Path: "as it was when this machine led before"}))
+		e.ok(takeOver(t.Context(), e.HostController)) // not the first time since it leads
+		e.isHere(3)
+		e.put("a", work, "changed here")
+		e.put("b", work, "made")
+		e.ok(<-e.ends())
+		e.has(work, "made")
+		if got := e.git("a", "show", e.git("a", "for-each-ref", "--format=%(refname)", "refs/fairlead/left/r1")+":work.txt"); got != "changed here" {
+			t.Errorf("%q is kept", got)
+		}
+	})
+	t.Run("after its files arrived", func(t *testing.T) {
+		t.Parallel()
+		e := threeEngines(t, "c")
+		e.ok(e.bring())
+		e.put("a", work, "changed here")
+		e.put("c", work, "made")
+		if _, is := errors.AsType[*carry.Changed](<-e.ends()); !is {
+			t.Error("what came back replaces what was changed here")
+		}
+		e.has(work, "changed here")
+	})
+}
+
+// TestReportOfAnEarlierAttempt has reports that do not count: one here, of a session elsewhere, and one on the host on which a session is
+// about to start.
+func TestReportOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	for _, away := range []string{"c", ""} {
+		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Away: away} })
+		e.put("a", reports+"r1__work.json", "of an earlier attempt")
+		e.ok(<-e.ends())
+		e.has(reports+"r1__work.json", "")
+	}
+	e.put("c", reports+"r1__work.json", "of an earlier attempt")
+	e.put("c", reports+"r1__check.json", "of another step")
+	lease, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.hasOn("c", reports+"r1__work.json", "")
+	e.hasOn("c", reports+"r1__check.json", "of another step")
+}
+
+// TestReportWithoutACheckout has a session that works in the folder of the repository on the machine that led before.
+func TestReportWithoutACheckout(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) { return "", "" }
+	e.change(func(t *team.Team) {
+		lease := t.Hosts.Leases["coder-1"]
+		lease.Home = true
+		t.Hosts.Leases["coder-1"] = lease
+		e.took()
+	})
+	e.put("c", reports+"r1__work.json", "of the session")
+	e.ok(<-e.ends())
+	e.has(reports+"r1__work.json", "of the session")
+}
+
+// TestGivenUpFilesAreKept has a run that a person lets go on without the files of the leader before, and one that completed there. When
+// that is back, what it has is kept before older files are sent there.
+func TestGivenUpFilesAreKept(t *testing.T) {
+	t.Parallel()
+	for name, over := range map[string]bool{"given up": false, "completed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := threeEngines(t, "a")
+			e.change(func(t *team.Team) {
+				delete(t.Agents, "coder")
+				t.Hosts.Leases = nil
+				if over {
+					t.Notes["r1"], t.Led = team.RunNote{Changes: 3}, team.Led{Before: "c", Since: t.Epoch}
+					head := t.Runs["r1"].Head
+					head.StepCount = 1
+					done := workflow.Progress{Value: workflow.Value{State: workflow.Completed}}
+					for _, body := range []workflow.Body{{Head: &head}, {Plan: &workflow.PlanPart{Steps: []workflow.Step{{ID: "check", Agent: "coder"}}}}, {Taken: []workflow.Taken{{Step: "check", Progress: done}}}} {
+						t.Runs["r1"].Apply(workflow.Change{Body: body})
+					}
+				}
+			})
+			e.ok(carry.StoreMark(e.dirs["a"], carry.Mark{Run: "r1", N: 2}))
+			e.ok(takeOver(t.Context(), e.HostController))
+			e.isHere(3)
+			e.put("a", reports+"r1__check.json", "older")
+			e.put("c", reports+"r1__check.json", "of c")
+			e.put("c", reports+"r1__last.json", "of c")
+			e.put("c", ".agents/worktrees/r1/work.txt", "made")
+			to := e.to("c")
+			for range 2 {
+				e.ok(to.pass(t.Context(), false))
+				e.has(reports+"r1__last.json", "of c")
+				e.has(filepath.Join("../cluster", lateFolder, "r1/leader-c", reports, "r1__check.json"), "of c")
+				if got := e.git("a", "show", lateRefs+"r1/leader/c:work.txt"); got != "made" {
+					t.Errorf("kept: %q", got)
+				}
+				e.hasOn("c", reports+"r1__check.json", "older")
+				e.isHere(4)
+			}
+		})
+	}
+}
+
+// TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
+func TestFilesOfARunThatIsOver(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.change(func(t *team.Team) {
+		delete(t.Agents, "coder")
+		t.Hosts.Leases = nil
+		for _, name := range []string{"a", "b", "c"} {
+			t.Hosts.Hosts[name].Engine, t.Hosts.Hosts[name].Key = name+":4222", name
+		}
+		e.took()
+	})
+	to := e.toB()
+	e.ok(to.pass(t.Context(), false))
+	e.git("a", "worktree", "remove", "--force", e.tree("a", ""))
+	e.put("a", reports+"r1__check.json", "the last one")
+	e.isHere(4)
+	e.ok(to.pass(t.Context(), false))
+	e.hasOn("b", reports+"r1__check.json", "the last one")
+	e.ok(forgetting{e.HostController}.forget(t.Context(), "r1"))
+	if _, err := os.Lstat(e.tree("b", "")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its checkout is on b: %v", err)
+	}
+	e.hasOn("b", reports+"r1__check.json", "the last one")
+}
+
+// TestStepBesideASession has a step that ends here while a session of the run works on b. What the step has made is not on b, so the copy there
+// does not count as whole until the session is over.
+func TestStepBesideASession(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	to := e.toB()
+	e.isHere(3)
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(3)
+	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Running, PID: 1}
+	lease := host.Lease{Token: host.Token{Session: s.ID, Host: "a", Incarnation: 1, N: 1}, Home: true}
+	e.change(func(t *team.Team) {
+		t.Agents["check"] = &team.Agent{Session: &s}
+		t.Hosts.Leases[s.ID] = lease
+		wakeCopies(e.HostController, []team.Change{{Body: team.Body{Host: &host.Body{Lease: &lease}}}})
+		delete(t.Agents, "check") // it is over
+		delete(t.Hosts.Leases, s.ID)
+	})
+	e.put("a", reports+"r1__check.json", "of a")
+	e.isHere(4)
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(3)
+	if to.behind != 1 {
+		t.Errorf("%d runs are not there", to.behind)
+	}
+	e.change(func(t *team.Team) { t.Agents["coder"].Session, t.Hosts.Leases = nil, nil })
+	e.isHere(5)
+	e.ok(to.pass(t.Context(), false))
+	e.arrivedAtB(5)
+	e.hasOn("b", reports+"r1__check.json", "of a")
+}
