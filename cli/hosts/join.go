@@ -253,6 +253,9 @@ func repository(ctx context.Context, dir string, token invite.Token) (made bool,
 	if err != nil {
 		return false, err
 	}
+	if roots == "" && token.Root != "" && token.Role == cluster.Engine { // the leader's branches would come beside its files
+		return false, refused("%s has no commit, and an engine host needs a clone of the repository of team %s", dir, token.Team)
+	}
 	if all := strings.Fields(roots); len(all) > 0 && token.Root != "" && !slices.Contains(all, token.Root) {
 		return false, refused("%s is another repository than that of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)
 	}
