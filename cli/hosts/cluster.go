@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -126,6 +127,9 @@ func Init(a *cli.App, want Cluster) error {
 		defer space.Close()
 	}
 	listener, err := link.Listen(c.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) && busy != nil {
+		return fmt.Errorf("%w; after `fairlead cluster leave` here, `fairlead reload` closes the port", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -73,10 +73,10 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	if err := checkLabels(w.Labels); err != nil {
 		return err
 	}
-	if err := opts.engine(a, token, w.Name); err != nil {
+	if err := belongs(a.Dir); err != nil {
 		return err
 	}
-	if err := belongs(a.Dir); err != nil {
+	if err := opts.engine(a, token, w.Name); err != nil {
 		return err
 	}
 	if workspace.BootID() == "" { // the host could not start, and the token would be used
@@ -252,6 +252,9 @@ func repository(ctx context.Context, dir string, token invite.Token) (made bool,
 	roots, err := git.Ask(ctx, "rev-list", "--max-parents=0", "--all")
 	if err != nil {
 		return false, err
+	}
+	if roots == "" && token.Root != "" && token.Role == cluster.Engine { // the leader's branches would come beside its files
+		return false, refused("%s has no commit, and an engine host needs a clone of the repository of team %s", dir, token.Team)
 	}
 	if all := strings.Fields(roots); len(all) > 0 && token.Root != "" && !slices.Contains(all, token.Root) {
 		return false, refused("%s is another repository than that of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)

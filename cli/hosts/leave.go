@@ -164,7 +164,7 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 	defer client.Close()
 	all, err := client.Hosts(ctx)
 	if err != nil {
-		return false, fmt.Errorf("%w; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` go on with the copy of this machine", err)
+		return false, fmt.Errorf("%w; run the command again when a leader answers; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` go on with the copy of this machine", err)
 	}
 	if all.Leader != c.Name {
 		return false, leaveEngines(ctx, a, c)
@@ -298,9 +298,9 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 	defer client.Close()
 	is, err := state(ctx, client, w.Name)
 	if err == nil && is.State != string(host.Draining) && is.State != string(host.Left) {
-		_, err = client.DrainHost(ctx, w.Name)
-		if lost(err) { // a host without sessions has left already, and its connection is closed
-			is, err = view.Host{}, nil
+		is = view.Host{} // what it did before is no reason to wait
+		if _, err = client.DrainHost(ctx, w.Name); lost(err) {
+			err = nil // a host without sessions has left already, and its connection is closed
 		}
 	}
 	if err != nil {
