@@ -103,3 +103,35 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 		t.Errorf("it worked in %s, want %s", got, tree)
 	}
 }
+
+// TestItemsAfterNewestFiles has a loop whose items are in a file that has not arrived from the machine that led before.
+func TestItemsAfterNewestFiles(t *testing.T) {
+	t.Parallel()
+	y := newRunWorld(t)
+	flow := y.file("flow.yaml", fmt.Sprintf("name: tree\nsteps:\n  - id: ask\n    human_in_the_loop: true\n    command: [\"true\"]\n  - id: each\n    needs: [ask]\n    loop: {items_from_artifact: list.json}\n    command: %s\n  - id: beside\n    needs: [ask]\n    command: [\"true\"]\n", quoted(report(``))))
+	y.git("init", "-q", ".")
+	y.git("add", "flow.yaml")
+	y.git("commit", "-qm", "first")
+	y.start(view.RunFlags{Workflow: flow, RunID: "w1", GitWorktree: true, PauseForHumans: true})
+	y.until("w1", "a person is asked", func(v view.RunView) bool { return v.Status == "waiting" })
+	if err := y.View(t.Context(), func(now *team.Team) {
+		note := now.Notes["w1"]
+		note.Away = "c"
+		now.Notes["w1"] = note
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := y.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{}); err != nil {
+		t.Fatal(err)
+	}
+	y.until("w1", "the other step waits for its files", func(v view.RunView) bool {
+		return strings.Contains(strings.Join(v.Waits, "; "), "which led before") && v.Steps[2].Status == "RUNNING"
+	})
+	y.file(".agents/worktrees/w1/list.json", `["one"]`)
+	if _, err := y.ReleaseRun(t.Context(), human, "w1", ""); err != nil {
+		t.Fatal(err)
+	}
+	if v := y.until("w1", "it is over", over); v.Status != "completed" {
+		t.Errorf("%+v", v)
+	}
+}

@@ -160,11 +160,13 @@ type copied struct {
 // pass sends what the host lacks. all sends the files of runs in progress, too.
 func (c *copying) pass(ctx context.Context, all bool) error {
 	var due []copied
-	led := false
+	led := uint64(0) // since when this machine leads after that one
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		led, c.woken, c.later = t.Led.Before == c.host, false, false
+		if c.woken, c.later = false, false; t.Led.Before == c.host {
+			led = t.Led.Since
+		}
 		if h := t.Hosts.Hosts[c.host]; h != nil && h.Incarnation != c.was {
 			c.was, c.branches = h.Incarnation, ""
 			clear(c.have)
@@ -233,16 +235,30 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	if err == nil {
 		c.branches = sent
 	}
-	if err == nil && led && !c.pulled {
-		if err = there.FetchBranches(ctx, c.host); err == nil {
-			err = forward(ctx, c.HostController, c.host)
-		}
+	if err == nil && led > 0 && !c.pulled {
+		err = c.pull(ctx, there, led)
 		c.pulled = err == nil
 	}
 	if err != nil {
 		faults = append(faults, fmt.Errorf("the branches: %w", answered(err)))
 	}
 	return errors.Join(faults...)
+}
+
+// pull fetches the branches of the leader before, once. What a person commits there later is not this machine's.
+func (c *copying) pull(ctx context.Context, there *remote.Trees, led uint64) error {
+	const branches = "_branches"
+	mark, err := carry.Arrived(ctx, worktree.Git{Dir: c.places.Root}, branches)
+	if err != nil || mark.N >= led {
+		return err
+	}
+	if err := there.FetchBranches(ctx, c.host); err != nil {
+		return err
+	}
+	if err := forward(ctx, c.HostController, c.host); err != nil {
+		return err
+	}
+	return carry.StoreMark(c.places.Root, carry.Mark{Run: branches, N: led})
 }
 
 // isBehind notes how many runs lack files there: those that are due, and more.
@@ -422,7 +438,12 @@ func (c *copying) keepNewer(ctx context.Context, one copied) error {
 		return err
 	}
 	defer unlock()
-	return keepNewer(ctx, c.HostController, c.host, one.checkout)
+	moving, stop := c.whileWanted(ctx, one.run)
+	defer stop()
+	if err = keepNewer(moving, c.HostController, c.host, one.checkout); moving.Err() != nil {
+		return errAway
+	}
+	return err
 }
 
 // keepNewer is for a caller that has the lock of the run's files.

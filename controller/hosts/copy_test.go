@@ -303,6 +303,20 @@ func TestGivenUpWhileFilesArrive(t *testing.T) {
 	_, err := filesAway(t.Context(), e.HostController, &sessions.Slot{Conf: &config.Agent{Name: "coder"}}, e.s, "r1", "work")
 	e.ok(err)
 	e.ok(<-over)
+
+	// The same when it is back for a moment, and what it has is to be kept.
+	e.ok(e.copies.newer("r1", "c"))
+	go func() {
+		over <- e.to("c").keepNewer(t.Context(), copied{checkout: checkout{run: "r1", dir: e.tree("a", "")}})
+	}()
+	select {
+	case <-e.cut:
+		err = <-over
+	case err = <-over:
+	}
+	if !errors.Is(err, errAway) {
+		t.Error(err)
+	}
 }
 
 // TestResultWithNewestFiles has a session that ends on the host that led before.

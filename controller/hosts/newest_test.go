@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/sessions"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/session"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
@@ -179,4 +181,42 @@ func TestStepBesideASession(t *testing.T) {
 	e.ok(to.pass(t.Context(), false))
 	e.arrivedAtB(5)
 	e.hasOn("b", reports+"r1__check.json", "of a")
+}
+
+// TestPlacedByTheLeaderBefore has a session that the leader before placed on its own machine and did not start.
+func TestPlacedByTheLeaderBefore(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "c")
+	e.change(func(t *team.Team) {
+		e.s.Phase, e.s.PID = session.Open, 0
+		lease := t.Hosts.Leases["coder-1"]
+		lease.Home = true
+		t.Hosts.Leases["coder-1"] = lease
+		e.took()
+	})
+	_, err := e.placeHere(t.Context(), &sessions.Slot{Conf: &config.Agent{Name: "coder"}}, e.s)
+	e.ok(err)
+	if name := e.HostOf("coder-1"); name != "" {
+		t.Errorf("it is on %s", name)
+	}
+}
+
+// TestBranchesOfTheLeaderBefore has commits that were made on the leader before while it led, and later.
+func TestBranchesOfTheLeaderBefore(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.change(func(t *team.Team) { t.Led = team.Led{Before: "c", Since: 1} })
+	commit := func() string {
+		e.git("c", "commit", "-q", "--allow-empty", "-m", "more")
+		return e.git("c", "rev-parse", "main")
+	}
+	want := commit()
+	for range 2 { // the second time it has started again
+		e.ok(e.to("c").pass(t.Context(), false))
+		if got := e.git("a", "rev-parse", "main"); got != want {
+			t.Errorf("main is at %s, not at %s", got, want)
+		}
+		commit()
+	}
 }

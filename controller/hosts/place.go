@@ -109,7 +109,12 @@ func (c *HostController) placeHere(ctx context.Context, m *sessions.Slot, s team
 	if c.is == nil || !c.is.Stream {
 		return nil, nil
 	}
-	_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: host.OnLost(m.Conf.Host.OnLost), Here: c.is.Name})})
+	if lease, away := c.LeaseOf(s.ID); away && lease.Home { // the machine that led before says that it has not started it
+		_, err = c.Submit(ctx, byHosts, "", host.Release{Session: s.ID, For: s.For.String()})
+	}
+	if err == nil {
+		_, err = c.Do(ctx, loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: host.OnLost(m.Conf.Host.OnLost), Here: c.is.Name})})
+	}
 	return func(t *team.Team) bool { h := t.Hosts.Hosts[c.is.Name]; return h != nil && h.State == host.Joined }, err
 }
 

@@ -121,6 +121,9 @@ func (c *RunController) errandsOfRun(id string) {
 			c.errandOnBench(todo)
 			continue
 		}
+		if (todo.Do == team.FindItems || todo.Do == team.LookForIt) && c.State().Notes[id].Away != "" {
+			continue // what it reads has not arrived from the machine that led before
+		}
 		listed[todo.Key] = true
 		if m.doing[todo.Key] {
 			continue
