@@ -205,7 +205,8 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	}
 	asked, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	defer context.AfterFunc(asked, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })() // or it has ended
+	leave := context.AfterFunc(asked, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // or it has ended
+	defer leave()
 	first, err := bufio.NewReader(ready).ReadString('\n')
 	if asked.Err() != nil {
 		stop() // another Ctrl-C does not wait
