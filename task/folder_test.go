@@ -314,3 +314,30 @@ func TestLoadElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// What another machine has shown lands here, if the folder is the same. The ref here is missing, or of an earlier round.
+func TestLandsWhatAnotherMachineHasShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	show := func(text string) {
+		w.put(w.task.Tree, "b.txt", text)
+		if _, err := w.task.Show(t.Context(), w.task.Run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	show("first\n")
+	first := w.git(w.repo, "rev-parse", w.task.shownRef())
+	show("second\n")
+	w.git(w.repo, "update-ref", "-d", w.task.shownRef())
+	w.put(w.task.Tree, "b.txt", "not shown\n")
+	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Blocked)) {
+		t.Errorf("other files: %v", err)
+	}
+	w.put(w.task.Tree, "b.txt", "second\n")
+	w.git(w.repo, "update-ref", w.task.shownRef(), first)
+	_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+	w.must(err)
+	if got := w.onBase("b.txt"); got != "second" {
+		t.Errorf("%q has landed", got)
+	}
+}

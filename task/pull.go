@@ -209,9 +209,9 @@ func (p *pulling) play(ctx context.Context) (Look, error) {
 			return Look{}, err
 		}
 	}
-	work, err := p.ask(ctx, nil, "rev-parse", "--verify", "--quiet", p.shownRef()+"^{commit}")
+	work, err := p.shown(ctx)
 	if err != nil {
-		return Look{}, &Blocked{"it has not been shown to a person yet"}
+		return Look{}, err
 	}
 	if work != p.Shown || p.Pushing != "" {
 		if look, err := p.publish(ctx, work); err != nil || look.Outcome != "" {

@@ -47,7 +47,7 @@ func (t Task) RemoveLanded(ctx context.Context) (stays bool, err error) {
 	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // a person has removed it
 	}
-	shown, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	shown, err := t.shown(ctx)
 	if err != nil {
 		return true, err
 	}

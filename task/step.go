@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/forge"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/sandbox"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -195,10 +196,57 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if p.Loose {
 		s.Stat = append(s.Stat, "some of it was not committed by the agent; it lands, too")
 	}
+	tree, err := t.treeOf(ctx, p.Commit)
+	if err != nil {
+		return s, err
+	}
+	if err := file.Replace(filepath.Join(t.Run, shownName), []byte(tree+"\n"), 0o644); err != nil {
+		return s, err
+	}
 	if _, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit); err != nil {
 		return s, err
 	}
 	return s, t.keepRound(ctx, p.Commit)
+}
+
+func (t Task) treeOf(ctx context.Context, commit string) (string, error) {
+	return t.ask(ctx, nil, "rev-parse", "--verify", commit+"^{tree}")
+}
+
+// shown is the commit that a person was shown last. If another machine has shown it, the ref here is missing or of an earlier round:
+// then it is a picture of the folder here, which must have the same tree.
+func (t Task) shown(ctx context.Context) (commit string, err error) {
+	commit, err = t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	if err != nil && !worktree.GitHasNone(err) {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(t.Run, shownName))
+	if errors.Is(err, fs.ErrNotExist) && commit != "" {
+		return commit, nil // an earlier version has shown it
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &Blocked{"it has not been shown to a person yet"}
+	}
+	if err != nil {
+		return "", err
+	}
+	tree := strings.TrimSpace(string(text))
+	if commit != "" {
+		if is, err := t.treeOf(ctx, commit); err != nil || is == tree {
+			return commit, err
+		}
+	}
+	p, err := t.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	if is, err := t.treeOf(ctx, p.Commit); err != nil {
+		return "", err
+	} else if is != tree {
+		return "", &Blocked{"another machine has shown it to a person, and the files here are not the same; `fairlead request " + t.ID + "` begins another round"}
+	}
+	_, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit)
+	return p.Commit, err
 }
 
 // changed is the number of files that differ.
@@ -240,9 +288,9 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		return done, err
 	}
 	defer release()
-	work, err := t.ask(ctx, nil, "rev-parse", "--verify", "--quiet", t.shownRef()+"^{commit}")
+	work, err := t.shown(ctx)
 	if err != nil {
-		return done, &Blocked{"it has not been shown to a person yet"}
+		return done, err
 	}
 	if now, err := t.Snapshot(ctx); err == nil {
 		done.Later = now.Commit != work && !t.alike(ctx, now.Commit, work)

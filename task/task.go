@@ -50,6 +50,7 @@ const (
 
 	AttachmentsName = "attachments" // the folder of files that were given with it
 	preparedName    = "prepared"    // there is one when the folder may hold what was written by other programs
+	shownName       = "shown"       // the tree that a person was shown last: the run's folder goes to another machine, refs do not
 
 	ReviewName      = "review.md"     // the prompt of the reviewer
 	ReviewDiffName  = "review.diff"   // what it is to look at

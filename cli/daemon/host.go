@@ -194,7 +194,9 @@ func (e *engines) mayLead(ctx context.Context, a *cli.App, opts UpOptions, first
 		return !is.Joined(), nil
 	}
 	if first {
-		e.again(ctx)
+		asking, done := e.untilAsked(ctx)
+		e.again(asking)
+		done()
 	}
 	return e.leading() != nil, nil
 }

@@ -203,7 +203,16 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
+	asked, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	leave := context.AfterFunc(asked, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // or it has ended
+	defer leave()
 	first, err := bufio.NewReader(ready).ReadString('\n')
+	if asked.Err() != nil {
+		stop() // another Ctrl-C does not wait
+		_ = cmd.Wait()
+		return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("the start was cancelled, and fairlead has stopped again")}
+	}
 	if err == nil {
 		fmt.Fprint(a.Out, first)
 		if !host {

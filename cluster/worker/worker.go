@@ -94,7 +94,7 @@ func (d *daemon) run(ctx context.Context) error {
 	case <-time.After(connectWait): // the host goes on trying
 	case <-ctx.Done():
 	}
-	if d.Ready != nil && len(refused) == 0 {
+	if d.Ready != nil && len(refused) == 0 && ctx.Err() == nil {
 		d.Ready()
 	}
 	return d.work(ctx, refused)
