@@ -75,7 +75,7 @@ func sound(ctx context.Context, e *engines, path string) error {
 	return nil
 }
 
-// copyServer is an *engine.Server.
+// copyServer is an *engine.Replica.
 type copyServer interface {
 	Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error)
 	Repair(ctx context.Context, mirror journal.Journal) error
@@ -120,7 +120,7 @@ func (e *engines) beginCare(mirror journal.Journal) (end func() error) {
 
 // careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host, and repairs it as a
 // host.
-func careLeading(ctx context.Context, e *engines, server *engine.Server, leads *engine.Lead, mirror journal.Journal) {
+func careLeading(ctx context.Context, e *engines, server *engine.Replica, leads *engine.Lead, mirror journal.Journal) {
 	for ctx.Err() == nil {
 		damaged, unread, again := compare(ctx, e, server, mirror)
 		if again == 0 {
@@ -184,7 +184,7 @@ func compare(ctx context.Context, e *engines, server copyServer, mirror journal.
 }
 
 // lookAtCopies keeps what is shown of the copies of the journal, and has this host's server lead their streams, until ctx ends.
-func (e *engines) lookAtCopies(ctx context.Context, server *engine.Server) {
+func (e *engines) lookAtCopies(ctx context.Context, server *engine.Replica) {
 	for ctx.Err() == nil {
 		copies, err := server.Copies(ctx)
 		if err != nil {

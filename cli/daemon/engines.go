@@ -65,7 +65,7 @@ type engines struct {
 	id       *ca.Identity
 	log      *slog.Logger
 	facts    engine.Facts
-	server   *engine.Server
+	server   *engine.Replica
 	stop     func()          // ends what works for the server
 	met      bool            // all servers have met
 	expelled map[string]bool // servers that this leader takes out of the group, by name
@@ -349,7 +349,7 @@ func (e *engines) move(ctx context.Context, path string) error {
 
 // moved reports whether the journal is in the stream. The leader says so with each renewal, but it may have died before the first
 // one; the lease's entry is there since the journal is.
-func (e *engines) moved(ctx context.Context) (*engine.Server, bool) {
+func (e *engines) moved(ctx context.Context) (*engine.Replica, bool) {
 	e.mu.Lock()
 	server, stream, met := e.server, e.facts.Stream, e.met
 	e.mu.Unlock()
@@ -549,7 +549,7 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 }
 
 // take claims the lead when this host may, as long as it has the configuration of the leader.
-func (e *engines) take(ctx context.Context, server *engine.Server, after time.Duration) (*engine.Lead, error) {
+func (e *engines) take(ctx context.Context, server *engine.Replica, after time.Duration) (*engine.Lead, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {

@@ -246,7 +246,7 @@ func TestStoreOfBefore(t *testing.T) {
 // The server of an engine host that leaves, joins again and leaves again is taken out of the group again.
 func TestExpelledAgain(t *testing.T) {
 	t.Parallel()
-	e := &engines{server: &engine.Server{}, expelled: map[string]bool{"b": true, "c": true}}
+	e := &engines{server: &engine.Replica{}, expelled: map[string]bool{"b": true, "c": true}}
 	e.leads.Store(&engine.Lead{})
 	e.expel([]string{"c"})
 	if expels(e, "b") || !expels(e, "c") {

@@ -32,7 +32,7 @@ func HasCopy(folder string) bool {
 }
 
 // Check is CheckCopy for this server, as soon as it says that it has all messages. A server that could not start again is started.
-func (s *Server) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error) {
+func (s *Replica) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Finding, error) {
 	if err := s.node.Recheck(ctx); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *Server) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.Fi
 }
 
 // Repair has this server fetch its copy of the journal anew, if the others are complete. The mirror is that of this host, and must verify.
-func (s *Server) Repair(ctx context.Context, mirror journal.Journal) error {
+func (s *Replica) Repair(ctx context.Context, mirror journal.Journal) error {
 	ctx, cancel := context.WithTimeout(ctx, repairWait)
 	defer cancel()
 	err := jetstream.Repair(ctx, s.nc, cluster.JournalStream, mirror, repaired{s.node})
@@ -60,7 +60,7 @@ type repaired struct{ *node.Node }
 func (r repaired) Stop(ctx context.Context) error { return r.WithoutStore(ctx) }
 
 // away has another server lead the stream than the one with a damaged copy. It may be repeated.
-func (s *Server) away(why *jetstream.Damage) {
+func (s *Replica) away(why *jetstream.Damage) {
 	if why.Server == "" || why.Server == s.node.Name() {
 		s.damaged.Store(true)
 	}
@@ -73,7 +73,7 @@ func (s *Server) away(why *jetstream.Damage) {
 
 // Draw has the server of this host lead the streams of the journal and of the lease, if its copies are whole. Then the loss of another
 // engine host delays neither orders nor the renewals of a leader on this host: no server has to be elected.
-func (s *Server) Draw(ctx context.Context) error {
+func (s *Replica) Draw(ctx context.Context) error {
 	if s.damaged.Load() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *Server) Draw(ctx context.Context) error {
 }
 
 // Others are the names of the servers that this one is connected to.
-func (s *Server) Others() []string {
+func (s *Replica) Others() []string {
 	names, _ := s.node.Peers() // a server that ends has none
 	return names
 }

@@ -17,7 +17,7 @@ import (
 const copiesWait = 2 * time.Second
 
 // Copies are those of the journal, by name of the host.
-func (s *Server) Copies(ctx context.Context) ([]cluster.Copy, error) {
+func (s *Replica) Copies(ctx context.Context) ([]cluster.Copy, error) {
 	ctx, cancel := context.WithTimeout(ctx, copiesWait)
 	defer cancel()
 	api, err := js.New(s.nc)

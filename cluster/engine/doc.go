@@ -2,8 +2,8 @@
 // keeps the journal together with those of the other engine hosts, and the connection of this process to it.
 //
 // [Start] starts the server. It listens on the port after that for hosts, for the servers of other engine hosts only; this
-// process connects without a port that others reach. When all servers have met, [Server.Move] copies the SQLite journal of
-// the leader into a stream on three of them. From then on [Server.Open] gives the journal of this host: it is kept in the
+// process connects without a port that others reach. When all servers have met, [Replica.Move] copies the SQLite journal of
+// the leader into a stream on three of them. From then on [Replica.Open] gives the journal of this host: it is kept in the
 // stream, and the SQLite file is its mirror, so a cluster can end without a loss.
 //
 // One of the engine hosts leads: [Lead] is its lease, which it claims and renews. The others see when that is silent.

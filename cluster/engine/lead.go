@@ -35,7 +35,7 @@ type Lead struct {
 }
 
 // leases is the store of the leader's lease. It is looked up once: that needs a server that leads a stream, a read does not.
-func (s *Server) leases(ctx context.Context) (*lease.Store, error) {
+func (s *Replica) leases(ctx context.Context) (*lease.Store, error) {
 	if known := s.lease.Load(); known != nil {
 		return known, nil
 	}
@@ -51,7 +51,7 @@ func (s *Server) leases(ctx context.Context) (*lease.Store, error) {
 }
 
 // Claim claims the lead, on the revision that the lease's entry has as far as this host knows.
-func (s *Server) Claim(ctx context.Context, revision uint64) (*Lead, error) {
+func (s *Replica) Claim(ctx context.Context, revision uint64) (*Lead, error) {
 	store, err := s.leases(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Server) Claim(ctx context.Context, revision uint64) (*Lead, error) {
 }
 
 // Leader says which host has the leader's lease, and the revision of that; empty: none.
-func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err error) {
+func (s *Replica) Leader(ctx context.Context) (name string, revision uint64, err error) {
 	store, err := s.leases(ctx)
 	if err != nil {
 		return "", 0, err
@@ -83,7 +83,7 @@ func (s *Server) Leader(ctx context.Context) (name string, revision uint64, err 
 // Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
 // host, or is of an earlier daemon of it. One that is of this host is left to others for some time, after, unless one hands it over
 // meanwhile. refused is called once, with why the first claim had no success.
-func (s *Server) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
+func (s *Replica) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
 	return take(ctx, s.o.Identity.Name, patience, host.BootTime(after), boottime.Now, s.Leader, s.Claim, refused)
 }

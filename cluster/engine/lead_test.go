@@ -30,7 +30,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(leaktest.Main(m)) }
 
 // servers are those of engine hosts that have met.
-func servers(t *testing.T, names ...string) (list []*Server) {
+func servers(t *testing.T, names ...string) (list []*Replica) {
 	t.Helper()
 	options, all := hosts(t, names...)
 	for _, o := range options {
@@ -224,7 +224,7 @@ func TestDraw(t *testing.T) {
 		}
 		return is.CachedInfo().Cluster.Leader
 	}
-	draws := slices.IndexFunc(all, func(s *Server) bool { return s.node.Name() != leads(cluster.JournalStream) })
+	draws := slices.IndexFunc(all, func(s *Replica) bool { return s.node.Name() != leads(cluster.JournalStream) })
 	s := all[draws]
 	s.damaged.Store(true)
 	before := leads(cluster.JournalStream)
@@ -316,13 +316,13 @@ func TestExpel(t *testing.T) {
 	if err := all[0].Move(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	var lost *Server // one that has a copy, and is not asked
-	var stays []*Server
+	var lost *Replica // one that has a copy, and is not asked
+	var stays []*Replica
 	copies, err := all[0].Copies(t.Context())
 	if err != nil || len(copies) != 3 {
 		t.Fatalf("%+v, %v", copies, err)
 	}
-	none := slices.IndexFunc(all, func(s *Server) bool {
+	none := slices.IndexFunc(all, func(s *Replica) bool {
 		return !slices.ContainsFunc(copies, func(c cluster.Copy) bool { return c.Host == s.o.Identity.Name })
 	})
 	if err := all[none].Draw(t.Context()); !errors.Is(err, jetstream.ErrNoCopy) {
@@ -339,7 +339,7 @@ func TestExpel(t *testing.T) {
 	if err := lost.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole := func(s *Server) func() bool {
+	whole := func(s *Replica) func() bool {
 		return func() bool {
 			copies, err := s.Copies(t.Context())
 			return err == nil && len(copies) == 3 && !slices.ContainsFunc(copies, func(c cluster.Copy) bool { return !c.Current || c.Host == name })

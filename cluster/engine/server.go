@@ -40,8 +40,8 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Server is that of this host. Use Start.
-type Server struct {
+// Replica is the part of this host in the journal that the engine hosts keep: its server, and what the leader asks of it. Use Start.
+type Replica struct {
 	o    Options
 	node *node.Node
 	nc   *nats.Conn
@@ -59,8 +59,8 @@ type Server struct {
 }
 
 // Start starts the server of this host, which connects to those of the other engine hosts.
-func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Server, error) {
-	s := &Server{o: o, quiet: meetQuiet}
+func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Replica, error) {
+	s := &Replica{o: o, quiet: meetQuiet}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.take(engines)
 	routes := &node.Routes{}
@@ -92,7 +92,7 @@ func Start(ctx context.Context, o Options, engines []cluster.EngineHost) (*Serve
 	return s, nil
 }
 
-func (s *Server) take(engines []cluster.EngineHost) {
+func (s *Replica) take(engines []cluster.EngineHost) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = make(map[string]cluster.EngineHost, len(engines))
@@ -105,7 +105,7 @@ func (s *Server) take(engines []cluster.EngineHost) {
 }
 
 // Member implements cluster.Members.
-func (s *Server) Member(name string) (cluster.Member, bool) {
+func (s *Replica) Member(name string) (cluster.Member, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.list[name]
@@ -113,18 +113,18 @@ func (s *Server) Member(name string) (cluster.Member, bool) {
 }
 
 // Set takes in which engine hosts the team has now. The connections of others are closed.
-func (s *Server) Set(ctx context.Context, engines []cluster.EngineHost) error {
+func (s *Replica) Set(ctx context.Context, engines []cluster.EngineHost) error {
 	s.take(engines)
 	return s.node.Recheck(ctx)
 }
 
 // Expel takes the server of an engine host that has left out of the group, which needs most of them. Its copies are made anew on
 // another one.
-func (s *Server) Expel(ctx context.Context, name string) error { return s.node.Expel(ctx, name) }
+func (s *Replica) Expel(ctx context.Context, name string) error { return s.node.Expel(ctx, name) }
 
 // Meet waits until the servers of all engine hosts are connected to this one, and have an empty stream for the journal and a
 // place for the leader's lease. What they wait for is logged, once they have had some time.
-func (s *Server) Meet(ctx context.Context) error {
+func (s *Replica) Meet(ctx context.Context) error {
 	tick := time.NewTicker(metEvery)
 	defer tick.Stop()
 	said, began := "", time.Now()
@@ -146,7 +146,7 @@ func (s *Server) Meet(ctx context.Context) error {
 }
 
 // meets says what the servers of the engine hosts still lack.
-func (s *Server) meets(ctx context.Context) error {
+func (s *Replica) meets(ctx context.Context) error {
 	names, err := s.node.Peers()
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (s *Server) meets(ctx context.Context) error {
 }
 
 // make makes what the servers keep together, if it is not there.
-func (s *Server) make(ctx context.Context) error {
+func (s *Replica) make(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, createWait)
 	defer cancel()
 	if err := jetstream.Create(ctx, s.nc, cluster.JournalStream, cluster.EnginesMin); err != nil {
@@ -172,7 +172,7 @@ func (s *Server) make(ctx context.Context) error {
 }
 
 // missing are the other engine hosts without those named; all is how many the team has.
-func (s *Server) missing(names []string) (missing []string, all int) {
+func (s *Replica) missing(names []string) (missing []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(s.list)) {
@@ -184,7 +184,7 @@ func (s *Server) missing(names []string) (missing []string, all int) {
 }
 
 // Move copies a SQLite journal into the stream. Nothing may append meanwhile. It may be repeated.
-func (s *Server) Move(ctx context.Context, path string) (err error) {
+func (s *Replica) Move(ctx context.Context, path string) (err error) {
 	from, err := sqlite.Open(ctx, path)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (s *Server) Move(ctx context.Context, path string) (err error) {
 // Open opens the journal of this host, whose mirror is the SQLite file at path. While no majority of the engine hosts
 // runs, it waits; waiting is called once, with the reason. After a *jetstream.Damage another server leads the stream, and if there is one
 // still, it is returned.
-func (s *Server) Open(ctx context.Context, path string, waiting func(why error)) (journal.Journal, error) {
+func (s *Replica) Open(ctx context.Context, path string, waiting func(why error)) (journal.Journal, error) {
 	damaged := false
 	for said := false; ; said = true {
 		j, err := jetstream.Open(ctx, s.nc, jetstream.Options{Stream: cluster.JournalStream, Mirror: path, Report: s.report})
@@ -224,7 +224,7 @@ func (s *Server) Open(ctx context.Context, path string, waiting func(why error))
 }
 
 // report takes in why an open journal does not go on. It waits for no server: the journal may be closed meanwhile.
-func (s *Server) report(err error) {
+func (s *Replica) report(err error) {
 	s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
 	if damage, is := errors.AsType[*jetstream.Damage](err); is {
 		s.work.Go(func() { s.away(damage) })
@@ -242,7 +242,7 @@ func rest(ctx context.Context, pause time.Duration) bool {
 }
 
 // Close ends the connection and the server.
-func (s *Server) Close() error {
+func (s *Replica) Close() error {
 	s.end()
 	s.work.Wait()
 	s.nc.Close()

@@ -117,14 +117,14 @@ func (f *forward) end(w http.ResponseWriter, r *http.Request) {
 }
 
 // lastHeard is when the leader last answered.
-func (k *keeper) lastHeard() time.Time {
+func (k *leaseKeeper) lastHeard() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.heard
 }
 
 // none says since when no leader answers.
-func (k *keeper) none(began time.Time, asOf func() time.Time) (is api.Leader) {
+func (k *leaseKeeper) none(began time.Time, asOf func() time.Time) (is api.Leader) {
 	since := began
 	if heard := k.lastHeard(); !heard.IsZero() {
 		since = heard
@@ -140,7 +140,7 @@ func (k *keeper) none(began time.Time, asOf func() time.Time) (is api.Leader) {
 }
 
 // unreached notes why there is no connection.
-func (k *keeper) unreached(err error) {
+func (k *leaseKeeper) unreached(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.no = ""
@@ -150,7 +150,7 @@ func (k *keeper) unreached(err error) {
 }
 
 // away says that the leader cannot be reached, since when, and what follows.
-func (k *keeper) away(addresses []string) string {
+func (k *leaseKeeper) away(addresses []string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	text := fmt.Sprintf("host %s has no connection to the leader of team %s at %s", k.name, k.team, strings.Join(addresses, ", "))

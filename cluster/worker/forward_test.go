@@ -71,7 +71,7 @@ func hostAt(t *testing.T, dir string, to *conn, shims shims) (*daemon, <-chan er
 		Options: Options{Dir: dir, Space: space, Identity: id, Config: example, Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }},
 		line:    line,
 		known:   &addresses{log: slog.New(slog.DiscardHandler), dir: dir, conf: example},
-		keeper: &keeper{
+		keeper: &leaseKeeper{
 			facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Daemon: "daemon-0"}, name: "b", team: "shop", folder: Folder(dir),
 			find: func(_, _ []host.Lack) []host.Lack { return nil },
 			now:  boottime.Now, leader: line, shims: shims, log: slog.New(slog.DiscardHandler),

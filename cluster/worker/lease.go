@@ -46,8 +46,8 @@ const (
 	lookN = 1<<53 - 1
 )
 
-// keeper has the lease of a host, and decides by it which sessions run here. Use newKeeper.
-type keeper struct {
+// leaseKeeper has the lease of a host, and decides by it which sessions run here.
+type leaseKeeper struct {
 	facts  wire.RenewIn // without the numbers of a renewal
 	name   string
 	team   string
@@ -81,14 +81,14 @@ type keeper struct {
 }
 
 // begin reads what the last daemon of the host left.
-func (k *keeper) begin() error {
+func (k *leaseKeeper) begin() error {
 	epoch, err := loadEpoch(k.folder)
 	k.guard = host.NewGuard(k.name, k.facts.Daemon, epoch)
 	return err
 }
 
 // Epoch is cluster/local's Guard. It takes in an epoch, which is on disk before anything is done by it.
-func (k *keeper) Epoch(epoch uint64) error {
+func (k *leaseKeeper) Epoch(epoch uint64) error {
 	k.storing.Lock()
 	defer k.storing.Unlock()
 	k.mu.Lock()
@@ -110,7 +110,7 @@ func (k *keeper) Epoch(epoch uint64) error {
 }
 
 // Home is cluster/local's Guard.
-func (k *keeper) Home(session string) (host.Lease, bool) {
+func (k *leaseKeeper) Home(session string) (host.Lease, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l, placed := k.leases[session]
@@ -118,7 +118,7 @@ func (k *keeper) Home(session string) (host.Lease, bool) {
 }
 
 // MayStart is cluster/local's Guard: it asks the leader whether a session may start, and decides.
-func (k *keeper) MayStart(ctx context.Context, token host.Token) (by, end host.BootTime, waits bool, err error) {
+func (k *leaseKeeper) MayStart(ctx context.Context, token host.Token) (by, end host.BootTime, waits bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	k.mu.Lock()
@@ -144,7 +144,7 @@ func (k *keeper) MayStart(ctx context.Context, token host.Token) (by, end host.B
 }
 
 // decide is the last check of this host before a session starts.
-func (k *keeper) decide(token host.Token, grant host.Grant) (by, end host.BootTime, waits bool, err error) {
+func (k *leaseKeeper) decide(token host.Token, grant host.Grant) (by, end host.BootTime, waits bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var lease *host.Lease
@@ -163,7 +163,7 @@ func (k *keeper) decide(token host.Token, grant host.Grant) (by, end host.BootTi
 }
 
 // look reads what the leader has of the host.
-func (k *keeper) look(ctx context.Context) error {
+func (k *leaseKeeper) look(ctx context.Context) error {
 	k.asking.Lock()
 	defer k.asking.Unlock()
 	k.mu.Lock()
@@ -177,7 +177,7 @@ func (k *keeper) look(ctx context.Context) error {
 }
 
 // next is the renewal that is due, if one is.
-func (k *keeper) next() (in wire.RenewIn, due bool) {
+func (k *leaseKeeper) next() (in wire.RenewIn, due bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -202,12 +202,12 @@ func (k *keeper) next() (in wire.RenewIn, due bool) {
 }
 
 // runs reports whether a session runs here that the loss of the host ends.
-func (k *keeper) runs() bool {
+func (k *leaseKeeper) runs() bool {
 	return slices.ContainsFunc(k.shims.Known(), func(is host.Local) bool { return is.Began && !is.Over && !is.Waits })
 }
 
 // needs reports whether the leader may still ask for a session. Until it has answered, it may for all.
-func (k *keeper) needs(session string) bool {
+func (k *leaseKeeper) needs(session string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, placed := k.leases[session]
@@ -216,7 +216,7 @@ func (k *keeper) needs(session string) bool {
 
 // step does what is due. Call it every second. Its error is that of the renewal, after which the lease holds on until
 // its deadline, or a *Gone.
-func (k *keeper) step(ctx context.Context) error {
+func (k *leaseKeeper) step(ctx context.Context) error {
 	err := k.renew(ctx)
 	if _, gone := errors.AsType[*Gone](err); gone {
 		return errors.Join(err, k.endOthers(ctx))
@@ -224,7 +224,7 @@ func (k *keeper) step(ctx context.Context) error {
 	return errors.Join(err, k.endOthers(ctx), k.gone())
 }
 
-func (k *keeper) renew(ctx context.Context) error {
+func (k *leaseKeeper) renew(ctx context.Context) error {
 	k.asking.Lock()
 	defer k.asking.Unlock()
 	if !k.leader.reachable() { // a renewal that fails at once would delay the next one
@@ -240,7 +240,7 @@ func (k *keeper) renew(ctx context.Context) error {
 }
 
 // found looks for what the leader wants to know of.
-func (k *keeper) found() *wire.Found {
+func (k *leaseKeeper) found() *wire.Found {
 	k.mu.Lock()
 	uses, was := k.uses, k.lacks
 	k.again = false
@@ -253,7 +253,7 @@ func (k *keeper) found() *wire.Found {
 }
 
 // ask sends a renewal and takes in the answer.
-func (k *keeper) ask(ctx context.Context, in wire.RenewIn) error {
+func (k *leaseKeeper) ask(ctx context.Context, in wire.RenewIn) error {
 	in.Found = k.found()
 	if k.setup != nil {
 		in.Config = k.setup()
@@ -287,7 +287,7 @@ func (k *keeper) ask(ctx context.Context, in wire.RenewIn) error {
 }
 
 // take takes in an answer, and returns the deadline if it moved.
-func (k *keeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err error) {
+func (k *leaseKeeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if out.Host.Incarnation < k.newest {
@@ -319,7 +319,7 @@ func (k *keeper) take(out wire.RenewOut) (end host.BootTime, moved bool, err err
 }
 
 // endOthers ends the processes of sessions that have no lease here.
-func (k *keeper) endOthers(ctx context.Context) error {
+func (k *leaseKeeper) endOthers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shimWait)
 	defer cancel()
 	var faults []error
@@ -336,7 +336,7 @@ func (k *keeper) endOthers(ctx context.Context) error {
 }
 
 // others are the sessions to end. It names each once.
-func (k *keeper) others() (list []host.Token) {
+func (k *leaseKeeper) others() (list []host.Token) {
 	known := k.shims.Known() // first: the lease of one that starts now is known before its process
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -360,12 +360,12 @@ func (k *keeper) others() (list []host.Token) {
 	return list
 }
 
-func (k *keeper) goneFor(why string, left bool) error {
+func (k *leaseKeeper) goneFor(why string, left bool) error {
 	return &Gone{Host: k.name, Team: k.team, Why: why, Left: left}
 }
 
 // gone reports that the host was removed or has left, once its sessions have ended.
-func (k *keeper) gone() error {
+func (k *leaseKeeper) gone() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {

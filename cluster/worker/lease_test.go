@@ -323,7 +323,7 @@ func TestRenewsEveryFiveSeconds(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := &steady{began: time.Now()}
-		k := &keeper{
+		k := &leaseKeeper{
 			facts: wire.RenewIn{Boot: "boot-1", Daemon: "daemon-0"}, name: "b", team: "shop", folder: folder, leader: s, shims: s,
 			find: func(_, _ []host.Lack) []host.Lack { return nil },
 			now:  func() host.BootTime { return host.BootTime(time.Since(s.began)) }, log: slog.New(slog.DiscardHandler),

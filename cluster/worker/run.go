@@ -49,7 +49,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		known.dir = o.Dir
 	}
 	l := &line{came: make(chan struct{}, 1)}
-	k := &keeper{
+	k := &leaseKeeper{
 		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
 		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
 		find:  func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
@@ -95,7 +95,7 @@ type ours struct {
 func (o ours) Extend(ctx context.Context, to host.BootTime) error { return o.shims.Extend(ctx, to) }
 
 // resume ends the processes of sessions whose shim is gone, and takes up those that run.
-func (o ours) resume(ctx context.Context, k *keeper) error {
+func (o ours) resume(ctx context.Context, k *leaseKeeper) error {
 	swept, err := o.shims.Sweep(ctx)
 	if err != nil {
 		return fmt.Errorf("end the processes of sessions that have no shim: %w", err)

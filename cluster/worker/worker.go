@@ -51,7 +51,7 @@ type daemon struct {
 	Options
 	dir    string // Dir without links
 	known  *addresses
-	keeper *keeper
+	keeper *leaseKeeper
 	line   *line
 	dial   func(ctx context.Context, up func(connection)) error // until ctx ends, or the team refuses the host
 	stop   context.CancelFunc

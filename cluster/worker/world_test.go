@@ -263,8 +263,8 @@ func (w *world) Extend(_ context.Context, to host.BootTime) error {
 }
 
 // daemon begins a daemon of the host.
-func (w *world) daemon(folder, name string) *keeper {
-	k := &keeper{
+func (w *world) daemon(folder, name string) *leaseKeeper {
+	k := &leaseKeeper{
 		facts: wire.RenewIn{Boot: "boot-1", Capacity: 4, Protocol: wire.Newest().String(), Daemon: name},
 		name:  "b", team: "shop", folder: folder, now: w.hostNow, leader: w, shims: w, log: slog.New(slog.DiscardHandler),
 		find: func(_, _ []host.Lack) []host.Lack { return nil },
@@ -276,7 +276,7 @@ func (w *world) daemon(folder, name string) *keeper {
 }
 
 // start places a session on the host and has it started there.
-func (w *world) start(k *keeper, onLost host.OnLost) *process {
+func (w *world) start(k *leaseKeeper, onLost host.OnLost) *process {
 	w.placed++
 	session := fmt.Sprintf("coder-%d", w.placed)
 	if w.decide(host.Place{Session: session, Host: "b", OnLost: onLost}) != nil {
