@@ -14,16 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// talking says what is put into a file beside it, until another file says that it is done.
-const talking = `echo hello from a real process
-touch say; lines=0
-until [ -e finish ]; do
-  now=$(wc -l < say)
-  if [ "$now" -gt "$lines" ]; then tail -n +$((lines + 1)) say; lines=$now; fi
-  sleep 0.02
-done
-rm -f finish; echo goodbye`
-
 // fakesOnly are stories that skip themselves on a real daemon. They are named so that no browser
 // and no daemon is started to find that out.
 var fakesOnly = []string{
@@ -56,7 +46,7 @@ func TestPage(t *testing.T) {
 			t.Skip("looks at the same page as with a fake, in 24 states; FAIRLEAD_LONG=1 does it here too")
 		}
 		files := uitest.RunFiles()
-		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", talking) + uitest.MeetingYAML(strings.ReplaceAll(story, "_", " "))
+		files["fairlead.yaml"] = fmt.Sprintf("version: 1\nagents:\n  coder:\n    description: Writes and changes code\n    driver: exec\n    command: [sh, -c, %q]\n    workspace: coder\n  tester:\n    description: Runs the tests\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: tester\n", uitest.TalkingScript) + uitest.MeetingYAML(strings.ReplaceAll(story, "_", " "))
 		files[uitest.MeetingFile] = uitest.MeetingScript
 		s := newRig(t, files)
 		put := func(name, text string) {

@@ -16,17 +16,6 @@ import (
 // The teams of the real server in the scenarios. Each agent is a small program; a test controls it
 // by files in its workspace.
 
-// TalkingScript is an agent that writes the content of the file say beside it, byte by byte, until
-// the file finish exists.
-const TalkingScript = `echo hello from a real process
-touch say; sent=0
-until [ -e finish ]; do
-  now=$(wc -c < say)
-  if [ "$now" -gt "$sent" ]; then tail -c +$((sent + 1)) say | head -c $((now - sent)); sent=$now; fi
-  sleep 0.02
-done
-rm -f finish; echo goodbye`
-
 // steeredScript is an agent in a channel that says the content of the file answer in the
 // workspace's root.
 const steeredScript = `until mv ../answer said 2>/dev/null; do sleep 0.02; done

@@ -31,6 +31,18 @@ type Target struct {
 	Liar string // an idle agent whose name, description and note contain markup, control characters and overrides
 }
 
+// TalkingScript is an agent that says at the start what Says is, and then what is appended to the
+// file say beside it, until the file finish exists. It removes both files, so its next session does
+// not repeat what this one said.
+const TalkingScript = `echo hello from a real process
+touch say; sent=0
+until [ -e finish ]; do
+  now=$(wc -c < say)
+  if [ "$now" -gt "$sent" ]; then tail -c +$((sent + 1)) say | head -c $((now - sent)); sent=$now; fi
+  sleep 0.02
+done
+rm -f finish say; echo goodbye`
+
 // Scenario is one use of the page.
 type Scenario struct {
 	Name string
