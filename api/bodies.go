@@ -314,7 +314,7 @@ const PollMax = 60 * time.Second
 // Base is the beginning of the path of every route.
 const Base = "/api/v1"
 
-// NoticeTargets lists the receivers of notices.
+// NoticeTargets lists the targets of notices.
 type NoticeTargets struct {
 	Targets []view.NoticeTarget `json:"targets" nullable:"false"`
 }

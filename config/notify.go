@@ -20,7 +20,7 @@ type Notify struct {
 	Targets []NotifyTarget
 }
 
-// NotifyTarget is one receiver of notices.
+// NotifyTarget is one target of notices.
 type NotifyTarget struct {
 	Name    string
 	URL     Secret

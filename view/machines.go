@@ -47,7 +47,7 @@ func Machines() []Machine {
 		described("turn", "At most one agent of a channel is ACTIVE or WAITING.", channel.Table()),
 		described("message", "A person's message is delivered to an agent, and ends as answered or lapsed.", channel.MessageTable()),
 		described("question", "Every question ends as told or withdrawn, and records which.", question.Table()),
-		described("notice", "A receiver of notices is sent each matter once, and a cause of failure is journaled once.", notice.Table()),
+		described("notice", "Each matter is sent to a target of notices once, and a cause of failure is journaled once.", notice.Table()),
 	}
 }
 
@@ -57,7 +57,7 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./view; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"An event is refused if the state has no row for it. " +
-		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a receiver of notices and H for a host. " +
+		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a target of notices and H for a host. " +
 		"`fairlead docs machines` prints this page.\n")
 	hosts := described("host", "A session has at most one process, on all hosts together.", host.Table())
 	for _, m := range append(Machines(), hosts) {

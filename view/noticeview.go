@@ -2,7 +2,7 @@ package view
 
 import "time"
 
-// NoticeTarget is one receiver of notices. Its address is a secret and is not shown.
+// NoticeTarget is one target of notices. Its address is a secret and is not shown.
 type NoticeTarget struct {
 	Name     string     `json:"name"`
 	Kind     string     `json:"kind" doc:"desktop, the scheme of its address, or the host of a webhook"`

@@ -328,7 +328,7 @@ func (c *Client) LeaveCluster(ctx context.Context) (api.Ordered, error) {
 	return Post[api.Ordered](ctx, c, "/cluster/leave", api.EmptyBody{})
 }
 
-// NoticeTargets returns the receivers of notices in the order of fairlead.yaml.
+// NoticeTargets returns the targets of notices in the order of fairlead.yaml.
 func (c *Client) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
 	all, err := Get[api.NoticeTargets](ctx, c, "/notify", nil)
 	return all.Targets, err

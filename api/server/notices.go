@@ -10,7 +10,7 @@ import (
 func noticeRoutes() []route {
 	return []route{
 		{
-			"list-notice-targets", http.MethodGet, "/notify", "List the receivers of notices",
+			"list-notice-targets", http.MethodGet, "/notify", "List the targets of notices",
 			"The targets of `notify` in the order of fairlead.yaml, with their rules, and why a target cannot be reached. Addresses are secret and not shown.",
 			answer(handleNoticeTargets),
 		},

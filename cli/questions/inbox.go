@@ -337,7 +337,7 @@ func answerWords(q *view.QuestionView) string {
 	}
 }
 
-// NoticeTargets prints the receivers of notices.
+// NoticeTargets prints the targets of notices.
 func NoticeTargets(ctx context.Context, a *cli.App, client *apiclient.Client) error {
 	targets, err := client.NoticeTargets(ctx)
 	switch {
@@ -346,7 +346,7 @@ func NoticeTargets(ctx context.Context, a *cli.App, client *apiclient.Client) er
 	case a.JSON:
 		return a.PrintJSON(map[string]any{"targets": append([]view.NoticeTarget{}, targets...)})
 	case len(targets) == 0:
-		_, err := fmt.Fprintln(a.Out, "no receiver is configured; add a target below notify.targets in fairlead.yaml, then run `fairlead reload`")
+		_, err := fmt.Fprintln(a.Out, "no target is configured; add one under notify.targets in fairlead.yaml, then run `fairlead reload`")
 		return err
 	}
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)

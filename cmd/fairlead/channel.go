@@ -117,7 +117,7 @@ func channelWatchCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch CHANNEL",
 		Short: "Show the conversation of a channel, and follow it",
-		Long: `It prints the newest lines and the agent that has the turn, and then what comes, until Ctrl-C.
+		Long: `It prints the newest lines and the agent that has the turn, and then each new line, until Ctrl-C.
 Escape sequences in what agents say have no effect.`,
 		Example: `  fairlead channel watch reviews
   fairlead channel watch reviews --no-follow --last 20`,

@@ -33,8 +33,8 @@ in; elsewhere ` + "`fairlead open`" + ` does. Ctrl-C, SIGTERM or ` + "`fairlead 
 signal ends them. If it is killed in any other way, the agents keep working and the next
 ` + "`fairlead up`" + ` adopts them.
 
-It prints on standard error what it adopts and what it will do. --plan prints that and does nothing:
-no change is journaled, no file written, no process touched. Each agent has a line (adopt, start,
+It prints on standard error what it adopts and what it will do. --plan only prints that: it journals
+no change, writes no file and touches no process. Each agent has a line (adopt, start,
 leave at rest, withdraw, ask), and below it the evidence: + agrees with the journal, ! contradicts
 it. If a daemon runs already, it says so.`,
 		Example: `  fairlead up
@@ -43,7 +43,7 @@ it. If a daemon runs already, it says so.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opts.Plan && opts.Detach {
-				return cli.Usage(cmd, errors.New("--plan starts nothing that could be left in the background with --detach; take one of the two"))
+				return cli.Usage(cmd, errors.New("--plan starts nothing, so --detach has no meaning with it; pass one of the two"))
 			}
 			if opts.Plan {
 				return daemon.Plan(cmd.Context(), a.App)
@@ -55,10 +55,10 @@ it. If a daemon runs already, it says so.`,
 		},
 	}
 	cmd.Flags().StringVar(&opts.Listen, "listen", "", "address to serve on (default: listen in fairlead.yaml; port 0 picks one)")
-	cmd.Flags().BoolVar(&opts.Detach, "detach", false, "return when it serves, and go on in the background")
+	cmd.Flags().BoolVar(&opts.Detach, "detach", false, "return when the daemon is ready; it continues in the background")
 	cmd.Flags().BoolVar(&opts.NoBrowser, "no-browser", false, "do not open Mission Control in a browser")
-	cmd.Flags().BoolVarP(&opts.Verbose, "verbose", "v", false, "log what is found and done")
-	cmd.Flags().BoolVar(&opts.Plan, "plan", false, "say what would be found again and done, and do nothing")
+	cmd.Flags().BoolVarP(&opts.Verbose, "verbose", "v", false, "log what the daemon does")
+	cmd.Flags().BoolVar(&opts.Plan, "plan", false, "print what it would adopt and do, and do nothing")
 	return cmd
 }
 
@@ -69,11 +69,11 @@ func downCommand(a *app) *cobra.Command {
 		Short: "Stop the daemon; sessions finish first",
 		Long: `It asks the daemon to stop and waits until it has ended. Running sessions finish, and no new session
 starts. Each agent_state.json then says pause; the desired states are kept for the next
-` + "`fairlead up`" + `. --now ends the sessions with all their processes; a conversation that this cuts off
+` + "`fairlead up`" + `. --now ends the sessions with all their processes; an interrupted conversation
 continues with the next ` + "`fairlead up`" + ` (` + "`resume`" + ` in fairlead.yaml). Ctrl-C ends only the waiting.
 
-On a host it stops the host, and the team goes on. If three engine hosts keep the journal, another one leads
-when the leader is down; ` + "`fairlead hold`" + ` holds the whole team.`,
+On a host it stops only the daemon of the host; the team continues. If three engine hosts replicate the journal, another
+one leads when the leader is down; to hold the whole team, use ` + "`fairlead hold`" + `.`,
 		Example: `  fairlead down
   fairlead down --now`,
 		Args: cli.Args(cobra.NoArgs),
@@ -134,7 +134,7 @@ fairlead.yaml names that agent.`,
 	}
 	cmd.Flags().BoolVar(&lead, "lead", false, "write LEAD.md, the instructions of a lead, and nothing else")
 	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an installed agent program to put on the team: "+strings.Join(setup.DrivenNames(), ", "))
-	cmd.Flags().BoolVar(&alone, "no-agents", false, "ask nothing, and begin with the scripted agent alone")
+	cmd.Flags().BoolVar(&alone, "no-agents", false, "ask nothing, and write only the scripted agent")
 	return cmd
 }
 
@@ -145,19 +145,19 @@ func demoCommand(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Try Fairlead with scripted agents in a scratch repository",
 		Long: `It makes a scratch git repository, starts Mission Control, and runs scripted agents that do real
-work there: they write files, run tests and commit. Two do three tasks, each in a folder of its own:
+work there: they write files, run tests and commit. Two agents do three tasks, each in its own folder:
 one task comes back with a comment, one with a conflict, and two then wait for you. Three agents work
-side by side, and one of those fails at times. Two talk in a channel, review each other's work, and
+at the same time, and one of these fails at times. Two talk in a channel, review each other's work, and
 answer you. One leads a crew of eight. A workflow writes notes, runs tests, and then waits for your approval in the inbox.
 It needs git, and no account, key or network.
 
 --headless with --for runs it for a while without a page, then stops and prints what happened; with
 --json as one line.
 
---hosts 3 shows a team of three machines in its place, each a folder of this one, connected over
-loopback. A task runs on a host until that loses its power: its processes are killed. The leader
-notices, begins the step anew on another host, and the task lands. This takes about a minute and a
-half, because the times of the leases are those of every team. It then ends by itself. It needs Linux.`,
+--hosts 3 shows a team of three hosts instead. Each host is a folder on this machine; they connect over
+loopback. The demo kills all processes of a host while it works on a task. The leader notices that, a new
+attempt of the step begins on another host, and the task lands. This takes about a minute and a half,
+because the demo uses the same lease times as every team. Then the demo ends. It needs Linux.`,
 		Example: `  fairlead demo
   fairlead demo --hosts 3
   fairlead demo --headless --for 20s --json`,
@@ -174,8 +174,8 @@ half, because the times of the leases are those of every team. It then ends by i
 	}
 	cmd.Flags().BoolVar(&opts.Headless, "headless", false, "no page and no browser")
 	cmd.Flags().DurationVar(&opts.Length, "for", 0, "stop after this time (default: with Ctrl-C; headless 20s)")
-	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "leave the scratch repository behind")
-	cmd.Flags().IntVar(&machines, "hosts", 0, "show a team with this `number` of machines, 2 to 5, of which one loses its power")
+	cmd.Flags().BoolVar(&opts.Keep, "keep", false, "do not remove the scratch repository")
+	cmd.Flags().IntVar(&machines, "hosts", 0, "show a team with this `number` of hosts, 2 to 5, and kill one of them")
 	cmd.Flags().StringVar(&opts.Listen, "listen", "127.0.0.1:0", "address to serve on")
 	return cmd
 }

@@ -17,7 +17,7 @@ func clusterCommand(a *app) *cobra.Command {
 		Short: "Let other machines run sessions of this team",
 		Long: `A team runs on one machine unless you make it a cluster. Then this machine leads: it has the journal
 and decides. Other machines join with an invitation and run sessions of agents that have ` + "`host`" + ` in
-fairlead.yaml. ` + "`fairlead host`" + ` invites and removes them, ` + "`fairlead hosts`" + ` lists them.`,
+fairlead.yaml. ` + "`fairlead host`" + ` invites and removes these machines, ` + "`fairlead hosts`" + ` lists them.`,
 		Example: `  fairlead cluster init --listen 192.168.1.5:4222
   fairlead cluster status`,
 	}, clusterInitCommand(a), clusterListenCommand(a), clusterStatusCommand(a), clusterLeadCommand(a), clusterLeaveCommand(a))
@@ -30,13 +30,13 @@ func clusterInitCommand(a *app) *cobra.Command {
 		Short: "Make this machine the leader of a cluster",
 		Long: `It makes the team's certificate authority and this machine's certificate in .fairlead/cluster, where
 only you can read them. The daemon then listens for other hosts on one port: for those that join and
-those that run sessions. Both ends prove themselves with certificates of the team (TLS 1.3).
+those that run sessions. Both sides check each other's certificate of the team (TLS 1.3).
 
-It listens on ` + hosts.ListenDefault + ` unless you say otherwise, which only this machine reaches. --listen takes the
-address at which other machines reach this one; 0.0.0.0:4222 is every address. A firewall must let them
-connect to that port. They need no open port.
+Without --listen it listens on ` + hosts.ListenDefault + `, which only this machine can reach. --listen takes the
+address at which other machines reach this one; 0.0.0.0:4222 means every address. A firewall must let the
+hosts connect to that port. Hosts need no open port.
 
-If the daemon runs, ` + "`fairlead reload`" + ` makes it listen.`,
+If the daemon runs already, run ` + "`fairlead reload`" + ` so that it listens.`,
 		Example: `  fairlead cluster init --listen 192.168.1.5:4222
   fairlead cluster init --listen build.lan:4222 --capacity 8`,
 		Args: cli.Args(cobra.NoArgs),
@@ -44,7 +44,7 @@ If the daemon runs, ` + "`fairlead reload`" + ` makes it listen.`,
 	}
 	cmd.Flags().StringVar(&want.Name, "name", "", "the `name` of this machine as a host (default: its host name)")
 	cmd.Flags().StringVar(&want.Listen, "listen", "", "`address` and port for other hosts (default: "+hosts.ListenDefault+")")
-	cmd.Flags().IntVar(&want.Capacity, "capacity", 0, "sessions of agents with `host` that run here at one `time` (default: 4)")
+	cmd.Flags().IntVar(&want.Capacity, "capacity", 0, "`number` of sessions of agents with host in fairlead.yaml that run here at one time (default: 4)")
 	cmd.Flags().StringVar(&want.Team, "team", "", "the `name` of the team for its hosts (default: the name of the folder)")
 	return cmd
 }
@@ -55,7 +55,8 @@ func clusterListenCommand(a *app) *cobra.Command {
 		Short: "Let the leader listen for hosts at another address",
 		Long: `For a leader whose address has changed, or that listened on loopback until now. The authority, the hosts
 and the journal stay as they are. The leader listens there after ` + "`fairlead reload`" + ` or the next ` + "`fairlead up`" + `, with
-a certificate for the new address. Tell each host with ` + "`fairlead host leader`" + `. Within 45 seconds no session is lost.`,
+a certificate for the new address. Then run ` + "`fairlead host leader`" + ` on each host. No session is lost if the hosts
+are connected again within 45 seconds.`,
 		Example: "  fairlead cluster listen 192.168.1.5:4222",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE:    func(_ *cobra.Command, words []string) error { return hosts.Listen(a.App, words[0]) },
@@ -79,10 +80,10 @@ func clusterLeadCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lead NAME",
 		Short: "Let another engine host lead",
-		Long: `Use it before maintenance of the leader's machine, or to go back to it. Run it on the leader, or on the host
-that is to lead. The leader becomes a host, and its sessions go on there. For some seconds no order is taken.
-A run with a worktree of its own goes on at the new leader; another one waits until the machine on which it
-began leads again.`,
+		Long: `Use it before maintenance of the leader's machine, and again to return to that machine. Run it on the leader, or on
+the host that will lead. The old leader becomes a host, and its sessions continue there. For some seconds orders
+are refused. A run with its own worktree continues on the new leader; any other run waits until the machine on
+which it began leads again.`,
 		Example:           "  fairlead cluster lead b",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,
@@ -96,20 +97,20 @@ func clusterLeaveCommand(a *app) *cobra.Command {
 		Use:   "leave",
 		Short: "End this machine's part in a cluster",
 		Long: `On a host it drains the host first: no new session starts there, and the command waits until the last
-one has ended. Then it stops Fairlead on the host and removes the host's keys. To come back the host
-needs a new invitation. If the leader is gone for good, --force removes the keys without it; a session
-that still runs is ended by its own deadline.
+session has ended. Then it stops Fairlead on the host and removes the host's keys. To come back the host
+needs a new invitation. If the leader is gone for good, --force removes the keys without the leader; a session
+that still runs ends by its own deadline.
 
-An engine host that leaves keeps its copy of the journal as .fairlead/journal.db.left- with the time.
-On the leader of three engine hosts it takes the journal back to this machine, with the same history; the
-other engine hosts are ordinary hosts from then on. Run again, it ends the cluster as on any leader.
-
-On the leader it removes the certificate authority, so that no host can connect again. It refuses while
+On the leader it removes the certificate authority, so that no host can connect again. It is refused while
 other hosts belong to the team: remove them first. The journal and the repository stay as they are.
 
-If most engine hosts are lost for good, no order is taken. --others-lost lets this one lead with its own
-copy of the journal, which is verified first. What the lost ones acknowledged and this one never got is
-missing then. Use the engine host whose copy is longest: ` + "`fairlead events --json | tail -n 1`" + ` shows its end
+An engine host that leaves renames its copy of the journal to .fairlead/journal.db.left-TIME.
+On the leader of three engine hosts the command takes the journal back to this machine, with the same history;
+the other engine hosts become ordinary hosts. Run it again to end the cluster.
+
+If most engine hosts are lost for good, orders are refused. --others-lost lets this one lead with its own
+copy of the journal, which is verified first. Orders that only the lost ones have are missing then.
+Use the engine host whose copy is longest: ` + "`fairlead events --json | tail -n 1`" + ` shows where the copy ends
 while Fairlead does not run there. The others must never start again with their present files.`,
 		Example: `  fairlead cluster leave
   fairlead cluster leave --force
@@ -128,7 +129,7 @@ func hostCommand(a *app) *cobra.Command {
 		Use:   "host",
 		Short: "Invite a machine, join a team, drain and remove hosts",
 		Long: `A host is a machine that runs sessions of the team. ` + "`fairlead host invite`" + ` on the leader prints a token;
-` + "`fairlead host join`" + ` on the other machine uses it. ` + "`fairlead cluster init`" + ` comes before.`,
+` + "`fairlead host join`" + ` on the other machine uses it. Before that, run ` + "`fairlead cluster init`" + ` on the leader.`,
 		Example: `  fairlead host invite --label gpu
   fairlead host drain b`,
 	}, hostInviteCommand(a), hostJoinCommand(a), hostLeaderCommand(a), hostDrainCommand(a), hostRemoveCommand(a))
@@ -140,12 +141,12 @@ func hostInviteCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "invite",
 		Short: "Print a token with which one machine can join",
-		Long: `The token is valid for 15 minutes and for one host. It has a secret: who has it can join. The daemon
-keeps only its hash. --label says what the host is good for; an agent with ` + "`host: {labels: [gpu]}`" + ` in
-fairlead.yaml then runs there.
+		Long: `The token is valid for 15 minutes and for one host. Keep it secret: every person who has it can join. The
+daemon stores only its hash. --label gives the host a label; agents with ` + "`host: {labels: [gpu]}`" + ` in
+fairlead.yaml run on hosts with that label.
 
---engine invites an engine host: it also keeps the journal. With three engine hosts, the leader among them,
-the journal is on all three, so the loss of one machine loses no history.`,
+--engine invites an engine host, which also stores the journal. With three engine hosts, the leader included,
+the journal is on all three, so no history is lost with one machine.`,
 		Example: `  fairlead host invite
   fairlead host invite --engine
   fairlead host invite --label gpu --label big`,
@@ -154,7 +155,7 @@ the journal is on all three, so the loss of one machine loses no history.`,
 			return hosts.Invite(ctx, a.App, client, labels, engine)
 		}),
 	}
-	cmd.Flags().BoolVar(&engine, "engine", false, "the host also keeps the journal")
+	cmd.Flags().BoolVar(&engine, "engine", false, "the host also stores the journal")
 	cmd.Flags().StringArrayVar(&labels, "label", nil, "a `label` of the host; may be repeated")
 	return cmd
 }
@@ -173,9 +174,9 @@ proves to the leader that it has the token, and gets a certificate.
 Then ` + "`fairlead up`" + ` runs the host: it connects to the leader and runs the sessions that the leader places
 there. The agents' programs must be installed here, and you must be signed in to their providers.
 
---engine is for a token of ` + "`fairlead host invite --engine`" + `: the host also keeps the journal. It has to be in a
-clone of the repository. --listen is the address at which the other engine hosts reach this machine. Its
-server of NATS listens on the next port.`,
+--engine is for a token of ` + "`fairlead host invite --engine`" + `: the host also stores the journal. Run the command in
+a clone of the repository. --listen is the address at which the other engine hosts reach this machine. The
+NATS server of the host listens on the next port.`,
 		Example: `  fairlead host join fli1_...
   fairlead host join - --name b --capacity 8 < token
   fairlead host join - --engine --listen 192.168.1.7:4222 < token`,
@@ -185,9 +186,9 @@ server of NATS listens on the next port.`,
 		},
 	}
 	cmd.Flags().StringVar(&opts.Name, "name", "", "the `name` of this machine as a host (default: its host name)")
-	cmd.Flags().StringArrayVar(&opts.Labels, "label", nil, "a `label` of the host besides those of the invitation; may be repeated")
-	cmd.Flags().IntVar(&opts.Capacity, "capacity", 0, "sessions that run here at one `time` (default: 4)")
-	cmd.Flags().BoolVar(&opts.Engine, "engine", false, "the host also keeps the journal")
+	cmd.Flags().StringArrayVar(&opts.Labels, "label", nil, "a `label` of the host, in addition to those of the invitation; may be repeated")
+	cmd.Flags().IntVar(&opts.Capacity, "capacity", 0, "`number` of sessions that run here at one time (default: 4)")
+	cmd.Flags().BoolVar(&opts.Engine, "engine", false, "the host also stores the journal")
 	cmd.Flags().StringVar(&opts.Listen, "listen", "", "`address` and port at which the other engine hosts reach this machine")
 	return cmd
 }
@@ -195,10 +196,10 @@ server of NATS listens on the next port.`,
 func hostLeaderCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "leader ADDRESS:PORT...",
-		Short: "Tell a host at which addresses its leader is",
-		Long: `Run it on the host, when the leader's address has changed. The host tries the addresses in turn, and takes only
-the leader of its own team. Its keys, its labels and its sessions stay as they are; it need not join again.
-A daemon that runs uses the addresses as soon as it has no connection, that of an engine host from its next start on.`,
+		Short: "Set the addresses of the leader on a host",
+		Long: `Run it on the host, when the leader's address has changed. The host tries the addresses in turn, and accepts only
+the leader of its own team. Its keys, labels and sessions stay as they are; it need not join again.
+A running daemon uses the addresses when it has no connection; on an engine host it uses them after its next start.`,
 		Example: `  fairlead host leader 192.168.1.8:4222
   fairlead host leader build.lan:4222 192.168.1.8:4222`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
@@ -210,7 +211,7 @@ func hostDrainCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "drain NAME",
 		Short:             "Let a host finish its sessions and leave",
-		Long:              `It gets no new session. When its last one has ended, it has left the team.`,
+		Long:              `It gets no new session. When its last session has ended, it leaves the team.`,
 		Example:           "  fairlead host drain b",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,
@@ -225,15 +226,14 @@ func hostRemoveCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Take a host out of the team at once",
-		Long: `Use it for a machine that is lost, or that you do not trust. Its connection is closed, and its certificate
-counts no longer. Sessions that run there are ended by their own deadline within a minute; their work
-begins anew on another host, waits, or asks you, as on_lost in fairlead.yaml says. A host that is well
-should be drained instead.
+		Long: `Use it for a machine that is lost, or that you do not trust; drain any other host instead. Its connection is
+closed, and its certificate is refused from then on. Sessions that run there end by their own deadline within a
+minute. As on_lost in fairlead.yaml says, a new attempt begins on another host, the step waits, or you are asked.
 
-An engine host of a replicated journal is only removed or drained while three others are connected: invite
-another one first. The journal then has three copies again by itself.
+An engine host of a replicated journal can be removed or drained only while three others are connected: invite
+another one first. Fairlead then makes the third copy of the journal again.
 
-It asks first; --yes answers that.`,
+It asks for confirmation, unless you pass --yes.`,
 		Example:           "  fairlead host remove b\n  fairlead host remove b --yes",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,
@@ -241,7 +241,7 @@ It asks first; --yes answers that.`,
 			return hosts.Remove(ctx, a.App, client, words[0], yes)
 		}),
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "remove it without a question")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -251,8 +251,8 @@ func hostsCommand(a *app) *cobra.Command {
 		Short: "List the machines of the team, with their sessions and leases",
 		Long: `A line for each host: its state, its sessions and how many it may run, how long ago it renewed its lease,
 its labels, its version and address, and what it is doing. A host renews every 5 seconds. Without a
-renewal it is doubted after 15 seconds, its sessions end by themselves after 45, and it is lost after 65:
-then their work begins anew elsewhere.`,
+renewal it is doubted after 15 seconds, its sessions end by their own deadline after 45, and it is lost after 65.
+Then new attempts of their steps begin on other hosts, or wait, as on_lost in fairlead.yaml says.`,
 		Example: `  fairlead hosts
   fairlead hosts --json`,
 		Args: cli.Args(cobra.NoArgs),

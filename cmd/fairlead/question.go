@@ -120,14 +120,14 @@ func revokeCommand(a *app) *cobra.Command {
 	}
 }
 
-// notifyCommand is about the receivers of notices, which fairlead.yaml names.
+// notifyCommand is about the targets of notices, which fairlead.yaml names.
 func notifyCommand(a *app) *cobra.Command {
 	return noun(&cobra.Command{
 		Use:   "notify",
-		Short: "List and test the receivers of notices",
+		Short: "List and test the targets of notices",
 		Long: `Fairlead notifies you when something waits for you or went wrong: on the desktop, by a webhook, by Slack,
-Discord, ntfy, Telegram, e-mail and other services. fairlead.yaml names the receivers below notify.targets;
-without any nothing is sent. ` + "`fairlead docs config`" + ` explains the settings.`,
+Discord, ntfy, Telegram, e-mail and other services. The targets are in fairlead.yaml under
+notify.targets; without targets nothing is sent. ` + "`fairlead docs config`" + ` explains the settings.`,
 		Example: `  fairlead notify test
   fairlead notify list`,
 	}, notifyListCommand(a), notifyTestCommand(a))
@@ -136,9 +136,9 @@ without any nothing is sent. ` + "`fairlead docs config`" + ` explains the setti
 func notifyListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the receivers: whether they can be reached, and what waits to be sent",
-		Long: `For each receiver: what it is sent, its quiet hours, how many messages it got in the last hour and how many
-matters these only counted, and why it cannot be reached. Addresses are secret and not shown.`,
+		Short: "List the targets: whether they can be reached, and what waits to be sent",
+		Long: `For each target: its events, its quiet hours, how many messages it got in the last hour, how many
+matters these counted without details, and why it cannot be reached. Addresses are secret and not shown.`,
 		Example: `  fairlead notify list
   fairlead notify list --json`,
 		Args: cli.Args(cobra.NoArgs),
@@ -151,8 +151,8 @@ matters these only counted, and why it cannot be reached. Addresses are secret a
 func notifyTestCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [TARGET]",
-		Short: "Send a test notice to one receiver, or to all, and print the result",
-		Long: `The daemon sends it now, also in quiet hours. The exit code is 1 if a receiver did not get it. After a change of
+		Short: "Send a test notice to one target, or to all, and print the result",
+		Long: `The daemon sends it now, also in quiet hours. The exit code is 1 if a target did not get it. After a change of
 fairlead.yaml run ` + "`fairlead reload`" + ` first.`,
 		Example: `  fairlead notify test
   fairlead notify test phone`,

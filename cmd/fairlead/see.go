@@ -88,8 +88,8 @@ func watchCommand(a *app) *cobra.Command {
 		Long: `Without a name it keeps the table of ` + "`fairlead ps`" + ` up to date; if the output is no terminal, it
 prints a line for each change. With an agent it prints what the agent says, session after session,
 until Ctrl-C. With a session, such as coder-17, it prints that session's output to its end, also if
-it is over; ` + "`fairlead why coder`" + ` names them. With a channel it prints the newest lines, and then what
-comes. If an agent has the same name as a channel, '#CHANNEL' is the channel. Escape sequences in
+it is over; ` + "`fairlead why coder`" + ` names them. With a channel it prints the newest lines, and then each new
+line. If an agent has the same name as a channel, '#CHANNEL' is the channel. Escape sequences in
 what agents say have no effect.`,
 		Example: `  fairlead watch
   fairlead watch coder
@@ -173,7 +173,7 @@ func searchCommand(a *app) *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
 		Use:   "search WORD...",
-		Short: "Find what was said, done, asked and changed",
+		Short: "Search messages, output, questions and changes",
 		Long: `It searches the output of all sessions, channels, lead sessions, questions, runs, tasks, dispatches and the
 history, the newest first. All words must occur in one passage; "quoted words" must follow each other.
 Case and accents do not matter. A word with three characters or more also finds longer words that begin
@@ -212,10 +212,9 @@ func digestCommand(a *app) *cobra.Command {
 	var since string
 	cmd := &cobra.Command{
 		Use:   "digest",
-		Short: "Say in a few lines what happened since you looked last",
-		Long: `What failed, what finished, what was asked and answered, and what it cost: the same lines as "Since
-you looked" in Mission Control. Without --since it begins where everything was marked as seen there, or a day
-ago. It prints twelve lines, and up to a hundred with --verbose.`,
+		Short: "Summarize what happened since you last looked",
+		Long: `It prints failures, finished work, questions, answers and cost: the same lines as "Since you looked" in Mission
+Control. Without --since it begins where everything was marked as seen there, or a day ago. It prints twelve lines, and up to a hundred with --verbose.`,
 		Example: `  fairlead digest --since 8h
   fairlead digest --json`,
 		Args: cli.Args(cobra.NoArgs),
@@ -306,10 +305,10 @@ command starts it now, for example after you bought more.`,
 func reposCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "repos",
-		Short: "List all repositories in which a daemon of yours runs, with what needs you",
-		Long: `A line for each daemon of yours, found by its socket: how many things need you, how many agents work, and where
-its page is. It works in any folder. A socket whose process does not answer, or whose answer is not that of Fairlead, is listed
-below with the reason. At most 50 are asked. ` + "`fairlead open --dir FOLDER`" + ` opens the page of one.`,
+		Short: "List all repositories in which your daemons run, with the number of things that need you",
+		Long: `It prints a line for each of your daemons, found by its socket: how many things need you, how many agents work, and
+the address of its page. It works in any folder. A socket that does not answer, or does not answer as Fairlead does, is
+listed below with the reason. It asks at most 50 sockets. ` + "`fairlead open --dir FOLDER`" + ` opens the page of one.`,
 		Example: "  fairlead repos\n  fairlead repos --json\n  fairlead open --dir ~/src/harbour-api",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

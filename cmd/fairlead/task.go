@@ -18,7 +18,7 @@ func taskCommand(a *app) *cobra.Command {
 	var attach []string
 	cmd := &cobra.Command{
 		Use:   "task TEXT | --issue ISSUE",
-		Short: "Give a task: an agent works in a folder of its own, you look, it lands on a branch",
+		Short: "Give a task: an agent works in its own folder, you review, the work lands on a branch",
 		Long: `An agent gets TEXT as its task. It works in a clone of the repository under .agents/worktrees, so tasks do
 not touch each other or your files. Then the commands of tasks.checks run; if one fails, its output goes back to
 the agent. Then the task waits for you: ` + "`fairlead diff`" + ` shows the changes, ` + "`fairlead request`" + ` sends it back into
@@ -185,7 +185,7 @@ func approvalCommand(a *app, verb, does, long string, approve func(ctx context.C
 func dropCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "drop TASK",
-		Short: "End a task and remove its folder; what was written stays under a hidden ref",
+		Short: "End a task and remove its folder; its files stay under a hidden ref",
 		Long: `A task at work is cancelled. Its commits and its uncommitted files are kept under refs/fairlead/tasks/TASK; files
 that git ignores are removed with the folder. A task that has landed loses only its folder.`,
 		Example:           "  fairlead drop T12",

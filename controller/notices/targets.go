@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// NoticeTargets lists the receivers of notices in the order of fairlead.yaml.
+// NoticeTargets lists the targets of notices in the order of fairlead.yaml.
 func (c *NoticeController) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
 	shown := []view.NoticeTarget{}
 	if c.opts.Notices == nil {

@@ -1,4 +1,4 @@
-// Who is notified: this browser, and the receivers that fairlead.yaml names.
+// Who is notified: this browser, and the targets that fairlead.yaml names.
 
 import { askForNotices, browserNotices, permission } from './browsernotices.js';
 import { noticeTargets } from './state.js';
@@ -31,6 +31,6 @@ export function Receivers() {
   return html`<section class="receivers" aria-labelledby="notices-title"><h2 id="notices-title" tabIndex=${-1}>Notices</h2>
     <${Browser} />
     ${list.length > 0 && html`<ul>${list.map((t) => html`<${Row} key=${t.name} t=${t} />`)}</ul>`}
-    ${list.length === 0 && html`<p class="soft">To be notified on a phone or in a chat, name a receiver below <code>notify.targets</code> in <code>fairlead.yaml</code>.</p>`}
+    ${list.length === 0 && html`<p class="soft">To be notified on a phone or in a chat, add a target under <code>notify.targets</code> in <code>fairlead.yaml</code>.</p>`}
   </section>`;
 }
