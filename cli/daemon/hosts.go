@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -209,8 +210,11 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 	}
 	at := l.is.Addresses()[0]
 	token, err := l.book.Invite(by, role, labels, at, l.authority)
+	if full, is := errors.AsType[*invite.Full](err); is {
+		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "full", Reason: full.Error()}
+	}
 	if err != nil {
-		return nil, api.NewProblem(http.StatusConflict, "%s", err)
+		return nil, err
 	}
 	token.Root = root(ctx, l.dir)
 	l.openDoor()
@@ -260,23 +264,53 @@ func (l *lead) openDoor() {
 // Lead hands the lead over to another engine host.
 func (l *lead) Lead(ctx context.Context, name string) error {
 	leads := l.beside.leading()
-	is := slices.ContainsFunc(l.beside.known().Engines, func(e cluster.EngineHost) bool { return e.Name == name })
-	switch {
-	case leads == nil:
-		return api.NewProblem(http.StatusConflict, "the journal is on this machine alone, so no other one can lead; it is replicated when three engine hosts run")
-	case name == l.is.Name:
-		return api.NewProblem(http.StatusConflict, "host %s leads already", name)
-	case !is:
-		return api.NewProblem(http.StatusConflict, "the team has no engine host %s; `fairlead hosts` lists them", api.Shorten(name))
-	case l.team.Differs(name):
-		return api.NewProblem(http.StatusConflict, "host %s has another fairlead.yaml than this machine, so it does not lead; write the same one on both, then `fairlead reload` here", name)
-	case l.from(name) == "":
-		return api.NewProblem(http.StatusConflict, "host %s is not connected; start Fairlead there with `fairlead up`", name)
+	if no := l.unfit(leads, name); no != "" {
+		return &machine.Refusal{Subject: "host " + api.Shorten(name), Event: "lead", State: string(no), Reason: no.words(name)}
 	}
 	if err := leads.Give(ctx, name); err != nil {
 		return api.NewProblem(http.StatusServiceUnavailable, "the lead could not be handed over: %s", err)
 	}
 	return nil
+}
+
+// unfit is why the lead cannot be handed over to a host now.
+type unfit string
+
+const (
+	notReplicated unfit = "not_replicated"
+	leadsAlready  unfit = "leads"
+	noEngine      unfit = "no_engine_host"
+	otherConfig   unfit = "other_config"
+	notConnected  unfit = "not_connected"
+)
+
+// unfit says why the lead cannot be handed over to a host; empty: it can.
+func (l *lead) unfit(leads *engine.Lead, name string) unfit {
+	hub := l.links() // there is one from begin on, and then a team
+	is := slices.ContainsFunc(l.beside.known().Engines, func(e cluster.EngineHost) bool { return e.Name == name })
+	switch {
+	case leads == nil:
+		return notReplicated
+	case name == l.is.Name:
+		return leadsAlready
+	case !is:
+		return noEngine
+	case hub != nil && l.team.Differs(name):
+		return otherConfig
+	case hub == nil || hub.From(name) == "":
+		return notConnected
+	}
+	return ""
+}
+
+func (u unfit) words(name string) string {
+	return map[unfit]string{
+		notReplicated: "the journal is on this machine alone, so no other one can lead; it is replicated when three engine hosts run",
+		leadsAlready:  "it leads already",
+		noEngine:      "it is no engine host of the team; `fairlead hosts` lists them",
+		otherConfig:   "it has another " + config.FileName + " than this machine, so it does not lead; write the same one on both, then `fairlead reload` here",
+		notConnected:  "it is not connected; start Fairlead there with `fairlead up`",
+	}[u]
 }
 
 // leader is how the API hands the lead over; nil if this daemon answers no hosts.
