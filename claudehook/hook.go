@@ -226,8 +226,7 @@ func (h Hook) anySession() bool {
 
 // refused returns the text of a refusal; empty: it is a failure, or nothing.
 func refused(err error) string {
-	var r *machine.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*machine.Refusal](err); ok {
 		if r.Reason != "" {
 			return r.Reason
 		}

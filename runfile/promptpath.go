@@ -134,8 +134,7 @@ func usable(path string) error {
 
 // plainError returns the reason without the operation and the path, which the message names already.
 func plainError(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

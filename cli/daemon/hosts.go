@@ -156,8 +156,7 @@ func (l *lead) dial(ctx context.Context, name string) (client *http.Client, base
 		return nil, "", &link.Away{Name: name}
 	}
 	for {
-		var away *link.Away
-		if client, base, err = hub.Client(name); !errors.As(err, &away) {
+		if client, base, err = hub.Client(name); !errors.As(err, new(*link.Away)) {
 			return client, base, err
 		}
 		if err := hub.Await(ctx, name); err != nil {

@@ -50,8 +50,7 @@ func ReadInput(a *cli.App, path string) (string, error) {
 // Answer answers a step that waits for a person.
 func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*apiclient.NoDaemon](err); ok {
 		return &cli.Coded{Code: cli.ExitNoDaemon, Err: fmt.Errorf("%w, or continue the run here with `fairlead run resume %s`, and answer then", err, cli.Plain(id))}
 	}
 	if err != nil {

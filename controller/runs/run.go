@@ -211,8 +211,7 @@ func (c *RunController) StartRun(ctx context.Context, by seam.Actor, flags view.
 		RepoDir: req.repo, ReportsDir: filepath.Join(dir, "reports"), ManualInputsDir: filepath.Join(dir, "manual_inputs"),
 	}
 	view, err := c.begin(ctx, by, req, asked)
-	var refused *machine.Refusal
-	if errors.As(err, &refused) { // after any other error the run may have started
+	if _, ok := errors.AsType[*machine.Refusal](err); ok { // after any other error the run may have started
 		err = errors.Join(err, c.dropWorktree(ctx, req))
 		removeEmpty(dir)
 	}

@@ -181,8 +181,7 @@ func (p *process) Signal(sig syscall.Signal) {
 func (p *process) Wait() driver.Exit {
 	err := p.cmd.Wait()
 	e := driver.Exit{Code: -1, At: time.Now()}
-	var exited *exec.ExitError
-	if err != nil && !errors.As(err, &exited) {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return e
 	}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
