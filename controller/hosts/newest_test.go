@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -224,17 +225,66 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "a")
 	e.isHere(3)
-	e.change(func(t *team.Team) { t.Led = team.Led{Before: "c", Since: 1} })
-	commit := func() string {
-		e.git("c", "commit", "-q", "--allow-empty", "-m", "more")
-		return e.git("c", "rev-parse", "main")
+	e.change(func(t *team.Team) { // b has led since
+		t.Led = team.Led{Before: "b", Since: 1}
+		t.Hosts.Hosts["c"].Branches = true
+		for name, h := range t.Hosts.Hosts {
+			h.Engine, h.Key = name+":4222", name
+		}
+		e.took()
+	})
+	commit := func(on string) string {
+		e.git(on, "commit", "-q", "--allow-empty", "-m", "more of "+on)
+		return e.git(on, "rev-parse", "HEAD")
 	}
-	want := commit()
+	want := commit("c")
 	for range 2 { // the second time it has started again
 		e.ok(e.to("c").pass(t.Context(), false))
 		if got := e.git("a", "rev-parse", "main"); got != want {
 			t.Errorf("main is at %s, not at %s", got, want)
 		}
-		commit()
+		commit("c")
+	}
+
+	// Both have commits of their own. They are named until a person has merged them.
+	e.change(func(t *team.Team) {
+		h := *t.Hosts.Hosts["c"]
+		h.Branches = true
+		t.Hosts.Hosts["c"] = &h
+	})
+	there, here := e.git("c", "rev-parse", "main"), commit("a")
+	e.ok(takeOver(t.Context(), e.HostController)) // what has arrived is all there
+	if left := e.noted().Left; len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	to := e.to("c")
+	e.ok(to.pass(t.Context(), false))
+	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0], "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
+		t.Errorf("left: %q", left)
+	}
+	e.git("a", "merge", "-q", "-m", "merged", there)
+	e.ok(to.pass(t.Context(), true))
+	e.change(func(now *team.Team) {
+		if left := e.noted().Left; len(left) > 0 || now.Hosts.Hosts["c"].Branches {
+			t.Errorf("left: %q", left)
+		}
+	})
+}
+
+// TestBranchOfACheckout has a run whose checkout here is older than its branch on a host that led. It is named, unless its files come from there.
+func TestBranchOfACheckout(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	for name, wants := range map[string]int{"c": 0, "b": 1} {
+		e.git("c", "-C", e.tree("c", ""), "commit", "-q", "--allow-empty", "-m", "made")
+		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Changes: 3, Away: name} })
+		e.ok(e.trees("c").FetchBranches(t.Context(), "c"))
+		left, err := forward(t.Context(), e.HostController, "c")
+		if e.ok(err); left != wants {
+			t.Errorf("files are on %s; left: %q", name, e.left["c"])
+		}
+	}
+	if got := e.left["c"][0]; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
+		t.Errorf("left: %q", got)
 	}
 }
