@@ -372,6 +372,9 @@ func AwayWords(t *team.Team, run string) string {
 	if gone != "" {
 		return fmt.Sprintf("its newest files are on %s, which led before and %s; `fairlead run resume %s` lets it go on with the files that are here", away, gone, run)
 	}
+	if t.Notes[run].Settings.Outside {
+		return fmt.Sprintf("it works in a worktree outside of the repository on %s, which led before. It goes on when %s leads again: `fairlead cluster lead %s`; `fairlead run resume %s` begins its worktree here, at its branch, without what is not committed", away, away, away, run)
+	}
 	if !t.Notes[run].Settings.OwnFolder {
 		return fmt.Sprintf("it works in the folder of the repository on %s, which led before, and not in a worktree of its own. It goes on when %s leads again: `fairlead cluster lead %s`; `fairlead run resume %s` lets it go on in the folder here", away, away, away, run)
 	}

@@ -63,6 +63,10 @@ func TestAwayWords(t *testing.T) {
 	if got := AwayWords(is, "r1"); !strings.Contains(got, "It goes on when b is back") {
 		t.Error(got)
 	}
+	is.Notes["out"] = team.RunNote{Away: "b", Settings: team.RunSettings{OwnFolder: true, Outside: true}}
+	if got := AwayWords(is, "out"); strings.Contains(got, "is back") || !strings.Contains(got, "a worktree outside of the repository on b, which led before. It goes on when b leads again: `fairlead cluster lead b`") {
+		t.Error(got)
+	}
 	is.Hosts.Hosts["b"].Engine = ""
 	if got := AwayWords(is, "r1"); strings.Contains(got, "is back") || !strings.Contains(got, "is no engine host any longer; `fairlead run resume r1`") {
 		t.Error(got)

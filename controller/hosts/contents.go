@@ -137,11 +137,20 @@ type checkout struct {
 	report          string // of the step that it is about
 }
 
+// carried is the checkout of a run, and the run's folder; empty: it has none that can be on another machine. One outside of the repository
+// stays here.
+func carried(c *HostController, t *team.Team, run string) (dir, files string) {
+	if dir, files = c.Hooks.Checkout(t, run); c.is != nil && filepath.IsAbs(below(c.places.Root, dir)) {
+		return "", ""
+	}
+	return dir, files
+}
+
 func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is checkout, err error) {
 	run, step, _ := team.StepOf(s.For)
 	is.run = run
 	err = c.View(ctx, func(t *team.Team) {
-		is.dir, is.files = c.Hooks.Checkout(t, run)
+		is.dir, is.files = carried(c, t, run)
 		if r := t.Runs[run]; r != nil {
 			is.report = r.ReportFile(workflow.StepID(step))
 		}

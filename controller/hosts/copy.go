@@ -180,7 +180,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 			if t.Notes[id].Away != "" && !one.away || known && n == one.n && !one.away && (!all || c.beside(t, id, "") == "") {
 				continue
 			}
-			if one.dir, one.files = c.Hooks.Checkout(t, id); one.dir != "" {
+			if one.dir, one.files = carried(c.HostController, t, id); one.dir != "" {
 				one.why, one.completed = view.AwayWords(t, id), t.Runs[id].Status() == workflow.IsCompleted
 				due = append(due, one)
 			}

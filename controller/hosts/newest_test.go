@@ -271,11 +271,36 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	})
 }
 
+// TestCheckoutOutside has a run whose checkout is outside of the repository. It stays on this machine, as do sessions of the run.
+func TestCheckoutOutside(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) {
+		return filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere"), filepath.Join(e.dirs["a"], ".agents/runs/r1")
+	}
+	e.ok(os.Mkdir(filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere"), 0o700))
+	to := e.toB()
+	if e.ok(to.pass(t.Context(), true)); to.behind != 0 {
+		t.Errorf("%d runs are not on b", to.behind)
+	}
+	e.arrivedAtB(0)
+	e.change(func(t *team.Team) {
+		e.s.Phase, e.s.PID, t.Hosts.Leases = session.Open, 0, nil
+		t.Hosts.Hosts["b"].Capacity = 4
+		e.took()
+	})
+	where, _, err := e.Place(t.Context(), &sessions.Slot{Conf: &config.Agent{Name: "coder", Host: config.AgentHost{Any: true}}}, e.s)
+	if e.ok(err); where != "" {
+		t.Errorf("it is placed on %q", where)
+	}
+}
+
 // TestBranchOfACheckout has a run whose checkout here is older than its branch on a host that led. It is named, unless its files come from there.
 func TestBranchOfACheckout(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "b")
-	for name, wants := range map[string]int{"c": 0, "b": 1} {
+	for wants, name := range []string{"c", "b"} {
 		e.git("c", "-C", e.tree("c", ""), "commit", "-q", "--allow-empty", "-m", "made")
 		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Changes: 3, Away: name} })
 		e.ok(e.trees("c").FetchBranches(t.Context(), "c"))

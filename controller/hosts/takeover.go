@@ -88,7 +88,7 @@ func forward(ctx context.Context, c *HostController, from string) (int, error) {
 	come := map[string]bool{} // checkouts whose files come from there, and with them their branches
 	if err := c.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
-			dir, _ := c.Hooks.Checkout(t, id)
+			dir, _ := carried(c, t, id)
 			if real, err := filepath.EvalSymlinks(dir); err == nil && (t.Notes[id].Away == from || slices.Contains(at(c, t, id, ""), from)) {
 				come[real] = true
 			}
