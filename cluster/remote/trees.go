@@ -173,11 +173,11 @@ func (t *Trees) SendNew(ctx context.Context, root string, dirs []string, has map
 	return now, t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
 }
 
-// FetchFiles replaces files below some folders of runs by those of the host that differ. Name only folders that the host's
+// FetchFiles replaces files below some folders of runs by those of the host that differ, but for some. Name only folders that the host's
 // steps write: what else is in them here is newer.
-func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string) error {
+func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string, but ...string) error {
 	return t.do(ctx, bodied{method: http.MethodGet, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}}, func(answer *http.Response) error {
-		return carry.ReadFiles(root, dirs, answer.Body)
+		return carry.ReadFiles(root, dirs, answer.Body, but...)
 	})
 }
 

@@ -143,6 +143,29 @@ func TestReportOfTheAttemptBefore(t *testing.T) {
 	e.has(reports+"r1__check.json", "of c")
 }
 
+// TestReportOfAParallelStep has a session on b, and another step of the run that has gone on here since b got its files. b has an older report
+// of that, or one that was put aside here.
+func TestReportOfAParallelStep(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	e.change(func(t *team.Team) { stepOf(t, "check", workflow.Running) })
+	for _, here := range []string{"newer", ""} {
+		if here == "" {
+			e.ok(os.Remove(filepath.Join(e.dirs["a"], reports+"r1__check.json")))
+		} else {
+			e.put("a", reports+"r1__check.json", here)
+		}
+		e.put("b", reports+"r1__check.json", "older")
+		e.put("b", reports+"r1__work.json", "of the session")
+		e.put("b", reports+"notes/more.txt", "of the session")
+		e.ok(<-e.ends())
+		e.has(reports+"r1__check.json", here)
+		e.has(reports+"r1__work.json", "of the session")
+		e.has(reports+"notes/more.txt", "of the session")
+	}
+}
+
 // TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
 func TestFilesOfARunThatIsOver(t *testing.T) {
 	t.Parallel()
