@@ -37,7 +37,7 @@ type copying struct {
 	host     string
 	wake     chan struct{}                // capacity 1: a run has changed
 	branches string                       // what was sent last
-	files    map[string]map[string]string // by run: the files that were sent, each with its time and size
+	files    map[string]map[string]string // by run: the files that the host has, each with its time and size; none: it is asked
 	pulled   bool                         // its branches are here, if it has led; since the last look at all
 	was      uint64                       // its incarnation: after another one it may have lost what was sent
 
