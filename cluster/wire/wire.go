@@ -24,7 +24,7 @@ const (
 	TreeRoute       = "/v1/trees/{run}"   // DELETE with ?keep=files: only its checkout
 	MarkRoute       = TreeRoute + "/mark" // ?n=CHANGES, to an engine host
 	BranchesRoute   = "/v1/branches"      // ?from=HOST, to or from an engine host
-	FilesRoute      = "/v1/files"         // ?dir=PATH below the repository; with PUT also gone=PATH of a file that is removed first
+	FilesRoute      = "/v1/files"         // ?dir=PATH below the repository; with PUT also gone=PATH of a file that is removed first; with GET and list only the times and sizes
 )
 
 // EpochField is the header of a leader's request about a session: the epoch under which it leads. A host that has seen

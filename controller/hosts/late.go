@@ -171,7 +171,7 @@ const (
 // of the run, and takes says which of them get their places here.
 func keepFiles(ctx context.Context, c *HostController, from, run, as string, takes func(name string, missing bool) bool) (kept int, err error) {
 	files := ""
-	if err := c.View(ctx, func(t *team.Team) { _, files = c.Hooks.Checkout(t, run) }); err != nil || files == "" {
+	if err := c.View(ctx, func(t *team.Team) { _, files = carried(c, t, run) }); err != nil || files == "" {
 		return 0, err
 	}
 	to := filepath.Join(c.is.Folder, lateFolder, run, as)

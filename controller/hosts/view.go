@@ -54,7 +54,11 @@ func (c *HostController) noted() view.HostsBeside {
 		}
 		all.Known[name] = known
 	}
-	all.Left = slices.Clone(c.left)
+	for _, name := range slices.Sorted(maps.Keys(c.left)) {
+		if _, belongs := c.members[name]; belongs {
+			all.Left = append(all.Left, c.left[name]...)
+		}
+	}
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		all.Waiting, all.Placed[id] = append(all.Waiting, c.waits[id].WaitingSession), c.waits[id].Why

@@ -277,7 +277,7 @@ func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runReques
 	if err != nil {
 		return view.RunView{}, err
 	}
-	req.settings.How, req.settings.OwnFolder = string(how), ownFolder(req.how)
+	req.settings.How, req.settings.OwnFolder, req.settings.Outside = string(how), ownFolder(req.how), outside(c.opts.Config.Dir, req.how)
 	if err := c.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
 		for name, value := range req.env {
