@@ -449,16 +449,10 @@ func Status(ctx context.Context, a *cli.App) error {
 		text = fmt.Sprintf("This machine is host %s of team %s. The leader is at %s.\n", w.Name, w.Team, strings.Join(w.Addresses, ", "))
 	}
 	if len(facts.Engines) > 1 {
-		var names []string
-		for _, e := range facts.Engines {
-			names = append(names, e.Name)
-		}
-		is["engines"], is["replicated"] = names, facts.Stream
-		where := "The journal is on the leader alone; it is replicated when three engine hosts run"
+		is["engines"], is["replicated"] = engineNames(facts), facts.Stream
 		if facts.Stream {
-			where = "The journal is replicated by three of them"
+			text += fmt.Sprintf("The engine hosts are %s. The journal is replicated by three of them.\n", strings.Join(engineNames(facts), ", "))
 		}
-		text += fmt.Sprintf("The engine hosts are %s. %s.\n", strings.Join(names, ", "), where)
 	}
 	if past := leaderless(ctx, a); past.NoLeaderSince != nil {
 		is["no_leader_since"], is["as_of"] = past.NoLeaderSince, past.AsOf
@@ -476,12 +470,28 @@ func Status(ctx context.Context, a *cli.App) error {
 		is["running"] = true
 		ctx, cancel := context.WithTimeout(ctx, statusWait)
 		defer cancel()
-		if all, err := client.Hosts(ctx); facts.Stream && err == nil { // of the leader
+		all, err := client.Hosts(ctx) // of the leader
+		if err == nil && all.Unreplicated != nil {
+			is["unreplicated"] = all.Unreplicated
+			text += all.Unreplicated.Why + "\n"
+			facts.Engines = nil // it names them
+		}
+		if facts.Stream && err == nil {
 			is["leader"], is["copies"] = all.Leader, all.Copies
 			text += fmt.Sprintf("%s leads the team. %s", all.Leader, copies(all))
 		} else if facts.Stream && is["no_leader_since"] == nil {
 			text += "No leader answers: " + err.Error() + "\n"
 		}
 	}
+	if !facts.Stream && len(facts.Engines) > 1 {
+		text += "The engine hosts are " + strings.Join(engineNames(facts), ", ") + ". The journal is on the leader alone.\n"
+	}
 	return a.Say(is, "%s%s", cli.Plain(text), then)
+}
+
+func engineNames(facts engine.Facts) (names []string) {
+	for _, e := range facts.Engines {
+		names = append(names, e.Name)
+	}
+	return names
 }
