@@ -77,7 +77,7 @@ func (c *Cluster) Joined() bool { return len(c.Leader) > 0 }
 
 // Worker is how an engine host that does not lead runs sessions for the leader.
 func (c *Cluster) Worker(facts engine.Facts) worker.Config {
-	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name)}
+	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name), Engine: c.Addresses()[0]}
 	for _, at := range c.Leader {
 		if !slices.Contains(w.Addresses, at) {
 			w.Addresses = append(w.Addresses, at)
@@ -199,7 +199,10 @@ func Listen(a *cli.App, at string) error {
 	if err != nil {
 		return err
 	}
-	then := "fairlead up"
+	then, needs, whose := "fairlead up", "Hosts that used another address need the new one.", "On each host:"
+	if len(facts.Engines) > 1 {
+		needs, whose = "If another engine host leads then, all hosts learn the new address from it.", "If this machine leads then, on each host:"
+	}
 	switch {
 	case running(a) && len(facts.Engines) > 1: // its server is for the engine hosts, and survives a reload
 		then = "fairlead down\n  fairlead up --detach"
@@ -207,8 +210,8 @@ func Listen(a *cli.App, at string) error {
 		then = "fairlead reload"
 	}
 	return a.Show(next, func() error {
-		fmt.Fprintf(a.Out, "Team %s listens for hosts on %s from the next start on. Hosts that used another address need the new one.\n\n", next.Team, next.Listen)
-		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\nOn each host:\n  fairlead host leader %s\n", then, next.Addresses()[0])
+		fmt.Fprintf(a.Out, "Host %s of team %s listens for hosts on %s from the next start on. %s\n\n", next.Name, next.Team, next.Listen, needs)
+		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\n%s\n  fairlead host leader %s\n", then, whose, next.Addresses()[0])
 		return err
 	})
 }

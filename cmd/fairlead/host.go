@@ -55,7 +55,10 @@ func clusterListenCommand(a *app) *cobra.Command {
 		Short: "Let the leader listen for hosts at another address",
 		Long: `For a leader whose address has changed, or that listened on loopback until now. The authority, the hosts
 and the journal stay as they are. The leader listens there after ` + "`fairlead reload`" + ` or the next ` + "`fairlead up`" + `, with
-a certificate for the new address. Tell each host with ` + "`fairlead host leader`" + `. Within 45 seconds no session is lost.`,
+a certificate for the new address. Tell each host with ` + "`fairlead host leader`" + `. Within 45 seconds no session is lost.
+
+An engine host that does not lead can get another address, too. When it has started again it tells the leader,
+and all hosts learn it from there.`,
 		Example: "  fairlead cluster listen 192.168.1.5:4222",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE:    func(_ *cobra.Command, words []string) error { return hosts.Listen(a.App, words[0]) },
