@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -18,6 +19,8 @@ type Hosts struct {
 	Leader string `json:"leader,omitempty" doc:"The host that leads: it decides"`
 
 	Replicated bool `json:"replicated,omitempty" doc:"The journal is on three of the engine hosts; otherwise on the leader alone"`
+
+	Unreplicated *Unreplicated `json:"unreplicated,omitempty" doc:"Of a team with two engine hosts or more: why the journal is not replicated"`
 
 	Copies []JournalCopy `json:"copies,omitempty" doc:"The copies of a replicated journal, by host, as they were some seconds ago"`
 
@@ -155,6 +158,7 @@ type HostsBeside struct {
 	Copies       []JournalCopy
 	EnginesMin   int  // engine hosts that a replicated journal needs
 	Replicated   bool // the journal is on three of the engine hosts
+	Unreplicated cluster.Unreplicated
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed; archived reports that a run is.
@@ -206,7 +210,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		v.Why = v.why(beside.Known == nil)
 		all.Hosts = append(all.Hosts, v)
 	}
-	all.Mixed = all.mixed()
+	all.Mixed, all.Unreplicated = all.mixed(), all.unreplicated(beside.Unreplicated)
 	return all
 }
 

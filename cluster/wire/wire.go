@@ -120,6 +120,7 @@ type RenewIn struct {
 	Revision    uint64   `json:"revision"`
 	Found       *Found   `json:"found,omitempty" since:"2"`  // nil: it has not looked yet
 	Config      string   `json:"config,omitempty" since:"2"` // of an engine host: the identity of its fairlead.yaml
+	Engine      string   `json:"engine,omitempty" since:"2"` // of an engine host: the address at which it listens now
 }
 
 // Found is what a host has looked for, and what of that it lacks. It looks at its disk in any case.

@@ -47,6 +47,9 @@ func (c *HostController) noted() view.HostsBeside {
 			all.Copies = append(all.Copies, view.JournalCopy{Host: copied.Host, InSync: copied.Current, Lacks: copied.Lag})
 		}
 	}
+	if !c.is.Stream && c.is.Unreplicated != nil {
+		all.Unreplicated = c.is.Unreplicated()
+	}
 	for name, is := range c.copying {
 		known := all.Known[name]
 		if known.Behind = is.behind; is.woken {
