@@ -245,7 +245,7 @@ func (l *lead) openDoor() {
 	l.doors.Go(func() {
 		err := door.Serve(l.ctx, listener, l.id.DoorTLS())
 		if err != nil && l.ctx.Err() == nil {
-			l.log.Error("the door at which hosts join is closed", "error", err)
+			l.log.Error("the listener for hosts that join has ended", "error", err)
 		}
 		l.mu.Lock()
 		l.open = false
@@ -263,18 +263,18 @@ func (l *lead) Lead(ctx context.Context, name string) error {
 	is := slices.ContainsFunc(l.beside.known().Engines, func(e cluster.EngineHost) bool { return e.Name == name })
 	switch {
 	case leads == nil:
-		return api.NewProblem(http.StatusConflict, "the journal is on this machine alone, so no other one can lead; it is replicated when three engine hosts run")
+		return api.NewProblem(http.StatusConflict, "the journal is on this machine alone, so no other host can lead; it is replicated when three engine hosts run")
 	case name == l.is.Name:
 		return api.NewProblem(http.StatusConflict, "host %s leads already", name)
 	case !is:
 		return api.NewProblem(http.StatusConflict, "the team has no engine host %s; `fairlead hosts` lists them", api.Shorten(name))
 	case l.team.Differs(name):
-		return api.NewProblem(http.StatusConflict, "host %s has another fairlead.yaml than this machine, so it does not lead; write the same one on both, then `fairlead reload` here", name)
+		return api.NewProblem(http.StatusConflict, "the fairlead.yaml of host %s differs from the one here, so the host cannot lead; copy this machine's file to it, then run `fairlead reload` here", name)
 	case l.from(name) == "":
 		return api.NewProblem(http.StatusConflict, "host %s is not connected; start Fairlead there with `fairlead up`", name)
 	}
 	if err := leads.Give(ctx, name); err != nil {
-		return api.NewProblem(http.StatusServiceUnavailable, "the lead could not be handed over: %s", err)
+		return api.NewProblem(http.StatusServiceUnavailable, "another host could not take over: %s", err)
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (d *Daemon) clusterChanges() ([]string, error) {
 	case err != nil:
 		return nil, err
 	case now == nil && d.lead != nil:
-		return []string{"this machine leads no cluster any longer"}, nil
+		return []string{"this machine no longer leads a cluster"}, nil
 	case now != nil && (d.lead == nil || !reflect.DeepEqual(d.lead.is, *now)):
 		return []string{fmt.Sprintf("host %s leads team %s, and listens for hosts on %s", now.Name, now.Team, now.Listen)}, nil
 	}

@@ -98,13 +98,13 @@ func TestNotMet(t *testing.T) {
 	met := make(chan error, 1)
 	go func() { met <- s.Meet(ctx) }()
 	wait.Until(t, "the log names the hosts", func() bool {
-		return strings.Contains(said.text(), "no connection to b, c; see that Fairlead runs there")
+		return strings.Contains(said.text(), "no connection to b, c; check that Fairlead runs there")
 	})
 	end()
 	if err := <-met; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if n := strings.Count(said.text(), "have not met yet"); n != 1 {
+	if n := strings.Count(said.text(), "are not connected to each other yet"); n != 1 {
 		t.Errorf("it was said %d times", n)
 	}
 }

@@ -135,7 +135,7 @@ func (s *Replica) Meet(ctx context.Context) error {
 		}
 		if time.Since(began) >= s.quiet && why.Error() != said && ctx.Err() == nil {
 			said = why.Error()
-			s.o.Log.Warn("the engine hosts have not met yet; it is tried again and again", "why", why)
+			s.o.Log.Warn("the servers of the engine hosts are not connected to each other yet; they try again", "why", why)
 		}
 		select {
 		case <-tick.C:
@@ -155,7 +155,7 @@ func (s *Replica) meets(ctx context.Context) error {
 	case all < cluster.EnginesMin:
 		return fmt.Errorf("the team has %d engine hosts, and needs %d", all, cluster.EnginesMin)
 	case len(missing) > 0:
-		return fmt.Errorf("the server of this host has no connection to %s; see that Fairlead runs there, and that no firewall blocks the port after that of --listen", strings.Join(missing, ", "))
+		return fmt.Errorf("the server of this host has no connection to %s; check that Fairlead runs there, and that no firewall blocks the port after that of --listen", strings.Join(missing, ", "))
 	}
 	return s.make(ctx)
 }
@@ -225,7 +225,7 @@ func (s *Replica) Open(ctx context.Context, path string, waiting func(why error)
 
 // report takes in why an open journal does not go on. It waits for no server: the journal may be closed meanwhile.
 func (s *Replica) report(err error) {
-	s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
+	s.o.Log.Error("the journal of the team on this host has stopped", "error", err)
 	if damage, is := errors.AsType[*jetstream.Damage](err); is {
 		s.work.Go(func() { s.away(damage) })
 	}

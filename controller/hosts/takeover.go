@@ -36,22 +36,22 @@ func takeOver(ctx context.Context, c *HostController) error {
 	for _, is := range all {
 		if !is.over {
 			if err := c.copies.forgetPlace(is.run); err != nil {
-				c.log.Warn("it cannot be noted that other hosts may have newer files of a run", "run", is.run, "error", err)
+				c.log.Warn("could not record that other hosts may have newer files of a run", "run", is.run, "error", err)
 			}
 		}
 		mark, err := carry.Arrived(ctx, repo, is.run)
 		switch {
 		case err != nil:
-			c.log.Warn("it cannot be read whether the newest files of a run are here; it waits", "run", is.run, "error", err)
+			c.log.Warn("could not read whether the newest files of a run are here; the run waits", "run", is.run, "error", err)
 		case is.over && (mark.N == 0 || mark.N >= is.n): // nothing of it is here, or all
 		case mark.Run != is.run || mark.N < is.n:
 			if err := c.copies.newer(is.run, is.on); err != nil {
-				c.log.Warn("it cannot be noted that the leader before has newer files of a run", "run", is.run, "error", err)
+				c.log.Warn("could not record that the previous leader has newer files of a run", "run", is.run, "error", err)
 			}
 			if is.over {
 				continue
 			}
-			c.log.Warn("the newest files of a run had not arrived here when the leader before was lost; it waits", "run", is.run, "changes", is.n, "arrived", mark.N)
+			c.log.Warn("the newest files of a run had not arrived here when the previous leader was lost; the run waits", "run", is.run, "changes", is.n, "arrived", mark.N)
 		default:
 			if err := arrived(ctx, c, is.run); err != nil {
 				return err
@@ -60,7 +60,7 @@ func takeOver(ctx context.Context, c *HostController) error {
 	}
 	if led.Before != "" {
 		if err := forward(ctx, c, led.Before); err != nil {
-			c.log.Warn("the branches of the leader before cannot be taken over", "host", led.Before, "error", err)
+			c.log.Warn("the branches of the previous leader could not be applied here", "host", led.Before, "error", err)
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func takeOver(ctx context.Context, c *HostController) error {
 func forward(ctx context.Context, c *HostController, from string) error {
 	left, err := carry.Forward(ctx, worktree.Git{Dir: c.places.Root}, from)
 	for _, what := range left {
-		c.log.Warn("a branch is not as it was on the leader before", "why", what)
+		c.log.Warn("a branch differs from the one on the previous leader", "why", what)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
