@@ -79,7 +79,7 @@ func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 type NoLeader struct{ Since time.Time }
 
 func (n *NoLeader) Error() string {
-	return "no leader of the team answers since " + n.Since.Local().Format(time.DateTime) + ", so nothing new can be followed here; ask again when another engine host leads, which takes some 15 seconds if most of them run"
+	return "no leader of the team answers since " + n.Since.Local().Format(time.DateTime) + ", so nothing new can be followed here; run the command again when another engine host leads, which takes about 15 seconds if most of them run"
 }
 
 // present reads from the daemon, if that knows the present state of the team. The daemon of an engine host does not while no

@@ -231,7 +231,7 @@ func (all *Hosts) mixed() string {
 	if len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The leader has version %s of Fairlead; %s. Only versions next to each other work together: upgrade all before the next one.", leaders, strings.Join(others, ", "))
+	return fmt.Sprintf("The leader has version %s of Fairlead; %s. Only consecutive versions work together: upgrade all machines before the next upgrade.", leaders, strings.Join(others, ", "))
 }
 
 // Other reports whether a host has another version of Fairlead than the leader's.
@@ -249,7 +249,7 @@ func (v *Host) why(past bool) string {
 		text += fmt.Sprintf("; the newest files of %d runs are not yet on it", v.Behind)
 	}
 	if v.Differs && v.State != string(host.Left) {
-		text += "; its fairlead.yaml is another one than the leader's, so it would not lead: write the same one there"
+		text += "; its fairlead.yaml differs from the leader's, so it cannot lead: copy the leader's file to it"
 	}
 	text = strings.Join(append([]string{text}, v.Left...), "; ")
 	switch {

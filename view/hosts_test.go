@@ -141,7 +141,7 @@ func TestMixed(t *testing.T) {
 		{map[string]string{"b": "1.4.0", "c": "1.5.0"}, ""}, // the leader does not say
 		{
 			map[string]string{"a": "1.5.0", "b": "1.4.0", "c": "1.6.0", "d": "1.0.0", "e": ""},
-			"The leader has version 1.5.0 of Fairlead; b has 1.4.0, c has 1.6.0. Only versions next to each other work together: upgrade all before the next one.",
+			"The leader has version 1.5.0 of Fairlead; b has 1.4.0, c has 1.6.0. Only consecutive versions work together: upgrade all machines before the next upgrade.",
 		},
 	} {
 		known := map[string]HostKnown{}

@@ -54,9 +54,9 @@ type NoAnswer struct {
 
 func (n *NoAnswer) Error() string {
 	if n.Runs {
-		return "the connection to the fairlead daemon of " + n.Dir + " ended before the answer came, and it may have done what was asked; look before you ask again"
+		return "the connection to the fairlead daemon of " + n.Dir + " ended before the answer came, and it may have carried out the request; check before you repeat it"
 	}
-	return "the fairlead daemon of " + n.Dir + " ended before it answered, and may have done what was asked; start it with `fairlead up`, then look and ask again"
+	return "the fairlead daemon of " + n.Dir + " ended before it answered, and may have carried out the request; start it with `fairlead up`, and check before you repeat it"
 }
 
 // Unwrap returns how the connection ended.

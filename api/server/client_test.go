@@ -153,7 +153,7 @@ func TestClientSeesTheDaemonDie(t *testing.T) {
 	}
 	listen(1)
 	var unanswered *client.NoAnswer
-	if _, err := c.Command(t.Context(), api.Once, "coder", "why"); !errors.As(err, &unanswered) || !strings.Contains(err.Error(), "may have done what was asked") {
+	if _, err := c.Command(t.Context(), api.Once, "coder", "why"); !errors.As(err, &unanswered) || !strings.Contains(err.Error(), "may have carried out the request") {
 		t.Errorf("an order came to %v", err)
 	}
 }

@@ -39,7 +39,7 @@ func mirror(ctx context.Context, e *engines, path string) {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
-			e.log.Error("this engine host does not keep a copy of the journal beside its server; it is tried again and again", "error", err)
+			e.log.Error("this engine host cannot write its verified copy of the journal; it tries again", "error", err)
 		}
 	}
 }
@@ -61,10 +61,10 @@ func sound(ctx context.Context, e *engines, path string) error {
 			continue
 		}
 		aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405")
-		e.log.Error("the copy of the journal on this host is damaged: it is put aside, and fetched from the other engine hosts", "damage", f.What, "aside", filepath.Base(aside))
+		e.log.Error("the copy of the journal on this host is damaged: it is renamed, and the journal is fetched from the other engine hosts", "damage", f.What, "aside", filepath.Base(aside))
 		for _, tail := range []string{"-wal", "-shm", ""} {
 			if err := os.Rename(path+tail, aside+tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("put the damaged copy of the journal aside: %w", err)
+				return fmt.Errorf("rename the damaged copy of the journal: %w", err)
 			}
 		}
 		break
@@ -101,9 +101,9 @@ func care(ctx context.Context, e *engines, server copyServer, mirror journal.Jou
 		case damaged:
 			if err := server.Repair(ctx, mirror); err != nil {
 				again = repairAgain
-				e.log.Error("the damaged copy of the journal on this host could not be fetched anew; it is tried again", "error", err)
+				e.log.Error("the damaged copy of the journal on this host could not be fetched again; the host tries again", "error", err)
 			} else {
-				e.log.Info("the copy of the journal on this host was fetched anew from the other engine hosts, and is whole")
+				e.log.Info("the copy of the journal on this host was fetched again from the other engine hosts, and is complete")
 			}
 		}
 		rest(ctx, again)
@@ -145,11 +145,11 @@ func careLeading(ctx context.Context, e *engines, server leadServer, mirror jour
 				no, err := give(name)
 				switch {
 				case no != "":
-					e.log.Warn("the journal on this host is damaged, and the lead is not handed over to this host", "host", name, "why", no.words(name))
+					e.log.Warn("the journal on this host is damaged, and that host cannot lead", "host", name, "why", no.words(name))
 				case err != nil:
-					e.log.Warn("the journal on this host is damaged, and the lead could not be handed over", "host", name, "error", err)
+					e.log.Warn("the journal on this host is damaged, and that host could not take over", "host", name, "error", err)
 				default:
-					e.log.Warn("the lead is handed over, because the journal on this host is damaged", "host", name)
+					e.log.Warn("another engine host is asked to lead, because the journal on this host is damaged", "host", name)
 					return
 				}
 			}
@@ -186,10 +186,10 @@ func compare(ctx context.Context, e *engines, server copyServer, mirror journal.
 		case f.OK:
 		case f.Seq == 0:
 			unread = true
-			e.log.Error("the copy of the journal that this host's server keeps could not be compared", "error", f.What)
+			e.log.Error("the server's copy of the journal on this host could not be compared", "error", f.What)
 		default:
 			damaged = true
-			e.log.Error("the copy of the journal that this host's server keeps is damaged", "damage", f.What)
+			e.log.Error("the server's copy of the journal on this host is damaged", "damage", f.What)
 		}
 	}
 	e.mu.Lock()
@@ -211,7 +211,7 @@ func (e *engines) lookAtCopies(ctx context.Context, server *engine.Replica) {
 		}
 		e.copies.Store(&copies)
 		if err := server.Draw(ctx); err != nil && ctx.Err() == nil {
-			e.log.Debug("the server of this host does not lead the streams of the journal and the lease; it is tried again", "error", err)
+			e.log.Debug("the server of this host does not lead the streams of the journal and the lease; it tries again", "error", err)
 		}
 		rest(ctx, copiesEvery)
 	}

@@ -290,7 +290,7 @@ func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
 			return
 		}
 		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
-			d.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
+			d.log.Warn("a session on this machine did not accept its new deadline; it ends unless a later deadline reaches it", "error", err)
 		}
 		if !rest(ctx, time.Duration(host.RenewEvery)) {
 			return
@@ -451,7 +451,7 @@ func (d *Daemon) listen(addr string) (net.Listener, error) {
 	host, _, _ := net.SplitHostPort(addr) // it was parsed to find the port in use
 	door, err = server.Listen(net.JoinHostPort(host, "0"))
 	if err == nil {
-		d.log.Warn("the page has another port while this host leads", "address", door.Addr(), "why", taken)
+		d.log.Warn("the page uses another port while this host leads", "address", door.Addr(), "why", taken)
 	}
 	return door, err
 }

@@ -137,7 +137,7 @@ func (e *engines) learn(read func() engine.Facts) {
 			err = e.heed()
 		}
 		if err != nil && e.ctx.Err() == nil {
-			e.log.Error("this engine host does not follow a change of the engine hosts; it is tried again", "error", err)
+			e.log.Error("this engine host could not apply a change of the engine hosts; it tries again", "error", err)
 		}
 	})
 }
@@ -158,11 +158,11 @@ func (e *engines) expel(gone []string) {
 			for said := false; e.leading() == leads && expels(e, name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
-					e.log.Info("the server of an engine host that has left is out of the group", "host", name)
+					e.log.Info("the server of an engine host that has left was removed from the group", "host", name)
 					return
 				}
 				if !said {
-					e.log.Warn("the server of an engine host that has left is still in the group; it is tried again", "host", name, "error", err)
+					e.log.Warn("the server of an engine host that has left could not be removed from the group; this host tries again", "host", name, "error", err)
 				}
 				if !rest(e.ctx, againSoon) {
 					return
@@ -209,7 +209,7 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	case !stream:
 		return sqlite.Open(ctx, path)
 	case server == nil:
-		return nil, errors.New("the journal is in the stream of the engine hosts, and fewer than three are known; restore .fairlead/cluster/engines.json from a backup, or make the cluster anew: `fairlead cluster leave --force`")
+		return nil, errors.New("the journal is in the stream of the engine hosts, and fewer than three are known; restore .fairlead/cluster/engines.json from a backup, or make a new cluster: `fairlead cluster leave --force`")
 	}
 	if err := e.claimFirst(ctx); err != nil {
 		return nil, err
@@ -366,7 +366,7 @@ func (e *engines) claimFirst(ctx context.Context) error {
 		e.mu.Unlock()
 		if err == nil {
 			if first {
-				e.log.Info("another engine host leads from now on if this one is lost")
+				e.log.Info("if this host is lost, another engine host leads")
 			}
 			return nil
 		}
@@ -418,7 +418,7 @@ func (e *engines) extend(end host.BootTime) {
 		return
 	}
 	if err := shims.Extend(e.ctx, end); err != nil {
-		e.log.Warn("a session on this machine does not take its new deadline; it ends unless a later one reaches it", "error", err)
+		e.log.Warn("a session on this machine did not accept its new deadline; it ends unless a later deadline reaches it", "error", err)
 	}
 }
 
@@ -461,13 +461,13 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 		e.mu.Unlock()
 		its, own := e.configs()
 		if its != own && said != its+own {
-			e.log.Error("this host would not lead if the leader were lost", "why", controller.OtherConfig(leader, its, own))
+			e.log.Error("this host cannot lead if the leader is lost", "why", controller.OtherConfig(leader, its, own))
 		}
 		said = its + own
 		if server != nil && stream && its == own {
 			leads, err := e.take(ctx, server, after)
 			if err == nil {
-				e.log.Info("this host has claimed the lead, because the leader was silent, had ended or has handed over")
+				e.log.Info("this host has claimed the leader's lease, because the leader was silent, has ended or has handed over")
 				e.mu.Lock()
 				e.keep(leads)
 				e.mu.Unlock()
@@ -491,7 +491,7 @@ func (e *engines) take(ctx context.Context, server *engine.Replica, after time.D
 		}
 		stop()
 	}()
-	return server.Take(ctx, after, func(err error) { e.log.Info("this host tries to lead, and goes on trying", "error", err) })
+	return server.Take(ctx, after, func(err error) { e.log.Info("this host could not lead yet; it tries again", "error", err) })
 }
 
 // rest pauses; false: the context has ended.

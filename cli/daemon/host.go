@@ -224,7 +224,7 @@ func (e *engines) again(ctx context.Context) {
 }
 
 // errPlain ends the daemon of an engine host that is an ordinary host from now on.
-var errPlain = errors.New("this machine is no engine host any longer")
+var errPlain = errors.New("this machine is no longer an engine host")
 
 // follow runs an engine host that does not lead, until it is asked to end or has claimed the lead. It does not claim that
 // before some time. The error is errPlain if it has become an ordinary host.

@@ -248,7 +248,7 @@ func (l *lead) openDoor() {
 	l.doors.Go(func() {
 		err := door.Serve(l.ctx, listener, l.id.DoorTLS())
 		if err != nil && l.ctx.Err() == nil {
-			l.log.Error("the door at which hosts join is closed", "error", err)
+			l.log.Error("the listener for hosts that join has ended", "error", err)
 		}
 		l.mu.Lock()
 		l.open = false
@@ -304,10 +304,10 @@ func (l *lead) unfit(leads *engine.Lead, name string) unfit {
 
 func (u unfit) words(name string) string {
 	return map[unfit]string{
-		notReplicated: "the journal is on this machine alone, so no other one can lead; it is replicated when three engine hosts run",
+		notReplicated: "the journal is on this machine alone, so no other host can lead; it is replicated when three engine hosts run",
 		leadsAlready:  "it leads already",
 		noEngine:      "it is no engine host of the team; `fairlead hosts` lists them",
-		otherConfig:   "it has another " + config.FileName + " than this machine, so it does not lead; write the same one on both, then `fairlead reload` here",
+		otherConfig:   "its " + config.FileName + " differs from the one here, so it cannot lead; copy this machine's file to it, then run `fairlead reload` here",
 		notConnected:  "it is not connected; start Fairlead there with `fairlead up`",
 	}[u]
 }
@@ -349,7 +349,7 @@ func (d *Daemon) clusterChanges() ([]string, error) {
 	case err != nil:
 		return nil, err
 	case now == nil && d.lead != nil:
-		return []string{"this machine leads no cluster any longer"}, nil
+		return []string{"this machine no longer leads a cluster"}, nil
 	case now != nil && (d.lead == nil || !reflect.DeepEqual(d.lead.is, *now)):
 		return []string{fmt.Sprintf("host %s leads team %s, and listens for hosts on %s", now.Name, now.Team, now.Listen)}, nil
 	}

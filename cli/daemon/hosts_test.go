@@ -272,7 +272,7 @@ func TestClusterChanges(t *testing.T) {
 	if err := hosts.Leave(t.Context(), a, false, false); err != nil {
 		t.Fatal(err)
 	}
-	if changes, err := d.clusterChanges(); err != nil || len(changes) != 1 || !strings.Contains(changes[0], "leads no cluster") {
+	if changes, err := d.clusterChanges(); err != nil || len(changes) != 1 || !strings.Contains(changes[0], "no longer leads a cluster") {
 		t.Error(changes, err)
 	}
 }

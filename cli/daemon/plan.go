@@ -94,7 +94,7 @@ func printPlan(a *cli.App, said planned) error {
 		return err
 	}
 	if said.Rebooted {
-		fmt.Fprintln(a.Out, "the machine was started anew since the last daemon: no process of before can be alive")
+		fmt.Fprintln(a.Out, "the machine has restarted since the last daemon ran, so no earlier process can be alive")
 	}
 	if said.Hold {
 		fmt.Fprintln(a.Out, a.Paint(cli.Yellow, "the team is held")+": nothing new starts until `fairlead unhold`")
@@ -114,7 +114,7 @@ func printPlan(a *cli.App, said planned) error {
 		}
 	}
 	for _, p := range said.Strays {
-		fmt.Fprintf(a.Out, "process %d (%s): end it: session %s has left it behind\n", p.PID, cli.Line(p.Command, 40), cli.Line(p.Session, 100))
+		fmt.Fprintf(a.Out, "process %d (%s): end it; session %s left it running\n", p.PID, cli.Line(p.Command, 40), cli.Line(p.Session, 100))
 	}
 	verdict := "nothing was changed; `fairlead up` does this"
 	if quiet == len(said.Lines) && len(said.Strays) == 0 {

@@ -80,7 +80,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			}
 		}
 		if err := d.Close(); err != nil {
-			d.log.Error("the daemon with the configuration before did not close as it should", "error", err)
+			d.log.Error("the daemon with the previous configuration did not close correctly", "error", err)
 		}
 		before := d
 		d.beside.head = d.Engine.Head()
@@ -90,7 +90,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 		if errors.Is(err, errAsked) || before.beside.deposedBy(err) {
 			return err
 		}
-		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the one before", "error", err)
+		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the previous one", "error", err)
 		if d, err = openDaemon(ctx, &Daemon{Conf: before.Conf, log: before.log, reloads: make(chan *config.Config, 1), beside: before.beside, reloadFault: err}, strings.TrimPrefix(before.address, "http://")); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func Reload(ctx context.Context, a *cli.App) error {
 			return err
 		}
 		if st.ReloadFault != "" {
-			return fmt.Errorf("the daemon could not start with the changed fairlead.yaml, and runs with the one before: %s", st.ReloadFault)
+			return fmt.Errorf("the daemon could not start with the changed fairlead.yaml, and runs with the previous one: %s", st.ReloadFault)
 		}
 	}
 	if a.JSON {

@@ -12,7 +12,7 @@ import (
 var errUnwritten = errors.New("fairlead has stopped; " + unwritten)
 
 const unwritten = "most of the engine hosts do not answer, so the order to stop is not in the journal, nor what its sessions did since they last answered. " +
-	"Sessions that run here go on until their deadline, and are found again if `fairlead up` comes before"
+	"Sessions that run here continue until their deadline; if `fairlead up` runs before that, it adopts them"
 
 // confirmEvery is how often a leader that stores the order to stop looks whether it can still store anything.
 const confirmEvery = 250 * time.Millisecond

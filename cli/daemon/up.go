@@ -70,7 +70,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 		if !beside.goesOn(err, first) {
 			return err
 		}
-		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
+		a.Logger(opts.Verbose).Warn("this host no longer leads the team, and continues as a host", "why", err)
 		beside.release()
 		wait = leadAgain
 	}
@@ -270,7 +270,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		if err := untilGone(ctx, a); err != nil {
 			return err
 		}
-		return a.Say(map[string]bool{"down": true}, "the host is down; a session that still runs ends at its deadline unless `fairlead up` comes before")
+		return a.Say(map[string]bool{"down": true}, "the host is down; a session that still runs ends at its deadline unless `fairlead up` runs before that")
 	}
 	said := ""
 	for {
@@ -297,7 +297,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 	}
 	text := "fairlead is down; desired states are kept for the next `fairlead up`"
 	if facts, err := engine.LoadFacts(worker.Folder(a.Dir)); err == nil && facts.Stream {
-		text = "fairlead is down on this machine; another engine host leads the team as long as two of them run, and starts what is desired. `fairlead hold` there holds the team"
+		text = "fairlead is down on this machine; while two engine hosts run, one of them leads the team and starts agents. `fairlead hold` there holds the team"
 	}
 	return a.Say(map[string]bool{"down": true}, "%s", text)
 }

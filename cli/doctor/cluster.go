@@ -29,13 +29,13 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	case err != nil:
 		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or begin anew: `fairlead cluster leave --force`"}}
 	case jerr != nil:
-		return []Finding{{About: about, What: jerr.Error(), Do: "restore .fairlead/cluster from a backup, or join anew: `fairlead cluster leave --force`"}}
+		return []Finding{{About: about, What: jerr.Error(), Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`"}}
 	case leads == nil && joined == nil:
 		return nil
 	}
 	id, err := ca.LoadIdentity(worker.Folder(a.Dir), time.Now)
 	if err != nil {
-		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup; a host can also join anew, with an invitation"}}
+		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup; a host can also join again, with an invitation"}}
 	}
 	found := []Finding{{OK: true, About: about, What: fmt.Sprintf("host %s of team %s; its certificate ends on %s", id.Name, id.Team(), id.Expires().Format(time.DateOnly))}}
 	if err := id.CheckClock(); err != nil {
@@ -51,7 +51,7 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	} else if own != "" {
 		facts, err := engine.LoadFacts(worker.Folder(a.Dir))
 		if err != nil {
-			return append(found, Finding{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or join anew: `fairlead cluster leave --force`"})
+			return append(found, Finding{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`"})
 		}
 		addresses = leads.Worker(facts).Addresses
 	} else if err == nil {
@@ -84,7 +84,7 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 		h := &all.Hosts[i]
 		switch {
 		case h.Foreign != "":
-			found = append(found, Finding{About: about, What: cli.Line(h.Foreign, 300), Do: "only versions next to each other work together; doc/hosts.md says how to upgrade a team"})
+			found = append(found, Finding{About: about, What: cli.Line(h.Foreign, 300), Do: "only consecutive versions work together; doc/hosts.md says how to upgrade a team"})
 			continue
 		case h.Other(leader.Version):
 			found = append(found, Finding{About: about, What: mixed(h, &leader), Do: "install one version on all, before the next upgrade: replace the program, then `fairlead down` and `fairlead up` there; its sessions work on"})

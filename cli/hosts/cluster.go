@@ -158,7 +158,7 @@ func Init(a *cli.App, want Cluster) error {
 			fmt.Fprintln(a.Out, "Only this machine reaches that address. "+otherAddress)
 		} else {
 			_, port, _ := net.SplitHostPort(c.Listen)
-			fmt.Fprintf(a.Out, "If a firewall is between, it must let the other machines connect to TCP port %s of this one; they need no open port.\n", port)
+			fmt.Fprintf(a.Out, "If there is a firewall, it must allow the other machines to connect to TCP port %s of this one; they need no open port.\n", port)
 		}
 		next := "fairlead up"
 		if busy != nil {
@@ -210,7 +210,7 @@ func Listen(a *cli.App, at string) error {
 		then = "fairlead reload"
 	}
 	return a.Show(next, func() error {
-		fmt.Fprintf(a.Out, "Host %s of team %s listens for hosts on %s from the next start on. %s\n\n", next.Name, next.Team, next.Listen, needs)
+		fmt.Fprintf(a.Out, "Host %s of team %s listens for hosts on %s after the next start. %s\n\n", next.Name, next.Team, next.Listen, needs)
 		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\n%s\n  fairlead host leader %s\n", then, whose, next.Addresses()[0])
 		return err
 	})
@@ -242,7 +242,7 @@ func belongs(dir string) error {
 		return refused("this machine is engine host %s of team %s; `fairlead cluster leave` ends that", c.Name, c.Team)
 	}
 	if c != nil {
-		return refused("this machine leads team %s as host %s, and listens for hosts on %s; `fairlead host invite` invites one", c.Team, c.Name, c.Listen)
+		return refused("this machine leads team %s as host %s, and listens for hosts on %s; `fairlead host invite` invites a host", c.Team, c.Name, c.Listen)
 	}
 	w, err := Joined(dir)
 	if err != nil {

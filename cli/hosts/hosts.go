@@ -124,9 +124,9 @@ func copies(all view.Hosts) string {
 		switch {
 		case c.InSync:
 		case c.Lacks == 0:
-			behind = append(behind, fmt.Sprintf("that of %s does not answer", cli.Line(c.Host, textMax)))
+			behind = append(behind, fmt.Sprintf("the copy on %s does not answer", cli.Line(c.Host, textMax)))
 		default:
-			behind = append(behind, fmt.Sprintf("that of %s lacks %s, or does not answer", cli.Line(c.Host, textMax), cli.HowMany(int(c.Lacks), "message", "messages"))) //nolint:gosec // a stream has fewer than 2^63
+			behind = append(behind, fmt.Sprintf("the copy on %s lacks %s, or does not answer", cli.Line(c.Host, textMax), cli.HowMany(int(c.Lacks), "message", "messages"))) //nolint:gosec // a stream has fewer than 2^63
 		}
 	}
 	switch {
@@ -144,7 +144,7 @@ func Drain(ctx context.Context, a *cli.App, client *apiclient.Client, name strin
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	return a.Say(done, "%s gets no new session, and leaves when its last one has ended; `fairlead hosts` shows that", cli.Plain(name))
+	return a.Say(done, "%s gets no new session, and leaves when its last session has ended; `fairlead hosts` shows its state", cli.Plain(name))
 }
 
 // Remove takes a host out of the team, after a question.
@@ -154,7 +154,7 @@ func Remove(ctx context.Context, a *cli.App, client *apiclient.Client, name stri
 		return err
 	}
 	if at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Name == name }); at >= 0 && !yes {
-		if err := a.Confirm(removes(&all.Hosts[at])+" Remove it?", "nothing was removed", "pass --yes to remove without a question"); err != nil {
+		if err := a.Confirm(removes(&all.Hosts[at])+" Remove it?", "nothing was removed", "pass --yes to remove without confirmation"); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func Lead(ctx context.Context, a *cli.App, name string) error {
 		return cli.Faulty(err)
 	}
 	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return all.Leader == name },
-		fmt.Sprintf("host %s leads as soon as it has claimed that", name),
+		fmt.Sprintf("host %s leads as soon as it has claimed the leader's lease", name),
 		fmt.Sprintf("host %s does not lead within %s; `fairlead hosts` says which host does", name, leadWithin))
 	if err != nil {
 		return err
@@ -224,5 +224,5 @@ func removes(h *view.Host) string {
 	for _, s := range h.Sessions {
 		says = append(says, s.Session+" "+then[s.OnLost])
 	}
-	return fmt.Sprintf("These sessions on %s are ended by their deadline, within %s: %s. `fairlead host drain %s` lets them finish.", h.Name, time.Duration(host.EndAfter), strings.Join(says, ", "), h.Name)
+	return fmt.Sprintf("These sessions on %s end by their deadline, within %s: %s. `fairlead host drain %s` lets them finish.", h.Name, time.Duration(host.EndAfter), strings.Join(says, ", "), h.Name)
 }

@@ -80,7 +80,7 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 		return err
 	}
 	if workspace.BootID() == "" { // the host could not start, and the token would be used
-		return refused("only Linux runs sessions for another machine, because this system has no id of its start")
+		return refused("a host needs Linux, because this system has no boot id")
 	}
 	made, err := repository(ctx, a.Dir, token)
 	if err != nil {
@@ -153,7 +153,7 @@ func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
 		return fmt.Errorf("an engine host needs a clone of the team's repository with its fairlead.yaml: %w", err)
 	}
 	if own := journalFile(a.Dir); cli.Exists(own) {
-		return refused("Fairlead has worked in this folder with a journal of its own, %s, and an engine host keeps that of the team there; use another clone, or move the file away with those beside it", own)
+		return refused("this folder has its own journal, %s, and an engine host stores the team's journal there; use another clone, or move the file away with its -wal and -shm files", own)
 	}
 	listener, err := link.Listen(j.Listen) // otherwise the team has an address at which this host cannot start
 	if err != nil {
@@ -256,7 +256,7 @@ func repository(ctx context.Context, dir string, token invite.Token) (made bool,
 		return false, refused("%s has no commit, and an engine host needs a clone of the repository of team %s", dir, token.Team)
 	}
 	if all := strings.Fields(roots); len(all) > 0 && token.Root != "" && !slices.Contains(all, token.Root) {
-		return false, refused("%s is another repository than that of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)
+		return false, refused("%s is not the repository of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)
 	}
 	return false, nil
 }

@@ -49,7 +49,7 @@ func Leave(ctx context.Context, a *cli.App, force, lost bool) error {
 	case fault != nil && !force:
 		return fault
 	case lost && !replicated:
-		return refused("--others-lost is for an engine host of a team whose journal is replicated, and this machine is none")
+		return refused("--others-lost works only on an engine host of a team whose journal is replicated")
 	case lost:
 		return othersLost(ctx, a, c)
 	case replicated && !force:
@@ -127,7 +127,7 @@ func leadNoMore(ctx context.Context, a *cli.App, c *Cluster, force bool) error {
 	if running == nil {
 		next = " `fairlead reload` closes the port."
 	}
-	return a.Say(map[string]any{"left": true}, "This machine leads no cluster any longer, and the certificate authority is removed.%s", next)
+	return a.Say(map[string]any{"left": true}, "This machine no longer leads a cluster, and the certificate authority is removed.%s", next)
 }
 
 // leaveEngines lets an engine host leave, as long as the journal is not in the stream of the engine hosts.
@@ -159,12 +159,12 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 		if w := c.Worker(facts); gone(ctx, a, &w) == nil { // it was drained or removed
 			return false, nil
 		}
-		return false, refused("the journal is replicated by the engine hosts of team %s, and Fairlead does not run here; start it with `fairlead up`. If the other engine hosts are lost for good, `fairlead cluster leave --others-lost` goes on with the copy of this machine", c.Team)
+		return false, refused("the journal is replicated by the engine hosts of team %s, and Fairlead does not run here; start it with `fairlead up`. If the other engine hosts are lost for good, `fairlead cluster leave --others-lost` continues with the copy on this machine", c.Team)
 	}
 	defer client.Close()
 	all, err := client.Hosts(ctx)
 	if err != nil {
-		return false, fmt.Errorf("%w; run the command again when a leader answers; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` go on with the copy of this machine", err)
+		return false, fmt.Errorf("%w; run the command again when a leader answers; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` continue with the copy on this machine", err)
 	}
 	if all.Leader != c.Name {
 		return false, leaveEngines(ctx, a, c)
@@ -173,12 +173,12 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 		return false, cli.Faulty(err)
 	}
 	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return !all.Replicated },
-		"the journal goes on to this machine; `fairlead hosts` says when it is there",
+		"the journal still moves to this machine; `fairlead hosts` shows when that is done",
 		fmt.Sprintf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again", leadWithin))
 	if err != nil {
 		return false, err
 	}
-	return true, a.Say(map[string]any{"replicated": false, "leader": c.Name}, "The journal is on this machine alone, with the same history. The other engine hosts are ordinary hosts as soon as they are connected. `fairlead host drain NAME` takes one out; without other hosts, `fairlead cluster leave` ends the cluster.")
+	return true, a.Say(map[string]any{"replicated": false, "leader": c.Name}, "The journal is on this machine alone, with the same history. The other engine hosts become ordinary hosts when they are connected. `fairlead host drain NAME` removes one; without other hosts, `fairlead cluster leave` ends the cluster.")
 }
 
 // knockWithin is how long the server of another engine host has to take a connection.
@@ -210,7 +210,7 @@ func othersLost(ctx context.Context, a *cli.App, c *Cluster) error {
 		}
 		if conn, err := (&net.Dialer{Timeout: knockWithin}).DialContext(ctx, "tcp", at); err == nil {
 			conn.Close()
-			return refused("engine host %s is not lost: its server answers at %s. While most engine hosts can run, start Fairlead on them; otherwise stop it there and see that it never starts again with its present files", e.Name, at)
+			return refused("engine host %s is not lost: its server answers at %s. If most engine hosts can run, start Fairlead on them. Otherwise stop it there, and never start it there again with its present files", e.Name, at)
 		}
 	}
 	last, err := verified(ctx, journalFile(a.Dir))
@@ -226,7 +226,7 @@ func othersLost(ctx context.Context, a *cli.App, c *Cluster) error {
 	if err := os.RemoveAll(filepath.Join(folder, engine.StoreFolder)); err != nil {
 		return err
 	}
-	return a.Say(map[string]any{"leader": c.Name, "seq": last.Seq, "at": last.Time}, "The copy of this machine is whole up to change %d, of %s, and is the journal of the team from now on. This machine leads: start it with `fairlead up`. The other engine hosts must not start again with their present files; `fairlead cluster leave --force` there removes them.",
+	return a.Say(map[string]any{"leader": c.Name, "seq": last.Seq, "at": last.Time}, "The copy on this machine is complete up to change %d, of %s, and is now the journal of the team. This machine leads: start Fairlead with `fairlead up`. Never start the other engine hosts with their present files; run `fairlead cluster leave --force` on them.",
 		last.Seq, last.Time.Local().Format(time.DateTime))
 }
 

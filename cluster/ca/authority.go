@@ -155,7 +155,7 @@ func (a *Authority) Sign(request []byte, name string, role cluster.Role, allowed
 		return nil, fmt.Errorf("the certificate request names another host; send the name of the host that asks")
 	}
 	if left := a.cert.NotAfter.Sub(now); left < certificateFor {
-		return nil, fmt.Errorf("the certificate authority ends on %s, too early for another certificate; make the cluster anew with `cluster init`", a.cert.NotAfter.Format(time.DateOnly))
+		return nil, fmt.Errorf("the certificate authority ends on %s, too early for another certificate; make a new cluster with `cluster init`", a.cert.NotAfter.Format(time.DateOnly))
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name, Organization: []string{a.Team}},
@@ -195,7 +195,7 @@ func (a *Authority) Renew(certificate, request []byte, member cluster.Member, no
 		return nil, err
 	}
 	if old.CheckSignatureFrom(a.cert) != nil || old.Subject.CommonName != member.Name {
-		return nil, fmt.Errorf("the present certificate is not that of host %s; join anew", member.Name)
+		return nil, fmt.Errorf("the present certificate is not that of host %s; join again", member.Name)
 	}
 	allowed := func(ip net.IP) bool { return slices.ContainsFunc(old.IPAddresses, ip.Equal) }
 	return a.Sign(request, member.Name, member.Role, allowed, now)
@@ -264,7 +264,7 @@ func load(dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("other users can read %s, so its key may be known; make it readable for you alone (chmod 600), or join anew", path)
+		return nil, fmt.Errorf("other users can read %s, so its key may be known; make it readable for you alone (chmod 600), or join again", path)
 	}
 	if info.Size() > fileMax {
 		return nil, fmt.Errorf("%s has %s; it should have 1 KiB", path, file.Size(info.Size()))
@@ -290,11 +290,11 @@ func loadCertificate(dir, name string) (*x509.Certificate, error) {
 func parseCertificate(text []byte, name string) (*x509.Certificate, error) {
 	block, rest := pem.Decode(text)
 	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, fmt.Errorf("%s is not a certificate; restore it from a backup, or join anew", name)
+		return nil, fmt.Errorf("%s is not a certificate; restore it from a backup, or join again", name)
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a certificate; restore it from a backup, or join anew", name)
+		return nil, fmt.Errorf("%s is not a certificate; restore it from a backup, or join again", name)
 	}
 	return cert, nil
 }
@@ -311,5 +311,5 @@ func loadKey(dir, name string) (*ecdsa.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s is not a key; restore it from a backup, or join anew", filepath.Join(dir, name))
+	return nil, fmt.Errorf("%s is not a key; restore it from a backup, or join again", filepath.Join(dir, name))
 }

@@ -237,7 +237,7 @@ func TestTLS(t *testing.T) {
 		{"a host", first.TLS(nil), server(worker.TLS(nil), "a"), "", start},
 		{"by address", first.TLS(nil), server(worker.TLS(nil), "127.0.0.1"), "", start},
 		{"wrong name", first.TLS(nil), server(worker.TLS(nil), "build.lan"), `its certificate is not for "build.lan"; use one of its names: [a] [127.0.0.1]`, start},
-		{"another team", other.TLS(nil), server(worker.TLS(nil), "a"), "not of the team's certificate authority", start},
+		{"another team", other.TLS(nil), server(worker.TLS(nil), "a"), "not from the team's certificate authority", start},
 		{"another team of this name", same.TLS(nil), server(worker.TLS(nil), "a"), "another team that is also called web", start},
 		{"a host that poses as a server", worker.TLS(nil), server(first.TLS(nil), "w"), "", start},
 		{"years behind", first.TLS(nil), late(server(worker.TLS(nil), "a"), start.AddDate(-7, 0, 0)), "set the clock right", start.AddDate(-7, 0, 0)},

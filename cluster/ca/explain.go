@@ -58,7 +58,7 @@ func Explain(err error, team string, now time.Time) error {
 	case errors.As(err, &unknown) && unknown.Cert != nil && team != "" && teamOf(unknown.Cert) == team:
 		return fmt.Errorf("the server belongs to another team that is also called %s: its certificate authority is another one; check the address, or give one team another name: %w", team, err)
 	case errors.As(err, &unknown):
-		return fmt.Errorf("the server's certificate is not of the team's certificate authority, so it may be another server than you mean; check the address, and ask for a new invitation: %w", err)
+		return fmt.Errorf("the server's certificate is not from the team's certificate authority, so this may be the wrong server; check the address, and ask for a new invitation: %w", err)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return cmp.Or(checkTime(invalid.Cert, now), err)
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -68,7 +68,7 @@ func Explain(err error, team string, now time.Time) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no program listens there; check the address, the port, and that the other host runs: %w", err)
 	case errors.As(err, &network) && network.Timeout():
-		return fmt.Errorf("the other host does not answer; check the address, and that no firewall is between: %w", err)
+		return fmt.Errorf("the other host does not answer; check the address, and that no firewall blocks the connection: %w", err)
 	}
 	return err
 }
@@ -82,7 +82,7 @@ func checkTime(cert *x509.Certificate, now time.Time) error {
 	case now.Before(cert.NotBefore):
 		return fmt.Errorf("the clock of this machine says %s, and the certificate of %s is valid from %s on; set the clock right", now.UTC().Format(form), name(cert), cert.NotBefore.UTC().Format(form))
 	case now.After(cert.NotAfter):
-		return fmt.Errorf("the certificate of %s ended at %s, and the clock of this machine says %s; set the clock if it is wrong, else join anew with an invitation", name(cert), cert.NotAfter.UTC().Format(form), now.UTC().Format(form))
+		return fmt.Errorf("the certificate of %s ended at %s, and the clock of this machine says %s; set the clock if it is wrong, else join again with an invitation", name(cert), cert.NotAfter.UTC().Format(form), now.UTC().Format(form))
 	}
 	return nil
 }

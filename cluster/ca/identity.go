@@ -74,10 +74,10 @@ func LoadIdentity(dir string, now func() time.Time) (*Identity, error) {
 		return nil, err
 	}
 	if id.nkey, err = nkeys.FromSeed(bytes.TrimSpace(seed)); err != nil {
-		return nil, fmt.Errorf("%s is not a key; restore it from a backup, or join anew", filepath.Join(dir, seedFile))
+		return nil, fmt.Errorf("%s is not a key; restore it from a backup, or join again", filepath.Join(dir, seedFile))
 	}
 	if id.public, err = id.nkey.PublicKey(); err != nil || !nkeys.IsValidPublicUserKey(id.public) {
-		return nil, fmt.Errorf("%s is not the key of a host; restore it from a backup, or join anew", filepath.Join(dir, seedFile))
+		return nil, fmt.Errorf("%s is not the key of a host; restore it from a backup, or join again", filepath.Join(dir, seedFile))
 	}
 	id.Name = cert.Subject.CommonName
 	return id, id.take(cert)
@@ -164,7 +164,7 @@ func (id *Identity) take(cert *x509.Certificate) error {
 		return Explain(fmt.Errorf("the certificate of %s: %w", id.Name, err), teamOf(id.authority), id.now())
 	}
 	if cert.Subject.CommonName != id.Name || !samePublic(id.key.Public(), cert.PublicKey) {
-		return fmt.Errorf("the certificate of %s does not belong to its key; restore both from the same backup, or join anew", id.Name)
+		return fmt.Errorf("the certificate of %s does not belong to its key; restore both from the same backup, or join again", id.Name)
 	}
 	id.cert.Store(&tls.Certificate{Certificate: [][]byte{cert.Raw, id.authority.Raw}, PrivateKey: id.key, Leaf: cert})
 	return nil

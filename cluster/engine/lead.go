@@ -165,7 +165,7 @@ func (l *Lead) Give(ctx context.Context, name string) error {
 		revision, over := l.term.Revision(), l.term.Over()
 		l.mu.Unlock()
 		if over {
-			return errors.New("another engine host has claimed the lead, so this one cannot hand it over")
+			return errors.New("another engine host has claimed the leader's lease, so this one cannot hand over")
 		}
 		stored, err := l.store.Set(ctx, lease.Entry{Host: name, Daemon: l.daemon + "-gives"}, revision)
 		l.mu.Lock()

@@ -107,7 +107,7 @@ func TestNotMet(t *testing.T) {
 	if err := <-met; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if n := strings.Count(said.text(), "have not met yet"); n != 1 {
+	if n := strings.Count(said.text(), "are not connected to each other yet"); n != 1 {
 		t.Errorf("it was said %d times", n)
 	}
 }

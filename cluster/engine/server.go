@@ -135,7 +135,7 @@ func (s *Replica) Meet(ctx context.Context, waits func(cluster.Unreplicated)) er
 		waits(is)
 		if now := fmt.Sprint(is); time.Since(began) >= s.quiet && now != said && ctx.Err() == nil {
 			said = now
-			s.o.Log.Warn("the engine hosts have not met yet; it is tried again and again, and `fairlead hosts` says what to do", "code", is.Code, "hosts", is.Hosts, "error", is.Fault)
+			s.o.Log.Warn("the servers of the engine hosts are not connected to each other yet; they try again, and `fairlead hosts` says what to do", "code", is.Code, "hosts", is.Hosts, "error", is.Fault)
 		}
 		select {
 		case <-tick.C:
@@ -228,7 +228,7 @@ func (s *Replica) Open(ctx context.Context, path string, waiting func(why error)
 
 // report takes in why an open journal does not go on. It waits for no server: the journal may be closed meanwhile.
 func (s *Replica) report(err error) {
-	s.o.Log.Error("the journal of the team on this host does not go on", "error", err)
+	s.o.Log.Error("the journal of the team on this host has stopped", "error", err)
 	if damage, is := errors.AsType[*jetstream.Damage](err); is {
 		s.work.Go(func() { s.away(damage) })
 	}

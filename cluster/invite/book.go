@@ -58,7 +58,7 @@ func (r *Refused) Error() string {
 	const again = "make a new one with `host invite`"
 	switch r.Code {
 	case WrongToken:
-		return "the token is of no invitation of this team; " + again
+		return "the token does not belong to an invitation of this team; " + again
 	case Expired:
 		return "the invitation has expired, 15 minutes after it was made; " + again
 	case Used:
@@ -100,7 +100,7 @@ func (b *Book) Invite(by string, role cluster.Role, labels []string, address str
 		Role: role, Labels: labels, Expires: now.Add(validFor).UTC().Truncate(time.Second),
 	}
 	if _, err := ParseToken(t.Text()); err != nil {
-		return Token{}, fmt.Errorf("the address %q of the door is not host:port", address)
+		return Token{}, fmt.Errorf("the address %q for hosts that join is not HOST:PORT", address)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -207,8 +207,8 @@ func TestRefusedJoins(t *testing.T) {
 		code       Code // empty: the door did not answer
 		edit       func(f *team, token *Token, id **ca.Identity)
 	}{
-		{"wrong secret", "of no invitation", WrongToken, func(_ *team, token *Token, _ **ca.Identity) { token.secret[0]++ }},
-		{"wrong id", "of no invitation", WrongToken, func(_ *team, token *Token, _ **ca.Identity) { token.ID = "0123456789abcdef" }},
+		{"wrong secret", "does not belong to an invitation", WrongToken, func(_ *team, token *Token, _ **ca.Identity) { token.secret[0]++ }},
+		{"wrong id", "does not belong to an invitation", WrongToken, func(_ *team, token *Token, _ **ca.Identity) { token.ID = "0123456789abcdef" }},
 		{"expired", "has expired, 15 minutes after", Expired, func(f *team, token *Token, _ **ca.Identity) {
 			f.clock.move(10 * time.Minute)
 			f.invite(cluster.Host) // keeps the door open
@@ -349,10 +349,10 @@ func TestBook(t *testing.T) {
 		return fmt.Sprint(err)
 	}
 	for want, got := range map[string]string{
-		"64 invitations are open":   invite(cluster.Host, nil, "a:1"),
-		"the role of a host":        invite("lead", nil, "a:1"),
-		"a host may have 32 labels": invite(cluster.Host, []string{"GPU"}, "a:1"),
-		"of the door is not host":   invite(cluster.Host, nil, "a"),
+		"64 invitations are open":              invite(cluster.Host, nil, "a:1"),
+		"the role of a host":                   invite("lead", nil, "a:1"),
+		"a host may have 32 labels":            invite(cluster.Host, []string{"GPU"}, "a:1"),
+		"for hosts that join is not HOST:PORT": invite(cluster.Host, nil, "a"),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s, want %s", got, want)

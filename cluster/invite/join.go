@@ -69,7 +69,7 @@ func ask(ctx context.Context, token Token, r request, now func() time.Time) (a a
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", token.Address)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return a, fmt.Errorf("the inviting host does not answer; check the address, and that no firewall is between: %w", err)
+		return a, fmt.Errorf("the inviting host does not answer; check the address, and that no firewall blocks the connection: %w", err)
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return a, fmt.Errorf("no program listens there; check the address and the port, and that Fairlead runs there; if another engine host leads now, make a new invitation on that one: %v", err) //nolint:errorlint // it is explained already

@@ -178,9 +178,9 @@ func explain(err error, id *ca.Identity) error {
 	var alert *net.OpError
 	switch {
 	case errors.As(err, &alert) && alert.Op == "remote error": // of TLS
-		return fmt.Errorf("the leader does not take the certificate of this host, or is another version of Fairlead; compare the clocks and the versions, else join anew with an invitation: %w", err)
+		return fmt.Errorf("the leader refuses the certificate of this host, or runs another version of Fairlead; compare the clocks and the versions, else join again with an invitation: %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the leader does not answer; check the address, and that no firewall is between: %w", err)
+		return fmt.Errorf("the leader does not answer; check the address, and that no firewall blocks the connection: %w", err)
 	}
 	return ca.Explain(err, id.Team(), id.Now())
 }
@@ -236,7 +236,7 @@ func Keep(ctx context.Context, o DialOptions, up func(*Conn)) error {
 			}
 			if err.Error() != said {
 				said = err.Error()
-				o.Log.Warn("no connection to the leader; it is tried again and again", "error", err)
+				o.Log.Warn("no connection to the leader; this host tries again", "error", err)
 			}
 		}
 		if err == nil && time.Since(began) > settledFrom {

@@ -102,7 +102,7 @@ func (h *Hub) accept() {
 			return
 		}
 		if err != nil { // too many open files, for example
-			h.o.Log.Error("take a connection of a host", "error", err)
+			h.o.Log.Error("accept a connection of a host", "error", err)
 			select {
 			case <-time.After(acceptAgain):
 			case <-h.ctx.Done():
@@ -124,7 +124,7 @@ func (h *Hub) accept() {
 			<-places
 			if err != nil {
 				raw.Close()
-				h.o.Log.Debug("a connection was not taken", "from", raw.RemoteAddr().String(), "error", err)
+				h.o.Log.Debug("a connection was refused", "from", raw.RemoteAddr().String(), "error", err)
 				return
 			}
 			h.serve(p)
@@ -152,7 +152,7 @@ func (h *Hub) greet(raw net.Conn) (*pipe, error) {
 		if refused.Code == wire.Refused && h.o.Confirmed != nil && !h.o.Confirmed() {
 			refused = wire.Unconfirmed()
 		}
-		h.o.Log.Warn("a host was not taken", "host", p.peer, "from", raw.RemoteAddr().String(), "error", refused)
+		h.o.Log.Warn("a host was refused", "host", p.peer, "from", raw.RemoteAddr().String(), "error", refused)
 		return nil, errors.Join(refused, writeAnswer(conn, refused), conn.Close())
 	}
 	err := writeAnswer(conn, nil)
@@ -373,7 +373,7 @@ func (h *Hub) Foreign(name string) string {
 // of the membership.
 func (h *Hub) Recheck() {
 	for _, p := range h.leaving() {
-		h.o.Log.Info("a host does not belong to the team any longer", "host", p.peer)
+		h.o.Log.Info("a host no longer belongs to the team", "host", p.peer)
 		p.end()
 	}
 }

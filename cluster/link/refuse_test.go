@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 			return mixed(t, f, f.dir(f.join("b", cluster.Host)), f.dir(f.join("c", cluster.Host)))
 		}},
 		"the leader's name": {bad: true, want: "the leader itself is host a", make: func(t *testing.T, f *team) *ca.Identity { return f.join("a", cluster.Host) }},
-		"another team": {want: "is not of the team's certificate authority", make: func(t *testing.T, f *team) *ca.Identity {
+		"another team": {want: "is not from the team's certificate authority", make: func(t *testing.T, f *team) *ca.Identity {
 			return newTeam(t, "shop").join("b", cluster.Host)
 		}},
 		"another team of the same name": {want: "the server belongs to another team that is also called web", make: func(t *testing.T, f *team) *ca.Identity {
@@ -113,7 +113,7 @@ func TestLeaderRefusesCertificates(t *testing.T) {
 	defer conn.Close()
 	_ = prove(conn, stranger)
 	err = explain(readAnswer(conn, "web"), stranger)
-	if err == nil || !strings.Contains(err.Error(), "the leader does not take the certificate of this host") {
+	if err == nil || !strings.Contains(err.Error(), "the leader refuses the certificate of this host") {
 		t.Error(err)
 	}
 }
@@ -195,7 +195,7 @@ func TestGarbage(t *testing.T) {
 		} else {
 			_, _ = conn.Write(make([]byte, signatureLen))
 		}
-		if err := readAnswer(conn, "web"); err == nil || protocols == nil && !strings.Contains(err.Error(), "does not say what it speaks") {
+		if err := readAnswer(conn, "web"); err == nil || protocols == nil && !strings.Contains(err.Error(), "does not name its protocols") {
 			t.Errorf("%v: %v", protocols, err)
 		}
 		conn.Close()

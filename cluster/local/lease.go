@@ -47,7 +47,7 @@ func (s *Sessions) readLease(session string) (*lease, error) {
 		err = json.Unmarshal(text.Bytes, &l)
 	}
 	if err == nil && l.Token.Session != session {
-		err = errors.New("it is that of another session")
+		err = errors.New("it belongs to another session")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the lease of session %s: %w", session, err)
@@ -77,7 +77,7 @@ func (s *Sessions) Resume(ctx context.Context, epoch uint64) error {
 	found, err := s.Shims.Orphans(ctx, func(session string) bool {
 		l, err := s.readLease(session)
 		if err != nil {
-			s.Log.Error("a session on this host cannot be taken up; see its folder", "session", session, "error", err)
+			s.Log.Error("a session on this host cannot be adopted; see its folder", "session", session, "error", err)
 		}
 		return !shim.IsSession(session) || l == nil
 	})

@@ -269,11 +269,11 @@ func TestLeaseIsDamaged(t *testing.T) {
 	s.mu.Unlock()
 	path := filepath.Join(s.folder("coder-1"), leaseFile)
 	for name, damage := range map[string]func() error{
-		"not JSON":           func() error { return os.WriteFile(path, []byte("{"), 0o600) },
-		"of another session": func() error { return os.WriteFile(path, []byte(`{"token":{"session":"coder-2"}}`), 0o600) },
-		"a link":             func() error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
-		"long":               func() error { return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<20), 0o600)) },
-		"a folder":           func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"not JSON":                   func() error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"belongs to another session": func() error { return os.WriteFile(path, []byte(`{"token":{"session":"coder-2"}}`), 0o600) },
+		"a link":                     func() error { return errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)) },
+		"long":                       func() error { return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<20), 0o600)) },
+		"a folder":                   func() error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(name, err)

@@ -99,7 +99,7 @@ func (t *Trees) remove(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	t.Log.Info("the checkout of a run is gone, as the one of the leader is", "run", s.Run)
+	t.Log.Info("the checkout of a run was removed, because the leader's is gone", "run", s.Run)
 	wire.Answer(w, r, struct{}{})
 	return nil
 }

@@ -24,7 +24,7 @@ const (
 var ErrRefused = errors.New("the team refuses this host: it was removed, or has left, or its keys are older than its last invitation; to come back, it needs a new invitation")
 
 // ErrPayload is about a server with a limit below cluster.PayloadMax.
-var ErrPayload = fmt.Errorf("the server takes messages of too few bytes; set max_payload to %d in its configuration and restart it", cluster.PayloadMax)
+var ErrPayload = fmt.Errorf("the server's limit for messages is too low; set max_payload to %d in its configuration and restart it", cluster.PayloadMax)
 
 // Connect connects an engine host to servers of the team. It goes on trying others when a connection is lost. ended is called
 // once, when the connection is closed for good; its error is nil after a Close.
@@ -83,7 +83,7 @@ func explain(err error, id *ca.Identity) error {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case errors.Is(err, nats.ErrNoServers):
-		return fmt.Errorf("no server answers; check the addresses, check that the other hosts run, and that no firewall is between: %w", err)
+		return fmt.Errorf("no server answers; check the addresses, check that the other hosts run, and that no firewall blocks the connection: %w", err)
 	}
 	return ca.Explain(err, id.Team(), id.Now())
 }

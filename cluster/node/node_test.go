@@ -252,7 +252,7 @@ func TestBadConnections(t *testing.T) {
 		"":                               n.Address(),
 		`not for "localhost"`:            local(n),
 		"also called web":                twin.Address(),
-		"may be another server than you": shop.Address(),
+		"may be the wrong server":        shop.Address(),
 		"set max_payload to 8388608":     small,
 		"check that the other hosts run": "tls://" + taken.Addr().String(),
 	} {

@@ -227,7 +227,7 @@ func (t *Trees) do(ctx context.Context, r bodied, take func(*http.Response) erro
 			return errors.Join(err, ctx.Err())
 		}
 		if tries++; tries == treeTriesMax {
-			return fmt.Errorf("%s %s broke off %d times while the host stayed connected, and the log of the host says why: %w", r.method, r.path, tries, err)
+			return fmt.Errorf("%s %s failed %d times while the host stayed connected; see the log of the host: %w", r.method, r.path, tries, err)
 		}
 		wait := time.NewTimer(pause)
 		select {

@@ -256,7 +256,7 @@ func TestTreesGiveUp(t *testing.T) {
 				return &http.Client{Transport: conn}, "http://b", nil
 			}}
 			err := trees.FetchFiles(ctx, trees.Root, dirs)
-			if err == nil || conn.asked != 6 || !strings.Contains(err.Error(), "GET /v1/files broke off 6 times while the host stayed connected") {
+			if err == nil || conn.asked != 6 || !strings.Contains(err.Error(), "GET /v1/files failed 6 times while the host stayed connected") {
 				t.Errorf("after %d tries: %v", conn.asked, err)
 			}
 			lost := 0

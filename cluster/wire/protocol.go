@@ -59,7 +59,7 @@ func words(all []Protocol) string {
 func VersionsApart(host string, its, leaders []Protocol) string {
 	switch {
 	case len(its) == 0:
-		return "host " + host + " does not say what it speaks; install the leader's version of Fairlead there"
+		return "host " + host + " does not name its protocols; install the leader's version of Fairlead there"
 	case slices.Max(its) < slices.Max(leaders):
 		return fmt.Sprintf("host %s is more than one version older than the leader; install the leader's version of Fairlead there (protocol %s, the leader's is %s)", host, words(its), words(leaders))
 	}
@@ -73,7 +73,7 @@ func ParseProtocol(text string) (Protocol, error) {
 			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no protocol between hosts that this version of Fairlead speaks; it speaks %s", clip.Text(text, 20), words(Speaks()))
+	return 0, fmt.Errorf("this version of Fairlead does not support protocol %q between hosts; it supports %s", clip.Text(text, 20), words(Speaks()))
 }
 
 type protocolKey struct{}

@@ -190,7 +190,7 @@ func TestSpeaks(t *testing.T) {
 		t.Error(p, err)
 	}
 	for _, text := range []string{"1", "4", "", "02", "2 "} {
-		if _, err := ParseProtocol(text); err == nil || !strings.Contains(err.Error(), "it speaks 3 and 2") {
+		if _, err := ParseProtocol(text); err == nil || !strings.Contains(err.Error(), "it supports 3 and 2") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -75,6 +75,6 @@ func (a *addresses) learn(engines []cluster.EngineHost) {
 		return
 	}
 	if err := SaveConfig(a.dir, conf); err != nil {
-		a.log.Warn("the addresses of the engine hosts could not be kept; they are learned again after the next start", "error", err)
+		a.log.Warn("the addresses of the engine hosts could not be stored; the leader sends them again after the next start", "error", err)
 	}
 }

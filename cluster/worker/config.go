@@ -40,7 +40,7 @@ const (
 	addressBytes  = 300   // a domain name has 253
 	configFile    = "host.json"
 	epochFile     = "epoch"
-	restoreOrJoin = "restore it from a backup, or leave the team and join anew"
+	restoreOrJoin = "restore it from a backup, or leave the team and join again"
 )
 
 // Folder is where a host of a repository keeps its files, and its identity.

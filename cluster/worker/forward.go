@@ -83,7 +83,7 @@ func (f *forward) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case unsent || r.Method == http.MethodGet || r.Method == http.MethodHead:
 		f.unsent(w, r)
 	default:
-		api.NewProblem(http.StatusBadGateway, "the leader did not answer and may have done what was asked; look before you ask again: %s (%v)", f.away(), err).Write(w)
+		api.NewProblem(http.StatusBadGateway, "the leader did not answer and may have carried out the request; check before you repeat it: %s (%v)", f.away(), err).Write(w)
 	}
 }
 
@@ -91,7 +91,7 @@ func (f *forward) failed(w http.ResponseWriter, r *http.Request, err error) {
 func (f *forward) unsent(w http.ResponseWriter, r *http.Request) {
 	text := f.away()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		text += "; nothing was done: ask again when a leader answers"
+		text += "; nothing was done: run the command again when a leader answers"
 	}
 	api.NewProblem(http.StatusServiceUnavailable, "%s", text).Write(w)
 }
@@ -169,6 +169,6 @@ func (k *leaseKeeper) away(addresses []string) string {
 	case held && left > 0:
 		return text + "; the sessions here end at " + at + " unless it comes back"
 	default:
-		return text + "; the sessions here have ended, and the leader lets them begin anew"
+		return text + "; the sessions here have ended, and the leader starts new attempts"
 	}
 }

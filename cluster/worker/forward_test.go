@@ -279,7 +279,7 @@ func TestLeaderIsAway(t *testing.T) {
 	}
 	defer c.Close()
 	var p *api.Problem
-	if _, err := c.Hold(t.Context(), ""); !errors.As(err, &p) || p.Status != http.StatusBadGateway || !strings.Contains(err.Error(), "may have done what was asked") {
+	if _, err := c.Hold(t.Context(), ""); !errors.As(err, &p) || p.Status != http.StatusBadGateway || !strings.Contains(err.Error(), "may have carried out the request") {
 		t.Errorf("the leader broke off: %v", err)
 	}
 	<-broken
@@ -290,7 +290,7 @@ func TestLeaderIsAway(t *testing.T) {
 	if is, err := c.Leader(t.Context()); err != nil || is.NoLeaderSince == nil || is.Leads || is.AsOf != nil {
 		t.Errorf("without a connection: %+v, %v", is, err)
 	}
-	if _, err := c.Hold(t.Context(), ""); err == nil || !strings.HasSuffix(err.Error(), "; nothing was done: ask again when a leader answers") {
+	if _, err := c.Hold(t.Context(), ""); err == nil || !strings.HasSuffix(err.Error(), "; nothing was done: run the command again when a leader answers") {
 		t.Errorf("an order without a leader: %v", err)
 	}
 	if _, err := c.Agents(t.Context()); err == nil || strings.Contains(err.Error(), "nothing was done") {

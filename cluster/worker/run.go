@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	boot := workspace.BootID()
 	if boot == "" {
-		return errors.New("this system has no id of its start, so a leader could not know that its sessions have ended; only Linux runs sessions for another machine")
+		return errors.New("this system has no boot id, so the leader could not know that its sessions have ended; a host needs Linux")
 	}
 	at, err := wire.PlacesOf(o.Dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func (o ours) resume(ctx context.Context, k *leaseKeeper) error {
 		k.log.Warn("a process of a session without a shim was ended", "process", what)
 	}
 	if err := o.Resume(ctx, k.guard.Epoch); err != nil {
-		return fmt.Errorf("take up the sessions on this host: %w", err)
+		return fmt.Errorf("adopt the sessions on this host: %w", err)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 		}
 		if err != nil && err.Error() != said { // the same one is logged once, until the leader answers
 			said = err.Error()
-			d.Log.Warn("the lease of this host was not renewed, or a session did not follow it", "error", err)
+			d.Log.Warn("the lease of this host was not renewed, or a session did not get its new deadline", "error", err)
 		}
 		if err := d.Space.Lost(); err != nil {
 			return err

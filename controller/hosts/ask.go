@@ -65,9 +65,9 @@ func (a asking) why() string {
 	m := a.before
 	switch {
 	case !a.away:
-		return fmt.Sprintf("waits until what %s left on %s, which is back, is fetched", m.Session, m.Host)
+		return fmt.Sprintf("waits until the leader has fetched what %s left on %s, which is back", m.Session, m.Host)
 	case a.answered():
-		return fmt.Sprintf("waits for %s, which was lost with %s, as %s said; `fairlead host remove %s` lets it begin elsewhere", m.Host, m.Session, a.is.By, m.Host)
+		return fmt.Sprintf("waits for %s, which was lost with %s, as %s decided; `fairlead host remove %s` lets it begin elsewhere", m.Host, m.Session, a.is.By, m.Host)
 	case a.is == nil:
 		return fmt.Sprintf("waits: %s was lost with %s", m.Host, m.Session)
 	}
@@ -128,10 +128,10 @@ func askAbout(agent string, s team.Session, m host.Missing) question.Ask {
 	run, step, _ := team.StepOf(s.For)
 	return question.Ask{Question: question.Question{
 		Kind: question.HostLost, Agent: agent, Session: s.ID, Ask: askID(m),
-		What: fmt.Sprintf("host %s was lost with %s, which did step %s of %s: begin the step elsewhere, or wait for %s?", m.Host, m.Session, step, run, m.Host),
+		What: fmt.Sprintf("host %s was lost with %s, which ran step %s of %s: begin the step elsewhere, or wait for %s?", m.Host, m.Session, step, run, m.Host),
 		Why:  "its agent has on_lost: ask. The process on " + m.Host + " has ended; what it changed since its files were last fetched is missing",
 		Options: []question.Option{
-			{ID: beginElsewhere, Label: "begin elsewhere, with what had been fetched"},
+			{ID: beginElsewhere, Label: "begin elsewhere, with the files that were fetched"},
 			{ID: waitForIt, Label: "wait until " + m.Host + " is back"},
 		},
 	}}

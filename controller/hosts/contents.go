@@ -162,7 +162,7 @@ func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is che
 		}
 	})
 	if err == nil && is.dir == "" {
-		err = fmt.Errorf("run %s has no checkout of its own any longer", is.run)
+		err = fmt.Errorf("run %s no longer has its own checkout", is.run)
 	}
 	return is, err
 }
@@ -363,7 +363,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 			return err
 		}
 		if err := bringFiles(ctx, c, lease.Host, is); err != nil {
-			return fmt.Errorf("bring the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
+			return fmt.Errorf("fetch the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
 		}
 		return arrived(ctx, c, is.run)
 	}
@@ -386,7 +386,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	ref := "refs/fairlead/steps/" + is.run + "/" + step + "/" + strconv.FormatUint(s.Lease, 10)
 	sent, err := there.Fetch(ctx, is.dir, now.Sent, ref)
 	if err != nil {
-		return fmt.Errorf("bring the files of run %s back from host %s: %w", is.run, lease.Host, answered(err))
+		return fmt.Errorf("fetch the files of run %s from host %s: %w", is.run, lease.Host, answered(err))
 	}
 	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
@@ -402,7 +402,7 @@ func fetchResults(ctx context.Context, c *HostController, name string, is checko
 		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), is.others...)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("bring the reports of run %s back from host %s: %w", is.run, name, answered(err))
+		return fmt.Errorf("fetch the reports of run %s from host %s: %w", is.run, name, answered(err))
 	}
 	return nil
 }

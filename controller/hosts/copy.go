@@ -116,7 +116,7 @@ func (c *copying) run(ctx context.Context) {
 			return
 		}
 		if err != nil && err.Error() != said {
-			c.log.Warn("the newest files of runs could not be sent to an engine host, which could not go on with them; it is tried again", "host", c.host, "error", err)
+			c.log.Warn("the newest files of runs could not be sent to an engine host, which cannot continue these runs without them; the leader tries again", "host", c.host, "error", err)
 		}
 		said, all = "", false
 		var again <-chan time.Time
@@ -452,7 +452,7 @@ func keepNewer(ctx context.Context, c *HostController, name string, one checkout
 	}
 	err := bringBeside(ctx, c, name, one)
 	if _, is := errors.AsType[*wire.Problem](err); is { // such as files that are too large: nothing waits for that
-		c.log.Warn("what the leader before has of a run cannot be kept", "run", one.run, "host", name, "error", answered(err))
+		c.log.Warn("the previous leader's files of a run could not be kept", "run", one.run, "host", name, "error", answered(err))
 		return c.copies.newer(one.run, "")
 	}
 	return err
@@ -489,7 +489,7 @@ func bringBeside(ctx context.Context, c *HostController, name string, one checko
 		if !isNew {
 			ref = ""
 		}
-		c.log.Warn("a run has gone on here, so the files of the leader before are kept beside", "run", one.run, "host", name, "ref", ref, "files", kept)
+		c.log.Warn("a run has continued here, so the previous leader's files are kept separately", "run", one.run, "host", name, "ref", ref, "files", kept)
 	}
 	return c.copies.newer(one.run, "")
 }
@@ -519,7 +519,7 @@ func bringFiles(ctx context.Context, c *HostController, name string, one checkou
 		return err
 	}
 	if kept > 0 {
-		c.log.Info("files of a run that differ from those of the leader before are kept beside", "run", one.run, "host", name, "files", kept)
+		c.log.Info("files of a run that differ from the previous leader's: the previous leader's files are kept separately", "run", one.run, "host", name, "files", kept)
 	}
 	return c.copies.newer(one.run, "")
 }

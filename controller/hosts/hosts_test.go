@@ -272,7 +272,7 @@ func TestRemovedMember(t *testing.T) {
 		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: wire.Newest().String(), Places: wire.Places{Root: `/srv/"`, Exe: "/bin/fairlead"}}); err == nil || !strings.Contains(err.Error(), "move it to another folder") {
 			t.Errorf("a path that cannot be written into JSON: %v", err)
 		}
-		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "no protocol") {
+		if _, err := l.Renew(t.Context(), "b", wire.RenewIn{Protocol: "0"}); err == nil || !strings.Contains(err.Error(), "does not support protocol") {
 			t.Errorf("another version: %v", err)
 		}
 	})

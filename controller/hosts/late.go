@@ -129,7 +129,7 @@ func (c *fetching) one(ctx context.Context, m host.Missing, epoch uint64) error 
 		return err
 	}
 	if err := there.Forget(ctx, m.Session, epoch); err != nil && ctx.Err() == nil {
-		c.log.Warn("a host keeps what was fetched of a session for a week", "host", m.Host, "session", m.Session, "error", err)
+		c.log.Warn("a host could not remove what was fetched of a session; it keeps it for a week", "host", m.Host, "session", m.Session, "error", err)
 	}
 	return ctx.Err()
 }

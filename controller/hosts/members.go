@@ -201,7 +201,7 @@ func (c *HostController) Leave(ctx context.Context, name string) error {
 		return err
 	}
 	if engine && c.is.Stream {
-		return &wire.Problem{Code: wire.Busy, Why: fmt.Sprintf("host %s keeps the journal with others; drain it first: `fairlead host drain %s`", name, name)}
+		return &wire.Problem{Code: wire.Busy, Why: fmt.Sprintf("host %s is an engine host; drain it first: `fairlead host drain %s`", name, name)}
 	}
 	if busy > 0 {
 		return &wire.Problem{Code: wire.Busy, Why: fmt.Sprintf("%d sessions are placed on host %s; drain it first: `fairlead host drain %s`", busy, name, name)}

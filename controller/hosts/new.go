@@ -276,7 +276,7 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 	}
 	join := host.Join{Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Key: c.is.Key, Engine: c.is.Address, Invited: true, Leads: true}
 	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
-		c.log.Error("this machine cannot take part in its own team; sessions with `host` run on others only", "error", err)
+		c.log.Error("this machine cannot take part in its own team; sessions with `host` run only on other machines", "error", err)
 	}
 	if err := c.takePart(ctx); err != nil {
 		if ctx.Err() == nil {

@@ -54,7 +54,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 		return "", fits, err
 	}
 	if c.is == nil {
-		return "", fits, fmt.Errorf("fairlead.yaml wants a host with the label %s for it, and this daemon leads no other hosts; `fairlead cluster init` makes this machine a leader, and `fairlead up` lets it lead",
+		return "", fits, fmt.Errorf("fairlead.yaml requires a host with the label %s for it, and this daemon has no other hosts; run `fairlead cluster init`, then `fairlead up`",
 			strings.Join(now.Labels, ", "))
 	}
 	moved, err := mayGoOn(ctx, c, m, s)
@@ -247,7 +247,7 @@ func at(c *HostController, t *team.Team, run, except string) (names []string) {
 func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l driver.Launch, box *seam.Confinement) (seam.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
 	if !away {
-		return nil, &seam.CannotStart{Why: "it has no place on another host any longer"}
+		return nil, &seam.CannotStart{Why: "it no longer has a place on another host"}
 	}
 	if err := c.send(ctx, lease, s); err != nil {
 		return nil, err
@@ -310,7 +310,7 @@ func (c *HostController) follow(id string, proc seam.Process) {
 			case <-tick.C:
 			}
 			if err := c.fetchNow(ctx, id); err != nil && ctx.Err() == nil {
-				c.log.Warn("the files of a session on another host could not be brought here; it is tried again", "session", id, "error", err)
+				c.log.Warn("the files of a session on another host could not be fetched; the leader tries again", "session", id, "error", err)
 			}
 		}
 	})

@@ -44,22 +44,22 @@ func takeOver(ctx context.Context, c *HostController) error {
 	for _, is := range all {
 		if !is.over {
 			if err := c.copies.forgetPlace(is.run); err != nil {
-				c.log.Warn("it cannot be noted that other hosts may have newer files of a run", "run", is.run, "error", err)
+				c.log.Warn("could not record that other hosts may have newer files of a run", "run", is.run, "error", err)
 			}
 		}
 		mark, err := carry.Arrived(ctx, repo, is.run)
 		switch {
 		case err != nil:
-			c.log.Warn("it cannot be read whether the newest files of a run are here; it waits", "run", is.run, "error", err)
+			c.log.Warn("could not read whether the newest files of a run are here; the run waits", "run", is.run, "error", err)
 		case is.over && (mark.N == 0 || mark.N >= is.n): // nothing of it is here, or all
 		case mark.Run != is.run || mark.N < is.n:
 			if err := c.copies.newer(is.run, is.on); err != nil {
-				c.log.Warn("it cannot be noted that the leader before has newer files of a run", "run", is.run, "error", err)
+				c.log.Warn("could not record that the previous leader has newer files of a run", "run", is.run, "error", err)
 			}
 			if is.over {
 				continue
 			}
-			c.log.Warn("the newest files of a run had not arrived here when the leader before was lost; it waits", "run", is.run, "changes", is.n, "arrived", mark.N)
+			c.log.Warn("the newest files of a run had not arrived here when the previous leader was lost; the run waits", "run", is.run, "changes", is.n, "arrived", mark.N)
 		default:
 			if err := arrived(ctx, c, is.run); err != nil {
 				return err
@@ -77,13 +77,13 @@ func takeOver(ctx context.Context, c *HostController) error {
 	})
 	for _, name := range leaders {
 		if _, err := forward(ctx, c, name); err != nil {
-			c.log.Warn("the branches of a leader before cannot be taken over", "host", name, "error", err)
+			c.log.Warn("the branches of a previous leader could not be applied here", "host", name, "error", err)
 		}
 	}
 	return nil
 }
 
-// forward moves the branches here to where those of a leader before were, as far as they have arrived. It counts those that are left there.
+// forward moves the branches here to where those of a previous leader were, as far as they have arrived. It returns how many are left there.
 func forward(ctx context.Context, c *HostController, from string) (int, error) {
 	come := map[string]bool{} // checkouts whose files come from there, and with them their branches
 	if err := c.View(ctx, func(t *team.Team) {

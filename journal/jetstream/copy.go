@@ -39,11 +39,11 @@ func ScrubCopy(ctx context.Context, store, stream, server string, mirror journal
 	for try := 1; ; try++ {
 		until, _, err := mirror.Head(ctx)
 		if err != nil {
-			return []sqlite.Finding{{What: err.Error(), Do: "see to that, then compare again"}}
+			return []sqlite.Finding{{What: err.Error(), Do: "fix that, then compare again"}}
 		}
 		files, err := openCopy(store, stream)
 		if err != nil {
-			return []sqlite.Finding{{What: err.Error(), Do: "see to that, then compare again"}}
+			return []sqlite.Finding{{What: err.Error(), Do: "fix that, then compare again"}}
 		}
 		s := scrub{server: server, stream: stream, message: files.message, versions: map[string]uint64{}}
 		found = s.run(ctx, mirror, until)

@@ -81,14 +81,14 @@ func TestRefusedStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*js.StreamConfig){
-		"not stored in files":          func(s *js.StreamConfig) { s.Storage = js.MemoryStorage },
-		"lets old messages go;":        func(s *js.StreamConfig) { s.MaxAge = time.Hour },
-		"when it is full":              func(s *js.StreamConfig) { s.MaxBytes, s.Discard = 1<<20, js.DiscardOld },
-		"can be deleted":               func(s *js.StreamConfig) { s.DenyPurge = false },
-		"not take atomic batches":      func(s *js.StreamConfig) { s.AllowAtomicPublish = false },
-		"has no fairlead-format":       func(s *js.StreamConfig) { s.Metadata = nil },
-		"a newer Fairlead writes it":   func(s *js.StreamConfig) { s.Metadata[metaFormat] = "2" },
-		"answers before a message is ": func(s *js.StreamConfig) { s.NoAck = true },
+		"not stored in files":           func(s *js.StreamConfig) { s.Storage = js.MemoryStorage },
+		"discards old messages;":        func(s *js.StreamConfig) { s.MaxAge = time.Hour },
+		"when it is full":               func(s *js.StreamConfig) { s.MaxBytes, s.Discard = 1<<20, js.DiscardOld },
+		"can be deleted":                func(s *js.StreamConfig) { s.DenyPurge = false },
+		"not accept atomic batches":     func(s *js.StreamConfig) { s.AllowAtomicPublish = false },
+		"has no fairlead-format":        func(s *js.StreamConfig) { s.Metadata = nil },
+		"a newer Fairlead wrote it":     func(s *js.StreamConfig) { s.Metadata[metaFormat] = "2" },
+		"acknowledges messages before ": func(s *js.StreamConfig) { s.NoAck = true },
 	} {
 		stream := c.create(t, nc)
 		s, err := api.Stream(t.Context(), stream)

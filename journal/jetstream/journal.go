@@ -104,7 +104,7 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 		if j.writer.queue.withdraw(r) {
 			return 0, fmt.Errorf("append to journal: %w", ctx.Err())
 		}
-		return 0, fmt.Errorf("append to journal: %w: it was on its way and may be stored, now or later", ctx.Err())
+		return 0, fmt.Errorf("append to journal: %w: the batch was sent and may be stored, now or later", ctx.Err())
 	}
 	var conflict *journal.Conflict
 	if a.err != nil && !errors.As(a.err, &conflict) {

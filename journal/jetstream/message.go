@@ -70,7 +70,7 @@ func (b *batch) last() uint64 { return b.first + uint64(len(b.changes)) - 1 }
 type Newer struct{ Has, Knows int }
 
 func (n *Newer) Error() string {
-	return fmt.Sprintf("the journal's stream has format %d, and this program knows none beyond %d: a newer Fairlead writes it; use that version on this host too", n.Has, n.Knows)
+	return fmt.Sprintf("the journal's stream has format %d, and this program reads formats up to %d: a newer Fairlead wrote it; use that version on this host too", n.Has, n.Knows)
 }
 
 var (

@@ -73,7 +73,7 @@ func TestFlippedMessages(t *testing.T) {
 	}
 	m[0]++
 	var newer *Newer
-	if _, err := parse(m); !errors.As(err, &newer) || !strings.Contains(err.Error(), "a newer Fairlead writes it") {
+	if _, err := parse(m); !errors.As(err, &newer) || !strings.Contains(err.Error(), "a newer Fairlead wrote it") {
 		t.Errorf("a message of a later format: %v", err)
 	}
 }

@@ -85,12 +85,12 @@ func fits(c js.StreamConfig) error {
 	}{
 		{c.Storage != js.FileStorage, "it is not stored in files"},
 		{c.Retention != js.LimitsPolicy, "its retention is not by limits"},
-		{c.MaxMsgs > 0 || c.MaxMsgsPerSubject > 0 || c.MaxAge > 0 || c.AllowMsgTTL, "it lets old messages go"},
-		{c.MaxBytes > 0 && c.Discard != js.DiscardNew, "it lets old messages go when it is full"},
+		{c.MaxMsgs > 0 || c.MaxMsgsPerSubject > 0 || c.MaxAge > 0 || c.AllowMsgTTL, "it discards old messages"},
+		{c.MaxBytes > 0 && c.Discard != js.DiscardNew, "it discards old messages when it is full"},
 		{!c.DenyDelete || !c.DenyPurge || c.AllowRollup, "its messages can be deleted"},
-		{c.NoAck || c.PersistMode == js.AsyncPersistMode, "it answers before a message is on disk"},
-		{c.Mirror != nil || len(c.Sources) > 0, "it takes messages of other streams"},
-		{!c.AllowAtomicPublish, "it does not take atomic batches (allow_atomic)"},
+		{c.NoAck || c.PersistMode == js.AsyncPersistMode, "it acknowledges messages before they are on disk"},
+		{c.Mirror != nil || len(c.Sources) > 0, "it copies messages of other streams"},
+		{!c.AllowAtomicPublish, "it does not accept atomic batches (allow_atomic)"},
 		{len(c.Subjects) != 1 || c.Subjects[0] != subjectOf(c.Name) || c.SubjectTransform != nil, "its subject is not " + subjectOf(c.Name)},
 	} {
 		if wrong.is {
@@ -294,7 +294,7 @@ func (d *Damage) advice() string {
 	if d.Do != "" {
 		return d.Do
 	}
-	return "the copy on this host is good up to there; compare all copies with it, move the lead away from a bad one, and have that one fetched anew"
+	return "the copy on this host is correct up to there; compare all copies with it, let a server with a correct copy lead, and fetch the damaged copy again"
 }
 
 func (d *Damage) Unwrap() error { return d.Err }

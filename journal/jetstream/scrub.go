@@ -23,7 +23,7 @@ var errMissing = errors.New("it is missing")
 func Scrub(ctx context.Context, nc *nats.Conn, stream string, mirror journal.Journal) []sqlite.Finding {
 	r, err := reach(ctx, nc, stream)
 	if err != nil {
-		return []sqlite.Finding{{What: err.Error(), Do: "see to that, then compare again"}}
+		return []sqlite.Finding{{What: err.Error(), Do: "fix that, then compare again"}}
 	}
 	s := scrub{server: "the server", stream: stream, versions: map[string]uint64{}, message: func(ctx context.Context, place uint64) ([]byte, error) {
 		if place > r.stream.CachedInfo().State.LastSeq {
@@ -48,7 +48,7 @@ func (s *scrub) run(ctx context.Context, mirror journal.Journal, until uint64) [
 	s.next, s.until = next, until
 	last, err := s.all(ctx)
 	if err != nil {
-		s.findings = append(s.findings, sqlite.Finding{What: err.Error(), Do: "see to that, then compare again"})
+		s.findings = append(s.findings, sqlite.Finding{What: err.Error(), Do: "fix that, then compare again"})
 	}
 	if len(s.findings) == 0 {
 		s.findings = append(s.findings, sqlite.Finding{OK: true, What: fmt.Sprintf("the copy of %s is whole: %d messages, %d changes", s.server, last, s.chain.Seq)})
@@ -73,7 +73,7 @@ type scrub struct {
 func (s *scrub) found(d *Damage) {
 	d.Server = s.server
 	if d.Do == "" {
-		d.Do = "move the lead to another server and compare there; if that copy is whole, repair this one"
+		d.Do = "let another server lead the stream and compare there; if its copy is complete, repair this one"
 	}
 	if len(s.findings) < faultsShown {
 		s.findings = append(s.findings, sqlite.Finding{What: d.fault(), Do: d.Do, Seq: d.Seq})

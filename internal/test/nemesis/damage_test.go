@@ -16,16 +16,16 @@ var damages = []struct {
 	name, says string
 	do         func(w *world, m *mirror)
 }{
-	{"a flipped bit in the copy of the server", "the copy of the journal that this host's server keeps is damaged", func(w *world, m *mirror) {
+	{"a flipped bit in the copy of the server", "the server's copy of the journal on this host is damaged", func(w *world, m *mirror) {
 		w.rewrite(w.blocks(m)[0], func(b []byte) []byte { b[len(b)/3] ^= 4; return b })
 	}},
-	{"a truncated copy of the server", "the copy of the journal that this host's server keeps is damaged", func(w *world, m *mirror) {
+	{"a truncated copy of the server", "the server's copy of the journal on this host is damaged", func(w *world, m *mirror) {
 		w.rewrite(w.blocks(m)[0], func(b []byte) []byte { return b[:len(b)/2] })
 	}},
 	{"a lost store", "", func(w *world, m *mirror) {
 		w.ok(os.RemoveAll(filepath.Join(m.dir, ".fairlead", "cluster", "nats")))
 	}},
-	{"a flipped bit in the mirror", "the copy of the journal on this host is damaged: it is put aside", func(w *world, m *mirror) {
+	{"a flipped bit in the mirror", "the copy of the journal on this host is damaged: it is renamed", func(w *world, m *mirror) {
 		w.rewrite(filepath.Join(m.dir, ".fairlead", "journal.db"), func(b []byte) []byte {
 			at := bytes.Index(b, []byte("agent_state.json")) // in the text of an early change
 			if at < 0 {

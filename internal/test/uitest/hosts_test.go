@@ -113,7 +113,7 @@ func TestHostsPage(t *testing.T) {
 		p.WaitText(".host-waiting", "1 session waits for a host")
 		p.WaitText(".host-waiting", "b: it lacks the label tpu")
 		p.WaitText(".host-invite", "fairlead host invite --engine")
-		p.WaitText(".host-journal", "The engine hosts a, d, e keep the journal. Its copies are on a, d, e: that of d lacks 12 messages, or does not answer.")
+		p.WaitText(".host-journal", "The journal is replicated by the engine hosts a, d, e. Its copies are on a, d, e: the copy on d lacks 12 messages, or does not answer.")
 		p.Axe()
 		p.Until("nothing is wider than the window", uitest.Fits(p))
 		shot("hosts-page")
@@ -202,9 +202,9 @@ func TestHostLostQuestion(t *testing.T) {
 	p.Open(s.URL + "#/inbox")
 	s.Happens("trainer", question.Ask{Question: question.Question{
 		Kind: question.HostLost, Agent: "trainer", Session: "trainer-1", Ask: "lost/trainer-0/1/1", What: "host d was lost with trainer-0: begin the step elsewhere, or wait for d?", Why: "its agent has on_lost: ask",
-		Options: []question.Option{{ID: "elsewhere", Label: "begin elsewhere, with what had been fetched"}, {ID: "wait", Label: "wait until d is back"}},
+		Options: []question.Option{{ID: "elsewhere", Label: "begin elsewhere, with the files that were fetched"}, {ID: "wait", Label: "wait until d is back"}},
 	}})
-	p.WaitText(".ask-form", "begin elsewhere, with what had been fetched")
+	p.WaitText(".ask-form", "begin elsewhere, with the files that were fetched")
 	p.WaitText("main", "waits: the host of its step was lost")
 	p.WaitText("main", "host d was lost with trainer-0")
 	p.Until("only its options answer it", `document.querySelector('.ask-form textarea, .ask-form input') === null`)
@@ -232,8 +232,8 @@ func TestJournalWords(t *testing.T) {
 	want := []string{
 		"",
 		"The journal is on a alone.",
-		"The engine hosts a, b keep the journal. Whether its copies are in sync is not known.",
-		"The engine hosts a, b keep the journal. Its copies are on a, in sync.",
+		"The journal is replicated by the engine hosts a, b. It is not known whether its copies are in sync.",
+		"The journal is replicated by the engine hosts a, b. Its copies are on a, in sync.",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -40,16 +40,16 @@ export function leaseWords(h, ms) {
 export function journalWords({ hosts, replicated, unreplicated, copies = [] }) {
   const engines = hosts.filter((h) => h.engine && h.state !== 'left').map((h) => h.name);
   if (!replicated) return unreplicated?.why ?? '';
-  if (copies.length === 0) return `The engine hosts ${engines.join(', ')} keep the journal. Whether its copies are in sync is not known.`;
-  const behind = copies.filter((c) => !c.in_sync).map((c) => `that of ${c.host} ${c.lacks ? `lacks ${plural(c.lacks, 'message')}, or ` : ''}does not answer`);
-  return `The engine hosts ${engines.join(', ')} keep the journal. Its copies are on ${copies.map((c) => c.host).join(', ')}${behind.length === 0 ? ', in sync' : `: ${behind.join('; ')}`}.`;
+  if (copies.length === 0) return `The journal is replicated by the engine hosts ${engines.join(', ')}. It is not known whether its copies are in sync.`;
+  const behind = copies.filter((c) => !c.in_sync).map((c) => `the copy on ${c.host} ${c.lacks ? `lacks ${plural(c.lacks, 'message')}, or ` : ''}does not answer`);
+  return `The journal is replicated by the engine hosts ${engines.join(', ')}. Its copies are on ${copies.map((c) => c.host).join(', ')}${behind.length === 0 ? ', in sync' : `: ${behind.join('; ')}`}.`;
 }
 
 /** @param {Host} h */
 export const placesWords = (h) => `${h.sessions.length} of ${plural(h.capacity, 'place')}`;
 
 /** What happens to a session if its host is lost. @type {Record<string, string>} */
-const ON_LOST = { restart: 'begins elsewhere if the host is lost', ask: 'a person is asked if the host is lost', wait: 'waits for the host if that is lost' };
+const ON_LOST = { restart: 'begins elsewhere if the host is lost', ask: 'a person is asked if the host is lost', wait: 'waits for the host if the host is lost' };
 /** @param {string} word */
 export const lostWords = (word) => (Object.hasOwn(ON_LOST, word) ? ON_LOST[word] : '');
 
