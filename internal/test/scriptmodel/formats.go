@@ -1,6 +1,7 @@
 package scriptmodel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -503,10 +504,7 @@ func (g *gemini) asked() (question, string) {
 				calls++
 			}
 		}
-		role := map[string]string{"model": "assistant"}[one.Role]
-		if role == "" {
-			role = "user"
-		}
+		role := cmp.Or(map[string]string{"model": "assistant"}[one.Role], "user")
 		if text := textOf(one.Parts); text != "" || calls > 0 {
 			q.turns = append(q.turns, Turn{Role: role, Text: text, Calls: calls})
 		}
