@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/encode"
@@ -409,9 +410,7 @@ func (r *responses) stream(e *events, a answer) {
 	send("response.created", map[string]any{"response": r.envelope("in_progress", nil, a)})
 	for i, it := range items {
 		open := map[string]any{}
-		for k, v := range it {
-			open[k] = v
-		}
+		maps.Copy(open, it)
 		if it["type"] == "message" {
 			open["content"], open["status"] = []any{}, "in_progress"
 		}
