@@ -157,6 +157,6 @@ func cancelAt(ctx context.Context, a *cli.App, h *Connection, id, step, note str
 }
 
 // atIt reports whether a step, or any step, still has a process.
-func atIt(view view.RunView, step string) bool {
-	return slices.ContainsFunc(view.Steps, func(s view.StepView) bool { return s.Session != "" && (step == "" || s.ID == step) })
+func atIt(run view.RunView, step string) bool {
+	return slices.ContainsFunc(run.Steps, func(s view.StepView) bool { return s.Session != "" && (step == "" || s.ID == step) })
 }
