@@ -1,6 +1,7 @@
 package claudehook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 	if err != nil {
 		return h.undecoded(name, err)
 	}
-	if is.Name == "" {
-		is.Name = name
-	}
+	is.Name = cmp.Or(is.Name, name)
 	if is.Name == UserPromptSubmit {
 		if args, ok := isCommand(is.Prompt); ok {
 			return h.command(is, args)

@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,10 +63,7 @@ func (p PromptPlaces) Find(written string) (string, error) {
 		}
 		return filepath.Clean(written), nil
 	}
-	beside := p.Beside
-	if beside == "" {
-		beside = p.Repo
-	}
+	beside := cmp.Or(p.Beside, p.Repo)
 	var looked []string
 	for _, path := range []string{
 		filepath.Join(p.Repo, ".agents", "prompts", written), filepath.Join(p.Repo, ".agents", "prompts", filepath.Base(written)),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -156,11 +157,6 @@ func cancelAt(ctx context.Context, a *cli.App, h *Connection, id, step, note str
 }
 
 // atIt reports whether a step, or any step, still has a process.
-func atIt(view view.RunView, step string) bool {
-	for _, s := range view.Steps {
-		if s.Session != "" && (step == "" || s.ID == step) {
-			return true
-		}
-	}
-	return false
+func atIt(run view.RunView, step string) bool {
+	return slices.ContainsFunc(run.Steps, func(s view.StepView) bool { return s.Session != "" && (step == "" || s.ID == step) })
 }

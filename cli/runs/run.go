@@ -402,9 +402,7 @@ func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		o.given = o.given || !slices.Contains([]string{"repo", "no-wait", "dir", "json", "workflow"}, flag.Name)
 	})
-	if f.Repo == "" {
-		f.Repo = dir
-	}
+	f.Repo = cmp.Or(f.Repo, dir)
 	repo, err := filepath.Abs(f.Repo)
 	if err != nil {
 		return fmt.Errorf("find the repository %s: %w", f.Repo, err)

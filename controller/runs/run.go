@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -280,9 +281,7 @@ func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runReques
 	req.settings.How, req.settings.OwnFolder, req.settings.Outside = string(how), ownFolder(req.how), outside(c.opts.Config.Dir, req.how)
 	if err := c.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
-		for name, value := range req.env {
-			m.env[name] = value
-		}
+		maps.Copy(m.env, req.env)
 	}); err != nil {
 		return view.RunView{}, err
 	}

@@ -74,9 +74,7 @@ func (s *Stage) Start(c Command) (*Child, error) {
 	if len(c.Argv) == 0 {
 		panic("adapter: a command without a program")
 	}
-	if c.Dir == "" {
-		c.Dir = s.Dir
-	}
+	c.Dir = cmp.Or(c.Dir, s.Dir)
 	c.Env = append(slices.Clone(s.Env), c.Env...)
 	start := s.Starts
 	if start == nil {
