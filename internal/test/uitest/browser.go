@@ -267,6 +267,10 @@ func Fits(p *Page) string {
 	return fmt.Sprintf(`(document.documentElement.scrollWidth <= %[1]d && innerWidth <= %[1]d)`, p.size.Width)
 }
 
+// PlaceInSight is true if the link to the part of the page that is shown is in sight. The row of links
+// scrolls by whole pixels, and its width may have a part of one.
+const PlaceInSight = `(() => { const a = document.querySelector('.places [aria-current]')?.getBoundingClientRect(); return a && a.left > -1 && a.right < innerWidth + 1; })()`
+
 // Scheme sets the preference of the system, dark or light, with reduced motion as in all tests.
 func (p *Page) Scheme(scheme string) {
 	p.t.Helper()

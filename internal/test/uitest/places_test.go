@@ -13,8 +13,7 @@ func TestPlaceStaysInSight(t *testing.T) {
 	p := uitest.Browse(t)
 	p.Resize(uitest.Size{Width: 390, Height: 844})
 	p.Open(s.URL + "#/usage")
-	const inSight = `(() => { const a = document.querySelector('.places [aria-current]')?.getBoundingClientRect(); return a && a.left >= 0 && a.right <= innerWidth; })()`
-	p.Until("the link to this part is in sight", inSight)
+	p.Until("the link to this part is in sight", uitest.PlaceInSight)
 	// No answer of the server takes the runs away again.
 	uitest.Eval[bool](p, `import('/runs/state.js').then(({ runs, forgetRuns }) => {
 		const ask = window.fetch;
@@ -23,6 +22,6 @@ func TestPlaceStaysInSight(t *testing.T) {
 		runs.value = Array.from({ length: 120 }, (_, i) => ({ run_id: 'r' + i, status: 'running' }));
 		return true; })`)
 	p.WaitText(".places", "99+")
-	p.Until("the link is still in sight", inSight)
+	p.Until("the link is still in sight", uitest.PlaceInSight)
 	p.NoConsoleErrors()
 }
