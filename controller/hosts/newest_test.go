@@ -282,7 +282,7 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	}
 	to := e.to("c")
 	e.ok(to.pass(t.Context(), false))
-	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0], "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
+	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0].Why, "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
 		t.Errorf("left: %q", left)
 	}
 	e.git("a", "merge", "-q", "-m", "merged", there)
@@ -332,7 +332,7 @@ func TestBranchOfACheckout(t *testing.T) {
 			t.Errorf("files are on %s; left: %q", name, e.left["c"])
 		}
 	}
-	if got := e.left["c"][0]; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
+	if got := e.left["c"][0].Why; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
 		t.Errorf("left: %q", got)
 	}
 }
