@@ -148,13 +148,20 @@ type HostKnown struct {
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
 
+// Left is a branch that lacks commits of a host that led before.
+type Left struct {
+	Host, Branch string
+	Why          string // and what a person can do
+	Since        time.Time
+}
+
 // HostsBeside is what the leader of a cluster knows of it beside the journal. The caller may change the list.
 type HostsBeside struct {
 	Team, Leader string
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
 	Placed       map[string]string // by session: why it has its host
-	Left         []string          // branches that lack commits of a host that led before
+	Left         []Left            // branches that lack commits of a host that led before
 	Copies       []JournalCopy
 	EnginesMin   int  // engine hosts that a replicated journal needs
 	Replicated   bool // the journal is on three of the engine hosts
@@ -193,7 +200,9 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 			}
 		}
 		if v.Leader {
-			v.Left = beside.Left
+			for _, l := range beside.Left {
+				v.Left = append(v.Left, l.Why)
+			}
 		}
 		v.Sessions = append(v.Sessions, placed[name]...)
 		slices.SortFunc(v.Sessions, func(a, b PlacedSession) int { return cmp.Compare(a.Session, b.Session) })
@@ -251,7 +260,13 @@ func (v *Host) why(past bool) string {
 	if v.Differs && v.State != string(host.Left) {
 		text += "; its fairlead.yaml differs from the leader's, so it cannot lead: copy the leader's file to it"
 	}
-	text = strings.Join(append([]string{text}, v.Left...), "; ")
+	switch len(v.Left) {
+	case 0:
+	case 1:
+		text += "; a branch lacks commits of a host that led before"
+	default:
+		text += fmt.Sprintf("; %d branches lack commits of hosts that led before", len(v.Left))
+	}
 	switch {
 	case !v.Branches || v.Leader || v.State == string(host.Left):
 	case v.Connected:

@@ -77,6 +77,18 @@ func TestAwayWords(t *testing.T) {
 	}
 }
 
+// Branches that lack commits are counted in the line of the leader, and each is in a line of its own.
+func TestLeftOfHosts(t *testing.T) {
+	left := []Left{{Host: "c", Branch: "main", Why: "branch main …"}, {Host: "c", Branch: "work", Why: "branch work …"}}
+	table := host.Hosts{Hosts: map[string]*host.Host{"a": {Name: "a", State: host.Joined, Capacity: 1}, "b": {Name: "b", State: host.Joined, Capacity: 1}}}
+	for n, want := range []string{"it leads the team", "it leads the team; a branch lacks commits of a host that led before", "it leads the team; 2 branches lack commits of hosts that led before"} {
+		all := HostsOf(&table, HostsBeside{Leader: "a", Known: map[string]HostKnown{}, Left: left[:n]}, nil, nil)
+		if a, b := all.Hosts[0], all.Hosts[1]; a.Why != want || len(a.Left) != n || n == 2 && a.Left[1] != left[1].Why || len(b.Left) > 0 {
+			t.Errorf("%+v, %+v", a, b)
+		}
+	}
+}
+
 func TestHostsOf(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	table := host.Hosts{

@@ -13,7 +13,7 @@ import (
 // InboxItem is one thing that needs a person.
 type InboxItem struct {
 	ID       string    `json:"id" doc:"Names the item as long as it waits; another question about the same step has another id"`
-	Kind     string    `json:"kind" enum:"step,permission,question,resume,host_lost,failed,run,limit" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; host_lost: the host of its step was lost; failed: it gave up and a person should look; run: a run failed, and no newer run of its workflow was started; limit: a daily limit is used up and stops work"`
+	Kind     string    `json:"kind" enum:"step,permission,question,resume,host_lost,failed,run,limit,branch" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; host_lost: the host of its step was lost; failed: it gave up and a person should look; run: a run failed, and no newer run of its workflow was started; limit: a daily limit is used up and stops work; branch: a branch lacks commits of a host that led before"`
 	Run      string    `json:"run_id"`
 	Step     string    `json:"step_id"`
 	Workflow string    `json:"workflow_name"`
@@ -67,6 +67,7 @@ const (
 	InboxFailed    = "failed"
 	InboxRun       = "run"
 	InboxLimit     = "limit"
+	InboxBranch    = "branch"
 )
 
 // InboxQuestion is a question as an item of the inbox.
@@ -101,7 +102,7 @@ func (i *InboxItem) rank() int {
 	switch {
 	case len(i.Blocks) > 0:
 		return 0
-	case i.Kind == InboxFailed, i.Kind == InboxRun, i.Kind == InboxLimit:
+	case i.Kind == InboxFailed, i.Kind == InboxRun, i.Kind == InboxLimit, i.Kind == InboxBranch:
 		return 2
 	default:
 		return 1
@@ -155,6 +156,14 @@ func LimitItems(agents []AgentView) []InboxItem {
 		items = append(items, InboxItem{
 			ID: id, Kind: InboxLimit, Agent: a.Name, Since: a.Timestamp, Why: a.OverLimit + " is reached", Blocks: []string{a.Name}, Artifacts: []string{}, Logs: []string{},
 		})
+	}
+	return items
+}
+
+// BranchItems are branches that cannot be brought from hosts that led before.
+func BranchItems(left []Left) (items []InboxItem) {
+	for _, l := range left {
+		items = append(items, InboxItem{ID: "branch/" + l.Host + "/" + l.Branch, Kind: InboxBranch, Since: l.Since, Why: l.Why, Blocks: []string{}, Artifacts: []string{}, Logs: []string{}})
 	}
 	return items
 }

@@ -28,6 +28,7 @@ func TestByNeed(t *testing.T) {
 		"a failure that holds up":        {[]InboxItem{item("ask", "permission", time.Hour), item("run", InboxRun, time.Second, "T2")}, "run ask"},
 		"of two that began at once":      {[]InboxItem{item("one", "step", time.Hour, "T1"), item("two", "step", time.Hour, "T2", "T3")}, "two one"},
 		"a limit is known, not answered": {[]InboxItem{item("limit", InboxLimit, time.Hour), item("ask", "resume", time.Second)}, "ask limit"},
+		"a branch is only to be known":   {append(BranchItems([]Left{{Host: "c", Branch: "main", Since: noon.Add(-time.Hour)}}), item("ask", "resume", 0)), "ask branch/c/main"},
 		"a limit stops agents":           {[]InboxItem{item("ask", "resume", time.Hour), item("limit", InboxLimit, time.Second, "coder")}, "limit ask"},
 		"the same time: by name":         {[]InboxItem{item("b", "step", 0), item("c", "step", 0), item("a", "step", 0)}, "a b c"},
 	} {

@@ -104,6 +104,11 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	if all.Mixed != "" {
 		fmt.Fprintln(a.Out, cli.Plain(all.Mixed))
 	}
+	for i := range all.Hosts {
+		for _, left := range all.Hosts[i].Left {
+			fmt.Fprintln(a.Out, cli.Plain(left))
+		}
+	}
 	for _, s := range all.Waiting {
 		fmt.Fprintf(a.Out, "%s %s\n", cli.Line(s.Session, textMax), cli.Line(s.Why, textMax))
 	}

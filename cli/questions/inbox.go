@@ -59,6 +59,8 @@ func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
 			printRunFailed(a, item)
 		case item.Kind == view.InboxLimit:
 			printLimit(a, item)
+		case item.Kind == view.InboxBranch:
+			fmt.Fprintf(a.Out, "%s  %s ago\n  says    %s\n", a.Paint(cli.Bold, "branch"), cli.Ago(max(0, time.Since(item.Since))), cli.Plain(item.Why))
 		default:
 			printStepAsked(a, item, offline)
 		}

@@ -189,7 +189,7 @@ func (t *Trees) putFiles(w http.ResponseWriter, r *http.Request) error {
 			return badTree(err)
 		}
 	}
-	if err := carry.ReadFiles(t.Root, r.URL.Query()["dir"], r.Body); err != nil {
+	if err := carry.ReadFiles(t.Root, r.URL.Query()["dir"], r.Body, nil); err != nil {
 		return err
 	}
 	wire.Answer(w, r, struct{}{})

@@ -153,10 +153,11 @@ func TestTreesTravel(t *testing.T) {
 			noError(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))
 			noError(t, os.WriteFile(filepath.Join(leader, dirs[0], "deep", "in"), []byte("in"), 0o600))
 			broken.requests.Store(1)
-			noError(t, trees.SendFiles(t.Context(), leader, dirs))
+			_, err = trees.SendFiles(t.Context(), leader, dirs)
+			noError(t, err)
 			noError(t, os.WriteFile(filepath.Join(host, dirs[0], "deep", "out"), []byte(strings.Repeat("out", 10_000)), 0o600))
 			broken.answers.Store(1)
-			noError(t, trees.FetchFiles(t.Context(), leader, dirs))
+			noError(t, trees.FetchFiles(t.Context(), leader, dirs, nil))
 			if got, _ := os.ReadFile(filepath.Join(leader, dirs[0], "deep", "out")); len(got) != 30_000 {
 				t.Errorf("out has %d bytes", len(got))
 			}
@@ -179,7 +180,7 @@ func TestTreesTravel(t *testing.T) {
 			} else if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != wire.NotHere {
 				t.Error(err)
 			}
-			if err := trees.SendFiles(t.Context(), leader, []string{".git"}); err == nil {
+			if _, err := trees.SendFiles(t.Context(), leader, []string{".git"}); err == nil {
 				t.Error(".git was sent")
 			}
 		})
@@ -255,7 +256,7 @@ func TestTreesGiveUp(t *testing.T) {
 			trees := &remote.Trees{Root: t.TempDir(), Dial: func(context.Context) (*http.Client, string, error) {
 				return &http.Client{Transport: conn}, "http://b", nil
 			}}
-			err := trees.FetchFiles(ctx, trees.Root, dirs)
+			err := trees.FetchFiles(ctx, trees.Root, dirs, nil)
 			if err == nil || conn.asked != 6 || !strings.Contains(err.Error(), "GET /v1/files failed 6 times while the host stayed connected") {
 				t.Errorf("after %d tries: %v", conn.asked, err)
 			}
@@ -266,7 +267,7 @@ func TestTreesGiveUp(t *testing.T) {
 				}
 				return &http.Client{Transport: &broken{whole: whole}}, "http://b", nil
 			}
-			if err := trees.FetchFiles(ctx, trees.Root, dirs); err != nil {
+			if err := trees.FetchFiles(ctx, trees.Root, dirs, nil); err != nil {
 				t.Errorf("after %d lost connections: %v", lost-1, err)
 			}
 		})

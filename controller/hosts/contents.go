@@ -31,6 +31,7 @@ type tree struct {
 	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
+	Files  map[string]string     `json:"files,omitempty"`  // those of the run's folder that Host got with the last session, each with its time and size
 	Newer  string                `json:"newer,omitempty"`  // the host that led before and may have newer files than this machine
 }
 
@@ -77,7 +78,22 @@ func (c *copies) add(run, on string, sent carry.Sent) error {
 		t.Before[t.Host] = t.Sent
 	}
 	delete(t.Before, on)
+	if t.Host != on {
+		t.Files = nil
+	}
 	t.Host, t.Sent = on, sent
+	return c.set(run, t)
+}
+
+// gave notes which files of the run's folder the host got that has its checkout.
+func (c *copies) gave(run, on string, files map[string]string) error {
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	t := c.of(run)
+	if t.Host != on {
+		return nil
+	}
+	t.Files = files
 	return c.set(run, t)
 }
 
@@ -238,10 +254,11 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		}
 	}
 	// A report of an earlier attempt is set aside here by now. It must not count for this one there.
-	if err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, below(c.places.Root, is.report)); err != nil {
+	files, err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, below(c.places.Root, is.report))
+	if err != nil {
 		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, answered(err))
 	}
-	return nil
+	return c.copies.gave(is.run, lease.Host, files)
 }
 
 // below is a path below the root of the repository, as hosts are told it.
@@ -352,7 +369,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	}
 	if is.dir == "" {
 		is.others = nil // they were made there, too
-		return fetchResults(ctx, c, lease.Host, is)
+		return fetchResults(ctx, c, lease.Host, is, nil)
 	}
 	newest := ""
 	if err := c.View(ctx, func(t *team.Team) { newest = t.Notes[is.run].Away }); err != nil {
@@ -373,6 +390,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	case !c.is.Stream:
 		return fmt.Errorf("it is not known which files of run %s were sent to host %s", is.run, lease.Host)
 	default: // the leader before sent them; what this machine has is a copy of the same
+		now.Files = nil
 		repo := worktree.Git{Dir: c.places.Root}
 		if now.Sent, err = carry.Snapshot(ctx, repo, c.places.Root, is.dir, is.run); err == nil {
 			err = carry.KeepNew(ctx, repo, now.Sent)
@@ -391,15 +409,18 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	if err := c.copies.add(is.run, lease.Host, sent); err != nil {
 		return err
 	}
-	return fetchResults(ctx, c, lease.Host, is)
+	return fetchResults(ctx, c, lease.Host, is, now.Files)
 }
 
 // fetchResults brings the reports and artifacts of a step here. The report that is here may be of an earlier attempt: if the host has none,
 // the step has none. Reports of other steps come when those end: what the host has of them is what it was sent, or it is about to come.
-func fetchResults(ctx context.Context, c *HostController, name string, is checkout) error {
+// What it has as it got it is left out, too: here that may be newer by now.
+func fetchResults(ctx context.Context, c *HostController, name string, is checkout, got map[string]string) error {
 	err := carry.Drop(c.places.Root, below(c.places.Root, is.report))
 	if err == nil {
-		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), is.others...)
+		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), func(name, now string) bool {
+			return slices.Contains(is.others, name) || got[name] == now
+		})
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("fetch the reports of run %s from host %s: %w", is.run, name, answered(err))

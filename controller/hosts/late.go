@@ -182,7 +182,7 @@ func keepFiles(ctx context.Context, c *HostController, from, run, as string, tak
 	if takes != nil {
 		dirs = []string{below(c.places.Root, files)}
 	}
-	if err := c.trees(from).FetchFiles(ctx, to, dirs); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := c.trees(from).FetchFiles(ctx, to, dirs, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, errors.Join(err, os.RemoveAll(to))
 	}
 	err = filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {

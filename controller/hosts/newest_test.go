@@ -166,6 +166,27 @@ func TestReportOfAParallelStep(t *testing.T) {
 	}
 }
 
+// TestArtifactOfAParallelStep has artifacts that b got with a session. One has changed here since, one there.
+func TestArtifactOfAParallelStep(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	const artifacts = ".agents/runs/r1/artifacts/"
+	for _, name := range []string{"here", "there", "deleted"} {
+		e.put("a", artifacts+name, "sent")
+	}
+	lease, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.put("a", artifacts+"here", "newer")
+	e.ok(os.Remove(filepath.Join(e.dirs["a"], artifacts, "deleted")))
+	e.put("b", artifacts+"there", "newer")
+	e.put("b", artifacts+"new", "newer")
+	e.ok(<-e.ends())
+	for name, want := range map[string]string{"here": "newer", "there": "newer", "new": "newer", "deleted": ""} {
+		e.has(artifacts+name, want)
+	}
+}
+
 // TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
 func TestFilesOfARunThatIsOver(t *testing.T) {
 	t.Parallel()
@@ -282,7 +303,7 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	}
 	to := e.to("c")
 	e.ok(to.pass(t.Context(), false))
-	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0], "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
+	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0].Why, "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
 		t.Errorf("left: %q", left)
 	}
 	e.git("a", "merge", "-q", "-m", "merged", there)
@@ -332,7 +353,7 @@ func TestBranchOfACheckout(t *testing.T) {
 			t.Errorf("files are on %s; left: %q", name, e.left["c"])
 		}
 	}
-	if got := e.left["c"][0]; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
+	if got := e.left["c"][0].Why; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
 		t.Errorf("left: %q", got)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/worktree"
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
@@ -105,11 +107,16 @@ func forward(ctx context.Context, c *HostController, from string) (int, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, what := range left {
-		if !slices.Contains(c.left[from], what) {
-			c.log.Warn("a branch is not as it was on a leader before", "why", what)
+	was, now := c.left[from], []view.Left(nil)
+	for _, is := range left {
+		one := view.Left{Host: from, Branch: is.Branch, Why: is.Why, Since: time.Now()}
+		if at := slices.IndexFunc(was, func(l view.Left) bool { return l.Branch == one.Branch }); at >= 0 {
+			one.Since = was[at].Since
+		} else {
+			c.log.Warn("a branch lacks commits of a leader before", "why", one.Why)
 		}
+		now = append(now, one)
 	}
-	c.left[from] = left
-	return len(left), nil
+	c.left[from] = now
+	return len(now), nil
 }

@@ -48,6 +48,9 @@ func (c *StatusController) Inbox(ctx context.Context) ([]view.InboxItem, error) 
 		}
 	})
 	items = slices.Concat(items, view.LimitItems(agents), paused)
+	if c.HostsBeside != nil {
+		items = append(items, view.BranchItems(c.HostsBeside().Left)...)
+	}
 	view.Blocked(items, shown)
 	view.ByNeed(items)
 	return items, err

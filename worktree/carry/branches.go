@@ -76,7 +76,7 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 //   - a branch that has other commits,
 //   - one that is checked out where something is changed, or in another folder. Those whose files come in another way (comes) are not named,
 //   - one that a person has moved back, or deleted, since it was brought. It stays away as long as the other one has nothing new.
-func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool) (left []string, err error) {
+func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool) (left []Left, err error) {
 	said, err := ask(ctx, repo, "cat-file", "commit", engineRef(host))
 	if err != nil {
 		if found, fault := objects(ctx, repo, nil, engineRef(host)); fault == nil && found[0] == "" {
@@ -107,11 +107,15 @@ func Forward(ctx context.Context, repo worktree.Git, host string, comes func(che
 			if is.tip == "" {
 				at = "is not"
 			}
-			left = append(left, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", strings.TrimPrefix(name, "refs/heads/"), tip, host, at, stays))
+			name = strings.TrimPrefix(name, "refs/heads/")
+			left = append(left, Left{name, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", name, tip, host, at, stays)})
 		}
 	}
 	return left, f.write(ctx, host)
 }
+
+// Left is a branch that lacks commits of another engine host. Why also says what a person can do.
+type Left struct{ Branch, Why string }
 
 // forwarding moves branches to where those of another engine host are.
 type forwarding struct {

@@ -68,7 +68,7 @@ func TestBranches(t *testing.T) {
 	put(t, p.host, "README", "changed\n")
 	left, err := Forward(t.Context(), there, "a", comes)
 	must(t, err)
-	if len(left) != 3 || !strings.HasPrefix(left[0], "branch both is at "+both[:12]+" on a, and stays at "+mine[:12]) || !strings.HasPrefix(left[1], "branch dir is at ") || !strings.Contains(left[1], "on a, and is not here: git does not set it") || !strings.Contains(left[2], "branch main") || !strings.Contains(left[2], "files are changed") {
+	if len(left) != 3 || !strings.HasPrefix(left[0].Why, "branch both is at "+both[:12]+" on a, and stays at "+mine[:12]) || !strings.HasPrefix(left[1].Why, "branch dir is at ") || !strings.Contains(left[1].Why, "on a, and is not here: git does not set it") || !strings.Contains(left[2].Why, "branch main") || !strings.Contains(left[2].Why, "files are changed") {
 		t.Errorf("left: %q", left)
 	}
 	sh(t, p.host, "checkout", "-q", "README")
@@ -158,8 +158,8 @@ func TestMovedBack(t *testing.T) {
 			continue
 		}
 		for i, want := range step.left {
-			if !regexp.MustCompile("^" + want).MatchString(left[i]) {
-				t.Errorf("%s: left: %q", step.name, left[i])
+			if !regexp.MustCompile("^" + want).MatchString(left[i].Why) {
+				t.Errorf("%s: left: %q", step.name, left[i].Why)
 			}
 		}
 		for name, want := range step.at {

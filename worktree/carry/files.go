@@ -106,11 +106,14 @@ func mode(of fs.FileMode) int64 {
 	return 0o644
 }
 
+// stamp is what a file has, as far as its content is not read.
+func stamp(h *tar.Header) string { return fmt.Sprint(h.ModTime.UnixNano(), h.Size, h.Mode) }
+
 // Since leaves out the files that had the same time and size before. The answer is what all files have now, by their names.
 func (a *Archive) Since(before map[string]string) (now map[string]string) {
 	now = map[string]string{}
 	a.entries = slices.DeleteFunc(a.entries, func(h tar.Header) bool {
-		now[h.Name] = fmt.Sprint(h.ModTime.UnixNano(), h.Size, h.Mode)
+		now[h.Name] = stamp(&h)
 		return h.Typeflag == tar.TypeReg && before[h.Name] == now[h.Name]
 	})
 	return now
@@ -174,9 +177,9 @@ func openFile(in *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFiles writes the files of an archive below some folders, which are all below RunsDir, but for some. A file with the same content stays as
-// it is; any other one is replaced as a whole.
-func ReadFiles(root string, dirs []string, from io.Reader, but ...string) error {
+// ReadFiles writes the files of an archive below some folders, which are all below RunsDir. A file with the same content stays as
+// it is; any other one is replaced as a whole. but names files that are left out, by what Since says of them; nil: none are.
+func ReadFiles(root string, dirs []string, from io.Reader, but func(name, is string) bool) error {
 	if err := validDirs(dirs); err != nil {
 		return err
 	}
@@ -201,7 +204,7 @@ func ReadFiles(root string, dirs []string, from io.Reader, but ...string) error 
 		if left -= h.Size; left < 0 || h.Size < 0 {
 			return errLargeFiles
 		}
-		if slices.Contains(but, h.Name) {
+		if but != nil && but(h.Name, stamp(h)) {
 			continue
 		}
 		if err := writeEntry(at, dirs, h, archive); err != nil {

@@ -41,7 +41,7 @@ func TestFilesTravel(t *testing.T) {
 	put(t, b, artifacts+"/own", "stays")
 	old, err := os.Stat(filepath.Join(b, artifacts, "same"))
 	must(t, err)
-	must(t, ReadFiles(b, []string{artifacts}, bytes.NewReader(archived(t, a, artifacts, RunsDir+"/none"))))
+	must(t, ReadFiles(b, []string{artifacts}, bytes.NewReader(archived(t, a, artifacts, RunsDir+"/none")), nil))
 	must(t, os.Remove(filepath.Join(a, artifacts, "link")))
 	put(t, a, artifacts+"/own", "stays")
 	want, got := files(t, a), files(t, b)
@@ -61,7 +61,7 @@ func TestFilesTravel(t *testing.T) {
 		if _, err := ListFiles(a, dirs); err == nil {
 			t.Errorf("%q was read", dirs)
 		}
-		if err := ReadFiles(a, dirs, bytes.NewReader(nil)); err == nil {
+		if err := ReadFiles(a, dirs, bytes.NewReader(nil), nil); err == nil {
 			t.Errorf("%q was written", dirs)
 		}
 	}
@@ -81,7 +81,7 @@ func TestFilesThatVanish(t *testing.T) {
 	must(t, os.RemoveAll(filepath.Join(a, artifacts, "folder")))
 	var sent bytes.Buffer
 	must(t, list.Write(&sent))
-	must(t, ReadFiles(b, []string{artifacts}, &sent))
+	must(t, ReadFiles(b, []string{artifacts}, &sent, nil))
 	must(t, os.Remove(filepath.Join(a, artifacts, ".run_state.json-238290891")))
 	if want, got := files(t, a), files(t, b); fmt.Sprint(want) != fmt.Sprint(got) {
 		t.Errorf("%q became %q", want, got)
@@ -199,22 +199,22 @@ func TestHostileArchives(t *testing.T) {
 		"a folder that goes above": {{Typeflag: tar.TypeDir, Name: artifacts + "/../../../x/"}},
 	} {
 		root, outside := trap(t)
-		if err := ReadFiles(root, []string{artifacts}, bytes.NewReader(tarOf(t, headers...))); err == nil {
+		if err := ReadFiles(root, []string{artifacts}, bytes.NewReader(tarOf(t, headers...)), nil); err == nil {
 			t.Errorf("%s was taken", what)
 		}
 		untouched(t, root, outside)
 	}
 	root, outside := trap(t)
-	must(t, ReadFiles(root, []string{artifacts}, bytes.NewReader(tarOf(t, reg(artifacts+"/file")...)))) // the link is replaced
+	must(t, ReadFiles(root, []string{artifacts}, bytes.NewReader(tarOf(t, reg(artifacts+"/file")...)), nil)) // the link is replaced
 	untouched(t, root, outside)
-	if err := ReadFiles(root, []string{RunsDir + "/linked"}, bytes.NewReader(tarOf(t, reg(RunsDir+"/linked/x")...))); err == nil {
+	if err := ReadFiles(root, []string{RunsDir + "/linked"}, bytes.NewReader(tarOf(t, reg(RunsDir+"/linked/x")...)), nil); err == nil {
 		t.Error("a link was entered")
 	}
 	untouched(t, root, outside)
 	huge := tar.Header{Typeflag: tar.TypeReg, Name: artifacts + "/huge", Size: FilesBytesMax + 1}
 	var b bytes.Buffer
 	must(t, tar.NewWriter(&b).WriteHeader(&huge))
-	if err := ReadFiles(root, []string{artifacts}, &b); err == nil || !strings.Contains(err.Error(), "256 MiB") {
+	if err := ReadFiles(root, []string{artifacts}, &b, nil); err == nil || !strings.Contains(err.Error(), "256 MiB") {
 		t.Error(err)
 	}
 	must(t, os.Truncate(filepath.Join(root, artifacts, "file"), FilesBytesMax+1))
@@ -222,7 +222,7 @@ func TestHostileArchives(t *testing.T) {
 		t.Error(err)
 	}
 	cut := tarOf(t, reg(artifacts+"/cut")...)[:514]
-	if err := ReadFiles(root, []string{artifacts}, bytes.NewReader(cut)); err == nil {
+	if err := ReadFiles(root, []string{artifacts}, bytes.NewReader(cut), nil); err == nil {
 		t.Error("a part of a file was taken")
 	}
 	inside, err := os.ReadDir(filepath.Join(root, artifacts))
@@ -239,7 +239,7 @@ func FuzzReadFiles(f *testing.F) {
 	f.Add(tarOf(f, tar.Header{Typeflag: tar.TypeReg, Name: artifacts + "/" + strings.Repeat("x", 200), ModTime: time.Unix(1, 1), Format: tar.FormatPAX}))
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		root, outside := trap(t)
-		_ = ReadFiles(root, []string{artifacts}, bytes.NewReader(archive))
+		_ = ReadFiles(root, []string{artifacts}, bytes.NewReader(archive), nil)
 		untouched(t, root, outside)
 	})
 }

@@ -29,6 +29,7 @@ function Title({ item: i }) {
   if (i.question) return html`<button type="button" class="link" onClick=${() => showAgent(i.agent ?? '')}><bdi>${plain(i.agent, 80)}</bdi></button> <span>${wants(i.question)}</span>`;
   if (i.kind === 'failed') return html`<button type="button" class="link" onClick=${() => showAgent(i.agent ?? '')}><bdi>${plain(i.agent, 80)}</bdi></button> <span>gave up</span>`;
   if (i.kind === 'limit') return i.run_id ? html`<button type="button" class="link" onClick=${() => showRun(i.run_id)}><bdi>${plain(i.workflow_name, 80)}</bdi></button> <span>is paused</span>` : html`<span>${plain(i.why, 160)}</span>`;
+  if (i.kind === 'branch') return html`<span>A branch lacks commits of a host that led before</span>`;
   if (i.task) return html`<button type="button" class="link" onClick=${() => showTask(i.run_id)}><bdi>${plain(i.task.title, 160) || 'untitled'}</bdi></button>`;
   return html`<button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}><bdi>${plain(i.step_id, 100)}</bdi></button> <span>of ${plain(i.workflow_name, 80)}</span>`;
 }
@@ -50,6 +51,7 @@ function Body({ item: i, id }) {
     case 'failed': return html`<${AgentBody} item=${i} />`;
     case 'run': return html`<${RunBody} item=${i} />`;
     case 'limit': return html`<${LimitBody} item=${i} />`;
+    case 'branch': return html`<p class="need-why">${plain(i.why, 900)}</p>`;
     default: return i.task && !i.input_schema ? html`<${TaskBody} item=${i} id=${id} />` : html`<${StepBody} item=${i} id=${id} />`;
   }
 }

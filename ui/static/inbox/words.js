@@ -29,6 +29,7 @@ export function needLook(i) {
     case 'failed': return { label: 'Gave up', look: 'failed', mark: '\u2715' };
     case 'run': return { label: i.task?.failed_step === 'land' ? 'Did not land' : 'Failed', look: 'failed', mark: '\u2715' };
     case 'limit': return { label: 'Limit', look: 'wait', mark: '\u2016' };
+    case 'branch': return { label: 'Branch', look: 'wait', mark: '?' };
     default: return { label: 'Question', look: 'wait', mark: '?' };
   }
 }

@@ -125,7 +125,7 @@ const BASE = '/api/v1';
 /**
  * @typedef {object} InboxItem
  * @property {string} id
- * @property {string} kind step, permission, question, resume, failed, run, limit
+ * @property {string} kind step, permission, question, resume, failed, run, limit, branch
  * @property {string} run_id
  * @property {string} step_id
  * @property {string} workflow_name
