@@ -71,6 +71,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host does not lead the team any longer, and goes on as a host of it", "why", err)
+		fencedOff(beside, err)
 		beside.release()
 		wait = leadAgain
 	}

@@ -14,9 +14,9 @@ import (
 // branchesRun is the name of all branches of a repository, in the place of the name of a run.
 const branchesRun = "_branches"
 
-// engineRef is where the branches of another engine host are. It is one commit, which has their tips as parents, so they arrive
+// EngineRef is where the branches of another engine host are, and files of its folder as they were sent last. It is one commit, which has their tips as parents, so they arrive
 // all together or not at all.
-func engineRef(host string) string { return "refs/fairlead/engine/" + host }
+func EngineRef(host string) string { return "refs/fairlead/engine/" + host }
 
 // Branches makes a commit that has all branches of a repository: their tips as its parents, and their names in its text. It also
 // has some files of the repository's folder as they are now. It is the same one each time, as long as nothing changes. ok is false if there is no branch.
@@ -64,7 +64,7 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 	if err := begin(ctx, repo, len(s.Head)); err != nil {
 		return err
 	}
-	_, err := read(ctx, repo, from, s, engineRef(host))
+	_, err := read(ctx, repo, from, s, EngineRef(host))
 	return err
 }
 
@@ -73,9 +73,9 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 // checkouts are moved with these. One that was made before, and is missing now, was deleted by a person, and is made again only when it
 // has moved there.
 func Forward(ctx context.Context, repo worktree.Git, host string) (left []string, err error) {
-	said, err := ask(ctx, repo, "cat-file", "commit", engineRef(host))
+	said, err := ask(ctx, repo, "cat-file", "commit", EngineRef(host))
 	if err != nil {
-		if found, fault := objects(ctx, repo, nil, engineRef(host)); fault == nil && found[0] == "" {
+		if found, fault := objects(ctx, repo, nil, EngineRef(host)); fault == nil && found[0] == "" {
 			return nil, nil // it has sent none
 		}
 		return nil, err
@@ -123,7 +123,7 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 		}
 	}
 	if whole {
-		_, err = ask(ctx, repo, "update-ref", done, engineRef(host))
+		_, err = ask(ctx, repo, "update-ref", done, EngineRef(host))
 	}
 	return left, err
 }
