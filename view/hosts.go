@@ -248,7 +248,7 @@ func (v *Host) why(past bool) string {
 		text += fmt.Sprintf("; the newest files of %d runs are not yet on it", v.Behind)
 	}
 	if v.Differs && v.State != string(host.Left) {
-		text += "; its fairlead.yaml is another one than the leader's, so it would not lead: write the same one there"
+		text += "; its fairlead.yaml is another one than the leader's, so it would not lead: `fairlead cluster status` on it prints a command that writes the same one"
 	}
 	text = strings.Join(append([]string{text}, v.Left...), "; ")
 	if len(v.Lacks) > 0 && v.State == string(host.Joined) {
