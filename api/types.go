@@ -211,6 +211,14 @@ type Leader struct {
 	// NoLeaderSince is nil if the daemon leads or has a connection to the leader.
 	NoLeaderSince *time.Time `json:"no_leader_since" doc:"Since then no leader answers this daemon; or it leads, and most engine hosts do not answer it. null: the state is the present one"`
 	AsOf          *time.Time `json:"as_of" doc:"Until then this machine knows what happened; null: it is not known, or it has no journal"`
+
+	OtherConfig *OtherConfig `json:"other_config,omitempty" doc:"Of an engine host: its fairlead.yaml is not the one with which the team is or was led, so it does not lead"`
+}
+
+// OtherConfig is why an engine host does not lead that could otherwise.
+type OtherConfig struct {
+	Leader string `json:"leader" doc:"The host that leads or led, with another fairlead.yaml"`
+	Ref    string `json:"ref,omitempty" doc:"Where the file of that host is in the repository here; empty: it has not arrived"`
 }
 
 // Stopping is the answer to down.

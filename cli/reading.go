@@ -7,16 +7,19 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
 // Reader is what a read command asks: the daemon, or the journal if no daemon runs.
 type Reader struct {
 	*apiclient.Client
-	Offline error     // why the daemon was not asked; nil: it was
-	Past    view.Past // what is read is as of then; zero: the daemon knows the present state
+	Offline error            // why the daemon was not asked; nil: it was
+	Past    view.Past        // what is read is as of then; zero: the daemon knows the present state
+	Other   *api.OtherConfig // why this machine does not lead while none does
 	close   func() error
 }
 
@@ -38,6 +41,9 @@ func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
 			why = "no leader of the team answers since " + r.Past.NoLeaderSince.Local().Format(time.DateTime)
 		case !errors.As(r.Offline, &none):
 			why = "the daemon cannot be reached from here"
+		}
+		if r.Other != nil && r.Past.NoLeaderSince != nil {
+			why += "; " + OtherConfig(r.Other)
 		}
 		fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, r.Past.AsOf.Local().Format(time.DateTime), Ago(Past(*r.Past.AsOf)))
 	}
@@ -75,6 +81,16 @@ func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	return &Reader{Client: found.Client, Offline: err, Past: view.Past{AsOf: &found.AsOf}, close: found.Close}, nil
 }
 
+// OtherConfig says why an engine host does not lead, and what lets it.
+func OtherConfig(is *api.OtherConfig) string {
+	leader := Plain(is.Leader)
+	text := fmt.Sprintf("this host does not lead, because its %s is not the one with which %s leads or led", config.FileName, leader)
+	if is.Ref == "" {
+		return text + fmt.Sprintf(", and that one has not arrived here: start Fairlead on %s, or copy the file from there", leader)
+	}
+	return text + fmt.Sprintf(": `git show %s:%s > %s` in this repository writes that one, and lets it lead", Plain(is.Ref), config.FileName, config.FileName)
+}
+
 // NoLeader says that a host has no leader to ask (exit code 6).
 type NoLeader struct{ Since time.Time }
 
@@ -93,7 +109,7 @@ func (a *App) present(ctx context.Context, client *apiclient.Client) (*Reader, e
 	if err != nil || is.NoLeaderSince == nil {
 		return r, nil //nolint:nilerr // what is read next has the same error, or an older daemon answers
 	}
-	r.Past = view.Past{AsOf: is.AsOf, NoLeaderSince: is.NoLeaderSince}
+	r.Past, r.Other = view.Past{AsOf: is.AsOf, NoLeaderSince: is.NoLeaderSince}, is.OtherConfig
 	if is.Leads {
 		return r, nil
 	}
@@ -115,5 +131,5 @@ func (a *App) present(ctx context.Context, client *apiclient.Client) (*Reader, e
 	if r.Past.AsOf == nil || r.Past.AsOf.Before(found.AsOf) {
 		r.Past.AsOf = &found.AsOf
 	}
-	return &Reader{Client: found.Client, Offline: &NoLeader{*is.NoLeaderSince}, Past: r.Past, close: func() error { return errors.Join(found.Close(), client.Close()) }}, nil
+	return &Reader{Client: found.Client, Offline: &NoLeader{*is.NoLeaderSince}, Past: r.Past, Other: r.Other, close: func() error { return errors.Join(found.Close(), client.Close()) }}, nil
 }

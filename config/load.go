@@ -42,6 +42,9 @@ func Sum(dir string) (string, error) {
 	return sumOf(b), err
 }
 
+// SumOf is the identity of a file with this content.
+func SumOf(b []byte) string { return sumOf(b) }
+
 func sumOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])

@@ -149,7 +149,7 @@ func mayLead(c *seam.Cluster, t *team.Team, conf *config.Config) error {
 		return &seam.Fenced{Why: "host " + c.Name + " is no engine host of the team any longer, by its journal, so it does not lead"}
 	}
 	if t.Leader != c.Name && t.Config != "" && t.Config != conf.Sum {
-		return &seam.Fenced{Why: OtherConfig(t.Leader, t.Config, conf.Sum)}
+		return &seam.Fenced{Why: OtherConfig(t.Leader, t.Config, conf.Sum), Leader: t.Leader, Config: t.Config}
 	}
 	return nil
 }

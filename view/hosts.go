@@ -258,7 +258,7 @@ func (v *Host) why(past bool) string {
 		text += fmt.Sprintf("; the newest files of %d runs are not yet on it", v.Behind)
 	}
 	if v.Differs && v.State != string(host.Left) {
-		text += "; its fairlead.yaml differs from the leader's, so it cannot lead: copy the leader's file to it"
+		text += "; its fairlead.yaml differs from the leader's, so it cannot lead: `fairlead cluster status` there prints the command that writes the leader's file"
 	}
 	switch len(v.Left) {
 	case 0:

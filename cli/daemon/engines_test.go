@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/journal"
@@ -290,4 +292,44 @@ func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
 	taken.Close()
 	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.heeding }))
 	wait.Until(t, "it waits for the others", func() bool { return e.gap.is().Code == cluster.NotConnected })
+}
+
+// A host that claimed the lead with another fairlead.yaml than the one in the journal learns that, and says why it does not lead, until its file is
+// the same.
+func TestHostThatWasFencedOff(t *testing.T) {
+	t.Parallel()
+	dir, _ := leader(t)
+	is, err := hosts.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := besideOf(t)
+	if err := e.begin(t.Context(), dir, *is, nil, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	own, err := config.Sum(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.mu.Lock()
+	e.facts = engine.Facts{Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}}, Leader: "b", Config: own}
+	e.mu.Unlock()
+	why := mayNotLead(e)
+	fencedOff(e, &seam.Fenced{Why: "it is no engine host of the team any longer"})
+	e.work.Wait()
+	if is := why(); is != nil {
+		t.Errorf("its file is the same: %+v", is)
+	}
+	text := "version: 1\nagents: {}\n# changed\n"
+	fencedOff(e, fmt.Errorf("recover: %w", &seam.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
+	e.work.Wait()
+	if is := why(); is == nil || is.Leader != "c" || is.Ref != "" {
+		t.Fatalf("its file is another one: %+v", is)
+	}
+	if err := os.WriteFile(filepath.Join(dir, config.FileName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if is := why(); is != nil {
+		t.Errorf("its file is the same again: %+v", is)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
@@ -22,6 +23,8 @@ import (
 	"github.com/fairlead-dev/fairlead/journal"
 	"github.com/fairlead-dev/fairlead/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
 // errOfHost refuses what needs a journal of its own.
@@ -65,7 +68,7 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions, beside *engines) er
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), AsOf: beside.asOf(), Setup: beside.setup(),
+		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), Other: mayNotLead(beside), AsOf: beside.asOf(), Setup: beside.setup(),
 		Down: func() {
 			if beside != nil {
 				beside.stopping.Store(true)
@@ -130,6 +133,38 @@ func (e *engines) configs() (its, own string) {
 		return own, own
 	}
 	return facts.Config, own
+}
+
+// mayNotLead says why an engine host would not lead; nil: it is none.
+func mayNotLead(e *engines) func() *api.OtherConfig {
+	if e == nil || worker.Joined(e.dir) {
+		return nil
+	}
+	return func() *api.OtherConfig {
+		its, own := e.configs()
+		if its == own {
+			return nil
+		}
+		is := &api.OtherConfig{Leader: e.known().Leader}
+		ref := carry.EngineRef(is.Leader)
+		if text, err := (worktree.Git{Dir: e.dir}).Ask(e.ctx, "cat-file", "blob", ref+":"+config.FileName); err == nil && config.SumOf([]byte(text)) == its {
+			is.Ref = ref
+		}
+		return is
+	}
+}
+
+// fencedOff notes with which configuration the team was led, if that is why this host does not lead: its leader was lost before it could say so.
+func fencedOff(e *engines, err error) {
+	fenced, is := errors.AsType[*seam.Fenced](err)
+	if !is || fenced.Config == "" {
+		return
+	}
+	e.learn(func() engine.Facts {
+		facts := e.facts
+		facts.Leader, facts.Config = fenced.Leader, fenced.Config
+		return facts
+	})
 }
 
 // learned is how a host that does not lead learns of engine hosts; nil: it does not need them.

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/ca"
 	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/view"
 )
@@ -65,6 +66,9 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	}
 	asking, cancel := context.WithTimeout(ctx, askDaemon)
 	defer cancel()
+	if is, err := client.Leader(asking); err == nil && is.OtherConfig != nil {
+		found = append(found, Finding{About: about, What: cli.OtherConfig(is.OtherConfig), Do: "each engine host needs the same " + config.FileName + ", byte for byte"})
+	}
 	all, err := client.Hosts(asking)
 	if err != nil {
 		return append(found, Finding{About: about, What: "the leader does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; a host tries again and again"})

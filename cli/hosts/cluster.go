@@ -457,9 +457,14 @@ func Status(ctx context.Context, a *cli.App) error {
 			text += fmt.Sprintf("The engine hosts are %s. The journal is replicated by three of them.\n", strings.Join(engineNames(facts), ", "))
 		}
 	}
-	if past := leaderless(ctx, a); past.NoLeaderSince != nil {
+	past := leaderless(ctx, a)
+	if past.NoLeaderSince != nil {
 		is["no_leader_since"], is["as_of"] = past.NoLeaderSince, past.AsOf
 		text += fmt.Sprintf("No leader of the team answers since %s.\n", past.NoLeaderSince.Local().Format(time.DateTime))
+	}
+	if past.OtherConfig != nil {
+		is["other_config"] = past.OtherConfig
+		text += "Problem: " + cli.OtherConfig(past.OtherConfig) + ".\n"
 	}
 	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly), id.Authority())
 	if err := id.CheckClock(); err != nil {

@@ -25,10 +25,11 @@ const (
 
 // forward passes requests of programs on this host on to the leader. Only this host says who made them.
 type forward struct {
-	line *line
-	away func() string                       // why the leader cannot be reached, and what follows
-	down func(ctx context.Context, now bool) // ends the daemon; now: with its sessions
-	none func() api.Leader                   // since when no leader answers
+	line  *line
+	away  func() string                       // why the leader cannot be reached, and what follows
+	down  func(ctx context.Context, now bool) // ends the daemon; now: with its sessions
+	none  func() api.Leader                   // since when no leader answers
+	other func() *api.OtherConfig             // why this host would not lead; nil: not needed
 }
 
 // ServeHTTP passes a request on.
@@ -48,6 +49,9 @@ func (f *forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var is api.Leader
 		if client == nil {
 			is = f.none()
+		}
+		if f.other != nil {
+			is.OtherConfig = f.other()
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(api.Encode(is))

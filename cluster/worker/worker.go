@@ -29,9 +29,10 @@ type Options struct {
 	Ready    func() // called when programs on this host are answered; nil: not needed
 	Down     func() // called when a program asks the daemon to end; nil: not needed
 
-	AsOf    func() time.Time    // until when the host's copy of the journal has all; nil: it has none
-	Setup   func() string       // the identity of the configuration here; nil: this host never leads
-	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
+	AsOf    func() time.Time        // until when the host's copy of the journal has all; nil: it has none
+	Other   func() *api.OtherConfig // why this host would not lead; nil: not needed
+	Setup   func() string           // the identity of the configuration here; nil: this host never leads
+	Learned func(wire.RenewOut)     // called with each answer to a renewal; nil: not needed. It returns at once
 }
 
 const (
@@ -124,7 +125,7 @@ func (d *daemon) announce(socket string) error {
 func (d *daemon) server() *http.Server {
 	began := time.Now()
 	return &http.Server{
-		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.known.now()) }, down: d.down, none: func() api.Leader { return d.keeper.none(began, d.AsOf) }},
+		Handler:           &forward{line: d.line, away: func() string { return d.keeper.away(d.known.now()) }, down: d.down, none: func() api.Leader { return d.keeper.none(began, d.AsOf) }, other: d.Other},
 		ReadHeaderTimeout: headersWait, IdleTimeout: idleWait, MaxHeaderBytes: headerBytes, DisableGeneralOptionsHandler: true,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return caller.WithConn(ctx, c, d.dir) },
 		ErrorLog:    slog.NewLogLogger(d.Log.Handler(), slog.LevelDebug), // faults of unknown clients are not faults of the server

@@ -110,7 +110,11 @@ func (a *AlreadyStarted) Error() string { return "session " + a.Session + " was 
 
 // Fenced means that a daemon that started later has taken over the sessions. The daemon that
 // receives it must not control any session any more.
-type Fenced struct{ Why string }
+type Fenced struct {
+	Why string
+
+	Leader, Config string // of a host with another configuration than the leader before it: that leader, and the identity of its configuration
+}
 
 func (f *Fenced) Error() string { return f.Why }
 

@@ -17,9 +17,9 @@ import (
 // branchesRun is the name of all branches of a repository, in the place of the name of a run.
 const branchesRun = "_branches"
 
-// engineRef is where the branches of another engine host are. It is one commit, which has their tips as parents, so they arrive
+// EngineRef is where the branches of another engine host are, and files of its folder as they were sent last. It is one commit, which has their tips as parents, so they arrive
 // all together or not at all.
-func engineRef(host string) string { return "refs/fairlead/engine/" + host }
+func EngineRef(host string) string { return "refs/fairlead/engine/" + host }
 
 // Branches makes a commit that has all branches of a repository: their tips as its parents, and their names in its text. It also
 // has some files of the repository's folder as they are now. It is the same one each time, as long as nothing changes. ok is false if there is no branch.
@@ -67,7 +67,7 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 	if err := begin(ctx, repo, len(s.Head)); err != nil {
 		return err
 	}
-	_, err := read(ctx, repo, from, s, engineRef(host))
+	_, err := read(ctx, repo, from, s, EngineRef(host))
 	return err
 }
 
@@ -77,9 +77,9 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 //   - one that is checked out where something is changed, or in another folder. Those whose files come in another way (comes) are not named,
 //   - one that a person has moved back, or deleted, since it was brought. It stays away as long as the other one has nothing new.
 func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool) (left []Left, err error) {
-	said, err := ask(ctx, repo, "cat-file", "commit", engineRef(host))
+	said, err := ask(ctx, repo, "cat-file", "commit", EngineRef(host))
 	if err != nil {
-		if found, fault := objects(ctx, repo, nil, engineRef(host)); fault == nil && found[0] == "" {
+		if found, fault := objects(ctx, repo, nil, EngineRef(host)); fault == nil && found[0] == "" {
 			return nil, nil // it has sent none
 		}
 		return nil, err
