@@ -59,7 +59,7 @@ type Host struct {
 	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
 	Behind     int             `json:"behind,omitempty" doc:"Of an engine host: runs whose newest files are not on it, so that they would wait if it led now"`
 	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml is another one than the leader's, so it would not lead"`
-	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that are not as they were on the leader before, and why"`
+	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that differ from those on the previous leader, and why"`
 	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
 
@@ -150,7 +150,7 @@ type HostsBeside struct {
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
 	Placed       map[string]string // by session: why it has its host
-	Left         []string          // branches that are not as they were on the leader before
+	Left         []string          // branches that differ from those on the previous leader
 	Copies       []JournalCopy
 	EnginesMin   int  // engine hosts that a replicated journal needs
 	Replicated   bool // the journal is on three of the engine hosts
@@ -349,7 +349,7 @@ func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(
 // not placed.
 func HostOfSession(t *team.Team, id string) string { return t.Hosts.Leases[id].Host }
 
-// AwayWords say what a run waits for whose newest files are on the machine that led before; empty: they are here.
+// AwayWords say what a run waits for whose newest files are on the previous leader; empty: they are here.
 func AwayWords(t *team.Team, run string) string {
 	away := t.Notes[run].Away
 	if away == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
-// takeOver takes up what the leader before had sent to this machine: the branches, and the runs whose newest files are here.
+// takeOver uses what the previous leader has sent to this machine: the branches, and the runs whose newest files are here.
 func takeOver(ctx context.Context, c *HostController) error {
 	type waits struct {
 		run, on string
@@ -66,7 +66,7 @@ func takeOver(ctx context.Context, c *HostController) error {
 	return nil
 }
 
-// forward moves the branches here to where those of the leader before were.
+// forward moves the branches here to the commits of the previous leader's branches.
 func forward(ctx context.Context, c *HostController, from string) error {
 	left, err := carry.Forward(ctx, worktree.Git{Dir: c.places.Root}, from)
 	for _, what := range left {
