@@ -29,7 +29,7 @@ type Options struct {
 	Ready    func() // called when programs on this host are answered; nil: not needed
 	Down     func() // called when a program asks the daemon to end; nil: not needed
 
-	AsOf    func() time.Time    // time of the last change in the host's copy of the journal; nil: it has no copy
+	AsOf    func() time.Time    // up to when the host's copy of the journal is complete; nil: it has no copy
 	Setup   func() string       // the identity of the configuration here; nil: this host never leads
 	Learned func(wire.RenewOut) // called with each answer to a renewal; nil: not needed. It returns at once
 }
