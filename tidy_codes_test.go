@@ -157,3 +157,27 @@ func TestProseUsesAreFound(t *testing.T) {
 		}
 	}
 }
+
+// What the state does not allow is a machine.Refusal, which has status 409 and exit code 3. A problem that is only a text would have the status
+// without the exit code.
+func TestConflictsAreRefusals(t *testing.T) {
+	r := readTree(t)
+	for _, file := range r.goFiles() {
+		if strings.HasSuffix(file, "_test.go") || file == "api/problem.go" {
+			continue
+		}
+		f := r.goes[file]
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			fun, _ := call.Fun.(*ast.SelectorExpr)
+			status, _ := call.Args[0].(*ast.SelectorExpr)
+			if fun != nil && status != nil && fun.Sel.Name == "NewProblem" && status.Sel.Name == "StatusConflict" {
+				t.Errorf("%s: return a *machine.Refusal", f.at(n.Pos()))
+			}
+			return true
+		})
+	}
+}

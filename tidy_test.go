@@ -110,7 +110,7 @@ var imports = []importRow{
 	{pkg: "task", may: []string{"worktree", "sandbox", "forge", "internal/file"}, inTests: []string{"internal/test/testsize"}},
 	{pkg: "task/diff", may: []string{"view"}},
 	{pkg: "workspace", may: []string{"internal/file"}},
-	{pkg: "view", may: append([]string{"loop", "team", "internal/file"}, pure...)},
+	{pkg: "view", may: append([]string{"cluster", "loop", "team", "internal/file"}, pure...)},
 	{pkg: "controller/seam", may: append([]string{"cluster", "view", "loop", "driver", "journal", "team", "config"}, slices.Concat(files, pure)...)},
 	{pkg: "controller/sessions", may: append([]string{"controller/seam", "sandbox", "shim"}, controllers...)},
 	{pkg: "controller/agents", may: append([]string{"controller/sessions"}, controllers...)},

@@ -224,6 +224,7 @@ type Stopping struct {
 type Reloaded struct {
 	Changes []string `json:"changes" nullable:"false" doc:"One line for each agent, channel or section that was added, removed or changed; empty: nothing"`
 	Head    uint64   `json:"head" doc:"The sequence of the last change before the restart; the restart is the first daemon_started after it"`
+	Leader  string   `json:"leader,omitempty" doc:"The host that loads it, if another one can lead, too. If the first daemon_started is of another host, this one has lost the lead and the team does not have the change"`
 }
 
 // Output is a piece of a session's output, as text.

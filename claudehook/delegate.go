@@ -47,8 +47,7 @@ func (v *visit) delegate() (Answer, error) {
 	v.thought()
 	from := v.session.State()
 	changes, err := v.do(in, v.actor())
-	var no *machine.Refusal
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*machine.Refusal](err); ok {
 		return v.turnBack(no, *task.Agent), nil
 	}
 	if err != nil {

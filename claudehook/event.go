@@ -131,8 +131,7 @@ func eventOf(text []byte) (is Event, err error) {
 			continue
 		}
 		if err := json.Unmarshal(value, into); err != nil {
-			var wrong *json.UnmarshalTypeError
-			if errors.As(err, &wrong) && wrong.Field == "" {
+			if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field == "" {
 				wrong.Field = key
 			}
 			return is, err

@@ -1,6 +1,7 @@
 package claudehook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func (h Hook) Answer(name string, in io.Reader) Answer {
 	if err != nil {
 		return h.undecoded(name, err)
 	}
-	if is.Name == "" {
-		is.Name = name
-	}
+	is.Name = cmp.Or(is.Name, name)
 	if is.Name == UserPromptSubmit {
 		if args, ok := isCommand(is.Prompt); ok {
 			return h.command(is, args)
@@ -226,8 +225,7 @@ func (h Hook) anySession() bool {
 
 // refused returns the text of a refusal; empty: it is a failure, or nothing.
 func refused(err error) string {
-	var r *machine.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*machine.Refusal](err); ok {
 		if r.Reason != "" {
 			return r.Reason
 		}

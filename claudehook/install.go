@@ -1,6 +1,7 @@
 package claudehook
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -109,10 +110,7 @@ func (p *plan) beside(program Program) {
 // Uninstall returns the steps that restore everything as it was before.
 func Uninstall(place Place) ([]Step, error) {
 	is := &plan{place: place}
-	name := place.Settings
-	if name == "" {
-		name = "hooks/hooks.json"
-	}
+	name := cmp.Or(place.Settings, "hooks/hooks.json")
 	is.noHooks(name)
 	is.noCommand()
 	if place.Settings == "" {

@@ -74,19 +74,15 @@ func miscounted(cmd *cobra.Command, words []string, err error) error {
 // CodeOf is the exit code that an error asks for.
 func CodeOf(err error) int {
 	var known *Coded
-	var refusal *machine.Refusal
-	var refused *apiclient.Refused
-	var none *apiclient.NoDaemon
-	var unanswered *apiclient.NoAnswer
 	var problem *api.Problem
 	switch {
 	case err == nil:
 		return ExitDone
 	case errors.As(err, &known):
 		return known.Code
-	case errors.As(err, &refusal), errors.As(err, &refused):
+	case errors.As(err, new(*machine.Refusal)), errors.As(err, new(*apiclient.Refused)):
 		return ExitRefused
-	case errors.As(err, &none), errors.As(err, &unanswered), errors.As(err, new(*NoLeader)):
+	case errors.As(err, new(*apiclient.NoDaemon)), errors.As(err, new(*apiclient.NoAnswer)), errors.As(err, new(*NoLeader)):
 		return ExitNoDaemon
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
 		return ExitUsage // an unknown name
@@ -156,8 +152,7 @@ func (a *App) Report(err error) int {
 		return code
 	}
 	answer := map[string]any{"error": err.Error(), "code": code}
-	var refused *apiclient.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*apiclient.Refused](err); ok {
 		answer["refusal"] = refused.Refusal
 	}
 	fmt.Fprintln(a.Err, string(encode.JSON(answer)))
@@ -167,8 +162,7 @@ func (a *App) Report(err error) int {
 // Faulty gives the error for an invalid workflow its exit code, and prints each fault on its own
 // line, whether the file was read here or by a daemon.
 func Faulty(err error) error {
-	var here *runfile.FileFaults
-	if errors.As(err, &here) {
+	if _, ok := errors.AsType[*runfile.FileFaults](err); ok {
 		return &Coded{Code: ExitUsage, Err: err}
 	}
 	var p *api.Problem

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -66,12 +67,10 @@ func WorkspaceOf(dir string) string {
 
 // isWorkspace says whether a folder has a workspace's files, and they belong to this user.
 func isWorkspace(dir string) bool {
-	for _, name := range []string{config.FileName, ".fairlead"} {
-		if info, err := os.Lstat(filepath.Join(dir, name)); err == nil && isOurs(info) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{config.FileName, ".fairlead"}, func(name string) bool {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil && isOurs(info)
+	})
 }
 
 func isOurs(info os.FileInfo) bool {

@@ -55,11 +55,10 @@ func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
 // OpenToRead is DialToRead without the word on standard error, and as of now.
 func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
 		return a.present(ctx, client)
-	case !errors.As(err, &none) && !errors.Is(err, fs.ErrPermission):
+	case !errors.As(err, new(*apiclient.NoDaemon)) && !errors.Is(err, fs.ErrPermission):
 		return nil, err
 	}
 	conf, cerr := a.LoadOrNone()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,15 +64,9 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 		Grace:        c.duration(n.Get("grace"), GraceDefault, true),
 		ReportWithin: c.duration(n.Get("report_within"), ReportWithinDefault, false),
 	}
-	if a.Limits.Session == 0 {
-		a.Limits.Session = cfg.Team.Limits.Session
-	}
-	if a.Loop == "" {
-		a.Loop = LoopFairlead
-	}
-	if a.Resume == "" {
-		a.Resume = ResumeInterrupted
-	}
+	a.Limits.Session = cmp.Or(a.Limits.Session, cfg.Team.Limits.Session)
+	a.Loop = cmp.Or(a.Loop, LoopFairlead)
+	a.Resume = cmp.Or(a.Resume, ResumeInterrupted)
 	c.backoff(n, &a)
 	c.driver(f, &a)
 	c.conversation(n, a)
@@ -391,9 +386,7 @@ func (c *checker) permissions(n *file.YAMLNode) Permissions {
 		Timeout:       c.duration(n.Get("timeout"), PermissionTimeout, true),
 		Otherwise:     Otherwise(textOf(n.Get("otherwise"))),
 	}
-	if p.Otherwise == "" {
-		p.Otherwise = OtherwiseDeny
-	}
+	p.Otherwise = cmp.Or(p.Otherwise, OtherwiseDeny)
 	if p.Otherwise == OtherwiseAllow && p.Timeout == 0 {
 		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path, "has no effect: with timeout 0s, the agent waits for a person without a limit")
 	}

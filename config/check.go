@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"net"
 	"os"
@@ -172,9 +173,7 @@ func (c *checker) turnConfig(n *file.YAMLNode) TurnConfig {
 		AutoDetectTurnEnd:        boolOf(n.Get("autoDetectTurnEnd"), false),
 		AutoDetectSilenceSeconds: intOf(n.Get("autoDetectSilenceSeconds"), 10),
 	}
-	if t.HumanInterruptMode == "" {
-		t.HumanInterruptMode = Inject
-	}
+	t.HumanInterruptMode = cmp.Or(t.HumanInterruptMode, Inject)
 	return t
 }
 
@@ -293,9 +292,7 @@ func (c *checker) channels(cfg *Config) {
 			MaxRounds:          intOf(n.Get("maxRounds"), MaxRoundsDefault),
 			WaitTimeout:        time.Duration(intOf(n.Get("waitTimeoutSeconds"), int(WaitTimeoutDefault/time.Second))) * time.Second,
 		}
-		if ch.HumanInterruptMode == "" {
-			ch.HumanInterruptMode = cfg.TurnConfig.HumanInterruptMode
-		}
+		ch.HumanInterruptMode = cmp.Or(ch.HumanInterruptMode, cfg.TurnConfig.HumanInterruptMode)
 		for _, item := range itemsOf(n.Get("agents")) {
 			switch {
 			case item.Kind != file.YAMLText:

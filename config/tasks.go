@@ -118,9 +118,7 @@ func (c *checker) dispatch(cfg *Config) {
 		Sandbox:   Sandbox(textOf(n.Get("sandbox"))),
 		Commits:   boolOf(n.Get("commits"), true),
 	}
-	if cfg.Dispatch.Sandbox == "" {
-		cfg.Dispatch.Sandbox = SandboxAuto
-	}
+	cfg.Dispatch.Sandbox = cmp.Or(cfg.Dispatch.Sandbox, SandboxAuto)
 	c.startable(n.Get("main"), cfg, "so it cannot be MAIN")
 	if cfg.Dispatch.Ranker != RankerBuiltin {
 		c.startable(n.Get("ranker"), cfg, "so it cannot rank agents")

@@ -1,6 +1,7 @@
 package dispatchfolder
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -118,10 +119,7 @@ const WorkspaceHeading = "**WORKSPACE REQUIREMENTS:**"
 func DelegationPrompt(request, workspace, dialogue string) string {
 	request = strings.TrimSpace(request)
 	first, details, _ := strings.Cut(request, "\n")
-	details = strings.TrimSpace(details)
-	if details == "" {
-		details = "See the request above."
-	}
+	details = cmp.Or(strings.TrimSpace(details), "See the request above.")
 	return strings.TrimSpace(first) + `
 
 ` + WorkspaceHeading + `

@@ -2,6 +2,7 @@ package dispatchfolder
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -124,10 +125,7 @@ func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, actor Actor) 
 	if r.Type == "conversation_start" || r.Type == "conversation_end" {
 		r.Conversation = dispatch.ConversationID(ch.Body.Conversation)
 	}
-	n := ch.Body.Conversation
-	if n == 0 {
-		n = ch.Body.Now.Made
-	}
+	n := cmp.Or(ch.Body.Conversation, ch.Body.Now.Made)
 	if n > 0 {
 		r.Workspace = f.Workspace(n)
 	}

@@ -22,8 +22,7 @@ func (g *gitHub) Program() string { return "gh" }
 
 func (g *gitHub) ask(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 	out, err := program(ctx, "gh", input, nil, args...)
-	var f *Fault
-	if errors.As(err, &f) && f.Code == RateLimited {
+	if f, ok := errors.AsType[*Fault](err); ok && f.Code == RateLimited {
 		f.Until = g.reset(ctx)
 	}
 	return out, err

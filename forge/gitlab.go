@@ -128,8 +128,7 @@ func (g *gitLab) trust(ctx context.Context, notes []labNote) (map[int64]bool, er
 		member, err := labOne[struct {
 			Level int `json:"access_level"`
 		}](ctx, g, "GET", fmt.Sprintf("members/all/%d", n.Author.ID), nil)
-		var f *Fault
-		if errors.As(err, &f) && f.Code == NotFound {
+		if f, ok := errors.AsType[*Fault](err); ok && f.Code == NotFound {
 			may[n.Author.ID] = false
 			continue
 		} else if err != nil {

@@ -177,12 +177,7 @@ func (t *channelListener) midWord() bool {
 	if len(last) == 0 {
 		return false
 	}
-	for _, word := range channels.TurnWords {
-		if len(last) < len(word) && strings.HasPrefix(word, string(last)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(channels.TurnWords, func(word string) bool { return len(last) < len(word) && strings.HasPrefix(word, string(last)) })
 }
 
 // note handles a fact and reports whether there is something to append.

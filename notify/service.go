@@ -268,17 +268,13 @@ func send(o order) (failed *notice.Failure) {
 func (w *watched) reason(scheme string, err error) *notice.Failure {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var (
-		mail *textproto.Error
-		netw net.Error
-		op   *net.OpError
-	)
+	var mail *textproto.Error
 	switch {
 	case w.failed != nil:
 		return w.failed
 	case errors.As(err, &mail):
 		return &notice.Failure{Cause: fmt.Sprintf("the mail server answers %d", mail.Code), WayOut: "see what is wrong over there, and whether sender, recipient and password are right", Again: mail.Code < 500}
-	case errors.As(err, &netw), errors.As(err, &op):
+	case errors.As(err, new(net.Error)), errors.As(err, new(*net.OpError)):
 		return unreached(err)
 	}
 	return &notice.Failure{Cause: scheme + " did not take the message", WayOut: "see that the address is complete and still valid over there"}

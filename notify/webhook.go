@@ -150,16 +150,13 @@ func unreached(err error) *notice.Failure {
 		dns     *net.DNSError
 		errno   syscall.Errno
 		timeout net.Error
-		host    x509.HostnameError
-		cert    *tls.CertificateVerificationError
-		record  tls.RecordHeaderError
 	)
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
 		t.Cause, t.WayOut = "its name leads nowhere", "correct the host in the address, or see to the network"
-	case errors.As(err, &cert), errors.As(err, &host):
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(x509.HostnameError)):
 		t.Cause, t.WayOut, t.Again = "its certificate is not one that this system trusts for it", "see to its certificate, or to the clock of this machine", false
-	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch):
 		t.Cause, t.WayOut, t.Again = "it does not speak TLS there", "correct https, or the port, in the address", false
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		t.Cause = "it did not answer within " + tryMax.String()

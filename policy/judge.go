@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -76,9 +77,7 @@ func (j *judge) verdict() Verdict {
 		code = DeniedMain
 	}
 	if d := j.tool(); d != nil {
-		if d.code == "" {
-			d.code = code
-		}
+		d.code = cmp.Or(d.code, code)
 		return Verdict{Reason: j.words(d), Code: d.code, Row: d.code.Row(), Capability: d.capability, Writes: j.writes}
 	}
 	row := code.Row()

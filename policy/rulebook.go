@@ -313,12 +313,7 @@ func (r *reading) denies(p Pattern) bool {
 	}
 	switch p.kind {
 	case fileArg:
-		for _, f := range r.files {
-			if f.fault == "" && r.covers(p, f, true) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(r.files, func(f place) bool { return f.fault == "" && r.covers(p, f, true) })
 	case hostArg:
 		return r.host != "" && p.takesHost(r.host)
 	default:

@@ -177,9 +177,7 @@ func (s *shell) cannot(why string) {
 // hides records that a command may run which is not among those that were read.
 func (s *shell) hides(why string) {
 	s.cannot(why)
-	if s.hidden == "" {
-		s.hidden = why
-	}
+	s.hidden = cmp.Or(s.hidden, why)
 }
 
 // unclear records an agent's program whose writes the command line does not show. It is allowed, and is not a

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/lazy"
@@ -136,10 +137,8 @@ func (s fileWrites) puts(v, into value) {
 const anyFile = "…/…"
 
 func (s fileWrites) isFolder(v value) bool {
-	for _, abs := range s.abs(v.text) {
-		if f, err := s.j.disk.Look(abs); err == nil && f.Kind == Folder {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.abs(v.text), func(abs string) bool {
+		f, err := s.j.disk.Look(abs)
+		return err == nil && f.Kind == Folder
+	})
 }

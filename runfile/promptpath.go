@@ -1,6 +1,7 @@
 package runfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,10 +63,7 @@ func (p PromptPlaces) Find(written string) (string, error) {
 		}
 		return filepath.Clean(written), nil
 	}
-	beside := p.Beside
-	if beside == "" {
-		beside = p.Repo
-	}
+	beside := cmp.Or(p.Beside, p.Repo)
 	var looked []string
 	for _, path := range []string{
 		filepath.Join(p.Repo, ".agents", "prompts", written), filepath.Join(p.Repo, ".agents", "prompts", filepath.Base(written)),
@@ -134,8 +132,7 @@ func usable(path string) error {
 
 // plainError returns the reason without the operation and the path, which the message names already.
 func plainError(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

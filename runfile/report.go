@@ -115,8 +115,7 @@ func readForeign(path string, most int) (b []byte, moved bool, err error) {
 
 // foreignFault distinguishes a file that cannot be a report from a read error.
 func foreignFault(path string, err error) error {
-	var no *file.Unreadable
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*file.Unreadable](err); ok {
 		return &ReportFault{File: path, Text: no.Fault}
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,16 +16,14 @@ import (
 // the content is not a run state, or wraps fs.ErrNotExist. A file that does not parse must be left unchanged.
 func ReadRunState(path string) (RunState, error) {
 	b, _, err := readForeign(path, runStateBytesMax)
-	var no *ReportFault
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*ReportFault](err); ok {
 		return RunState{}, &file.JSONFault{File: path, Fault: no.Text}
 	}
 	if err != nil {
 		return RunState{}, err
 	}
 	s, err := ParseRunState(b)
-	var fault *file.JSONFault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*file.JSONFault](err); ok {
 		fault.File = path
 	}
 	return s, err

@@ -2,6 +2,7 @@ package runfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -164,12 +165,8 @@ func (e *environ) set(name, value string) {
 
 func (e *environ) loop(l *StepLoop) {
 	item, index := l.ItemVar, l.IndexVar
-	if item == "" {
-		item = "ITEM"
-	}
-	if index == "" {
-		index = "INDEX"
-	}
+	item = cmp.Or(item, "ITEM")
+	index = cmp.Or(index, "INDEX")
 	if l.Item != "" {
 		e.set("LOOP_"+variable(item), plainText([]byte(l.Item)))
 		e.set("LOOP_"+variable(item)+"_JSON", compacted(l.Item))

@@ -131,8 +131,7 @@ func (r *planReader) conditions(w *WorkflowFile) {
 				return
 			}
 			_, err := condition.Check(text, kind, is)
-			var fault *condition.Fault
-			if errors.As(err, &fault) {
+			if fault, ok := errors.AsType[*condition.Fault](err); ok {
 				f := w.Place(workflow.Fault{Step: i, ID: s.ID, Field: field, Item: -1})
 				at, exact := r.inText(r.nodeOf(w.root, i, field), fault.Line, fault.Column)
 				f.Line, f.Column, f.Text = at.Line, at.Column, fault.Text

@@ -145,11 +145,10 @@ type notFound struct{ error }
 
 // report prints an error, if any.
 func report(to io.Writer, err error) int {
-	var none notFound
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &none):
+	case errors.As(err, new(notFound)):
 		fmt.Fprintf(to, "fairlead: sandbox: %v\n", err)
 		return NoProgram
 	}

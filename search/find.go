@@ -69,10 +69,7 @@ func (x *Index) Find(ctx context.Context, q Query) (page Page, err error) {
 			return page, &BadQuery{fmt.Sprintf("%q is no kind; there are: %s", kind, strings.Join(Kinds, ", "))}
 		}
 	}
-	q.Limit = min(max(q.Limit, 0), LimitMax)
-	if q.Limit == 0 {
-		q.Limit = LimitDefault
-	}
+	q.Limit = cmp.Or(min(max(q.Limit, 0), LimitMax), LimitDefault)
 	limited, cancel := context.WithTimeout(ctx, timeMax)
 	defer cancel()
 	err = x.using(func() error {

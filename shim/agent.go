@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -129,12 +130,9 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 
 // passes distinguishes a busy machine from a wrong command.
 func passes(err error) bool {
-	for _, passing := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR}, func(passing error) bool {
+		return errors.Is(err, passing)
+	})
 }
 
 func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {

@@ -106,9 +106,8 @@ func ended(folder string, fence uint64) (*Status, error) {
 // abandoned decides on a folder without an exit record whose lock this process holds.
 func abandoned(ctx context.Context, folder string, fence uint64) (*Status, error) {
 	r, err := readAgent(folder)
-	var bad *damaged
 	switch {
-	case errors.As(err, &bad):
+	case errors.As(err, new(*damaged)):
 		// It was started: only a shim writes that file. The owner of its tree is unknown; Strays finds the
 		// tree.
 		return &Status{Phase: Lost, Why: err.Error(), Fence: fence, SpoolBytes: spoolSize(folder)}, nil

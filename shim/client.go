@@ -139,9 +139,8 @@ func (c *client) ask(ctx context.Context, o order) (answer, error) {
 }
 
 func brokenBy(err error) error {
-	var fenced *Fenced
 	switch {
-	case errors.As(err, &fenced), errors.Is(err, ErrEnded):
+	case errors.As(err, new(*Fenced)), errors.Is(err, ErrEnded):
 		return err
 	case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
 		return errBroken

@@ -51,9 +51,8 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 		}
 		st, err = launch(ctx, conn, spec.launch(""))
 	}
-	var again *AlreadyStarted
 	switch {
-	case errors.As(err, &again):
+	case errors.As(err, new(*AlreadyStarted)):
 		conn.Close()
 		return nil, &AlreadyStarted{Folder: folder} // the name as the caller gave it
 	case err != nil:

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -261,9 +262,7 @@ func HandOver(ctx context.Context, t Task) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if commits == "" {
-		commits = "none"
-	}
+	commits = cmp.Or(commits, "none")
 	return fmt.Sprintf("An earlier conversation has worked on this task in this folder, and cannot be continued. Go on from what is there.\n\n"+
 		"Commits so far:\n%s\n\nChanged so far, compared with branch %s, committed or not:\n%s\n", commits, t.Base, strings.Join(lines, "\n")), nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/worktree"
@@ -149,10 +150,5 @@ func (t *Task) Include(ctx context.Context) error {
 }
 
 func isPrivate(name string) bool {
-	for _, p := range private {
-		if strings.EqualFold(name, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(private, func(p string) bool { return strings.EqualFold(name, p) })
 }

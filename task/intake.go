@@ -129,8 +129,7 @@ func (in Intake) take(ctx context.Context, all []Taken, i int) (id string, err e
 		return "", in.save(all)
 	}
 	issue, err := in.Forge.Issue(ctx, number)
-	var fault *forge.Fault
-	if errors.As(err, &fault) && fault.Code == forge.NotFound {
+	if fault, ok := errors.AsType[*forge.Fault](err); ok && fault.Code == forge.NotFound {
 		t.State = Left
 		return "", in.save(all)
 	} else if err != nil {

@@ -385,8 +385,7 @@ func (p *pulling) push(ctx context.Context, commit string) error {
 	branch := "refs/heads/" + p.Branch
 	_, err := p.git(ctx, "-c", "push.followTags=false", "-c", "push.gpgSign=false", "push", "--quiet", "--no-verify", "--recurse-submodules=no",
 		"--force-with-lease="+branch+":"+p.Pushed, "--", remoteName(p.Task), commit+":"+branch)
-	var fault *forge.Fault
-	if errors.As(err, &fault) && !fault.Passes() {
+	if fault, ok := errors.AsType[*forge.Fault](err); ok && !fault.Passes() {
 		return &Blocked{fmt.Sprintf("the push to branch %s was refused; see that you may push there, then merge again. %s", p.Branch, fault.Text)}
 	}
 	return err

@@ -206,8 +206,7 @@ func (p *pulling) writeFailed(ctx context.Context, b *strings.Builder, failed []
 			continue
 		}
 		log, err := p.forge.Log(ctx, c)
-		var fault *forge.Fault
-		if errors.As(err, &fault) && !fault.Passes() {
+		if fault, ok := errors.AsType[*forge.Fault](err); ok && !fault.Passes() {
 			fmt.Fprintf(b, "(its log cannot be read: %s)\n", fault.Text)
 			continue
 		} else if err != nil {

@@ -87,8 +87,7 @@ func (t Task) Check(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var unset *SetupFailed
-	if err := runSetup(ctx, t, out, t.Tree, setupFile(t), before.Tree); errors.As(err, &unset) {
+	if err := runSetup(ctx, t, out, t.Tree, setupFile(t), before.Tree); errors.As(err, new(*SetupFailed)) {
 		return &CheckFailed{"", err} // the agent changed what is installed
 	} else if err != nil {
 		return err

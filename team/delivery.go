@@ -448,10 +448,8 @@ func (d channelDecision) channelSessionEnded(a *Agent, s *Session) error {
 
 // stopping reports whether an agent's work in a channel was to be cancelled.
 func (d channelDecision) stopping(agent string) bool {
-	for _, id := range d.team.ChannelsOf(agent) {
-		if s := d.team.Channels.ByID[channel.ChannelID(id)].Participants[channel.AgentID(agent)]; s != nil && s.Stop != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.team.ChannelsOf(agent), func(id string) bool {
+		s := d.team.Channels.ByID[channel.ChannelID(id)].Participants[channel.AgentID(agent)]
+		return s != nil && s.Stop != 0
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/root"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 )
@@ -33,9 +34,20 @@ func setTeamTo(t *Team, set *TeamSet) {
 	}
 	if before != "" {
 		t.Led = Led{before, t.Epoch}
+		branchesOn(&t.Hosts, before, true)
+		branchesOn(&t.Hosts, t.Leader, false)
 	}
 	if before != "" || move != (root.Move{}) {
 		movedTeam{t, move, before}.all()
+	}
+}
+
+// branchesOn notes whether a host may have branches of the team that the leader lacks.
+func branchesOn(t *host.Hosts, name string, may bool) {
+	if h := t.Hosts[name]; h != nil && h.Branches != may {
+		next := *h
+		next.Branches = may
+		t.Hosts[name] = &next
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team/launch"
 )
@@ -58,8 +59,28 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 		t.Errorf("a path outside of the repository has become %s", c.Runs["out"].RepoDir)
 	}
 
+	c.Hosts.Hosts = map[string]*host.Host{"a": {Name: "a"}, "b": {Name: "b"}, "c": {Name: "c"}}
 	leads("b", "/srv/b") // it starts again
 	leads("c", "/srv/c")
+	lack := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, name := range c.Hosts.Names() {
+			if c.Hosts.Hosts[name].Branches {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("branches of %q may not have come, want %q", got, want)
+		}
+	}
+	lack("b")
+	leads("b", "/srv/b")
+	lack("c")
+	leads("a", "/a/web")
+	lack("b", "c")
+	leads("c", "/srv/c")
+	lack("a", "b")
 	if got := c.Notes["r"].Away; got != "a" || c.sit("r", "one").Launch.Host != "a" {
 		t.Errorf("the files of r are on %q", got)
 	}

@@ -26,6 +26,7 @@ type RunSettings struct {
 	CostPerDayUSD float64 `json:"cost_per_day_usd,omitempty"` // --daily-cost-limit; 0: none
 	AtLimit       AtLimit `json:"at_limit,omitempty"`         // --cost-limit-action
 	OwnFolder     bool    `json:"own_folder,omitempty"`       // it works in a worktree or clone, so its steps may use an agent's slots above 0
+	Outside       bool    `json:"outside,omitempty"`          // that is outside of the team's repository, so it stays on its machine
 	How           string  `json:"how,omitempty"`              // how its steps are run: JSON of the runner, not interpreted here
 
 	After []string `json:"after,omitempty"` // runs that must have completed before a step of this one starts

@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/machine/control"
@@ -115,9 +116,7 @@ func (d *decision) setLimited(a *Agent, row, trigger string, now Limited) {
 // cloneWith returns the agents with one of them replaced by a draft, for later decisions.
 func cloneWith(agents map[string]*Agent, a *Agent) map[string]*Agent {
 	next := make(map[string]*Agent, len(agents))
-	for name, is := range agents {
-		next[name] = is
-	}
+	maps.Copy(next, agents)
 	next[a.Name] = a
 	return next
 }

@@ -12,6 +12,7 @@
 package ui
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -81,10 +82,7 @@ func Handler() http.Handler {
 			http.Error(w, "the page is only read; orders go to /api/v1", http.StatusMethodNotAllowed)
 			return
 		}
-		name := unversioned(strings.TrimPrefix(r.URL.Path, "/"))
-		if name == "" {
-			name = "index.html"
-		}
+		name := cmp.Or(unversioned(strings.TrimPrefix(r.URL.Path, "/")), "index.html")
 		assets, home := prepared()
 		a, ok := assets[name]
 		if !ok {

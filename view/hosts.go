@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/team"
 )
@@ -18,6 +19,8 @@ type Hosts struct {
 	Leader string `json:"leader,omitempty" doc:"The host that leads: it decides"`
 
 	Replicated bool `json:"replicated,omitempty" doc:"The journal is on three of the engine hosts; otherwise on the leader alone"`
+
+	Unreplicated *Unreplicated `json:"unreplicated,omitempty" doc:"Of a team with two engine hosts or more: why the journal is not replicated"`
 
 	Copies []JournalCopy `json:"copies,omitempty" doc:"The copies of a replicated journal, by host, as they were some seconds ago"`
 
@@ -59,7 +62,8 @@ type Host struct {
 	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
 	Behind     int             `json:"behind,omitempty" doc:"Of an engine host: runs whose newest files are not on it, so that they would wait if it led now"`
 	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml is another one than the leader's, so it would not lead"`
-	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that differ from those on the previous leader, and why"`
+	Branches   bool            `json:"branches,omitempty" doc:"It has led, and may have branches with commits that are not on the leader"`
+	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that lack commits of a host that led before, and why"`
 	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
 
@@ -150,10 +154,11 @@ type HostsBeside struct {
 	Known        map[string]HostKnown // by the host's name
 	Waiting      []WaitingSession
 	Placed       map[string]string // by session: why it has its host
-	Left         []string          // branches that differ from those on the previous leader
+	Left         []string          // branches that lack commits of a host that led before
 	Copies       []JournalCopy
 	EnginesMin   int  // engine hosts that a replicated journal needs
 	Replicated   bool // the journal is on three of the engine hosts
+	Unreplicated cluster.Unreplicated
 }
 
 // HostsOf shows the hosts of a team. session describes a session that is placed; archived reports that a run is.
@@ -172,7 +177,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		h := t.Hosts[name]
 		v := Host{
 			Name: name, State: string(h.State), Leader: name == beside.Leader, Engine: h.Engine != "", Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
-			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Missing: []PlacedSession{}, Late: []LateReport{},
+			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Branches: h.Branches, Missing: []PlacedSession{}, Late: []LateReport{},
 		}
 		for _, l := range h.Lacks {
 			v.Lacks = append(v.Lacks, l.String())
@@ -205,7 +210,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		v.Why = v.why(beside.Known == nil)
 		all.Hosts = append(all.Hosts, v)
 	}
-	all.Mixed = all.mixed()
+	all.Mixed, all.Unreplicated = all.mixed(), all.unreplicated(beside.Unreplicated)
 	return all
 }
 
@@ -247,6 +252,13 @@ func (v *Host) why(past bool) string {
 		text += "; its fairlead.yaml differs from the leader's, so it cannot lead: copy the leader's file to it"
 	}
 	text = strings.Join(append([]string{text}, v.Left...), "; ")
+	switch {
+	case !v.Branches || v.Leader || v.State == string(host.Left):
+	case v.Connected:
+		text += "; it has led, and has branches with commits that are not on the leader"
+	default:
+		text += "; it has led; commits that only it has come when it is back"
+	}
 	if len(v.Lacks) > 0 && v.State == string(host.Joined) {
 		text = strings.Join(v.Lacks, ", ") + ": it gets no session that needs that; " + text
 	}
@@ -363,6 +375,9 @@ func AwayWords(t *team.Team, run string) string {
 	}
 	if gone != "" {
 		return fmt.Sprintf("its newest files are on %s, which led before and %s; `fairlead run resume %s` lets it go on with the files that are here", away, gone, run)
+	}
+	if t.Notes[run].Settings.Outside {
+		return fmt.Sprintf("it works in a worktree outside of the repository on %s, which led before. It goes on when %s leads again: `fairlead cluster lead %s`; `fairlead run resume %s` begins its worktree here, at its branch, without what is not committed", away, away, away, run)
 	}
 	if !t.Notes[run].Settings.OwnFolder {
 		return fmt.Sprintf("it works in the folder of the repository on %s, which led before, and not in a worktree of its own. It goes on when %s leads again: `fairlead cluster lead %s`; `fairlead run resume %s` lets it go on in the folder here", away, away, away, run)

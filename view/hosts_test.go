@@ -34,6 +34,8 @@ func TestWhyOfAHost(t *testing.T) {
 		{"draining and silent", host.Host{Name: "b", State: host.Draining, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by themselves 45 s after the last one, and it is lost after 65 s; it was draining"},
 		{"lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"lost with sessions", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait, host.Ask, host.Restart}, "waiting for it (on_lost: wait): c-0; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
+		{"has led", host.Host{Name: "b", State: host.Joined, Capacity: 4, Branches: true}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken; it has led, and has branches with commits that are not on the leader"},
+		{"has led and is lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4, Branches: true}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up; it has led; commits that only it has come when it is back"},
 		{"left", host.Host{Name: "b", State: host.Left, Capacity: 4}, HostKnown{}, nil, "it has left; it needs a new invitation to join again"},
 		{"lost with what is missing", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4, Missing: []host.Missing{{Token: host.Token{Session: "c-7"}}}}, HostKnown{}, nil, "what it still has of these is fetched when it is back, and changes nothing: c-7; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"was removed", host.Host{Name: "b", State: host.Left, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait}, "removed by human/ann; waiting for it (on_lost: wait): c-0; it needs a new invitation to join again"},
@@ -59,6 +61,10 @@ func TestAwayWords(t *testing.T) {
 		t.Error(got)
 	}
 	if got := AwayWords(is, "r1"); !strings.Contains(got, "It goes on when b is back") {
+		t.Error(got)
+	}
+	is.Notes["out"] = team.RunNote{Away: "b", Settings: team.RunSettings{OwnFolder: true, Outside: true}}
+	if got := AwayWords(is, "out"); strings.Contains(got, "is back") || !strings.Contains(got, "a worktree outside of the repository on b, which led before. It goes on when b leads again: `fairlead cluster lead b`") {
 		t.Error(got)
 	}
 	is.Hosts.Hosts["b"].Engine = ""

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/loop"
@@ -119,10 +120,7 @@ func ViewStanding(s *question.SavedAnswer) StandingView {
 func WantedWords(q *question.Question) string {
 	switch q.Kind {
 	case question.Permission:
-		what := q.What
-		if what == "" {
-			what = "use " + q.Tool
-		}
+		what := cmp.Or(q.What, "use "+q.Tool)
 		return q.Agent + " asks for permission: " + what
 	case question.Resume, question.HostLost:
 		return q.Agent + " waits: " + q.What

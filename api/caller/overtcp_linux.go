@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,10 +110,8 @@ func holdsOpen(pid int, link string) bool {
 	if err != nil {
 		return false
 	}
-	for _, fd := range open {
-		if to, err := os.Readlink(dir + "/" + fd.Name()); err == nil && to == link {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(open, func(fd fs.DirEntry) bool {
+		to, err := os.Readlink(dir + "/" + fd.Name())
+		return err == nil && to == link
+	})
 }

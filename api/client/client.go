@@ -41,9 +41,8 @@ func (n *NoDaemon) Unwrap() error { return n.Why }
 
 // Away reports that a request was not carried out, because no daemon answers or it is closing.
 func Away(err error) bool {
-	var none *NoDaemon
 	var closing *api.Problem
-	return errors.As(err, &none) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
+	return errors.As(err, new(*NoDaemon)) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
 }
 
 // NoAnswer says that the daemon ended while it was asked for a change (exit code 6).
@@ -415,9 +414,7 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unreached(ctx, method, err)

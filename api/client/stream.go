@@ -223,9 +223,8 @@ func (c *Client) listen(ctx context.Context, l *line) error {
 	defer silence.Stop()
 	resp, err := c.ask(ctx, http.MethodGet, l.path, l.query, nil, l.header)
 	var p *api.Problem
-	var refused *Refused
 	switch {
-	case errors.As(err, &p) && p.Status != http.StatusServiceUnavailable || errors.As(err, &refused):
+	case errors.As(err, &p) && p.Status != http.StatusServiceUnavailable || errors.As(err, new(*Refused)):
 		return err
 	case err != nil:
 		return &brokenLine{err}

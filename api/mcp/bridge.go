@@ -104,10 +104,8 @@ func (b *Bridge) asking(ctx context.Context, patience time.Duration, ask func(co
 	until := time.Now().Add(patience)
 	for pause := bridgePause; ; pause = min(2*pause, bridgeMost) {
 		err := b.once(ctx, ask)
-		var no *knownNo
-		var again *notAgain
 		switch {
-		case err == nil, ctx.Err() != nil, errors.As(err, &no), errors.As(err, &again), time.Now().After(until):
+		case err == nil, ctx.Err() != nil, errors.As(err, new(*knownNo)), errors.As(err, new(*notAgain)), time.Now().After(until):
 			return err
 		}
 		select {

@@ -183,12 +183,10 @@ func (m *Tools) who(r *http.Request) (tools.AgentCaller, error) {
 }
 
 func (m *Tools) refuse(w http.ResponseWriter, err error) {
-	var over *tools.SessionOver
-	var other *otherSession
 	switch {
-	case errors.As(err, &other), errors.Is(err, errUnknown):
+	case errors.As(err, new(*otherSession)), errors.Is(err, errUnknown):
 		api.NewProblem(http.StatusForbidden, "%s", err).Write(w)
-	case errors.Is(err, errNoToken), errors.As(err, &over):
+	case errors.Is(err, errNoToken), errors.As(err, new(*tools.SessionOver)):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead mcp"`)
 		api.NewProblem(http.StatusUnauthorized, "%s", err).Write(w)
 	default:

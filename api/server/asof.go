@@ -104,8 +104,7 @@ func (s *Server) moment(ctx context.Context, text string) (Moment, error) {
 	j := s.engine.Journal()
 	if seq, err := strconv.ParseUint(text, 10, 63); err == nil {
 		_, last, err := journal.Until(ctx, j, seq)
-		var none *journal.NoChange
-		if errors.As(err, &none) {
+		if _, ok := errors.AsType[*journal.NoChange](err); ok {
 			err = bad("%s: %v", atParameter, err)
 		}
 		return Moment{Seq: seq, Time: last.Time}, err

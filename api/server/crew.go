@@ -176,8 +176,7 @@ func handleImportDocument(ctx context.Context, s *Server, in *only[documentBody]
 		return nil, err
 	}
 	view, err := s.engine.ImportDocument(ctx, s.actor(ctx), in.Body.text)
-	var bad *crewctl.BadDocument
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*crewctl.BadDocument](err); ok {
 		p := api.NewProblem(http.StatusUnprocessableEntity, "%s", bad)
 		p.Errors = []api.Fault{{Message: api.Shorten(bad.Error()), Location: "body"}}
 		return nil, p

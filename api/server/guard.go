@@ -270,14 +270,13 @@ func (s *Server) whole(next http.Handler) http.Handler {
 		rc, most := http.NewResponseController(w), bodyMost(r)
 		_ = rc.SetReadDeadline(time.Now().Add(s.waits.body)) // if it cannot be set, the server's own limit applies
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-		var long *http.MaxBytesError
 		switch {
 		case err == nil:
 			_ = rc.SetReadDeadline(time.Time{})
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			next.ServeHTTP(w, r)
 			return
-		case errors.As(err, &long):
+		case errors.As(err, new(*http.MaxBytesError)):
 			api.NewProblem(http.StatusRequestEntityTooLarge, "the body is too large: the limit is %d bytes", most).Write(w)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			sendAway(w)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/team"
 	"github.com/fairlead-dev/fairlead/view"
 )
 
@@ -95,8 +96,12 @@ func handleReload(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api
 	if err != nil {
 		return nil, err
 	}
+	leader := ""
+	if err := s.engine.View(ctx, func(t *team.Team) { leader = t.Leader }); err != nil {
+		return nil, err
+	}
 	changes, err := s.opts.Reload(ctx)
-	return &api.Reloaded{Changes: some(changes), Head: st.Head}, err
+	return &api.Reloaded{Changes: some(changes), Head: st.Head, Leader: leader}, err
 }
 
 func handleStatus(ctx context.Context, s *Server, _ *nothing) (*api.Status, error) {

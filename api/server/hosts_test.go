@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/machine"
 )
 
 // hostsAsked is one call of each route about hosts, in a repository of one machine.
@@ -119,7 +120,7 @@ func TestHandOver(t *testing.T) {
 	}{
 		{caller.Caller{}, func(_ context.Context, name string) error { asked = append(asked, name); return nil }, http.StatusOK},
 		{caller.Caller{}, func(context.Context, string) error {
-			return api.NewProblem(http.StatusConflict, "host b leads already")
+			return &machine.Refusal{Subject: "host b", Event: "lead", State: "leads"}
 		}, http.StatusConflict},
 		{caller.Caller{Session: "coder-17"}, func(context.Context, string) error { panic("an agent hands the lead over") }, http.StatusConflict},
 		{caller.Caller{}, nil, http.StatusConflict},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ func (p *PortTaken) Error() string {
 	_, port, _ := net.SplitHostPort(p.Addr)
 	who := p.Owner
 	if p.Fairlead {
-		if who == "" {
-			who = "see `fairlead ps` there"
-		}
+		who = cmp.Or(who, "see `fairlead ps` there")
 		return fmt.Sprintf("the fairlead of another repository listens on %s: %s; give this one its own port with `listen:` in fairlead.yaml, or any free one with --listen 127.0.0.1:0", p.Addr, who)
 	}
 	if who == "" {

@@ -38,8 +38,7 @@ func handleDispatchStart(ctx context.Context, s *Server, in *only[*api.DispatchS
 // badPath tells a path that cannot be a session's folder, which is a fault of the request, from an
 // internal error.
 func badPath(err error, at string) error {
-	var no *machine.Refusal
-	if at == "" || errors.As(err, &no) {
+	if at == "" || errors.As(err, new(*machine.Refusal)) {
 		return err
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || strings.ContainsRune(at, 0) {

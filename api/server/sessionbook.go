@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -37,9 +38,7 @@ func (b *dispatchBook) take(ch dispatch.Change, actor api.Actor, foreign bool, f
 		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: dispatchfolder.TypeOf(ch.Event), From: ch.From, To: ch.To,
 		Trigger: clip.Within(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
 	}
-	if line.Type == "" {
-		line.Type = "unknown"
-	}
+	line.Type = cmp.Or(line.Type, "unknown")
 	if ch.Body.Conversation > 0 {
 		line.Conversation = dispatch.ConversationID(ch.Body.Conversation)
 	}

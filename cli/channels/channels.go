@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -101,10 +102,7 @@ func stateText(c view.ChannelView) string {
 	case c.Holder == "" && c.Aside != nil:
 		text = fmt.Sprintf("%s answers message %d of a person", cli.Plain(c.Aside.Agent), c.Aside.Message)
 	case c.Holder == "":
-		why := standsWhy(c)
-		if why == "" {
-			why = "no message waits for an answer"
-		}
+		why := cmp.Or(standsWhy(c), "no message waits for an answer")
 		text = "no agent has the turn: " + why
 	default:
 		text = fmt.Sprintf("%s has turn %d", cli.Plain(c.Holder), c.Turn)

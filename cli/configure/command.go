@@ -49,8 +49,7 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 		}
 	}
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
-	if err != nil && !errors.As(err, &none) {
+	if err != nil && !errors.As(err, new(*apiclient.NoDaemon)) {
 		return err
 	}
 	if err == nil {

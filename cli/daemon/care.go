@@ -81,6 +81,12 @@ type copyServer interface {
 	Repair(ctx context.Context, mirror journal.Journal) error
 }
 
+// leadServer is an *engine.Replica, of a host that leads.
+type leadServer interface {
+	copyServer
+	Others() []string
+}
+
 // care compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
 // fetched anew. If one of them cannot be read it returns after a while, so that the mirror is looked at and opened again.
 func care(ctx context.Context, e *engines, server copyServer, mirror journal.Journal) {
@@ -104,8 +110,9 @@ func care(ctx context.Context, e *engines, server copyServer, mirror journal.Jou
 	}
 }
 
-// beginCare begins careLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one.
-func (e *engines) beginCare(mirror journal.Journal) (end func() error) {
+// beginCare begins careLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one. cannot
+// says why another host cannot lead now; empty: it can.
+func (e *engines) beginCare(mirror journal.Journal, cannot func(leads *engine.Lead, name string) unfit) (end func() error) {
 	e.mu.Lock()
 	leads, server, term := e.leads.Load(), e.server, e.term
 	e.mu.Unlock()
@@ -114,13 +121,19 @@ func (e *engines) beginCare(mirror journal.Journal) (end func() error) {
 	}
 	ctx, stop := context.WithCancel(term)
 	ended := make(chan struct{})
-	go func() { defer close(ended); careLeading(ctx, e, server, leads, mirror) }()
+	give := func(name string) (unfit, error) {
+		if no := cannot(leads, name); no != "" {
+			return no, nil
+		}
+		return "", leads.Give(ctx, name)
+	}
+	go func() { defer close(ended); careLeading(ctx, e, server, mirror, give) }()
 	return func() error { stop(); <-ended; return nil }
 }
 
-// careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host, and repairs it as a
-// host.
-func careLeading(ctx context.Context, e *engines, server *engine.Replica, leads *engine.Lead, mirror journal.Journal) {
+// careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can lead, and
+// repairs it as a host.
+func careLeading(ctx context.Context, e *engines, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
 	for ctx.Err() == nil {
 		damaged, unread, again := compare(ctx, e, server, mirror)
 		if again == 0 {
@@ -129,8 +142,14 @@ func careLeading(ctx context.Context, e *engines, server *engine.Replica, leads 
 		if (damaged || unread) && ctx.Err() == nil {
 			again = repairAgain
 			for _, name := range server.Others() {
-				e.log.Warn("another engine host is asked to lead, because the journal on this host is damaged", "host", name)
-				if leads.Give(ctx, name) == nil {
+				no, err := give(name)
+				switch {
+				case no != "":
+					e.log.Warn("the journal on this host is damaged, and that host cannot lead", "host", name, "why", no.words(name))
+				case err != nil:
+					e.log.Warn("the journal on this host is damaged, and that host could not take over", "host", name, "error", err)
+				default:
+					e.log.Warn("another engine host is asked to lead, because the journal on this host is damaged", "host", name)
 					return
 				}
 			}

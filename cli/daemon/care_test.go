@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +52,7 @@ func TestCareEnds(t *testing.T) {
 	e := &engines{compared: time.Now(), term: t.Context()}
 	e.leads.Store(&engine.Lead{})
 	ended := make(chan error, 1)
-	end := e.beginCare(j)
+	end := e.beginCare(j, nil)
 	go func() { ended <- end() }()
 	if err := wait.For(t, "its end", ended); err != nil {
 		t.Error(err)
@@ -69,8 +71,49 @@ func TestCareOfAClosedJournal(t *testing.T) {
 	}
 	e := &engines{compared: time.Now()}
 	care(t.Context(), e, nil, j)
-	careLeading(t.Context(), e, nil, nil, j)
+	careLeading(t.Context(), e, nil, j, nil)
 	if _, _, again := compare(t.Context(), e, nil, j); again != 0 {
 		t.Errorf("it is looked at again after %v", again)
 	}
+}
+
+// damagedLeader is the server of a host that leads, with a damaged copy.
+type damagedLeader struct {
+	copyServer
+	others []string
+}
+
+func (damagedLeader) Check(context.Context, journal.Journal) ([]sqlite.Finding, error) {
+	return []sqlite.Finding{{What: "message 3 is another one", Seq: 3}}, nil
+}
+
+func (s damagedLeader) Others() []string { return s.others }
+
+// A leader with a damaged copy hands the lead to a host that can lead, and to no other one: it would not take it.
+func TestLeadGoesToAHostThatCanLead(t *testing.T) {
+	t.Parallel()
+	j, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	synctest.Test(t, func(t *testing.T) {
+		began, asked := time.Now(), []string{}
+		e := &engines{log: slog.New(slog.DiscardHandler)}
+		careLeading(t.Context(), e, damagedLeader{others: []string{"b", "c", "d"}}, j, func(name string) (unfit, error) {
+			asked = append(asked, name)
+			switch {
+			case name == "b":
+				return otherConfig, nil
+			case name == "c":
+				return "", errors.New("the lease is not renewed")
+			case len(asked) < 6: // it is back when it is asked again
+				return notConnected, nil
+			}
+			return "", nil
+		})
+		if want := []string{"b", "c", "d", "b", "c", "d"}; !slices.Equal(asked, want) || time.Since(began) != repairAgain {
+			t.Errorf("asked %v, within %v", asked, time.Since(began))
+		}
+	})
 }

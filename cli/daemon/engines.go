@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,6 +52,7 @@ type engines struct {
 	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own, and
 	// learn asks that controller.
 	copies atomic.Pointer[[]cluster.Copy]
+	gap    gap
 
 	// What answers to other hosts and renewals of the lease need is not below mu, which is held while a server starts again.
 	leads atomic.Pointer[engine.Lead]    // this host leads a team with a replicated journal; nil: it does not
@@ -105,53 +105,6 @@ func (e *engines) begin(ctx context.Context, dir string, is hosts.Cluster, id *c
 	return e.serve(ctx)
 }
 
-// serve starts the server, if it does not run and there are enough engine hosts. mu is held.
-func (e *engines) serve(ctx context.Context) (err error) {
-	if e.server != nil || !e.facts.Many() {
-		return nil
-	}
-	e.server, err = engine.Start(ctx, engine.Options{Identity: e.id, Folder: e.folder, Listen: e.is.Listen, Log: e.log}, e.facts.Engines)
-	if err != nil {
-		return fmt.Errorf("start the server of this engine host: %w", err)
-	}
-	serving, stop := context.WithCancel(e.ctx)
-	server := e.server
-	e.stop = stop
-	e.work.Go(func() {
-		for server.Meet(serving) == nil {
-			e.mu.Lock()
-			runs := e.server == server // it may have ended just now
-			e.met = e.met || runs
-			moves := runs && !e.facts.Stream && !e.is.Joined()
-			e.mu.Unlock()
-			if !moves {
-				return
-			}
-			ring(e.moves)
-			if !rest(serving, moveAgain) {
-				return
-			}
-		}
-	})
-	return nil
-}
-
-// unserve ends the server, and removes its store: the journal is elsewhere. mu is held.
-func (e *engines) unserve() error {
-	if e.server == nil {
-		return nil
-	}
-	e.stop()
-	err := e.server.Close()
-	e.server, e.met = nil, false
-	return errors.Join(err, removeStore(e.folder))
-}
-
-// removeStore removes the store of the server from the folder of the cluster. A later server would find servers in it that the team does not have.
-func removeStore(folder string) error {
-	return os.RemoveAll(filepath.Join(folder, engine.StoreFolder))
-}
-
 // ring signals that something is due; one signal waits at most.
 func ring(c chan<- struct{}) {
 	select {
@@ -187,28 +140,6 @@ func (e *engines) learn(read func() engine.Facts) {
 			e.log.Error("this engine host could not apply a change of the engine hosts; it tries again", "error", err)
 		}
 	})
-}
-
-// heed makes the server as the facts say. What fails is tried again: no other change may come. mu is held.
-func (e *engines) heed() (err error) {
-	if e.server != nil {
-		err = e.server.Set(e.ctx, e.facts.Engines)
-	} else {
-		err = e.serve(e.ctx)
-	}
-	if err == nil || e.heeding {
-		return err
-	}
-	e.heeding = true
-	e.work.Go(func() {
-		for again, pause := true, againSoon; again && rest(e.ctx, pause); pause = min(2*pause, moveAgain) {
-			e.mu.Lock()
-			again = e.heed() != nil
-			e.heeding = again
-			e.mu.Unlock()
-		}
-	})
-	return err
 }
 
 // expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
@@ -268,6 +199,7 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	}
 	if !stream && met && !alone {
 		if err := e.move(ctx, path); err != nil {
+			e.gap.set(cluster.Unreplicated{Code: cluster.CopyFailed, Fault: err.Error()})
 			e.log.Error("the journal could not be copied to the other engine hosts, and stays on this one; it is tried again", "error", err)
 		} else {
 			stream = true

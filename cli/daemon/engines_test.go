@@ -284,6 +284,10 @@ func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
 		}
 	}
 	wait.Until(t, "it fails", is(func() bool { return e.heeding }))
+	if why := e.gap.is(); why.Code != cluster.ServerFailed || why.Fault == "" {
+		t.Errorf("%+v", why)
+	}
 	taken.Close()
 	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.heeding }))
+	wait.Until(t, "it waits for the others", func() bool { return e.gap.is().Code == cluster.NotConnected })
 }

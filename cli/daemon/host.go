@@ -80,8 +80,7 @@ func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config
 			}
 		},
 	})
-	var gone *worker.Gone
-	if errors.As(err, &gone) {
+	if _, ok := errors.AsType[*worker.Gone](err); ok {
 		return &cli.Coded{Code: cli.ExitRefused, Err: err}
 	}
 	return errors.Join(err, said)

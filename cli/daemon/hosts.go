@@ -27,6 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/machine"
 	"github.com/fairlead-dev/fairlead/machine/host"
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -134,7 +135,7 @@ func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Copies: l.beside.copiesSeen, Recheck: l.recheck}
+	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Copies: l.beside.copiesSeen, Unreplicated: l.beside.gap.is, Recheck: l.recheck}
 	if leads := l.beside.leading(); leads != nil {
 		is.Confirmed, is.Deadline, is.StartLeased = leads.Confirmed, leads.Deadline, shims.StartLeased
 		is.NoteLease = func(lease host.Lease) error { return local.NoteLease(shims.Folder, lease.Token, lease.OnLost) }
@@ -155,8 +156,7 @@ func (l *lead) dial(ctx context.Context, name string) (client *http.Client, base
 		return nil, "", &link.Away{Name: name}
 	}
 	for {
-		var away *link.Away
-		if client, base, err = hub.Client(name); !errors.As(err, &away) {
+		if client, base, err = hub.Client(name); !errors.As(err, new(*link.Away)) {
 			return client, base, err
 		}
 		if err := hub.Await(ctx, name); err != nil {
@@ -209,8 +209,11 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 	}
 	at := l.is.Addresses()[0]
 	token, err := l.book.Invite(by, role, labels, at, l.authority)
+	if full, is := errors.AsType[*invite.Full](err); is {
+		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "full", Reason: full.Error()}
+	}
 	if err != nil {
-		return nil, api.NewProblem(http.StatusConflict, "%s", err)
+		return nil, err
 	}
 	token.Root = root(ctx, l.dir)
 	l.openDoor()
@@ -260,23 +263,53 @@ func (l *lead) openDoor() {
 // Lead hands the lead over to another engine host.
 func (l *lead) Lead(ctx context.Context, name string) error {
 	leads := l.beside.leading()
+	if no := l.unfit(leads, name); no != "" {
+		return &machine.Refusal{Subject: "host " + api.Shorten(name), Event: "lead", State: string(no), Reason: no.words(name)}
+	}
+	if err := leads.Give(ctx, name); err != nil {
+		return api.NewProblem(http.StatusServiceUnavailable, "the lead could not be handed over: %s", err)
+	}
+	return nil
+}
+
+// unfit is why the lead cannot be handed over to a host now.
+type unfit string
+
+const (
+	notReplicated unfit = "not_replicated"
+	leadsAlready  unfit = "leads"
+	noEngine      unfit = "no_engine_host"
+	otherConfig   unfit = "other_config"
+	notConnected  unfit = "not_connected"
+)
+
+// unfit says why the lead cannot be handed over to a host; empty: it can.
+func (l *lead) unfit(leads *engine.Lead, name string) unfit {
+	hub := l.links() // there is one from begin on, and then a team
 	is := slices.ContainsFunc(l.beside.known().Engines, func(e cluster.EngineHost) bool { return e.Name == name })
 	switch {
 	case leads == nil:
-		return api.NewProblem(http.StatusConflict, "the journal is on this machine alone, so no other host can lead; it is replicated when three engine hosts run")
+		return notReplicated
 	case name == l.is.Name:
-		return api.NewProblem(http.StatusConflict, "host %s leads already", name)
+		return leadsAlready
 	case !is:
-		return api.NewProblem(http.StatusConflict, "the team has no engine host %s; `fairlead hosts` lists them", api.Shorten(name))
-	case l.team.Differs(name):
-		return api.NewProblem(http.StatusConflict, "the fairlead.yaml of host %s differs from the one here, so the host cannot lead; copy this machine's file to it, then run `fairlead reload` here", name)
-	case l.from(name) == "":
-		return api.NewProblem(http.StatusConflict, "host %s is not connected; start Fairlead there with `fairlead up`", name)
+		return noEngine
+	case hub != nil && l.team.Differs(name):
+		return otherConfig
+	case hub == nil || hub.From(name) == "":
+		return notConnected
 	}
-	if err := leads.Give(ctx, name); err != nil {
-		return api.NewProblem(http.StatusServiceUnavailable, "another host could not take over: %s", err)
-	}
-	return nil
+	return ""
+}
+
+func (u unfit) words(name string) string {
+	return map[unfit]string{
+		notReplicated: "the journal is on this machine alone, so no other host can lead; it is replicated when three engine hosts run",
+		leadsAlready:  "it leads already",
+		noEngine:      "it is no engine host of the team; `fairlead hosts` lists them",
+		otherConfig:   "its " + config.FileName + " differs from the one here, so it cannot lead; copy this machine's file to it, then run `fairlead reload` here",
+		notConnected:  "it is not connected; start Fairlead there with `fairlead up`",
+	}[u]
 }
 
 // leader is how the API hands the lead over; nil if this daemon answers no hosts.

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cluster"
 	"github.com/fairlead-dev/fairlead/cluster/ca"
+	"github.com/fairlead-dev/fairlead/cluster/engine"
 	"github.com/fairlead-dev/fairlead/cluster/invite"
 	"github.com/fairlead-dev/fairlead/cluster/link"
 	"github.com/fairlead-dev/fairlead/cluster/wire"
@@ -36,6 +37,8 @@ type members struct {
 	mu   sync.Mutex
 	all  map[string]cluster.Member
 	left []string
+
+	differs string // the host with another fairlead.yaml
 }
 
 func (m *members) Members() cluster.Members { return m }
@@ -75,7 +78,7 @@ func (m *members) Leave(_ context.Context, name string) error {
 
 func (m *members) HostOf(string) string { return "b" }
 
-func (m *members) Differs(string) bool { return false }
+func (m *members) Differs(name string) bool { return name == m.differs }
 
 // leader makes a repository one of a leader, at a free port.
 func leader(t *testing.T) (dir string, a *cli.App) {
@@ -440,5 +443,31 @@ func TestPortInUse(t *testing.T) {
 		if door.Addr().String() == addr {
 			t.Errorf("it listens on %s, too", addr)
 		}
+	}
+}
+
+// Whatever the state does not allow is refused (exit code 3). What cannot be handed over changes nothing.
+func TestRefusalsOfALeader(t *testing.T) {
+	dir, _ := leader(t)
+	l := leadOf(t, dir, &members{all: map[string]cluster.Member{}, differs: "b"})
+	if err := l.Lead(t.Context(), "b"); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "on this machine alone") {
+		t.Errorf("the journal is not replicated: %v", err)
+	}
+	l.beside.leads.Store(&engine.Lead{})
+	l.beside.mu.Lock()
+	l.beside.facts = engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	l.beside.mu.Unlock()
+	for name, says := range map[string]string{"a": "it leads already", "b": "another fairlead.yaml", "c": "it is not connected", "d": "no engine host"} {
+		err := l.Lead(t.Context(), name)
+		if cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: exit code %d, %v", name, cli.CodeOf(err), err)
+		}
+	}
+	var err error
+	for n := 0; err == nil && n < 1000; n++ {
+		_, err = l.Invite(t.Context(), "human/ann", nil, false)
+	}
+	if cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "invitations are open") {
+		t.Errorf("too many invitations: exit code %d, %v", cli.CodeOf(err), err)
 	}
 }

@@ -41,14 +41,13 @@ func Plan(ctx context.Context, a *cli.App) error {
 	}
 	said := planned{Plan: view.Plan{Lines: []view.PlanLine{}}, Strays: []shim.Process{}}
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
 		defer client.Close()
 		daemon := client.Daemon()
 		said.Daemon = &daemon
 		return printPlan(a, said)
-	case !errors.As(err, &none):
+	case !errors.As(err, new(*apiclient.NoDaemon)):
 		return fmt.Errorf("a daemon runs but does not answer, so the plan is not known: %w; see `fairlead doctor`", err)
 	}
 	if cli.IsLocked(filepath.Join(a.Dir, ".fairlead", "lock")) {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -126,7 +127,7 @@ func Reload(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	if len(done.Changes) > 0 {
-		if err := untilStarted(ctx, client, done.Head); err != nil {
+		if err := untilStarted(ctx, client, done); err != nil {
 			return err
 		}
 		st, err := client.Status(ctx)
@@ -157,13 +158,13 @@ func Reload(ctx context.Context, a *cli.App) error {
 // with very many sessions.
 const restartMax = 2 * time.Minute
 
-// untilStarted waits for the first start of a daemon after a place in the journal. The stream survives the
-// restart; if it begins during the restart, the daemon before is closing, or no daemon answers yet.
-func untilStarted(ctx context.Context, client *apiclient.Client, head uint64) error {
+// untilStarted waits for the first start of a daemon after a reload. The stream survives the restart; if it begins during the restart, the
+// daemon before is closing, or no daemon answers yet. The error is a *leadLost if the daemon is that of another host.
+func untilStarted(ctx context.Context, client *apiclient.Client, done api.Reloaded) error {
 	waiting, stop := context.WithTimeout(ctx, restartMax)
 	defer stop()
 	for waiting.Err() == nil {
-		ok, err := started(waiting, client, head)
+		ok, err := started(waiting, client, done)
 		if ok || err != nil && !apiclient.Away(err) {
 			return err
 		}
@@ -176,11 +177,33 @@ func untilStarted(ctx context.Context, client *apiclient.Client, head uint64) er
 }
 
 // started reports whether a daemon has started; false without an error if ctx ended first.
-func started(ctx context.Context, client *apiclient.Client, head uint64) (bool, error) {
-	for ch, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(head), Entity: "team/team"}) { //nolint:gosec // a sequence fits
-		if err != nil || ch.Trigger == "daemon_started" {
-			return err == nil, err
+func started(ctx context.Context, client *apiclient.Client, done api.Reloaded) (bool, error) {
+	for ch, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(done.Head), Entity: "team/team"}) { //nolint:gosec // a sequence fits
+		if err != nil {
+			return false, err
 		}
+		if ch.Trigger != "daemon_started" {
+			continue
+		}
+		var body struct {
+			Team struct {
+				Leader string `json:"leader"`
+			} `json:"team"`
+		}
+		if len(ch.Data) > 0 {
+			err = json.Unmarshal(ch.Data, &body)
+		}
+		if now := body.Team.Leader; err == nil && done.Leader != "" && now != "" && now != done.Leader {
+			err = &leadLost{was: done.Leader, now: now}
+		}
+		return err == nil, err
 	}
 	return false, nil
+}
+
+// leadLost says that another host leads since a reload began, and has not loaded the change.
+type leadLost struct{ was, now string }
+
+func (l *leadLost) Error() string {
+	return fmt.Sprintf("%s lost the lead before it had loaded the changed %s, and %s leads the team with the one of before. To load the change, write the same file on %s and run `fairlead reload` there; until both are the same, %s does not lead", l.was, config.FileName, l.now, l.now, l.was)
 }

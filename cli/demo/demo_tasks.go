@@ -226,8 +226,7 @@ func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) e
 
 // unlessRefused ignores a refusal, which here means that a person has acted first.
 func unlessRefused(err error) error {
-	var refusal *machine.Refusal
-	if errors.As(err, &refusal) {
+	if _, ok := errors.AsType[*machine.Refusal](err); ok {
 		return nil
 	}
 	return err

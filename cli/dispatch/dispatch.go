@@ -52,8 +52,7 @@ func Session(a *cli.App, path string) (dispatchfolder.Found, error) {
 		found.Folder, err = dispatchfolder.Open(SessionPath(a, path))
 	}
 	if err != nil {
-		var none *dispatchfolder.NotASession
-		if errors.As(err, &none) {
+		if _, ok := errors.AsType[*dispatchfolder.NotASession](err); ok {
 			return found, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%w; `fairlead dispatch list` shows those there are", err)}
 		}
 		return found, err
@@ -184,12 +183,11 @@ func served(a *cli.App, orders dispatchctl.Orders, host string) (string, error) 
 		return "", err // it says how to make a fairlead.yaml
 	}
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
 	switch {
 	case err == nil:
 		_ = client.Close() // the connection only shows that a daemon runs
 		return HostFairlead, nil
-	case host == "" && errors.As(err, &none):
+	case host == "" && errors.As(err, new(*apiclient.NoDaemon)):
 		return HostNone, nil
 	default:
 		return "", err

@@ -73,6 +73,13 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	if at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Leader }); at >= 0 {
 		leader = all.Hosts[at]
 	}
+	if u := all.Unreplicated; u != nil {
+		f := Finding{OK: !u.Wrong(), About: about, What: cli.Plain(u.Why)}
+		if !f.OK {
+			f.Do = "until it is replicated, the loss of " + cli.Plain(all.Leader) + " stops the team; `fairlead hosts` shows when it is"
+		}
+		found = append(found, f)
+	}
 	for i := range all.Hosts {
 		h := &all.Hosts[i]
 		switch {

@@ -233,9 +233,8 @@ func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
 // lookAtDaemon asks the daemon. That of a host, own, passes the question on to the leader.
 func lookAtDaemon(ctx context.Context, a *cli.App, own string) Finding {
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
 	switch {
-	case errors.As(err, &none):
+	case errors.As(err, new(*apiclient.NoDaemon)):
 		return lookAtDeadDaemon(a)
 	case err != nil:
 		return Finding{About: "daemon", What: "it cannot be reached: " + err.Error(), Do: "see .fairlead/log/daemon.log"}

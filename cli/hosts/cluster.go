@@ -77,7 +77,7 @@ func (c *Cluster) Joined() bool { return len(c.Leader) > 0 }
 
 // Worker is how an engine host that does not lead runs sessions for the leader.
 func (c *Cluster) Worker(facts engine.Facts) worker.Config {
-	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name)}
+	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name), Engine: c.Addresses()[0]}
 	for _, at := range c.Leader {
 		if !slices.Contains(w.Addresses, at) {
 			w.Addresses = append(w.Addresses, at)
@@ -199,7 +199,10 @@ func Listen(a *cli.App, at string) error {
 	if err != nil {
 		return err
 	}
-	then := "fairlead up"
+	then, needs, whose := "fairlead up", "Hosts that used another address need the new one.", "On each host:"
+	if len(facts.Engines) > 1 {
+		needs, whose = "If another engine host leads then, all hosts learn the new address from it.", "If this machine leads then, on each host:"
+	}
 	switch {
 	case running(a) && len(facts.Engines) > 1: // its server is for the engine hosts, and survives a reload
 		then = "fairlead down\n  fairlead up --detach"
@@ -207,8 +210,8 @@ func Listen(a *cli.App, at string) error {
 		then = "fairlead reload"
 	}
 	return a.Show(next, func() error {
-		fmt.Fprintf(a.Out, "Team %s listens for hosts on %s after the next start. Give the new address to each host that used another one.\n\n", next.Team, next.Listen)
-		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\nOn each host:\n  fairlead host leader %s\n", then, next.Addresses()[0])
+		fmt.Fprintf(a.Out, "Host %s of team %s listens for hosts on %s after the next start. %s\n\n", next.Name, next.Team, next.Listen, needs)
+		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\n%s\n  fairlead host leader %s\n", then, whose, next.Addresses()[0])
 		return err
 	})
 }
@@ -449,16 +452,10 @@ func Status(ctx context.Context, a *cli.App) error {
 		text = fmt.Sprintf("This machine is host %s of team %s. The leader is at %s.\n", w.Name, w.Team, strings.Join(w.Addresses, ", "))
 	}
 	if len(facts.Engines) > 1 {
-		var names []string
-		for _, e := range facts.Engines {
-			names = append(names, e.Name)
-		}
-		is["engines"], is["replicated"] = names, facts.Stream
-		where := "The journal is on the leader alone; it is replicated when three engine hosts run"
+		is["engines"], is["replicated"] = engineNames(facts), facts.Stream
 		if facts.Stream {
-			where = "The journal is replicated by three of them"
+			text += fmt.Sprintf("The engine hosts are %s. The journal is replicated by three of them.\n", strings.Join(engineNames(facts), ", "))
 		}
-		text += fmt.Sprintf("The engine hosts are %s. %s.\n", strings.Join(names, ", "), where)
 	}
 	if past := leaderless(ctx, a); past.NoLeaderSince != nil {
 		is["no_leader_since"], is["as_of"] = past.NoLeaderSince, past.AsOf
@@ -476,12 +473,28 @@ func Status(ctx context.Context, a *cli.App) error {
 		is["running"] = true
 		ctx, cancel := context.WithTimeout(ctx, statusWait)
 		defer cancel()
-		if all, err := client.Hosts(ctx); facts.Stream && err == nil { // of the leader
+		all, err := client.Hosts(ctx) // of the leader
+		if err == nil && all.Unreplicated != nil {
+			is["unreplicated"] = all.Unreplicated
+			text += all.Unreplicated.Why + "\n"
+			facts.Engines = nil // it names them
+		}
+		if facts.Stream && err == nil {
 			is["leader"], is["copies"] = all.Leader, all.Copies
 			text += fmt.Sprintf("%s leads the team. %s", all.Leader, copies(all))
 		} else if facts.Stream && is["no_leader_since"] == nil {
 			text += "No leader answers: " + err.Error() + "\n"
 		}
 	}
+	if !facts.Stream && len(facts.Engines) > 1 {
+		text += "The engine hosts are " + strings.Join(engineNames(facts), ", ") + ". The journal is on the leader alone.\n"
+	}
 	return a.Say(is, "%s%s", cli.Plain(text), then)
+}
+
+func engineNames(facts engine.Facts) (names []string) {
+	for _, e := range facts.Engines {
+		names = append(names, e.Name)
+	}
+	return names
 }

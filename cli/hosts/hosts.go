@@ -1,7 +1,6 @@
 package hosts
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,8 +98,8 @@ func printHosts(a *cli.App, all view.Hosts) error {
 	}
 	if all.Replicated {
 		fmt.Fprintf(a.Out, "The journal is replicated by the engine hosts %s.\n%s", strings.Join(engines, ", "), copies(all))
-	} else if len(engines) > 1 {
-		fmt.Fprintf(a.Out, "The engine hosts are %s. The journal is on %s alone until three of them run.\n", strings.Join(engines, ", "), cli.Line(cmp.Or(all.Leader, "the leader"), textMax))
+	} else if all.Unreplicated != nil {
+		fmt.Fprintln(a.Out, cli.Line(all.Unreplicated.Why, lateMax))
 	}
 	if all.Mixed != "" {
 		fmt.Fprintln(a.Out, cli.Plain(all.Mixed))

@@ -100,8 +100,7 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 	}
 	joined, err := invite.Join(ctx, token, id, opts.Listen, time.Now)
 	if err != nil {
-		var no *invite.Refused
-		if errors.As(err, &no) {
+		if _, ok := errors.AsType[*invite.Refused](err); ok {
 			return &cli.Coded{Code: cli.ExitRefused, Err: err}
 		}
 		return err

@@ -341,9 +341,8 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 
 // lost reports that a request did not get to the leader, or its answer not to this host. It can be repeated.
 func lost(err error) bool {
-	var refused *apiclient.Refused
 	var problem *api.Problem
-	return err != nil && !errors.As(err, &refused) && (!errors.As(err, &problem) || problem.Status >= http.StatusInternalServerError)
+	return err != nil && !errors.As(err, new(*apiclient.Refused)) && (!errors.As(err, &problem) || problem.Status >= http.StatusInternalServerError)
 }
 
 // gone checks that this host has left, when Fairlead does not run here: then the leader refuses it. Sessions of one that
@@ -354,8 +353,7 @@ func gone(ctx context.Context, a *cli.App, w *worker.Config) error {
 		return err
 	}
 	conn, err := link.Dial(ctx, link.DialOptions{Identity: id, Addresses: func() []string { return w.Addresses }, Handler: http.NotFoundHandler(), Log: a.Logger(a.Verbose)})
-	var no *link.Refused
-	if errors.As(err, &no) {
+	if _, ok := errors.AsType[*link.Refused](err); ok {
 		return nil
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -135,9 +136,7 @@ func probeOnce(ctx context.Context, asked Request, env []string, apart bool) (Re
 		return Reply{}, fmt.Errorf("make room for a probe: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	if asked.Dir == "" {
-		asked.Dir = dir
-	}
+	asked.Dir = cmp.Or(asked.Dir, dir)
 	env = append(slices.Clip(quiet), env...)
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -269,10 +268,7 @@ func short(said string) string {
 
 // Words describes in one line what a program is and what works.
 func (f *Program) Words() string {
-	said := f.Version
-	if said == "" {
-		said = f.Name
-	}
+	said := cmp.Or(f.Version, f.Name)
 	resume := "can resume a conversation"
 	if !f.Resumes {
 		resume = "cannot resume conversations"

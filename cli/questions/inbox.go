@@ -357,10 +357,7 @@ func NoticeTargets(ctx context.Context, a *cli.App, client *apiclient.Client) er
 		if t.Counted > 0 {
 			sent += fmt.Sprintf(", %d left out", t.Counted)
 		}
-		quiet := t.Quiet
-		if quiet == "" {
-			quiet = "-"
-		}
+		quiet := cmp.Or(t.Quiet, "-")
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", cli.Plain(t.Name), cli.Plain(t.Kind), t.State, t.Waiting, sent, cli.Plain(quiet), strings.Join(t.Events, " "))
 	}
 	if err := w.Flush(); err != nil {

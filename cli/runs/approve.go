@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -50,8 +51,7 @@ func ReadInput(a *cli.App, path string) (string, error) {
 // Answer answers a step that waits for a person.
 func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.Dial()
-	var none *apiclient.NoDaemon
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*apiclient.NoDaemon](err); ok {
 		return &cli.Coded{Code: cli.ExitNoDaemon, Err: fmt.Errorf("%w, or continue the run here with `fairlead run resume %s`, and answer then", err, cli.Plain(id))}
 	}
 	if err != nil {
@@ -157,11 +157,6 @@ func cancelAt(ctx context.Context, a *cli.App, h *Connection, id, step, note str
 }
 
 // atIt reports whether a step, or any step, still has a process.
-func atIt(view view.RunView, step string) bool {
-	for _, s := range view.Steps {
-		if s.Session != "" && (step == "" || s.ID == step) {
-			return true
-		}
-	}
-	return false
+func atIt(run view.RunView, step string) bool {
+	return slices.ContainsFunc(run.Steps, func(s view.StepView) bool { return s.Session != "" && (step == "" || s.ID == step) })
 }

@@ -208,8 +208,7 @@ func (v *Follower) signal(ctx context.Context, _ os.Signal) error {
 		v.display.say("exiting now; running steps continue, and `fairlead run resume %s` or `fairlead up` adopts them", v.id)
 		return errLeft
 	}
-	var refused *apiclient.Refused
-	if errors.As(err, &refused) {
+	if _, ok := errors.AsType[*apiclient.Refused](err); ok {
 		return nil // it has ended meanwhile, which the next read shows
 	}
 	return err

@@ -61,8 +61,7 @@ func Resume(ctx context.Context, a *cli.App, o *RunOptions, id string) error {
 	o.named = true
 	return BeginAndFollow(ctx, a, o, func(ctx context.Context, h *Connection) (view.RunView, error) {
 		view, err := h.Runs.Show(ctx, id)
-		var p *api.Problem
-		if errors.As(err, &p) && p.Status == http.StatusNotFound {
+		if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusNotFound {
 			return h.Runs.Resume(ctx, id, o.Flags) // the run may be another program's, or archived
 		}
 		switch {
@@ -278,11 +277,10 @@ func connect(ctx context.Context, a *cli.App) (*Connection, error) {
 	signal.Notify(h.signals, os.Interrupt, syscall.SIGTERM)
 	for {
 		err := connectOnce(ctx, a, h)
-		var busy *workspace.Busy
 		if err == nil {
 			return h, nil
 		}
-		if !errors.As(err, &busy) || time.Since(h.since) > connectWait || cli.Pause(ctx, cli.DownPoll) != nil {
+		if !errors.As(err, new(*workspace.Busy)) || time.Since(h.since) > connectWait || cli.Pause(ctx, cli.DownPoll) != nil {
 			signal.Stop(h.signals)
 			return nil, err
 		}
@@ -294,8 +292,7 @@ func connect(ctx context.Context, a *cli.App) (*Connection, error) {
 func connectOnce(ctx context.Context, a *cli.App, h *Connection) error {
 	var err error
 	h.Client, err = a.Dial()
-	var none *apiclient.NoDaemon
-	if !errors.As(err, &none) {
+	if !errors.As(err, new(*apiclient.NoDaemon)) {
 		return err
 	}
 	if h.own, err = host(ctx, a); err != nil {
@@ -405,9 +402,7 @@ func (o *RunOptions) Take(cmd *cobra.Command, dir string) error {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		o.given = o.given || !slices.Contains([]string{"repo", "no-wait", "dir", "json", "workflow"}, flag.Name)
 	})
-	if f.Repo == "" {
-		f.Repo = dir
-	}
+	f.Repo = cmp.Or(f.Repo, dir)
 	repo, err := filepath.Abs(f.Repo)
 	if err != nil {
 		return fmt.Errorf("find the repository %s: %w", f.Repo, err)

@@ -408,7 +408,6 @@ func Prune(ctx context.Context, a *cli.App, o PruneOptions) error {
 // continue as soon as a process opens the journal, which pruning must not cause.
 func connectToPrune(ctx context.Context, a *cli.App) (*Connection, error) {
 	client, err := a.DialToRead(ctx)
-	var none *apiclient.NoDaemon
 	var runs []view.RunView
 	switch {
 	case err == nil:
@@ -419,7 +418,7 @@ func connectToPrune(ctx context.Context, a *cli.App) (*Connection, error) {
 		if runs, err = client.Runs.List(ctx); err != nil {
 			return nil, err
 		}
-	case !errors.As(err, &none):
+	case !errors.As(err, new(*apiclient.NoDaemon)):
 		return nil, err
 	}
 	for _, run := range withForeign(a.Dir, runs).Runs {

@@ -49,9 +49,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	default:
 		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is no step %q; there are prepare, check, show and land", cli.Line(name, 40))}
 	}
-	var failed *task.CheckFailed
-	var conflict *task.Conflict
-	if errors.As(err, &failed) && name == "check" {
+	if errors.As(err, new(*task.CheckFailed)) && name == "check" {
 		return &cli.Coded{Code: cli.ExitFailed, Err: err} // the last lines of its output are the reason
 	}
 	if err != nil {
@@ -64,7 +62,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 	}
 	maps.Copy(made, fields)
 	switch {
-	case errors.As(err, &conflict), errors.As(err, &failed):
+	case errors.As(err, new(*task.Conflict)), errors.As(err, new(*task.CheckFailed)):
 		made["gate_failure"] = err.Error()
 	case err != nil:
 		made["status"], made["logs"] = "FAILED", []string{err.Error()}

@@ -223,8 +223,7 @@ func FromIssue(ctx context.Context, a *cli.App, issue string, flags *view.TaskFl
 		return &cli.Coded{Code: cli.ExitRefused, Err: err}
 	}
 	found, err := f.Issue(ctx, number)
-	var fault *forge.Fault
-	if errors.As(err, &fault) {
+	if _, ok := errors.AsType[*forge.Fault](err); ok {
 		return &cli.Coded{Code: cli.ExitRefused, Err: err}
 	} else if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +45,7 @@ func servers(t *testing.T, names ...string) (list []*Replica) {
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
 	for _, s := range list {
-		if err := s.Meet(ctx); err != nil {
+		if err := s.Meet(ctx, func(cluster.Unreplicated) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,10 +97,12 @@ func TestNotMet(t *testing.T) {
 	s.quiet = 0
 	ctx, end := context.WithCancel(t.Context())
 	met := make(chan error, 1)
-	go func() { met <- s.Meet(ctx) }()
-	wait.Until(t, "the log names the hosts", func() bool {
-		return strings.Contains(said.text(), "no connection to b, c; check that Fairlead runs there")
-	})
+	var waits atomic.Pointer[cluster.Unreplicated]
+	go func() { met <- s.Meet(ctx, func(is cluster.Unreplicated) { waits.Store(&is) }) }()
+	wait.Until(t, "the log names the hosts", func() bool { return strings.Contains(said.text(), `code=not_connected hosts="[b c]"`) })
+	if is := waits.Load(); is.Code != cluster.NotConnected || !slices.Equal(is.Hosts, []string{"b", "c"}) {
+		t.Errorf("%+v", is)
+	}
 	end()
 	if err := <-met; !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,19 +122,20 @@ func (s *Replica) Set(ctx context.Context, engines []cluster.EngineHost) error {
 func (s *Replica) Expel(ctx context.Context, name string) error { return s.node.Expel(ctx, name) }
 
 // Meet waits until the servers of all engine hosts are connected to this one, and have an empty stream for the journal and a
-// place for the leader's lease. What they wait for is logged, once they have had some time.
-func (s *Replica) Meet(ctx context.Context) error {
+// place for the leader's lease. waits gets what they wait for, as often as it is looked at. It is logged once they have had some time.
+func (s *Replica) Meet(ctx context.Context, waits func(cluster.Unreplicated)) error {
 	tick := time.NewTicker(metEvery)
 	defer tick.Stop()
 	said, began := "", time.Now()
 	for {
-		why := s.meets(ctx)
-		if why == nil {
+		is := s.meets(ctx)
+		if is.Code == "" {
 			return nil
 		}
-		if time.Since(began) >= s.quiet && why.Error() != said && ctx.Err() == nil {
-			said = why.Error()
-			s.o.Log.Warn("the servers of the engine hosts are not connected to each other yet; they try again", "why", why)
+		waits(is)
+		if now := fmt.Sprint(is); time.Since(began) >= s.quiet && now != said && ctx.Err() == nil {
+			said = now
+			s.o.Log.Warn("the servers of the engine hosts are not connected to each other yet; they try again, and `fairlead hosts` says what to do", "code", is.Code, "hosts", is.Hosts, "error", is.Fault)
 		}
 		select {
 		case <-tick.C:
@@ -145,19 +145,22 @@ func (s *Replica) Meet(ctx context.Context) error {
 	}
 }
 
-// meets says which engine hosts and streams are still missing.
-func (s *Replica) meets(ctx context.Context) error {
+// meets says which engine hosts and streams are still missing; no code: none.
+func (s *Replica) meets(ctx context.Context) cluster.Unreplicated {
 	names, err := s.node.Peers()
 	if err != nil {
-		return err
+		return cluster.Unreplicated{Code: cluster.ServersStart, Fault: err.Error()}
 	}
 	switch missing, all := s.missing(names); {
 	case all < cluster.EnginesMin:
-		return fmt.Errorf("the team has %d engine hosts, and needs %d", all, cluster.EnginesMin)
+		return cluster.Unreplicated{Code: cluster.FewEngineHosts}
 	case len(missing) > 0:
-		return fmt.Errorf("the server of this host has no connection to %s; check that Fairlead runs there, and that no firewall blocks the port after that of --listen", strings.Join(missing, ", "))
+		return cluster.Unreplicated{Code: cluster.NotConnected, Hosts: missing}
 	}
-	return s.make(ctx)
+	if err := s.make(ctx); err != nil {
+		return cluster.Unreplicated{Code: cluster.NoStream, Fault: err.Error()}
+	}
+	return cluster.Unreplicated{}
 }
 
 // make makes what the servers keep together, if it is not there.

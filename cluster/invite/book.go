@@ -106,7 +106,7 @@ func (b *Book) Invite(by string, role cluster.Role, labels []string, address str
 	defer b.mu.Unlock()
 	list := slices.DeleteFunc(slices.Clone(b.list), func(i Invitation) bool { return now.After(i.Expires.Add(keptFor)) })
 	if open := b.open(now); open >= openMax {
-		return Token{}, fmt.Errorf("%d invitations are open, which is the limit; wait until some expire", open)
+		return Token{}, &Full{Open: open}
 	}
 	list = append(list, Invitation{ID: t.ID, Hash: hashOf(t.secret), Role: role, Labels: labels, By: by, Expires: t.Expires})
 	list = list[max(0, len(list)-bookMax):]
@@ -127,6 +127,13 @@ func (b *Book) Until() time.Time {
 		}
 	}
 	return until
+}
+
+// Full refuses an invitation: as many are open as may be.
+type Full struct{ Open int }
+
+func (f *Full) Error() string {
+	return fmt.Sprintf("%d invitations are open, which is the limit; wait until some expire", f.Open)
 }
 
 func (b *Book) open(now time.Time) int {

@@ -202,6 +202,10 @@ func (t *Trees) getFiles(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer a.Close()
+	if r.URL.Query().Has("list") {
+		wire.Answer(w, r, a.Since(nil))
+		return nil
+	}
 	w.Header().Set("Content-Type", "application/x-tar")
 	return a.Write(w)
 }

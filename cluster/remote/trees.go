@@ -162,8 +162,15 @@ func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string, gone 
 	return t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs), "gone": gone}, body: files.Write}, nil)
 }
 
-// SendNew is SendFiles for files that differ from those that the host has. The answer says what it has then.
+// SendNew is SendFiles for files that differ from those that the host has. Without has it is asked for that: the times and sizes of
+// its files. The answer says what it has then.
 func (t *Trees) SendNew(ctx context.Context, root string, dirs []string, has map[string]string) (now map[string]string, err error) {
+	if has == nil {
+		ask := bodied{method: http.MethodGet, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs), "list": {"only"}}}
+		if t.do(ctx, ask, func(answer *http.Response) error { return wire.ReadAnswer(answer, &has) }) != nil {
+			has = nil // all of them are sent
+		}
+	}
 	files, err := carry.ListFiles(root, dirs)
 	if err != nil {
 		return has, err
@@ -173,11 +180,11 @@ func (t *Trees) SendNew(ctx context.Context, root string, dirs []string, has map
 	return now, t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
 }
 
-// FetchFiles replaces files below some folders of runs by those of the host that differ. Name only folders that the host's
+// FetchFiles replaces files below some folders of runs by those of the host that differ, but for some. Name only folders that the host's
 // steps write: what else is in them here is newer.
-func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string) error {
+func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string, but ...string) error {
 	return t.do(ctx, bodied{method: http.MethodGet, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}}, func(answer *http.Response) error {
-		return carry.ReadFiles(root, dirs, answer.Body)
+		return carry.ReadFiles(root, dirs, answer.Body, but...)
 	})
 }
 

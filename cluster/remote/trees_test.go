@@ -186,6 +186,43 @@ func TestTreesTravel(t *testing.T) {
 	}
 }
 
+// TestSendNew sends the folder of a run again, when it is not known what the host has. It is asked for that: files with the same time and
+// size stay as they are.
+func TestSendNew(t *testing.T) {
+	t.Parallel()
+	leader, host := t.TempDir(), t.TempDir()
+	mux := http.NewServeMux()
+	(&local.Trees{Root: host, Log: slog.New(slog.DiscardHandler)}).Routes(mux)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	trees := &remote.Trees{Root: leader, Dial: func(context.Context) (*http.Client, string, error) { return server.Client(), server.URL, nil }}
+	dirs := []string{".agents/runs/r1"}
+	at := time.Date(2026, 11, 26, 12, 0, 0, 5, time.UTC)
+	put := func(name, text string) {
+		path := filepath.Join(leader, dirs[0], name)
+		noError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)))
+	}
+	for _, name := range []string{"same", "longer", "lost"} {
+		put(name, "one")
+	}
+	first, err := trees.SendNew(t.Context(), leader, dirs, nil)
+	noError(t, err)
+	noError(t, os.Remove(filepath.Join(host, dirs[0], "lost")))
+	put("same", "two") // which only one that is sent would have
+	put("longer", "longer")
+	put("new", "new")
+	now, err := trees.SendNew(t.Context(), leader, dirs, nil)
+	noError(t, err)
+	for name, want := range map[string]string{"same": "one", "longer": "longer", "lost": "one", "new": "new"} {
+		if got, err := os.ReadFile(filepath.Join(host, dirs[0], name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q: %v", name, got, err)
+		}
+		if name := dirs[0] + "/" + name; now[name] == "" || (now[name] == first[name]) != (want == "one") {
+			t.Errorf("%s was %q and is %q", name, first[name], now[name])
+		}
+	}
+}
+
 // broken is a connection on which no answer comes to its end. With whole, none begins.
 type broken struct {
 	whole bool

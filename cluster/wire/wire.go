@@ -24,7 +24,7 @@ const (
 	TreeRoute       = "/v1/trees/{run}"   // DELETE with ?keep=files: only its checkout
 	MarkRoute       = TreeRoute + "/mark" // ?n=CHANGES, to an engine host
 	BranchesRoute   = "/v1/branches"      // ?from=HOST, to or from an engine host
-	FilesRoute      = "/v1/files"         // ?dir=PATH below the repository; with PUT also gone=PATH of a file that is removed first
+	FilesRoute      = "/v1/files"         // ?dir=PATH below the repository; with PUT also gone=PATH of a file that is removed first; with GET and list only the times and sizes
 )
 
 // EpochField is the header of a leader's request about a session: the epoch under which it leads. A host that has seen
@@ -120,6 +120,7 @@ type RenewIn struct {
 	Revision    uint64   `json:"revision"`
 	Found       *Found   `json:"found,omitempty" since:"2"`  // nil: it has not looked yet
 	Config      string   `json:"config,omitempty" since:"2"` // of an engine host: the identity of its fairlead.yaml
+	Engine      string   `json:"engine,omitempty" since:"2"` // of an engine host: the address at which it listens now
 }
 
 // Found is what a host has looked for, and what of that it lacks. It looks at its disk in any case.

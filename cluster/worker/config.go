@@ -27,6 +27,8 @@ type Config struct {
 	Addresses []string `json:"addresses"` // of the leader, HOST:PORT
 	Labels    []string `json:"labels,omitempty"`
 	Capacity  int      `json:"capacity"` // sessions at one time
+
+	Engine string `json:"-"` // of an engine host: the address at which it listens, which another file has
 }
 
 const (

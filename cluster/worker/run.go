@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	l := &line{came: make(chan struct{}, 1)}
 	k := &leaseKeeper{
-		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text()},
+		facts: wire.RenewIn{Boot: boot, Labels: o.Config.Labels, Capacity: o.Config.Capacity, Version: o.Version, Places: at, Daemon: rand.Text(), Engine: o.Config.Engine},
 		name:  o.Config.Name, team: o.Config.Team, folder: Folder(o.Dir), now: boottime.Now, leader: l, log: o.Log,
 		find:  func(uses, was []host.Lack) []host.Lack { return wire.Lacking(uses, was, os.Environ(), at.Root) },
 		setup: o.Setup,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -344,9 +345,7 @@ func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
 	if err != nil {
 		return cli.Usage(cmd, err)
 	}
-	if path == "" {
-		path = given
-	}
+	path = cmp.Or(path, given)
 	found, err := dispatchcli.Ordering(a.App, path, "log")
 	if err != nil {
 		return err

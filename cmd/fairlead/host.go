@@ -56,7 +56,10 @@ func clusterListenCommand(a *app) *cobra.Command {
 		Long: `For a leader whose address has changed, or that listened on loopback until now. The authority, the hosts
 and the journal stay as they are. The leader listens there after ` + "`fairlead reload`" + ` or the next ` + "`fairlead up`" + `, with
 a certificate for the new address. Then run ` + "`fairlead host leader`" + ` on each host. No session is lost if the hosts
-are connected again within 45 seconds.`,
+are connected again within 45 seconds.
+
+An engine host that does not lead can get another address, too. After its restart it sends the address to the
+leader, and all hosts learn it from the leader.`,
 		Example: "  fairlead cluster listen 192.168.1.5:4222",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE:    func(_ *cobra.Command, words []string) error { return hosts.Listen(a.App, words[0]) },

@@ -68,8 +68,7 @@ func Apply(b []byte, c Change) ([]byte, error) {
 	if err == nil {
 		err = unharmed(b, out, c)
 	}
-	var faults *config.Faults
-	if errors.As(err, &faults) && !(len(faults.List) > 0 && faults.List[0].File == RestName) && readable(b) {
+	if faults, ok := errors.AsType[*config.Faults](err); ok && !(len(faults.List) > 0 && faults.List[0].File == RestName) && readable(b) {
 		return nil, byHand("the text of fairlead.yaml would not be valid afterwards (%s)", faults.List[0].Text)
 	}
 	return out, err

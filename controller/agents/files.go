@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -380,12 +381,7 @@ func (c *AgentController) writeFile(m *AgentFile, a *team.Agent) {
 	sums := append([]string(nil), a.Sums...)
 	name := a.Name
 	ours := func(sum file.Sum) bool {
-		for _, s := range sums {
-			if s == string(sum) {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(sums, string(sum))
 	}
 	newest := uint64(agentfile.AnyLook)
 	if a.Control.State == control.Foreign {

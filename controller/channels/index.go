@@ -1,6 +1,7 @@
 package channels
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -61,9 +62,7 @@ func (b *messageIndex) note(changes []team.Change, seq uint64) {
 		if !ok || ch.Body.Turn == nil {
 			continue
 		}
-		if b.from == 0 {
-			b.from = at
-		}
+		b.from = cmp.Or(b.from, at)
 		page, body := b.page(name), &ch.Body.Turn.Body
 		page.add(at, body, ch.From != ch.To)
 		if body.Post != nil {
@@ -161,9 +160,7 @@ func (b *messageIndex) forget(page *channelIndex, n int) {
 func (b *messageIndex) begin(head uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.from == 0 {
-		b.from = head + 1
-	}
+	b.from = cmp.Or(b.from, head+1)
 }
 
 // buildIndex reads the past, once.

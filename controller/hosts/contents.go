@@ -134,16 +134,31 @@ func (c *copies) set(run string, t tree) error {
 // checkout is what a run has on this machine.
 type checkout struct {
 	run, dir, files string
-	report          string // of the step that it is about
+	report          string   // of the step that it is about
+	others          []string // reports of other steps, below the root
+}
+
+// carried is the checkout of a run, and the run's folder; empty: it has none that can be on another machine. One outside of the repository
+// stays here.
+func carried(c *HostController, t *team.Team, run string) (dir, files string) {
+	if dir, files = c.Hooks.Checkout(t, run); c.is != nil && filepath.IsAbs(below(c.places.Root, dir)) {
+		return "", ""
+	}
+	return dir, files
 }
 
 func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is checkout, err error) {
 	run, step, _ := team.StepOf(s.For)
 	is.run = run
 	err = c.View(ctx, func(t *team.Team) {
-		is.dir, is.files = c.Hooks.Checkout(t, run)
+		is.dir, is.files = carried(c, t, run)
 		if r := t.Runs[run]; r != nil {
 			is.report = r.ReportFile(workflow.StepID(step))
+			for i := range r.Plan.Steps {
+				if id := r.Plan.Steps[i].ID; id != workflow.StepID(step) {
+					is.others = append(is.others, below(c.places.Root, r.ReportFile(id)))
+				}
+			}
 		}
 	})
 	if err == nil && is.dir == "" {
@@ -336,6 +351,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		return &remote.Lost{Host: lease.Host}
 	}
 	if is.dir == "" {
+		is.others = nil // they were made there, too
 		return fetchResults(ctx, c, lease.Host, is)
 	}
 	newest := ""
@@ -379,11 +395,11 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 }
 
 // fetchResults brings the reports and artifacts of a step here. The report that is here may be of an earlier attempt: if the host has none,
-// the step has none.
+// the step has none. Reports of other steps come when those end: what the host has of them is what it was sent, or it is about to come.
 func fetchResults(ctx context.Context, c *HostController, name string, is checkout) error {
 	err := carry.Drop(c.places.Root, below(c.places.Root, is.report))
 	if err == nil {
-		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files))
+		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), is.others...)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("fetch the reports of run %s from host %s: %w", is.run, name, answered(err))

@@ -37,8 +37,8 @@ type copying struct {
 	host     string
 	wake     chan struct{}                // capacity 1: a run has changed
 	branches string                       // what was sent last
-	files    map[string]map[string]string // by run: the files that were sent, each with its time and size
-	pulled   bool                         // its branches are here, if it led before
+	files    map[string]map[string]string // by run: the files that the host has, each with its time and size; none: it is asked
+	pulled   bool                         // its branches are here, if it has led; since the last look at all
 	was      uint64                       // its incarnation: after another one it may have lost what was sent
 
 	// mu of the controller guards these.
@@ -160,17 +160,19 @@ type copied struct {
 // pass sends what the host lacks. all sends the files of runs in progress, too.
 func (c *copying) pass(ctx context.Context, all bool) error {
 	var due []copied
-	led := uint64(0) // since when this machine leads after that one
+	led := uint64(0) // the incarnation of a host that has led and may have branches that are not here
 	if err := c.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.woken, c.later = false, false; t.Led.Before == c.host {
-			led = t.Led.Since
-		}
-		if h := t.Hosts.Hosts[c.host]; h != nil && h.Incarnation != c.was {
-			c.was, c.branches = h.Incarnation, ""
+		c.woken, c.later = false, false
+		h := t.Hosts.Hosts[c.host]
+		if h != nil && h.Incarnation != c.was {
+			c.was, c.branches, c.pulled = h.Incarnation, "", false
 			clear(c.have)
 			clear(c.files)
+		}
+		if h != nil && h.Branches {
+			led = h.Incarnation
 		}
 		for _, id := range t.RunIDs() {
 			one := copied{checkout: checkout{run: id}, n: t.Notes[id].Changes, away: t.Notes[id].Away == c.host}
@@ -178,7 +180,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 			if t.Notes[id].Away != "" && !one.away || known && n == one.n && !one.away && (!all || c.beside(t, id, "") == "") {
 				continue
 			}
-			if one.dir, one.files = c.Hooks.Checkout(t, id); one.dir != "" {
+			if one.dir, one.files = carried(c.HostController, t, id); one.dir != "" {
 				one.why, one.completed = view.AwayWords(t, id), t.Runs[id].Status() == workflow.IsCompleted
 				due = append(due, one)
 			}
@@ -235,7 +237,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	if err == nil {
 		c.branches = sent
 	}
-	if err == nil && led > 0 && !c.pulled {
+	if err == nil && led > 0 && (all || !c.pulled) {
 		err = c.pull(ctx, there, led)
 		c.pulled = err == nil
 	}
@@ -245,20 +247,17 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	return errors.Join(faults...)
 }
 
-// pull fetches the branches of the previous leader, once. What a person commits there later is not this machine's.
-func (c *copying) pull(ctx context.Context, there *remote.Trees, led uint64) error {
-	const branches = "_branches"
-	mark, err := carry.Arrived(ctx, worktree.Git{Dir: c.places.Root}, branches)
-	if err != nil || mark.N >= led {
-		return err
-	}
+// pull fetches the branches of a host that has led, until none is left there. What a person commits there later is not this machine's.
+func (c *copying) pull(ctx context.Context, there *remote.Trees, incarnation uint64) error {
 	if err := there.FetchBranches(ctx, c.host); err != nil {
 		return err
 	}
-	if err := forward(ctx, c.HostController, c.host); err != nil {
+	left, err := forward(ctx, c.HostController, c.host)
+	if err != nil || left > 0 {
 		return err
 	}
-	return carry.StoreMark(c.places.Root, carry.Mark{Run: branches, N: led})
+	_, err = c.Submit(ctx, byHosts, "", host.Fetched{Name: c.host, Incarnation: incarnation})
+	return err
 }
 
 // isBehind notes how many runs lack files there: those that are due, and more.

@@ -60,7 +60,7 @@ func (c forgetting) forgetRuns(ctx context.Context) {
 func (c forgetting) over(ctx context.Context, run string) (copies, refs bool, err error) {
 	checkout, works := "", false
 	if err := c.View(ctx, func(t *team.Team) {
-		checkout, _ = c.Hooks.Checkout(t, run)
+		checkout, _ = carried(c.HostController, t, run)
 		refs = t.Runs[run] == nil
 		works = t.Notes[run].Away != "" // its checkout was never here, or is not the newest one
 		for id := range t.Hosts.Leases {

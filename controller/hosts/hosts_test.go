@@ -95,13 +95,15 @@ type other struct {
 	guard *host.Guard
 	found *wire.Found
 	began time.Time
+
+	engine string // where it says that it listens
 }
 
 func (o *other) now() host.BootTime { return host.BootTime(time.Since(o.began)) }
 
 // renew sends what is due, and takes in the answer.
 func (o *other) renew() error {
-	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Newest().String(), Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation, Found: o.found}
+	in := wire.RenewIn{Boot: o.boot, Labels: []string{"gpu"}, Capacity: 3, Places: places, Protocol: wire.Newest().String(), Version: "v1", Daemon: o.name + "-1", Incarnation: o.guard.Incarnation, Found: o.found, Engine: o.engine}
 	r, due := o.guard.Renew(o.now())
 	if due {
 		in.N, in.Revision = r.N, r.Revision
@@ -293,6 +295,45 @@ func TestGrantOfALeaderThatIsCutOff(t *testing.T) {
 			if confirmed && (err != nil || grant.Token != token) || !confirmed && (!errors.As(err, &no) || no.Code != wire.NotHere) {
 				t.Errorf("confirmed %t: %+v, %v", confirmed, grant, err)
 			}
+		}
+	})
+}
+
+// TestAddressOfAnEngineHost checks that the team learns where an engine host listens now, which it says with its renewals. A host that keeps no
+// journal does not become an engine host by its own word.
+func TestAddressOfAnEngineHost(t *testing.T) {
+	within(t, func(t *testing.T) {
+		l := lead(t, memory.New(), time.Now())
+		defer func() { l.stop() }()
+		b := joined(l, "b")
+		if err := l.Admit(t.Context(), invite.Joiner{Member: cluster.Member{Name: "c", Role: cluster.Engine, Key: "Uc"}, Address: "c:4222", Invited: "ann"}); err != nil {
+			t.Fatal(err)
+		}
+		c := &other{l: l, name: "c", boot: "boot-c", guard: host.NewGuard("c", "c-1", 0), began: time.Now()}
+		for _, s := range []struct {
+			of         *other
+			says, want string
+			refused    bool
+		}{
+			{c, "", "c:4222", false},
+			{c, "c:4222", "c:4222", false},
+			{c, "192.0.2.9:4222", "192.0.2.9:4222", false},
+			{c, "", "192.0.2.9:4222", false},
+			{c, "192.0.2.9", "192.0.2.9:4222", true},
+			{b, "b:4222", "", false},
+		} {
+			s.of.engine = s.says
+			wait.Elapse(2 * time.Duration(host.RenewEvery))
+			var no *wire.Problem
+			if err := s.of.renew(); errors.As(err, &no) != s.refused || err != nil && no == nil {
+				t.Errorf("%s says %q: %v", s.of.name, s.says, err)
+			}
+			if got := l.host(s.of.name).Engine; got != s.want {
+				t.Errorf("%s says %q: it is at %q, want %q", s.of.name, s.says, got, s.want)
+			}
+		}
+		if now, _ := l.engineHosts(); len(now) != 1 || now[0].Address != "192.0.2.9:4222" {
+			t.Errorf("%+v", now)
 		}
 	})
 }

@@ -171,7 +171,7 @@ const (
 // and takes says which of them are stored as files of the run here.
 func keepFiles(ctx context.Context, c *HostController, from, run, as string, takes func(name string, missing bool) bool) (kept int, err error) {
 	files := ""
-	if err := c.View(ctx, func(t *team.Team) { _, files = c.Hooks.Checkout(t, run) }); err != nil || files == "" {
+	if err := c.View(ctx, func(t *team.Team) { _, files = carried(c, t, run) }); err != nil || files == "" {
 		return 0, err
 	}
 	to := filepath.Join(c.is.Folder, lateFolder, run, as)

@@ -61,8 +61,15 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	if err == nil && known.State == host.Left {
 		err = &wire.Problem{Code: wire.Refused, Why: fmt.Sprintf("host %s was removed, or has left; to come back, it needs a new invitation: `fairlead host invite` on the leader's machine", name)}
 	}
-	if err == nil && (known.Boot != in.Boot || known.State == host.Lost || in.N == 0) {
-		_, err = c.Submit(ctx, byHosts, "", host.Join{Name: name, Boot: in.Boot, Labels: in.Labels, Capacity: in.Capacity})
+	engine := ""
+	if err == nil && known.Engine != "" && in.Engine != "" { // an ordinary host does not become one by its own word
+		engine = in.Engine
+		if _, wrong := (cluster.EngineHost{Name: name, Address: engine}).Routes(); wrong != nil {
+			err = &wire.Problem{Code: wire.Refused, Why: wrong.Error()}
+		}
+	}
+	if err == nil && (known.Boot != in.Boot || known.State == host.Lost || in.N == 0 || engine != "" && engine != known.Engine) {
+		_, err = c.Submit(ctx, byHosts, "", host.Join{Name: name, Boot: in.Boot, Labels: in.Labels, Capacity: in.Capacity, Engine: engine})
 	}
 	if err != nil {
 		return out, asProblem(err)

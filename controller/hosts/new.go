@@ -55,7 +55,7 @@ type HostController struct {
 	engines []cluster.EngineHost      // those of them that can lead, by name
 	outed   []string                  // hosts that could lead until they left, or were removed
 	copying map[string]*copying       // by host: what keeps the copies there; nil: this daemon has not begun
-	left    []string                  // branches that differ from those on the previous leader, with the reason
+	left    map[string][]string       // by host that has led: branches that differ from those there, with the reason
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -91,7 +91,7 @@ type waiting struct {
 func New(l *loop.Loop, opts seam.Options) *HostController {
 	c := &HostController{
 		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, Clock: boottime.Now, wake: make(chan struct{}, 1),
-		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{},
+		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{}, waits: map[string]waiting{}, why: map[string]string{}, left: map[string][]string{},
 	}
 	if c.is != nil {
 		for i := range opts.Config.Agents {

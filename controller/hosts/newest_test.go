@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -142,6 +143,29 @@ func TestReportOfTheAttemptBefore(t *testing.T) {
 	e.has(reports+"r1__check.json", "of c")
 }
 
+// TestReportOfAParallelStep has a session on b, and another step of the run that has gone on here since b got its files. b has an older report
+// of that, or one that was put aside here.
+func TestReportOfAParallelStep(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	e.change(func(t *team.Team) { stepOf(t, "check", workflow.Running) })
+	for _, here := range []string{"newer", ""} {
+		if here == "" {
+			e.ok(os.Remove(filepath.Join(e.dirs["a"], reports+"r1__check.json")))
+		} else {
+			e.put("a", reports+"r1__check.json", here)
+		}
+		e.put("b", reports+"r1__check.json", "older")
+		e.put("b", reports+"r1__work.json", "of the session")
+		e.put("b", reports+"notes/more.txt", "of the session")
+		e.ok(<-e.ends())
+		e.has(reports+"r1__check.json", here)
+		e.has(reports+"r1__work.json", "of the session")
+		e.has(reports+"notes/more.txt", "of the session")
+	}
+}
+
 // TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
 func TestFilesOfARunThatIsOver(t *testing.T) {
 	t.Parallel()
@@ -224,17 +248,91 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "a")
 	e.isHere(3)
-	e.change(func(t *team.Team) { t.Led = team.Led{Before: "c", Since: 1} })
-	commit := func() string {
-		e.git("c", "commit", "-q", "--allow-empty", "-m", "more")
-		return e.git("c", "rev-parse", "main")
+	e.change(func(t *team.Team) { // b has led since
+		t.Led = team.Led{Before: "b", Since: 1}
+		t.Hosts.Hosts["c"].Branches = true
+		for name, h := range t.Hosts.Hosts {
+			h.Engine, h.Key = name+":4222", name
+		}
+		e.took()
+	})
+	commit := func(on string) string {
+		e.git(on, "commit", "-q", "--allow-empty", "-m", "more of "+on)
+		return e.git(on, "rev-parse", "HEAD")
 	}
-	want := commit()
+	want := commit("c")
 	for range 2 { // the second time it has started again
 		e.ok(e.to("c").pass(t.Context(), false))
 		if got := e.git("a", "rev-parse", "main"); got != want {
 			t.Errorf("main is at %s, not at %s", got, want)
 		}
-		commit()
+		commit("c")
+	}
+
+	// Both have commits of their own. They are named until a person has merged them.
+	e.change(func(t *team.Team) {
+		h := *t.Hosts.Hosts["c"]
+		h.Branches = true
+		t.Hosts.Hosts["c"] = &h
+	})
+	there, here := e.git("c", "rev-parse", "main"), commit("a")
+	e.ok(takeOver(t.Context(), e.HostController)) // what has arrived is all there
+	if left := e.noted().Left; len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	to := e.to("c")
+	e.ok(to.pass(t.Context(), false))
+	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0], "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
+		t.Errorf("left: %q", left)
+	}
+	e.git("a", "merge", "-q", "-m", "merged", there)
+	e.ok(to.pass(t.Context(), true))
+	e.change(func(now *team.Team) {
+		if left := e.noted().Left; len(left) > 0 || now.Hosts.Hosts["c"].Branches {
+			t.Errorf("left: %q", left)
+		}
+	})
+}
+
+// TestCheckoutOutside has a run whose checkout is outside of the repository. It stays on this machine, as do sessions of the run.
+func TestCheckoutOutside(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "a")
+	e.isHere(3)
+	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) {
+		return filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere"), filepath.Join(e.dirs["a"], ".agents/runs/r1")
+	}
+	e.ok(os.Mkdir(filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere"), 0o700))
+	to := e.toB()
+	if e.ok(to.pass(t.Context(), true)); to.behind != 0 {
+		t.Errorf("%d runs are not on b", to.behind)
+	}
+	e.arrivedAtB(0)
+	e.change(func(t *team.Team) {
+		e.s.Phase, e.s.PID, t.Hosts.Leases = session.Open, 0, nil
+		t.Hosts.Hosts["b"].Capacity = 4
+		e.took()
+	})
+	where, _, err := e.Place(t.Context(), &sessions.Slot{Conf: &config.Agent{Name: "coder", Host: config.AgentHost{Any: true}}}, e.s)
+	if e.ok(err); where != "" {
+		t.Errorf("it is placed on %q", where)
+	}
+}
+
+// TestBranchOfACheckout has a run whose checkout here is older than its branch on a host that led. It is named, unless its files come from there.
+func TestBranchOfACheckout(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	for wants, name := range []string{"c", "b"} {
+		e.git("c", "-C", e.tree("c", ""), "commit", "-q", "--allow-empty", "-m", "made")
+		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Changes: 3, Away: name} })
+		e.ok(e.trees("c").FetchBranches(t.Context(), "c"))
+		left, err := forward(t.Context(), e.HostController, "c")
+		if e.ok(err); left != wants {
+			t.Errorf("files are on %s; left: %q", name, e.left["c"])
+		}
+	}
+	if got := e.left["c"][0]; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
+		t.Errorf("left: %q", got)
 	}
 }

@@ -43,7 +43,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	var now host.Needs
 	checkout, why := "", ""
 	if err := c.View(ctx, func(t *team.Team) {
-		checkout, _ = c.Hooks.Checkout(t, run)
+		checkout, _ = carried(c, t, run)
 		now = needs(t)
 		why = t.Hosts.Choose(now).String()
 	}); err != nil {

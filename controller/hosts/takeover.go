@@ -2,6 +2,8 @@ package hosts
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 
 	"github.com/fairlead-dev/fairlead/machine/workflow"
 	"github.com/fairlead-dev/fairlead/team"
@@ -18,8 +20,14 @@ func takeOver(ctx context.Context, c *HostController) error {
 	}
 	var all []waits
 	led, now := team.Led{}, uint64(0)
+	var leaders []string // whose branches may be more than these here
 	if err := c.View(ctx, func(t *team.Team) {
 		led, now = t.Led, t.Epoch
+		for _, name := range t.Hosts.Names() {
+			if t.Hosts.Hosts[name].Branches {
+				leaders = append(leaders, name)
+			}
+		}
 		for _, id := range t.RunIDs() {
 			note := t.Notes[id]
 			switch over := t.Runs[id].Status() == workflow.IsCompleted; {
@@ -58,22 +66,50 @@ func takeOver(ctx context.Context, c *HostController) error {
 			}
 		}
 	}
-	if led.Before != "" {
-		if err := forward(ctx, c, led.Before); err != nil {
-			c.log.Warn("the branches of the previous leader could not be applied here", "host", led.Before, "error", err)
+	slices.SortStableFunc(leaders, func(a, b string) int { // the last one has the newest
+		switch {
+		case a == led.Before:
+			return -1
+		case b == led.Before:
+			return 1
+		}
+		return 0
+	})
+	for _, name := range leaders {
+		if _, err := forward(ctx, c, name); err != nil {
+			c.log.Warn("the branches of a previous leader could not be applied here", "host", name, "error", err)
 		}
 	}
 	return nil
 }
 
-// forward moves the branches here to the commits of the previous leader's branches.
-func forward(ctx context.Context, c *HostController, from string) error {
-	left, err := carry.Forward(ctx, worktree.Git{Dir: c.places.Root}, from)
-	for _, what := range left {
-		c.log.Warn("a branch differs from the one on the previous leader", "why", what)
+// forward moves the branches here to the commits of a previous leader's branches that have arrived. It returns how many are left there.
+func forward(ctx context.Context, c *HostController, from string) (int, error) {
+	come := map[string]bool{} // checkouts whose files come from there, and with them their branches
+	if err := c.View(ctx, func(t *team.Team) {
+		for _, id := range t.RunIDs() {
+			dir, _ := carried(c, t, id)
+			if real, err := filepath.EvalSymlinks(dir); err == nil && (t.Notes[id].Away == from || slices.Contains(at(c, t, id, ""), from)) {
+				come[real] = true
+			}
+		}
+	}); err != nil {
+		return 0, err
+	}
+	left, err := carry.Forward(ctx, worktree.Git{Dir: c.places.Root}, from, func(checkout string) bool {
+		real, err := filepath.EvalSymlinks(checkout)
+		return err == nil && come[real]
+	})
+	if err != nil {
+		return 0, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = left
-	return err
+	for _, what := range left {
+		if !slices.Contains(c.left[from], what) {
+			c.log.Warn("a branch is not as it was on a leader before", "why", what)
+		}
+	}
+	c.left[from] = left
+	return len(left), nil
 }

@@ -47,6 +47,9 @@ func (c *HostController) noted() view.HostsBeside {
 			all.Copies = append(all.Copies, view.JournalCopy{Host: copied.Host, InSync: copied.Current, Lacks: copied.Lag})
 		}
 	}
+	if !c.is.Stream && c.is.Unreplicated != nil {
+		all.Unreplicated = c.is.Unreplicated()
+	}
 	for name, is := range c.copying {
 		known := all.Known[name]
 		if known.Behind = is.behind; is.woken {
@@ -54,7 +57,11 @@ func (c *HostController) noted() view.HostsBeside {
 		}
 		all.Known[name] = known
 	}
-	all.Left = slices.Clone(c.left)
+	for _, name := range slices.Sorted(maps.Keys(c.left)) {
+		if _, belongs := c.members[name]; belongs {
+			all.Left = append(all.Left, c.left[name]...)
+		}
+	}
 	all.Placed = maps.Clone(c.why)
 	for _, id := range slices.Sorted(maps.Keys(c.waits)) {
 		all.Waiting, all.Placed[id] = append(all.Waiting, c.waits[id].WaitingSession), c.waits[id].Why

@@ -1,6 +1,7 @@
 package questions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -74,9 +75,7 @@ func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, er
 	if err != nil {
 		return "", "", err
 	}
-	if call.Dir == "" {
-		call.Dir = conf.Workspace
-	}
+	call.Dir = cmp.Or(call.Dir, conf.Workspace)
 	where := dispatchfolder.Where(dispatch.Dispatch{}, nil, conf.Workspace)
 	word, rule, doubt := rules.Answer(call, nil, where, dispatchfolder.Disk{})
 	switch {

@@ -1,6 +1,11 @@
 package runs
 
-import "github.com/fairlead-dev/fairlead/team"
+import (
+	"path/filepath"
+
+	"github.com/fairlead-dev/fairlead/controller/sessions"
+	"github.com/fairlead-dev/fairlead/team"
+)
 
 // Checkout returns the folder in which a run's steps work, if the run has one of its own, and the folder of its reports,
 // prompts and artifacts. Without a checkout both are empty.
@@ -9,11 +14,25 @@ func Checkout(t *team.Team, run string) (checkout, files string) {
 	if r == nil {
 		return "", ""
 	}
-	switch how := howOf(t, run); {
-	case how.Task != nil:
-		return how.Task.Tree, runDir(r)
-	case how.Worktree != "":
-		return how.Worktree, runDir(r)
+	if checkout = howOf(t, run).checkout(); checkout != "" {
+		files = runDir(r)
 	}
-	return "", ""
+	return checkout, files
+}
+
+func (how howRun) checkout() string {
+	if how.Task != nil {
+		return how.Task.Tree
+	}
+	return how.Worktree
+}
+
+// outside reports whether a run has a checkout that is not in the repository.
+func outside(repo string, how howRun) bool {
+	repo, err := sessions.SettledDir(repo)
+	if err != nil || how.checkout() == "" {
+		return false
+	}
+	rel, err := filepath.Rel(repo, how.checkout())
+	return err != nil || !filepath.IsLocal(rel)
 }

@@ -45,8 +45,7 @@ func TakeIssues(ctx context.Context, c *RunController) {
 			for range quiet {
 				wait = min(2*wait, max(intakeMost, wait))
 			}
-			var fault *forge.Fault
-			if errors.As(err, &fault) && !fault.Until.IsZero() {
+			if fault, ok := errors.AsType[*forge.Fault](err); ok && !fault.Until.IsZero() {
 				wait = min(max(wait, time.Until(fault.Until)), intakeLimited)
 			}
 			if err != nil && ctx.Err() == nil && err.Error() != warned {

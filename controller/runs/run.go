@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -211,8 +212,7 @@ func (c *RunController) StartRun(ctx context.Context, by seam.Actor, flags view.
 		RepoDir: req.repo, ReportsDir: filepath.Join(dir, "reports"), ManualInputsDir: filepath.Join(dir, "manual_inputs"),
 	}
 	view, err := c.begin(ctx, by, req, asked)
-	var refused *machine.Refusal
-	if errors.As(err, &refused) { // after any other error the run may have started
+	if _, ok := errors.AsType[*machine.Refusal](err); ok { // after any other error the run may have started
 		err = errors.Join(err, c.dropWorktree(ctx, req))
 		removeEmpty(dir)
 	}
@@ -278,12 +278,10 @@ func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runReques
 	if err != nil {
 		return view.RunView{}, err
 	}
-	req.settings.How, req.settings.OwnFolder = string(how), ownFolder(req.how)
+	req.settings.How, req.settings.OwnFolder, req.settings.Outside = string(how), ownFolder(req.how), outside(c.opts.Config.Dir, req.how)
 	if err := c.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
-		for name, value := range req.env {
-			m.env[name] = value
-		}
+		maps.Copy(m.env, req.env)
 	}); err != nil {
 		return view.RunView{}, err
 	}

@@ -291,8 +291,7 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 		return
 	}
 	in, err := runfile.ReadManualInput(q.path, q.schema)
-	var half *runfile.ReportFault
-	if errors.As(err, &half) && half.Unfinished {
+	if half, ok := errors.AsType[*runfile.ReportFault](err); ok && half.Unfinished {
 		return // it is still being written
 	}
 	w.judged[q.lease.N] = info

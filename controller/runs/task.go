@@ -123,9 +123,7 @@ func startTask(ctx context.Context, c *RunController, by seam.Actor, asked view.
 	}
 	begun := false
 	defer func() {
-		var refused *machine.Refusal
-		var faults *runfile.FileFaults
-		if err != nil && (!begun || errors.As(err, &refused) || errors.As(err, &faults)) { // after any other error the run may have started
+		if err != nil && (!begun || errors.As(err, new(*machine.Refusal)) || errors.As(err, new(*runfile.FileFaults))) { // after any other error the run may have started
 			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
 		}
 	}()
@@ -232,8 +230,7 @@ func nextTask(ctx context.Context, c *RunController, workspace string) (id strin
 		last++
 		id = taskIDPrefix + strconv.Itoa(last)
 		release, err := reserve(ctx, c, id)
-		var refused *machine.Refusal
-		if !errors.As(err, &refused) {
+		if !errors.As(err, new(*machine.Refusal)) {
 			return id, release, err
 		}
 	}

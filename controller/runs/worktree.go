@@ -269,17 +269,20 @@ func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how
 // haveFolder makes the checkout of a run whose files have not arrived from the previous leader, at its branch. It keeps the checkout
 // taken until release is called.
 func haveFolder(ctx context.Context, c *RunController, id string) (release func(), err error) {
-	away, repo, how := "", "", howRun{}
+	away, repo, how, comes := "", "", howRun{}, "is back"
 	if err := c.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && r.Stage != workflow.Paused {
 			away, repo, how = t.Notes[id].Away, r.RepoDir, howOf(t, id)
+			if t.Notes[id].Settings.Outside {
+				comes = "leads again"
+			}
 		}
 	}); err != nil || away == "" {
 		return func() {}, err
 	}
 	if how.Task != nil {
 		if _, err := os.Lstat(how.Task.Tree); errors.Is(err, fs.ErrNotExist) {
-			return nil, worktree.RefuseRun(id, fmt.Sprintf("its folder has not arrived from %s. The task goes on when %s is back; `fairlead drop %s` ends it, so that you can give it anew", away, away, id))
+			return nil, worktree.RefuseRun(id, fmt.Sprintf("its folder has not arrived from %s. The task goes on when %s %s; `fairlead drop %s` ends it, so that you can give it anew", away, away, comes, id))
 		}
 		return func() {}, nil
 	}
@@ -292,7 +295,7 @@ func haveFolder(ctx context.Context, c *RunController, id string) (release func(
 	}
 	release()
 	if _, refused := errors.AsType[*machine.Refusal](err); refused {
-		return nil, worktree.RefuseRun(id, fmt.Sprintf("its checkout has not arrived from %s, and its branch %s is not here. The run goes on when %s is back; after `git branch %s COMMIT`, the same command begins its checkout at that commit", away, worktree.BranchOf(id), away, worktree.BranchOf(id)))
+		return nil, worktree.RefuseRun(id, fmt.Sprintf("its checkout has not arrived from %s, and its branch %s is not here. The run goes on when %s %s; after `git branch %s COMMIT`, the same command begins its checkout at that commit", away, worktree.BranchOf(id), away, comes, worktree.BranchOf(id)))
 	}
 	return nil, err
 }

@@ -200,7 +200,16 @@ func TestWorktreeIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	y.gone(want)
-	y.make("r1", view.RunFlags{WorktreeRef: "main", WorktreeRoot: "elsewhere", WorktreeBranch: "topic/one"}) // the branch is free again, too
+	other := y.make("r1", view.RunFlags{WorktreeRef: "main", WorktreeRoot: "elsewhere", WorktreeBranch: "topic/one"}) // the branch is free again, too
+	away := y.make("r2", view.RunFlags{WorktreeRoot: t.TempDir()})
+	for _, c := range []struct {
+		how  howRun
+		want bool
+	}{{howRun{}, false}, {req.how, false}, {other.how, false}, {away.how, true}, {howRun{Task: &howTask{Tree: want}}, false}, {howRun{Task: &howTask{Tree: y.dir + "-2/tree"}}, true}} {
+		if got := outside(y.dir, c.how); got != c.want {
+			t.Errorf("%+v is outside: %t", c.how, got)
+		}
+	}
 }
 
 // A fairlead that works on a folder of a larger repository works on that folder of the checkout.

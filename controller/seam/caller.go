@@ -1,6 +1,7 @@
 package seam
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -31,10 +32,7 @@ func (c Caller) inStep() bool { return strings.Contains(c.Session, "@") }
 // means the whole team. Holding the team is allowed for every caller and is not asked about: it stops
 // work and releases nothing, and a person can lift it.
 func (c Caller) MayOrder(event, about string) error {
-	subject := about
-	if subject == "" {
-		subject = "the team"
-	}
+	subject := cmp.Or(about, "the team")
 	return c.mayOrder(event, subject, about, "an agent may not lift a hold, stop the daemon or give itself orders; ask the person who runs this team")
 }
 

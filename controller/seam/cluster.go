@@ -45,6 +45,9 @@ type Cluster struct {
 	// Copies are those of the journal in the stream, as they were seen last.
 	Copies func() []cluster.Copy
 
+	// Unreplicated says why the journal is not in the stream, as far as this machine knows.
+	Unreplicated func() cluster.Unreplicated
+
 	// Foreign says why the version of Fairlead on a host and this one cannot talk; empty: they can, as far as is known.
 	Foreign func(host string) string
 

@@ -60,11 +60,10 @@ func (c *SessionController) EachOpen(ask func(*Adoption)) []Adoption {
 // Resume records the outcome of one open session. A session whose shim does not answer stays open;
 // PickUp keeps asking for it.
 func (c *SessionController) Resume(ctx context.Context, a Adoption) error {
-	var fenced *seam.Fenced
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(a.Err, &fenced):
+	case errors.As(a.Err, new(*seam.Fenced)):
 		return takenOver(a.Err)
 	case a.Err != nil, a.NeverBegan():
 		return nil //nolint:nilerr // PickUp asks again until the shim answers
@@ -210,8 +209,7 @@ func (a *Adoption) Close() {
 // Fenced reports whether err says that another daemon has taken over the sessions. It stops the
 // loop in that case.
 func (c *SessionController) Fenced(err error) bool {
-	var fenced *seam.Fenced
-	if !errors.As(err, &fenced) {
+	if !errors.As(err, new(*seam.Fenced)) {
 		return false
 	}
 	c.Fail(takenOver(err))

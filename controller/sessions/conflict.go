@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
@@ -89,10 +90,5 @@ func base(word string) string {
 // names reports whether an argument is name, or --flag=NAME, or a command line that contains name
 // as a word.
 func names(arg, name string) bool {
-	for _, word := range strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n='\"", r) }) {
-		if word == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n='\"", r) }), name)
 }

@@ -52,10 +52,9 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 		Ports:   shim.PortLease{Count: launch.Ports, For: launch.PortsFor},
 		DeadMan: man, Spares: &h.spares,
 	})
-	var started *shim.AlreadyStarted
 	var cannot *shim.CannotStart
 	switch {
-	case errors.As(err, &started):
+	case errors.As(err, new(*shim.AlreadyStarted)):
 		return nil, &seam.AlreadyStarted{Session: session}
 	case errors.As(err, &cannot):
 		return nil, &seam.CannotStart{Why: cannot.Why}
@@ -194,8 +193,7 @@ func (p *shimProcess) Ack(ctx context.Context) error { return fencing(p.Handle.A
 
 // fencing converts shim.Fenced to seam.Fenced.
 func fencing(err error) error {
-	var fenced *shim.Fenced
-	if errors.As(err, &fenced) {
+	if _, ok := errors.AsType[*shim.Fenced](err); ok {
 		return &seam.Fenced{Why: err.Error()}
 	}
 	return err

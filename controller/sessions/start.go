@@ -63,7 +63,6 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 	} else {
 		proc, err = c.Hooks.StartOn(ctx, m, s, now.epoch, ready.Launch, m.confinement(ready, c.opts.Config.Dispatch.Commits))
 	}
-	var before *seam.AlreadyStarted
 	var cannot *seam.CannotStart
 	switch {
 	case err == nil:
@@ -73,7 +72,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 		c.cannotStart(ctx, m, s, cannot.Why)
 	case c.Fenced(err):
 	case ctx.Err() != nil: // the daemon stops; the next start finds the outcome
-	case errors.As(err, &before):
+	case errors.As(err, new(*seam.AlreadyStarted)):
 		c.adopt(ctx, m, s.ID, err)
 	default:
 		c.log.Error("a session's shim failed", "session", s.ID, "error", err)

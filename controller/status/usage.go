@@ -165,10 +165,7 @@ func conversationEvidence(a *team.Agent, open []question.Question, add adder) {
 		if lost := sessions.NotFound(c); lost != "" {
 			add("program", c.At, false, "%s", lost)
 		}
-		enforced := c.Enforced
-		if enforced == "" {
-			enforced = "its program does not report what it asks permission for"
-		}
+		enforced := cmp.Or(c.Enforced, "its program does not report what it asks permission for")
 		add("program", c.At, c.Enforced != "", "restricted by: %s", enforced)
 	}
 	for i := range open {

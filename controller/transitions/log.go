@@ -57,13 +57,12 @@ func (c *TransitionController) writeLog(ctx context.Context, l transitionLog) er
 	warned := false
 	for {
 		err := c.logTo(ctx, l)
-		var refused *notOurLog
 		switch {
 		case ctx.Err() != nil, errors.Is(err, loop.ErrClosed), errors.Is(err, journal.ErrClosed):
 			return nil //nolint:nilerr // the daemon stops; the next start continues after the last whole line
 		case errors.Is(err, loop.ErrLagged), errors.Is(err, errLogAnew):
 			continue // continues from the journal, or in a new file
-		case err == nil, errors.As(err, &refused):
+		case err == nil, errors.As(err, new(*notOurLog)):
 			return err
 		}
 		if !warned {

@@ -74,9 +74,7 @@ func (s *Stage) Start(c Command) (*Child, error) {
 	if len(c.Argv) == 0 {
 		panic("adapter: a command without a program")
 	}
-	if c.Dir == "" {
-		c.Dir = s.Dir
-	}
+	c.Dir = cmp.Or(c.Dir, s.Dir)
 	c.Env = append(slices.Clone(s.Env), c.Env...)
 	start := s.Starts
 	if start == nil {
@@ -181,8 +179,7 @@ func (p *process) Signal(sig syscall.Signal) {
 func (p *process) Wait() driver.Exit {
 	err := p.cmd.Wait()
 	e := driver.Exit{Code: -1, At: time.Now()}
-	var exited *exec.ExitError
-	if err != nil && !errors.As(err, &exited) {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return e
 	}
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {

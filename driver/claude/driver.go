@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -92,10 +93,7 @@ func (d Driver) Probe(ctx context.Context, a driver.Agent) (driver.Probed, error
 		return driver.Probed{}, err
 	}
 	row := known(a.Command)
-	mode := a.Mode
-	if mode == "" {
-		mode = row.asks
-	}
+	mode := cmp.Or(a.Mode, row.asks)
 	found := driver.Probed{
 		Program: row.name, Path: path, Speaks: "stream-json", Resumes: true,
 		MCP: []string{"stdio"}, Enforced: row.enforced(mode),

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -133,9 +134,7 @@ func (h *translator) name(c driver.Conversed) {
 			*f.have = adapter.Clipped(*f.say, adapter.WhatBytesMax)
 		}
 	}
-	if next.Mode == "" {
-		next.Mode = h.mode
-	}
+	next.Mode = cmp.Or(next.Mode, h.mode)
 	next.Resumed = h.resume != ""
 	next.Enforced = h.program.enforced(next.Mode)
 	if next.ID == "" || next == h.named {

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -74,10 +75,7 @@ func (h *translator) line(raw json.RawMessage) {
 		h.finished, h.stop = true, driver.Stop{OK: true, Reason: adapter.ReasonCompleted}
 	case "turn.failed":
 		h.usage(e.Usage)
-		text := e.Error.Message
-		if text == "" {
-			text = h.lastError
-		}
+		text := cmp.Or(e.Error.Message, h.lastError)
 		h.failed(text)
 	case "":
 		if err == nil {

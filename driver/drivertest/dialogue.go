@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,9 +68,7 @@ func Dialogue(t *testing.T, p adapter.Protocol, part adapter.Part, file string) 
 	t.Helper()
 	entries := readEntries(t, file)
 	name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
-	if part.Dir == "" {
-		part.Dir = recordedDir
-	}
+	part.Dir = cmp.Or(part.Dir, recordedDir)
 	if len(part.Command) == 0 {
 		part.Command = []string{"/usr/bin/program"}
 	}
@@ -77,9 +76,7 @@ func Dialogue(t *testing.T, p adapter.Protocol, part adapter.Part, file string) 
 	if part.Name == "" {
 		part.Name, part.Session, part.Attempt = "coder", "coder-17", 1
 	}
-	if part.What == "" {
-		part.What = driver.Work
-	}
+	part.What = cmp.Or(part.What, driver.Work)
 	for _, sizes := range [][]int{nil, {1}, {2, 3}, {7}, {4096}} {
 		t.Run(fmt.Sprint(name, "/pieces=", sizes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -83,8 +83,7 @@ func (p *parser) document(source []byte, program *Program) {
 func (p *parser) syntax(err error) {
 	at := &yaml.Node{}
 	text := err.Error()
-	var one *yaml.LoadError
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[*yaml.LoadError](err); ok {
 		at.Line, at.Column, text = one.Mark.Line, one.Mark.Column, one.Message
 	}
 	if at.Line == 0 {

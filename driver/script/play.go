@@ -218,12 +218,9 @@ func (p *player) wanted(s *Step) bool {
 // placed adds the position in the script to an error. Errors that mark the end of a play are not
 // changed.
 func (p *player) placed(s *Step, err error) error {
-	var f failed
-	var c crashed
-	var at placedError
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errCancelled), errors.Is(err, errTerminated),
-		errors.As(err, &f), errors.As(err, &c), errors.As(err, &at):
+		errors.As(err, new(failed)), errors.As(err, new(crashed)), errors.As(err, new(placedError)):
 		return err
 	}
 	return placedError{fmt.Errorf("%s:%d:%d: %s: %w", p.program.File, s.Line, s.Column, s.Verb, err)}

@@ -180,8 +180,7 @@ func (r *JSONReader) Object(b []byte, most int) ([]Placed, error) {
 	}
 	var value json.RawMessage
 	if err := json.Unmarshal(b, &value); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 			file.At = syntax.Offset
 		}
 		r.Wrong(file, "", err.Error())

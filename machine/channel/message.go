@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,10 +10,7 @@ import (
 // spoke handles a person's message.
 func (c *channelDraft) spoke(in HumanSpoke) error {
 	subject := "#" + string(c.id)
-	mode := in.Mode
-	if mode == "" {
-		mode = c.rules.Mode
-	}
+	mode := cmp.Or(in.Mode, c.rules.Mode)
 	room := openMax
 	if mode == Interrupt {
 		room += openInterruptsMax

@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -134,10 +135,7 @@ func (d *channelsDraft) disconnect(name AgentID, event Event, why string) error 
 		if p.State == "" && c.head.Rests != name && len(p.Parallel)+len(p.Ahead) == 0 {
 			continue
 		}
-		from := p.State
-		if from == "" {
-			from = Idle
-		}
+		from := cmp.Or(p.State, Idle)
 		if err := c.takeFrom(from, name, event, why); err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"maps"
+
 	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/machine"
 )
@@ -285,8 +287,6 @@ func underWay(state State, own rules) rules {
 		EndedHeld:           {ID: "C18", To: Resting, Why: "the desired state waits for the release"},
 		EndedStopping:       {ID: "C14", To: Resting, Why: "a continuous desired state waits for the next start"},
 	}
-	for event, rule := range own {
-		common[event] = rule
-	}
+	maps.Copy(common, own)
 	return common
 }

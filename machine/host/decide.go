@@ -72,12 +72,19 @@ type Note struct {
 	Lacks       []Lack
 }
 
+// Fetched says that all branches that a host had when it led are on the machine that leads.
+type Fetched struct {
+	Name        string
+	Incarnation uint64
+}
+
 // Alone makes ordinary hosts of all engine hosts but the leader's own: from this change on only that one leads.
 type Alone struct{ Name string }
 
 func (Alone) input()   {}
 func (Join) input()    {}
 func (Note) input()    {}
+func (Fetched) input() {}
 func (Renew) input()   {}
 func (Doubt) input()   {}
 func (Lose) input()    {}
@@ -103,6 +110,10 @@ func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
 	case Note:
 		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.State != Lost && h.State != Left && !slices.Equal(h.Lacks, Lacks(in.Lacks)) {
 			err = d.move(in.Name, LacksReported, in)
+		}
+	case Fetched:
+		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.State != Lost && h.State != Left && h.Branches {
+			err = d.move(in.Name, BranchesFetched, in)
 		}
 	case Doubt:
 		if h := t.Hosts[in.Name]; h == nil || h.DoubtedAt.IsZero() {
@@ -225,6 +236,8 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			h.RemovedBy = ""
 		case ForgetEngine:
 			h.Engine = ""
+		case ForgetBranches:
+			h.Branches = false
 		case NoteLacks:
 			h.Lacks = Lacks(in.(Note).Lacks) //nolint:forcetypeassert // the event implies the type
 		case KeepLate:

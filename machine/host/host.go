@@ -13,11 +13,12 @@ type Host struct {
 	Boot        string   `json:"boot"`        // of its machine: another value means that all its processes have ended
 	Incarnation uint64   `json:"incarnation"` // rises each time it joins or comes back
 	Labels      []string `json:"labels,omitempty"`
-	Capacity    int      `json:"capacity"`                   // sessions at one time; 0: its daemon was never seen
-	Key         string   `json:"key,omitempty"`              // public half of the key with which it proves who it is
-	Engine      string   `json:"engine,omitempty" since:"2"` // HOST:PORT of a host that has the journal and can lead; empty: it only runs sessions
-	Leases      uint64   `json:"leases,omitempty"`           // sessions placed on it so far: the number of the last lease
-	Leads       bool     `json:"leads,omitempty" since:"2"`  // it leads the team, so nothing that its sessions leave is elsewhere
+	Capacity    int      `json:"capacity"`                     // sessions at one time; 0: its daemon was never seen
+	Key         string   `json:"key,omitempty"`                // public half of the key with which it proves who it is
+	Engine      string   `json:"engine,omitempty" since:"2"`   // HOST:PORT of a host that has the journal and can lead; empty: it only runs sessions
+	Leases      uint64   `json:"leases,omitempty"`             // sessions placed on it so far: the number of the last lease
+	Leads       bool     `json:"leads,omitempty" since:"2"`    // it leads the team, so nothing that its sessions leave is elsewhere
+	Branches    bool     `json:"branches,omitempty" since:"2"` // it has led, and not all of its branches have come to the leader
 
 	JoinedAt  time.Time `json:"joined_at"` // of this incarnation
 	DoubtedAt time.Time `json:"doubted_at,omitzero"`

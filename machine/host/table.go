@@ -39,7 +39,8 @@ const (
 	RemovedBusy      Event = "removed_busy"  // by a person, while sessions may run on it
 	ReportedLate     Event = "reported_late" // under a lease that does not count
 	LacksReported    Event = "lacks_reported"
-	EngineEnded      Event = "engine_ended" // the leader takes the journal back to its own machine
+	EngineEnded      Event = "engine_ended"     // the leader takes the journal back to its own machine
+	BranchesFetched  Event = "branches_fetched" // those that it had when it led
 )
 
 // Act is what a row does with the facts of a host.
@@ -62,6 +63,7 @@ const (
 	KeepLate        Act = "keep_late" // and it is missing no more
 	NoteLacks       Act = "note_lacks"
 	ForgetEngine    Act = "forget_engine"
+	ForgetBranches  Act = "forget_branches" // none of them is missing any longer
 )
 
 func do(acts ...Act) []Act { return acts }
@@ -86,6 +88,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Joined, Do: do(NoteLacks), Why: "it gets no new session that needs what it lacks"},
 			EngineEnded:     {ID: "H17", To: Joined, Do: do(ForgetEngine), Why: "it cannot lead from here on, whatever its own files say"},
+			BranchesFetched: {ID: "H18", To: Joined, Do: do(ForgetBranches), Why: "what only it had while it led is on the machine that leads"},
 		},
 		Doubted: {
 			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -102,6 +105,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			ReportedLate:    {ID: "H14", To: Doubted, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Doubted, Do: do(NoteLacks)},
 			EngineEnded:     {ID: "H17", To: Doubted, Do: do(ForgetEngine)},
+			BranchesFetched: {ID: "H18", To: Doubted, Do: do(ForgetBranches)},
 		},
 		Draining: {
 			CameBack:        {ID: "H2", To: Draining, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},
@@ -118,6 +122,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			ReportedLate:    {ID: "H14", To: Draining, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Draining, Do: do(NoteLacks)},
 			EngineEnded:     {ID: "H17", To: Draining, Do: do(ForgetEngine)},
+			BranchesFetched: {ID: "H18", To: Draining, Do: do(ForgetBranches)},
 		},
 		Lost: {
 			CameBack:         {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},

@@ -108,10 +108,7 @@ func (d *runDraft) report(in ReportRead) error {
 		o.why = "report refused: " + fault
 		return o.failure()
 	case in.Report.Failed:
-		o.why = in.Report.Why
-		if o.why == "" {
-			o.why = "the report says FAILED without a reason"
-		}
+		o.why = cmp.Or(in.Report.Why, "the report says FAILED without a reason")
 		o.facts = in.Report.Facts.kept()
 		return o.failure()
 	case in.Report.GateFailed:
@@ -193,9 +190,7 @@ const gateWords = "Gate failure: "
 
 // gateFailure is W6 or W7. free: it counts towards no limit.
 func (o *stepDraft) gateFailure(reason string, free bool) error {
-	if reason == "" {
-		reason = "no reason given"
-	}
+	reason = cmp.Or(reason, "no reason given")
 	o.why = gateWords + reason
 	switch {
 	case o.plan.LoopBackTo == "":

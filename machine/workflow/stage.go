@@ -17,10 +17,7 @@ func (d *runDraft) stage(event RunEvent, by, why string, pause PauseReason) erro
 }
 
 func (d *runDraft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage, RunAct], error) {
-	from := d.run.Stage
-	if from == "" {
-		from = Absent
-	}
+	from := cmp.Or(d.run.Stage, Absent)
 	rule, err := RunTable().Look("run "+string(d.run.ID), from, event)
 	if err != nil {
 		return rule, err

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -68,11 +71,12 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 	return err
 }
 
-// Forward moves each branch that is behind the one of another engine host to where that one is, and makes those that are missing. A
-// branch that has other commits stays, and so does one that is checked out where something is changed: left names them. Those of other
-// checkouts are moved with these. One that was made before, and is missing now, was deleted by a person, and is made again only when it
-// has moved there.
-func Forward(ctx context.Context, repo worktree.Git, host string) (left []string, err error) {
+// Forward moves each branch that is behind the one of another engine host to where that one is, and makes those that are missing. left
+// names those that lack commits of that one, and what a person can do:
+//   - a branch that has other commits,
+//   - one that is checked out where something is changed, or in another folder. Those whose files come in another way (comes) are not named,
+//   - one that a person has moved back, or deleted, since it was brought. It stays away as long as the other one has nothing new.
+func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool) (left []string, err error) {
 	said, err := ask(ctx, repo, "cat-file", "commit", engineRef(host))
 	if err != nil {
 		if found, fault := objects(ctx, repo, nil, engineRef(host)); fault == nil && found[0] == "" {
@@ -81,97 +85,178 @@ func Forward(ctx context.Context, repo worktree.Git, host string) (left []string
 		return nil, err
 	}
 	_, text, _ := strings.Cut(said, "\n\n")
-	done := "refs/fairlead/forwarded/" + host
-	before, err := ask(ctx, repo, "for-each-ref", "--format=%(contents)", done)
-	if err != nil {
+	f := forwarding{repo: repo, comes: comes}
+	if err := f.read(ctx, host); err != nil {
 		return nil, err
 	}
-	top, err := ask(ctx, repo, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return nil, err
-	}
-	said, err = ask(ctx, repo, "for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", "refs/heads")
-	if err != nil {
-		return nil, err
-	}
-	type branch struct{ tip, at string }
-	here := map[string]branch{}
-	for line := range strings.Lines(said) {
-		words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
-		here[words[0]] = branch{words[1], words[2]}
-	}
-	whole := true // all branches are here
 	for line := range strings.Lines(text) {
 		tip, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		is, known := here[name]
-		if !hash().MatchString(tip) || !strings.HasPrefix(name, "refs/heads/") || is.tip == tip || is.at != "" && !same(is.at, top) {
+		is := f.here[name]
+		if !hash().MatchString(tip) || !strings.HasPrefix(name, "refs/heads/") {
 			continue
 		}
-		if !known && strings.Contains("\n"+before+"\n", "\n"+strings.TrimSpace(line)+"\n") {
-			continue
-		}
-		stays, err := forward(ctx, repo, name, is.tip, tip, known, is.at != "")
+		now, stays, err := f.one(ctx, name, tip)
 		if err != nil {
 			return left, err
 		}
+		if now != "" {
+			f.brought[name] = now
+		}
 		if stays != "" {
 			at := "stays at " + fmt.Sprintf("%.12s", is.tip)
-			if !known {
-				at, whole = "is not", false
+			if is.tip == "" {
+				at = "is not"
 			}
 			left = append(left, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", strings.TrimPrefix(name, "refs/heads/"), tip, host, at, stays))
 		}
 	}
-	if whole {
-		_, err = ask(ctx, repo, "update-ref", done, engineRef(host))
-	}
-	return left, err
+	return left, f.write(ctx, host)
 }
 
-// forward moves one branch, or says why it stays.
-func forward(ctx context.Context, repo worktree.Git, name, old, tip string, known, checkedOut bool) (stays string, err error) {
-	if !known {
-		old = strings.Repeat("0", len(tip))
+// forwarding moves branches to where those of another engine host are.
+type forwarding struct {
+	repo    worktree.Git
+	comes   func(checkout string) bool
+	top     string            // the folder of the repository
+	here    map[string]branch // by name
+	brought map[string]string // by name: where the branch was when it had all of the other one's
+	was     string            // the text of brought
+}
+
+// branch is one of the repository. at is the folder in which it is checked out.
+type branch struct{ tip, at string }
+
+// forwardedRef is a commit whose text has what was brought of another engine host, and whose parents are those commits.
+func forwardedRef(host string) string { return "refs/fairlead/forwarded/" + host }
+
+func (f *forwarding) read(ctx context.Context, host string) (err error) {
+	if f.top, err = ask(ctx, f.repo, "rev-parse", "--show-toplevel"); err != nil {
+		return err
 	}
-	set := func() (stays string, err error) {
-		_, err = ask(ctx, repo, "update-ref", "-m", "fairlead: as on the engine host that led before", name, tip, old)
-		if worktree.GitSaidNo(err) { // such as a, because there is a/b here
-			return fmt.Sprintf("git does not set it (%s)", err), nil
+	if f.was, err = ask(ctx, f.repo, "for-each-ref", "--format=%(contents)", forwardedRef(host)); err != nil {
+		return err
+	}
+	f.was, f.brought, f.here = strings.TrimSpace(f.was), map[string]string{}, map[string]branch{}
+	for line := range strings.Lines(f.was) {
+		tip, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		f.brought[name] = tip
+	}
+	said, err := ask(ctx, f.repo, "for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", "refs/heads")
+	for line := range strings.Lines(said) {
+		words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+		is := branch{words[1], words[2]}
+		if _, gone := os.Lstat(is.at); errors.Is(gone, fs.ErrNotExist) {
+			is.at = ""
 		}
-		return "", err
+		f.here[words[0]] = is
 	}
-	if !known {
-		return set()
-	}
-	ancestor := func(a, b string) (bool, error) {
-		_, err := ask(ctx, repo, "merge-base", "--is-ancestor", a, b)
-		if worktree.GitHasNone(err) {
-			return false, nil
+	return err
+}
+
+func (f *forwarding) write(ctx context.Context, host string) error {
+	var list strings.Builder
+	var tips []string
+	for _, name := range slices.Sorted(maps.Keys(f.brought)) {
+		list.WriteString(f.brought[name] + " " + name + "\n")
+		if !slices.Contains(tips, f.brought[name]) {
+			tips = append(tips, f.brought[name])
 		}
-		return err == nil, err
 	}
-	if ahead, err := ancestor(tip, old); err != nil || ahead {
-		return "", err
+	if now := strings.TrimSpace(list.String()); now == "" || now == f.was {
+		return nil
 	}
-	if behind, err := ancestor(old, tip); err != nil {
-		return "", err
-	} else if !behind {
-		return "it has commits that are not there; merge them, or reset it", nil
-	}
-	if !checkedOut {
-		return set()
-	}
-	changed, err := ask(ctx, repo, "status", "--porcelain", "--untracked-files=no")
+	tree, err := f.repo.Run(ctx, worktree.GitWorkMax, nil, text(""), "mktree")
 	if err != nil {
-		return "", err
+		return err
+	}
+	commit, err := f.repo.CommitTree(ctx, []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"}, list.String(), strings.TrimSpace(tree), tips...)
+	if err == nil {
+		_, err = ask(ctx, f.repo, "update-ref", forwardedRef(host), commit)
+	}
+	return err
+}
+
+// has reports whether a commit has another one among those before it.
+func (f *forwarding) has(ctx context.Context, commit, other string) (bool, error) {
+	if commit == other {
+		return true, nil
+	}
+	_, err := ask(ctx, f.repo, "merge-base", "--is-ancestor", other, commit)
+	if worktree.GitHasNone(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// one moves one branch to a tip, or says why it stays. now is where it has all of the other one's; empty: it lacks some.
+func (f *forwarding) one(ctx context.Context, name, tip string) (now, stays string, err error) {
+	is, brought := f.here[name], f.brought[name]
+	elsewhere := is.at != "" && !same(is.at, f.top)
+	switch {
+	case is.tip == tip:
+		return tip, "", nil
+	case elsewhere && f.comes(is.at):
+		return "", "", nil
+	}
+	if brought != "" {
+		all, err := f.has(ctx, brought, tip)
+		if err != nil || is.tip == "" && all {
+			return "", "", err // it was deleted here
+		}
+		on := is.tip == ""
+		if !on {
+			on, err = f.has(ctx, is.tip, brought)
+		}
+		switch {
+		case err != nil || !on && all:
+			return "", "", err // a person has moved it back, and knows all of that one
+		case !on:
+			return "", "it was moved back here, and has new commits there; run `git merge " + tip + "` on it to have them, or move it back there, too", nil
+		}
+	}
+	if is.tip == "" {
+		return f.set(ctx, name, strings.Repeat("0", len(tip)), tip)
+	}
+	if ahead, err := f.has(ctx, is.tip, tip); err != nil {
+		return "", "", err
+	} else if ahead {
+		return is.tip, "", nil
+	}
+	switch behind, err := f.has(ctx, tip, is.tip); {
+	case err != nil:
+		return "", "", err
+	case !behind:
+		return "", "it has commits that are not there; merge them, or reset it", nil
+	case elsewhere:
+		return "", fmt.Sprintf("it is checked out in %s; run `git merge --ff-only %s` there", is.at, tip), nil
+	case is.at == "":
+		return f.set(ctx, name, is.tip, tip)
+	}
+	return f.merge(ctx, tip)
+}
+
+// set moves a branch that is not checked out.
+func (f *forwarding) set(ctx context.Context, name, old, tip string) (now, stays string, err error) {
+	_, err = ask(ctx, f.repo, "update-ref", "-m", "fairlead: as on the engine host that led before", name, tip, old)
+	if worktree.GitSaidNo(err) { // such as a, because there is a/b here
+		return "", fmt.Sprintf("git does not set it (%s)", err), nil
+	}
+	return tip, "", err
+}
+
+// merge moves the branch that is checked out in the folder of the repository.
+func (f *forwarding) merge(ctx context.Context, tip string) (now, stays string, err error) {
+	changed, err := ask(ctx, f.repo, "status", "--porcelain", "--untracked-files=no")
+	if err != nil {
+		return "", "", err
 	}
 	if changed != "" {
-		return "it is checked out, and files are changed; commit or stash them, and run `git merge --ff-only " + tip + "`", nil
+		return "", "it is checked out, and files are changed; commit or stash them, and run `git merge --ff-only " + tip + "`", nil
 	}
-	if _, err := ask(ctx, repo, "merge", "--ff-only", "--quiet", tip); worktree.GitSaidNo(err) {
-		return fmt.Sprintf("it is checked out, and git does not move it (%s)", err), nil
+	if _, err := ask(ctx, f.repo, "merge", "--ff-only", "--quiet", tip); worktree.GitSaidNo(err) {
+		return "", fmt.Sprintf("it is checked out, and git does not move it (%s)", err), nil
 	} else if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return "", nil
+	return tip, "", nil
 }

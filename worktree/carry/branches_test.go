@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,14 +64,15 @@ func TestBranches(t *testing.T) {
 		t.Error("a branch moves before this host leads")
 	}
 
+	comes := func(checkout string) bool { return filepath.Base(checkout) == "other" }
 	put(t, p.host, "README", "changed\n")
-	left, err := Forward(t.Context(), there, "a")
+	left, err := Forward(t.Context(), there, "a", comes)
 	must(t, err)
 	if len(left) != 3 || !strings.HasPrefix(left[0], "branch both is at "+both[:12]+" on a, and stays at "+mine[:12]) || !strings.HasPrefix(left[1], "branch dir is at ") || !strings.Contains(left[1], "on a, and is not here: git does not set it") || !strings.Contains(left[2], "branch main") || !strings.Contains(left[2], "files are changed") {
 		t.Errorf("left: %q", left)
 	}
 	sh(t, p.host, "checkout", "-q", "README")
-	if left, err = Forward(t.Context(), there, "a"); err != nil || len(left) != 2 {
+	if left, err = Forward(t.Context(), there, "a", comes); err != nil || len(left) != 2 {
 		t.Errorf("left: %q, %v", left, err)
 	}
 	for name, want := range map[string]string{"main": main, "behind": behind, "a/new": behind, "ahead": ahead, "both": mine} {
@@ -85,19 +88,19 @@ func TestBranches(t *testing.T) {
 	}
 	// A person deletes a branch. It stays away until it has moved.
 	sh(t, p.host, "branch", "-D", "dir/x")
-	_, err = Forward(t.Context(), there, "a")
+	_, err = Forward(t.Context(), there, "a", comes)
 	sh(t, p.host, "branch", "-D", "a/new")
-	_, again := Forward(t.Context(), there, "a")
+	_, again := Forward(t.Context(), there, "a", comes)
 	must(t, errors.Join(err, again))
 	if got := sh(t, p.host, "branch", "--list", "a/new"); got != "" {
 		t.Errorf("a branch that was deleted is there: %q", got)
 	}
 	sh(t, p.leader, "branch", "-f", "a/new", "main")
 	send()
-	if _, err := Forward(t.Context(), there, "a"); err != nil || sh(t, p.host, "rev-parse", "a/new") != main {
+	if _, err := Forward(t.Context(), there, "a", comes); err != nil || sh(t, p.host, "rev-parse", "a/new") != main {
 		t.Errorf("it is not at %s: %v", main, err)
 	}
-	if left, err := Forward(t.Context(), there, "c"); err != nil || left != nil {
+	if left, err := Forward(t.Context(), there, "c", comes); err != nil || left != nil {
 		t.Errorf("of a host that has sent none: %q, %v", left, err)
 	}
 	for _, bad := range []struct {
@@ -106,6 +109,63 @@ func TestBranches(t *testing.T) {
 	}{{Sent{Run: "r1", Path: "r1", Head: first.Head, Snapshot: first.Head}, "a"}, {first, "../a"}, {Sent{Run: branchesRun, Path: branchesRun, Head: first.Head, Snapshot: "x"}, "a"}} {
 		if TakeBranches(t.Context(), there, strings.NewReader(""), bad.s, bad.host) == nil {
 			t.Errorf("%+v is taken", bad)
+		}
+	}
+}
+
+// TestMovedBack has branches that a person has moved back since they were brought. They stay.
+func TestMovedBack(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	there := worktree.Git{Dir: p.host}
+	sh(t, p.host, "clone", "-q", p.leader, ".")
+	sh(t, p.host, "branch", "work")
+	sh(t, p.host, "worktree", "add", "-q", "-b", "aside", filepath.Join(t.TempDir(), "aside"))
+	first := sh(t, p.leader, "rev-parse", "main")
+	sh(t, p.leader, "branch", "work")
+	sh(t, p.leader, "branch", "aside")
+	for _, step := range []struct {
+		name    string
+		do      func()
+		commits []string // on the leader before, by the name of the branch
+		at      map[string]int
+		left    []string
+	}{
+		{"brought", func() {}, []string{"main", "work"}, map[string]int{"main": 1, "work": 1}, nil},
+		{"moved back", func() {
+			sh(t, p.host, "reset", "-q", "--hard", first)
+			sh(t, p.host, "branch", "-q", "-f", "work", first)
+		}, nil, map[string]int{"main": 0, "work": 0}, nil},
+		{"with new commits there", func() {}, []string{"work"}, map[string]int{"main": 0, "work": 0}, []string{"branch work is at .* it was moved back here, and has new commits there; run `git merge "}},
+		{"and again", func() {}, nil, map[string]int{"work": 0}, []string{"branch work is at "}},
+		{"merged", func() { sh(t, p.host, "branch", "-q", "-f", "work", sh(t, p.leader, "rev-parse", "work")) }, nil, map[string]int{"main": 0, "work": 2}, nil},
+		{"as before", func() {}, []string{"work"}, map[string]int{"main": 0, "work": 3}, nil},
+		{"checked out in another folder", func() {}, []string{"aside"}, map[string]int{"aside": 0}, []string{"branch aside is at .* it is checked out in .*/aside; run `git merge --ff-only "}},
+	} {
+		step.do()
+		for _, name := range step.commits {
+			sh(t, p.leader, "checkout", "-q", name)
+			sh(t, p.leader, "commit", "-q", "--allow-empty", "-m", "more")
+		}
+		s, _, err := Branches(t.Context(), worktree.Git{Dir: p.leader})
+		must(t, err)
+		var b bytes.Buffer
+		must(t, Pack(t.Context(), worktree.Git{Dir: p.leader}, s, nil, &b))
+		must(t, TakeBranches(t.Context(), there, &b, s, "a"))
+		left, err := Forward(t.Context(), there, "a", func(string) bool { return false })
+		if must(t, err); len(left) != len(step.left) {
+			t.Errorf("%s: left: %q", step.name, left)
+			continue
+		}
+		for i, want := range step.left {
+			if !regexp.MustCompile("^" + want).MatchString(left[i]) {
+				t.Errorf("%s: left: %q", step.name, left[i])
+			}
+		}
+		for name, want := range step.at {
+			if got := sh(t, p.host, "rev-list", "--count", first+".."+name); got != strconv.Itoa(want) {
+				t.Errorf("%s: %s is %s commits further, not %d", step.name, name, got, want)
+			}
 		}
 	}
 }

@@ -174,9 +174,9 @@ func openFile(in *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadFiles writes the files of an archive below some folders, which are all below RunsDir. A file with the same content stays as
+// ReadFiles writes the files of an archive below some folders, which are all below RunsDir, but for some. A file with the same content stays as
 // it is; any other one is replaced as a whole.
-func ReadFiles(root string, dirs []string, from io.Reader) error {
+func ReadFiles(root string, dirs []string, from io.Reader, but ...string) error {
 	if err := validDirs(dirs); err != nil {
 		return err
 	}
@@ -200,6 +200,9 @@ func ReadFiles(root string, dirs []string, from io.Reader) error {
 		}
 		if left -= h.Size; left < 0 || h.Size < 0 {
 			return errLargeFiles
+		}
+		if slices.Contains(but, h.Name) {
+			continue
 		}
 		if err := writeEntry(at, dirs, h, archive); err != nil {
 			return err
@@ -383,12 +386,7 @@ func local(name string) bool {
 }
 
 func below(name string, dirs []string) bool {
-	for _, dir := range dirs {
-		if name == dir || strings.HasPrefix(name, dir+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(dirs, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
 
 func validDirs(dirs []string) error {

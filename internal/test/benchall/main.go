@@ -16,6 +16,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -147,10 +148,7 @@ func (r *bench) measure(ctx context.Context, dir string) (text []byte, err error
 	const most = 3 * time.Minute // the limit for one benchmark in one round, on a busy machine
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	took := r.time
-	if took == "" {
-		took = "200ms"
-	}
+	took := cmp.Or(r.time, "200ms")
 	cmd := exec.CommandContext(ctx, programOf(dir, r.pkg), "-test.run=^$", "-test.bench="+r.bench, "-test.benchtime="+took) //nolint:gosec // our own test program
 	cmd.Dir, cmd.Env = r.pkg, append(os.Environ(), "FAIRLEAD_TEST_PROGRAM="+filepath.Join(dir, "fairlead"))
 	if r.pkg == "controller" || r.pkg == "api/server" { // they have a loop in the process of the test

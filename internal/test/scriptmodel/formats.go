@@ -1,8 +1,10 @@
 package scriptmodel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/encode"
@@ -408,9 +410,7 @@ func (r *responses) stream(e *events, a answer) {
 	send("response.created", map[string]any{"response": r.envelope("in_progress", nil, a)})
 	for i, it := range items {
 		open := map[string]any{}
-		for k, v := range it {
-			open[k] = v
-		}
+		maps.Copy(open, it)
 		if it["type"] == "message" {
 			open["content"], open["status"] = []any{}, "in_progress"
 		}
@@ -503,10 +503,7 @@ func (g *gemini) asked() (question, string) {
 				calls++
 			}
 		}
-		role := map[string]string{"model": "assistant"}[one.Role]
-		if role == "" {
-			role = "user"
-		}
+		role := cmp.Or(map[string]string{"model": "assistant"}[one.Role], "user")
 		if text := textOf(one.Parts); text != "" || calls > 0 {
 			q.turns = append(q.turns, Turn{Role: role, Text: text, Calls: calls})
 		}

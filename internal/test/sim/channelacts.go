@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -326,9 +327,7 @@ func (w channelWorld) checkLastMessages() {
 	w.passTurns(8) // finish the messages of the day
 	before := map[string]int{}
 	w.mu.Lock()
-	for seat, n := range w.record.turns {
-		before[seat] = n
-	}
+	maps.Copy(before, w.record.turns)
 	w.mu.Unlock()
 	for _, channel := range channels {
 		w.channelAct(Act{Do: "say", Target: channel, Word: "queue"})

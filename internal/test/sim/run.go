@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -353,9 +354,7 @@ func (w *world) stateToWrite(agent, word, note string, skew time.Duration) agent
 	state, _ := w.files[agent].now.state()
 	state.DesiredState, state.SetBy, state.Note = word, agentfile.SetByHuman, note
 	state.Timestamp = file.FormatTime(time.Now().Add(skew))
-	if state.CurrentState == "" {
-		state.CurrentState = agentfile.Pause
-	}
+	state.CurrentState = cmp.Or(state.CurrentState, agentfile.Pause)
 	return state
 }
 

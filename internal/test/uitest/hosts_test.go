@@ -227,11 +227,11 @@ func TestJournalWords(t *testing.T) {
 	got := uitest.Eval[[]string](p, `(async () => {
 		const { journalWords } = await import('/hosts/words.js');
 		const hosts = [{ name: 'a', engine: true }, { name: 'b', engine: true }, { name: 'c', engine: true, state: 'left' }, { name: 'd' }];
-		return [{ hosts: [hosts[0], hosts[3]] }, { hosts, leader: 'a' }, { hosts, replicated: true }, { hosts, replicated: true, copies: [{ host: 'a', in_sync: true }] }].map(journalWords);
+		return [{ hosts: [hosts[0], hosts[3]] }, { hosts, unreplicated: { why: 'The journal is on a alone.' } }, { hosts, replicated: true }, { hosts, replicated: true, copies: [{ host: 'a', in_sync: true }] }].map(journalWords);
 	})()`)
 	want := []string{
 		"",
-		"The journal is on a alone until three engine hosts run. So far they are a, b.",
+		"The journal is on a alone.",
 		"The journal is replicated by the engine hosts a, b. It is not known whether its copies are in sync.",
 		"The journal is replicated by the engine hosts a, b. Its copies are on a, in sync.",
 	}

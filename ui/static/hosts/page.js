@@ -22,6 +22,9 @@ const SHOWN_MAX = 50;
 const What = ({ s }) => html`<button type="button" class="link" onClick=${() => { if (s.run) showRun(s.run, s.step); else batch(() => { go('agents'); choose(s.agent); }); }}><bdi>${plain(s.agent || s.session, 80)}</bdi></button>${' '}
   ${s.run && html`<span class="soft">${plain(s.step, 64)} of <code>${plain(s.run, 48)}</code></span>`} <code class="soft">${plain(s.session, 60)}</code>`;
 
+/** A sentence with its commands. @param {string} text @param {number} max */
+const marked = (text, max) => plain(text, max).split('`').map((part, n) => (n % 2 ? html`<code key=${n}>${part}</code>` : part));
+
 /** @param {{of: Host}} props */
 function Card({ of: h }) {
   const lease = asOf.value > 0 ? '' : leaseWords(h, seenUntil.value - readAt.value);
@@ -29,7 +32,7 @@ function Card({ of: h }) {
   const id = `host-${plain(h.name, 63)}`;
   return html`<li class="host host-${plain(h.state, 20)}"><article aria-labelledby=${id}>
     <header class="host-head"><h3 id=${id}><bdi>${plain(h.name, 63)}</bdi></h3><${Mark} look=${hostLook(h.state)} />${h.leader && html`<span class="soft">leader</span>`}</header>
-    <p class="host-why">${plain(h.why, 400).split('`').map((part, n) => (n % 2 ? html`<code key=${n}>${part}</code>` : part))}</p>
+    <p class="host-why">${marked(h.why, 400)}</p>
     <dl class="host-facts">
       ${h.state !== 'left' && html`<div><dt>Sessions</dt><dd><span class="gauge" aria-hidden="true"><i style=${{ width: `${Math.min(100, (100 * h.sessions.length) / Math.max(1, h.capacity))}%` }}></i></span><span class="num">${placesWords(h)}</span></dd></div>`}
       ${lease && html`<div><dt>Lease</dt><dd class="num">${lease}</dd></div>`}
@@ -66,7 +69,7 @@ export function HostsPage() {
     ${!known.value ? html`<p class="quiet-note">Asking Fairlead for the hosts\u2026</p>`
       : !on ? html`<p class="soft">Everything runs on this machine. To run sessions on other machines too: <code>fairlead cluster init</code></p>`
       : html`<p class="soft">${team && html`Team <bdi>${plain(team, 63)}</bdi>. `}${n === 0 ? 'All is well.' : `${n} to look at.`}</p>
-        ${journal && html`<p class="soft host-journal">${plain(journal, 600)}</p>`}
+        ${journal && html`<p class="soft host-journal">${marked(journal, 800)}</p>`}
         ${mixed && html`<p class="soft host-mixed">${plain(mixed, 600)}</p>`}
         <${Waiting} /><ul class="hosts">${hosts.map((h) => html`<${Card} key=${h.name} of=${h} />`)}</ul><${Invite} leader=${leader} />`}</div>`;
 }

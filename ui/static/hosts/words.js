@@ -20,6 +20,9 @@ export const hostLook = (state) => (Object.hasOwn(STATES, state) ? STATES[state]
 /** Is it one that a person may want to look at? @param {Host} h */
 export const inTrouble = (h) => !!h.foreign || h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
 
+/** Is there something to do before the journal is replicated, besides an invitation? @param {Hosts} all */
+export const journalInTrouble = ({ unreplicated: u }) => !!u && u.code !== 'few_engine_hosts' && u.code !== 'servers_start';
+
 /** @param {Host} h */
 export const mayDrain = (h) => !h.leader && !h.removed_by && (h.state === 'joined' || h.state === 'doubted');
 
@@ -34,9 +37,9 @@ export function leaseWords(h, ms) {
 }
 
 /** On which hosts the journal is, and whether all have the whole of it; empty: only the leader is an engine host. @param {Hosts} all */
-export function journalWords({ hosts, leader = '', replicated, copies = [] }) {
+export function journalWords({ hosts, replicated, unreplicated, copies = [] }) {
   const engines = hosts.filter((h) => h.engine && h.state !== 'left').map((h) => h.name);
-  if (!replicated) return engines.length > 1 ? `The journal is on ${leader} alone until three engine hosts run. So far they are ${engines.join(', ')}.` : '';
+  if (!replicated) return unreplicated?.why ?? '';
   if (copies.length === 0) return `The journal is replicated by the engine hosts ${engines.join(', ')}. It is not known whether its copies are in sync.`;
   const behind = copies.filter((c) => !c.in_sync).map((c) => `the copy on ${c.host} ${c.lacks ? `lacks ${plural(c.lacks, 'message')}, or ` : ''}does not answer`);
   return `The journal is replicated by the engine hosts ${engines.join(', ')}. Its copies are on ${copies.map((c) => c.host).join(', ')}${behind.length === 0 ? ', in sync' : `: ${behind.join('; ')}`}.`;
