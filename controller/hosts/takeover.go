@@ -107,7 +107,7 @@ func forward(ctx context.Context, c *HostController, from string) (int, error) {
 	defer c.mu.Unlock()
 	for _, what := range left {
 		if !slices.Contains(c.left[from], what) {
-			c.log.Warn("a branch is not as it was on a leader before", "why", what)
+			c.log.Warn("a branch differs from the one on a previous leader", "why", what)
 		}
 	}
 	c.left[from] = left
