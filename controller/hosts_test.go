@@ -165,7 +165,7 @@ func TestMayLead(t *testing.T) {
 	if err := errors.Join(mayLead(is, with(host.Host{State: host.Joined, Engine: "b:1"}), conf), mayLead(is, &team.Team{}, conf), mayLead(nil, &team.Team{}, conf)); err != nil {
 		t.Error(err)
 	}
-	// The configuration of the leader before is another one.
+	// The configuration of the previous leader is another one.
 	var fenced *seam.Fenced
 	if err := mayLead(is, &team.Team{Leader: "a", Config: "2"}, conf); !errors.As(err, &fenced) || !strings.Contains(fenced.Why, "(1) is not the one with which a leads or led the team (2)") {
 		t.Errorf("it leads with another configuration: %v", err)

@@ -154,7 +154,7 @@ func mayLead(c *seam.Cluster, t *team.Team, conf *config.Config) error {
 	return nil
 }
 
-// OtherConfig is why a host does not lead that has another configuration than the leader before it, and what to do.
+// OtherConfig is why a host does not lead that has another configuration than the previous leader, and what to do.
 func OtherConfig(leader, its, own string) string {
 	return fmt.Sprintf("the %s here (%s) is not the one with which %s leads or led the team (%s), so this host does not lead; `git show refs/fairlead/engine/%s:%s` prints that one, write it here", config.FileName, own, leader, its, leader, config.FileName)
 }

@@ -53,7 +53,7 @@ func (y *runWorld) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestResumeWithoutItsFiles has a run of which nothing has arrived from the machine that led before. A person lets it go on: that is
+// TestResumeWithoutItsFiles has a run of which nothing has arrived from the previous leader. A person lets it go on: that is
 // refused while its branch is missing, and makes its checkout otherwise.
 func TestResumeWithoutItsFiles(t *testing.T) {
 	t.Parallel()
@@ -104,7 +104,7 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 	}
 }
 
-// TestItemsAfterNewestFiles has a loop whose items are in a file that has not arrived from the machine that led before.
+// TestItemsAfterNewestFiles has a loop whose items are in a file that has not arrived from the previous leader.
 func TestItemsAfterNewestFiles(t *testing.T) {
 	t.Parallel()
 	y := newRunWorld(t)

@@ -59,7 +59,7 @@ type RunNote struct {
 	Waived   string      `json:"waived,omitempty"`  // the day on which a person released it in spite of its own limit
 	LookAt   time.Time   `json:"look_at,omitzero"`  // when a run that a limit has paused is examined again
 	Changes  uint64      `json:"changes,omitempty"` // of a team that several hosts can lead: how often it has changed, without starts of steps. Its files may be others after each
-	Away     string      `json:"away,omitempty"`    // the host that led before and has its newest files; empty: they are on the one that leads
+	Away     string      `json:"away,omitempty"`    // the previous leader, if it has the run's newest files; empty: the leader has them
 }
 
 const (

@@ -376,7 +376,7 @@ func seconds(t host.BootTime) string { return fmt.Sprintf("%d s", time.Duration(
 // not placed.
 func HostOfSession(t *team.Team, id string) string { return t.Hosts.Leases[id].Host }
 
-// AwayWords say what a run waits for whose newest files are on the machine that led before; empty: they are here.
+// AwayWords say what a run waits for whose newest files are on the previous leader; empty: they are here.
 func AwayWords(t *team.Team, run string) string {
 	away := t.Notes[run].Away
 	if away == "" {

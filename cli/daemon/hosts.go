@@ -267,7 +267,7 @@ func (l *lead) Lead(ctx context.Context, name string) error {
 		return &machine.Refusal{Subject: "host " + api.Shorten(name), Event: "lead", State: string(no), Reason: no.words(name)}
 	}
 	if err := leads.Give(ctx, name); err != nil {
-		return api.NewProblem(http.StatusServiceUnavailable, "the lead could not be handed over: %s", err)
+		return api.NewProblem(http.StatusServiceUnavailable, "another host could not take over: %s", err)
 	}
 	return nil
 }

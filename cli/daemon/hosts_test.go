@@ -457,7 +457,7 @@ func TestRefusalsOfALeader(t *testing.T) {
 	l.beside.mu.Lock()
 	l.beside.facts = engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	l.beside.mu.Unlock()
-	for name, says := range map[string]string{"a": "it leads already", "b": "another fairlead.yaml", "c": "it is not connected", "d": "no engine host"} {
+	for name, says := range map[string]string{"a": "it leads already", "b": "its fairlead.yaml differs", "c": "it is not connected", "d": "no engine host"} {
 		err := l.Lead(t.Context(), name)
 		if cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: exit code %d, %v", name, cli.CodeOf(err), err)

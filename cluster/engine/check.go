@@ -13,9 +13,9 @@ import (
 	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
-// The limits of what one server does about damage. They are tried again.
+// The time limits of repairs. A repair that fails is tried again.
 const (
-	repairWait = 5 * time.Minute // to fetch a copy anew
+	repairWait = 5 * time.Minute // to fetch a copy again
 	awayWait   = 30 * time.Second
 	drawWait   = 10 * time.Second
 )
@@ -42,7 +42,7 @@ func (s *Replica) Check(ctx context.Context, mirror journal.Journal) ([]sqlite.F
 	return CheckCopy(ctx, s.o.Folder, s.node.Name(), mirror), ctx.Err()
 }
 
-// Repair has this server fetch its copy of the journal anew, if the others are complete. The mirror is that of this host, and must verify.
+// Repair makes this server fetch its copy of the journal again, if the others are complete. The mirror is that of this host, and must verify.
 func (s *Replica) Repair(ctx context.Context, mirror journal.Journal) error {
 	ctx, cancel := context.WithTimeout(ctx, repairWait)
 	defer cancel()
@@ -53,13 +53,13 @@ func (s *Replica) Repair(ctx context.Context, mirror journal.Journal) error {
 	return err
 }
 
-// repaired is a server whose store is taken away for a while. It goes on connecting this process to the others.
+// repaired is a server without its store during a repair. It still connects this process to the others.
 type repaired struct{ *node.Node }
 
 // Stop implements jetstream.Node.
 func (r repaired) Stop(ctx context.Context) error { return r.WithoutStore(ctx) }
 
-// away has another server lead the stream than the one with a damaged copy. It may be repeated.
+// away makes another server than the one with a damaged copy lead the stream. It may be repeated.
 func (s *Replica) away(why *jetstream.Damage) {
 	if why.Server == "" || why.Server == s.node.Name() {
 		s.damaged.Store(true)
@@ -71,7 +71,7 @@ func (s *Replica) away(why *jetstream.Damage) {
 	}
 }
 
-// Draw has the server of this host lead the streams of the journal and of the lease, if its copies are whole. Then the loss of another
+// Draw makes the server of this host lead the streams of the journal and of the lease, if its copies are complete. Then the loss of another
 // engine host delays neither orders nor the renewals of a leader on this host: no server has to be elected.
 func (s *Replica) Draw(ctx context.Context) error {
 	if s.damaged.Load() {

@@ -17,7 +17,7 @@ type Facts struct {
 	Leader string `json:"leader,omitempty"` // the host that leads or led
 	Config string `json:"config,omitempty"` // the identity of its fairlead.yaml
 
-	// Lost: a person has said that the other engine hosts are lost, and this one goes on with its copy of the journal. It takes
+	// Lost: a person has said that the other engine hosts are lost, and this one continues with its copy of the journal. It takes
 	// them out of the journal when it starts.
 	Lost bool `json:"lost,omitempty"`
 }

@@ -80,15 +80,15 @@ func (s *Replica) Leader(ctx context.Context) (name string, revision uint64, err
 	return e.Host, revision, err
 }
 
-// Take waits until this host may lead, and claims that: the leader's lease was not renewed for long, or is handed over to this
-// host, or is of an earlier daemon of it. One that is of this host is left to others for some time, after, unless one hands it over
-// meanwhile. refused is called once, with why the first claim had no success.
+// Take waits until this host may lead, and claims the lease: it was not renewed for long, or is handed over to this
+// host, or belongs to an earlier daemon of this host. This host lets others claim its own earlier lease for the time after, unless one
+// hands the lease over meanwhile. refused is called once, with the reason why the first claim failed.
 func (s *Replica) Take(ctx context.Context, after time.Duration, refused func(error)) (*Lead, error) {
 	patience := host.LeaderSilence + host.BootTime(mrand.N(jitterMax)) //nolint:gosec // it spreads claims
 	return take(ctx, s.o.Identity.Name, patience, host.BootTime(after), boottime.Now, s.Leader, s.Claim, refused)
 }
 
-// take is Take with its clock and its store. What cannot be read does not begin the silence anew, and a claim that fails is
+// take is Take with its clock and its store. A read that fails does not restart the silence, and a claim that fails is
 // repeated: one that succeeds proves that no renewal was stored since the revision was seen.
 func take[L any](ctx context.Context, own string, patience, after host.BootTime, now func() host.BootTime, leader func(context.Context) (string, uint64, error),
 	claim func(context.Context, uint64) (L, error), refused func(error),
@@ -128,7 +128,7 @@ var errOld = errors.New("the server showed an earlier entry")
 
 func (l *Lead) entry(n uint64) lease.Entry { return lease.Entry{Host: l.name, Daemon: l.daemon, N: n} }
 
-// Keep renews the lease, until another host has claimed it or ctx ends. extended gets each new deadline of the sessions on this machine.
+// Keep renews the lease until another host has claimed it or ctx ends. extended gets each new deadline of the sessions on this machine.
 func (l *Lead) Keep(ctx context.Context, extended func(end host.BootTime)) {
 	for ; !l.over(); rest(ctx, stepEvery) {
 		if ctx.Err() != nil {
@@ -158,7 +158,7 @@ func (l *Lead) Keep(ctx context.Context, extended func(end host.BootTime)) {
 	}
 }
 
-// Give hands the lead over to another engine host, which claims it when it sees that.
+// Give hands the lease over to another engine host, which claims it when it sees that.
 func (l *Lead) Give(ctx context.Context, name string) error {
 	for {
 		l.mu.Lock()

@@ -25,7 +25,7 @@ import (
 
 const (
 	metEvery   = 250 * time.Millisecond // between two looks whether all servers have met
-	meetQuiet  = 30 * time.Second       // until it is logged that they have not
+	meetQuiet  = 30 * time.Second       // until the log says that they have not
 	createWait = 5 * time.Second        // for the servers to choose one that creates streams
 	againEvery = time.Second            // between two tries to open the journal
 	local      = "127.0.0.1:0"          // for programs of this machine: none of them connects, but the server wants a port
@@ -117,7 +117,7 @@ func (s *Replica) Set(ctx context.Context, engines []cluster.EngineHost) error {
 	return s.node.Recheck(ctx)
 }
 
-// Expel takes the server of an engine host that has left out of the group, which needs most of them. Its copies are made anew on
+// Expel removes the server of an engine host that has left from the group, which needs a majority. Its copies are made again on
 // another one.
 func (s *Replica) Expel(ctx context.Context, name string) error { return s.node.Expel(ctx, name) }
 
@@ -145,7 +145,7 @@ func (s *Replica) Meet(ctx context.Context, waits func(cluster.Unreplicated)) er
 	}
 }
 
-// meets says what the servers of the engine hosts still lack; no code: nothing.
+// meets says which engine hosts and streams are still missing; no code: none.
 func (s *Replica) meets(ctx context.Context) cluster.Unreplicated {
 	names, err := s.node.Peers()
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *Replica) Open(ctx context.Context, path string, waiting func(why error)
 	}
 }
 
-// report takes in why an open journal does not go on. It waits for no server: the journal may be closed meanwhile.
+// report records why an open journal has stopped. It does not wait for a server: the journal may be closed meanwhile.
 func (s *Replica) report(err error) {
 	s.o.Log.Error("the journal of the team on this host has stopped", "error", err)
 	if damage, is := errors.AsType[*jetstream.Damage](err); is {

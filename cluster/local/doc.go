@@ -6,8 +6,8 @@
 // leader's epoch. Requests about one session are carried out one after the other, and to their end, also if the
 // connection breaks meanwhile.
 //
-// Beside its shim's records, the folder of a session has the lease under which it was started. With it, a daemon
-// that starts anew finds its sessions.
+// In addition to its shim's records, the folder of a session has the lease under which it was started. With it, a restarted
+// daemon finds its sessions.
 //
 // Trees takes and gives the checkouts of runs, and the files of their folders.
 //

@@ -71,7 +71,7 @@ func NoteLease(sessions string, token host.Token, lost host.OnLost) error {
 	return nil
 }
 
-// Resume takes up the sessions that still run under a lease, when the daemon starts. epoch is the highest that this host
+// Resume adopts the sessions that still run under a lease, when the daemon starts. epoch is the highest that this host
 // has seen.
 func (s *Sessions) Resume(ctx context.Context, epoch uint64) error {
 	found, err := s.Shims.Orphans(ctx, func(session string) bool {
@@ -138,7 +138,7 @@ func (s *Sessions) Forget(ctx context.Context, before time.Time, keeps func(sess
 			continue
 		}
 		if l, err := s.readLease(id); err != nil || l == nil {
-			continue // it is of no leader, or a person has to look at it: Resume says so
+			continue // it has no leader, or a person has to look at it: Resume reports it
 		}
 		if err := s.with(ctx, id, func(one *session) error {
 			over, err := shim.EndedBefore(s.folder(id), before)

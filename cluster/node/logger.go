@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// logger hands the server's messages on for a search for faults. A person learns from Fairlead's own words what does not go on, such
+// logger passes the server's messages on, for debugging. Fairlead's own messages tell a person what has failed, such
 // as an order that is not stored. A fatal one does not end this process: it is kept for start.
 type logger struct {
 	log *slog.Logger

@@ -74,9 +74,9 @@ type leaseKeeper struct {
 	ending map[host.Token]bool // processes that were asked to end
 	tried  host.BootTime       // when the leader was last asked about the state of the host
 	heard  time.Time           // when it last answered; for people
-	uses   []host.Lack         // what the leader wants to know of
+	uses   []host.Lack         // programs and variables that the leader asks about
 	lacks  []host.Lack         // at the last look
-	again  bool                // the leader has not heard yet what of uses is here
+	again  bool                // not yet reported to the leader: which of uses are here
 	no     string              // why it last refused a connection; empty: it did not answer, or there is one
 }
 
@@ -192,7 +192,7 @@ func (k *leaseKeeper) next() (in wire.RenewIn, due bool) {
 		return in, due
 	}
 	if k.tried != 0 && now-k.tried < host.RenewEvery || k.guard.Incarnation == 0 && k.joined && k.runs() {
-		return in, false // before a host joins anew, its sessions have ended
+		return in, false // before a host joins again, its sessions have ended
 	}
 	k.tried = now
 	if k.guard.Incarnation != 0 { // the lease is closed: the journal soon says that the host is lost
@@ -239,7 +239,7 @@ func (k *leaseKeeper) renew(ctx context.Context) error {
 	return k.ask(ctx, in)
 }
 
-// found looks for what the leader wants to know of.
+// found looks for the programs and variables that the leader asks about.
 func (k *leaseKeeper) found() *wire.Found {
 	k.mu.Lock()
 	uses, was := k.uses, k.lacks

@@ -48,8 +48,8 @@ func (l *line) up(c connection) {
 	l.signal()
 }
 
-// drop ends a connection on which the leader has not answered for long: another host may lead. heard is when it last did. One that says so
-// itself is left sooner.
+// drop ends a connection on which the leader has not answered for long, because another host may lead. heard is when it last answered.
+// A leader that says that it may have been replaced is left sooner.
 func (l *line) drop(heard time.Time, says error) {
 	c := l.at()
 	l.mu.Lock()

@@ -94,7 +94,7 @@ type ours struct {
 // Extend moves the deadline of all leased sessions.
 func (o ours) Extend(ctx context.Context, to host.BootTime) error { return o.shims.Extend(ctx, to) }
 
-// resume ends the processes of sessions whose shim is gone, and takes up those that run.
+// resume ends the processes of sessions whose shim is gone, and adopts those that run.
 func (o ours) resume(ctx context.Context, k *leaseKeeper) error {
 	swept, err := o.shims.Sweep(ctx)
 	if err != nil {

@@ -29,8 +29,8 @@ type Options struct {
 	Ready    func() // called when programs on this host are answered; nil: not needed
 	Down     func() // called when a program asks the daemon to end; nil: not needed
 
-	AsOf    func() time.Time        // until when the host's copy of the journal has all; nil: it has none
-	Other   func() *api.OtherConfig // why this host would not lead; nil: not needed
+	AsOf    func() time.Time        // up to when the host's copy of the journal is complete; nil: it has no copy
+	Other   func() *api.OtherConfig // why this host cannot lead; nil: not needed
 	Setup   func() string           // the identity of the configuration here; nil: this host never leads
 	Learned func(wire.RenewOut)     // called with each answer to a renewal; nil: not needed. It returns at once
 }
@@ -92,7 +92,7 @@ func (d *daemon) run(ctx context.Context) error {
 		d.line.signal() // for work
 	case err := <-refused:
 		refused <- err
-	case <-time.After(connectWait): // the host goes on trying
+	case <-time.After(connectWait): // the host tries again
 	case <-ctx.Done():
 	}
 	if d.Ready != nil && len(refused) == 0 && ctx.Err() == nil {

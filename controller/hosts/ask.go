@@ -74,8 +74,8 @@ func (a asking) why() string {
 	return fmt.Sprintf("waits for an answer to %s: %s was lost with %s", a.is.ID, m.Host, m.Session)
 }
 
-// mayGoOn asks a person whether a step begins elsewhere whose host was lost with an earlier session of it, if its agent has on_lost:
-// ask. That session has ended for certain. The error is a refusal while the step has to wait; moved reports that something has changed. A
+// mayGoOn asks a person whether a step begins elsewhere, if its host was lost with an earlier session of the step and its agent has
+// on_lost: ask. That session has ended for certain. The error is a refusal while the step has to wait; moved reports that something has changed. A
 // host that is back takes the question back.
 func mayGoOn(ctx context.Context, c *HostController, m *sessions.Slot, s team.Session) (moved func(*team.Team) bool, err error) {
 	var now asking

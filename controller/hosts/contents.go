@@ -32,7 +32,7 @@ type tree struct {
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
 	Files  map[string]string     `json:"files,omitempty"`  // those of the run's folder that Host got with the last session, each with its time and size
-	Newer  string                `json:"newer,omitempty"`  // the host that led before and may have newer files than this machine
+	Newer  string                `json:"newer,omitempty"`  // the previous leader, if it may have newer files than this machine
 }
 
 // on is what a host has of the checkout, as far as it came back.
@@ -351,7 +351,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	}
 	is, err := c.checkoutOf(ctx, s)
 	if err != nil {
-		if !lease.Home { // otherwise it works in no checkout, on the machine that led before
+		if !lease.Home { // otherwise it works in no checkout, on the previous leader
 			return err
 		}
 		is.files = filepath.Dir(filepath.Dir(is.report))
@@ -389,7 +389,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 	case now.Host == lease.Host:
 	case !c.is.Stream:
 		return fmt.Errorf("it is not known which files of run %s were sent to host %s", is.run, lease.Host)
-	default: // the leader before sent them; what this machine has is a copy of the same
+	default: // the previous leader sent them; what this machine has is a copy of the same
 		now.Files = nil
 		repo := worktree.Git{Dir: c.places.Root}
 		if now.Sent, err = carry.Snapshot(ctx, repo, c.places.Root, is.dir, is.run); err == nil {

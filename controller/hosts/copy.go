@@ -369,7 +369,7 @@ func worksOn(t *team.Team, run, name string) bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(t.Pool.Sessions)), works)
 }
 
-// tryBring says why the run goes on waiting, if it does.
+// tryBring says why the run still waits, if it does.
 func (c *copying) tryBring(ctx context.Context, one copied) error {
 	err := c.bring(ctx, one)
 	if err == nil || ctx.Err() != nil {
@@ -386,7 +386,7 @@ func (c *copying) tryBring(ctx context.Context, one copied) error {
 	return err
 }
 
-// bring fetches the files of a run from the host that led before and is back, and lets the run go on.
+// bring fetches the files of a run from the previous leader, which is back, and lets the run continue.
 func (c *copying) bring(ctx context.Context, one copied) error {
 	unlock, err := c.copies.lock(ctx, one.run)
 	if err != nil {
@@ -415,8 +415,8 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 	return arrived(ctx, c.HostController, one.run)
 }
 
-// whileWanted is a context that ends when a person has given the files of a run up and the host that has them is away. A transfer
-// would wait for it, and the run for the transfer.
+// whileWanted is a context that ends when a person has given up the files of a run and the host that has them is away. Otherwise a
+// transfer would wait for the host, and the run for the transfer.
 func (c *copying) whileWanted(ctx context.Context, run string) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	go func() {
@@ -427,7 +427,7 @@ func (c *copying) whileWanted(ctx context.Context, run string) (context.Context,
 	return ctx, stop
 }
 
-// keepNewer keeps what the host that led before has of a run that has gone on without it, before anything is sent there.
+// keepNewer keeps the previous leader's files of a run that has continued without them, before anything is sent there.
 func (c *copying) keepNewer(ctx context.Context, one copied) error {
 	if c.copies.of(one.run).Newer != c.host {
 		return nil
@@ -445,7 +445,7 @@ func (c *copying) keepNewer(ctx context.Context, one copied) error {
 	return err
 }
 
-// keepNewer is for a caller that has the lock of the run's files.
+// keepNewer does so for a caller that has the lock of the run's files.
 func keepNewer(ctx context.Context, c *HostController, name string, one checkout) error {
 	if c.copies.of(one.run).Newer != name {
 		return nil
@@ -458,8 +458,8 @@ func keepNewer(ctx context.Context, c *HostController, name string, one checkout
 	return err
 }
 
-// bringBeside keeps what the host that led before has of a run beside what is here: its checkout at a ref, and files of the run that differ.
-// Those that are missing here are taken. It is for a caller that has the lock of the run's files.
+// bringBeside keeps the previous leader's files of a run separately from those here: its checkout at a ref, and files of the run that differ.
+// It takes the files that are missing here. The caller must have the lock of the run's files.
 func bringBeside(ctx context.Context, c *HostController, name string, one checkout) error {
 	ref := lateRefs + one.run + "/leader/" + name
 	here, err := carry.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, one.dir, one.run)
@@ -494,8 +494,8 @@ func bringBeside(ctx context.Context, c *HostController, name string, one checko
 	return c.copies.newer(one.run, "")
 }
 
-// bringFiles is for a caller that has the lock of the run's files. Reports and artifacts are replaced by those of the host. Other files of
-// the run are taken if they are missing here: answers that people have given here are newer.
+// bringFiles replaces reports and artifacts by those of the host. It takes other files of the run only if they are missing here: answers that
+// people have given here are newer. The caller must have the lock of the run's files.
 func bringFiles(ctx context.Context, c *HostController, name string, one checkout) error {
 	over := false
 	if err := c.View(ctx, func(t *team.Team) { over = t.Runs[one.run] != nil && t.Runs[one.run].Status() == workflow.IsCancelled }); err != nil {
@@ -524,7 +524,7 @@ func bringFiles(ctx context.Context, c *HostController, name string, one checkou
 	return c.copies.newer(one.run, "")
 }
 
-// arrived lets a run go on whose files have arrived.
+// arrived lets a run continue when its files have arrived.
 func arrived(ctx context.Context, c *HostController, run string) error {
 	_, err := c.Do(ctx, loop.Request{Event: &team.Event{Run: run, Actor: byHosts, What: team.FilesHere{}}})
 	if loop.IsAnswer(err) {

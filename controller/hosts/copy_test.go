@@ -223,7 +223,7 @@ func (e *engines) why() string {
 	return ""
 }
 
-// bring fetches what the leader before has, as it is connected again.
+// bring fetches what the previous leader has, as it is connected again.
 func (e *engines) bring() error {
 	var one copied
 	e.ok(e.View(e.t.Context(), func(t *team.Team) {
@@ -233,7 +233,7 @@ func (e *engines) bring() error {
 	return (&copying{HostController: e.HostController, host: "c"}).tryBring(e.t.Context(), one)
 }
 
-// TestResultAfterNewestFiles has a session that ends on another host before the files of the leader before arrive. They are older than
+// TestResultAfterNewestFiles has a session that ends on another host before the files of the previous leader arrive. They are older than
 // what it has made.
 func TestResultAfterNewestFiles(t *testing.T) {
 	t.Parallel()
@@ -319,7 +319,7 @@ func TestGivenUpWhileFilesArrive(t *testing.T) {
 	}
 }
 
-// TestResultWithNewestFiles has a session that ends on the host that led before.
+// TestResultWithNewestFiles has a session that ends on the previous leader.
 func TestResultWithNewestFiles(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "c")
@@ -331,7 +331,7 @@ func TestResultWithNewestFiles(t *testing.T) {
 	}
 }
 
-// TestSessionHereIsNewer has a session on the machine that leads now. Its checkout is newer than that of the leader before.
+// TestSessionHereIsNewer has a session on the machine that leads now. Its checkout is newer than that of the previous leader.
 func TestSessionHereIsNewer(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "a")
@@ -348,17 +348,17 @@ func TestSessionHereIsNewer(t *testing.T) {
 	e.has(reports+"r1__work.json", "of the session")
 	e.has(reports+"r1__check.json", "of c")
 	if got := e.git("a", "show", lateRefs+"r1/leader/c:work.txt"); got != "older" {
-		t.Errorf("kept of the leader before: %q", got)
+		t.Errorf("kept of the previous leader: %q", got)
 	}
 	if got, err := os.ReadFile(filepath.Join(e.is.Folder, lateFolder, "r1", "leader-c", reports, "r1__work.json")); err != nil || string(got) != "older" {
-		t.Errorf("kept of the leader before: %q, %v", got, err)
+		t.Errorf("kept of the previous leader: %q, %v", got, err)
 	}
 	if name := e.away(); name != "" {
 		t.Errorf("its files are on %q", name)
 	}
 }
 
-// TestCancelledRunIsBrought has a run whose checkout is gone on the leader before, because the run was cancelled there.
+// TestCancelledRunIsBrought has a run whose checkout is gone on the previous leader, because the run was cancelled there.
 func TestCancelledRunIsBrought(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "b")

@@ -22,7 +22,7 @@ const (
 	removeWithin = 2 * time.Minute // a host may have to delete many files
 )
 
-// forgetting is a HostController, as far as it removes what is left of runs that are over.
+// forgetting is the part of HostController that removes what is left of runs that are over.
 type forgetting struct{ *HostController }
 
 // forgetRuns removes what is left of runs that are over, until ctx ends: their checkouts and files on other hosts when the

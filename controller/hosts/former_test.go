@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// What began on the machine of the leader before, without a lease, stays there: a new leader begins none of it anew.
+// What began on the machine of the previous leader, without a lease, stays there: a new leader begins none of it anew.
 func TestLeaseFormer(t *testing.T) {
 	t.Parallel()
 	is := &team.Team{

@@ -85,8 +85,8 @@ func (c *fetching) all(ctx context.Context) error {
 	return nil
 }
 
-// one fetches what a lost session has left on its host, which is back, and reports that: it is shown, and moves
-// nothing. What cannot be kept is named.
+// one fetches what a lost session has left on its host, which is back, and reports it. The report is shown and has no effect. It names
+// what could not be kept.
 func (c *fetching) one(ctx context.Context, m host.Missing, epoch uint64) error {
 	there := c.remote(m.Host)
 	report := host.Report{Token: m.Token}
@@ -144,7 +144,7 @@ func endedHow(is seam.Ending) string {
 	return fmt.Sprintf("it ended with exit status %d", is.Exit.Code)
 }
 
-// tree keeps the checkout of a lost session at a ref; empty: all of it had come before.
+// tree keeps the checkout of a lost session at a ref; empty: all of it had arrived before.
 func (c *fetching) tree(ctx context.Context, m host.Missing, run, step string) (ref string, err error) {
 	archived := false
 	if err := c.View(ctx, func(t *team.Team) { archived = t.Runs[run] == nil }); err != nil {
@@ -167,8 +167,8 @@ const (
 	lateFolder = "late"
 )
 
-// keepFiles keeps the reports and artifacts of a run that a host has and that differ from those here. With takes it fetches all files
-// of the run, and takes says which of them get their places here.
+// keepFiles keeps the reports and artifacts of a run on a host that differ from those here. With takes it fetches all files of the run,
+// and takes says which of them are stored as files of the run here.
 func keepFiles(ctx context.Context, c *HostController, from, run, as string, takes func(name string, missing bool) bool) (kept int, err error) {
 	files := ""
 	if err := c.View(ctx, func(t *team.Team) { _, files = carried(c, t, run) }); err != nil || files == "" {
@@ -232,8 +232,8 @@ func misses(h *host.Host, run string) bool {
 	return h != nil && slices.ContainsFunc(h.Missing, func(m host.Missing) bool { of, _ := team.StepNamed(m.For); return of == run })
 }
 
-// lockAfterLate takes the lock of a run's files when those that lost sessions of it have left on a host are fetched: what is
-// sent there replaces them.
+// lockAfterLate takes the lock of a run's files after the files that its lost sessions left on a host are fetched, because files that
+// are sent there replace them.
 func lockAfterLate(ctx context.Context, c *HostController, lease host.Lease, run string) (unlock func(), err error) {
 	for {
 		if err := c.Until(ctx, func(t *team.Team) bool {

@@ -108,8 +108,8 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 	return out, nil
 }
 
-// lacks are what a host says that it lacks of what is used; false: it has not looked for all of that yet. Of one whose
-// protocol cannot say it, nothing is known to be missing.
+// lacks are the used programs and variables that a host reports as missing; false: it has not looked for all of them yet. If the
+// host's protocol cannot report them, the list is empty.
 func (c *HostController) lacks(found *wire.Found) (lacks []host.Lack, said bool) {
 	if found == nil {
 		return nil, true

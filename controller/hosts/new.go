@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/view"
 )
 
-// byHosts is the author of what this package decides by itself.
+// byHosts is the author of the changes that this package decides without a request.
 var byHosts = team.Actor{Kind: "engine", ID: "hosts"}
 
 // HostController knows the hosts of a team. Make it with New, and set Hooks before Run. Without a cluster it does
@@ -55,7 +55,7 @@ type HostController struct {
 	engines []cluster.EngineHost      // those of them that can lead, by name
 	outed   []string                  // hosts that could lead until they left, or were removed
 	copying map[string]*copying       // by host: what keeps the copies there; nil: this daemon has not begun
-	left    map[string][]view.Left    // by host that has led: branches that are not as they are there, with the reason
+	left    map[string][]view.Left    // by host that has led: branches that differ from those there, with the reason
 	leases  map[string]host.Lease     // by session: the journal's, for goroutines outside of the loop
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
@@ -235,7 +235,7 @@ func closeOnce(ch chan struct{}) {
 	}
 }
 
-// Lost is closed when the process of a session on another host has ended for certain, and no word of its end will come.
+// Lost is closed when the process of a session on another host has ended for certain, and the host will not report its end.
 // It is nil for a session that is not placed.
 func (c *HostController) Lost(session string) <-chan struct{} {
 	c.mu.Lock()

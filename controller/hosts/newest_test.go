@@ -66,7 +66,7 @@ func TestReportOfAnEarlierAttempt(t *testing.T) {
 	e.hasOn("c", reports+"r1__check.json", "of another step")
 }
 
-// TestReportWithoutACheckout has a session that works in the folder of the repository on the machine that led before.
+// TestReportWithoutACheckout has a session that works in the folder of the repository on the previous leader.
 func TestReportWithoutACheckout(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "c")
@@ -82,7 +82,7 @@ func TestReportWithoutACheckout(t *testing.T) {
 	e.has(reports+"r1__work.json", "of the session")
 }
 
-// TestGivenUpFilesAreKept has a run that a person lets go on without the files of the leader before, and one that completed there. When
+// TestGivenUpFilesAreKept has a run that a person lets go on without the files of the previous leader, and one that completed there. When
 // that is back, what it has is kept before older files are sent there.
 func TestGivenUpFilesAreKept(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func stepOf(t *team.Team, id workflow.StepID, state workflow.State) {
 	}
 }
 
-// TestReportOfTheAttemptBefore has a step that begins anew here, and the report of the attempt on the leader before. It does not count for
+// TestReportOfTheAttemptBefore has a step that begins anew here, and the report of the attempt on the previous leader. It does not count for
 // this one.
 func TestReportOfTheAttemptBefore(t *testing.T) {
 	t.Parallel()
@@ -246,7 +246,7 @@ func TestStepBesideASession(t *testing.T) {
 	e.hasOn("b", reports+"r1__check.json", "of a")
 }
 
-// TestPlacedByTheLeaderBefore has a session that the leader before placed on its own machine and did not start.
+// TestPlacedByTheLeaderBefore has a session that the previous leader placed on its own machine and did not start.
 func TestPlacedByTheLeaderBefore(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "c")
@@ -264,7 +264,7 @@ func TestPlacedByTheLeaderBefore(t *testing.T) {
 	}
 }
 
-// TestBranchesOfTheLeaderBefore has commits that were made on the leader before while it led, and later.
+// TestBranchesOfTheLeaderBefore has commits that were made on the previous leader while it led, and later.
 func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "a")

@@ -78,7 +78,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	return where, fits, nil
 }
 
-// filesAway refuses a step of a run whose newest files are on the machine that led before. The step waits until they have arrived, or
+// filesAway refuses a step of a run whose newest files are on the previous leader. The step waits until they have arrived, or
 // until a person lets the run go on without them.
 func filesAway(ctx context.Context, c *HostController, m *sessions.Slot, s team.Session, run, step string) (here func(*team.Team) bool, err error) {
 	if run == "" {
@@ -109,7 +109,7 @@ func (c *HostController) placeHere(ctx context.Context, m *sessions.Slot, s team
 	if c.is == nil || !c.is.Stream {
 		return nil, nil
 	}
-	if lease, away := c.LeaseOf(s.ID); away && lease.Home { // the machine that led before says that it has not started it
+	if lease, away := c.LeaseOf(s.ID); away && lease.Home { // the previous leader says that it has not started it
 		_, err = c.Submit(ctx, byHosts, "", host.Release{Session: s.ID, For: s.For.String()})
 	}
 	if err == nil {
@@ -134,7 +134,7 @@ func FormerLeader(t *team.Team, own string) string {
 	return ""
 }
 
-// LeaseFormer are leases for sessions that began on the machine of the leader before, while no other one could lead. They run
+// LeaseFormer are leases for sessions that began on the machine of the previous leader, while no other one could lead. They run
 // there, if they run, and have no deadline.
 func LeaseFormer(t *team.Team, former string) (places []host.Place) {
 	for _, id := range unplaced(t, func(s *team.Session) bool {
@@ -215,8 +215,8 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 	return all[0]
 }
 
-// at are the hosts on which sessions of a run work or are about to, but for one of them. It is more than one if a session is where the
-// leader before was.
+// at are the hosts on which sessions of a run work or will work, without one session. It is more than one host if a session is on the
+// previous leader.
 func at(c *HostController, t *team.Team, run, except string) (names []string) {
 	if c.is == nil {
 		return nil
@@ -267,7 +267,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 		case !errors.As(err, &no) || no.Code != wire.NotHere:
 			return nil, err
 		}
-		// The host does not have its lease now. It has it again soon, or it is lost.
+		// The host has no lease now. It gets one soon, or it is lost.
 		if now, _ := c.LeaseOf(s.ID); now.Token != lease.Token || !loop.Rest(ctx, pause) {
 			return nil, err
 		}
@@ -278,7 +278,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 	}
 }
 
-// startAt starts a session with the paths of its host. They are known from the first renewal on that this daemon takes.
+// startAt starts a session with the paths of its host. The first renewal that this daemon accepts has them.
 func startAt(ctx context.Context, c *HostController, name string, in wire.StartIn, session string) (seam.Process, error) {
 	if c.misplaced != nil {
 		return nil, &seam.CannotStart{Why: c.misplaced.Error()}
@@ -295,7 +295,7 @@ func startAt(ctx context.Context, c *HostController, name string, in wire.StartI
 	return c.remote(name).StartOn(ctx, wire.Rebase(in, c.places, to), session)
 }
 
-// follow keeps what a session on another host prints, and brings its files here from time to time, until it ends.
+// follow stores the output of a session on another host, and fetches its files from time to time, until the session ends.
 func (c *HostController) follow(id string, proc seam.Process) {
 	c.outputs.spool(id, proc)
 	c.Go(func(ctx context.Context) {
@@ -316,7 +316,7 @@ func (c *HostController) follow(id string, proc seam.Process) {
 	})
 }
 
-// fetchNow brings the files of a session here while it runs, unless those of its run have to arrive first.
+// fetchNow fetches the files of a session while it runs, unless those of its run have to arrive first.
 func (c *HostController) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
 	if err := c.View(ctx, func(t *team.Team) {
@@ -334,8 +334,8 @@ func (c *HostController) fetchNow(ctx context.Context, id string) error {
 	return c.fetch(ctx, *is)
 }
 
-// snapshotEvery is how often the files of a session on another host come here while it runs: so much of its work
-// is lost at most, if its host is.
+// snapshotEvery is how often the files of a session on another host are fetched while it runs. If the host is lost, at most this much
+// of the session's work is lost.
 const snapshotEvery = 2 * time.Minute
 
 func reasonOf(err error) string {

@@ -54,7 +54,7 @@ func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch
 	return r.c.is.StartLeased(ctx, session, epoch, launch, grace, man)
 }
 
-// adoptWithin is how long a host that is connected may take to answer. The question is asked again.
+// adoptWithin is how long a connected host may take to answer. Then the question is repeated.
 const adoptWithin = 10 * time.Second
 
 // Adopt implements seam.Host. While the host of a session has no connection, its outcome is not known.

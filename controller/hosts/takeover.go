@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/worktree/carry"
 )
 
-// takeOver takes up what the leader before had sent to this machine: the branches, and the runs whose newest files are here.
+// takeOver uses what the previous leader has sent to this machine: the branches, and the runs whose newest files are here.
 func takeOver(ctx context.Context, c *HostController) error {
 	type waits struct {
 		run, on string
@@ -85,7 +85,7 @@ func takeOver(ctx context.Context, c *HostController) error {
 	return nil
 }
 
-// forward moves the branches here to where those of a previous leader were, as far as they have arrived. It returns how many are left there.
+// forward moves the branches here to the commits of a previous leader's branches that have arrived. It returns how many are left there.
 func forward(ctx context.Context, c *HostController, from string) (int, error) {
 	come := map[string]bool{} // checkouts whose files come from there, and with them their branches
 	if err := c.View(ctx, func(t *team.Team) {
@@ -113,7 +113,7 @@ func forward(ctx context.Context, c *HostController, from string) (int, error) {
 		if at := slices.IndexFunc(was, func(l view.Left) bool { return l.Branch == one.Branch }); at >= 0 {
 			one.Since = was[at].Since
 		} else {
-			c.log.Warn("a branch lacks commits of a leader before", "why", one.Why)
+			c.log.Warn("a branch lacks commits of a previous leader", "why", one.Why)
 		}
 		now = append(now, one)
 	}

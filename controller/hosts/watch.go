@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// watchMax is how long no deadline is looked for at most, because a host may have joined meanwhile.
+// watchMax is the longest time between two looks for deadlines, because a host may have joined meanwhile.
 const watchMax = time.Minute
 
 // watch does what is due about the hosts, and returns when to look again.

@@ -122,7 +122,7 @@ func (c *RunController) errandsOfRun(id string) {
 			continue
 		}
 		if (todo.Do == team.FindItems || todo.Do == team.LookForIt) && c.State().Notes[id].Away != "" {
-			continue // what it reads has not arrived from the machine that led before
+			continue // what it reads has not arrived from the previous leader
 		}
 		listed[todo.Key] = true
 		if m.doing[todo.Key] {

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/team"
 )
 
-// TestReportOfALostSession has the report of an earlier attempt, as a copy from the machine that led before. It does not count for the
+// TestReportOfALostSession has the report of an earlier attempt, as a copy from the previous leader. It does not count for the
 // session that was lost with that machine. One of a session of this machine counts.
 func TestReportOfALostSession(t *testing.T) {
 	t.Parallel()

@@ -266,7 +266,7 @@ func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how
 	return nil
 }
 
-// haveFolder makes the checkout of a run whose files have not arrived from the leader before, at its branch. It keeps the checkout
+// haveFolder makes the checkout of a run whose files have not arrived from the previous leader, at its branch. It keeps the checkout
 // taken until release is called.
 func haveFolder(ctx context.Context, c *RunController, id string) (release func(), err error) {
 	away, repo, how, comes := "", "", howRun{}, "is back"

@@ -1,6 +1,6 @@
 package host
 
-// The times of the leader's own lease. A host that sees it silent for LeaderSilence may lead. By then the leader before has
+// The times of the leader's own lease. A host that sees it silent for LeaderSilence may lead. By then the previous leader has
 // stopped to act on its lease, since LeadFor is shorter, also while the clocks' rates differ by RateMax.
 const (
 	LeaderRenewEvery = BootTime(2e9)   // 2 s

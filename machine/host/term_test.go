@@ -44,7 +44,7 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// When another host may claim the lead, the leader before acts on its lease no longer, whatever the rates of their clocks
+// When another host may claim the lead, the previous leader acts on its lease no longer, whatever the rates of their clocks
 // are: its last renewal was stored after it was sent, and seen after it was stored.
 func TestTermRates(t *testing.T) {
 	t.Parallel()

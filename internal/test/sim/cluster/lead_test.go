@@ -105,7 +105,7 @@ func newLead(p *peer) *lead {
 	}
 	for _, a := range l.team.Agents {
 		if s := a.Session; s != nil && s.Phase == session.Open && len(s.TokenHashes) > 0 {
-			l.grants[s.ID] = p.now() // by the leader before; as new as it can be
+			l.grants[s.ID] = p.now() // by the previous leader; as new as it can be
 		}
 	}
 	l.touched.All()
