@@ -53,7 +53,6 @@ var imports = []importRow{
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
 	{pkg: "internal/test/ports"},
 	{pkg: "internal/test/wait"},
-	{pkg: "internal/test/netns"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 	{pkg: "internal/test/benchall", may: []string{"loop"}},
@@ -297,7 +296,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy", "internal/encode"}) // every package cuts, matches and encodes texts
 		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
-			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/netns", "internal/test/ports", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/ports", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
