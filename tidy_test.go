@@ -53,8 +53,6 @@ var imports = []importRow{
 	{pkg: "internal/test/machinetest", may: []string{"machine"}},
 	{pkg: "internal/test/ports"},
 	{pkg: "internal/test/wait"},
-	{pkg: "internal/test/spool"},
-	{pkg: "internal/test/netns"},
 	{pkg: "internal/test/leaktest"},
 	{pkg: "internal/test/testsize"},
 	{pkg: "internal/test/benchall", may: []string{"loop"}},
@@ -137,8 +135,8 @@ var imports = []importRow{
 
 	{pkg: "ui"},
 	{
-		pkg: "internal/test/uitest", may: []string{"api", "config", "controller/seam", "machine/notice", "rank"},
-		inTests: append([]string{"ui", "api/login", "api/server", "policy", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "internal/test/uitest"}, files...),
+		pkg: "internal/test/uitest", may: []string{"api", "rank"},
+		inTests: append([]string{"ui", "config", "api/login", "api/server", "policy", "examples", "controller", "controller/*", "loop", "team", "machine/*", "view", "workspace", "search", "driver", "driver/*", "journal", "journal/*", "internal/test/uitest"}, files...),
 	},
 	{pkg: "api", may: append([]string{"controller/*", "view", "loop", "driver", "journal", "team", "runfile", "config/edit"}, pure...)},
 	{pkg: "api/peer"},
@@ -150,7 +148,7 @@ var imports = []importRow{
 	{pkg: "api/mcp", may: []string{"api", "api/client", "controller", "controller/*", "view", "loop"}},
 	{
 		pkg: "api/server", may: append([]string{"api", "api/peer", "api/caller", "api/login", "api/mcp", "api/hosts", "api/repos", "controller", "controller/*", "view", "workspace", "search", "loop", "ui", "driver", "shim", "journal", "team", "config", "internal/origin", "internal/runtimedir", "cluster/wire"}, slices.Concat(files, pure)...),
-		inTests: []string{"internal/test/spool", "task", "api/client", "driver/*", "journal/*"},
+		inTests: []string{"task", "api/client", "driver/*", "journal/*"},
 	},
 	{pkg: "cli", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
 	{pkg: "cli/*", may: []string{"*", "*/*"}, inTests: []string{"internal/test/*"}},
@@ -298,7 +296,7 @@ func (r *tree) imports(t *testing.T) {
 		}
 		may := slices.Concat(imports[row].may, []string{dir, "internal/clip", "internal/lazy", "internal/encode"}) // every package cuts, matches and encodes texts
 		if r.goes[p].test || strings.HasPrefix(dir, "internal/test/") {
-			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/netns", "internal/test/ports", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
+			may = append(append(may, "internal/test/counts", "internal/test/golden", "internal/test/leaktest", "internal/test/machinetest", "internal/test/ports", "internal/test/testsize", "internal/test/wait"), imports[row].inTests...) // pages are everybody's tests', and so is their end
 		}
 		for _, spec := range r.goes[p].Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)

@@ -147,7 +147,7 @@ func AddHooks(text []byte, p Program) ([]byte, error) {
 	} else if slices.EqualFunc(ours, wanted, sameMember) {
 		return text, nil
 	}
-	text, err := removeFrom(text)
+	text, err := RemoveHooks(text)
 	if err != nil {
 		return nil, err
 	}
@@ -179,10 +179,6 @@ func sameMember(a, b member) bool {
 	return a.event == b.event && (a.group.Matcher == nil) == (b.group.Matcher == nil) &&
 		(a.group.Matcher == nil || *a.group.Matcher == *b.group.Matcher) && slices.Equal(a.group.Hooks, b.group.Hooks)
 }
-
-// RemoveHooks removes Fairlead's hooks from the text of a settings file, wherever they are now. nil means that
-// nothing is left of a file that was created for them.
-func RemoveHooks(text []byte) ([]byte, error) { return removeFrom(text) }
 
 // HasHooks reports whether a settings file has any of Fairlead's hooks.
 func HasHooks(text []byte) (bool, error) {
@@ -310,8 +306,10 @@ func oursIn(text []byte) (all events, err error) {
 	return all, nil
 }
 
-// removeFrom removes one handler after the other, and with the last of a list what install put around it.
-func removeFrom(text []byte) ([]byte, error) {
+// RemoveHooks removes Fairlead's hooks from the text of a settings file, wherever they are now. nil means that
+// nothing is left of a file that was created for them.
+// It removes one handler after the other, and with the last of a list what install put around it.
+func RemoveHooks(text []byte) ([]byte, error) {
 	for {
 		root, hooks, err := settingsOf(text)
 		if err != nil {

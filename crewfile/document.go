@@ -160,7 +160,7 @@ func WriteDocument(d *crew.Document) []byte {
 	w.Open('{')
 	w.Field(fieldType, documentType)
 	w.Field(fieldStatus, string(d.Status))
-	w.TextOrNull(fieldName, orNull(d.Name))
+	w.TextOrNull(fieldName, file.OrNull(d.Name))
 	w.Field(fieldColor, d.Color)
 	w.Field(fieldColorName, d.ColorName)
 	w.Field(fieldGender, d.Gender)
@@ -182,7 +182,7 @@ func WriteDocument(d *crew.Document) []byte {
 	w.Field(fieldSoul, d.Soul)
 	w.TextOrNull(fieldCreated, timeOrNull(d.CreatedAt))
 	w.TextOrNull(fieldLastAlive, timeOrNull(d.LastAliveAt))
-	w.TextOrNull(fieldLastSession, orNull(d.LastSession))
+	w.TextOrNull(fieldLastSession, file.OrNull(d.LastSession))
 	w.Extra(extra)
 	w.Close('}')
 	return append(w.Bytes(), '\n')
@@ -191,19 +191,11 @@ func WriteDocument(d *crew.Document) []byte {
 // DocumentSum returns the sum of what WriteDocument returns (X3).
 func DocumentSum(d *crew.Document) string { return string(file.SumOf(WriteDocument(d))) }
 
-// orNull is a text that is null if it is empty.
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 func timeOrNull(at time.Time) *string {
 	if at.IsZero() {
 		return nil
 	}
-	return orNull(file.FormatTime(at))
+	return file.OrNull(file.FormatTime(at))
 }
 
 // unknownFields reads the fields that were unknown, with < > & unescaped.

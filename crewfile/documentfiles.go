@@ -34,8 +34,7 @@ const (
 // Every look returns a file that another program wrote until the caller confirms it with Took; before that,
 // Write does not replace it. All methods may be called concurrently.
 type DocumentFiles struct {
-	folder string // absolute
-	log    *slog.Logger
+	folder string            // absolute
 	notify *fsnotify.Watcher // nil if the system has no watch; then the folder is polled
 	news   chan struct{}
 	done   chan struct{}
@@ -97,7 +96,7 @@ func WatchDocuments(folder string, log *slog.Logger) (*DocumentFiles, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	w := &DocumentFiles{
-		folder: folder, log: log, news: make(chan struct{}, 1), done: make(chan struct{}),
+		folder: folder, news: make(chan struct{}, 1), done: make(chan struct{}),
 		papers: map[string]*paper{}, swaps: map[string]*paper{}, exchange: file.Exchange,
 	}
 	if w.notify, err = fsnotify.NewWatcher(); err != nil {

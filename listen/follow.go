@@ -125,7 +125,7 @@ func (e *Listener) hearsCrew(ctx context.Context, ear *SessionListener) error {
 	if err != nil || !leads {
 		return err
 	}
-	ear.lead = newLeadListener()
+	ear.lead = earFor(leadMarkers)
 	crew := &crewListener{agent: ear.m.Conf.Name, session: ear.s.ID}
 	if ear.talk != nil {
 		ear.talk.crew = crew

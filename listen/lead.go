@@ -49,8 +49,6 @@ type HeldFact struct {
 	ruled  bool // for a permission request: a rule or saved answer decides it
 }
 
-func newLeadListener() *leadListener { return earFor(leadMarkers) }
-
 func earFor(kinds []marker.Kind) *leadListener {
 	return &leadListener{scan: marker.Scanner{Only: kinds}}
 }

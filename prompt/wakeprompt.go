@@ -138,7 +138,7 @@ func elementOf(w *Sleeper, transcriptBytesMax int) wakeElement {
 }
 
 func attribute(value string) string {
-	return `"` + escapeAttribute(visible(clip.To(plainUTF8(value), wakeAttributeMax))) + `"`
+	return `"` + inAttribute.Replace(visible(clip.To(plainUTF8(value), wakeAttributeMax))) + `"`
 }
 
 // transcriptLine formats a message of a transcript.

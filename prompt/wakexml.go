@@ -68,6 +68,3 @@ var (
 
 // escapeText escapes a text between two tags.
 func escapeText(s string) string { return inText.Replace(s) }
-
-// escapeAttribute escapes a text between the quotes of an attribute.
-func escapeAttribute(s string) string { return inAttribute.Replace(s) }

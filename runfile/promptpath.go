@@ -23,8 +23,7 @@ type PromptPlaces struct {
 
 // PromptFault says why a prompt cannot be used.
 type PromptFault struct {
-	Written string
-	Text    string // what is wrong and how to correct it
+	Text string // what is wrong and how to correct it
 }
 
 func (f *PromptFault) Error() string { return f.Text }
@@ -47,7 +46,7 @@ func inRun(path string) string {
 // *PromptFault.
 func (p PromptPlaces) Find(written string) (string, error) {
 	fault := func(format string, args ...any) error {
-		return &PromptFault{written, fmt.Sprintf(format, args...)}
+		return &PromptFault{fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case written == "":

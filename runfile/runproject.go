@@ -24,9 +24,9 @@ func RunStateOf(r *workflow.Run) RunState {
 
 func stepState(to *StepState, r *workflow.Run, s *workflow.Step, p *workflow.Progress) {
 	*to = StepState{
-		ID: string(s.ID), Status: string(p.State), Attempts: p.Attempts, IterationCount: p.Iteration, ReportPath: orNull(p.ReportPath),
-		StartedAt: timeOrNull(p.StartedAt), EndedAt: timeOrNull(p.EndedAt), LastError: orNull(p.LastError), Artifacts: p.Artifacts, Logs: p.Logs,
-		ManualInputPath: orNull(p.ManualInputPath), BlockedByLoop: orNull(string(p.BlockedBy)), Extra: extraFields(p.Extra),
+		ID: string(s.ID), Status: string(p.State), Attempts: p.Attempts, IterationCount: p.Iteration, ReportPath: file.OrNull(p.ReportPath),
+		StartedAt: timeOrNull(p.StartedAt), EndedAt: timeOrNull(p.EndedAt), LastError: file.OrNull(p.LastError), Artifacts: p.Artifacts, Logs: p.Logs,
+		ManualInputPath: file.OrNull(p.ManualInputPath), BlockedByLoop: file.OrNull(string(p.BlockedBy)), Extra: extraFields(p.Extra),
 	}
 	if len(p.Metrics) > 0 {
 		to.Metrics = make([]Metric, len(p.Metrics))
@@ -41,13 +41,6 @@ func stepState(to *StepState, r *workflow.Run, s *workflow.Step, p *workflow.Pro
 	for _, item := range r.LoopItems(s.ID) {
 		to.Loop.Items = append(to.Loop.Items, json.RawMessage(item))
 	}
-}
-
-func orNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
 }
 
 func timeOrNull(at time.Time) *string {

@@ -65,24 +65,21 @@ func readPlain(path string, most int) ([]byte, error) {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, plainFile(err)
+		return nil, plainError(err)
 	case !st.Mode().IsRegular():
 		return nil, errors.New("is no plain file; name one")
 	}
 	f, err := os.Open(path) //nolint:gosec // a file that the user named
 	if err != nil {
-		return nil, plainFile(err)
+		return nil, plainError(err)
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
 	if err != nil {
-		return nil, plainFile(err)
+		return nil, plainError(err)
 	}
 	return b, nil
 }
-
-// plainFile removes the path from an error, because the caller names it. errors.Is still works.
-func plainFile(err error) error { return plainError(err) }
 
 // ParseWorkflow parses a workflow's file. With places it also searches the prompts. The error is *FileFaults
 // with line and column: unknown fields, values of the wrong kind, faults of the plan, conditions with unknown

@@ -208,14 +208,14 @@ func TestArchive(t *testing.T) {
 	c.ofRun("r", workflow.CancelAsked{By: "ann"})
 	refused(RunArchived{}, "X5", "cancel it first") // its process has not ended
 	c.does("r", "one", nil, control.Failed)
-	before := copyRun(c.Runs["r"])
+	before := cloneJSON(c.Runs["r"])
 	c.ofRun("r", RunArchived{})
 	if c.Runs != nil || c.Notes != nil || c.Archive["r"].IsZero() {
 		t.Errorf("left is %+v, %+v, %+v", c.Runs, c.Notes, c.Archive)
 	}
 	refused(workflow.RunAsked{ID: "r"}, "X5", "archived")
 	refused(workflow.ResumeAsked{}, "X5", "archived")
-	half := copyRun(before)
+	half := cloneJSON(before)
 	half.Steps = half.Steps[:1]
 	refused(RunRecalled{Run: half}, "X5", "incomplete")
 	c.ofRun("r", RunRecalled{Run: before, Settings: settings})

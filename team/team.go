@@ -200,7 +200,7 @@ func (t *Team) Copy() *Team {
 	}
 	c.Runs = nil
 	for id, r := range t.Runs {
-		put(&c.Runs, id, copyRun(r))
+		put(&c.Runs, id, cloneJSON(r))
 	}
 	c.Notes, c.Archive, c.Pool.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Pool.Sessions)
 	c.Channels, c.ChannelConfigs, c.guests, c.asks = *cloneJSON(&t.Channels), maps.Clone(t.ChannelConfigs), nil, nil
@@ -209,8 +209,6 @@ func (t *Team) Copy() *Team {
 	c.Dispatches, c.Notices = maps.Clone(t.Dispatches), maps.Clone(t.Notices) // each is replaced as a whole
 	return &c
 }
-
-func copyRun(r *workflow.Run) *workflow.Run { return cloneJSON(r) }
 
 // cloneJSON copies a value through its snapshot form, and so computes the derived fields again.
 func cloneJSON[T any](is *T) *T {

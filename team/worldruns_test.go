@@ -125,7 +125,7 @@ func (w *world) resumeEdited(id string, r *workflow.Run, step workflow.StepID, h
 
 // archive archives a run that has ended; sometimes it is restored.
 func (w *world) archive(id string, r *workflow.Run, how uint64) {
-	kept, settings := copyRun(r), w.team.Notes[id].Settings
+	kept, settings := cloneJSON(r), w.team.Notes[id].Settings
 	w.ofRun(id, RunArchived{})
 	if w.team.Runs[id] != nil {
 		return
@@ -138,7 +138,7 @@ func (w *world) archive(id string, r *workflow.Run, how uint64) {
 		if pausedByLimit(kept) {
 			return // it may no longer be possible
 		}
-		again := copyRun(w.team.Runs[id])
+		again := cloneJSON(w.team.Runs[id])
 		kept.UpdatedAt = again.UpdatedAt
 		if diff := cmp.Diff(w.encode(kept), w.encode(again)); diff != "" {
 			w.t.Fatalf("the restored run %s differs:\n%s", id, diff)

@@ -21,7 +21,7 @@ const (
 func NewToken(agent, session string) string {
 	secret := make([]byte, tokenBytes)
 	_, _ = rand.Read(secret) // it never fails
-	return tokenName(agent) + "." + tokenName(session) + "." + base64.RawURLEncoding.EncodeToString(secret)
+	return tokenNames.Replace(agent) + "." + tokenNames.Replace(session) + "." + base64.RawURLEncoding.EncodeToString(secret)
 }
 
 // errNoToken says that a token is invalid. It gives no reason, so that guessing reveals nothing.
@@ -33,13 +33,10 @@ func callerOf(token string) (tools.AgentCaller, error) {
 	if len(token) > tokenMax || len(parts) != 3 {
 		return tools.AgentCaller{}, errNoToken
 	}
-	return tools.AgentCaller{Agent: plainName(parts[0]), Session: plainName(parts[1]), TokenHash: seam.HashOfToken(token)}, nil
+	return tools.AgentCaller{Agent: plainNames.Replace(parts[0]), Session: plainNames.Replace(parts[1]), TokenHash: seam.HashOfToken(token)}, nil
 }
 
 var (
 	tokenNames = strings.NewReplacer("%", "%25", ".", "%2E")
 	plainNames = strings.NewReplacer("%25", "%", "%2E", ".")
 )
-
-func tokenName(name string) string { return tokenNames.Replace(name) }
-func plainName(name string) string { return plainNames.Replace(name) }

@@ -15,13 +15,11 @@ import (
 )
 
 const (
-	tailMax        = 10_000  // the maximum of earlier changes that a stream can begin with
-	chunkChanges   = 512     // read from the journal at a time and then written, so that a slow client blocks no journal reader
-	chunkBytes     = 1 << 20 // the same limit in bytes, for big changes
-	pageChangesMax = 1000
-	pageBytesMax   = 8 << 20 // of one page of the journal, which is held in memory
-	pageReadMax    = 50_000  // changes that are read for one page if few of them fit, so that an answer comes soon
-	tailWindow     = 1024    // the first window, in changes, of the search for the last changes of an entity
+	chunkChanges = 512     // read from the journal at a time and then written, so that a slow client blocks no journal reader
+	chunkBytes   = 1 << 20 // the same limit in bytes, for big changes
+	pageBytesMax = 8 << 20 // of one page of the journal, which is held in memory
+	pageReadMax  = 50_000  // changes that are read for one page if few of them fit, so that an answer comes soon
+	tailWindow   = 1024    // the first window, in changes, of the search for the last changes of an entity
 )
 
 type eventsIn struct {

@@ -21,9 +21,8 @@ const (
 	outputBytesMax = 64 << 10              // of one message
 	pieceBytes     = outputBytesMax / 2    // of one read
 
-	rawDefault = 1 << 20
-	rawMax     = 16 << 20 // an answer is held in memory; the client requests the rest with the next one
-	rawQuiet   = 100 * time.Millisecond
+	rawMax   = 16 << 20 // an answer is held in memory; the client requests the rest with the next one
+	rawQuiet = 100 * time.Millisecond
 
 	sessionLook = 100 * time.Millisecond // how often a session without output, or without an end, is checked
 	probeWait   = 25 * time.Millisecond  // for a byte that exists; it comes from memory or disk

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/controller/seam"
 	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/internal/test/spool"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -93,7 +92,7 @@ type player struct {
 	stage   *stage
 	session string
 	launch  driver.Launch
-	out     spool.Spool
+	out     spool
 	done    chan struct{}
 	once    sync.Once
 	told    chan string // what was written to it, at its start and under a name

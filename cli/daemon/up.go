@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/view"
 	"github.com/fairlead-dev/fairlead/workspace"
 )
 
@@ -140,18 +141,22 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 	}
 }
 
+func openSessions(v view.TeamView) (open []string) {
+	for _, agent := range v.Agents {
+		for _, s := range agent.Sessions {
+			open = append(open, s.ID)
+		}
+	}
+	return open
+}
+
 // sayStopping says what is waited for, and how to avoid waiting.
 func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 	view, err := d.Engine.Team(ctx)
 	if err != nil {
 		return // already over
 	}
-	var open []string
-	for _, agent := range view.Agents {
-		for _, s := range agent.Sessions {
-			open = append(open, s.ID)
-		}
-	}
+	open := openSessions(view)
 	if len(open) == 0 || a.JSON {
 		return
 	}
@@ -279,13 +284,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		if err != nil {
 			break // the daemon no longer answers
 		}
-		var open []string
-		for _, agent := range view.Agents {
-			for _, s := range agent.Sessions {
-				open = append(open, s.ID)
-			}
-		}
-		if text := strings.Join(open, ", "); text != said && text != "" && !a.JSON {
+		if text := strings.Join(openSessions(view), ", "); text != said && text != "" && !a.JSON {
 			fmt.Fprintf(a.Err, DownWords(now), text)
 			said = text
 		}

@@ -209,14 +209,10 @@ As TEXT, - reads standard input; several words are one text.`,
 		Example:           `  fairlead tell coder "use the v2 client"`,
 		Args:              cli.Args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: a.completeAgents,
-		RunE: func(cmd *cobra.Command, words []string) error {
-			text, err := a.Spoken(words[1:])
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
+		RunE: a.speaking(1, func(cmd *cobra.Command, words []string, text string) error {
 			return a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 				return agents.Tell(ctx, a.App, client, words[0], text)
 			})(cmd, words)
-		},
+		}),
 	}
 }

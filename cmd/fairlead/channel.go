@@ -91,18 +91,14 @@ A message is delivered exactly once, also if Fairlead or an agent crashes.`,
   fairlead channel say reviews --mode interrupt --wait "stop and tell me the status"`,
 		Args:              cli.Args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: a.completeChannel,
-		RunE: func(cmd *cobra.Command, words []string) error {
-			text, err := a.Spoken(words[1:])
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
+		RunE: a.speaking(1, func(cmd *cobra.Command, words []string, text string) error {
 			if mode != "" && !strings.Contains("\n"+strings.Join(channels.Modes, "\n"), "\n"+mode+"\t") {
 				return cli.Usage(cmd, fmt.Errorf("there is no mode %q; it is queue, inject, interrupt or parallel", mode))
 			}
 			return a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
 				return channels.Say(ctx, a.App, client, words[0], text, mode, wait)
 			})(cmd, words)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&mode, "mode", "", "queue, inject, interrupt or parallel (default: the channel's)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "show what is said, and return when the message is answered")

@@ -109,13 +109,9 @@ interrupted.
 none, because the conversation was interrupted or its task failed.`,
 		Example: `  fairlead dispatch input "write a hello world in Python" --wait`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, words []string) error {
-			text, err := a.Spoken(words)
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
+		RunE: a.speaking(0, func(cmd *cobra.Command, words []string, text string) error {
 			return dispatchcli.SessionInput(cmd.Context(), a.App, *path, text, wait, over)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "show what happens, and return when it is answered")
 	cmd.Flags().BoolVar(&over, "over", false, "end the conversation that is open as interrupted")
@@ -133,13 +129,9 @@ input.`,
 		Example:           `  fairlead dispatch delegate backend "add an index to the orders table"`,
 		Args:              cli.Args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: a.completeSessionAgent(path),
-		RunE: func(cmd *cobra.Command, words []string) error {
-			text, err := a.Spoken(words[1:])
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
+		RunE: a.speaking(1, func(cmd *cobra.Command, words []string, text string) error {
 			return dispatchcli.SessionDelegate(a.App, *path, words[0], text, from)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&from, "from", "", "the agent that asks for help (default: MAIN delegates)")
 	return cmd
@@ -184,11 +176,7 @@ func sessionRespondCommand(a *app, path *string) *cobra.Command {
 in its line of messages.jsonl. A waiting request starts then. As TEXT, - reads standard input.`,
 		Example: `  fairlead dispatch respond "the query takes 20 ms now"`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, words []string) error {
-			text, err := a.Spoken(words)
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
+		RunE: a.speaking(0, func(cmd *cobra.Command, words []string, text string) error {
 			found, err := dispatchcli.Saying(a.App, *path, "responded", dispatch.NoHost)
 			if err != nil {
 				return err
@@ -198,7 +186,7 @@ in its line of messages.jsonl. A waiting request starts then. As TEXT, - reads s
 				return err
 			}
 			return a.Show(done, func() error { return dispatchcli.PrintMoved(a.App, done, found.Session) })
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&summary, "summary", "", "what it was about, for messages.jsonl (default: the input's first line)")
 	return cmd
@@ -377,11 +365,7 @@ It changes nothing. Words that an input and a description share count; rare word
 If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standard input.`,
 		Example: `  fairlead dispatch route "optimize the SQL query"`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, words []string) error {
-			text, err := a.Spoken(words)
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
+		RunE: a.speaking(0, func(cmd *cobra.Command, words []string, text string) error {
 			found, err := dispatchcli.SessionOrNew(a.App, *path)
 			if err != nil {
 				return err
@@ -392,7 +376,7 @@ If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standar
 			}
 			ranking := orders.RankDispatch(found.Session, text)
 			return a.Show(ranking, func() error { return dispatchcli.PrintRanking(a.App, ranking, len(found.Session.Agents)) })
-		},
+		}),
 	}
 	oldPath(cmd, path)
 	return cmd

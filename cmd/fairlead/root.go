@@ -100,6 +100,17 @@ func knownVerb(cmd *cobra.Command, words []string) error {
 	return cli.Usage(cmd, errors.New(text))
 }
 
+// speaking is a command whose words, but for the first ones, are a text.
+func (a *app) speaking(first int, do func(cmd *cobra.Command, words []string, text string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, words []string) error {
+		text, err := a.Spoken(words[first:])
+		if err != nil {
+			return cli.Usage(cmd, err)
+		}
+		return do(cmd, words, text)
+	}
+}
+
 // asking is a command that asks the daemon.
 func (a *app) asking(do func(ctx context.Context, client *apiclient.Client, words []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, words []string) error {

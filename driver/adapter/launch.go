@@ -59,14 +59,6 @@ func Check(a driver.Agent, needs ...string) error {
 	return err
 }
 
-// Converse returns the conversation of one session.
-func Converse(w driver.Wire) driver.Conversation { return speech.Conversation{Wire: w} }
-
-// Outcome is decided by the terminal event alone.
-func Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
-	return speech.Outcome(s, exit, stop)
-}
-
 // mcpFrom reads the address of the team's tools from the variables that driver.Environment has set.
 func mcpFrom(getenv func(string) string) driver.MCP {
 	m := driver.MCP{URL: getenv(VariableMCPURL), Token: getenv(VariableMCPToken)}
@@ -91,12 +83,12 @@ type Behind struct{}
 
 // Converse returns the conversation of one session.
 func (Behind) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
-	return Converse(w)
+	return speech.Conversation{Wire: w}
 }
 
 // Outcome is decided by the terminal event alone.
 func (Behind) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
-	return Outcome(s, exit, stop)
+	return speech.Outcome(s, exit, stop)
 }
 
 // Capabilities are those of a program behind an adapter. The adapter keeps a prompt until the current

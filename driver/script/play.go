@@ -257,14 +257,18 @@ func (p *player) rest(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	return p.await(nil, nil, timer.C)
+	return p.await(nil, nil, d)
 }
 
-// await waits until an order makes ready true, done is closed or the timer fires; each may be nil.
+// await waits until an order makes ready true or done is closed, which may be nil, at most for a limit; 0: without one.
 // Stop and cancel end it with their error.
-func (p *player) await(ready func() bool, done <-chan struct{}, timer <-chan time.Time) error {
+func (p *player) await(ready func() bool, done <-chan struct{}, limit time.Duration) error {
+	var timer <-chan time.Time
+	if limit > 0 {
+		t := time.NewTimer(limit)
+		defer t.Stop()
+		timer = t.C
+	}
 	for {
 		if ready != nil && ready() {
 			return nil

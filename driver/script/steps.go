@@ -178,7 +178,7 @@ func (p *player) runOnce(s *Step, command string) (int, error) {
 		defer close(done)
 		code, err = p.stage.World.Run(ctx, command, p.env(), out)
 	}()
-	waited := p.await(nil, done, nil)
+	waited := p.await(nil, done, 0)
 	if errors.Is(waited, errTerminated) {
 		grace := time.NewTimer(stopGrace)
 		defer grace.Stop()
@@ -254,7 +254,7 @@ func (p *player) hang(s *Step) error {
 		<-p.ctx.Done()
 		return errGone
 	}
-	return p.await(func() bool { return false }, nil, nil)
+	return p.await(nil, nil, 0)
 }
 
 // ask asks for permission and waits for the answer.
@@ -273,14 +273,8 @@ func (p *player) ask(s *Step) error {
 		args[name] = speech.CutText(p.text(value))
 	}
 	p.out.Tell(event{Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: speech.Args(args)})
-	var timer <-chan time.Time
-	if s.Limit > 0 {
-		t := time.NewTimer(s.Limit)
-		defer t.Stop()
-		timer = t.C
-	}
 	answered := func() bool { _, ok := p.answers[id]; return ok }
-	if err := p.await(answered, nil, timer); err != nil {
+	if err := p.await(answered, nil, s.Limit); err != nil {
 		return err
 	}
 	answer, ok := p.answers[id]
@@ -319,13 +313,7 @@ func (p *player) expectPrompt(s *Step) error {
 	if len(p.prompts) == 0 {
 		p.out.Tell(event{Type: driver.Listening, Input: p.taken})
 	}
-	var timer <-chan time.Time
-	if s.Limit > 0 {
-		t := time.NewTimer(s.Limit)
-		defer t.Stop()
-		timer = t.C
-	}
-	if err := p.await(func() bool { return len(p.prompts) > 0 || p.noMorePrompts }, nil, timer); err != nil {
+	if err := p.await(func() bool { return len(p.prompts) > 0 || p.noMorePrompts }, nil, s.Limit); err != nil {
 		return err
 	}
 	if len(p.prompts) == 0 && p.noMorePrompts {

@@ -290,6 +290,14 @@ func (r *JSONReader) Items(f Placed, under string) []json.RawMessage {
 	return items
 }
 
+// OrNull is a text that is null if it is empty.
+func OrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 // Texts reads an array of strings.
 func (r *JSONReader) Texts(f Placed, under string) []string {
 	items := r.Items(f, under)

@@ -30,7 +30,7 @@ type runDraft struct {
 func (d *runDraft) decide(in Input) error {
 	switch in := in.(type) {
 	case RunAsked:
-		return d.start(in)
+		return d.layOut(RunStarted, in) // W1
 	case StateFound:
 		return d.takeIn(in)
 	}

@@ -34,9 +34,6 @@ func (d *runDraft) setHead(event RunEvent, edit func(*Head)) (machine.Rule[Stage
 	return rule, nil
 }
 
-// start is W1.
-func (d *runDraft) start(in RunAsked) error { return d.layOut(RunStarted, in) }
-
 // layOut journals the plan with its steps, all PENDING, in as many changes as necessary.
 func (d *runDraft) layOut(event RunEvent, in RunAsked) error {
 	fault := idFault(string(in.ID), runIDBytesMax)

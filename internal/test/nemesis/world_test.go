@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/test/netns"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -26,7 +25,7 @@ const leader = "a" // at first, and always without other engine hosts
 // world is a team on some hosts: a, which leads it, and others, which run the agent's sessions.
 type world struct {
 	*testing.T
-	*netns.Net
+	*Net
 	dir     string // has a folder for each host
 	hosts   []string
 	engines []*mirror // the engine hosts with a, if they keep the journal together
@@ -71,7 +70,7 @@ func makeWorld(t *testing.T, hosts ...string) *world {
 	t.Parallel()
 	dir := t.TempDir() // removed after the processes have ended
 	w := &world{
-		T: t, Net: netns.New(t, append([]string{leader}, hosts...)...), dir: dir, hosts: hosts,
+		T: t, Net: newNet(t, append([]string{leader}, hosts...)...), dir: dir, hosts: hosts,
 		daemons: map[string]*exec.Cmd{}, paused: map[string]bool{}, done: map[string]string{}, homes: map[string]string{},
 	}
 	for _, dir := range append([]string{leader, holds, finish}, hosts...) {

@@ -521,14 +521,9 @@ func (w *world) oneEngine() {
 		}
 		w.checkSettled()
 	}
+	n := w.living()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 0
-	for _, l := range w.engines {
-		if !l.dead {
-			n++
-		}
-	}
 	if w.failure == nil {
 		checks{w}.check(fenceHolds, n == 1, "%d engines run, want 1", n)
 	}

@@ -302,16 +302,13 @@ func (w checks) checkSaid(l *engineRun) {
 		if of == "read" || of == "append" { // if the last read fails, the desired state in the journal applies; a failed append stops the engine
 			continue
 		}
-		if first[of+agentOrAll(what)] {
+		if first[of+afterSpace(what)] {
 			continue
 		}
-		first[of+agentOrAll(what)] = true
+		first[of+afterSpace(what)] = true
 		w.check(errorsReported, strings.Contains(said, what) || w.journalSays(fault), "the fault %q was not reported", fault)
 	}
 }
-
-// agentOrAll returns what a fault was about: the rest of its key after the kind.
-func agentOrAll(what string) string { return afterSpace(what) }
 
 func afterSpace(s string) string {
 	_, rest, _ := strings.Cut(s, " ")

@@ -31,7 +31,6 @@ type engineRun struct {
 	dead   bool
 	over   bool  // Run has returned
 	err    error // the result of Run
-	fenced bool  // the host reported that it was overtaken
 	epoch  uint64
 	found  map[string]seam.Found   // the results of its adoptions
 	read   map[string]*fileVersion // the version of each state file that it read last

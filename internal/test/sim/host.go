@@ -160,7 +160,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
 		if epoch < h.w.fences[id] {
-			return h.fenced(epoch)
+			return fenced(epoch)
 		}
 		if h.w.sessions[id] != nil {
 			return &seam.AlreadyStarted{Session: id}
@@ -190,9 +190,8 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.La
 	return nil, errDead
 }
 
-// fenced returns the refusal of an engine that was overtaken; the caller holds the lock.
-func (h host) fenced(epoch uint64) error {
-	h.l.fenced = true
+// fenced returns the refusal of an engine that was overtaken.
+func fenced(epoch uint64) error {
 	return &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 }
 
@@ -202,7 +201,7 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Proce
 		defer h.w.mu.Unlock()
 		s := h.w.sessions[id]
 		if epoch < h.w.fences[id] || (s != nil && epoch < s.fence) {
-			return h.fenced(epoch)
+			return fenced(epoch)
 		}
 		h.w.fences[id] = epoch
 		found = seam.NeverStarted
@@ -271,7 +270,7 @@ func (p *process) allowed() error {
 	case p.l.dead:
 		return errDead
 	case p.epoch < p.fence:
-		return host{p.w, p.l}.fenced(p.epoch)
+		return fenced(p.epoch)
 	}
 	return nil
 }

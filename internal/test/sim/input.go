@@ -173,7 +173,6 @@ const (
 // operation is one effect of an engine that waits at the gate.
 type operation struct {
 	key     string // its name, which is the same in every replay of a day
-	engine  *engineRun
 	decided chan outcome
 }
 
@@ -184,7 +183,7 @@ func (w *world) wait(l *engineRun, what string) outcome {
 		w.mu.Unlock()
 		return crashBefore
 	}
-	k := &operation{key: w.keyOf(l, what), engine: l, decided: make(chan outcome, 1)}
+	k := &operation{key: w.keyOf(l, what), decided: make(chan outcome, 1)}
 	w.gate = append(w.gate, k)
 	w.mu.Unlock()
 	select {

@@ -138,6 +138,11 @@ func (k *simAgent) answer() (end script.End, over bool) {
 		}
 		why = k.perform(how)
 	}
+	return k.answered(why)
+}
+
+// answered ends an answer, and the program if it was interrupted by more than a cancel.
+func (k *simAgent) answered(why interruption) (script.End, bool) {
 	switch why {
 	case uninterrupted:
 		return script.End{}, false

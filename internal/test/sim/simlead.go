@@ -57,14 +57,7 @@ func (k *simAgent) answerLead(do crew.ActionKind) (end script.End, over bool) {
 		}
 		why = k.reportStatus(rep)
 	}
-	switch why {
-	case uninterrupted:
-		return script.End{}, false
-	case cancelled:
-		return k.stopped()
-	default:
-		return k.end(why), true
-	}
+	return k.answered(why)
 }
 
 // leadCost is the cost of an answer. A lead with a limit must reach it during the day, but not at

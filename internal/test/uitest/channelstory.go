@@ -356,9 +356,7 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	p.say("And now?", "queue")
 	m.Wait("a signature")
 	p.WaitText(".standing", "waits: a signature")
-	for _, v := range Views {
-		p.Resize(v.Size)
-		p.Scheme(v.Scheme)
+	for range inViews(p) {
 		p.Axe()
 		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
 		p.toCircle(true)
@@ -374,8 +372,5 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 		p.Click(".channel-rows", m.Name)
 		p.WaitText("#channel-title", m.Name)
 		p.WaitText(".say-late", "too late")
-		if t.Failed() {
-			t.Fatalf("in the view %s", v.Name)
-		}
 	}
 }

@@ -420,9 +420,7 @@ func CrewAccessible(t *testing.T, p *Page, target Target) {
 	words := c.Refuse()
 	p.Click(".crew-head", "WAKE")
 	p.WaitText(".crew > .fault-place", words)
-	for _, v := range Views {
-		p.Resize(v.Size)
-		p.Scheme(v.Scheme)
+	for range inViews(p) {
 		p.toCrew()
 		p.Until("nothing is wider than the window", Fits(p))
 		p.Axe()
@@ -433,9 +431,6 @@ func CrewAccessible(t *testing.T, p *Page, target Target) {
 			p.Axe()
 			p.Until("the other tab is shown", `(document.querySelector('#side-soul').click(), document.querySelector('.soul, .notices'))`)
 			p.Axe()
-		}
-		if t.Failed() {
-			t.Fatalf("in the view %s", v.Name)
 		}
 	}
 }

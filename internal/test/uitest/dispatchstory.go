@@ -277,9 +277,7 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 	s.Foreign("words")
 	p.sits(target)
 	at := Eval[string](p, `location.href`)
-	for _, v := range Views {
-		p.Resize(v.Size)
-		p.Scheme(v.Scheme)
+	for range inViews(p) {
 		p.Open(at)
 		p.WaitText(".state-now", shownState(s.Agent))
 		p.Until("nothing is wider than the window", Fits(p))
@@ -301,8 +299,5 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 		p.WaitText("dialog", "Who does the work")
 		p.Axe()
 		p.Press(kb.Escape)
-		if t.Failed() {
-			t.Fatalf("in the view %s", v.Name)
-		}
 	}
 }

@@ -1,15 +1,10 @@
 package uitest
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/machine/notice"
 )
 
 // Questions are the questions of an agent and the hooks by which a test causes them. A nil hook is
@@ -250,33 +245,12 @@ func AsksAccessible(t *testing.T, p *Page, target Target) {
 	p.WaitText(".standings", "for session")
 	c.Ask()
 	p.WaitText(".inbox-ask", "rm -rf build")
-	for _, v := range Views {
-		p.Resize(v.Size)
-		p.Scheme(v.Scheme)
+	for range inViews(p) {
 		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agent/" + c.Agent + "/evidence": ".talked"} {
 			p.Open(target.URL + "#/" + place)
 			p.Until(place+" is shown", `document.querySelector('`+shown+`')?.innerText.length > 60`)
 			p.Until("nothing is wider than the window", Fits(p))
 			p.Axe()
 		}
-		if t.Failed() {
-			t.Fatalf("in the view %s", v.Name)
-		}
 	}
-}
-
-// noticesOf returns the targets of a configuration. The one named lost cannot be reached;
-// deliveries to the others succeed.
-func noticesOf(conf *config.Config) *seam.Notices {
-	n := &seam.Notices{Kinds: map[string]string{}, Send: func(_ context.Context, target string, _ []notice.Matter, _ int) *notice.Failure {
-		if target == "lost" {
-			return &notice.Failure{Cause: "connection refused", WayOut: "see that the host can be reached from here", Again: true}
-		}
-		return nil
-	}}
-	for i := range conf.Notify.Targets {
-		name := conf.Notify.Targets[i].Name
-		n.Targets, n.Kinds[name] = append(n.Targets, notice.Target{Name: name, Events: notice.Usual(), PerHour: 20}), "ntfy"
-	}
-	return n
 }

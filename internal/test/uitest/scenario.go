@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -122,6 +123,23 @@ var AllViews = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, 
 // Views are those in which the states of a story are checked: each size and each theme once, and with
 // FAIRLEAD_LONG=1 all.
 var Views = testsize.Pick(AllViews[:2], AllViews[:2], AllViews)
+
+// inViews shows the page in each of Views. The test ends after the first view in which a check fails.
+func inViews(p *Page) iter.Seq[View] {
+	return func(check func(View) bool) {
+		p.t.Helper()
+		for _, v := range Views {
+			p.Resize(v.Size)
+			p.Scheme(v.Scheme)
+			if !check(v) {
+				return
+			}
+			if p.t.Failed() {
+				p.t.Fatalf("in the view %s", v.Name)
+			}
+		}
+	}
+}
 
 // RunAll runs every scenario on new targets, once on a desktop and once on a phone. After each the
 // console must be clean.
@@ -343,9 +361,7 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 // Accessible checks that the page breaks no rule of axe in any state, at any size, in either theme.
 func Accessible(t *testing.T, p *Page, target Target) {
 	started(p, target)
-	for _, v := range Views {
-		p.Resize(v.Size)
-		p.Scheme(v.Scheme)
+	for v := range inViews(p) {
 		p.Choose(target.Agent)
 		for _, tab := range []string{"Evidence", "History", "Output"} {
 			p.Click(".tabs", tab)
@@ -367,9 +383,6 @@ func Accessible(t *testing.T, p *Page, target Target) {
 		p.Axe()
 		p.Press(kb.Escape)
 		p.Until("the question is closed", `!document.querySelector('dialog')`)
-		if t.Failed() {
-			t.Fatalf("in the view %s", v.Name)
-		}
 	}
 }
 
@@ -521,9 +534,7 @@ func SearchAccessible(t *testing.T, p *Page, target Target) {
 	started(p, target)
 	target.Say("the dredger clears the channel\n")
 	p.WaitText(".tape", "dredger")
-	for _, v := range Views {
-		p.Resize(v.Size)
-		p.Scheme(v.Scheme)
+	for range inViews(p) {
 		p.Press("/")
 		p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
 		palette{p}.replaces("#find", " ")
@@ -538,8 +549,5 @@ func SearchAccessible(t *testing.T, p *Page, target Target) {
 		palette{p}.walks("dredger clears")
 		p.Until("the line is marked", `document.querySelector('.tape .spot')`)
 		p.Axe()
-		if t.Failed() {
-			t.Fatalf("in the view %s", v.Name)
-		}
 	}
 }

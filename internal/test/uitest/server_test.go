@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/driver/exec"
 	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/machine/notice"
 	"github.com/fairlead-dev/fairlead/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	"github.com/fairlead-dev/fairlead/view"
@@ -260,4 +261,20 @@ func (s *Server) Newest(entity string) uint64 {
 	}
 	s.t.Fatalf("no change of %s is listed among its last %d", entity, len(page.Changes))
 	return 0
+}
+
+// noticesOf returns the targets of a configuration. The one named lost cannot be reached;
+// deliveries to the others succeed.
+func noticesOf(conf *config.Config) *seam.Notices {
+	n := &seam.Notices{Kinds: map[string]string{}, Send: func(_ context.Context, target string, _ []notice.Matter, _ int) *notice.Failure {
+		if target == "lost" {
+			return &notice.Failure{Cause: "connection refused", WayOut: "see that the host can be reached from here", Again: true}
+		}
+		return nil
+	}}
+	for i := range conf.Notify.Targets {
+		name := conf.Notify.Targets[i].Name
+		n.Targets, n.Kinds[name] = append(n.Targets, notice.Target{Name: name, Events: notice.Usual(), PerHour: 20}), "ntfy"
+	}
+	return n
 }
