@@ -122,8 +122,8 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "every file counts as written by Fairlead and is overwritten",
-		file:   "controller/agents/files.go", old: "			if s == string(sum) {\n				return true",
-		new: "			if s != \"\" || s == string(sum) {\n				return true",
+		file:   "controller/agents/files.go", old: "return slices.Contains(sums, string(sum))",
+		new: "return len(sums) > 0 || slices.Contains(sums, string(sum))",
 	},
 	{
 		breaks: "an observation of a replaced file is dropped because of a later observation of the current file",
