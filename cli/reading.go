@@ -88,7 +88,7 @@ func OtherConfig(is *api.OtherConfig) string {
 	if is.Ref == "" {
 		return text + fmt.Sprintf(", and that one has not arrived here: start Fairlead on %s, or copy the file from there", leader)
 	}
-	return text + fmt.Sprintf(": `git show %s:%s > %s` in this repository writes that one, and lets it lead", Plain(is.Ref), config.FileName, config.FileName)
+	return text + fmt.Sprintf(": to let it lead, run `git show %s:%s > %s` in this repository", Plain(is.Ref), config.FileName, config.FileName)
 }
 
 // NoLeader says that a host has no leader to ask (exit code 6).

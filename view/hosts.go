@@ -61,7 +61,7 @@ type Host struct {
 	RemovedBy  string          `json:"removed_by,omitempty"`
 	Missing    []PlacedSession `json:"missing" doc:"Sessions that ended with its loss: what it still has of them is fetched when it is back"`
 	Behind     int             `json:"behind,omitempty" doc:"Of an engine host: runs whose newest files are not on it, so that they would wait if it led now"`
-	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml is another one than the leader's, so it would not lead"`
+	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml differs from the leader's, so it cannot lead"`
 	Branches   bool            `json:"branches,omitempty" doc:"It has led, and may have branches with commits that are not on the leader"`
 	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that lack commits of a host that led before, and why"`
 	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
@@ -143,7 +143,7 @@ type HostKnown struct {
 	Version   string
 	Protocol  int           // of its connection
 	Foreign   string        // why there can be no connection with its version; empty: there can
-	Differs   bool          // its fairlead.yaml is another one than the leader's
+	Differs   bool          // its fairlead.yaml differs from the leader's
 	Behind    int           // runs whose newest files are not there
 	Lease     time.Duration // since its last renewal was seen; negative: none was
 }
@@ -270,9 +270,9 @@ func (v *Host) why(past bool) string {
 	switch {
 	case !v.Branches || v.Leader || v.State == string(host.Left):
 	case v.Connected:
-		text += "; it has led, and has branches with commits that are not on the leader"
+		text += "; it has led, and its branches may have commits that the leader's branches lack"
 	default:
-		text += "; it has led; commits that only it has come when it is back"
+		text += "; it has led; commits that no other machine has are fetched when it is back"
 	}
 	if len(v.Lacks) > 0 && v.State == string(host.Joined) {
 		text = strings.Join(v.Lacks, ", ") + ": it gets no session that needs that; " + text
@@ -329,7 +329,7 @@ func (v *Host) does(past bool) string {
 }
 
 func (v *Host) silence() string {
-	return fmt.Sprintf("its renewals stopped; its sessions end by themselves %s after the last one, and it is lost after %s", seconds(host.EndAfter), seconds(host.LostAfter))
+	return fmt.Sprintf("its renewals stopped; its sessions end by their own deadline, %s after the last one, and it is lost after %s", seconds(host.EndAfter), seconds(host.LostAfter))
 }
 
 func (v *Host) lastEnds() string {

@@ -13,7 +13,7 @@ import (
 // Unreplicated is why the journal is on the leader's machine alone, although the team has several engine hosts.
 type Unreplicated struct {
 	Code  string   `json:"code" enum:"few_engine_hosts,servers_start,server_failed,not_connected,no_stream,copy_failed"`
-	Hosts []string `json:"hosts" doc:"Of few_engine_hosts and servers_start all engine hosts; of not_connected those to whose servers the leader's has no connection"`
+	Hosts []string `json:"hosts" doc:"Of not_connected: the hosts to whose servers the leader's has no connection; otherwise all engine hosts"`
 	Fault string   `json:"fault,omitempty" doc:"What failed; it is tried again"`
 	Why   string   `json:"why" doc:"The same in words, and what to do"`
 }

@@ -28,7 +28,7 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	joined, jerr := hosts.Joined(a.Dir)
 	switch {
 	case err != nil:
-		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or begin anew: `fairlead cluster leave --force`"}}
+		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or make a new cluster: `fairlead cluster leave --force`"}}
 	case jerr != nil:
 		return []Finding{{About: about, What: jerr.Error(), Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`"}}
 	case leads == nil && joined == nil:

@@ -514,7 +514,7 @@ func lookAtHooks(dir string) (findings []Finding) {
 	return findings
 }
 
-// lookAtNotices says which receivers of notices cannot be reached. A daemon knows; without one only the addresses are
+// lookAtNotices says which targets of notices cannot be reached. A daemon knows; without one only the addresses are
 // read. Nothing is sent.
 func lookAtNotices(ctx context.Context, a *cli.App, conf *config.Config) []Finding {
 	if len(conf.Notify.Targets) == 0 {

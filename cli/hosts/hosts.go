@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	textMax   = 200 // characters of a label, an address or a reason
+	textMax   = 200 // characters of a label or an address
+	whyMax    = 400 // characters of the reason for a host's state
 	lateMax   = 800
 	lateShown = 5 // late reports of a host, the newest ones; --json has more
 )
@@ -82,10 +83,10 @@ func printHosts(a *cli.App, all view.Hosts) error {
 			lease = cli.Ago(time.Duration(h.LeaseAgeMS) * time.Millisecond)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d/%d", cli.Line(h.Name, textMax), cli.Line(h.State, textMax), len(h.Sessions), h.Capacity)
-		for _, text := range []string{lease, strings.Join(h.Labels, ","), h.Version, h.Address, h.Why} {
+		for _, text := range []string{lease, strings.Join(h.Labels, ","), h.Version, h.Address} {
 			fmt.Fprintf(w, "\t%s", cli.OrDash(cli.Line(text, textMax)))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "\t%s\n", cli.OrDash(cli.Line(h.Why, whyMax)))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -223,7 +224,7 @@ func removes(h *view.Host) string {
 		return fmt.Sprintf("No session runs on %s.", h.Name)
 	}
 	then := map[string]string{
-		string(host.Restart): "begins anew elsewhere", string(host.Ask): "begins anew elsewhere", string(host.Wait): "is never replaced",
+		string(host.Restart): "begins again elsewhere", string(host.Ask): "begins again elsewhere", string(host.Wait): "is never replaced",
 	}
 	var says []string
 	for _, s := range h.Sessions {

@@ -52,7 +52,7 @@ If the daemon runs already, run ` + "`fairlead reload`" + ` so that it listens.`
 func clusterListenCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "listen ADDRESS:PORT",
-		Short: "Let the leader listen for hosts at another address",
+		Short: "Change the address at which this machine listens for hosts",
 		Long: `For a leader whose address has changed, or that listened on loopback until now. The authority, the hosts
 and the journal stay as they are. The leader listens there after ` + "`fairlead reload`" + ` or the next ` + "`fairlead up`" + `, with
 a certificate for the new address. Then run ` + "`fairlead host leader`" + ` on each host. No session is lost if the hosts
@@ -85,8 +85,8 @@ func clusterLeadCommand(a *app) *cobra.Command {
 		Short: "Let another engine host lead",
 		Long: `Use it before maintenance of the leader's machine, and again to return to that machine. Run it on the leader, or on
 the host that will lead. The old leader becomes a host, and its sessions continue there. For some seconds orders
-are refused. A run with its own worktree continues on the new leader; any other run waits until the machine on
-which it began leads again.`,
+are refused. A run with its own worktree inside the repository continues on the new leader; any other run waits
+until the machine on which it began leads again.`,
 		Example:           "  fairlead cluster lead b",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeHosts,

@@ -214,7 +214,8 @@ func digestCommand(a *app) *cobra.Command {
 		Use:   "digest",
 		Short: "Summarize what happened since you last looked",
 		Long: `It prints failures, finished work, questions, answers and cost: the same lines as "Since you looked" in Mission
-Control. Without --since it begins where everything was marked as seen there, or a day ago. It prints twelve lines, and up to a hundred with --verbose.`,
+Control. Without --since it begins where everything was marked as seen there, or a day ago.
+It prints twelve lines, and up to a hundred with --verbose.`,
 		Example: `  fairlead digest --since 8h
   fairlead digest --json`,
 		Args: cli.Args(cobra.NoArgs),

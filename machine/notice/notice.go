@@ -61,7 +61,7 @@ type Matter struct {
 	Page     string // the part of the page that shows it, such as #/runs/r1/review
 }
 
-// Target is one receiver with its rules.
+// Target is one address with its rules.
 type Target struct {
 	Name    string
 	Events  []Event

@@ -30,7 +30,7 @@ export async function askForNotices() {
 }
 
 /** @param {InboxItem} i */
-const keyOf = (i) => `${i.kind}/${i.question?.id ?? ''}/${i.run_id}/${i.step_id}/${i.agent ?? ''}/${i.since}`;
+const keyOf = (i) => `${i.id}/${i.since}`;
 
 /** The part of the page that shows an item. @param {InboxItem} i */
 export function pageOf(i) {
@@ -38,7 +38,7 @@ export function pageOf(i) {
   if (i.question) return at('inbox', i.question.id);
   if (i.kind === 'failed') return at('agents', i.agent ?? '', 'evidence');
   if (runs.peek().some((r) => r.run_id === i.run_id && r.task)) return at('tasks', i.run_id);
-  return at('runs', i.run_id, i.step_id);
+  return i.run_id ? at('runs', i.run_id, i.step_id) : at('inbox');
 }
 
 /** Writes down that this tab shows an item; false: another tab did. @param {string} key @returns {Promise<boolean>} */
@@ -62,8 +62,9 @@ async function show(i) {
   if (!inbox.peek().some((other) => keyOf(other) === key)) return; // answered meanwhile
   if (!await claim(key)) return;
   const who = plain(i.agent || i.workflow_name || i.run_id, 60);
-  const about = i.question ? `${i.question.id}: it asks` : i.kind === 'failed' ? 'It failed too often.' : `step ${plain(i.step_id, 60)} of ${plain(i.run_id, 48)}`;
-  const notice = new Notification(i.kind === 'failed' ? `${who} gave up` : `${who} waits for you`, { body: about, tag: key });
+  const about = i.question ? `${i.question.id}: it asks` : i.kind === 'failed' ? 'It failed too often.' : i.kind === 'branch' ? 'A branch lacks commits of a host that led before.'
+    : i.run_id ? `step ${plain(i.step_id, 60)} of ${plain(i.run_id, 48)}` : 'A daily limit stops work.';
+  const notice = new Notification(i.kind === 'failed' ? `${who} gave up` : `${who || 'The team'} waits for you`, { body: about, tag: key });
   notice.onclick = () => { window.focus(); location.hash = pageOf(i); notice.close(); };
 }
 

@@ -26,8 +26,8 @@ export const needs = computed(() => {
   return inbox.value.filter((i) => !(mayPutAway(i) && gone.has(nameOf(i))));
 });
 
-/** Only what has failed can be put away: nothing waits for an answer. @param {import('../shell/api.js').InboxItem} i */
-export const mayPutAway = (i) => i.kind === 'run' || i.kind === 'limit' || i.kind === 'failed';
+/** Only what waits for no answer can be put away. @param {import('../shell/api.js').InboxItem} i */
+export const mayPutAway = (i) => i.kind === 'run' || i.kind === 'limit' || i.kind === 'failed' || i.kind === 'branch';
 
 /** @param {import('../shell/api.js').InboxItem} i */
 export function putAway(i) {
