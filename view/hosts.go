@@ -184,7 +184,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 		h := t.Hosts[name]
 		v := Host{
 			Name: name, State: string(h.State), Leader: name == beside.Leader, Engine: h.Engine != "", Labels: Some(h.Labels), Capacity: h.Capacity, Sessions: []PlacedSession{},
-			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Branches: h.Branches, Missing: []PlacedSession{}, Late: []LateReport{},
+			LeaseAgeMS: -1, JoinedAt: h.JoinedAt, DoubtedAt: h.DoubtedAt, LostAt: h.LostAt, DrainedBy: h.DrainedBy, RemovedBy: h.RemovedBy, Branches: h.Branches && h.Engine != "" && beside.Replicated, Missing: []PlacedSession{}, Late: []LateReport{},
 		}
 		for _, l := range h.Lacks {
 			v.Lacks = append(v.Lacks, l.String())

@@ -34,8 +34,9 @@ func TestWhyOfAHost(t *testing.T) {
 		{"draining and silent", host.Host{Name: "b", State: host.Draining, DoubtedAt: at, Capacity: 4}, HostKnown{}, nil, "its renewals stopped; its sessions end by their own deadline, 45 s after the last one, and it is lost after 65 s; it was draining"},
 		{"lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"lost with sessions", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait, host.Ask, host.Restart}, "waiting for it (on_lost: wait): c-0; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
-		{"has led", host.Host{Name: "b", State: host.Joined, Capacity: 4, Branches: true}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken; it has led, and its branches may have commits that the leader's branches lack"},
-		{"has led and is lost", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4, Branches: true}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up; it has led; commits that no other machine has are fetched when it is back"},
+		{"has led", host.Host{Name: "b", Engine: "b:1", State: host.Joined, Capacity: 4, Branches: true}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken; it has led, and its branches may have commits that the leader's branches lack"},
+		{"has led, and is an ordinary host now", host.Host{Name: "b", State: host.Joined, Capacity: 4, Branches: true}, HostKnown{Connected: true}, nil, "0 of 4 places for sessions are taken"},
+		{"has led and is lost", host.Host{Name: "b", Engine: "b:1", State: host.Lost, LostAt: at, Capacity: 4, Branches: true}, HostKnown{}, nil, "`fairlead up` on it brings it back; `fairlead host remove b` gives it up; it has led; commits that no other machine has are fetched when it is back"},
 		{"left", host.Host{Name: "b", State: host.Left, Capacity: 4}, HostKnown{}, nil, "it has left; it needs a new invitation to join again"},
 		{"lost with what is missing", host.Host{Name: "b", State: host.Lost, LostAt: at, Capacity: 4, Missing: []host.Missing{{Token: host.Token{Session: "c-7"}}}}, HostKnown{}, nil, "what it still has of these is fetched when it is back, and changes nothing: c-7; `fairlead up` on it brings it back; `fairlead host remove b` gives it up"},
 		{"was removed", host.Host{Name: "b", State: host.Left, RemovedBy: "human/ann", Capacity: 4}, HostKnown{}, []host.OnLost{host.Wait}, "removed by human/ann; waiting for it (on_lost: wait): c-0; it needs a new invitation to join again"},
@@ -46,7 +47,7 @@ func TestWhyOfAHost(t *testing.T) {
 				id := "c-" + string(rune('0'+i))
 				table.Leases[id] = host.Lease{Token: host.Token{Session: id, Host: c.is.Name}, OnLost: on}
 			}
-			all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Known: map[string]HostKnown{c.is.Name: c.known}}, func(string) PlacedSession { return PlacedSession{Agent: "c"} }, nil)
+			all := HostsOf(&table, HostsBeside{Team: "team", Leader: "a", Replicated: true, Known: map[string]HostKnown{c.is.Name: c.known}}, func(string) PlacedSession { return PlacedSession{Agent: "c"} }, nil)
 			if got := all.Hosts[0].Why; got != c.why {
 				t.Errorf("got:  %s\nwant: %s", got, c.why)
 			}

@@ -19,6 +19,9 @@ const (
 	copiesEvery = 5 * time.Second // until a leader looks at the copies of the journal again
 	checkEvery  = 24 * time.Hour
 	repairAgain = time.Minute // after a repair that failed: the other engine hosts have to be complete
+
+	connectWait  = 15 * time.Second // in which the other engine hosts connect to a leader that begins
+	connectAgain = 3 * time.Second
 )
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
@@ -141,21 +144,38 @@ func careLeading(ctx context.Context, e *engines, server leadServer, mirror jour
 		}
 		if (damaged || unread) && ctx.Err() == nil {
 			again = repairAgain
-			for _, name := range server.Others() {
-				no, err := give(name)
-				switch {
-				case no != "":
-					e.log.Warn("the journal on this host is damaged, and that host cannot lead", "host", name, "why", no.words(name))
-				case err != nil:
-					e.log.Warn("the journal on this host is damaged, and that host could not take over", "host", name, "error", err)
-				default:
-					e.log.Warn("another engine host is asked to lead, because the journal on this host is damaged", "host", name)
-					return
-				}
+			if handOver(ctx, e, server.Others(), give) {
+				return
 			}
 		}
 		rest(ctx, again)
 	}
+}
+
+// handOver asks other engine hosts to lead until one does. The connections of a leader that has just begun need some seconds, so those without
+// one are asked again.
+func handOver(ctx context.Context, e *engines, others []string, give func(name string) (unfit, error)) bool {
+	for end := time.Now().Add(connectWait); ctx.Err() == nil; rest(ctx, connectAgain) {
+		last, away := !time.Now().Before(end), []string(nil)
+		for _, name := range others {
+			no, err := give(name)
+			switch {
+			case no == notConnected && !last:
+				away = append(away, name)
+			case no != "":
+				e.log.Warn("the journal on this host is damaged, and that host cannot lead", "host", name, "why", no.words(name))
+			case err != nil:
+				e.log.Warn("the journal on this host is damaged, and that host could not take over", "host", name, "error", err)
+			default:
+				e.log.Warn("another engine host is asked to lead, because the journal on this host is damaged", "host", name)
+				return true
+			}
+		}
+		if others = away; len(others) == 0 {
+			return false
+		}
+	}
+	return false
 }
 
 // compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again; 0: the

@@ -333,3 +333,14 @@ func TestHostThatWasFencedOff(t *testing.T) {
 		t.Errorf("its file is the same again: %+v", is)
 	}
 }
+
+// A host that listens at all of its addresses does not say one: it would be what the network gives it at that moment.
+func TestAddressThatAnEngineHostSays(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string]string{"192.0.2.7:4222": "192.0.2.7:4222", "build.lan:4222": "build.lan:4222", "0.0.0.0:4222": "", "[::]:4222": ""} {
+		c := hosts.Cluster{Name: "b", Team: "web", Listen: listen}
+		if is := c.Worker(engine.Facts{}); is.Engine != want {
+			t.Errorf("with --listen %s it says %q, want %q", listen, is.Engine, want)
+		}
+	}
+}

@@ -77,7 +77,10 @@ func (c *Cluster) Joined() bool { return len(c.Leader) > 0 }
 
 // Worker is how an engine host that does not lead runs sessions for the leader.
 func (c *Cluster) Worker(facts engine.Facts) worker.Config {
-	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name), Engine: c.Addresses()[0]}
+	w := worker.Config{Name: c.Name, Team: c.Team, Labels: c.Labels, Capacity: c.Capacity, Addresses: facts.Addresses(c.Name)}
+	if !c.everywhere() { // otherwise its address is what the network gives it at this moment, perhaps none yet
+		w.Engine = c.Addresses()[0]
+	}
 	for _, at := range c.Leader {
 		if !slices.Contains(w.Addresses, at) {
 			w.Addresses = append(w.Addresses, at)
@@ -357,7 +360,7 @@ func (c Cluster) Identify(dir string, authority *ca.Authority) (*ca.Identity, er
 func (c Cluster) names() []string {
 	on, _, _ := net.SplitHostPort(c.Listen)
 	names := []string{c.Name, "127.0.0.1", "::1"}
-	if ip := net.ParseIP(on); ip == nil || !ip.IsUnspecified() {
+	if !c.everywhere() {
 		if on != "localhost" && !slices.Contains(names, on) {
 			names = append(names, on)
 		}
@@ -386,10 +389,17 @@ func outside() (all []net.IP) {
 	return all
 }
 
+// everywhere reports whether this machine listens at all of its addresses.
+func (c Cluster) everywhere() bool {
+	on, _, _ := net.SplitHostPort(c.Listen)
+	ip := net.ParseIP(on)
+	return ip != nil && ip.IsUnspecified()
+}
+
 // Addresses are those at which hosts reach the leader, HOST:PORT. The first is for an invitation.
 func (c Cluster) Addresses() []string {
 	on, port, _ := net.SplitHostPort(c.Listen)
-	if ip := net.ParseIP(on); ip == nil || !ip.IsUnspecified() {
+	if !c.everywhere() {
 		return []string{net.JoinHostPort(strings.Replace(on, "localhost", "127.0.0.1", 1), port)}
 	}
 	var all []string
