@@ -91,9 +91,11 @@ func Forward(ctx context.Context, repo worktree.Git, host string, comes func(che
 	if err := f.read(ctx, host); err != nil {
 		return nil, err
 	}
+	there := map[string]bool{}
 	for line := range strings.Lines(text) {
 		tip, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		is := f.here[name]
+		there[name] = true
 		short, isOne := strings.CutPrefix(name, "refs/heads/")
 		if !hash().MatchString(tip) || !isOne || len(only) > 0 && !slices.Contains(only, short) {
 			continue
@@ -113,6 +115,7 @@ func Forward(ctx context.Context, repo worktree.Git, host string, comes func(che
 			left = append(left, Left{short, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", short, tip, host, at, stays)})
 		}
 	}
+	maps.DeleteFunc(f.brought, func(name, _ string) bool { return !there[name] })
 	return left, f.write(ctx, host)
 }
 
@@ -168,7 +171,7 @@ func (f *forwarding) write(ctx context.Context, host string) error {
 			tips = append(tips, f.brought[name])
 		}
 	}
-	if now := strings.TrimSpace(list.String()); now == "" || now == f.was {
+	if strings.TrimSpace(list.String()) == f.was {
 		return nil
 	}
 	tree, err := f.repo.Run(ctx, worktree.GitWorkMax, nil, text(""), "mktree")
