@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -402,23 +403,28 @@ func TestBranchOfALostSession(t *testing.T) {
 	}
 }
 
-// TestOneForward moves branches for one host at a time: git refuses two changes of a branch at the same time.
+// TestOneForward has two hosts that have led, and the same new branches on both. Git refuses two changes of a branch at the same time.
 func TestOneForward(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "b")
-	held := false
-	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) {
-		unlock, busy := e.copies.tryLock("_branches")
-		if held = busy != nil; !held {
-			unlock()
+	froms := []string{"b", "c"}
+	for _, name := range froms {
+		for i := range 20 {
+			e.git(name, "branch", fmt.Sprintf("new-%d", i), "main")
 		}
-		return "", ""
+		e.ok(e.trees(name).FetchBranches(t.Context(), name))
 	}
-	_, err := forward(t.Context(), e.HostController, "c", true)
-	e.ok(err)
-	if unlock, busy := e.copies.tryLock("_branches"); !held || busy != nil {
-		t.Errorf("the lock is held meanwhile: %v, and afterwards: %v", held, busy != nil)
-	} else {
-		unlock()
+	done := make(chan error, len(froms))
+	for _, name := range froms {
+		go func() {
+			left, err := forward(t.Context(), e.HostController, name, true)
+			if left > 0 {
+				t.Errorf("left: %q", e.noted().Left)
+			}
+			done <- err
+		}()
+	}
+	for range froms {
+		e.ok(<-done)
 	}
 }

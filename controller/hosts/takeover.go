@@ -124,15 +124,18 @@ func forward(ctx context.Context, c *HostController, from string, all bool) (int
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, now := c.left[from], []view.Left(nil)
+	was, now, said := c.left[from], []view.Left(nil), 0
 	for _, is := range left {
 		one := view.Left{Host: from, Branch: is.Branch, Why: is.Why, Since: time.Now()}
 		if at := slices.IndexFunc(was, func(l view.Left) bool { return l.Branch == one.Branch }); at >= 0 {
 			one.Since = was[at].Since
-		} else {
+		} else if said++; said <= view.LeftMax {
 			c.log.Warn("a branch lacks commits of a previous leader", "why", one.Why)
 		}
 		now = append(now, one)
+	}
+	if said > view.LeftMax {
+		c.log.Warn("more branches lack commits of a previous leader", "host", from, "more", said-view.LeftMax)
 	}
 	c.left[from] = now
 	return len(now), nil
