@@ -63,7 +63,7 @@ type Host struct {
 	Behind     int             `json:"behind,omitempty" doc:"Of an engine host: runs whose newest files are not on it, so that they would wait if it led now"`
 	Differs    bool            `json:"differs,omitempty" doc:"Of an engine host: its fairlead.yaml differs from the leader's, so it cannot lead"`
 	Branches   bool            `json:"branches,omitempty" doc:"It has led, and may have branches with commits that are not on the leader"`
-	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that lack commits of a host that led before, and why"`
+	Left       []string        `json:"left,omitempty" doc:"Of the leader: branches that lack commits of a host that led before, and why. If there are more than 100, the last one says how many more"`
 	Late       []LateReport    `json:"late" doc:"What came of sessions that had ended with its loss, oldest first; that changed nothing. Without those of archived runs"`
 }
 
@@ -155,6 +155,28 @@ type Left struct {
 	Since        time.Time
 }
 
+// LeftMax is how many of these branches are named at a time.
+const LeftMax = 100
+
+// named are the branches to name. In the place of more there is one that has no name, and says how many.
+func named(left []Left) []Left {
+	if len(left) <= LeftMax {
+		return left
+	}
+	more := left[LeftMax]
+	more.Branch, more.Why = "", moreLeft(len(left)-LeftMax)
+	return append(slices.Clone(left[:LeftMax]), more)
+}
+
+// moreLeft says that there are n more branches than are named.
+func moreLeft(n int) string {
+	what := fmt.Sprintf("%d more branches lack", n)
+	if n == 1 {
+		what = "1 more branch lacks"
+	}
+	return what + fmt.Sprintf(" commits of hosts that led before; %d are named at a time", LeftMax)
+}
+
 // HostsBeside is what the leader of a cluster knows of it beside the journal. The caller may change the list.
 type HostsBeside struct {
 	Team, Leader string
@@ -200,7 +222,7 @@ func HostsOf(t *host.Hosts, beside HostsBeside, session func(id string) PlacedSe
 			}
 		}
 		if v.Leader {
-			for _, l := range beside.Left {
+			for _, l := range named(beside.Left) {
 				v.Left = append(v.Left, l.Why)
 			}
 		}
@@ -260,12 +282,14 @@ func (v *Host) why(past bool) string {
 	if v.Differs && v.State != string(host.Left) {
 		text += "; its fairlead.yaml differs from the leader's, so it cannot lead: `fairlead cluster status` there prints the command that writes the leader's file"
 	}
-	switch len(v.Left) {
-	case 0:
-	case 1:
+	switch n := len(v.Left); {
+	case n == 0:
+	case n == 1:
 		text += "; a branch lacks commits of a host that led before"
+	case n > LeftMax:
+		text += fmt.Sprintf("; more than %d branches lack commits of hosts that led before", LeftMax)
 	default:
-		text += fmt.Sprintf("; %d branches lack commits of hosts that led before", len(v.Left))
+		text += fmt.Sprintf("; %d branches lack commits of hosts that led before", n)
 	}
 	switch {
 	case !v.Branches || v.Leader || v.State == string(host.Left):

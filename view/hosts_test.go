@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,20 @@ func TestLeftOfHosts(t *testing.T) {
 		all := HostsOf(&table, HostsBeside{Leader: "a", Known: map[string]HostKnown{}, Left: left[:n]}, nil, nil)
 		if a, b := all.Hosts[0], all.Hosts[1]; a.Why != want || len(a.Left) != n || n == 2 && a.Left[1] != left[1].Why || len(b.Left) > 0 {
 			t.Errorf("%+v, %+v", a, b)
+		}
+	}
+	for n, want := range map[int]string{100: "", 101: "1 more branch lacks commits of hosts that led before; 100 are named at a time", 1900: "1800 more branches lack commits of hosts that led before; 100 are named at a time"} {
+		many := slices.Repeat(left[:1], n)
+		is := HostsOf(&table, HostsBeside{Leader: "a", Known: map[string]HostKnown{}, Left: many}, nil, nil).Hosts[0]
+		items, last := BranchItems(many), ""
+		if n > 100 {
+			last = items[100].Why
+		}
+		if len(items) != min(n, 101) || len(is.Left) != len(items) || last != want || is.Left[len(is.Left)-1] != items[len(items)-1].Why {
+			t.Errorf("%d: %d items, %d lines, the last one is %q", n, len(items), len(is.Left), last)
+		}
+		if words := "more than 100 branches lack"; strings.Contains(is.Why, words) != (n > 100) {
+			t.Errorf("%d: %s", n, is.Why)
 		}
 	}
 }

@@ -162,7 +162,7 @@ func LimitItems(agents []AgentView) []InboxItem {
 
 // BranchItems are branches that cannot be brought from hosts that led before.
 func BranchItems(left []Left) (items []InboxItem) {
-	for _, l := range left {
+	for _, l := range named(left) {
 		items = append(items, InboxItem{ID: "branch/" + l.Host + "/" + l.Branch, Kind: InboxBranch, Since: l.Since, Why: l.Why, Blocks: []string{}, Artifacts: []string{}, Logs: []string{}})
 	}
 	return items

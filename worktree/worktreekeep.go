@@ -369,14 +369,17 @@ func (w *Checkout) Staged(ctx context.Context, head, against string) (string, er
 
 // CommitTree makes a commit by Fairlead, which no ref names yet.
 func (g Git) CommitTree(ctx context.Context, env []string, text, tree string, parents ...string) (string, error) {
-	args := []string{"commit-tree", "-m", text}
+	args := []string{"commit-tree", "-F", "-"} // an argument has at most 128 KiB on Linux
 	for _, parent := range parents {
 		args = append(args, "-p", parent)
 	}
 	name, mail, _ := strings.Cut(keptBy, " ")
-	commit, err := g.AskIn(ctx, append([]string{
-		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + mail, "GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + mail,
-	}, env...), append(args, tree)...)
+	commit, err := g.Run(ctx, gitAskMax, append(append(g.Inside(),
+		"GIT_AUTHOR_NAME="+name, "GIT_AUTHOR_EMAIL="+mail, "GIT_COMMITTER_NAME="+name, "GIT_COMMITTER_EMAIL="+mail,
+	), env...), func(to io.Writer) error {
+		_, err := io.WriteString(to, strings.TrimSuffix(text, "\n")+"\n")
+		return err
+	}, append(args, tree)...)
 	return strings.TrimSpace(commit), err
 }
 

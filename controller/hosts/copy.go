@@ -38,7 +38,7 @@ type copying struct {
 	wake     chan struct{}                // capacity 1: a run has changed
 	branches string                       // what was sent last
 	files    map[string]map[string]string // by run: the files that the host has, each with its time and size; none: it is asked
-	pulled   bool                         // its branches are here, if it has led; since the last look at all
+	pulled   bool                         // if it has led: all its branches were looked at since its incarnation began
 	was      uint64                       // its incarnation: after another one it may have lost what was sent
 
 	// mu of the controller guards these.
@@ -205,6 +205,11 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	})
 	c.isBehind(due, 0)
 	if c.is.Connected(c.host) == "" {
+		if led > 0 && all { // a person may have merged what has arrived
+			if _, err := forward(ctx, c.HostController, c.host, !c.pulled); err != nil {
+				return fmt.Errorf("the branches: %w", err)
+			}
+		}
 		return errAway
 	}
 	var faults []error
@@ -239,7 +244,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	}
 	if err == nil && led > 0 && (all || !c.pulled) {
 		err = c.pull(ctx, there, led)
-		c.pulled = err == nil
+		c.pulled = c.pulled || err == nil
 	}
 	if err != nil {
 		faults = append(faults, fmt.Errorf("the branches: %w", answered(err)))
@@ -247,12 +252,13 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	return errors.Join(faults...)
 }
 
-// pull fetches the branches of a host that has led, until none is left there. What a person commits there later is not this machine's.
+// pull fetches the branches of a host that has led, until none is left there. What a person commits there later is not this machine's:
+// after the first time only those that were left move.
 func (c *copying) pull(ctx context.Context, there *remote.Trees, incarnation uint64) error {
 	if err := there.FetchBranches(ctx, c.host); err != nil {
 		return err
 	}
-	left, err := forward(ctx, c.HostController, c.host)
+	left, err := forward(ctx, c.HostController, c.host, !c.pulled)
 	if err != nil || left > 0 {
 		return err
 	}

@@ -232,6 +232,11 @@ func misses(h *host.Host, run string) bool {
 	return h != nil && slices.ContainsFunc(h.Missing, func(m host.Missing) bool { of, _ := team.StepNamed(m.For); return of == run })
 }
 
+// cameLate reports whether work of a run that a host has is of a session that was lost, and so has no effect.
+func cameLate(h *host.Host, run string) bool {
+	return misses(h, run) || h != nil && slices.ContainsFunc(h.Late, func(l host.Late) bool { of, _ := team.StepNamed(l.For); return of == run })
+}
+
 // lockAfterLate takes the lock of a run's files after the files that its lost sessions left on a host are fetched, because files that
 // are sent there replace them.
 func lockAfterLate(ctx context.Context, c *HostController, lease host.Lease, run string) (unlock func(), err error) {

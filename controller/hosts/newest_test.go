@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -306,13 +307,34 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 	if left := e.noted().Left; len(left) != 1 || !strings.HasPrefix(left[0].Why, "branch main is at "+there[:12]+" on c, and stays at "+here[:12]+" here: it has commits that are not there") {
 		t.Errorf("left: %q", left)
 	}
+	// Meanwhile a person commits on c, which does not lead.
+	was := e.git("a", "rev-parse", "r1")
+	e.git("c", "branch", "later")
+	e.git("c", "-C", e.tree("c", ""), "commit", "-q", "--allow-empty", "-m", "later")
+	e.git("a", "worktree", "remove", "--force", e.tree("a", ""))
+	e.ok(to.pass(t.Context(), true))
+	if got := e.git("a", "rev-parse", "r1"); got != was || e.git("a", "branch", "--list", "later") != "" {
+		t.Errorf("what was committed later on c moves r1 from %s to %s, or makes a branch here", was, got)
+	}
+	// c is lost. What had arrived can be merged.
+	e.cut = make(chan struct{})
+	if err := to.pass(t.Context(), true); !errors.Is(err, errAway) || len(e.noted().Left) != 1 {
+		t.Errorf("%v, left: %q", err, e.noted().Left)
+	}
 	e.git("a", "merge", "-q", "-m", "merged", there)
+	if err := to.pass(t.Context(), true); !errors.Is(err, errAway) || len(e.noted().Left) > 0 {
+		t.Errorf("%v, left: %q", err, e.noted().Left)
+	}
+	e.cut = nil
 	e.ok(to.pass(t.Context(), true))
 	e.change(func(now *team.Team) {
 		if left := e.noted().Left; len(left) > 0 || now.Hosts.Hosts["c"].Branches {
 			t.Errorf("left: %q", left)
 		}
 	})
+	if got := e.git("a", "rev-parse", "r1"); got != was {
+		t.Errorf("what was committed later on c moves r1 from %s to %s", was, got)
+	}
 }
 
 // TestCheckoutOutside has a run whose checkout is outside of the repository. It stays on this machine, as do sessions of the run.
@@ -348,12 +370,61 @@ func TestBranchOfACheckout(t *testing.T) {
 		e.git("c", "-C", e.tree("c", ""), "commit", "-q", "--allow-empty", "-m", "made")
 		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Changes: 3, Away: name} })
 		e.ok(e.trees("c").FetchBranches(t.Context(), "c"))
-		left, err := forward(t.Context(), e.HostController, "c")
+		left, err := forward(t.Context(), e.HostController, "c", true)
 		if e.ok(err); left != wants {
 			t.Errorf("files are on %s; left: %q", name, e.left["c"])
 		}
 	}
 	if got := e.left["c"][0].Why; !strings.Contains(got, "it is checked out in "+e.tree("a", "")) {
 		t.Errorf("left: %q", got)
+	}
+}
+
+// TestBranchOfALostSession has a run whose session was lost on a host that led. Its branch there has no effect, so it is not named.
+func TestBranchOfALostSession(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.git("c", "-C", e.tree("c", ""), "commit", "-q", "--allow-empty", "-m", "made")
+	e.ok(e.trees("c").FetchBranches(t.Context(), "c"))
+	lost := host.Token{Session: "coder-0", Host: "c"}
+	for name, h := range map[string]host.Host{
+		"it is not back": {Missing: []host.Missing{{Token: lost, For: "run/r1/work"}}},
+		"it is back":     {Late: []host.Late{{Token: lost, For: "run/r1/work"}}},
+		"of another run": {Late: []host.Late{{Token: lost, For: "run/r2/work"}}},
+	} {
+		e.change(func(t *team.Team) {
+			h.Name, h.State, h.Incarnation = "c", host.Joined, 1
+			t.Notes["r1"], t.Hosts.Hosts["c"] = team.RunNote{Changes: 3}, &h
+		})
+		left, err := forward(t.Context(), e.HostController, "c", true)
+		if e.ok(err); (left > 0) != (name == "of another run") {
+			t.Errorf("%s: left: %q", name, e.left["c"])
+		}
+	}
+}
+
+// TestOneForward has two hosts that have led, and the same new branches on both. Git refuses two changes of a branch at the same time.
+func TestOneForward(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	froms := []string{"b", "c"}
+	for _, name := range froms {
+		for i := range 20 {
+			e.git(name, "branch", fmt.Sprintf("new-%d", i), "main")
+		}
+		e.ok(e.trees(name).FetchBranches(t.Context(), name))
+	}
+	done := make(chan error, len(froms))
+	for _, name := range froms {
+		go func() {
+			left, err := forward(t.Context(), e.HostController, name, true)
+			if left > 0 {
+				t.Errorf("left: %q", e.noted().Left)
+			}
+			done <- err
+		}()
+	}
+	for range froms {
+		e.ok(<-done)
 	}
 }

@@ -78,7 +78,7 @@ func takeOver(ctx context.Context, c *HostController) error {
 		return 0
 	})
 	for _, name := range leaders {
-		if _, err := forward(ctx, c, name); err != nil {
+		if _, err := forward(ctx, c, name, true); err != nil {
 			c.log.Warn("the branches of a previous leader could not be applied here", "host", name, "error", err)
 		}
 	}
@@ -86,36 +86,56 @@ func takeOver(ctx context.Context, c *HostController) error {
 }
 
 // forward moves the branches here to the commits of a previous leader's branches that have arrived. It returns how many are left there.
-func forward(ctx context.Context, c *HostController, from string) (int, error) {
-	come := map[string]bool{} // checkouts whose files come from there, and with them their branches
+// Without all it looks only at those that were left the last time.
+func forward(ctx context.Context, c *HostController, from string, all bool) (int, error) {
+	unlock, err := c.copies.lock(ctx, "_branches") // git refuses two changes of a branch, or of the folder, at the same time
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	come := map[string]bool{} // checkouts whose files come from there, and with them their branches; or come late, and have no effect
+	var only []string
 	if err := c.View(ctx, func(t *team.Team) {
+		c.mu.Lock()
+		for _, is := range c.left[from] {
+			only = append(only, is.Branch)
+		}
+		c.mu.Unlock()
 		for _, id := range t.RunIDs() {
 			dir, _ := carried(c, t, id)
-			if real, err := filepath.EvalSymlinks(dir); err == nil && (t.Notes[id].Away == from || slices.Contains(at(c, t, id, ""), from)) {
+			if real, err := filepath.EvalSymlinks(dir); err == nil && (t.Notes[id].Away == from || slices.Contains(at(c, t, id, ""), from) || cameLate(t.Hosts.Hosts[from], id)) {
 				come[real] = true
 			}
 		}
 	}); err != nil {
 		return 0, err
 	}
+	if all {
+		only = nil
+	} else if len(only) == 0 {
+		return 0, nil
+	}
 	left, err := carry.Forward(ctx, worktree.Git{Dir: c.places.Root}, from, func(checkout string) bool {
 		real, err := filepath.EvalSymlinks(checkout)
 		return err == nil && come[real]
-	})
+	}, only...)
 	if err != nil {
 		return 0, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, now := c.left[from], []view.Left(nil)
+	was, now, said := c.left[from], []view.Left(nil), 0
 	for _, is := range left {
 		one := view.Left{Host: from, Branch: is.Branch, Why: is.Why, Since: time.Now()}
 		if at := slices.IndexFunc(was, func(l view.Left) bool { return l.Branch == one.Branch }); at >= 0 {
 			one.Since = was[at].Since
-		} else {
+		} else if said++; said <= view.LeftMax {
 			c.log.Warn("a branch lacks commits of a previous leader", "why", one.Why)
 		}
 		now = append(now, one)
+	}
+	if said > view.LeftMax {
+		c.log.Warn("more branches lack commits of a previous leader", "host", from, "more", said-view.LeftMax)
 	}
 	c.left[from] = now
 	return len(now), nil

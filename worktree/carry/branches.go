@@ -76,7 +76,9 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 //   - a branch that has other commits,
 //   - one that is checked out where something is changed, or in another folder. Those whose files come in another way (comes) are not named,
 //   - one that a person has moved back, or deleted, since it was brought. It stays away as long as the other one has nothing new.
-func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool) (left []Left, err error) {
+//
+// With the names of some branches, it looks only at these.
+func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool, only ...string) (left []Left, err error) {
 	said, err := ask(ctx, repo, "cat-file", "commit", EngineRef(host))
 	if err != nil {
 		if found, fault := objects(ctx, repo, nil, EngineRef(host)); fault == nil && found[0] == "" {
@@ -89,10 +91,13 @@ func Forward(ctx context.Context, repo worktree.Git, host string, comes func(che
 	if err := f.read(ctx, host); err != nil {
 		return nil, err
 	}
+	there := map[string]bool{}
 	for line := range strings.Lines(text) {
 		tip, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		is := f.here[name]
-		if !hash().MatchString(tip) || !strings.HasPrefix(name, "refs/heads/") {
+		there[name] = true
+		short, isOne := strings.CutPrefix(name, "refs/heads/")
+		if !hash().MatchString(tip) || !isOne || len(only) > 0 && !slices.Contains(only, short) {
 			continue
 		}
 		now, stays, err := f.one(ctx, name, tip)
@@ -107,10 +112,10 @@ func Forward(ctx context.Context, repo worktree.Git, host string, comes func(che
 			if is.tip == "" {
 				at = "is not"
 			}
-			name = strings.TrimPrefix(name, "refs/heads/")
-			left = append(left, Left{name, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", name, tip, host, at, stays)})
+			left = append(left, Left{short, fmt.Sprintf("branch %s is at %.12s on %s, and %s here: %s", short, tip, host, at, stays)})
 		}
 	}
+	maps.DeleteFunc(f.brought, func(name, _ string) bool { return !there[name] })
 	return left, f.write(ctx, host)
 }
 
@@ -166,7 +171,7 @@ func (f *forwarding) write(ctx context.Context, host string) error {
 			tips = append(tips, f.brought[name])
 		}
 	}
-	if now := strings.TrimSpace(list.String()); now == "" || now == f.was {
+	if strings.TrimSpace(list.String()) == f.was {
 		return nil
 	}
 	tree, err := f.repo.Run(ctx, worktree.GitWorkMax, nil, text(""), "mktree")

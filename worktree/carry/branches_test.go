@@ -3,11 +3,13 @@ package carry
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/worktree"
 )
@@ -167,6 +169,37 @@ func TestMovedBack(t *testing.T) {
 				t.Errorf("%s: %s is %s commits further, not %d", step.name, name, got, want)
 			}
 		}
+	}
+}
+
+// TestManyBranches has more names of branches than an argument of a program may have. Of one that is deleted there nothing is kept.
+func TestManyBranches(t *testing.T) {
+	t.Parallel()
+	p := begun(t)
+	here, there := worktree.Git{Dir: p.leader}, worktree.Git{Dir: p.host}
+	tip := sh(t, p.leader, "rev-parse", "main")
+	var refs strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&refs, "create refs/heads/%s-%d %s\n", strings.Repeat("n", 240), i, tip)
+	}
+	_, err := here.Run(t.Context(), time.Minute, nil, text(refs.String()), "update-ref", "--stdin")
+	must(t, err)
+	sh(t, p.host, "clone", "-q", p.leader, ".")
+	sh(t, p.host, "fetch", "-q", p.leader, "refs/heads/n*:refs/heads/n*")
+	for gone := range 2 {
+		s, _, err := Branches(t.Context(), here)
+		must(t, err)
+		var b bytes.Buffer
+		must(t, Pack(t.Context(), here, s, nil, &b))
+		must(t, TakeBranches(t.Context(), there, &b, s, "a"))
+		left, err := Forward(t.Context(), there, "a", func(string) bool { return false })
+		if must(t, err); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+		if got := strings.Count(sh(t, p.host, "log", "-1", "--format=%B", forwardedRef("a")), "refs/heads/n"); got != 500-gone {
+			t.Errorf("%d branches were brought, not %d", got, 500-gone)
+		}
+		sh(t, p.leader, "branch", "-q", "-D", fmt.Sprintf("%s-%d", strings.Repeat("n", 240), gone))
 	}
 }
 
