@@ -31,7 +31,7 @@ type tree struct {
 	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
-	Files  map[string]string     `json:"files,omitempty"`  // those of the run's folder that Host got with the last session, each with its time and size
+	Files  map[string]string     `json:"files,omitempty"`  // those of the run's folder that Host and this machine both had, each with its content
 	Newer  string                `json:"newer,omitempty"`  // the previous leader, if it may have newer files than this machine
 }
 
@@ -85,7 +85,7 @@ func (c *copies) add(run, on string, sent carry.Sent) error {
 	return c.set(run, t)
 }
 
-// gave notes which files of the run's folder the host got that has its checkout.
+// gave notes which files of the run's folder this machine and the host both had. It is the host that has the run's checkout.
 func (c *copies) gave(run, on string, files map[string]string) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
@@ -414,13 +414,19 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 
 // fetchResults brings the reports and artifacts of a step here. The report that is here may be of an earlier attempt: if the host has none,
 // the step has none. Reports of other steps come when those end: what the host has of them is what it was sent, or it is about to come.
-// What it has as it got it is left out, too: here that may be newer by now.
-func fetchResults(ctx context.Context, c *HostController, name string, is checkout, got map[string]string) error {
-	err := carry.Drop(c.places.Root, below(c.places.Root, is.report))
+// What it has as both machines had it is left out, too: here that may be newer by now.
+func fetchResults(ctx context.Context, c *HostController, name string, is checkout, both map[string]string) error {
+	report := below(c.places.Root, is.report)
+	err := carry.Drop(c.places.Root, report)
 	if err == nil {
-		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), func(name, now string) bool {
-			return slices.Contains(is.others, name) || got[name] == now
-		})
+		if both == nil {
+			both = map[string]string{}
+		}
+		delete(both, report) // it is not here
+		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), both, is.others...)
+		if noted := c.copies.gave(is.run, name, both); noted != nil {
+			return errors.Join(err, noted)
+		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("fetch the reports of run %s from host %s: %w", is.run, name, answered(err))

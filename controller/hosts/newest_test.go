@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -166,24 +167,50 @@ func TestReportOfAParallelStep(t *testing.T) {
 	}
 }
 
-// TestArtifactOfAParallelStep has artifacts that b got with a session. One has changed here since, one there.
+// TestArtifactOfAParallelStep has artifacts that b got with a session, or had before. Some have changed here since, some there. Times of files
+// and clocks decide nothing.
 func TestArtifactOfAParallelStep(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "b")
 	e.isHere(3)
 	const artifacts = ".agents/runs/r1/artifacts/"
-	for _, name := range []string{"here", "there", "deleted"} {
+	for _, name := range []string{"here", "there", "deleted", "fetched", "fetched twice", "back", "equal", "b's clock is behind"} {
 		e.put("a", artifacts+name, "sent")
 	}
+	e.put("b", artifacts+"equal", "sent")
+	old, late := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Now().Add(time.Hour)
+	e.ok(os.Chtimes(filepath.Join(e.dirs["b"], artifacts, "equal"), old, old))
+	e.ok(os.Chtimes(filepath.Join(e.dirs["a"], artifacts, "b's clock is behind"), late, late))
 	lease, _ := e.LeaseOf("coder-1")
 	e.ok(e.HostController.send(t.Context(), lease, e.s))
-	e.put("a", artifacts+"here", "newer")
-	e.ok(os.Remove(filepath.Join(e.dirs["a"], artifacts, "deleted")))
-	e.put("b", artifacts+"there", "newer")
-	e.put("b", artifacts+"new", "newer")
-	e.ok(<-e.ends())
-	for name, want := range map[string]string{"here": "newer", "there": "newer", "new": "newer", "deleted": ""} {
-		e.has(artifacts+name, want)
+	for _, name := range []string{"fetched", "fetched twice", "back"} {
+		e.put("b", artifacts+name, "of b")
+	}
+	e.put("b", artifacts+"removed", "of b")
+	e.put("b", reports+"r1__work.json", "of the session")
+	e.ok(e.fetchNow(t.Context(), "coder-1"))
+	for _, name := range []string{"fetched", "fetched twice", "back"} {
+		e.has(artifacts+name, "of b")
+	}
+	for _, name := range []string{"here", "fetched", "equal", "b's clock is behind"} {
+		e.put("a", artifacts+name, "newer")
+	}
+	for _, name := range []string{"deleted", "removed"} {
+		e.ok(os.Remove(filepath.Join(e.dirs["a"], artifacts, name)))
+	}
+	for _, name := range []string{"there", "new", "fetched twice"} {
+		e.put("b", artifacts+name, "newer")
+	}
+	e.put("b", artifacts+"back", "sent")
+	for range 2 {
+		e.ok(<-e.ends())
+		for name, want := range map[string]string{"deleted": "", "removed": "", "back": "sent"} {
+			e.has(artifacts+name, want)
+		}
+		for _, name := range []string{"here", "there", "new", "fetched", "fetched twice", "equal", "b's clock is behind"} {
+			e.has(artifacts+name, "newer")
+		}
+		e.has(reports+"r1__work.json", "of the session") // it is set aside before it is fetched
 	}
 }
 
