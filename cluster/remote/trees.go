@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -155,12 +156,19 @@ func (t *Trees) Remove(ctx context.Context, s carry.Sent, keeps bool) error {
 // SendFiles writes the files below some folders of runs to the host. Those that are gone are removed there first. The answer is the content
 // of each file that was sent: FetchFiles needs it.
 func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string, gone ...string) (sent map[string]string, err error) {
+	return t.SendChanged(ctx, root, dirs, nil, gone...)
+}
+
+// SendChanged is SendFiles without the files that are here as both had them: a session works there, and its files may be newer. The answer is what
+// both had by then.
+func (t *Trees) SendChanged(ctx context.Context, root string, dirs []string, both map[string]string, gone ...string) (now map[string]string, err error) {
 	files, err := carry.ListFiles(root, dirs)
 	if err != nil {
 		return nil, err
 	}
 	defer files.Close()
-	files.Wrote = map[string]string{}
+	files.Both, files.Wrote = both, map[string]string{}
+	maps.Copy(files.Wrote, both)
 	return files.Wrote, t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs), "gone": gone}, body: files.Write}, nil)
 }
 

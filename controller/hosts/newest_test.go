@@ -214,6 +214,64 @@ func TestArtifactOfAParallelStep(t *testing.T) {
 	}
 }
 
+// TestSecondSessionOfARun has a session that starts on b while another one of the run works there. What that has made since its files were
+// fetched stays there; what has changed here is sent.
+func TestSecondSessionOfARun(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	const artifacts = ".agents/runs/r1/artifacts/"
+	for _, name := range []string{"there", "here"} {
+		e.put("a", artifacts+name, "sent")
+	}
+	lease, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.put("b", reports+"r1__work.json", "begun")
+	e.ok(e.fetchNow(t.Context(), "coder-1"))
+	e.put("b", artifacts+"there", "newer")
+	e.put("b", reports+"r1__work.json", "complete")
+	e.put("a", artifacts+"here", "newer")
+	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Running, PID: 1}
+	second := host.Lease{Token: host.Token{Session: s.ID, Host: "b", Incarnation: 1, N: 1}}
+	e.change(func(t *team.Team) {
+		t.Agents["check"] = &team.Agent{Session: &s}
+		t.Hosts.Leases[s.ID] = second
+	})
+	e.ok(e.HostController.send(t.Context(), second, s))
+	e.hasOn("b", artifacts+"there", "newer")
+	e.hasOn("b", reports+"r1__work.json", "complete")
+	e.hasOn("b", artifacts+"here", "newer")
+	e.put("a", artifacts+"here", "newest")
+	e.ok(<-e.ends())
+	e.has(artifacts+"there", "newer")
+	e.has(reports+"r1__work.json", "complete")
+	e.has(artifacts+"here", "newest")
+}
+
+// TestTwoSessionsPlacedAtOnce has two sessions of a run with a place on b before the files are there. The first one that starts brings them.
+func TestTwoSessionsPlacedAtOnce(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	const work = ".agents/worktrees/r1/work.txt"
+	e.put("a", work, "sent")
+	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Open}
+	second := host.Lease{Token: host.Token{Session: s.ID, Host: "b", Incarnation: 1, N: 1}}
+	e.change(func(t *team.Team) {
+		e.s.Phase, e.s.PID = session.Open, 0
+		is := e.s
+		t.Agents["coder"].Session = &is
+		t.Agents["check"] = &team.Agent{Session: &s}
+		t.Hosts.Leases[s.ID] = second
+	})
+	first, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), first, e.s))
+	e.hasOn("b", work, "sent")
+	e.put("b", work, "of the first")
+	e.ok(e.HostController.send(t.Context(), second, s))
+	e.hasOn("b", work, "of the first")
+}
+
 // TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.
 func TestFilesOfARunThatIsOver(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,7 @@ var (
 // Archive is a list of files that are written as a tar.
 type Archive struct {
 	Wrote map[string]string // by name: the content of each file that was written, as ReadFiles uses it; nil: it is not noted
+	Both  map[string]string // the content that both machines had. A file that has it still is left out: the one there may be newer
 
 	root    *os.Root
 	entries []tar.Header
@@ -156,10 +157,22 @@ func (a *Archive) entry(out *tar.Writer, h tar.Header) error {
 		return err
 	}
 	defer f.Close()
+	sum := sha256.New()
+	if both := a.Both[h.Name]; both != "" {
+		if _, err := io.CopyN(sum, f, h.Size); err != nil {
+			return err
+		}
+		if contentOf(sum.Sum(nil), &h) == both {
+			return nil
+		}
+		sum.Reset()
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
 	if err := out.WriteHeader(&h); err != nil {
 		return err
 	}
-	sum := sha256.New()
 	if _, err = io.CopyN(io.MultiWriter(out, sum), f, h.Size); err == nil && a.Wrote != nil {
 		a.Wrote[h.Name] = contentOf(sum.Sum(nil), &h)
 	}
