@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -152,14 +153,23 @@ func (t *Trees) Remove(ctx context.Context, s carry.Sent, keeps bool) error {
 	return t.do(ctx, ask, nil)
 }
 
-// SendFiles writes the files below some folders of runs to the host. Those that are gone are removed there first. The answer says what was sent.
+// SendFiles writes the files below some folders of runs to the host. Those that are gone are removed there first. The answer is the content
+// of each file that was sent: FetchFiles needs it.
 func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string, gone ...string) (sent map[string]string, err error) {
+	return t.SendChanged(ctx, root, dirs, nil, gone...)
+}
+
+// SendChanged is SendFiles without the files that are here as both had them: a session works there, and its files may be newer. The answer is what
+// both had by then.
+func (t *Trees) SendChanged(ctx context.Context, root string, dirs []string, both map[string]string, gone ...string) (now map[string]string, err error) {
 	files, err := carry.ListFiles(root, dirs)
 	if err != nil {
 		return nil, err
 	}
 	defer files.Close()
-	return files.Since(nil), t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs), "gone": gone}, body: files.Write}, nil)
+	files.Both, files.Wrote = both, map[string]string{}
+	maps.Copy(files.Wrote, both)
+	return files.Wrote, t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs), "gone": gone}, body: files.Write}, nil)
 }
 
 // SendNew is SendFiles for files that differ from those that the host has. Without has it is asked for that: the times and sizes of
@@ -180,11 +190,11 @@ func (t *Trees) SendNew(ctx context.Context, root string, dirs []string, has map
 	return now, t.do(ctx, bodied{method: http.MethodPut, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}, body: files.Write}, nil)
 }
 
-// FetchFiles replaces files below some folders of runs by those of the host that differ, but for some (carry.ReadFiles). Name only folders that the host's
-// steps write: what else is in them here is newer.
-func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string, but func(name, is string) bool) error {
+// FetchFiles replaces files below some folders of runs by those of the host that differ from those here, and from those that both had
+// (carry.ReadFiles). Name only folders that the host's steps write: what else is in them here is newer.
+func (t *Trees) FetchFiles(ctx context.Context, root string, dirs []string, both map[string]string, but ...string) error {
 	return t.do(ctx, bodied{method: http.MethodGet, path: wire.FilesRoute, query: url.Values{"dir": slashed(dirs)}}, func(answer *http.Response) error {
-		return carry.ReadFiles(root, dirs, answer.Body, but)
+		return carry.ReadFiles(root, dirs, answer.Body, both, but...)
 	})
 }
 

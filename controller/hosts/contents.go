@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +31,7 @@ type tree struct {
 	Host   string                `json:"host,omitempty"`   // which had it last; empty: none has
 	Sent   carry.Sent            `json:"sent,omitzero"`    // what both sides have
 	Before map[string]carry.Sent `json:"before,omitempty"` // by host: those that had it before
-	Files  map[string]string     `json:"files,omitempty"`  // those of the run's folder that Host got with the last session, each with its time and size
+	Files  map[string]string     `json:"files,omitempty"`  // those of the run's folder that Host and this machine both had, each with its content
 	Newer  string                `json:"newer,omitempty"`  // the previous leader, if it may have newer files than this machine
 }
 
@@ -53,6 +53,7 @@ type copies struct {
 
 	mu     sync.Mutex
 	moving map[string]chan struct{} // by run, or RUN@HOST: closed when a transfer of its files is over
+	begins map[host.Token]bool      // leases of sessions that start on other hosts: the files are there
 }
 
 func (c *copies) file(run string) string { return filepath.Join(c.folder, run+".json") }
@@ -85,7 +86,7 @@ func (c *copies) add(run, on string, sent carry.Sent) error {
 	return c.set(run, t)
 }
 
-// gave notes which files of the run's folder the host got that has its checkout.
+// gave notes which files of the run's folder this machine and the host both had. It is the host that has the run's checkout.
 func (c *copies) gave(run, on string, files map[string]string) error {
 	c.writes.Lock()
 	defer c.writes.Unlock()
@@ -236,13 +237,15 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		return err
 	}
 	there := c.trees(lease.Host)
-	shared := false
-	if err := c.View(ctx, func(t *team.Team) { shared = slices.Contains(at(c, t, is.run, s.ID), lease.Host) }); err != nil {
+	shared, both := false, map[string]string(nil)
+	if err := c.View(ctx, func(t *team.Team) { shared = c.copies.shared(t, is.run, lease) }); err != nil {
 		return err
 	}
-	if !shared {
+	if now := c.copies.of(is.run); shared && now.Host == lease.Host {
+		both = now.Files
+	} else if !shared {
 		var was *carry.Sent
-		if now := c.copies.of(is.run); now.Host == lease.Host {
+		if now.Host == lease.Host {
 			was = &now.Sent
 		}
 		sent, err := there.Send(ctx, is.run, is.dir, was)
@@ -254,11 +257,30 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		}
 	}
 	// A report of an earlier attempt is set aside here by now. It must not count for this one there.
-	files, err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, below(c.places.Root, is.report))
+	files, err := there.SendChanged(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, both, below(c.places.Root, is.report))
 	if err != nil {
 		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, answered(err))
 	}
+	c.copies.mu.Lock()
+	c.copies.begins[lease.Token] = true
+	c.copies.mu.Unlock()
 	return c.copies.gave(is.run, lease.Host, files)
+}
+
+// shared reports whether another session of a run works on the host of a lease, or is about to with the files that are there. One that only has
+// its place there does not count: its files are not there yet.
+func (c *copies) shared(t *team.Team, run string, lease host.Lease) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.begins, func(is host.Token, _ bool) bool { return t.Hosts.Leases[is.Session].Token != is })
+	for id, other := range t.Hosts.Leases {
+		if s := openSession(t, id); s != nil && other.Host == lease.Host && id != lease.Session {
+			if of, _, _ := team.StepOf(s.For); of == run && (s.PID != 0 || c.begins[other.Token]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // below is a path below the root of the repository, as hosts are told it.
@@ -414,13 +436,19 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 
 // fetchResults brings the reports and artifacts of a step here. The report that is here may be of an earlier attempt: if the host has none,
 // the step has none. Reports of other steps come when those end: what the host has of them is what it was sent, or it is about to come.
-// What it has as it got it is left out, too: here that may be newer by now.
-func fetchResults(ctx context.Context, c *HostController, name string, is checkout, got map[string]string) error {
-	err := carry.Drop(c.places.Root, below(c.places.Root, is.report))
+// What it has as both machines had it is left out, too: here that may be newer by now.
+func fetchResults(ctx context.Context, c *HostController, name string, is checkout, both map[string]string) error {
+	report := below(c.places.Root, is.report)
+	err := carry.Drop(c.places.Root, report)
 	if err == nil {
-		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), func(name, now string) bool {
-			return slices.Contains(is.others, name) || got[name] == now
-		})
+		if both == nil {
+			both = map[string]string{}
+		}
+		delete(both, report) // it is not here
+		err = c.trees(name).FetchFiles(ctx, c.places.Root, resultsOf(c.places.Root, is.files), both, is.others...)
+		if noted := c.copies.gave(is.run, name, both); noted != nil {
+			return errors.Join(err, noted)
+		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("fetch the reports of run %s from host %s: %w", is.run, name, answered(err))

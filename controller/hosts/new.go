@@ -100,7 +100,8 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 		c.uses = host.Lacks(c.uses)
 		c.places, c.misplaced = wire.PlacesOf(opts.Config.Dir)
 		c.dir, c.config = opts.Config.Dir, opts.Config.Sum
-		c.copies.folder, c.copies.log, c.copies.moving = filepath.Join(c.is.Folder, "trees"), opts.Log, map[string]chan struct{}{}
+		c.copies.folder, c.copies.log = filepath.Join(c.is.Folder, "trees"), opts.Log
+		c.copies.moving, c.copies.begins = map[string]chan struct{}{}, map[host.Token]bool{}
 		c.outputs.folder, c.outputs.log, c.outputs.run, c.outputs.copied = filepath.Join(c.is.Folder, "output"), opts.Log, l.Go, map[string]chan struct{}{}
 		c.took()
 	}

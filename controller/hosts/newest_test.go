@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/controller/sessions"
@@ -167,25 +168,109 @@ func TestReportOfAParallelStep(t *testing.T) {
 	}
 }
 
-// TestArtifactOfAParallelStep has artifacts that b got with a session. One has changed here since, one there.
+// TestArtifactOfAParallelStep has artifacts that b got with a session, or had before. Some have changed here since, some there. Times of files
+// and clocks decide nothing.
 func TestArtifactOfAParallelStep(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "b")
 	e.isHere(3)
 	const artifacts = ".agents/runs/r1/artifacts/"
-	for _, name := range []string{"here", "there", "deleted"} {
+	for _, name := range []string{"here", "there", "deleted", "fetched", "fetched twice", "back", "equal", "b's clock is behind"} {
+		e.put("a", artifacts+name, "sent")
+	}
+	e.put("b", artifacts+"equal", "sent")
+	old, late := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Now().Add(time.Hour)
+	e.ok(os.Chtimes(filepath.Join(e.dirs["b"], artifacts, "equal"), old, old))
+	e.ok(os.Chtimes(filepath.Join(e.dirs["a"], artifacts, "b's clock is behind"), late, late))
+	lease, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	for _, name := range []string{"fetched", "fetched twice", "back"} {
+		e.put("b", artifacts+name, "of b")
+	}
+	e.put("b", artifacts+"removed", "of b")
+	e.put("b", reports+"r1__work.json", "of the session")
+	e.ok(e.fetchNow(t.Context(), "coder-1"))
+	for _, name := range []string{"fetched", "fetched twice", "back"} {
+		e.has(artifacts+name, "of b")
+	}
+	for _, name := range []string{"here", "fetched", "equal", "b's clock is behind"} {
+		e.put("a", artifacts+name, "newer")
+	}
+	for _, name := range []string{"deleted", "removed"} {
+		e.ok(os.Remove(filepath.Join(e.dirs["a"], artifacts, name)))
+	}
+	for _, name := range []string{"there", "new", "fetched twice"} {
+		e.put("b", artifacts+name, "newer")
+	}
+	e.put("b", artifacts+"back", "sent")
+	for range 2 {
+		e.ok(<-e.ends())
+		for name, want := range map[string]string{"deleted": "", "removed": "", "back": "sent"} {
+			e.has(artifacts+name, want)
+		}
+		for _, name := range []string{"here", "there", "new", "fetched", "fetched twice", "equal", "b's clock is behind"} {
+			e.has(artifacts+name, "newer")
+		}
+		e.has(reports+"r1__work.json", "of the session") // it is set aside before it is fetched
+	}
+}
+
+// TestSecondSessionOfARun has a session that starts on b while another one of the run works there. What that has made since its files were
+// fetched stays there; what has changed here is sent.
+func TestSecondSessionOfARun(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	const artifacts = ".agents/runs/r1/artifacts/"
+	for _, name := range []string{"there", "here"} {
 		e.put("a", artifacts+name, "sent")
 	}
 	lease, _ := e.LeaseOf("coder-1")
 	e.ok(e.HostController.send(t.Context(), lease, e.s))
-	e.put("a", artifacts+"here", "newer")
-	e.ok(os.Remove(filepath.Join(e.dirs["a"], artifacts, "deleted")))
+	e.put("b", reports+"r1__work.json", "begun")
+	e.ok(e.fetchNow(t.Context(), "coder-1"))
 	e.put("b", artifacts+"there", "newer")
-	e.put("b", artifacts+"new", "newer")
+	e.put("b", reports+"r1__work.json", "complete")
+	e.put("a", artifacts+"here", "newer")
+	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Running, PID: 1}
+	second := host.Lease{Token: host.Token{Session: s.ID, Host: "b", Incarnation: 1, N: 1}}
+	e.change(func(t *team.Team) {
+		t.Agents["check"] = &team.Agent{Session: &s}
+		t.Hosts.Leases[s.ID] = second
+	})
+	e.ok(e.HostController.send(t.Context(), second, s))
+	e.hasOn("b", artifacts+"there", "newer")
+	e.hasOn("b", reports+"r1__work.json", "complete")
+	e.hasOn("b", artifacts+"here", "newer")
+	e.put("a", artifacts+"here", "newest")
 	e.ok(<-e.ends())
-	for name, want := range map[string]string{"here": "newer", "there": "newer", "new": "newer", "deleted": ""} {
-		e.has(artifacts+name, want)
-	}
+	e.has(artifacts+"there", "newer")
+	e.has(reports+"r1__work.json", "complete")
+	e.has(artifacts+"here", "newest")
+}
+
+// TestTwoSessionsPlacedAtOnce has two sessions of a run with a place on b before the files are there. The first one that starts brings them.
+func TestTwoSessionsPlacedAtOnce(t *testing.T) {
+	t.Parallel()
+	e := threeEngines(t, "b")
+	e.isHere(3)
+	const work = ".agents/worktrees/r1/work.txt"
+	e.put("a", work, "sent")
+	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Open}
+	second := host.Lease{Token: host.Token{Session: s.ID, Host: "b", Incarnation: 1, N: 1}}
+	e.change(func(t *team.Team) {
+		e.s.Phase, e.s.PID = session.Open, 0
+		is := e.s
+		t.Agents["coder"].Session = &is
+		t.Agents["check"] = &team.Agent{Session: &s}
+		t.Hosts.Leases[s.ID] = second
+	})
+	first, _ := e.LeaseOf("coder-1")
+	e.ok(e.HostController.send(t.Context(), first, e.s))
+	e.hasOn("b", work, "sent")
+	e.put("b", work, "of the first")
+	e.ok(e.HostController.send(t.Context(), second, s))
+	e.hasOn("b", work, "of the first")
 }
 
 // TestFilesOfARunThatIsOver has a run whose checkout is removed at its end. Engine hosts have its last reports, and keep them.

@@ -3,10 +3,13 @@ package carry
 import (
 	"archive/tar"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -34,6 +37,9 @@ var (
 
 // Archive is a list of files that are written as a tar.
 type Archive struct {
+	Wrote map[string]string // by name: the content of each file that was written, as ReadFiles uses it; nil: it is not noted
+	Both  map[string]string // the content that both machines had. A file that has it still is left out: the one there may be newer
+
 	root    *os.Root
 	entries []tar.Header
 }
@@ -151,11 +157,31 @@ func (a *Archive) entry(out *tar.Writer, h tar.Header) error {
 		return err
 	}
 	defer f.Close()
+	sum := sha256.New()
+	if both := a.Both[h.Name]; both != "" {
+		if _, err := io.CopyN(sum, f, h.Size); err != nil {
+			return err
+		}
+		if contentOf(sum.Sum(nil), &h) == both {
+			return nil
+		}
+		sum.Reset()
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
 	if err := out.WriteHeader(&h); err != nil {
 		return err
 	}
-	_, err = io.CopyN(out, f, h.Size)
+	if _, err = io.CopyN(io.MultiWriter(out, sum), f, h.Size); err == nil && a.Wrote != nil {
+		a.Wrote[h.Name] = contentOf(sum.Sum(nil), &h)
+	}
 	return err
+}
+
+// contentOf is what a file has, without its time: clocks differ between machines.
+func contentOf(sum []byte, h *tar.Header) string {
+	return fmt.Sprintf("%s %o", hex.EncodeToString(sum), mode(fs.FileMode(h.Mode))) //nolint:gosec // only a bit of it
 }
 
 // openFile opens a regular file that is no link.
@@ -178,8 +204,9 @@ func openFile(in *os.Root, name string) (*os.File, error) {
 }
 
 // ReadFiles writes the files of an archive below some folders, which are all below RunsDir. A file with the same content stays as
-// it is; any other one is replaced as a whole. but names files that are left out, by what Since says of them; nil: none are.
-func ReadFiles(root string, dirs []string, from io.Reader, but func(name, is string) bool) error {
+// it is; any other one is replaced as a whole. but names files that are left out. both is the content that both machines had, by name. A
+// file that has it still is left out, too: the one here may be newer. both is updated, also if the answer is an error. nil: it is not known.
+func ReadFiles(root string, dirs []string, from io.Reader, both map[string]string, but ...string) error {
 	if err := validDirs(dirs); err != nil {
 		return err
 	}
@@ -190,9 +217,11 @@ func ReadFiles(root string, dirs []string, from io.Reader, but func(name, is str
 	defer at.Close()
 	archive := tar.NewReader(&bounded{from, FilesBytesMax + FilesEntriesMax*(4<<10)}) // a header can have any size
 	left := int64(FilesBytesMax)
+	there := map[string]bool{}
 	for n := 0; ; n++ {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
+			maps.DeleteFunc(both, func(name, _ string) bool { return !there[name] })
 			return nil
 		}
 		if err != nil {
@@ -204,11 +233,15 @@ func ReadFiles(root string, dirs []string, from io.Reader, but func(name, is str
 		if left -= h.Size; left < 0 || h.Size < 0 {
 			return errLargeFiles
 		}
-		if but != nil && but(h.Name, stamp(h)) {
+		if there[h.Name] = true; slices.Contains(but, h.Name) {
 			continue
 		}
-		if err := writeEntry(at, dirs, h, archive); err != nil {
+		is, err := writeEntry(at, dirs, h, archive, both[h.Name])
+		if err != nil {
 			return err
+		}
+		if both != nil && h.Typeflag == tar.TypeReg {
+			both[h.Name] = is
 		}
 	}
 }
@@ -236,7 +269,8 @@ func Put(root, name, from string) (done bool, err error) {
 		return false, err
 	}
 	defer in.Close()
-	return true, write(in, path.Base(name), &tar.Header{Size: info.Size(), Mode: mode(info.Mode()), ModTime: info.ModTime()}, content)
+	_, err = write(in, path.Base(name), &tar.Header{Size: info.Size(), Mode: mode(info.Mode()), ModTime: info.ModTime()}, content, "")
+	return true, err
 }
 
 // Drop removes a file of a run, and follows no link on the way. One that is missing is no error.
@@ -274,53 +308,57 @@ func (b *bounded) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// writeEntry writes one entry.
-func writeEntry(at *os.Root, dirs []string, h *tar.Header, content io.Reader) error {
+// writeEntry writes one entry, as write does.
+func writeEntry(at *os.Root, dirs []string, h *tar.Header, content io.Reader, but string) (is string, err error) {
 	name, isDir := h.Name, h.Typeflag == tar.TypeDir
 	if isDir {
 		name = strings.TrimSuffix(name, "/")
 	}
 	if !isDir && h.Typeflag != tar.TypeReg || !local(name) || !below(name, dirs) {
-		return fmt.Errorf("the archive of a run's files has %.80q, which is no file or folder below %q", h.Name, dirs)
+		return "", fmt.Errorf("the archive of a run's files has %.80q, which is no file or folder below %q", h.Name, dirs)
 	}
 	if isDir {
 		in, err := enter(at, name, true)
 		if err != nil {
-			return err
+			return "", err
 		}
-		return in.Close()
+		return "", in.Close()
 	}
 	in, err := enter(at, path.Dir(name), true)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer in.Close()
-	return write(in, path.Base(name), h, content)
+	return write(in, path.Base(name), h, content, but)
 }
 
-// write replaces a file by the content, unless it is that already.
-func write(in *os.Root, name string, h *tar.Header, content io.Reader) (err error) {
+// write replaces a file by the content, unless it is that already, or the content is but. The answer is the content (contentOf).
+func write(in *os.Root, name string, h *tar.Header, content io.Reader, but string) (is string, err error) {
 	made := ".fairlead-" + rand.Text()
 	f, err := in.OpenFile(made, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer f.Close()
 	defer func() { _ = in.Remove(made) }() // it has another name by then, if all went well
-	if _, err := io.Copy(f, content); err != nil {
-		return fmt.Errorf("read the archive of a run's files: %w", err)
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(f, sum), content); err != nil {
+		return "", fmt.Errorf("read the archive of a run's files: %w", err)
+	}
+	if is = contentOf(sum.Sum(nil), h); is == but {
+		return is, nil
 	}
 	equal, err := sameContent(in, name, f, h)
 	if err != nil || equal {
-		return err
+		return is, err
 	}
 	if !h.ModTime.IsZero() && h.ModTime.Before(time.Now()) {
 		err = in.Chtimes(made, h.ModTime, h.ModTime)
 	}
 	if err = errors.Join(err, f.Chmod(fs.FileMode(mode(fs.FileMode(h.Mode)))), f.Sync()); err != nil { //nolint:gosec // two values
-		return err
+		return "", err
 	}
-	return in.Rename(made, name)
+	return is, in.Rename(made, name)
 }
 
 // sameContent reports whether there is such a file already.

@@ -67,6 +67,47 @@ func TestFilesTravel(t *testing.T) {
 	}
 }
 
+// TestFilesOfBoth leaves out files that are there as both had them. An archive that breaks off brings what came before, and that counts.
+func TestFilesOfBoth(t *testing.T) {
+	t.Parallel()
+	here, there := t.TempDir(), t.TempDir()
+	for _, name := range []string{"1", "2", "run.sh", "gone"} {
+		put(t, here, artifacts+"/"+name, "sent")
+	}
+	list, err := ListFiles(here, []string{artifacts})
+	must(t, err)
+	defer list.Close()
+	list.Wrote = map[string]string{}
+	var sent bytes.Buffer
+	must(t, list.Write(&sent))
+	both := list.Wrote
+	must(t, ReadFiles(there, []string{artifacts}, &sent, nil))
+	put(t, there, artifacts+"/1", "of there")
+	must(t, os.Chmod(filepath.Join(there, artifacts, "run.sh"), 0o700)) //nolint:gosec // its mode is the point
+	must(t, os.Remove(filepath.Join(there, artifacts, "gone")))
+	back := archived(t, there, artifacts)
+	half := back[:bytes.Index(back, []byte(artifacts+"/2\x00"))+100]
+	if err := ReadFiles(here, []string{artifacts}, bytes.NewReader(half), both); err == nil {
+		t.Error("half an archive was read")
+	}
+	if got := files(t, here)[artifacts+"/1"]; got != "false of there" {
+		t.Fatalf("the first file is %q", got)
+	}
+	put(t, here, artifacts+"/1", "newer")
+	put(t, here, artifacts+"/2", "newer")
+	for range 2 {
+		must(t, ReadFiles(here, []string{artifacts}, bytes.NewReader(back), both))
+		for name, want := range map[string]string{"1": "false newer", "2": "false newer", "run.sh": "true sent"} {
+			if got := files(t, here)[artifacts+"/"+name]; got != want {
+				t.Errorf("%s is %q", name, got)
+			}
+		}
+		if len(both) != 3 {
+			t.Errorf("both have %q", both)
+		}
+	}
+}
+
 // TestFilesThatVanish leaves out files that are gone when they are written, and those that are about to replace others.
 func TestFilesThatVanish(t *testing.T) {
 	t.Parallel()
