@@ -58,7 +58,7 @@ func askBubble(t *testing.T, test func(t *testing.T, b *bubble, o, c *otherHost)
 		o.host.killAll() // by the deadline of its shim, which on_lost: ask has
 		c.lives(50 * time.Second)
 		q := b.askedOfHost()
-		if q == nil || q.Kind != "host_lost" || q.Session != "coder-2" || !strings.Contains(q.What, "host b was lost with coder-1, which did step work of T1") || len(q.Options) != 2 || q.FreeText || b.hostOf() != "" || c.host.startsOf("coder") != 0 {
+		if q == nil || q.Kind != "host_lost" || q.Session != "coder-2" || !strings.Contains(q.What, "host b was lost with coder-1, which ran step work of T1") || len(q.Options) != 2 || q.FreeText || b.hostOf() != "" || c.host.startsOf("coder") != 0 {
 			t.Fatalf("%+v, on %q", q, b.hostOf())
 		}
 		if got := b.waits(); got != "waits for an answer to "+q.ID+": b was lost with coder-1" {
@@ -100,7 +100,7 @@ func TestAskAnsweredWait(t *testing.T) {
 	askBubble(t, func(t *testing.T, b *bubble, o, c *otherHost) {
 		b.answer(b.askedOfHost().ID, view.QuestionAnswer{Option: "wait"})
 		c.lives(2 * time.Minute)
-		if got := b.waits(); got != "waits for b, which was lost with coder-1, as human/tester said; `fairlead host remove b` lets it begin elsewhere" || c.host.startsOf("coder") != 0 || b.askedOfHost() != nil {
+		if got := b.waits(); got != "waits for b, which was lost with coder-1, as human/tester decided; `fairlead host remove b` lets it begin elsewhere" || c.host.startsOf("coder") != 0 || b.askedOfHost() != nil {
 			t.Errorf("it %s", got)
 		}
 		o.connects()
@@ -117,7 +117,7 @@ func TestAskUntilTheHostIsBack(t *testing.T) {
 		o.slow = make(chan struct{})
 		o.connects()
 		o.lives(10 * time.Second)
-		if got := b.waits(); got != "waits until what coder-1 left on b, which is back, is fetched" || b.askedOfHost() != nil {
+		if got := b.waits(); got != "waits until the leader has fetched what coder-1 left on b, which is back" || b.askedOfHost() != nil {
 			t.Errorf("it %s, asked %+v", got, b.askedOfHost())
 		}
 		close(o.slow)
