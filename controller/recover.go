@@ -156,7 +156,7 @@ func mayLead(c *seam.Cluster, t *team.Team, conf *config.Config) error {
 
 // OtherConfig is why a host does not lead that has another configuration than the previous leader, and what to do.
 func OtherConfig(leader, its, own string) string {
-	return fmt.Sprintf("the %s here (%s) is not the one with which %s leads or led the team (%s), so this host does not lead; `git show refs/fairlead/engine/%s:%s` prints that one, write it here", config.FileName, own, leader, its, leader, config.FileName)
+	return fmt.Sprintf("the %s here (%s) is not the one with which %s leads or led the team (%s), so this host does not lead; to let it lead, run `git show refs/fairlead/engine/%s:%s > %s` in this repository", config.FileName, own, leader, its, leader, config.FileName, config.FileName)
 }
 
 // rootOf is the folder of the repository, as paths in the team's state begin.

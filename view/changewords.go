@@ -283,6 +283,9 @@ var changeWords = map[string]map[string]string{
 		"removed":            "the host was removed",
 		"removed_busy":       "the host was removed; its sessions end",
 		"reported_late":      "what a lost session left on the host came late, and changes nothing",
+		"lacks_reported":     "the host has reported which programs, variables or disk space it lacks",
+		"engine_ended":       "the host is no longer an engine host",
+		"branches_fetched":   "the leader has fetched the branches of the host, which led before",
 	},
 	"notice": {
 		"delivered": "notices were sent",

@@ -15,7 +15,7 @@ import (
 // Every event of every machine is said in plain words, on the page and by `fairlead events` alike.
 func TestEveryChangeHasWords(t *testing.T) {
 	named := map[string]string{"lead": "presence", "message": "turn"} // the machines that changes name
-	for _, m := range Machines() {
+	for _, m := range append(Machines(), hostMachine()) {
 		for _, row := range m.Rows {
 			if changeWords[cmp.Or(named[m.Name], m.Name)][row.On] == "" {
 				t.Errorf("%s: %s (%s) has no words", m.Name, row.On, row.ID)

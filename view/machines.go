@@ -51,6 +51,11 @@ func Machines() []Machine {
 	}
 }
 
+// hostMachine is the table of the hosts of a team, which only a cluster has.
+func hostMachine() Machine {
+	return described("host", "A session has at most one process, on all hosts together.", host.Table())
+}
+
 // MachinesPage returns doc/machines.md: every table with its diagram.
 func MachinesPage() string {
 	var doc strings.Builder
@@ -59,8 +64,7 @@ func MachinesPage() string {
 		"An event is refused if the state has no row for it. " +
 		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a target of notices and H for a host. " +
 		"`fairlead docs machines` prints this page.\n")
-	hosts := described("host", "A session has at most one process, on all hosts together.", host.Table())
-	for _, m := range append(Machines(), hosts) {
+	for _, m := range append(Machines(), hostMachine()) {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)
 		doc.WriteString("| row | from | event | to | does | why |\n|---|---|---|---|---|---|\n")
 		for _, row := range m.Rows {

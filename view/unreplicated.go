@@ -15,12 +15,8 @@ type Unreplicated struct {
 	Code  string   `json:"code" enum:"few_engine_hosts,servers_start,server_failed,not_connected,no_stream,copy_failed"`
 	Hosts []string `json:"hosts" doc:"Of not_connected: the hosts to whose servers the leader's has no connection; otherwise all engine hosts"`
 	Fault string   `json:"fault,omitempty" doc:"What failed; it is tried again"`
+	Wrong bool     `json:"wrong" doc:"A person has to look at it; not if only an engine host is missing, or the servers are starting"`
 	Why   string   `json:"why" doc:"The same in words, and what to do"`
-}
-
-// Wrong reports whether a person has to do something, besides an invitation.
-func (u *Unreplicated) Wrong() bool {
-	return u != nil && u.Code != string(cluster.FewEngineHosts) && u.Code != string(cluster.ServersStart)
 }
 
 // unreplicated says why the journal is not replicated; nil: it is, or the team has no other engine host. known is what the leader knows.
@@ -41,6 +37,7 @@ func (all *Hosts) unreplicated(known cluster.Unreplicated) *Unreplicated {
 	if len(u.Hosts) == 0 {
 		u.Hosts = engines
 	}
+	u.Wrong = u.Code != string(cluster.FewEngineHosts) && u.Code != string(cluster.ServersStart)
 	u.Why = all.unreplicatedWords(u, strings.Join(engines, ", "))
 	return u
 }

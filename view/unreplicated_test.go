@@ -43,7 +43,7 @@ func TestUnreplicated(t *testing.T) {
 			if got != nil {
 				t.Errorf("%+v: %+v", c.is, got)
 			}
-		case got == nil || got.Code != c.code || got.Why != c.want || got.Wrong() != c.wrong || len(got.Hosts) == 0:
+		case got == nil || got.Code != c.code || got.Why != c.want || got.Wrong != c.wrong || len(got.Hosts) == 0:
 			t.Errorf("%+v: %+v\nwant %s", c.is, got, c.want)
 		}
 	}

@@ -23,14 +23,21 @@ func (unreadable) Check(context.Context, journal.Journal) ([]sqlite.Finding, err
 	return []sqlite.Finding{{What: "input/output error"}}, nil
 }
 
-// A disk that cannot be read is not looked at all the time.
-func TestCareOfAnUnreadableCopy(t *testing.T) {
-	t.Parallel()
+// mirrorOf is an empty journal in a file.
+func mirrorOf(t *testing.T) journal.Journal {
+	t.Helper()
 	j, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.Close()
+	t.Cleanup(func() { j.Close() })
+	return j
+}
+
+// A disk that cannot be read is not looked at all the time.
+func TestCareOfAnUnreadableCopy(t *testing.T) {
+	t.Parallel()
+	j := mirrorOf(t)
 	e := &engines{log: slog.New(slog.DiscardHandler), looked: true}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -44,11 +51,7 @@ func TestCareOfAnUnreadableCopy(t *testing.T) {
 // The care for a journal ends before it, although the next look is in a day: each reload of a leader opens another one.
 func TestCareEnds(t *testing.T) {
 	t.Parallel()
-	j, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	j := mirrorOf(t)
 	e := &engines{compared: time.Now(), term: t.Context()}
 	e.leads.Store(&engine.Lead{})
 	ended := make(chan error, 1)
@@ -92,11 +95,7 @@ func (s damagedLeader) Others() []string { return s.others }
 // A leader with a damaged copy hands the lead to a host that can lead, and to no other one: it would not take it.
 func TestLeadGoesToAHostThatCanLead(t *testing.T) {
 	t.Parallel()
-	j, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
+	j := mirrorOf(t)
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), []string{}
 		e := &engines{log: slog.New(slog.DiscardHandler)}

@@ -27,14 +27,21 @@ import (
 	"github.com/fairlead-dev/fairlead/worktree"
 )
 
-// cutOff is a leader whose journal is replicated, and whom no other engine host answers.
-func cutOff(t *testing.T) *Daemon {
+// clusterOf is the folder of a leader, and its cluster.
+func clusterOf(t *testing.T) (dir string, is *hosts.Cluster) {
 	t.Helper()
-	dir, _ := leader(t)
+	dir, _ = leader(t)
 	is, err := hosts.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir, is
+}
+
+// cutOff is a leader whose journal is replicated, and whom no other engine host answers.
+func cutOff(t *testing.T) *Daemon {
+	t.Helper()
+	dir, is := clusterOf(t)
 	authority, err := ca.Load(worker.Folder(dir))
 	if err != nil {
 		t.Fatal(err)
@@ -215,11 +222,7 @@ func TestGoesOn(t *testing.T) {
 // this machine. Without knowledge of the team it stays.
 func TestStoreOfBefore(t *testing.T) {
 	t.Parallel()
-	dir, _ := leader(t)
-	is, err := hosts.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, is := clusterOf(t)
 	folder := worker.Folder(dir)
 	store := filepath.Join(folder, engine.StoreFolder)
 	if err := os.MkdirAll(store, 0o700); err != nil {
@@ -298,11 +301,7 @@ func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
 // the same.
 func TestHostThatWasFencedOff(t *testing.T) {
 	t.Parallel()
-	dir, _ := leader(t)
-	is, err := hosts.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, is := clusterOf(t)
 	e := besideOf(t)
 	if err := e.begin(t.Context(), dir, *is, nil, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)

@@ -205,5 +205,5 @@ func started(ctx context.Context, client *apiclient.Client, done api.Reloaded) (
 type leadLost struct{ was, now string }
 
 func (l *leadLost) Error() string {
-	return fmt.Sprintf("%s lost the lead before it had loaded the changed %s, and %s leads the team with the one of before. To load the change, write the same file on %s and run `fairlead reload` there; until both are the same, %s does not lead", l.was, config.FileName, l.now, l.now, l.was)
+	return fmt.Sprintf("%s lost the lead before it had loaded the changed %s, and %s leads the team with the earlier file. To load the change, write the same file on %s and run `fairlead reload` there; until both files are the same, %s cannot lead", l.was, config.FileName, l.now, l.now, l.was)
 }

@@ -78,7 +78,7 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 		leader = all.Hosts[at]
 	}
 	if u := all.Unreplicated; u != nil {
-		f := Finding{OK: !u.Wrong(), About: about, What: cli.Plain(u.Why)}
+		f := Finding{OK: !u.Wrong, About: about, What: cli.Plain(u.Why)}
 		if !f.OK {
 			f.Do = "until it is replicated, the loss of " + cli.Plain(all.Leader) + " stops the team; `fairlead hosts` shows when it is"
 		}

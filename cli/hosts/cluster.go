@@ -491,7 +491,7 @@ func Status(ctx context.Context, a *cli.App) error {
 		all, err := client.Hosts(ctx) // of the leader
 		if err == nil && all.Unreplicated != nil {
 			is["unreplicated"] = all.Unreplicated
-			text += all.Unreplicated.Why + "\n"
+			text += cli.Plain(all.Unreplicated.Why) + "\n"
 			facts.Engines = nil // it names them
 		}
 		if facts.Stream && err == nil {

@@ -153,15 +153,10 @@ func (t *Trees) Remove(ctx context.Context, s carry.Sent, keeps bool) error {
 	return t.do(ctx, ask, nil)
 }
 
-// SendFiles writes the files below some folders of runs to the host. Those that are gone are removed there first. The answer is the content
-// of each file that was sent: FetchFiles needs it.
-func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string, gone ...string) (sent map[string]string, err error) {
-	return t.SendChanged(ctx, root, dirs, nil, gone...)
-}
-
-// SendChanged is SendFiles without the files that are here as both had them: a session works there, and its files may be newer. The answer is what
-// both had by then.
-func (t *Trees) SendChanged(ctx context.Context, root string, dirs []string, both map[string]string, gone ...string) (now map[string]string, err error) {
+// SendFiles writes the files below some folders of runs to the host. Those that are gone are removed there first. both is the content that both
+// machines had, by name. A file that has it still is not sent: the one there may be newer. nil: all files are sent. The answer is the content
+// that both machines have then; FetchFiles needs it.
+func (t *Trees) SendFiles(ctx context.Context, root string, dirs []string, both map[string]string, gone ...string) (now map[string]string, err error) {
 	files, err := carry.ListFiles(root, dirs)
 	if err != nil {
 		return nil, err

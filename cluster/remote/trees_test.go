@@ -153,7 +153,7 @@ func TestTreesTravel(t *testing.T) {
 			noError(t, os.MkdirAll(filepath.Join(leader, dirs[0], "deep"), 0o750))
 			noError(t, os.WriteFile(filepath.Join(leader, dirs[0], "deep", "in"), []byte("in"), 0o600))
 			broken.requests.Store(1)
-			_, err = trees.SendFiles(t.Context(), leader, dirs)
+			_, err = trees.SendFiles(t.Context(), leader, dirs, nil)
 			noError(t, err)
 			noError(t, os.WriteFile(filepath.Join(host, dirs[0], "deep", "out"), []byte(strings.Repeat("out", 10_000)), 0o600))
 			broken.answers.Store(1)
@@ -180,7 +180,7 @@ func TestTreesTravel(t *testing.T) {
 			} else if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != wire.NotHere {
 				t.Error(err)
 			}
-			if _, err := trees.SendFiles(t.Context(), leader, []string{".git"}); err == nil {
+			if _, err := trees.SendFiles(t.Context(), leader, []string{".git"}, nil); err == nil {
 				t.Error(".git was sent")
 			}
 		})

@@ -257,7 +257,7 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 		}
 	}
 	// A report of an earlier attempt is set aside here by now. It must not count for this one there.
-	files, err := there.SendChanged(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, both, below(c.places.Root, is.report))
+	files, err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, is.files)}, both, below(c.places.Root, is.report))
 	if err != nil {
 		return fmt.Errorf("send the folder of run %s to host %s: %w", is.run, lease.Host, answered(err))
 	}

@@ -304,7 +304,7 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 	there := c.trees(c.host)
 	switch _, err := os.Lstat(one.dir); {
 	case works: // what people have answered meanwhile is only here
-		if _, err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}); err != nil || mixed { // what steps have made here is missing there
+		if _, err := there.SendFiles(ctx, c.places.Root, []string{below(c.places.Root, filepath.Join(one.files, "manual_inputs"))}, nil); err != nil || mixed { // what steps have made here is missing there
 			return false, err
 		}
 	case errors.Is(err, fs.ErrNotExist): // the run is over

@@ -215,6 +215,15 @@ func TestArtifactOfAParallelStep(t *testing.T) {
 	}
 }
 
+// checks is a session of the run's step check, and its lease.
+func checks(on string, phase session.Phase) (s team.Session, lease host.Lease) {
+	s = team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: phase}
+	if phase == session.Running {
+		s.PID = 1
+	}
+	return s, host.Lease{Token: host.Token{Session: s.ID, Host: on, Incarnation: 1, N: 1}}
+}
+
 // TestSecondSessionOfARun has a session that starts on b while another one of the run works there. What that has made since its files were
 // fetched stays there; what has changed here is sent.
 func TestSecondSessionOfARun(t *testing.T) {
@@ -232,8 +241,7 @@ func TestSecondSessionOfARun(t *testing.T) {
 	e.put("b", artifacts+"there", "newer")
 	e.put("b", reports+"r1__work.json", "complete")
 	e.put("a", artifacts+"here", "newer")
-	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Running, PID: 1}
-	second := host.Lease{Token: host.Token{Session: s.ID, Host: "b", Incarnation: 1, N: 1}}
+	s, second := checks("b", session.Running)
 	e.change(func(t *team.Team) {
 		t.Agents["check"] = &team.Agent{Session: &s}
 		t.Hosts.Leases[s.ID] = second
@@ -256,8 +264,7 @@ func TestTwoSessionsPlacedAtOnce(t *testing.T) {
 	e.isHere(3)
 	const work = ".agents/worktrees/r1/work.txt"
 	e.put("a", work, "sent")
-	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Open}
-	second := host.Lease{Token: host.Token{Session: s.ID, Host: "b", Incarnation: 1, N: 1}}
+	s, second := checks("b", session.Open)
 	e.change(func(t *team.Team) {
 		e.s.Phase, e.s.PID = session.Open, 0
 		is := e.s
@@ -309,8 +316,8 @@ func TestStepBesideASession(t *testing.T) {
 	e.isHere(3)
 	e.ok(to.pass(t.Context(), false))
 	e.arrivedAtB(3)
-	s := team.Session{ID: "check-1", For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "check"}, Phase: session.Running, PID: 1}
-	lease := host.Lease{Token: host.Token{Session: s.ID, Host: "a", Incarnation: 1, N: 1}, Home: true}
+	s, lease := checks("a", session.Running)
+	lease.Home = true
 	e.change(func(t *team.Team) {
 		t.Agents["check"] = &team.Agent{Session: &s}
 		t.Hosts.Leases[s.ID] = lease

@@ -88,7 +88,7 @@ var Table = lazy.Value(func() machine.Table[State, Event, Act] {
 			ReportedLate:    {ID: "H14", To: Joined, Do: do(KeepLate)},
 			LacksReported:   {ID: "H16", To: Joined, Do: do(NoteLacks), Why: "it gets no new session that needs what it lacks"},
 			EngineEnded:     {ID: "H17", To: Joined, Do: do(ForgetEngine), Why: "it cannot lead from here on, whatever its own files say"},
-			BranchesFetched: {ID: "H18", To: Joined, Do: do(ForgetBranches), Why: "what only it had while it led is on the machine that leads"},
+			BranchesFetched: {ID: "H18", To: Joined, Do: do(ForgetBranches), Why: "the leader has the commits of its branches"},
 		},
 		Doubted: {
 			CameBack:        {ID: "H2", To: Joined, Do: do(TakeFacts, NextIncarnation, ForgetDoubt)},

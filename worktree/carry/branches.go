@@ -17,8 +17,8 @@ import (
 // branchesRun is the name of all branches of a repository, in the place of the name of a run.
 const branchesRun = "_branches"
 
-// EngineRef is where the branches of another engine host are, and files of its folder as they were sent last. It is one commit, which has their tips as parents, so they arrive
-// all together or not at all.
+// EngineRef has the branches of another engine host, and some files of its folder, as they were sent last. It is one commit that has the tips of
+// the branches as parents, so they arrive all together or not at all.
 func EngineRef(host string) string { return "refs/fairlead/engine/" + host }
 
 // Branches makes a commit that has all branches of a repository: their tips as its parents, and their names in its text. It also
@@ -42,18 +42,21 @@ func Branches(ctx context.Context, repo worktree.Git, files ...string) (s Sent, 
 		}
 		list.WriteString("100644 blob " + blob + "\t" + name + "\n")
 	}
-	tree, err := repo.Run(ctx, worktree.GitWorkMax, nil, func(to io.Writer) error {
-		_, err := io.WriteString(to, list.String())
-		return err
-	}, "mktree")
-	if err != nil {
-		return s, false, err
-	}
-	commit, err := repo.CommitTree(ctx, []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"}, said, strings.TrimSpace(tree), tips...)
-	if err == nil {
-		_, err = ask(ctx, repo, "update-ref", refOf(branchesRun, "out"), commit)
-	}
+	commit, err := keepCommit(ctx, repo, refOf(branchesRun, "out"), list.String(), said, tips)
 	return Sent{Run: branchesRun, Path: branchesRun, Head: commit, Snapshot: commit}, err == nil, err
+}
+
+// keepCommit makes a commit with some entries of mktree, a text and parents, and sets a ref to it. It is the same one each time for the same values.
+func keepCommit(ctx context.Context, repo worktree.Git, ref, entries, said string, parents []string) (commit string, err error) {
+	tree, err := repo.Run(ctx, worktree.GitWorkMax, nil, text(entries), "mktree")
+	if err != nil {
+		return "", err
+	}
+	commit, err = repo.CommitTree(ctx, unchanging(), said, strings.TrimSpace(tree), parents...)
+	if err == nil {
+		_, err = ask(ctx, repo, "update-ref", ref, commit)
+	}
+	return commit, err
 }
 
 // TakeBranches keeps the branches of another engine host, and moves none here.
@@ -71,13 +74,15 @@ func TakeBranches(ctx context.Context, repo worktree.Git, from io.Reader, s Sent
 	return err
 }
 
-// Forward moves each branch that is behind the one of another engine host to where that one is, and makes those that are missing. left
-// names those that lack commits of that one, and what a person can do:
-//   - a branch that has other commits,
-//   - one that is checked out where something is changed, or in another folder. Those whose files come in another way (comes) are not named,
-//   - one that a person has moved back, or deleted, since it was brought. It stays away as long as the other one has nothing new.
+// Forward moves each branch that is behind the branch of the same name on another engine host to the commit there, and creates missing
+// branches. left names branches that stay although they lack commits from there, and what a person can do:
+//   - a branch that also has other commits,
+//   - a branch that is checked out in another folder, or where files are changed. If the files of that folder come in another way (comes),
+//     it is not named,
+//   - a branch that a person has moved back or deleted since Forward moved it, if there are new commits on the other host. Without new
+//     commits it stays, and is not named.
 //
-// With the names of some branches, it looks only at these.
+// With the names of some branches, Forward looks only at these.
 func Forward(ctx context.Context, repo worktree.Git, host string, comes func(checkout string) bool, only ...string) (left []Left, err error) {
 	said, err := ask(ctx, repo, "cat-file", "commit", EngineRef(host))
 	if err != nil {
@@ -128,14 +133,14 @@ type forwarding struct {
 	comes   func(checkout string) bool
 	top     string            // the folder of the repository
 	here    map[string]branch // by name
-	brought map[string]string // by name: where the branch was when it had all of the other one's
-	was     string            // the text of brought
+	brought map[string]string // by name: the tip when the branch last had all commits from there
+	was     string            // brought as a text, as it was read
 }
 
 // branch is one of the repository. at is the folder in which it is checked out.
 type branch struct{ tip, at string }
 
-// forwardedRef is a commit whose text has what was brought of another engine host, and whose parents are those commits.
+// forwardedRef is a commit whose text is what Forward has brought of another engine host, and whose parents are those commits.
 func forwardedRef(host string) string { return "refs/fairlead/forwarded/" + host }
 
 func (f *forwarding) read(ctx context.Context, host string) (err error) {
@@ -174,14 +179,7 @@ func (f *forwarding) write(ctx context.Context, host string) error {
 	if strings.TrimSpace(list.String()) == f.was {
 		return nil
 	}
-	tree, err := f.repo.Run(ctx, worktree.GitWorkMax, nil, text(""), "mktree")
-	if err != nil {
-		return err
-	}
-	commit, err := f.repo.CommitTree(ctx, []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"}, list.String(), strings.TrimSpace(tree), tips...)
-	if err == nil {
-		_, err = ask(ctx, f.repo, "update-ref", forwardedRef(host), commit)
-	}
+	_, err := keepCommit(ctx, f.repo, forwardedRef(host), "", list.String(), tips)
 	return err
 }
 
@@ -235,7 +233,7 @@ func (f *forwarding) one(ctx context.Context, name, tip string) (now, stays stri
 	case err != nil:
 		return "", "", err
 	case !behind:
-		return "", "it has commits that are not there; merge them, or reset it", nil
+		return "", "it has commits that are not there; run `git merge " + tip + "` on it, or reset it", nil
 	case elsewhere:
 		return "", fmt.Sprintf("it is checked out in %s; run `git merge --ff-only %s` there", is.at, tip), nil
 	case is.at == "":

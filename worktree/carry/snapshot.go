@@ -34,6 +34,11 @@ func refOf(run, what string) string { return "refs/fairlead/carry/" + run + "/" 
 // leftRef is where content is that an update has replaced.
 func leftRef(run, commit string) string { return "refs/fairlead/left/" + run + "/" + commit }
 
+// unchanging is the environment for commits that are the same each time they are made.
+func unchanging() []string {
+	return []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"}
+}
+
 func text(s string) func(io.Writer) error {
 	if s == "" {
 		return nil
@@ -225,7 +230,7 @@ func (p place) shoot(ctx context.Context, run string, also []string) (_ *shot, e
 		return nil, err
 	}
 	if s.commit = s.head; tree != s.tree {
-		s.commit, err = p.repo.CommitTree(ctx, []string{"GIT_AUTHOR_DATE=@0 +0000", "GIT_COMMITTER_DATE=@0 +0000"},
+		s.commit, err = p.repo.CommitTree(ctx, unchanging(),
 			"What the checkout of "+run+" held beyond its commit", tree, s.head)
 	}
 	return s, err

@@ -88,13 +88,16 @@ export const CHANGE_WORDS = {
     "task_over_others": "an agent is done; others work"
   },
   "host": {
+    "branches_fetched": "the leader has fetched the branches of the host, which led before",
     "came_back": "the host is back",
     "came_back_draining": "the host is back, and gets no more sessions",
     "doubt_due": "the host does not answer; it gets no new session",
     "drain_asked": "the host gets no more sessions",
     "drained": "the host has left: its last session has ended",
+    "engine_ended": "the host is no longer an engine host",
     "facts_reported": "the host has other labels or another capacity",
     "joined": "the host joined the team",
+    "lacks_reported": "the host has reported which programs, variables or disk space it lacks",
     "lease_renewed": "the host answers again",
     "left": "the host has left",
     "lost_due": "the host is lost: its sessions have ended",

@@ -8,7 +8,7 @@ import { batch, computed, signal } from '../shell/lib.js';
 import { live } from '../shell/connection.js';
 import { Refetch } from '../shell/refetch.js';
 import { place } from '../shell/router.js';
-import { inTrouble, journalInTrouble, reduceHosts } from './words.js';
+import { inTrouble, reduceHosts } from './words.js';
 
 const AGAIN_MS = 5000;
 
@@ -22,7 +22,7 @@ export const readAt = signal(0);
 export const about = signal('');
 
 /** Hosts and sessions, and a journal that is not replicated, that a person may want to look at. */
-export const toLookAt = computed(() => all.value.hosts.filter(inTrouble).length + all.value.waiting.length + (journalInTrouble(all.value) ? 1 : 0));
+export const toLookAt = computed(() => all.value.hosts.filter(inTrouble).length + all.value.waiting.length + (all.value.unreplicated?.wrong ? 1 : 0));
 
 const list = new Refetch(async () => {
   const answer = await api.hosts();

@@ -20,9 +20,6 @@ export const hostLook = (state) => (Object.hasOwn(STATES, state) ? STATES[state]
 /** Is it one that a person may want to look at? @param {Host} h */
 export const inTrouble = (h) => !!h.foreign || h.state === 'doubted' || h.state === 'lost' || (h.state === 'draining' && !!h.doubted_at);
 
-/** Is there something to do before the journal is replicated, besides an invitation? @param {Hosts} all */
-export const journalInTrouble = ({ unreplicated: u }) => !!u && u.code !== 'few_engine_hosts' && u.code !== 'servers_start';
-
 /** @param {Host} h */
 export const mayDrain = (h) => !h.leader && !h.removed_by && (h.state === 'joined' || h.state === 'doubted');
 

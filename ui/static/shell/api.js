@@ -218,7 +218,7 @@ const BASE = '/api/v1';
  * @property {LateReport[]} late
  */
 /** @typedef {{host: string, in_sync: boolean, lacks?: number}} JournalCopy */
-/** @typedef {{on: boolean, team?: string, leader?: string, replicated?: boolean, unreplicated?: {code: string, hosts: string[], fault?: string, why: string}, copies?: JournalCopy[], hosts: Host[], waiting: WaitingSession[], mixed?: string}} Hosts */
+/** @typedef {{on: boolean, team?: string, leader?: string, replicated?: boolean, unreplicated?: {code: string, hosts: string[], fault?: string, wrong: boolean, why: string}, copies?: JournalCopy[], hosts: Host[], waiting: WaitingSession[], mixed?: string}} Hosts */
 /** @typedef {'queue' | 'interrupt' | 'inject' | 'parallel'} Mode */
 /** @typedef {{name: string, state: string, connected: boolean, disabled: boolean, crashed: boolean, foreign: boolean, limit: string, took: number, owed: boolean, working: boolean}} Member */
 /** @typedef {{n: number, by: string, mode: string, state: string}} OpenMessage */
