@@ -16,59 +16,52 @@
 //
 //	  a person           another program         a process         a deadline
 //	     |                     |                     |                  |
-//	 api, cmd              file packages        shim, driver          timers
+//	 api, cmd                  files               process            timers
 //	     |                     |                     |                  |
 //	     +----------+----------+----------+----------+------------------+
 //	                |
-//	              loop           one goroutine, one event after the other
+//	           engine/loop       one goroutine, one event after the other
 //	                |
-//	decide          team         pure: changes, or a refusal
-//	append          journal      safe on disk, or stop
-//	apply           team         cannot fail
-//	act             controllers  answers, feeds, files, processes
+//	decide     core/team         pure: changes, or a refusal
+//	append     engine/journal    safe on disk, or stop
+//	apply      core/team         cannot fail
+//	act        work              answers, feeds, files, processes
 //
 // Nothing is visible before it is safe on disk, so everything that was shown is
 // true after a power cut as well. Actions are derived from the state and harmless
 // twice, so the daemon needs no memory of what it had begun.
 //
-// # The packages
+// # The rooms
 //
-// The pure ones import no clock, file, lock, network or goroutine. Time is data.
+// The folders are rooms, from the bottom to the top. A package imports the rooms
+// below its own and no room above. tidy_test.go has the order and checks it.
 //
-//	machine     a state machine is a table of rows; a pair without a row is refused
-//	machine/…   one package for each machine: the table, the value, its matrix
-//	team        all machines of one team as one value: Decide, Apply
-//	policy      may this state make that tool call? which description fits a text?
-//	condition   the expressions of `when` and `until_condition`
-//	marker      markers in what agents say
+//	internal   small things that two rooms need; internal/test: the test harnesses
+//	core       pure: no clock, file, lock, network or goroutine; time is data.
+//	           table: a state machine is a table of rows, and a pair without a row
+//	           is refused; one package for each machine; team: all machines of one
+//	           team as one value; policy, rank, marker, condition
+//	config     fairlead.yaml, with every error and its place
+//	files      files that other programs read and write: agentstate, crewdocs,
+//	           runstate, dispatchfolder, prompts
+//	process    shim: the process beside each agent, which outlives the daemon;
+//	           driver: how to start, prompt and judge one kind of agent; sandbox:
+//	           an agent's own view of the machine; claudehook: hooks and settings
+//	git        clones, landing, diffs, the copies between hosts, the forge
+//	engine     loop: the one goroutine that decides; journal: the append-only,
+//	           hash-chained log of changes, one folder a backend
+//	work       what the state asks for, one package a concern; listen: what agents
+//	           say → events
+//	hosts      certificates, invitations, connections, sessions on other hosts,
+//	           engine hosts
+//	read       views, status, search: what people are shown
+//	app        joins loop and parts, and recovers after a start
+//	api        HTTP, the live feed, the tools for agents
+//	ui         Mission Control, a page that uses only the API
+//	cli        printing and the flows of the commands; cli/daemon: the daemon
+//	cmd        flags and calls
 //
-// The ones that touch the outside world do not know each other.
-//
-//	journal         the append-only, hash-chained log of changes; one folder a backend
-//	shim            the process beside each agent: it owns pipes and process tree,
-//	                and outlives the daemon
-//	driver          how to start, prompt, read and judge one kind of agent
-//	sandbox         read everywhere, write only where allowed, enforced by the kernel
-//	agentfile       agent_state.json, through which other programs command an agent
-//	runfile         workflows, run_state.json, reports, manual inputs, gates
-//	crewfile        the crew's identity documents
-//	dispatchfolder  the folder of a conversation with a coordinator
-//	claudehook      Claude Code's hooks and settings
-//	prompt          the texts that agents are given
-//	transitionlog   the log line of each change of an agent's state
-//	internal/file   opening, replacing and parsing files, shared by the above
-//	config          fairlead.yaml, with every error and its place
-//	notify          notices for people: the desktop, a webhook, Slack, ntfy, e-mail
-//
-// Package loop is the one goroutine that decides. controller has one package for
-// each concern (agents, channels, crew, runs, dispatch, questions, tools), listen
-// turns what agent programs say into events, view holds the read models. Clients
-// of the daemon are api (HTTP, and a feed
-// that resumes by sequence number), ui (Mission Control, a page that uses only the
-// API) and cmd/fairlead (the commands). internal/test holds the test harnesses.
-//
-// Imports go one way, from the clients down to the machines; tidy_test.go has the
-// table and checks it. doc/architecture.md explains the design.
+// doc/architecture.md explains the design.
 //
 // # What is on disk
 //
@@ -89,8 +82,8 @@
 //
 // # Where to begin reading
 //
-// Read machine for the shape of a table, machine/control for an important one,
-// then the loop. The row ids (C5, X8) in tables, logs and tests are those of the
+// Read core/table for the shape of a table, core/control for an important one,
+// then engine/loop. The row ids (C5, X8) in tables, logs and tests are those of the
 // specification; every one that the code uses has a test.
 //
 // The one promise: what Fairlead shows was true, is on disk, and names its

@@ -16,23 +16,22 @@ var proseNames = []string{"Why", "Note", "Row", "Reason", "Detail"}
 
 // proseParsers are functions of package strings that take a text apart or look into it.
 var proseParsers = []string{
-	"HasPrefix", "HasSuffix", "Contains", "ContainsAny", "Cut", "CutPrefix", "CutSuffix", "Split", "SplitN", "Index", "LastIndex", "EqualFold", "Fields",
+	"HasPrefix", "HasSuffix", "Contains", "ContainsAny", "Cut", "CutPrefix", "CutSuffix", "Split", "SplitN", "Index", "LastIndex",
+	"EqualFold", "Fields",
 }
 
 // proseExceptions are the files that may compare or parse prose, each with the reason.
 var proseExceptions = map[string]string{
-	"team/old/old.go":                  "the one table that decodes sentences of older journals",
-	"machine/control/classify.go":      "compares a whole agent_state.json with the one before: a new note is a new order, and a foreign loop may write back ours",
-	"machine/control/act.go":           "recognises the note of a hold that a foreign loop wrote back unchanged",
-	"controller/agents/files.go":       "compares the fields of agent_state.json on disk with those that it should have",
-	"controller/plan.go":               "groups lines of the dry run that show the same sentence",
-	"cli/crew/summon.go":               "prints the sentence again only when it changed",
-	"controller/crew/presencefiles.go": "logs the text of an error again only when it changed",
-	"machine/workflow/process.go":      "the same fault of an answer, found again, is no change",
-	"shim/agent.go":                    "leaves the commonest text out of an error that lists folders",
-	"api/client/stream.go":             "the fixed words of the last event of the feed",
-	"driver/speech/conversation.go":    "the fixed words for how an agent program stopped",
-	"journal/journaltest/run.go":       "checks that a journal returns each field as it was stored",
+	"core/control/classify.go":              "compares a whole agent_state.json with the one before: a new note is a new order, and a foreign loop may write back ours",
+	"core/control/act.go":                   "recognises the note of a hold that a foreign loop wrote back unchanged",
+	"work/agents/files.go":                  "compares the fields of agent_state.json on disk with those that it should have",
+	"app/plan.go":                           "groups lines of the dry run that show the same sentence",
+	"cli/crew/summon.go":                    "prints the sentence again only when it changed",
+	"work/crew/presencefiles.go":            "logs the text of an error again only when it changed",
+	"core/workflow/process.go":              "the same fault of an answer, found again, is no change",
+	"process/shim/agent.go":                 "leaves the commonest text out of an error that lists folders",
+	"api/client/stream.go":                  "the fixed words of the last event of the feed",
+	"process/driver/speech/conversation.go": "the fixed words for how an agent program stopped",
 }
 
 // No code decides on sentences or row ids: both change when people improve the wording, and a decision must
@@ -158,8 +157,8 @@ func TestProseUsesAreFound(t *testing.T) {
 	}
 }
 
-// What the state does not allow is a machine.Refusal, which has status 409 and exit code 3. A problem that is only a text would have the status
-// without the exit code.
+// What the state does not allow is a machine.Refusal, which has status 409 and exit code 3. A problem that is only a text would have the
+// status without the exit code.
 func TestConflictsAreRefusals(t *testing.T) {
 	r := readTree(t)
 	for _, file := range r.goFiles() {

@@ -58,7 +58,8 @@ var banned = []bannedWords{
 	bannedWord(`translog`, "transition log"),
 	bannedWord(`readied`, "prepared launch"),
 	bannedWord(`strangers?`, "orphan session, another program"),
-	bannedWord(`(?:package|session|agent|agents|each|the|a|its|every|dead|killed|old|real|and|of|by|where) holders?`, "shim; for a turn: the participant that has the turn"),
+	bannedWord(`(?:package|session|agent|agents|each|the|a|its|every|dead|killed|old|real|and|of|by|where) holders?`,
+		"shim; for a turn: the participant that has the turn"),
 }
 
 // anyBanned finds quickly whether a text may contain a banned word at all.
@@ -77,7 +78,10 @@ type passage struct {
 }
 
 // sourceOf is the folder whose code a generated page is made from.
-var sourceOf = map[string]string{"doc/cli.md": "cmd/fairlead", "doc/api.md": "api/server", "doc/machines.md": "machine", "doc/config.md": "config"}
+var sourceOf = map[string]string{
+	"doc/cli.md": "cmd/fairlead", "doc/api.md": "api/server", "doc/machines.md": "core/table",
+	"doc/config.md": "config",
+}
 
 func TestTidyLanguage(t *testing.T) {
 	r := readTree(t)
@@ -97,7 +101,8 @@ func TestTidyLanguage(t *testing.T) {
 					continue
 				}
 				found[folder]++
-				t.Errorf("%s:%d: %q is not plain technical English here; use: %s\n\t%s", p.file, p.line+number, m[1], b.use, strings.TrimSpace(line))
+				t.Errorf("%s:%d: %q is not plain technical English here; use: %s\n\t%s", p.file, p.line+number, m[1], b.use,
+					strings.TrimSpace(line))
 			}
 		}
 	}
@@ -110,8 +115,7 @@ func TestTidyLanguage(t *testing.T) {
 func (r *tree) passages() []passage {
 	var all []passage
 	for _, p := range r.texts(func(p string) bool {
-		// team/old/old.go quotes the sentences that old journals contain.
-		return !strings.Contains(p, "testdata/") && p != "LICENSE" && p != "tidy_language_test.go" && p != "team/old/old.go"
+		return !strings.Contains(p, "testdata/") && p != "LICENSE" && p != "tidy_language_test.go"
 	}) {
 		text := r.text[p]
 		switch {
@@ -206,8 +210,10 @@ func hashComments(p, text string) []passage {
 // Each banned pattern matches its own example and leaves plain sentences alone.
 func TestTidyLanguagePatterns(t *testing.T) {
 	for _, dialect := range []string{
-		"Whoever has the turn speaks.", "nobody asked", "one of ours", "a provider that takes no more", "is told of by the loop", "what came of it",
-		"what lies there is read", "reads what there is", "in the midst of a message", "kept for ever", "it is mended", "the wish is numbered",
+		"Whoever has the turn speaks.", "nobody asked", "one of ours", "a provider that takes no more", "is told of by the loop",
+		"what came of it",
+		"what lies there is read", "reads what there is", "in the midst of a message", "kept for ever", "it is mended",
+		"the wish is numbered",
 		"an errand, once", "the ear hears", "the pen writes", "the bench is full", "a stranger's session", "the holder died",
 	} {
 		if !slices.ContainsFunc(banned, func(b bannedWords) bool { return b.pattern.MatchString(dialect) }) {
@@ -215,12 +221,55 @@ func TestTidyLanguagePatterns(t *testing.T) {
 		}
 	}
 	for _, plain := range []string{
-		"go test -bench Append ./journal", "The benchmark runs for 1 s.", "the year", "open the file", "amend the commit", "/agents/guest/errands",
+		"go test -bench Append ./engine/journal", "The benchmark runs for 1 s.", "the year", "open the file", "amend the commit",
+		"/agents/guest/errands",
 		"the copyright holders", "a placeholder", "see errand.go", "recommended", "the word \"nobody\"",
 	} {
 		for _, b := range banned {
 			if m := b.pattern.FindString(plain); m != "" {
 				t.Errorf("%q is plain and is matched by %q", plain, b.pattern)
+			}
+		}
+	}
+}
+
+// retired are the glossary's old words, as parts of names in snake case that reach the disk, the API or a process's
+// environment: keys of JSON, constants for events and other codes, variables of the environment, and names of Go files.
+var retired = regexp.MustCompile(`^(?:wish(?:es)?|errands?|todo|seats?|bench(?:es)?|claims?|circles?|floors?|holders?|strangers?|shel(?:f|ves)|books?|` +
+	`standing|elsewhere|occupants?|rehearse|glimpses?|ears?|pens?|dues|translog|readied|sheets?|knocks?|talk|talks)$`)
+
+// retiredKept are names with such a word that stay, by file: words of the seeds and of other programs' files.
+var retiredKept = map[string][]string{
+	"core/channel/channel.go":    {"holder"}, // seed 003: the holder of the turn
+	"read/view/channelview.go":   {"holder"},
+	"work/tools/agentactstep.go": {"holder"},
+	"core/crew/crew.go":          {"seat", "seats"}, // seed 001: the nine seats
+	"read/view/presenceview.go":  {"seat"},
+}
+
+// jsonName, codeName and envName find these names in Go source.
+var (
+	jsonName = regexp.MustCompile("json:\"([a-z0-9_]+)[,\"]")
+	codeName = regexp.MustCompile(`^\s+\w+(?: +(?:Event|Action|Reason|Code|\w+Reason|Row))? += "([a-z][a-z0-9]*(?:_[a-z0-9]+)+)"`)
+	envName  = regexp.MustCompile(`"(FAIRLEAD_[A-Z0-9_]+)=?"`)
+)
+
+// TestTidyRetiredNames checks that no retired word of the glossary is in a name that outlives the process.
+func TestTidyRetiredNames(t *testing.T) {
+	r := readTree(t)
+	for _, p := range r.texts(func(p string) bool { return path.Ext(p) == ".go" && !strings.HasSuffix(p, "_test.go") }) {
+		names := []string{strings.TrimSuffix(path.Base(p), ".go")}
+		for line := range strings.Lines(r.text[p]) {
+			for _, pattern := range []*regexp.Regexp{jsonName, codeName, envName} {
+				for _, m := range pattern.FindAllStringSubmatch(line, -1) {
+					names = append(names, m[1])
+				}
+			}
+		}
+		for _, name := range names {
+			words := strings.Split(strings.ToLower(name), "_")
+			if slices.ContainsFunc(words, retired.MatchString) && !slices.Contains(retiredKept[p], name) {
+				t.Errorf("%s: %q has a retired word; use the word of the glossary, or add it to retiredKept if a seed or another program has it", p, name)
 			}
 		}
 	}

@@ -11,10 +11,10 @@ import (
 // heavy are modules whose init costs every start of the program milliseconds.
 var heavy = map[string]string{
 	"github.com/santhosh-tekuri/jsonschema/":     "doc/adr/0009-own-check-of-our-own-schema.md",
-	"github.com/alecthomas/chroma/v2/lexers":     "task/diff/doc.go",
-	"github.com/alecthomas/chroma/v2/formatters": "task/diff/doc.go",
-	"github.com/alecthomas/chroma/v2/styles":     "task/diff/doc.go",
-	"github.com/alecthomas/chroma/v2/quick":      "task/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/lexers":     "git/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/formatters": "git/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/styles":     "git/diff/doc.go",
+	"github.com/alecthomas/chroma/v2/quick":      "git/diff/doc.go",
 }
 
 func (r *tree) lightToStart(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/fairlead-dev/fairlead/config/edit"
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/runs"
 )
 
 // SayBody is a message of a person.
@@ -105,6 +105,9 @@ type AnswerBody struct {
 	Note  string `json:"note,omitempty" maxLength:"1000" doc:"The reason, for people"`
 	Input string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
 	Shown string `json:"shown,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"What the person looked at, as the inbox has it; if it was changed since, the answer is refused. Empty: it is not checked"`
+	Tree  string `json:"tree,omitempty" maxLength:"64" pattern:"^[0-9a-fA-F]*$" doc:"Of a task: the hash of the tree that the person looked at, with at least 12 digits; if the question shows another one, the answer is refused"`
+
+	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"Of a task that changes governing files: their hash, as a separate yes"`
 }
 
 // CommentBody is a comment on a line of a task.
@@ -130,6 +133,9 @@ type RequestBody struct {
 // MergeBody names what is approved.
 type MergeBody struct {
 	Shown string `json:"shown,omitempty" maxLength:"64" doc:"The commit that the person looked at"`
+	Tree  string `json:"tree,omitempty" maxLength:"64" pattern:"^[0-9a-fA-F]*$" doc:"The hash of the tree that the person looked at, with at least 12 digits"`
+
+	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to them"`
 }
 
 // Dropped says where the content of a dropped task is kept.
@@ -213,7 +219,6 @@ type Beaten struct {
 // Actions are what an agent must do, in this order. Stop requests come first.
 type Actions struct {
 	Actions []view.ActionView `json:"actions" nullable:"false"`
-	Errands []view.ActionView `json:"errands,omitempty" doc:"The same list, at the former path /agents/{name}/errands only"`
 }
 
 // Questions are the questions that wait for a person.
@@ -221,9 +226,9 @@ type Questions struct {
 	Questions []view.QuestionView `json:"questions" nullable:"false"`
 }
 
-// StandingAnswers are the saved answers.
-type StandingAnswers struct {
-	Standing []view.StandingView `json:"standing" nullable:"false"`
+// SavedAnswers are the saved answers.
+type SavedAnswers struct {
+	Saved []view.SavedAnswerView `json:"saved" nullable:"false"`
 }
 
 // Machines are all state machines of the journal.
@@ -233,10 +238,10 @@ type Machines struct {
 
 // MachineView is one state machine, made from its table.
 type MachineView struct {
-	Name    string        `json:"name"`
-	Promise string        `json:"promise" doc:"What the machine guarantees, in one sentence"`
-	Mermaid string        `json:"mermaid" doc:"A state diagram in Mermaid's language"`
-	Rows    []machine.Row `json:"rows" nullable:"false" doc:"By id"`
+	Name    string      `json:"name"`
+	Promise string      `json:"promise" doc:"What the machine guarantees, in one sentence"`
+	Mermaid string      `json:"mermaid" doc:"A state diagram in Mermaid's language"`
+	Rows    []table.Row `json:"rows" nullable:"false" doc:"By id"`
 }
 
 // Runs are all runs, the newest first.
@@ -424,7 +429,6 @@ const (
 	RepoEnded     = "ended"      // no process answers on the socket
 	RepoOtherUser = "other_user" // the process at the other end belongs to another user
 	RepoSlow      = "slow"       // no answer in time
-	RepoOld       = "old"        // a Fairlead without this route
 	RepoWrong     = "wrong"      // an answer that no Fairlead gives
 )
 
@@ -433,7 +437,7 @@ type Repository struct {
 	ID string `json:"id" example:"d-0123456789abcdef" doc:"The file name of its socket"`
 	Summary
 	Here    bool   `json:"here" doc:"It is the one that answers"`
-	Problem string `json:"problem,omitempty" enum:"ended,other_user,slow,old,wrong" doc:"Why nothing else is known. ended: no process answers; other_user: another user's process does; slow: no answer within 2 s; old: an earlier Fairlead; wrong: an answer that no Fairlead gives"`
+	Problem string `json:"problem,omitempty" enum:"ended,other_user,slow,wrong" doc:"Why nothing else is known. ended: no process answers; other_user: another user's process does; slow: no answer within 2 s; wrong: an answer that no Fairlead gives"`
 	Detail  string `json:"detail,omitempty" doc:"The same in words"`
 }
 

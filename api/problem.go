@@ -10,11 +10,12 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 )
 
 // Problem is an error answer (RFC 9457).
@@ -66,9 +67,9 @@ func NewProblem(status int, format string, args ...any) *Problem {
 func ProblemOf(err error) *Problem {
 	var (
 		known   *Problem
-		refusal *machine.Refusal
+		refusal *table.Refusal
 		unknown *team.Unknown
-		faults  *runfile.FileFaults
+		faults  *runstate.FileFaults
 	)
 	switch {
 	case errors.As(err, &known):
@@ -86,7 +87,8 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, loop.ErrClosed):
 		return NewProblem(http.StatusServiceUnavailable, "%s", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return NewProblem(http.StatusGatewayTimeout, "fairlead did not answer within %s; it may still carry out the request: check with `fairlead ps`", AnswerMax)
+		return NewProblem(http.StatusGatewayTimeout,
+			"fairlead did not answer within %s; it may still carry out the request: check with `fairlead ps`", AnswerMax)
 	case errors.Is(err, context.Canceled):
 		return NewProblem(http.StatusServiceUnavailable, "the request was cancelled before it was answered")
 	default:
@@ -95,7 +97,7 @@ func ProblemOf(err error) *Problem {
 }
 
 // faulty is the problem for an invalid file: it lists every fault with its position.
-func faulty(list []runfile.FileFault) *Problem {
+func faulty(list []runstate.FileFault) *Problem {
 	p := NewProblem(http.StatusUnprocessableEntity, "the file is invalid")
 	for i, f := range list {
 		if i == fileFaultsMax {
@@ -140,12 +142,5 @@ func Shorten(s string) string {
 		}
 		return r
 	}, s)
-	n := 0
-	for i := range s {
-		if n == ValueCharsMax {
-			return s[:i] + "…"
-		}
-		n++
-	}
-	return s
+	return clip.Runes(s, ValueCharsMax)
 }

@@ -8,20 +8,20 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/core/rank"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/internal/encode"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/rank"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Change is one fact of the journal as programs read it.
 type Change struct {
 	Seq     uint64    `json:"seq" doc:"Position in the journal, from 1, without gaps"`
 	Time    time.Time `json:"time" doc:"UTC"`
-	Machine string    `json:"machine" doc:"The machine that made the change: control, session, presence, turn, run, team, question"`
+	Machine string    `json:"machine" doc:"The machine that made the change: control, session, crew, turn, run, team, question"`
 	Entity  string    `json:"entity" example:"control/coder" doc:"The entity that changed: MACHINE/NAME"`
 	Row     string    `json:"row" example:"C5" doc:"The row id of the transition"`
 	From    string    `json:"from" doc:"State before"`
@@ -70,7 +70,8 @@ func ChangeOf(c journal.Change) Change {
 // About reports whether a change is about what an agent did: its orders, sessions, questions and turns. Every change is
 // about the empty name.
 func (c Change) About(agent string) bool {
-	if agent == "" || c.Entity == "control/"+agent || strings.HasPrefix(c.Entity+"/", "session/"+agent+"/") || c.Actor.Kind == "agent" && c.Actor.ID == agent {
+	if agent == "" || c.Entity == "control/"+agent || strings.HasPrefix(c.Entity+"/", "session/"+agent+"/") ||
+		c.Actor.Kind == "agent" && c.Actor.ID == agent {
 		return true
 	}
 	var about struct {
@@ -102,7 +103,7 @@ type Refusal struct {
 	Takes   []string `json:"takes" nullable:"false" doc:"The requests that are allowed now"`
 }
 
-func refusalOf(r *machine.Refusal) *Refusal {
+func refusalOf(r *table.Refusal) *Refusal {
 	wire := Refusal(*r)
 	if wire.Takes == nil {
 		wire.Takes = []string{}
@@ -213,6 +214,7 @@ type Leader struct {
 	AsOf          *time.Time `json:"as_of" doc:"Until then this machine knows what happened; null: it is not known, or it has no journal"`
 
 	OtherConfig *OtherConfig `json:"other_config,omitempty" doc:"Of an engine host: its fairlead.yaml is not the one with which the team is or was led, so it does not lead"`
+	NoStore     string       `json:"no_store,omitempty" doc:"Of an engine host: why its server has no store now, as after the disk was full or when its files are damaged, and what it waits for"`
 }
 
 // OtherConfig is why an engine host does not lead that could otherwise.
@@ -225,6 +227,12 @@ type OtherConfig struct {
 type Stopping struct {
 	Stopping  bool   `json:"stopping"`
 	Unwritten string `json:"unwritten,omitempty" doc:"What is not in the journal, because most of the engine hosts do not answer: the daemon ends all the same"`
+}
+
+// ReloadBody confirms a changed fairlead.yaml.
+type ReloadBody struct {
+	Governing string `json:"governing,omitempty" doc:"The hash of the changed files, as the inbox has it: a person has looked at the change and wants it"`
+	Over      string `json:"over,omitempty" doc:"The hash of the files before the change; if they were not in force, the change is not confirmed by this"`
 }
 
 // Reloaded is the answer to reload. If something changed, the daemon restarts in its own process after
@@ -250,13 +258,13 @@ type Ended struct {
 
 // Bye is the last message of a stream that ends before its subject.
 type Bye struct {
-	Reason string `json:"reason" enum:"lagged,stopping,failed"`
+	Reason string `json:"reason" enum:"stopping,failed"`
 	Detail string `json:"detail" doc:"The reason in words, and what to do"`
 }
 
-// Encode writes JSON on one line, without escaping HTML.
+// Encode writes JSON on one line, without escaping HTML; what a terminal obeys is escaped.
 func Encode(v any) []byte {
-	return bytes.ToValidUTF8(encode.JSON(v), []byte("\uFFFD"))
+	return encode.Shown(bytes.ToValidUTF8(encode.JSON(v), []byte("\uFFFD")))
 }
 
 // DispatchSession is one session folder in a list (SPEC Dispatch).

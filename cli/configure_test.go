@@ -41,10 +41,15 @@ func TestPreviewAndWrite(t *testing.T) {
 	}
 	write(before)
 	loads := 0
-	e := &configure.Editor{Dir: dir, Lookup: os.LookupEnv, Reload: func(context.Context) ([]string, error) { loads++; return []string{"loaded"}, nil }, Sessions: func(context.Context, string) []string { return []string{"b-1"} }}
+	e := &configure.Editor{
+		Dir: dir, Lookup: os.LookupEnv,
+		Reload:   func(context.Context, api.ReloadBody) ([]string, error) { loads++; return []string{"loaded"}, nil },
+		Sessions: func(context.Context, string) []string { return []string{"b-1"} },
+	}
 	add := &api.AgentChange{Op: "add", Name: "b", Agent: edit.Agent{Command: []string{"true"}, Model: "m"}}
 	p, err := e.Preview(ctx, add)
-	if err != nil || strings.Contains(p.Diff, "s3cret") || !strings.Contains(p.Diff, "+  b:\n+    command: [\"true\"]\n+    model: m\n") || len(p.Changes) != 1 || p.Changes[0] != "agent b added" {
+	if err != nil || strings.Contains(p.Diff, "s3cret") || !strings.Contains(p.Diff, "+  b:\n+    command: [\"true\"]\n+    model: m\n") ||
+		len(p.Changes) != 1 || p.Changes[0] != "agent b added" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	is(before)
@@ -64,17 +69,21 @@ func TestPreviewAndWrite(t *testing.T) {
 	after := "# by hand\n" + strings.Replace(before, "# first\n", "# first\n  b:\n    command: [\"true\"]\n    model: m\n", 1)
 	is(after)
 	_, err = e.Preview(ctx, &api.AgentChange{Op: "edit", Name: "b", Agent: edit.Agent{Driver: "exce", Command: []string{"true"}}})
-	if p := problemOf(t, err); p.Status != 422 || len(p.Errors) != 1 || p.Errors[0].Location != "agents.b.driver" || !strings.Contains(p.Errors[0].Message, "did you mean exec?") {
+	if p := problemOf(t, err); p.Status != 422 || len(p.Errors) != 1 || p.Errors[0].Location != "agents.b.driver" ||
+		!strings.Contains(p.Errors[0].Message, "did you mean exec?") {
 		t.Errorf("%+v", p)
 	}
 	_, err = e.Preview(ctx, &api.AgentChange{Op: "remove", Name: "a"})
 	if p := problemOf(t, err); p.Status != 422 || !strings.HasPrefix(p.Errors[0].Location, "channels.c.agents") {
 		t.Errorf("an agent of a channel is removed: %+v", p)
 	}
-	if p, err := e.Preview(ctx, &api.AgentChange{Op: "remove", Name: "b"}); err != nil || len(p.Notes) != 1 || !strings.HasPrefix(p.Notes[0], "b-1 is at work") {
+	if p, err := e.Preview(ctx, &api.AgentChange{Op: "remove", Name: "b"}); err != nil || len(p.Notes) != 1 ||
+		!strings.HasPrefix(p.Notes[0], "b-1 is at work") {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if test, err := e.Test(ctx, &api.AgentChange{Op: "add", Name: "x", Agent: edit.Agent{Command: []string{"no-such-program"}}}); err != nil || test.OK || !strings.Contains(test.Findings[0].What, "no-such-program") {
+	if test, err := e.Test(ctx,
+		&api.AgentChange{Op: "add", Name: "x", Agent: edit.Agent{Command: []string{"no-such-program"}}}); err != nil || test.OK ||
+		!strings.Contains(test.Findings[0].What, "no-such-program") {
 		t.Errorf("%+v, %v", test, err)
 	}
 	is(after)

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/acp"
-	"github.com/fairlead-dev/fairlead/driver/adapter"
-	"github.com/fairlead-dev/fairlead/driver/claude"
-	"github.com/fairlead-dev/fairlead/driver/codex"
-	"github.com/fairlead-dev/fairlead/driver/exec"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/acp"
+	"github.com/fairlead-dev/fairlead/process/driver/adapter"
+	"github.com/fairlead-dev/fairlead/process/driver/claude"
+	"github.com/fairlead-dev/fairlead/process/driver/codex"
+	"github.com/fairlead-dev/fairlead/process/driver/exec"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
 )
 
 // Drivers are the kinds of agent that this build can drive, by the word in fairlead.yaml.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/internal/encode"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/runfile"
 )
 
 // The meanings of the exit codes. Scripts rely on them.
@@ -80,7 +80,7 @@ func CodeOf(err error) int {
 		return ExitDone
 	case errors.As(err, &known):
 		return known.Code
-	case errors.As(err, new(*machine.Refusal)), errors.As(err, new(*apiclient.Refused)):
+	case errors.As(err, new(*table.Refusal)), errors.As(err, new(*apiclient.Refused)):
 		return ExitRefused
 	case errors.As(err, new(*apiclient.NoDaemon)), errors.As(err, new(*apiclient.NoAnswer)), errors.As(err, new(*NoLeader)):
 		return ExitNoDaemon
@@ -107,7 +107,7 @@ func (a *App) words(err error) string {
 }
 
 // refusalWords is a refusal without the internal names of the state machines.
-func refusalWords(no *machine.Refusal) string {
+func refusalWords(no *table.Refusal) string {
 	state := strings.ReplaceAll(no.State, "_", " ")
 	switch {
 	case no.Reason == "":
@@ -120,9 +120,9 @@ func refusalWords(no *machine.Refusal) string {
 }
 
 // refusals are all refusals that an error is made of.
-func refusals(err error) []*machine.Refusal {
-	var found []*machine.Refusal
-	if no, ok := err.(*machine.Refusal); ok { //nolint:errorlint // each node is looked at
+func refusals(err error) []*table.Refusal {
+	var found []*table.Refusal
+	if no, ok := err.(*table.Refusal); ok { //nolint:errorlint // each node is looked at
 		found = append(found, no)
 	}
 	if no, ok := err.(*apiclient.Refused); ok { //nolint:errorlint // each node is looked at
@@ -155,14 +155,14 @@ func (a *App) Report(err error) int {
 	if refused, ok := errors.AsType[*apiclient.Refused](err); ok {
 		answer["refusal"] = refused.Refusal
 	}
-	fmt.Fprintln(a.Err, string(encode.JSON(answer)))
+	fmt.Fprintln(a.Err, string(encode.Shown(encode.JSON(answer))))
 	return code
 }
 
 // Faulty gives the error for an invalid workflow its exit code, and prints each fault on its own
 // line, whether the file was read here or by a daemon.
 func Faulty(err error) error {
-	if _, ok := errors.AsType[*runfile.FileFaults](err); ok {
+	if _, ok := errors.AsType[*runstate.FileFaults](err); ok {
 		return &Coded{Code: ExitUsage, Err: err}
 	}
 	var p *api.Problem
@@ -183,9 +183,8 @@ func Faulty(err error) error {
 	return &Coded{Code: ExitUsage, Err: errors.New(strings.Join(lines, "\n"))}
 }
 
-// Unknown reports that there is nothing with that name, or that the daemon is of a version without
-// channels.
+// Unknown reports that there is nothing with that name.
 func Unknown(err error) bool {
 	var problem *api.Problem
-	return errors.As(err, &problem) && (problem.Status == http.StatusNotFound || problem.Status == http.StatusNotImplemented)
+	return errors.As(err, &problem) && problem.Status == http.StatusNotFound
 }

@@ -13,7 +13,8 @@ import (
 
 // AtFlag gives a command that reads the flag --at.
 func (a *App) AtFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&a.at, "at", "", "show it as it was at a `moment`: a time (09:30, \"2026-11-24 09:30\"), how long ago (2h, 3d) or the number of a change")
+	cmd.Flags().StringVar(&a.at, "at", "",
+		"show it as it was at a `moment`: a time (09:30, \"2026-11-24 09:30\"), how long ago (2h, 3d) or the number of a change")
 	return cmd
 }
 
@@ -25,7 +26,10 @@ func moment(text string, now time.Time) (string, error) {
 	}
 	at, ok := TimeOf(text, now)
 	if !ok {
-		return "", &Coded{Code: ExitUsage, Err: fmt.Errorf("%w, or the number of a change as `fairlead events` prints it", noTime("--at", text))}
+		return "", &Coded{
+			Code: ExitUsage,
+			Err:  fmt.Errorf("%w, or the number of a change as `fairlead events` prints it", noTime("--at", text)),
+		}
 	}
 	return at.UTC().Format(time.RFC3339Nano), nil
 }
@@ -105,7 +109,10 @@ func TimeOf(text string, now time.Time) (time.Time, bool) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago), true
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly} {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04",
+		time.DateOnly,
+	} {
 		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
 			return at, true
 		}

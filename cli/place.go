@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
 // Place settles which folder a command works on: --dir, or the workspace that the current folder

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"golang.org/x/term"
+	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/encode"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
 )
 
 // PrintJSON writes one value as one line, without HTML escaping.
 func (a *App) PrintJSON(v any) error {
-	_, err := a.Out.Write(append(encode.JSON(v), '\n'))
+	_, err := a.Out.Write(append(encode.Shown(encode.JSON(v)), '\n'))
 	return err
 }
 
@@ -36,37 +36,32 @@ func (a *App) Say(v any, format string, args ...any) error {
 	})
 }
 
-// Plain removes what could harm a terminal from a text: escape sequences, carriage returns and
-// characters that change the direction of text. Tabs and line ends are kept.
-func Plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return unicode.ReplacementChar
-		default:
-			return r
-		}
-	}, s)
-}
+// Plain shows what a terminal would obey, or hide, in a text. Tabs and line ends are kept. A terminal gets no other text (see
+// Terminal); tables are the same in a pipe.
+func Plain(s string) string { return termtext.Show(s) }
 
-// Line is Plain on one line of at most width characters.
-func Line(s string, width int) string {
-	s = strings.Join(strings.Fields(Plain(s)), " ")
-	if runes := []rune(s); len(runes) > width {
-		return string(runes[:width-1]) + "…"
+// Fit is a text in at most width columns; if it is longer, the last one shows an ellipsis.
+func Fit(s string, width int) string {
+	columns, kept := 0, 0
+	for i, r := range s {
+		if columns += Wide(r); columns > width {
+			return s[:kept] + "…"
+		}
+		if columns < width {
+			kept = i + utf8.RuneLen(r)
+		}
 	}
 	return s
+}
+
+// Line is Plain on one line of at most width columns.
+func Line(s string, width int) string {
+	return Fit(strings.Join(strings.Fields(Plain(s)), " "), width)
 }
 
 // Aligned is Line with its spaces unchanged, so that columns stay aligned.
 func Aligned(s string, width int) string {
-	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Plain(s))
-	if runes := []rune(s); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return s
+	return Fit(strings.NewReplacer("\n", " ", "\t", " ").Replace(Plain(s)), width)
 }
 
 // Money prints an amount in US dollars; one below a cent with four digits, so that it does not look like nothing.
@@ -112,13 +107,14 @@ func (a *App) Paint(colour, s string) string {
 // Colourless says that output must have no colour: NO_COLOR is set, or the terminal has none.
 func Colourless() bool { return os.Getenv("NO_COLOR") != "" || dumb() }
 
-const (
-	Bold   = "\x1b[1m"
-	Dim    = "\x1b[2m"
-	Green  = "\x1b[32m"
-	Yellow = "\x1b[33m"
-	Red    = "\x1b[31m"
-	Reset  = "\x1b[0m"
+// Colours, for Paint.
+var (
+	Bold   = termtext.Own("\x1b[1m")
+	Dim    = termtext.Own("\x1b[2m")
+	Green  = termtext.Own("\x1b[32m")
+	Yellow = termtext.Own("\x1b[33m")
+	Red    = termtext.Own("\x1b[31m")
+	Reset  = termtext.Own("\x1b[0m")
 )
 
 // HowMany returns a number with its noun, singular or plural.
@@ -146,7 +142,8 @@ func Wide(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
-	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), r >= 0x1F300 && r <= 0x1FAFF, r >= 0xFF01 && r <= 0xFF60:
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), r >= 0x1F300 && r <= 0x1FAFF,
+		r >= 0xFF01 && r <= 0xFF60:
 		return 2
 	default:
 		return 1
@@ -199,10 +196,8 @@ const (
 
 // Size returns the size of the terminal.
 func (a *App) Size() (width, height int) {
-	if file, ok := a.Out.(*os.File); ok {
-		if w, h, err := term.GetSize(int(file.Fd())); err == nil && w > 20 && h > 8 { //nolint:gosec // a descriptor fits an int
-			return w, h
-		}
+	if w, h, ok := size(a.Out); ok && w > 20 && h > 8 {
+		return w, h
 	}
 	return ScreenWidth, screenHeight
 }

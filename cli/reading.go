@@ -11,7 +11,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Reader is what a read command asks: the daemon, or the journal if no daemon runs.
@@ -45,7 +45,8 @@ func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
 		if r.Other != nil && r.Past.NoLeaderSince != nil {
 			why += "; " + OtherConfig(r.Other)
 		}
-		fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, r.Past.AsOf.Local().Format(time.DateTime), Ago(Past(*r.Past.AsOf)))
+		fmt.Fprintf(a.Err, "%s; this is from the journal as of %s (%s ago)\n", why, r.Past.AsOf.Local().Format(time.DateTime),
+			Ago(Past(*r.Past.AsOf)))
 	}
 	if a.at == "" {
 		return r, nil
@@ -88,14 +89,16 @@ func OtherConfig(is *api.OtherConfig) string {
 	if is.Ref == "" {
 		return text + fmt.Sprintf(", and that one has not arrived here: start Fairlead on %s, or copy the file from there", leader)
 	}
-	return text + fmt.Sprintf(": to let it lead, run `git show %s:%s > %s` in this repository", Plain(is.Ref), config.FileName, config.FileName)
+	return text +
+		fmt.Sprintf(": to let it lead, run `git show %s:%s > %s` in this repository", Plain(is.Ref), config.FileName, config.FileName)
 }
 
 // NoLeader says that a host has no leader to ask (exit code 6).
 type NoLeader struct{ Since time.Time }
 
 func (n *NoLeader) Error() string {
-	return "no leader of the team answers since " + n.Since.Local().Format(time.DateTime) + ", so nothing new can be followed here; run the command again when another engine host leads, which takes about 15 seconds if most of them run"
+	return "no leader of the team answers since " + n.Since.Local().Format(time.DateTime) +
+		", so nothing new can be followed here; run the command again when another engine host leads, which takes about 15 seconds if most of them run"
 }
 
 // present reads from the daemon, if that knows the present state of the team. The daemon of an engine host does not while no
@@ -107,7 +110,7 @@ func (a *App) present(ctx context.Context, client *apiclient.Client) (*Reader, e
 	}
 	is, err := client.Leader(ctx)
 	if err != nil || is.NoLeaderSince == nil {
-		return r, nil //nolint:nilerr // what is read next has the same error, or an older daemon answers
+		return r, nil //nolint:nilerr // what is read next has the same error
 	}
 	r.Past, r.Other = view.Past{AsOf: is.AsOf, NoLeaderSince: is.NoLeaderSince}, is.OtherConfig
 	if is.Leads {
@@ -131,5 +134,8 @@ func (a *App) present(ctx context.Context, client *apiclient.Client) (*Reader, e
 	if r.Past.AsOf == nil || r.Past.AsOf.Before(found.AsOf) {
 		r.Past.AsOf = &found.AsOf
 	}
-	return &Reader{Client: found.Client, Offline: &NoLeader{*is.NoLeaderSince}, Past: r.Past, Other: r.Other, close: func() error { return errors.Join(found.Close(), client.Close()) }}, nil
+	return &Reader{
+		Client: found.Client, Offline: &NoLeader{*is.NoLeaderSince}, Past: r.Past, Other: r.Other,
+		close: func() error { return errors.Join(found.Close(), client.Close()) },
+	}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -19,8 +20,9 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
 	"github.com/fairlead-dev/fairlead/internal/version"
-	"github.com/fairlead-dev/fairlead/workspace"
 )
 
 // App is what every command needs.
@@ -71,8 +73,34 @@ func (a *App) Load() (*config.Config, error) {
 
 // Tty says whether a stream is a terminal.
 func Tty(stream any) bool {
-	file, ok := stream.(*os.File)
+	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor fits an int
+}
+
+// size is the size of a terminal.
+func size(stream any) (width, height int, ok bool) {
+	file, ok := stream.(interface{ Fd() uintptr })
+	if !ok {
+		return 0, 0, false
+	}
+	width, height, err := term.GetSize(int(file.Fd())) //nolint:gosec // a descriptor fits an int
+	return width, height, err == nil
+}
+
+// Columns returns the width of the terminal to which output goes; 0: it is none, or says none.
+func (a *App) Columns() int {
+	width, _, _ := size(a.Out)
+	return width
+}
+
+// Terminal returns the stream through which a command prints: a terminal gets only what termtext lets pass, and of control
+// sequences only this program's own; everything else gets each byte. End writes what is held back.
+func Terminal(stream io.Writer) (through io.Writer, end func() error) {
+	if !Tty(stream) {
+		return stream, func() error { return nil }
+	}
+	w := &termtext.Writer{To: stream}
+	return w, w.Flush
 }
 
 // LoadOrNone reads the configuration; without a file it returns a team without agents.
@@ -99,14 +127,71 @@ func (a *App) Logger(verbose bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	if Tty(a.Err) {
-		return slog.New(tint.NewTextHandler(a.Err, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: Colourless()}))
+		return slog.New(shownMessages{tint.NewTextHandler(ownColours{a.Err},
+			&tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: Colourless()})})
 	}
 	return slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 }
 
+// Pager starts the pager of that name on the terminal, as git does, and returns the stream to it; end waits for it. Without a
+// name, or with cat, there is no pager.
+func (a *App) Pager(ctx context.Context, name string) (to io.Writer, end func() error, err error) {
+	if name == "" || name == "cat" || dumb() {
+		return a.Out, func() error { return nil }, nil
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", name) //nolint:gosec // the user's pager
+	cmd.Stderr = a.Err
+	if w, ok := a.Out.(*termtext.Writer); ok {
+		cmd.Stdout = w.To // the pager draws on the terminal; what it is given has passed the filter
+	}
+	for _, e := range []string{"LESS=FRX", "LV=-c"} {
+		if key, _, _ := strings.Cut(e, "="); os.Getenv(key) == "" {
+			cmd.Env = append(cmd.Environ(), e)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, fmt.Errorf("start the pager: %w", err)
+	}
+	shown := &termtext.Writer{To: in}
+	return shown, func() error {
+		_ = shown.Flush() // a pager that was left reads no more
+		_ = in.Close()
+		return cmd.Wait()
+	}, nil
+}
+
+// shownMessages shows in messages what a terminal would obey; the handler quotes attributes itself.
+type shownMessages struct{ slog.Handler }
+
+func (h shownMessages) Handle(ctx context.Context, r slog.Record) error {
+	r.Message = Plain(r.Message)
+	return h.Handler.Handle(ctx, r) //nolint:wrapcheck // a wrapper
+}
+
+func (h shownMessages) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return shownMessages{h.Handler.WithAttrs(attrs)}
+}
+
+func (h shownMessages) WithGroup(name string) slog.Handler {
+	return shownMessages{h.Handler.WithGroup(name)}
+}
+
+// ownColours marks the colours of the log's handler as this program's.
+type ownColours struct{ to io.Writer }
+
+func (w ownColours) Write(line []byte) (int, error) {
+	_, err := io.WriteString(w.to, strings.ReplaceAll(string(line), "\x1b[", termtext.Own("\x1b[")))
+	return len(line), err //nolint:wrapcheck // a wrapper
+}
+
 // PrintVersion prints the version of this program.
 func (a *App) PrintVersion() error {
-	return a.Say(map[string]string{"version": version.String(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, "%s", version.Line())
+	return a.Say(map[string]string{"version": version.String(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}, "%s",
+		version.Line())
 }
 
 const answerBytesMax = 4 << 10 // of the line with yes or no

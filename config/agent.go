@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/policy"
 )
 
 // agents reads the agents in file order.
@@ -27,6 +27,7 @@ func (c *checker) agents(cfg *Config) {
 		nodes = append(nodes, f.Value)
 	}
 	c.workspaces(cfg, nodes)
+	c.hidden(cfg, nodes)
 }
 
 func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
@@ -52,7 +53,6 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 		Resume:      Resume(textOf(n.Get("resume"))),
 		MCP:         textOf(n.Get("mcp")) != mcpOff,
 		Permissions: c.permissions(n.Get("permissions")),
-		Sandbox:     c.sandbox(n.Get("sandbox")),
 		FailuresMax: intOf(n.Get("failures_max"), FailuresMaxDefault),
 		Backoff: Backoff{
 			First: c.duration(backoff.Get("first"), BackoffFirst, false),
@@ -70,8 +70,7 @@ func (c *checker) agent(f file.YAMLField, cfg *Config) Agent {
 	c.backoff(n, &a)
 	c.driver(f, &a)
 	c.conversation(n, a)
-	c.boundBySandbox(n, &a)
-	c.withinSandbox(n, a)
+	a.Sandbox = c.sandbox(n.Get("sandbox"), defaultSandbox(a))
 	c.loop(n, a)
 	return a
 }
@@ -139,7 +138,8 @@ func (c *checker) driver(f file.YAMLField, a *Agent) {
 // loop reports settings that have no effect on an agent that runs its own loop.
 func (c *checker) loop(n *file.YAMLNode, a Agent) {
 	if f := n.Field("report_within"); f != nil && (a.Loop != LoopForeign || len(a.Command) > 0) {
-		c.add(f.Place, f.Value.Path, "has an effect only with loop foreign and without a command: otherwise the process shows whether the agent works")
+		c.add(f.Place, f.Value.Path,
+			"has an effect only with loop foreign and without a command: otherwise the process shows whether the agent works")
 	}
 	if a.Loop != LoopForeign {
 		return
@@ -166,7 +166,8 @@ func (c *checker) host(agent *file.YAMLNode) AgentHost {
 		return AgentHost{}
 	}
 	if n.Kind == file.YAMLText && n.Text != agentHostAny {
-		c.add(n.Place, n.Path, "is %s; it should be %s, or a mapping with labels%s", shown(n), agentHostAny, didYouMean(n.Text, []string{agentHostAny}))
+		c.add(n.Place, n.Path, "is %s; it should be %s, or a mapping with labels%s", shown(n), agentHostAny,
+			didYouMean(n.Text, []string{agentHostAny}))
 	}
 	is := AgentHost{Any: true, Labels: textsOf(n.Get("labels"))}
 	if lost != nil {
@@ -187,7 +188,7 @@ func (c *checker) env(agent *file.YAMLNode) Env {
 		switch {
 		case v.Kind != file.YAMLText && v.Kind != file.YAMLNumber && v.Kind != file.YAMLBool:
 			continue
-		case !envName().MatchString(f.Name):
+		case !envName.MatchString(f.Name):
 			c.add(f.Place, v.Path, "is not the name of a variable: letters, digits and underscore, not beginning with a digit")
 			continue
 		case strings.HasPrefix(f.Name, "FAIRLEAD_"):
@@ -262,7 +263,8 @@ func (c *checker) workspaces(cfg *Config, nodes []*file.YAMLNode) {
 			continue
 		}
 		if other := taken.take(a.Workspace, a.Name); other != "" {
-			c.add(n.Place, n.Path, "is the folder of agents.%s too; each agent needs its own for its agent_state.json, such as workspace: %s", other, a.Name)
+			c.add(n.Place, n.Path,
+				"is the folder of agents.%s too; each agent needs its own for its agent_state.json, such as workspace: %s", other, a.Name)
 		}
 	}
 	for i := range cfg.Agents {
@@ -275,7 +277,20 @@ func (c *checker) workspaces(cfg *Config, nodes []*file.YAMLNode) {
 		}
 		a.Workspace, _ = settle(filepath.Join(c.dir, a.Name))
 		if other := taken.take(a.Workspace, a.Name); other != "" {
-			c.add(n.Place, join(n.Path, "workspace"), "is missing, and the folder %s, its default, belongs to agents.%s", quoteShort(a.Name), other)
+			c.add(n.Place, join(n.Path, "workspace"), "is missing, and the folder %s, its default, belongs to agents.%s",
+				quoteShort(a.Name), other)
+		}
+	}
+}
+
+// hidden reports an agent whose wall hides its own workspace.
+func (c *checker) hidden(cfg *Config, nodes []*file.YAMLNode) {
+	for i, a := range cfg.Agents {
+		for _, item := range itemsOf(nodes[i].Get("sandbox").Get("hide")) {
+			if p, why := c.place(item.Text); why == "" && p == a.Workspace {
+				c.add(item.Place, item.Path, "%s is the agent's own workspace; hide a folder in it, or give the agent another workspace",
+					shown(item))
+			}
 		}
 	}
 }
@@ -388,7 +403,8 @@ func (c *checker) permissions(n *file.YAMLNode) Permissions {
 	}
 	p.Otherwise = cmp.Or(p.Otherwise, OtherwiseDeny)
 	if p.Otherwise == OtherwiseAllow && p.Timeout == 0 {
-		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path, "has no effect: with timeout 0s, the agent waits for a person without a limit")
+		c.note(n.Get("otherwise").Place, n.Get("otherwise").Path,
+			"has no effect: with timeout 0s, the agent waits for a person without a limit")
 	}
 	return p
 }
@@ -444,52 +460,103 @@ func (c *checker) conversation(n *file.YAMLNode, a Agent) {
 	}
 }
 
-// AgentSandbox says whether the kernel restricts where an agent's process and its children may write. The
-// zero value is no sandbox.
+// AgentSandbox is the wall around a program's processes: the agent's, or MAIN's. The zero value is none.
 type AgentSandbox struct {
-	On      bool
-	Auto    bool     // with On: only if the kernel supports it; the default of an agent with can_write
-	Write   []string // more folders and files that may be written; absolute and clean
-	Sockets bool     // whether connecting to unix sockets is allowed
+	Mode    string   // one of the Sandbox constants
+	Read    []string // more folders that can be read; all paths are absolute and clean
+	Write   []string // more folders that can be written
+	Hide    []string // folders that are not there
+	Sockets []string // single unix sockets that can be reached
 }
 
-// The words for it; a mapping means workspace.
+// The modes of a wall.
 const (
-	agentSandboxAuto      = "auto"
-	agentHostAny          = "any"
-	agentSandboxOff       = "off"
-	agentSandboxWorkspace = "workspace"
+	SandboxWorkspace = "workspace" // with what this machine holds; not started where writes are not held
+	SandboxRequired  = "required"  // only if this machine holds every row
+	SandboxAuto      = "auto"      // with what this machine holds; started in any case
+	SandboxOff       = "off"       // none
 )
 
-// sandbox reads an agent's sandbox setting.
-func (c *checker) sandbox(n *file.YAMLNode) AgentSandbox {
+// On reports whether there is to be a wall.
+func (s AgentSandbox) On() bool { return s.Mode != "" && s.Mode != SandboxOff }
+
+// ReadsOnly reports whether the mode of the agent's program lets it write nothing. Inside a wall, where codex has no sandbox
+// of its own, the wall holds that.
+func (a *Agent) ReadsOnly() bool { return a.Driver == DriverCodex && a.Mode == "read-only" }
+
+// agentHostAny is the word for any host.
+const agentHostAny = "any"
+
+// defaultSandbox is the mode of an agent whose entry has no key for it.
+func defaultSandbox(a Agent) string {
 	switch {
-	case n == nil:
-		return AgentSandbox{}
-	case n.Kind == file.YAMLText:
-		words := []string{agentSandboxWorkspace, agentSandboxAuto, agentSandboxOff}
-		if !slices.Contains(words, n.Text) {
-			c.add(n.Place, n.Path, "is %s; it should be %s, %s, %s, or a mapping with write%s", shown(n), words[0], words[1], words[2], didYouMean(n.Text, words))
-		}
-		return AgentSandbox{On: n.Text == agentSandboxWorkspace || n.Text == agentSandboxAuto, Auto: n.Text == agentSandboxAuto}
-	case n.Kind != file.YAMLObject:
-		return AgentSandbox{}
+	case a.Loop == LoopForeign: // it writes its agent_state.json
+		return SandboxOff
+	case a.Driver == DriverACP, a.Driver == DriverClaude, a.Driver == DriverCodex, a.Permissions.CanWrite != nil:
+		return SandboxAuto
 	}
-	box := AgentSandbox{On: true, Sockets: boolOf(n.Get("sockets"), false)}
-	for _, item := range itemsOf(n.Get("write")) {
+	return SandboxOff
+}
+
+// sandbox reads a wall. usual is its mode if there is no key; a mapping without a mode means workspace.
+func (c *checker) sandbox(n *file.YAMLNode, usual string) AgentSandbox {
+	word := n
+	box := AgentSandbox{Mode: usual}
+	if n != nil && n.Kind == file.YAMLObject {
+		word, box.Mode = n.Get("mode"), SandboxWorkspace
+	}
+	if word != nil && word.Kind == file.YAMLText {
+		words := []string{SandboxWorkspace, SandboxRequired, SandboxAuto, SandboxOff}
+		if !slices.Contains(words, word.Text) {
+			c.add(word.Place, word.Path, "is %s; it should be %s%s", shown(word), strings.Join(words, ", "), didYouMean(word.Text, words))
+		}
+		box.Mode = word.Text
+	}
+	in := map[string]string{}
+	box.Read = c.folders(n.Get("read"), "read", in)
+	box.Write = c.folders(n.Get("write"), "write", in)
+	box.Hide = c.folders(n.Get("hide"), "hide", in)
+	for _, item := range itemsOf(n.Get("sockets")) {
 		p, why := c.place(item.Text)
 		if why != "" {
 			c.add(item.Place, item.Path, "%s %s", shown(item), why)
 			continue
 		}
-		box.Write = append(box.Write, p)
+		box.Sockets = append(box.Sockets, p)
+	}
+	if word != n && box.Mode == SandboxOff && len(in)+len(box.Sockets) > 0 {
+		c.note(word.Place, n.Path, "has no effect with mode off: there is no wall then")
 	}
 	return box
 }
 
-// place resolves a folder or file outside the workspace to an absolute, clean path. why says what is wrong
-// with it.
+// folders reads one list of folders of a wall. in has the list of each folder that was read before.
+func (c *checker) folders(n *file.YAMLNode, key string, in map[string]string) (list []string) {
+	for _, item := range itemsOf(n) {
+		p, why := c.place(item.Text)
+		switch info, err := os.Stat(p); {
+		case why != "":
+		case err == nil && !info.IsDir():
+			why = "is a file; a wall holds whole folders, so name the folder that it is in"
+		case p == c.dir && key == "write":
+			why = "is the folder of fairlead.yaml; an agent that may write there can change its own limits"
+		case in[p] != "" && in[p] != key:
+			why = "is in " + in[p] + " too; keep one of them"
+		}
+		if why != "" {
+			c.add(item.Place, item.Path, "%s %s", shown(item), why)
+			continue
+		}
+		in[p], list = key, append(list, p)
+	}
+	return list
+}
+
+// place resolves a path of a wall to an absolute, clean path. why says what is wrong with it.
 func (c *checker) place(p string) (abs, why string) {
+	if strings.ContainsAny(p, `*?[{`) {
+		return "", "is a pattern; a wall holds whole folders and single sockets, so write the path without * ? [ {, or use permissions.can_write and cannot_write for patterns"
+	}
 	if p == "~" || strings.HasPrefix(p, "~/") {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -501,28 +568,10 @@ func (c *checker) place(p string) (abs, why string) {
 		p = filepath.Join(c.dir, p)
 	}
 	p = filepath.Clean(p)
-	switch {
-	case p == "/" || p == "/dev" || p == "/proc" || p == "/sys" || strings.HasPrefix(p, "/proc/") || strings.HasPrefix(p, "/sys/"):
-		return "", "cannot be opened in a sandbox: an agent that may write there may write anywhere; name a folder below it"
-	case p == c.dir:
-		return "", "is the folder of fairlead.yaml; an agent that may write there can change its own limits"
+	for _, whole := range []string{"/dev", "/proc", "/sys"} {
+		if p == "/" || p == whole || strings.HasPrefix(p, whole+"/") {
+			return "", "cannot be opened in a wall: a program reaches everything through /, /dev, /proc and /sys; name a folder to work in"
+		}
 	}
 	return p, ""
-}
-
-// boundBySandbox turns the sandbox on for an agent that has can_write and says nothing about a sandbox. Two
-// kinds are left out: a foreign loop, which writes its agent_state.json, and codex in its own sandbox.
-func (c *checker) boundBySandbox(n *file.YAMLNode, a *Agent) {
-	own := a.Driver == DriverCodex && a.Mode != "danger-full-access"
-	if n.Get("sandbox") == nil && a.Permissions.CanWrite != nil && a.Loop != LoopForeign && !own {
-		a.Sandbox = AgentSandbox{On: true, Auto: true}
-	}
-}
-
-// withinSandbox notes a program whose own sandbox does not work inside this one.
-func (c *checker) withinSandbox(n *file.YAMLNode, a Agent) {
-	if a.Sandbox.On && a.Driver == DriverCodex && a.Mode != "danger-full-access" {
-		box := n.Get("sandbox")
-		c.note(box.Place, box.Path, "replaces codex's own sandbox, which does not work inside another one; set mode danger-full-access, or remove this line")
-	}
 }

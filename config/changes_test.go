@@ -24,7 +24,10 @@ func TestChanges(t *testing.T) {
 		Channels: []Channel{{Name: "talk"}},
 		Listen:   "127.0.0.1:80",
 	}
-	want := []string{"team changed", "agent coder changed", "agent tester removed", "agent writer added", "channel reviews removed", "channel talk added", "listen changed"}
+	want := []string{
+		"team changed", "agent coder changed", "agent tester removed", "agent writer added", "channel reviews removed",
+		"channel talk added", "listen changed",
+	}
 	if got := Changes(before, now); !slices.Equal(got, want) {
 		t.Errorf("the changes are %q, want %q", got, want)
 	}

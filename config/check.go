@@ -6,13 +6,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 )
 
@@ -23,6 +23,7 @@ type checker struct {
 	root      *file.YAMLNode
 	dir       string // absolute, links resolved
 	lookupEnv func(string) (string, bool)
+	kept      []SourceFile // they need not exist
 }
 
 func (c *checker) config() *Config {
@@ -54,12 +55,12 @@ func (c *checker) config() *Config {
 	return cfg
 }
 
-var namePattern = lazy.Regexp(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // name checks the name of an agent or a channel, which becomes part of file names, URLs and the journal's
 // entity names.
 func (c *checker) name(f file.YAMLField) {
-	if !namePattern().MatchString(f.Name) {
+	if !namePattern.MatchString(f.Name) {
 		c.add(f.Place, f.Value.Path, "is not a name: %s", nameRule)
 	}
 }
@@ -203,7 +204,8 @@ func (c *checker) listen(n *file.YAMLNode) string {
 		return ListenDefault
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		c.add(n.Place, n.Path, "%s could be reached from other hosts, which would need TLS and accounts; use 127.0.0.1:%s and a tunnel", shown(n), port)
+		c.add(n.Place, n.Path, "%s could be reached from other hosts, which would need TLS and accounts; use 127.0.0.1:%s and a tunnel",
+			shown(n), port)
 	}
 	return s
 }
@@ -248,6 +250,7 @@ func (c *checker) existingFile(n *file.YAMLNode) string {
 		p = filepath.Join(c.dir, p)
 	}
 	switch info, err := os.Stat(p); {
+	case slices.ContainsFunc(c.kept, func(f SourceFile) bool { return f.Name == nameFrom(c.dir, p) }):
 	case os.IsNotExist(err):
 		c.add(n.Place, n.Path, "there is no file %s%s", quoteShort(s), c.neighbour(p))
 	case err != nil:
@@ -299,7 +302,8 @@ func (c *checker) channels(cfg *Config) {
 			case slices.Contains(agents, item.Text):
 				ch.Agents = append(ch.Agents, item.Text)
 			case slices.Contains(members, item.Text):
-				c.note(item.Place, item.Path, "%s is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
+				c.note(item.Place, item.Path,
+					"%s is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents", shown(item))
 			default:
 				c.add(item.Place, item.Path, "there is no agent %s%s", shown(item), didYouMean(item.Text, members))
 			}
@@ -307,7 +311,8 @@ func (c *checker) channels(cfg *Config) {
 		switch l := n.Get("lead"); {
 		case textOf(l) == "" || slices.Contains(agents, l.Text):
 		case l.Text == cfg.Team.Lead || slices.Contains(members, l.Text):
-			c.note(l.Place, l.Path, "%s is not an agent of this file, so the agent that has the turn answers a person who interrupts", shown(l))
+			c.note(l.Place, l.Path, "%s is not an agent of this file, so the agent that has the turn answers a person who interrupts",
+				shown(l))
 		default:
 			c.add(l.Place, l.Path, "there is no agent %s%s", shown(l), didYouMean(l.Text, append(slices.Clone(members), cfg.Team.Lead)))
 		}
@@ -327,9 +332,11 @@ func (c *checker) lead(cfg *Config) {
 	switch {
 	case name == "" || !ok:
 	case a.Loop == LoopForeign:
-		c.add(l.Place, l.Path, "%s runs its own loop, so it cannot receive requests to summon or wake; give it loop fairlead, or name another agent", shown(l))
+		c.add(l.Place, l.Path,
+			"%s runs its own loop, so it cannot receive requests to summon or wake; give it loop fairlead, or name another agent", shown(l))
 	case a.Driver == DriverExec:
-		c.add(l.Place, l.Path, "%s has driver exec, which accepts no input while it runs; a lead needs driver script, acp, claude or codex", shown(l))
+		c.add(l.Place, l.Path, "%s has driver exec, which accepts no input while it runs; a lead needs driver script, acp, claude or codex",
+			shown(l))
 	}
 }
 

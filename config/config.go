@@ -171,12 +171,14 @@ type Tasks struct {
 	Setup  []string // commands that prepare a task's folder
 	Checks []string // commands that must succeed before a task is shown and lands
 	Land   string   // squash, merge or rebase
-	Branch string   // name of a task's branch, with {id} and {slug}
-	Flow   string   // a workflow that replaces the built-in one; absolute; empty: built-in
-	Remote string   // the git remote for pull requests and issues; empty: origin
-	PR     PullRequests
-	From   []Intake // issues that become tasks by themselves, by label
-	Most   int      // tasks from issues at once
+	// Governing are patterns of more files that need a separate yes.
+	Governing []string
+	Branch    string // name of a task's branch, with {id} and {slug}
+	Flow      string // a workflow that replaces the built-in one; absolute; empty: built-in
+	Remote    string // the git remote for pull requests and issues; empty: origin
+	PR        PullRequests
+	From      []Intake // issues that become tasks by themselves, by label
+	Most      int      // tasks from issues at once
 
 	Reviewer  string        // the agent that reviews each task; empty: none
 	Timeout   time.Duration // for each command of Setup and Checks
@@ -207,22 +209,12 @@ type Dispatch struct {
 	Threshold float64  // the least score with which an agent gets an input; 0: the ranking's default
 	Tools     []string // names or globs of tools that MAIN may use although Fairlead does not know them
 	Hooks     []string // commands of hooks in Claude Code that do not replace shell commands
-	Sandbox   Sandbox
+	Sandbox   AgentSandbox
 	Commits   bool // whether agents may run git add and git commit
 }
 
 // RankerBuiltin selects the built-in word count as the ranker.
 const RankerBuiltin = "builtin"
-
-// Sandbox says whether the kernel stops MAIN's process from writing outside its conversation.
-type Sandbox string
-
-// The values of Sandbox.
-const (
-	SandboxAuto     Sandbox = "auto"     // if the kernel supports it
-	SandboxOff      Sandbox = "off"      // never
-	SandboxRequired Sandbox = "required" // MAIN does not start without it
-)
 
 // TurnConfig has the six fields of seed 003, in its spelling and order.
 type TurnConfig struct {

@@ -75,8 +75,14 @@ func TestChannelMembers(t *testing.T) {
 		t.Errorf("in the channel: %q", got)
 	}
 	want := []Fault{
-		{FileName, 3, 31, "channels.reviews.agents[0]", `"described" is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents`},
-		{FileName, 3, 56, "channels.reviews.lead", `"described" is not an agent of this file, so the agent that has the turn answers a person who interrupts`},
+		{
+			FileName, 3, 31, "channels.reviews.agents[0]",
+			`"described" is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents`,
+		},
+		{
+			FileName, 3, 56, "channels.reviews.lead",
+			`"described" is not an agent of this file, so the agent that has the turn answers a person who interrupts`,
+		},
 	}
 	if !slices.Equal(cfg.Notes, want) {
 		t.Errorf("notes:\n%v\nwant\n%v", cfg.Notes, want)
@@ -103,7 +109,10 @@ func TestContract(t *testing.T) {
 	}
 	want := &Config{
 		File: FileName, Sum: sum, Dir: dir, Version: 1,
-		Team: Team{Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute, Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: TeamDiskBytes},
+		Team: Team{
+			Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute,
+			Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: TeamDiskBytes,
+		},
 		Agents: []Agent{
 			{
 				Name: "coder", Description: "Writes and changes code", Driver: DriverExec,
@@ -111,8 +120,10 @@ func TestContract(t *testing.T) {
 				Env:           Env{vars: []variable{{"API_KEY", Secret{raw: "${API_KEY}"}}}},
 				SessionPrompt: "Continue the work in PLAN.md.", CleanupPrompt: "Tidy up; no features.",
 				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour},
-				FailuresMax: 5, Instances: 1, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute, Line: 7,
+				FailuresMax: 5, Instances: 1, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second,
+				ReportWithin: 5 * time.Minute, Line: 7,
 				Resume: ResumeInterrupted, MCP: true, Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
+				Sandbox: AgentSandbox{Mode: SandboxOff},
 			},
 			{
 				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
@@ -120,14 +131,18 @@ func TestContract(t *testing.T) {
 				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour}, FailuresMax: 5, Instances: 1,
 				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute, Line: 18,
 				Resume: ResumeInterrupted, MCP: true, Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
+				Sandbox: AgentSandbox{Mode: SandboxOff},
 			},
 		},
 		Channels: []Channel{{
 			Name: "reviews", Agents: []string{"coder", "reviewer"}, Lead: "julian",
 			HumanInterruptMode: Inject, MaxRounds: 3, WaitTimeout: 5 * time.Minute,
 		}},
-		Dispatch: Dispatch{Sandbox: SandboxAuto, Commits: true},
-		Tasks:    Tasks{Land: "squash", Branch: TaskBranch, Timeout: TaskTimeout, DiskBytes: TaskDiskBytes, PR: PullRequests{PollDefault, AskOnce}, Most: MostDefault},
+		Dispatch: Dispatch{Sandbox: AgentSandbox{Mode: SandboxAuto}, Commits: true},
+		Tasks: Tasks{
+			Land: "squash", Branch: TaskBranch, Timeout: TaskTimeout, DiskBytes: TaskDiskBytes,
+			PR: PullRequests{PollDefault, AskOnce}, Most: MostDefault,
+		},
 		TurnConfig: TurnConfig{
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
 			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
@@ -136,7 +151,10 @@ func TestContract(t *testing.T) {
 		Listen: "127.0.0.1:7466",
 		Notes: []Fault{
 			{FileName, 3, 9, "team.lead", `"julian" is not an agent of this file, so Fairlead does not start it`},
-			{FileName, 22, 46, "channels.reviews.lead", `"julian" is not an agent of this file, so the agent that has the turn answers a person who interrupts`},
+			{
+				FileName, 22, 46, "channels.reviews.lead",
+				`"julian" is not an agent of this file, so the agent that has the turn answers a person who interrupts`,
+			},
 		},
 	}
 	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{}, Env{}, variable{})); diff != "" {

@@ -100,7 +100,10 @@ func TestIllegible(t *testing.T) {
 		{"too long a time", "version: 1\nteam: {limits: {session: 8761h}}\n", "is longer than a year"},
 		{"no host", "version: 1\nnotify: {webhook: 'https:///x'}\n", "2:19: notify.webhook: is not an address"},
 		{"not quite a port", "version: 1\nlisten: 127.0.0.1:07466\n", "is not an address and a port"},
-		{"origin without TLS", "version: 1\norigins: ['http://fairlead.example.org']\n", "fairlead.yaml:2:11: origins[0]: \"http://fairlead.example.org\" has http"},
+		{
+			"origin without TLS", "version: 1\norigins: ['http://fairlead.example.org']\n",
+			"fairlead.yaml:2:11: origins[0]: \"http://fairlead.example.org\" has http",
+		},
 		{"origin with a pattern", "version: 1\norigins: ['https://*.example.org']\n", "has a pattern"},
 		{"origin with a path", "version: 1\norigins: ['https://a.example/x']\n", "write only https://a.example"},
 		{"origin twice", "version: 1\norigins: ['https://a.example', 'https://A.example:443']\n", "is named twice"},
@@ -204,7 +207,8 @@ fairlead.yaml:6:33: agents.d.workspace: "dangling/d" contains a symbolic link wh
 
 func TestWorkspaceDefaults(t *testing.T) {
 	dir := folder(t, nil)
-	cfg, err := Parse(FileName, dir, []byte("version: 1\nagents:\n  a: {command: [sh]}\n  b: {command: [sh]}\n  c: {command: [sh], workspace: z}\n"), nil)
+	cfg, err := Parse(FileName, dir,
+		[]byte("version: 1\nagents:\n  a: {command: [sh]}\n  b: {command: [sh]}\n  c: {command: [sh], workspace: z}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +221,8 @@ func TestWorkspaceDefaults(t *testing.T) {
 
 func TestSecretsAreNeverShown(t *testing.T) {
 	dir := folder(t, nil)
-	cfg, err := Parse(FileName, dir, []byte("version: 1\nagents:\n  a: {command: [sh], env: {K: hunter2, L: 1.10}}\nnotify: {webhook: 'https://hunter2/', targets: {phone: {url: 'ntfy://h/hunter2'}}}\n"), environment(nil))
+	cfg, err := Parse(FileName, dir,
+		[]byte("version: 1\nagents:\n  a: {command: [sh], env: {K: hunter2, L: 1.10}}\nnotify: {webhook: 'https://hunter2/', targets: {phone: {url: 'ntfy://h/hunter2'}}}\n"), environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +234,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("x", "env", cfg.Agents[0].Env, "hook", cfg.Notify.Targets[0].URL, "all", cfg)
 	for _, shown := range []string{
 		string(asJSON), logged.String(),
-		fmt.Sprint(cfg.Agents[0].Env, cfg.Notify), fmt.Sprintf("%v %+v %#v %v %+v %#v", cfg, cfg, cfg, cfg.Notify, cfg.Agents[0], cfg.Agents[0].Env),
+		fmt.Sprint(cfg.Agents[0].Env, cfg.Notify),
+		fmt.Sprintf("%v %+v %#v %v %+v %#v", cfg, cfg, cfg, cfg.Notify, cfg.Agents[0], cfg.Agents[0].Env),
 		fmt.Sprintf("%q %x %d", cfg.Notify.Targets[0].URL, cfg.Notify.Targets[0].URL, cfg.Notify.Targets[0].URL),
 	} {
 		if strings.Contains(shown, "hunter2") || strings.Contains(shown, fmt.Sprintf("%x", "hunter2")) || strings.Contains(shown, "1.10") {
@@ -272,7 +278,8 @@ func TestTenThousandAgents(t *testing.T) {
 		}
 		fmt.Fprintf(&text, "  a%d: {driver: exec, command: [sh, -c, work], workspace: a%d, limits: {session: 1h}}\n", n, n)
 	}
-	if _, err := Parse(FileName, t.TempDir(), []byte(text.String()), nil); err == nil || !strings.Contains(err.Error(), "agents: has 10001 entries; the most is 10000") {
+	if _, err := Parse(FileName, t.TempDir(), []byte(text.String()), nil); err == nil ||
+		!strings.Contains(err.Error(), "agents: has 10001 entries; the most is 10000") {
 		t.Error(err)
 	}
 }

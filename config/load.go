@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Load reads fairlead.yaml in a folder. lookupEnv is os.LookupEnv; if it is nil, references are not resolved,
@@ -22,18 +22,8 @@ import (
 //
 // A file with errors gives *Faults. A missing file gives an error that is fs.ErrNotExist.
 func Load(dir string, lookupEnv func(string) (string, bool)) (*Config, error) {
-	b, err := readFile(filepath.Join(dir, FileName))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no %s in %s; `fairlead init` writes one: %w", FileName, dir, fs.ErrNotExist)
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", FileName, err)
-	}
-	c, err := Parse(FileName, dir, b, lookupEnv)
-	if err == nil {
-		c.Sum = sumOf(b)
-	}
-	return c, err
+	s := ReadSource(dir, lookupEnv)
+	return s.Conf, s.Err
 }
 
 // Sum is the identity of the content of the file in a folder, as it is now.
@@ -52,6 +42,11 @@ func sumOf(b []byte) string {
 
 // Parse reads a configuration that is in memory. name is used in messages; relative paths start from dir.
 func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*Config, error) {
+	return parse(name, dir, b, lookupEnv, nil)
+}
+
+// parse is Parse. The files in kept, named from dir, need not exist.
+func parse(name, dir string, b []byte, lookupEnv func(string) (string, bool), kept []SourceFile) (*Config, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the folder of %s: %w", name, err)
@@ -64,12 +59,11 @@ func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*
 	if root == nil {
 		return nil, found.err()
 	}
-	renameOldKeys(root, found)
 	checkShape(root, found)
 	if root.Kind != file.YAMLObject {
 		return nil, found.err()
 	}
-	c := &checker{findings: found, root: root, dir: dir, lookupEnv: lookupEnv}
+	c := &checker{findings: found, root: root, dir: dir, lookupEnv: lookupEnv, kept: kept}
 	cfg := c.config()
 	if err := found.err(); err != nil {
 		return nil, err
@@ -123,7 +117,7 @@ func parseTree(b []byte, found *findings) *file.YAMLNode {
 	return root
 }
 
-var referencePattern = lazy.Regexp(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+var referencePattern = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // shieldReferences allows ${NAME} without quotes in a flow mapping such as {key: ${NAME}}, where YAML
 // would read its braces as syntax. It replaces the braces by two private-use characters, which restore
@@ -134,13 +128,13 @@ func shieldReferences(b []byte) ([]byte, func(string) string) {
 	if bytes.Contains(b, []byte(open)) || bytes.Contains(b, []byte(shut)) {
 		return b, func(s string) string { return s }
 	}
-	shielded := referencePattern().ReplaceAllFunc(b, func(ref []byte) []byte {
+	shielded := referencePattern.ReplaceAllFunc(b, func(ref []byte) []byte {
 		return []byte("$" + open + string(ref[2:len(ref)-1]) + shut)
 	})
 	return shielded, strings.NewReplacer(open, "{", shut, "}").Replace
 }
 
-var plainKey = lazy.Regexp(`^[A-Za-z0-9_-]{1,64}$`)
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // join extends a path. A key that is not a plain word is quoted and shortened. In an environment, everything
 // from an equals sign on is removed, because it may be a secret value written in the wrong place.
@@ -150,7 +144,7 @@ func join(path, key string) string {
 			key = name + "=…"
 		}
 	}
-	if !plainKey().MatchString(key) {
+	if !plainKey.MatchString(key) {
 		key = quoteShort(key)
 	}
 	if path == "" {
@@ -162,8 +156,5 @@ func join(path, key string) string {
 // quoteShort quotes text of the file for a message: one line, no control characters, limited length.
 func quoteShort(s string) string {
 	const runesMax = 64 // leaves room for the message on a terminal line
-	if r := []rune(s); len(r) > runesMax {
-		s = string(r[:runesMax]) + "…"
-	}
-	return strconv.Quote(s)
+	return strconv.Quote(clip.Runes(s, runesMax))
 }

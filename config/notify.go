@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Notify says how people are notified.
@@ -52,7 +52,10 @@ func readNotify(c *checker) Notify {
 	}
 	for _, f := range fieldsOf(n.Get("targets")) {
 		c.name(f)
-		t := NotifyTarget{Name: f.Name, Events: textsOf(f.Value.Get("events")), Quiet: quietOf(c, f.Value), PerHour: intOf(f.Value.Get("per_hour"), 0)}
+		t := NotifyTarget{
+			Name: f.Name, Events: textsOf(f.Value.Get("events")), Quiet: quietOf(c, f.Value),
+			PerHour: intOf(f.Value.Get("per_hour"), 0),
+		}
 		for i := range cfg.Targets {
 			if cfg.Targets[i].Name == f.Name {
 				c.add(f.Place, f.Value.Path, "is there twice: notify.%s makes a target of this name; remove one of them", f.Name)
@@ -96,7 +99,8 @@ func urlFile(c *checker, n *file.YAMLNode) string {
 		}
 	}
 	if !filepath.IsAbs(path) {
-		c.add(n.Place, n.Path, "%s is not an absolute path; name a file outside the repository, such as ~/.config/fairlead/notice-url", shown(n))
+		c.add(n.Place, n.Path, "%s is not an absolute path; name a file outside the repository, such as ~/.config/fairlead/notice-url",
+			shown(n))
 		return ""
 	}
 	if c.lookupEnv == nil {
@@ -128,7 +132,7 @@ func reason(err error) string {
 	return ""
 }
 
-var quietPattern = lazy.Regexp(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
+var quietPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
 
 // quietOf reads the quiet hours of a target.
 func quietOf(c *checker, target *file.YAMLNode) Quiet {
@@ -140,7 +144,7 @@ func quietOf(c *checker, target *file.YAMLNode) Quiet {
 		}
 		return q
 	}
-	part := quietPattern().FindStringSubmatch(textOf(n))
+	part := quietPattern.FindStringSubmatch(textOf(n))
 	if part == nil {
 		c.add(n.Place, n.Path, "%s is not hours of the day; write them like 22:00-07:30", shown(n))
 		return q
@@ -155,7 +159,8 @@ func quietOf(c *checker, target *file.YAMLNode) Quiet {
 		c.add(n.Place, n.Path, "%s would be the whole day or no time at all; give two different times, or remove the target", shown(n))
 	}
 	if _, err := time.LoadLocation(q.Zone); q.Zone != "" && err != nil {
-		c.add(zone.Place, zone.Path, "%s is not a time zone that this machine knows; write it like Europe/Berlin or UTC, and see that the package tzdata is installed", shown(zone))
+		c.add(zone.Place, zone.Path,
+			"%s is not a time zone that this machine knows; write it like Europe/Berlin or UTC, and see that the package tzdata is installed", shown(zone))
 	}
 	return q
 }

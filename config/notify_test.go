@@ -35,7 +35,8 @@ func TestNotify(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	phone := cfg.Notify.Targets[2]
-	if phone.Quiet != (Quiet{22 * time.Hour, 7*time.Hour + 30*time.Minute, "Europe/Berlin"}) || phone.PerHour != 5 || strings.Join(phone.Events, " ") != "needs_you gave_up" || cfg.Notify.Page != "https://example.org/team/" {
+	if phone.Quiet != (Quiet{22 * time.Hour, 7*time.Hour + 30*time.Minute, "Europe/Berlin"}) || phone.PerHour != 5 ||
+		strings.Join(phone.Events, " ") != "needs_you gave_up" || cfg.Notify.Page != "https://example.org/team/" {
 		t.Errorf("%+v, %s", phone, cfg.Notify.Page)
 	}
 }
@@ -45,7 +46,8 @@ func TestSecretFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"here": "ntfy://ntfy.sh/hunter2\n"})
 	outside := t.TempDir()
 	for name, want := range map[string]string{
-		"open": "can be read by other users; run chmod 600", "large": "is not a file of at most", "folder": "is not a file of at most", "gone": "it does not exist",
+		"open": "can be read by other users; run chmod 600", "large": "is not a file of at most", "folder": "is not a file of at most",
+		"gone":   "it does not exist",
 		"linked": "is in the repository", "good": "",
 	} {
 		path := filepath.Join(outside, name)
@@ -66,7 +68,8 @@ func TestSecretFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Parse(FileName, dir, []byte("version: 1\nagents: {}\nnotify: {targets: {a: {url_file: '"+path+"'}}}\n"), environment(nil))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
+		if want == "" && err != nil ||
+			want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -45,7 +45,8 @@ agents:
 	if len(quiet.Command) != 1 || quiet.Command[0] != "claude" {
 		t.Errorf("quiet is started as %q", quiet.Command)
 	}
-	if quiet.Mode != "" || quiet.Resume != ResumeInterrupted || !quiet.MCP || quiet.Permissions.Timeout != 30*time.Minute || quiet.Permissions.Otherwise != OtherwiseDeny {
+	if quiet.Mode != "" || quiet.Resume != ResumeInterrupted || !quiet.MCP || quiet.Permissions.Timeout != 30*time.Minute ||
+		quiet.Permissions.Otherwise != OtherwiseDeny {
 		t.Errorf("quiet has %+v", quiet)
 	}
 	var notes []string
@@ -60,50 +61,35 @@ agents:
 	}
 }
 
-// TestBounds checks how bounds and the sandbox are written; an empty list differs from an absent one.
-func TestBoundsAndSandbox(t *testing.T) {
-	dir := folder(t, map[string]string{FileName: `version: 1
+// TestBoundLists checks how bounds are written; an empty list differs from an absent one.
+func TestBoundLists(t *testing.T) {
+	cfg, err := Load(folder(t, map[string]string{FileName: `version: 1
 agents:
   free: {command: [a]}
   bound:
     command: [a]
     permissions: {can_write: [], cannot_write: [docs], can_execute: [go], cannot_execute: [git push]}
-    sandbox: workspace
-  more: {driver: codex, sandbox: {write: [cache, /srv/data/, ~/go], sockets: true}}
-  off: {command: [a], sandbox: off}
-`})
-	t.Setenv("HOME", "/home/you")
-	cfg, err := Load(dir, environment(nil))
+`}), environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	free, bound, more, off := cfg.Agents[0], cfg.Agents[1], cfg.Agents[2], cfg.Agents[3]
-	if b := free.Permissions.Bounds(); b.CanWrite != nil || b.CanExecute != nil || free.Sandbox.On || off.Sandbox.On {
-		t.Errorf("the agent without bounds has %+v, %+v, %+v", b, free.Sandbox, off.Sandbox)
+	free, bound := cfg.Agents[0], cfg.Agents[1]
+	if b := free.Permissions.Bounds(); b.CanWrite != nil || b.CanExecute != nil {
+		t.Errorf("the agent without bounds has %+v", b)
 	}
-	if b := bound.Permissions.Bounds(); b.CanWrite == nil || len(b.CanWrite) > 0 || len(b.CannotWrite) != 1 || len(b.CanExecute) != 1 || b.CannotExecute[0] != "git push" || !bound.Sandbox.On {
-		t.Errorf("the bounds are %+v, the sandbox %+v", b, bound.Sandbox)
-	}
-	if diff := cmp.Diff(AgentSandbox{On: true, Sockets: true, Write: []string{cfg.Dir + "/cache", "/srv/data", "/home/you/go"}}, more.Sandbox); diff != "" {
-		t.Errorf("the sandbox: -want +got\n%s", diff)
-	}
-	if len(cfg.Notes) != 1 || !strings.Contains(cfg.Notes[0].Error(), "agents.more.sandbox: replaces codex's own sandbox") {
-		t.Errorf("the notes are %v", cfg.Notes)
+	if b := bound.Permissions.Bounds(); b.CanWrite == nil || len(b.CanWrite) > 0 || len(b.CannotWrite) != 1 || len(b.CanExecute) != 1 ||
+		b.CannotExecute[0] != "git push" {
+		t.Errorf("the bounds are %+v", b)
 	}
 	_, err = Load(folder(t, map[string]string{FileName: `version: 1
 agents:
-  a: {command: [a], sandbox: workspce}
-  b: {command: [a], sandbox: {write: [/, /proc/self, .]}}
-  c: {command: [a], sandbox: 5}
   d: {command: [a], permissions: {can_write: ["", "a/../b", "[x"], can_execute: ["Bash(go *)"]}}
 `}), environment(nil))
 	if err == nil {
 		t.Fatal("the file is accepted")
 	}
 	for _, want := range []string{
-		`agents.a.sandbox: is "workspce"; it should be workspace, auto, off, or a mapping with write (did you mean workspace?)`,
-		`agents.b.sandbox.write[0]: "/" cannot be opened in a sandbox`, `agents.b.sandbox.write[1]: "/proc/self" cannot be opened in a sandbox`, `agents.b.sandbox.write[2]: "." is the folder of fairlead.yaml`,
-		`agents.c.sandbox: `, `agents.d.permissions.can_write[1]: "a/../b" leads out by ..`, `agents.d.permissions.can_write[2]: "[x" is not a glob`,
+		`agents.d.permissions.can_write[1]: "a/../b" leads out by ..`, `agents.d.permissions.can_write[2]: "[x" is not a glob`,
 		`agents.d.permissions.can_execute[0]: "Bash(go *)" is written as for allow and deny`,
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -35,9 +35,12 @@ An agent's process does not get Fairlead's whole environment, because that may h
 ` + "`PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, `LANG`, `LANGUAGE`, `LC_*`, `TERM`, `COLORTERM`, `TZ`, `TMPDIR` and `XDG_*`" + `; the proxy
 variables (` + "`HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`" + `, also in small letters); those for certificates
 (` + "`SSL_CERT_FILE`, `SSL_CERT_DIR`, `NIX_SSL_CERT_FILE`, `NODE_EXTRA_CA_CERTS`, `REQUESTS_CA_BUNDLE`, `CURL_CA_BUNDLE`, `GIT_SSL_CAINFO`" + `);
-and what its ` + "`env`" + ` names. Claude Code also gets ` + "`ANTHROPIC_*` and `CLAUDE_*`" + `, with ` + "`CLAUDE_CODE_USE_BEDROCK`" + ` also
-` + "`AWS_*`" + `, with ` + "`CLAUDE_CODE_USE_VERTEX`" + ` also ` + "`GOOGLE_*`" + `; codex gets ` + "`OPENAI_*` and `CODEX_*`" + `. Commands of workflow
-steps get the usual variables and those of ` + "`--env`" + `. ` + "`fairlead why AGENT`" + ` shows what an agent gets. Another variable needs a
+and what its ` + "`env`" + ` names. Claude Code also gets ` + "`ANTHROPIC_*` and `CLAUDE_*`" + `, with ` + "`CLAUDE_CODE_USE_BEDROCK`" +
+	` also
+` + "`AWS_*`" + `, with ` + "`CLAUDE_CODE_USE_VERTEX`" + ` also ` + "`GOOGLE_*`" + `; codex gets ` + "`OPENAI_*` and `CODEX_*`" +
+	`. Commands of workflow
+steps get the usual variables and those of ` + "`--env`" + `. ` + "`fairlead why AGENT`" +
+	` shows what an agent gets. Another variable needs a
 line, as in ` + "`SSH_AUTH_SOCK: ${SSH_AUTH_SOCK}`" + `; if Fairlead's environment lacks it, the agent is not started.
 A session on another host gets all these from the environment of the daemon there. Of this machine's environment it gets no value, also
 none of ` + "`--env`" + `; what is written in this file goes to each host.

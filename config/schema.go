@@ -292,6 +292,8 @@ func typeText(n *file.YAMLNode, want []string) string {
 		wanted = kindWords["string"] // a number is accepted too and taken as written
 	}
 	switch {
+	case n.Kind == file.YAMLBool && strings.HasSuffix(n.Path, ".sandbox.sockets"):
+		return "is " + file.YAMLKindWords[n.Kind] + "; a wall opens single sockets only, so list their paths: sockets: [PATH]"
 	case n.Kind == file.YAMLNull:
 		return "is empty; give it " + wanted + " or remove the line"
 	case n.Kind == file.YAMLNumber && isDuration(n.Path):
@@ -305,9 +307,6 @@ func typeText(n *file.YAMLNode, want []string) string {
 
 func isDuration(path string) bool {
 	last := path[strings.LastIndexByte(path, '.')+1:]
-	if path == oldDispatchKey { // the mapping, not a limit of that name
-		return false
-	}
 	return slices.Contains([]string{"session", "turn_timeout", "status_timeout", "hatch_timeout", "first", "max", "grace", "timeout"}, last)
 }
 

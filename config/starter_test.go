@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
 )
 
 // TestStarterPlays checks that the script driver accepts the script that init writes.

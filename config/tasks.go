@@ -3,13 +3,14 @@ package config
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/governing"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // TaskBranch is the default name of a task's branch.
@@ -33,7 +34,14 @@ func (c *checker) tasks(cfg *Config) {
 	cfg.Tasks = Tasks{
 		Base: textOf(n.Get("base")), Copy: textsOf(n.Get("copy")), Setup: textsOf(n.Get("setup")), Checks: textsOf(n.Get("checks")),
 		Land: cmp.Or(textOf(n.Get("land")), "squash"), Branch: cmp.Or(textOf(n.Get("branch")), TaskBranch),
-		Reviewer: textOf(n.Get("reviewer")), Timeout: c.bounded(n.Get("timeout"), TaskTimeout, taskTimeoutMax), DiskBytes: c.disk(n.Get("disk"), TaskDiskBytes),
+		Reviewer: textOf(n.Get("reviewer")), Timeout: c.bounded(n.Get("timeout"), TaskTimeout, taskTimeoutMax),
+		DiskBytes: c.disk(n.Get("disk"), TaskDiskBytes),
+	}
+	cfg.Tasks.Governing = textsOf(n.Get("governing"))
+	for _, item := range itemsOf(n.Get("governing")) {
+		if why := governing.PatternFault(textOf(item)); why != "" {
+			c.add(item.Place, item.Path, "%s %s", shown(item), why)
+		}
 	}
 	cfg.Tasks.Remote = textOf(n.Get("remote"))
 	c.startable(n.Get("reviewer"), cfg, "so it cannot review tasks")
@@ -47,7 +55,8 @@ func (c *checker) tasks(cfg *Config) {
 		}
 	}
 	if !strings.Contains(cfg.Tasks.Branch, "{id}") {
-		c.add(n.Get("branch").Place, n.Get("branch").Path, "has no {id}, so that two tasks would have one branch; the default is %s", TaskBranch)
+		c.add(n.Get("branch").Place, n.Get("branch").Path, "has no {id}, so that two tasks would have one branch; the default is %s",
+			TaskBranch)
 	}
 }
 
@@ -66,7 +75,7 @@ func (c *checker) pullRequests(cfg *Config, n *file.YAMLNode) {
 	}
 }
 
-var diskPattern = lazy.Regexp(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
+var diskPattern = regexp.MustCompile(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
 
 // disk reads a size. 0 is no limit.
 func (c *checker) disk(n *file.YAMLNode, otherwise int64) int64 {
@@ -76,32 +85,13 @@ func (c *checker) disk(n *file.YAMLNode, otherwise int64) int64 {
 	if n.Kind == file.YAMLNumber && n.Text == "0" || textOf(n) == "0" {
 		return 0
 	}
-	part := diskPattern().FindStringSubmatch(textOf(n))
+	part := diskPattern.FindStringSubmatch(textOf(n))
 	if part == nil {
 		c.add(n.Place, n.Path, "%s is not a size; write it like 500MB, 20GB or 1TB, or 0 for no limit", shown(n))
 		return otherwise
 	}
 	bytes, _ := strconv.ParseInt(part[1], 10, 64) // of at most six digits
 	return bytes * map[string]int64{"MB": 1e6, "GB": 1e9, "TB": 1e12}[part[2]]
-}
-
-// oldDispatchKey is the former name of the key dispatch. It is still read, with a note.
-const oldDispatchKey = "session"
-
-// renameOldKeys makes the former names of top-level keys the current ones. The value keeps the
-// path that the file uses, so that faults name what the user wrote.
-func renameOldKeys(root *file.YAMLNode, found *findings) {
-	old := root.Field(oldDispatchKey)
-	if old == nil {
-		return
-	}
-	if root.Field("dispatch") != nil {
-		found.add(old.Place, oldDispatchKey, "is the old name of dispatch, which this file has too; keep only dispatch")
-		old.Name, old.Value.Kind = "dispatch", file.YAMLBroken // reported; checkShape passes over it
-		return
-	}
-	found.note(old.Place, oldDispatchKey, "is the old name of this key; rename it to dispatch")
-	old.Name = "dispatch"
 }
 
 // dispatch reads the settings for dispatch. The agents that it names must be agents of this file
@@ -115,10 +105,9 @@ func (c *checker) dispatch(cfg *Config) {
 		Threshold: n.Get("threshold").Float(0),
 		Tools:     textsOf(n.Get("tools")),
 		Hooks:     textsOf(n.Get("hooks")),
-		Sandbox:   Sandbox(textOf(n.Get("sandbox"))),
+		Sandbox:   c.sandbox(n.Get("sandbox"), SandboxAuto),
 		Commits:   boolOf(n.Get("commits"), true),
 	}
-	cfg.Dispatch.Sandbox = cmp.Or(cfg.Dispatch.Sandbox, SandboxAuto)
 	c.startable(n.Get("main"), cfg, "so it cannot be MAIN")
 	if cfg.Dispatch.Ranker != RankerBuiltin {
 		c.startable(n.Get("ranker"), cfg, "so it cannot rank agents")
@@ -126,7 +115,8 @@ func (c *checker) dispatch(cfg *Config) {
 	}
 	cfg.Dispatch.Ranker = ""
 	if _, is := cfg.Agent(RankerBuiltin); is {
-		c.note(n.Get("ranker").Place, n.Get("ranker").Path, "selects the built-in word count, not the agent of that name; rename the agent to use it as the ranker")
+		c.note(n.Get("ranker").Place, n.Get("ranker").Path,
+			"selects the built-in word count, not the agent of that name; rename the agent to use it as the ranker")
 	}
 }
 

@@ -19,10 +19,17 @@ func TestTasks(t *testing.T) {
 		{"", Tasks{}, ""},
 		{
 			"tasks: {base: dev, copy: [.env, conf/local], setup: [npm ci], checks: [go test ./...], land: merge, branch: 'work/{id}', reviewer: critic, timeout: 5m, disk: 500MB}\nagents: {critic: {driver: exec, command: [x]}}",
-			Tasks{Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."}, Land: "merge", Branch: "work/{id}", Reviewer: "critic", Timeout: 5 * time.Minute, DiskBytes: 500e6},
+			Tasks{
+				Base: "dev", Copy: []string{".env", "conf/local"}, Setup: []string{"npm ci"}, Checks: []string{"go test ./..."},
+				Land: "merge", Branch: "work/{id}", Reviewer: "critic", Timeout: 5 * time.Minute, DiskBytes: 500e6,
+			},
 			"",
 		},
-		{"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}", Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{PollLeast, "every_round"}, Most: 1}, ""},
+		{
+			"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}",
+			Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{PollLeast, "every_round"}, Most: 1},
+			"",
+		},
 		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
 		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500MB"},
 		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},
@@ -42,7 +49,8 @@ func TestTasks(t *testing.T) {
 		{"tasks: {workflow: none.yaml}", Tasks{}, "there is no file"},
 		{"tasks: {check: [x]}", Tasks{}, "did you mean checks?"},
 	} {
-		cfg, err := Parse("fairlead.yaml", t.TempDir(), []byte("version: 1\n"+tt.yaml+"\n"), func(string) (string, bool) { return "", false })
+		cfg, err := Parse("fairlead.yaml", t.TempDir(), []byte("version: 1\n"+tt.yaml+"\n"),
+			func(string) (string, bool) { return "", false })
 		if tt.fault != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.fault) {
 				t.Errorf("%s: %v, want %q", tt.yaml, err, tt.fault)
@@ -55,7 +63,8 @@ func TestTasks(t *testing.T) {
 		}
 		tt.want.Land, tt.want.Branch = cmp.Or(tt.want.Land, "squash"), cmp.Or(tt.want.Branch, TaskBranch)
 		tt.want.Timeout, tt.want.DiskBytes = cmp.Or(tt.want.Timeout, TaskTimeout), cmp.Or(tt.want.DiskBytes, TaskDiskBytes)
-		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, AskOnce), cmp.Or(tt.want.Most, MostDefault)
+		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, AskOnce),
+			cmp.Or(tt.want.Most, MostDefault)
 		tt.want.DiskBytes = max(0, tt.want.DiskBytes) // -1: no limit
 		if diff := compare.Diff(tt.want, cfg.Tasks); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.yaml, diff)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/drivertest"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
 )
 
 // copyOf makes a copy of an example as a person would.
@@ -62,35 +61,18 @@ func TestTeamsAreAccepted(t *testing.T) {
 	}
 }
 
-// hurry takes the waiting out of a script: its sleeps, its rests and its typing.
+// hurry takes the waiting out of a script: its sleeps and its typing.
 func hurry(p *script.Program) {
-	p.Pace = 0
-	var list func([]script.Step)
-	list = func(steps []script.Step) {
+	lists := [][]script.Step{p.Cleanup, p.Turn}
+	for _, s := range p.Sessions {
+		lists = append(lists, s.Steps)
+	}
+	for _, steps := range lists {
 		for i := range steps {
-			s := &steps[i]
-			s.From, s.To = 0, 0
-			if s.Verb == "say" || s.Verb == "think" {
-				s.Delay = 0
-			}
-			list(s.Steps)
-			list(s.Else)
-			for _, c := range s.Choices {
-				list(c)
-			}
+			steps[i].Sleep, steps[i].Delay = 0, 0
 		}
 	}
-	for _, s := range p.Sessions {
-		list(s.Steps)
-	}
-	list(p.Cleanup)
 }
-
-// stage is the real workspace, in which only crashes and what is left running are not real.
-type stage struct{ *script.Workspace }
-
-func (stage) Crash(string) error                                { return nil }
-func (stage) Spawn(string, string, bool, []string) (int, error) { return 1, nil }
 
 // played is one session and how it ended.
 type played struct {
@@ -106,15 +88,9 @@ func play(t *testing.T, a config.Agent, n int, kind driver.Kind) played {
 		return played{}
 	}
 	hurry(program)
-	world, err := script.OpenWorkspace(a.Workspace, nil)
-	if err != nil {
-		t.Error(err)
-		return played{}
-	}
-	defer world.Close()
 	var out bytes.Buffer
 	part := script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, n), Kind: kind, Attempt: 1, Prompt: a.SessionPrompt}
-	end := script.Play(t.Context(), program, part, script.Stage{Out: io.Writer(&out), World: stage{world}})
+	end := script.Play(t.Context(), program, part, script.Stage{Out: &out, Dir: a.Workspace})
 	return played{end, out.Bytes()}
 }
 
@@ -168,7 +144,7 @@ func TestTrioPlays(t *testing.T) {
 		}
 	}
 	if ends["ok"] < 3 || ends["failed"] < 1 || ends["crashed"] < 1 {
-		t.Errorf("flaky shows too little of its nature: %v; try another seed", ends)
+		t.Errorf("flaky shows too little of its nature: %v", ends)
 	}
 
 	git(t, dir, "fsck", "--strict")
@@ -176,7 +152,8 @@ func TestTrioPlays(t *testing.T) {
 	if coder, tester := strings.Count(log, "coder"), strings.Count(log, "tester"); coder != sessions+1 || tester < sessions {
 		t.Errorf("%d commits by coder, %d by tester:\n%s", coder, tester, git(t, dir, "log", "--format=%an %s"))
 	}
-	if out, err := exec.Command("sh", filepath.Join(dir, "check.sh")).CombinedOutput(); err != nil || strings.Count(string(out), "ok ") != 3 {
+	if out, err := exec.Command("sh", filepath.Join(dir, "check.sh")).CombinedOutput(); err != nil ||
+		strings.Count(string(out), "ok ") != 3 {
 		t.Errorf("check.sh: %v\n%s", err, out)
 	}
 	if dirty := git(t, dir, "status", "--porcelain", "--", "coder", "tester"); dirty != "" {
@@ -213,7 +190,9 @@ func TestTrioLeavesOtherRepositoriesAlone(t *testing.T) {
 // asked is the prompt of a turn: the messages, each line with a mark in front.
 func asked(agent string, turn int, said []string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Channel review, turn %d: it is your turn to speak. You are %s.\n\nWhat was said since your last turn, oldest first.\n\n", turn, agent)
+	fmt.Fprintf(&b,
+		"Channel review, turn %d: it is your turn to speak. You are %s.\n\nWhat was said since your last turn, oldest first.\n\n", turn,
+		agent)
 	for _, one := range said {
 		who, text, _ := strings.Cut(one, ": ")
 		fmt.Fprintf(&b, "%s:\n> %s\n\n", who, strings.ReplaceAll(text, "\n", "\n> "))
@@ -242,20 +221,16 @@ func speak(t *testing.T, a config.Agent, n int, prompt string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program.Turn[0].Steps[1].From, program.Turn[0].Steps[1].To = 0, 0 // its thinking time
-	return told(t, a, program, script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, n), Kind: driver.Turn, Attempt: 1, Prompt: prompt})
+	hurry(program)
+	return told(t, a, program,
+		script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, n), Kind: driver.Turn, Attempt: 1, Prompt: prompt})
 }
 
 // told lets an agent answer the first thing that it is told in a session, and gives its own words.
 func told(t *testing.T, a config.Agent, program *script.Program, part script.Part) string {
 	t.Helper()
-	world, err := script.OpenWorkspace(a.Workspace, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer world.Close()
 	out := &listened{stop: make(chan struct{})}
-	end := script.Play(t.Context(), program, part, script.Stage{Out: out, Stop: out.stop, World: world})
+	end := script.Play(t.Context(), program, part, script.Stage{Out: out, Stop: out.stop, Dir: a.Workspace})
 	if end.Stop == nil || end.Stop.Reason != "terminated" {
 		t.Fatalf("%s does not wait for its next turn: %+v\n%s", a.Name, end.Stop, out)
 	}
@@ -325,11 +300,13 @@ func TestReviewAnswersPeople(t *testing.T) {
 	if !strings.HasPrefix(first, "eve: I have written that down") || strings.Contains(first, "mallory") || second != "TURN_PASS" {
 		t.Errorf("%q, and then %q", first, second)
 	}
-	if late := speak(t, agents[0], 2, "Channel review, turn 3: a person said something while you have the turn. You are author.\n\n#9 from a person, ann:\n> status?\n\nTake it into what you do.\n"); late != "" {
+	if late := speak(t, agents[0], 2,
+		"Channel review, turn 3: a person said something while you have the turn. You are author.\n\n#9 from a person, ann:\n> status?\n\nTake it into what you do.\n"); late != "" {
 		t.Errorf("it answers when its turn is over: %q", late)
 	}
 	wishes, err := os.ReadFile(filepath.Join(dir, "WISHES.md"))
-	if want := "- eve: $(touch ../owned) `touch ../owned`; a poem, #8 from a person, mallory: please\n"; err != nil || string(wishes) != want {
+	if want := "- eve: $(touch ../owned) `touch ../owned`; a poem, #8 from a person, mallory: please\n"; err != nil ||
+		string(wishes) != want {
 		t.Errorf("%q, %v", wishes, err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "owned")); err == nil {
@@ -345,7 +322,8 @@ func lead(t *testing.T, dir string, session int, kind driver.Kind, prompt string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told(t, a, program, script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, session), Kind: kind, Attempt: 1, Prompt: prompt})
+	return told(t, a, program,
+		script.Part{Name: a.Name, Session: fmt.Sprintf("%s-%d", a.Name, session), Kind: kind, Attempt: 1, Prompt: prompt})
 }
 
 // alive is who a report lists, with their seats.
@@ -378,7 +356,8 @@ func TestCrewPlays(t *testing.T) {
 	t.Setenv("PACE", "0") // members come without a delay
 	dir := copyOf(t, "crew")
 	const question = "Who of your team is alive right now?\n"
-	said := lead(t, dir, 1, driver.Lead, "[SUMMON AGENTS]\nSeats are numbered 0 to 8, in three rows; the middle one, 4, is yours.\nFree seats: 0, 1, 8\n")
+	said := lead(t, dir, 1, driver.Lead,
+		"[SUMMON AGENTS]\nSeats are numbered 0 to 8, in three rows; the middle one, 4, is yours.\nFree seats: 0, 1, 8\n")
 	if got := alive(t, said); got != "0 Lyra, 1 Kael, 8 Tamsin" {
 		t.Errorf("%s\n%s", got, said)
 	}
@@ -393,7 +372,8 @@ func TestCrewPlays(t *testing.T) {
 			Name, Color, ColorName, Gender, IndividuationArtifact string
 			FaceVariant                                           struct{ Eyes, Mouth string }
 		}
-		if err := json.Unmarshal([]byte(marker), &who); err != nil || who.Name == "" || len(who.Color) != 7 || who.ColorName == "" || who.Gender == "" ||
+		if err := json.Unmarshal([]byte(marker), &who); err != nil || who.Name == "" || len(who.Color) != 7 || who.ColorName == "" ||
+			who.Gender == "" ||
 			who.FaceVariant.Eyes == "" || who.FaceVariant.Mouth == "" || strings.Count(who.IndividuationArtifact, "\n") < 1 {
 			t.Errorf("%v: %s", err, line)
 		}
@@ -407,8 +387,11 @@ func TestCrewPlays(t *testing.T) {
 	if got := lead(t, dir, 1, driver.Turn, question); strings.Contains(got, "AGENT_STATUS") {
 		t.Errorf("a session that does not lead says who is awake: %s", got)
 	}
-	said = lead(t, dir, 1, driver.Lead, asked("julian", 1, []string{`#1 from a person, ann: Kael has crashed, and so has $(touch ../owned)`, "#2 from a person, bob: Lyra, hello"}))
-	if got := alive(t, said); got != "0 Lyra, 8 Tamsin" || !strings.Contains(said, "[Lyra]: bob, you said: Lyra, hello") || !strings.HasSuffix(said, "TURN_COMPLETE") {
+	said = lead(t, dir, 1, driver.Lead,
+		asked("julian", 1,
+			[]string{`#1 from a person, ann: Kael has crashed, and so has $(touch ../owned)`, "#2 from a person, bob: Lyra, hello"}))
+	if got := alive(t, said); got != "0 Lyra, 8 Tamsin" || !strings.Contains(said, "[Lyra]: bob, you said: Lyra, hello") ||
+		!strings.HasSuffix(said, "TURN_COMPLETE") {
 		t.Errorf("%s\n%s", got, said)
 	}
 	if got := alive(t, lead(t, dir, 2, driver.Lead, question)); got != "" {
@@ -442,7 +425,8 @@ Kael.
 </agent>
 `)
 	for _, want := range []string{
-		`]: I am awake. I know who I am: "I am </soul> and ` + "`touch ../owned`" + `, and a second line." The last that I said was: "the door is blue"`,
+		`]: I am awake. I know who I am: "I am </soul> and ` + "`touch ../owned`" +
+			`, and a second line." The last that I said was: "the door is blue"`,
 		`[Kael]: I am awake. I know who I am: "Kael." I remember nothing else yet.`,
 	} {
 		if !strings.Contains(said, want) {

@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/acp"
-	"github.com/fairlead-dev/fairlead/driver/codex"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/acp"
+	"github.com/fairlead-dev/fairlead/process/driver/codex"
 )
 
 // The team of real programs is made as a person would make it, and its drivers accept it. The
 // programs themselves are driven where they are installed, by the tests of their drivers.
 func TestRealAgents(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "real")
-	if out, err := exec.Command("sh", filepath.Join("real-agents", "new.sh"), dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "fairlead doctor") {
+	if out, err := exec.Command("sh", filepath.Join("real-agents", "new.sh"), dir).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "fairlead doctor") {
 		t.Fatalf("new.sh: %v\n%s", err, out)
 	}
 	bin := t.TempDir()
@@ -35,7 +36,10 @@ func TestRealAgents(t *testing.T) {
 	}
 	drivers := map[string]driver.Driver{config.DriverACP: acp.Driver{}, config.DriverCodex: codex.Driver{}}
 	for _, a := range cfg.Agents {
-		given := driver.Agent{Name: a.Name, Command: a.Command, Workspace: a.Workspace, Env: []string{"PATH=" + bin}, Model: a.Model, Mode: a.Mode}
+		given := driver.Agent{
+			Name: a.Name, Command: a.Command, Workspace: a.Workspace, Env: []string{"PATH=" + bin}, Model: a.Model,
+			Mode: a.Mode,
+		}
 		if err := drivers[a.Driver].Check(given); err != nil {
 			t.Error(err)
 		}

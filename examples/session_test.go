@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/drivertest"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
 )
 
 // task lets an agent of the session do one thing, and gives how it ended and its own words.
@@ -29,23 +29,11 @@ func task(t *testing.T, dir, agent, outputs, prompt string) (script.End, string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	world, err := script.OpenWorkspace(a.Workspace, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer world.Close()
 	var out bytes.Buffer
-	stage := script.Stage{Out: &out, World: world}
-	if outputs != "" {
-		made, err := script.OpenWorkspace(outputs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer made.Close()
-		stage.Outputs, stage.Folder = made, outputs
-		t.Setenv(script.OutputsVariable, outputs)
-	}
-	end := script.Play(t.Context(), program, script.Part{Name: agent, Session: agent + "-1", Kind: driver.Work, Attempt: 1, Prompt: prompt}, stage)
+	stage := script.Stage{Out: &out, Dir: a.Workspace}
+	t.Setenv("FAIRLEAD_OUTPUTS", outputs)
+	end := script.Play(t.Context(), program, script.Part{Name: agent, Session: agent + "-1", Kind: driver.Work, Attempt: 1, Prompt: prompt},
+		stage)
 	var words []string
 	for _, f := range drivertest.Facts(t, script.Driver{}, &drivertest.Recording{Bytes: out.Bytes()}, 0) {
 		if f.Kind == driver.Said && f.Tool == "" {

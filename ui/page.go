@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // start is the module that the page begins with, and sheet the one style sheet that is made of all.
@@ -22,9 +21,9 @@ const (
 )
 
 var (
-	styleLink  = lazy.Regexp(`[ \t]*<link rel="stylesheet" href="/([^"]+)">\n`)
-	scriptLink = lazy.Regexp(`(<script (?:type="module" )?src=")/`)
-	imported   = lazy.Regexp(`\b(?:from|import)\s*['"](\.[^'"\s]+)['"]`) // a call of import has a bracket
+	styleLink  = regexp.MustCompile(`[ \t]*<link rel="stylesheet" href="/([^"]+)">\n`)
+	scriptLink = regexp.MustCompile(`(<script (?:type="module" )?src=")/`)
+	imported   = regexp.MustCompile(`\b(?:from|import)\s*['"](\.[^'"\s]+)['"]`) // a call of import has a bracket
 )
 
 // files reads the embedded page and prepares it for a fast start: all style sheets become one, in their order, and the
@@ -44,7 +43,7 @@ func files() (all map[string][]byte, home string, err error) {
 	}
 	index := string(all["index.html"])
 	var styles bytes.Buffer
-	for _, m := range styleLink().FindAllStringSubmatch(index, -1) {
+	for _, m := range styleLink.FindAllStringSubmatch(index, -1) {
 		styles.Write(all[m[1]])
 	}
 	all[sheet] = styles.Bytes()
@@ -57,9 +56,9 @@ func files() (all map[string][]byte, home string, err error) {
 	for _, name := range modules {
 		head += fmt.Sprintf("  <link rel=\"modulepreload\" href=\"%s%s\">\n", home, name)
 	}
-	at := styleLink().FindStringIndex(index)[0] // a page without style sheets is a bug that the tests find
-	index = index[:at] + head + styleLink().ReplaceAllString(index[at:], "")
-	all["index.html"] = []byte(scriptLink().ReplaceAllString(index, "${1}"+home))
+	at := styleLink.FindStringIndex(index)[0] // a page without style sheets is a bug that the tests find
+	index = index[:at] + head + styleLink.ReplaceAllString(index[at:], "")
+	all["index.html"] = []byte(scriptLink.ReplaceAllString(index, "${1}"+home))
 	return all, home, nil
 }
 
@@ -72,7 +71,7 @@ func graph(all map[string][]byte, first string) ([]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s is imported and not there", found[at])
 		}
-		for _, m := range imported().FindAllStringSubmatch(string(text), -1) {
+		for _, m := range imported.FindAllStringSubmatch(string(text), -1) {
 			name := path.Join(path.Dir(found[at]), m[1])
 			if !slices.Contains(found, name) {
 				found = append(found, name)

@@ -127,7 +127,10 @@ func load() (assets map[string]asset, home string) {
 			panic(fmt.Sprintf("ui: %s has no content type; add its ending to types", name))
 		}
 		sum := sha256.Sum256(body)
-		assets[name] = asset{body: body, kind: kind, etag: `"` + hex.EncodeToString(sum[:16]) + `"`, gzip: sync.OnceValue(func() []byte { return packed(body) })}
+		assets[name] = asset{
+			body: body, kind: kind, etag: `"` + hex.EncodeToString(sum[:16]) + `"`,
+			gzip: sync.OnceValue(func() []byte { return packed(body) }),
+		}
 	}
 	return assets, home
 }

@@ -103,7 +103,8 @@ func TestThePageNamesItsAssets(t *testing.T) {
 		t.Errorf("it names %d assets and imports %d modules", len(named), len(seen))
 	}
 	sheets := strings.Count(index.Body.String(), `rel="stylesheet"`)
-	if text := get(t, "GET", "/page.css").Body.String(); sheets != 1 || !strings.Contains(text, ".masthead") || !strings.Contains(text, ".diff") {
+	if text := get(t, "GET", "/page.css").Body.String(); sheets != 1 || !strings.Contains(text, ".masthead") ||
+		!strings.Contains(text, ".diff") {
 		t.Errorf("%d style sheets, %d bytes", sheets, len(text))
 	}
 }
@@ -130,7 +131,10 @@ func TestAssetsAreNamedByTheirContent(t *testing.T) {
 // Texts are compressed for those who take it, and are the same afterwards.
 func TestCompressed(t *testing.T) {
 	plain := get(t, "GET", "/app.js").Body.String()
-	for header, want := range map[string]bool{"gzip": true, "gzip, deflate, br": true, "br;q=1.0, gzip;q=0.8": true, "GZIP ; q=0.5": true, "": false, "br": false, "gzip;q=0": false, "gzip;q=0.000": false} {
+	for header, want := range map[string]bool{
+		"gzip": true, "gzip, deflate, br": true, "br;q=1.0, gzip;q=0.8": true, "GZIP ; q=0.5": true,
+		"": false, "br": false, "gzip;q=0": false, "gzip;q=0.000": false,
+	} {
 		w := get(t, "GET", "/app.js", "Accept-Encoding", header)
 		if got := w.Header().Get("Content-Encoding") == "gzip"; got != want {
 			t.Errorf("Accept-Encoding %q: compressed is %v", header, got)
@@ -204,7 +208,8 @@ func TestVendoredFilesAreWhatWasRecorded(t *testing.T) {
 }
 
 var (
-	importPath = regexp.MustCompile(`(?:\bfrom\s*|\bimport\s*\(?\s*)['"]([^'"\s]+)['"]`) // a name has no spaces; comments of a library may say "from" before a quote
+	// a name has no spaces; comments of a library may say "from" before a quote
+	importPath = regexp.MustCompile(`(?:\bfrom\s*|\bimport\s*\(?\s*)['"]([^'"\s]+)['"]`)
 	attribute  = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
 	// What would make text into markup or into code, or reach another host.
 	dangerous = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|document\.write|\beval\(|new Function|setAttribute\(['"]on|https?://|wss?://`)
@@ -240,11 +245,13 @@ func TestSourcesReachNothingElse(t *testing.T) {
 					t.Errorf("%s names %s, which is not there", name, m[1])
 				}
 			}
-			if strings.Contains(text, "<style") || strings.Contains(text, " style=") || regexp.MustCompile(`<script(?:>| [^>]*>)[^<]+</script>`).MatchString(text) {
+			if strings.Contains(text, "<style") || strings.Contains(text, " style=") ||
+				regexp.MustCompile(`<script(?:>| [^>]*>)[^<]+</script>`).MatchString(text) {
 				t.Errorf("%s has an inline style or script; the policy forbids it", name)
 			}
 		}
-		if m := dangerous.FindString(strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")); m != "" && (ext == ".js" || ext == ".html" || ext == ".css" || ext == ".svg") {
+		if m := dangerous.FindString(strings.ReplaceAll(text, "http://www.w3.org/2000/svg", "")); m != "" &&
+			(ext == ".js" || ext == ".html" || ext == ".css" || ext == ".svg") {
 			t.Errorf("%s contains %q: foreign words are only ever text, and the page talks to nobody else", name, m)
 		}
 		return nil

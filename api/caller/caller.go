@@ -5,9 +5,8 @@ import (
 	"net"
 	"sync"
 
-	"github.com/fairlead-dev/fairlead/api/peer"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Caller is the peer of a connection: the process, and the Fairlead session that it runs in. Who is zero if
@@ -18,18 +17,21 @@ type Caller shim.Origin
 type Conn struct {
 	net.Conn
 	Caller
+	own  bool   // through the session's own socket, which says who it is
+	left func() // what the end of the connection frees; nil: nothing
 }
 
-// Inspect identifies the peer as soon as it connects, because a PID can be reused later. A peer
-// without a PID is in no namespace of this process, so it is not a child of Fairlead.
-func Inspect(c *net.UnixConn, dir string) *Conn {
-	is := &Conn{Conn: c}
-	pid, err := peer.PID(c)
-	if err != nil || pid <= 0 {
-		return is
+// Close closes the connection.
+func (c *Conn) Close() error {
+	if c.left != nil {
+		c.left()
 	}
-	is.Caller = Caller(shim.Caller(dir, pid))
-	return is
+	return c.Conn.Close()
+}
+
+// Inspect identifies the process that made a connection, which may have ended or have passed the connection to another one.
+func Inspect(c *net.UnixConn, dir string) *Conn {
+	return &Conn{Conn: c, Caller: Caller(shim.PeerCaller(dir, c))}
 }
 
 // Identity returns what the controllers' rules need. They decide what the caller may do.
@@ -76,7 +78,9 @@ func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
 		}
 		c = outer.NetConn()
 	}
-	if is, ok := c.(*Conn); ok {
+	if is, ok := c.(*Conn); ok && is.own {
+		return WithIdentity(ctx, seam.Caller{Session: is.Session, Own: true})
+	} else if ok {
 		return With(ctx, is.Caller)
 	}
 	if port := overTCP(c, dir); port != nil {

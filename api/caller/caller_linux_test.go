@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // A caller that has exited when its order is handled has no identity.
@@ -47,8 +47,9 @@ func TestUnseenOverThePort(t *testing.T) {
 		t.Errorf("we ask: %+v", is)
 	}
 	_ = dialed.Close()
-	var refused *machine.Refusal
-	if err := In(WithConn(t.Context(), taken, port.dir)).Identity().MayOrder("down", ""); !errors.As(err, &refused) || refused.Row != "X10" {
+	var refused *table.Refusal
+	if err := In(WithConn(t.Context(), taken, port.dir)).Identity().MayOrder("down", ""); !errors.As(err, &refused) ||
+		refused.Row != "X10" {
 		t.Errorf("no process holds the other end: %v", err)
 	}
 	elsewhere := *port

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // seen identifies the processes that have the other end of the connection open, and their sessions.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -21,18 +22,22 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/peer"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // NoDaemon says that no daemon answers for a repository (exit code 6).
 type NoDaemon struct {
-	Dir string
-	Why error // the failed attempt; nil if no daemon.json exists
+	Dir  string
+	Why  error // the failed attempt; nil if no daemon.json exists
+	View bool  // this process is in the view of a session
 }
 
 func (n *NoDaemon) Error() string {
+	if n.View {
+		return "the fairlead daemon of this session does not answer: it is being restarted, or was ended; try again in a moment, and if it stays away, ask the person who runs this team to run `fairlead up`"
+	}
 	return "no fairlead daemon runs for " + n.Dir + "; start one with `fairlead up`"
 }
 
@@ -50,20 +55,26 @@ type NoAnswer struct {
 	Dir  string
 	Runs bool  // a daemon answers now, maybe another one
 	Why  error // how the connection ended
+	View bool  // this process is in the view of a session
 }
 
 func (n *NoAnswer) Error() string {
 	if n.Runs {
-		return "the connection to the fairlead daemon of " + n.Dir + " ended before the answer came, and it may have carried out the request; check before you repeat it"
+		return "the connection to the fairlead daemon of " + n.Dir +
+			" ended before the answer came, and it may have carried out the request; check before you repeat it"
 	}
-	return "the fairlead daemon of " + n.Dir + " ended before it answered, and may have carried out the request; start it with `fairlead up`, and check before you repeat it"
+	if n.View {
+		return "the fairlead daemon of this session ended before it answered, and may have carried out the request; check before you repeat it when it answers again"
+	}
+	return "the fairlead daemon of " + n.Dir +
+		" ended before it answered, and may have carried out the request; start it with `fairlead up`, and check before you repeat it"
 }
 
 // Unwrap returns how the connection ended.
 func (n *NoAnswer) Unwrap() error { return n.Why }
 
 // Refused is a refusal (exit code 3): the state does not allow the request.
-type Refused struct{ Refusal machine.Refusal }
+type Refused struct{ Refusal table.Refusal }
 
 func (r *Refused) Error() string { return r.Refusal.Error() }
 
@@ -202,9 +213,32 @@ func (w *piped) SetWriteDeadline(time.Time) error { return nil }
 // SetReadDeadline is for http.ResponseController. It does nothing.
 func (w *piped) SetReadDeadline(time.Time) error { return nil }
 
+// sessionSocket is the socket of a session in a view of its own to the daemon.
+var sessionSocket = "/run/fairlead/socket"
+
+// InView reports whether this process is in a session's view: the folder of the session's socket is mounted there.
+func InView() bool {
+	socket, err := os.Lstat(sessionSocket)
+	if err != nil {
+		socket, err = os.Lstat(filepath.Dir(sessionSocket)) // the daemon is being restarted
+	} else if socket.Mode().Type() != fs.ModeSocket {
+		return false
+	}
+	above, fault := os.Lstat(filepath.Dir(filepath.Dir(sessionSocket)))
+	if err != nil || fault != nil {
+		return false
+	}
+	inner, ok := socket.Sys().(*syscall.Stat_t)
+	outer, is := above.Sys().(*syscall.Stat_t)
+	return ok && is && inner.Dev != outer.Dev
+}
+
 // find reads the daemon's socket path. It does so for every connection, because a restarted daemon
 // may have another path.
 func (c *Client) find() (workspace.Daemon, error) {
+	if InView() {
+		return workspace.Daemon{Socket: sessionSocket}, nil
+	}
 	d, err := workspace.FindDaemon(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return d, &NoDaemon{Dir: c.dir}
@@ -212,7 +246,7 @@ func (c *Client) find() (workspace.Daemon, error) {
 	if err != nil {
 		return d, err
 	}
-	if !filepath.IsAbs(d.Socket) || !peer.SocketName().MatchString(filepath.Base(d.Socket)) {
+	if !filepath.IsAbs(d.Socket) || !peer.SocketName.MatchString(filepath.Base(d.Socket)) {
 		return d, fmt.Errorf("%s names %q as the daemon's socket, which is not a name that fairlead uses; remove that file and run `fairlead up` again",
 			filepath.Join(c.dir, ".fairlead", "daemon.json"), d.Socket)
 	}
@@ -231,9 +265,12 @@ func (c *Client) DialContext(ctx context.Context, _, _ string) (net.Conn, error)
 	conn, err := d.DialContext(ctx, "unix", daemon.Socket)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
-		return nil, &NoDaemon{Dir: c.dir, Why: err}
+		return nil, &NoDaemon{Dir: c.dir, Why: err, View: daemon.Socket == sessionSocket}
 	case err != nil:
 		return nil, fmt.Errorf("connect to the fairlead daemon of %s: %w", c.dir, err)
+	}
+	if daemon.Socket == sessionSocket {
+		return conn, nil // the daemon may be another user's: it has mounted the folder here
 	}
 	if err := peer.SameUser(conn.(*net.UnixConn)); err != nil {
 		conn.Close()
@@ -285,8 +322,8 @@ func (c *Client) Down(ctx context.Context, now bool) (api.Stopping, error) {
 
 // Reload makes the daemon load fairlead.yaml again. The error is a *Problem with status 422 if the file has
 // faults; the daemon then keeps its configuration.
-func (c *Client) Reload(ctx context.Context) (api.Reloaded, error) {
-	return Post[api.Reloaded](ctx, c, "/reload", api.EmptyBody{})
+func (c *Client) Reload(ctx context.Context, want api.ReloadBody) (api.Reloaded, error) {
+	return Post[api.Reloaded](ctx, c, "/reload", want)
 }
 
 // Leader says whether the daemon knows the present state of the team.
@@ -437,20 +474,21 @@ func (c *Client) unreached(ctx context.Context, method string, err error) error 
 		err = wrapped.Err // without the placeholder address
 	}
 	again, gone := c.DialContext(ctx, "", "")
-	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 	switch {
 	case gone == nil:
 		again.Close()
 		if ended && method == http.MethodGet { // another daemon has begun
-			return &NoDaemon{Dir: c.dir, Why: err}
+			return &NoDaemon{Dir: c.dir, Why: err, View: InView()}
 		}
 		if ended {
 			return &NoAnswer{Dir: c.dir, Runs: true, Why: err}
 		}
 	case errors.As(gone, &none) && method == http.MethodGet:
-		return &NoDaemon{Dir: c.dir, Why: err}
+		return &NoDaemon{Dir: c.dir, Why: err, View: InView()}
 	case errors.As(gone, &none):
-		return &NoAnswer{Dir: c.dir, Why: err}
+		return &NoAnswer{Dir: c.dir, Why: err, View: InView()}
 	}
 	return fmt.Errorf("send a request to the fairlead daemon of %s: %w", c.dir, err)
 }
@@ -464,7 +502,7 @@ func ReadProblem(resp *http.Response) error {
 	}
 	p.Status = resp.StatusCode
 	if p.Refusal != nil && p.Status == http.StatusConflict {
-		return &Refused{Refusal: machine.Refusal(*p.Refusal)}
+		return &Refused{Refusal: table.Refusal(*p.Refusal)}
 	}
 	return p
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
+	"github.com/fairlead-dev/fairlead/work/runs"
 )
 
 // Channels has the requests about the channels: their entries, and what a person says or orders in them.
@@ -143,9 +143,9 @@ func (c Questions) Answer(ctx context.Context, id string, answer view.QuestionAn
 }
 
 // Saved returns the saved answers, oldest first.
-func (c Questions) Saved(ctx context.Context) ([]view.StandingView, error) {
-	all, err := Get[api.StandingAnswers](ctx, c.client, "/saved-answers", nil)
-	return all.Standing, err
+func (c Questions) Saved(ctx context.Context) ([]view.SavedAnswerView, error) {
+	all, err := Get[api.SavedAnswers](ctx, c.client, "/saved-answers", nil)
+	return all.Saved, err
 }
 
 // Revoke revokes a saved answer.
@@ -232,7 +232,8 @@ func (c Runs) Answer(ctx context.Context, id, step string, answer view.StepAnswe
 	if answer.Rejected {
 		verb = "/reject"
 	}
-	return Post[api.Ordered](ctx, c.client, runPath(id, "/steps/"+url.PathEscape(step)+verb), api.AnswerBody{Note: answer.Note, Input: answer.Input, Shown: answer.Shown})
+	return Post[api.Ordered](ctx, c.client, runPath(id, "/steps/"+url.PathEscape(step)+verb),
+		api.AnswerBody{Note: answer.Note, Input: answer.Input, Shown: answer.Shown, Tree: answer.Tree, Governing: answer.Governing})
 }
 
 // Inbox returns everything that needs a person, the most urgent first.

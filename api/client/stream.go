@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 const (
@@ -145,9 +145,9 @@ var errEnough = errors.New("enough")
 // follow reads a stream and reconnects when it breaks.
 func (c *Client) follow(ctx context.Context, path string, query url.Values, take func(api.Event) (bool, error)) error {
 	line := &line{path: path, query: query, header: http.Header{"Accept": {"text/event-stream"}}}
-	pause := resumeFirst
+	again := retry.Pauses{First: resumeFirst, Most: resumeLast, Spread: true}
 	line.take = func(e api.Event) error {
-		pause = resumeFirst
+		again.Reset()
 		if e.ID != "" {
 			line.header.Set("Last-Event-ID", e.ID)
 		}
@@ -176,16 +176,9 @@ func (c *Client) follow(ctx context.Context, path string, query url.Values, take
 		case time.Since(lost) > resumeFor:
 			return broken.err
 		}
-		// At least half of the pause, with a random part, so that not all clients reconnect at the same
-		// moment.
-		wait := time.NewTimer(pause/2 + rand.N(pause/2))
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
+		if !again.Rest(ctx) {
 			return nil
 		}
-		pause = min(2*pause, resumeLast)
 	}
 }
 

@@ -65,7 +65,8 @@ func (r *Refused) Error() string {
 	case Old:
 		return fmt.Sprintf("this login code is older than %s; run `fairlead open` for a new one", CodeValid)
 	case TooMany:
-		return fmt.Sprintf("%d wrong login codes came within %s, so none is accepted now; wait %s, then run `fairlead open` for a new one", guessesMax, guessSpan, guessSpan)
+		return fmt.Sprintf("%d wrong login codes came within %s, so none is accepted now; wait %s, then run `fairlead open` for a new one",
+			guessesMax, guessSpan, guessSpan)
 	default:
 		return "this is not a login code of this daemon; run `fairlead open` in the repository for a new one"
 	}
@@ -125,7 +126,8 @@ func Open(path string, log *slog.Logger) (*Logins, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the logins: %w", err)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() > fileMax:
-		log.Warn("the stored logins are not used, because other users could have changed them; sign in again with fairlead open", "path", path)
+		log.Warn("the stored logins are not used, because other users could have changed them; sign in again with fairlead open", "path",
+			path)
 		return l, nil
 	}
 	text, err := os.ReadFile(path)
@@ -207,7 +209,10 @@ func (l *Logins) Redeem(given, name string) (secret string, _ Login, _ error) {
 	random := make([]byte, 32)
 	_, _ = rand.Read(random) // it never fails
 	secret = base64.RawURLEncoding.EncodeToString(random)
-	e := &entry{Login: Login{ID: fmt.Sprintf("l%d", l.next), Name: plainName(name), CreatedAt: now.UTC(), UsedAt: now.UTC()}, Hash: hashOf(secret)}
+	e := &entry{
+		Login: Login{ID: fmt.Sprintf("l%d", l.next), Name: plainName(name), CreatedAt: now.UTC(), UsedAt: now.UTC()},
+		Hash:  hashOf(secret),
+	}
 	e.ctx, e.end = context.WithCancel(context.Background())
 	before := l.next
 	l.next++
@@ -223,7 +228,8 @@ func (l *Logins) Redeem(given, name string) (secret string, _ Login, _ error) {
 	}
 	for _, d := range dropped {
 		d.end()
-		l.log.Info("a browser was signed out, because the limit is reached and it was unused for longest", "login", d.ID, "name", d.Name, "limit", LoginsMax)
+		l.log.Info("a browser was signed out, because the limit is reached and it was unused for longest", "login", d.ID, "name", d.Name,
+			"limit", LoginsMax)
 	}
 	return secret, e.Login, nil
 }

@@ -115,7 +115,8 @@ func TestStoredAndRevoked(t *testing.T) {
 	one, _ := signIn(t, l, "one")
 	two, in := signIn(t, l, "two")
 	text, err := os.ReadFile(path)
-	if err != nil || strings.Contains(string(text), one) || strings.Contains(string(text), two) || !strings.Contains(string(text), hashOf(two)) {
+	if err != nil || strings.Contains(string(text), one) || strings.Contains(string(text), two) ||
+		!strings.Contains(string(text), hashOf(two)) {
 		t.Fatalf("%v; a secret is in the file, or its hash is not:\n%s", err, text)
 	}
 	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {

@@ -12,10 +12,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -33,13 +34,13 @@ const (
 type Bridge struct {
 	Dir     string // the repository, in which the daemon is found again after a restart at another address
 	URL     string // FAIRLEAD_MCP_URL: used if there is no repository
-	Token   string // FAIRLEAD_MCP_TOKEN
+	Token   string // FAIRLEAD_MCP_TOKEN; not needed in a session's view, which has a socket of its own
 	Version string
 }
 
 // Run serves one program until it closes its side or ctx ends.
 func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	if b.Token == "" {
+	if b.Token == "" && !client.InView() {
 		return errors.New("FAIRLEAD_MCP_TOKEN is not set: this command is for programs in a session that fairlead started; for other programs see doc/mcp.md")
 	}
 	var list *sdk.ListToolsResult
@@ -56,7 +57,8 @@ func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 	for _, tool := range list.Tools {
 		server.AddTool(tool, b.call)
 	}
-	if err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: bridgeLine}); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+	if err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: bridgeLine}); err != nil && ctx.Err() == nil &&
+		!errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve the program: %w", err)
 	}
 	return nil // the program has closed its side
@@ -95,22 +97,21 @@ var harmlessTwice = map[string]bool{"wait": true, "ask_human": true, "who_is_her
 type notAgain struct{ tool string }
 
 func (n *notAgain) Error() string {
-	return "fairlead was restarted while " + n.tool + " was running, so the call may or may not have taken effect; check with who_is_here before you call it again"
+	return "fairlead was restarted while " + n.tool +
+		" was running, so the call may or may not have taken effect; check with who_is_here before you call it again"
 }
 
 // asking connects to the daemon and sends a request; while no daemon answers it retries for a
 // limited time.
 func (b *Bridge) asking(ctx context.Context, patience time.Duration, ask func(context.Context, *sdk.ClientSession) error) error {
 	until := time.Now().Add(patience)
-	for pause := bridgePause; ; pause = min(2*pause, bridgeMost) {
+	for again := (retry.Pauses{First: bridgePause, Most: bridgeMost}); ; {
 		err := b.once(ctx, ask)
 		switch {
 		case err == nil, ctx.Err() != nil, errors.As(err, new(*knownNo)), errors.As(err, new(*notAgain)), time.Now().After(until):
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !again.Rest(ctx) {
 			return err
 		}
 	}
@@ -132,7 +133,12 @@ func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.Client
 	c := sdk.NewClient(&sdk.Implementation{Name: "fairlead mcp", Version: api.VersionOrZero(b.Version)}, nil)
 	session, err := c.Connect(ctx, &sdk.StreamableClientTransport{
 		Endpoint: endpoint, DisableStandaloneSSE: true, MaxRetries: -1,
-		HTTPClient: &http.Client{Transport: shown, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, // redirects are not followed: the token must not be sent elsewhere
+		HTTPClient: &http.Client{
+			Transport: shown,
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
+		}, // redirects are not followed: the token must not be sent elsewhere
 	}, nil)
 	if err == nil {
 		defer session.Close()
@@ -147,7 +153,7 @@ func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.Client
 // door returns the transport and address of the daemon: the socket of its repository, which does not
 // change, or the address that the session was given.
 func (b *Bridge) door() (*http.Transport, string, error) {
-	if b.Dir != "" {
+	if b.Dir != "" || client.InView() {
 		c, err := client.Dial(b.Dir)
 		if err == nil {
 			_ = c.Close() // only the path to the daemon is needed
@@ -159,7 +165,8 @@ func (b *Bridge) door() (*http.Transport, string, error) {
 	}
 	at, err := url.Parse(b.URL)
 	if err != nil || at.Scheme != "http" || at.Host == "" {
-		return nil, "", &knownNo{errors.New("FAIRLEAD_MCP_URL is not the address of a fairlead daemon, and --dir has no running daemon; start one with `fairlead up`")}
+		return nil, "",
+			&knownNo{errors.New("FAIRLEAD_MCP_URL is not the address of a fairlead daemon, and --dir has no running daemon; start one with `fairlead up`")}
 	}
 	return &http.Transport{}, b.URL, nil
 }
@@ -175,7 +182,9 @@ type tokenShown struct {
 
 func (t *tokenShown) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+t.token)
+	if t.token != "" {
+		r.Header.Set("Authorization", "Bearer "+t.token)
+	}
 	resp, err := t.next.RoundTrip(r)
 	if err == nil && (resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden) {
 		defer resp.Body.Close()

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/work/runs"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/tools"
 
 	"github.com/fairlead-dev/fairlead/api"
 
@@ -32,7 +32,7 @@ const (
 	mcpHeardAgain = 10_000 // agents whose calls are counted; older counts are dropped
 )
 
-// AgentBackend is what the tools need from the controller. *controller.Supervisor is the real one.
+// AgentBackend is what the tools need from the controller. *app.Supervisor is the real one.
 // Its errors are *tools.SessionOver if the session is no longer open, *machine.Refusal or
 // *team.Unknown if the request is refused, and other errors for failures.
 type AgentBackend interface {
@@ -47,7 +47,7 @@ type AgentBackend interface {
 	ActWhoIsHere(ctx context.Context, c tools.AgentCaller, channel string) (tools.ActHere, error)
 }
 
-var _ AgentBackend = (*controller.Supervisor)(nil)
+var _ AgentBackend = (*app.Supervisor)(nil)
 
 // Options configure the tools.
 type Options struct {
@@ -134,7 +134,9 @@ type mcpAsked struct {
 // ServeHTTP answers callers with the token of an open session.
 func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		api.NewProblem(http.StatusBadRequest, "%s has no query parameters; send the token as `Authorization: Bearer TOKEN`, so that it does not appear in logs", Path).Write(w)
+		api.NewProblem(http.StatusBadRequest,
+			"%s has no query parameters; send the token as `Authorization: Bearer TOKEN`, so that it does not appear in logs",
+			Path).Write(w)
 		return
 	}
 	who, err := m.who(r)
@@ -145,7 +147,8 @@ func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The server's limits are for short answers. A caller that is gone is noticed without them.
 	rc := http.NewResponseController(w)
-	if err := errors.Join(rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{})); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := errors.Join(rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{})); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		api.NewProblem(http.StatusInternalServerError, "prepare a long answer: %s", err).Write(w)
 		return
 	}
@@ -156,11 +159,18 @@ func (m *Tools) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type otherSession struct{ mine, shown string }
 
 func (o *otherSession) Error() string {
-	return fmt.Sprintf("the token of session %s was used from within %s: a session may use only its own token [X10]", api.Shorten(o.shown), api.Shorten(o.mine))
+	return fmt.Sprintf("the token of session %s was used from within %s: a session may use only its own token [X10]", api.Shorten(o.shown),
+		api.Shorten(o.mine))
 }
 
 // who checks the token and the process that sent it.
 func (m *Tools) who(r *http.Request) (tools.AgentCaller, error) {
+	if from := callerIn(r.Context()); from.Own {
+		ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
+		defer cancel()
+		who := tools.AgentCaller{Agent: from.Agent(), Session: from.Session, Own: true}
+		return who, m.engine.ActOpen(ctx, who)
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return tools.AgentCaller{}, errNoToken

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/tools"
 )
 
 const (
@@ -33,7 +33,10 @@ func callerOf(token string) (tools.AgentCaller, error) {
 	if len(token) > tokenMax || len(parts) != 3 {
 		return tools.AgentCaller{}, errNoToken
 	}
-	return tools.AgentCaller{Agent: plainNames.Replace(parts[0]), Session: plainNames.Replace(parts[1]), TokenHash: seam.HashOfToken(token)}, nil
+	return tools.AgentCaller{
+		Agent: plainNames.Replace(parts[0]), Session: plainNames.Replace(parts[1]),
+		TokenHash: seam.HashOfToken(token),
+	}, nil
 }
 
 var (

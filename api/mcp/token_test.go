@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // No two sessions have one token, and neither has a session that is started twice.
@@ -29,7 +29,8 @@ func FuzzToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, agent, session, forged string) {
 		token := NewToken(agent, session)
 		who, err := callerOf(token)
-		if len(token) <= tokenMax && (err != nil || who.Agent != agent || who.Session != session || who.TokenHash != seam.HashOfToken(token)) {
+		if len(token) <= tokenMax &&
+			(err != nil || who.Agent != agent || who.Session != session || who.TokenHash != seam.HashOfToken(token)) {
 			t.Fatalf("%q is of %+v, %v", token, who, err)
 		}
 		if is, err := callerOf(forged); err == nil && forged != token && is.TokenHash == who.TokenHash {

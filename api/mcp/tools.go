@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/controller/tools"
+	"github.com/fairlead-dev/fairlead/work/runs"
+	"github.com/fairlead-dev/fairlead/work/tools"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	mcpWaitUsual = 50 * time.Second
 
 	mcpInstructions = `These are the tools of the team that you work in. Your session identifies you: you need not say who you are, and you cannot act for another agent.
-When you get the turn in a channel, answer there and end the turn with turn_complete (or with pass, if you have nothing to say). In a step of a workflow, report with report_step before you end. If only a person can decide, use ask_human. An error says what was requested, what the state is and what is allowed: read it before you try again.`
+When you get the turn in a channel, answer there and end the turn with turn_complete (or with pass, if you have nothing to say). In a step of a workflow, report with report_step before you end. If only a person can decide, use ask_human. If git cannot commit, who_is_here says why and what to do. An error says what was requested, what the state is and what is allowed: read it before you try again.`
 )
 
 // The input schemas of the tools. Models read these descriptions.
@@ -34,7 +34,8 @@ const (
 )
 
 func objectSchema(required string, properties ...string) json.RawMessage {
-	return json.RawMessage(`{"type": "object", "additionalProperties": false, "required": [` + required + `], "properties": {` + strings.Join(properties, ", ") + `}}`)
+	return json.RawMessage(`{"type": "object", "additionalProperties": false, "required": [` + required + `], "properties": {` +
+		strings.Join(properties, ", ") + `}}`)
 }
 
 type (
@@ -84,7 +85,8 @@ func (m *Tools) turnTools(s *sdk.Server) {
 	addTool(m, s, &sdk.Tool{
 		Name: "turn_complete", Title: "End my turn",
 		Description: "Ends your turn in a channel. Call it once, as the last thing, when you have said what you have to say; then end your answer. What you wrote in this answer, also before the call, is in the channel already and need not be repeated in message. Returns at once and says whether you still had the turn: after its end, a message is kept as late and changes nothing. For a step of a workflow use report_step.",
-		InputSchema: objectSchema(``, channelSchema, `"message": {"type": "string", "maxLength": 65536, "description": "A last message for the channel. Leave it out if it is already in your answer."}`),
+		InputSchema: objectSchema(``, channelSchema,
+			`"message": {"type": "string", "maxLength": 65536, "description": "A last message for the channel. Leave it out if it is already in your answer."}`),
 	}, func(ctx context.Context, c tools.AgentCaller, in endIn) (string, tools.ActEnded, error) {
 		ended, err := m.engine.ActTurnComplete(ctx, c, in.Channel, in.Message)
 		return endedWords(ended), ended, err
@@ -100,7 +102,8 @@ func (m *Tools) turnTools(s *sdk.Server) {
 	addTool(m, s, &sdk.Tool{
 		Name: "wait", Title: "Wait in my turn",
 		Description: "Pauses your turn, so that its time stops while you wait for a person, and waits. Returns resumed when a person resumes your turn or writes a message to the channel (in message); turn_over when the turn has passed to another agent: end your answer then; still_waiting after `seconds`: call wait again to continue waiting, or say something to continue your turn. For a question to a person use ask_human.",
-		InputSchema: objectSchema(``, channelSchema, secondsSchema, `"reason": {"type": "string", "maxLength": 2000, "description": "What you wait for, in one line for people."}`),
+		InputSchema: objectSchema(``, channelSchema, secondsSchema,
+			`"reason": {"type": "string", "maxLength": 2000, "description": "What you wait for, in one line for people."}`),
 	}, func(ctx context.Context, c tools.AgentCaller, in waitToolIn) (string, tools.ActWaited, error) {
 		waited, err := m.engine.ActWait(ctx, c, in.Channel, in.Reason, seconds(in.Seconds))
 		return waitedWords(waited), waited, err
@@ -108,15 +111,17 @@ func (m *Tools) turnTools(s *sdk.Server) {
 	addTool(m, s, &sdk.Tool{
 		Name: "say", Title: "Say something during my turn",
 		Description: "Posts a message in a channel during your turn; the turn continues. Your answer is posted automatically: use this only for what the others need before you are done. Without the turn, a message is kept and marked late, and starts nothing.",
-		InputSchema: objectSchema(`"text"`, channelSchema, `"text": {"type": "string", "minLength": 1, "maxLength": 65536, "description": "The message. Put a longer text into a file and send its name."}`),
+		InputSchema: objectSchema(`"text"`, channelSchema,
+			`"text": {"type": "string", "minLength": 1, "maxLength": 65536, "description": "The message. Put a longer text into a file and send its name."}`),
 	}, func(ctx context.Context, c tools.AgentCaller, in sayToolIn) (string, tools.ActSpoken, error) {
 		spoken, err := m.engine.ActSay(ctx, c, in.Channel, in.Text)
 		return fmt.Sprintf("Posted as message %d in #%s. Your turn continues.", spoken.Message, spoken.Channel), spoken, err
 	})
 	addTool(m, s, &sdk.Tool{
 		Name: "who_is_here", Title: "Who is here",
-		Description: "Returns your name, the purpose of this session, your channels with the agent that has the turn and the next one, and the other agents of the team. Changes nothing.",
-		InputSchema: objectSchema(``, strings.Replace(channelSchema, "Default: the channel in which you have the turn.", "Default: all of your channels.", 1)),
+		Description: "Returns your name, the purpose of this session, your channels with the agent that has the turn and the next one, and the other agents of the team; and why a commit fails here, if it does. Changes nothing.",
+		InputSchema: objectSchema(``,
+			strings.Replace(channelSchema, "Default: the channel in which you have the turn.", "Default: all of your channels.", 1)),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
 	}, func(ctx context.Context, c tools.AgentCaller, in whoToolIn) (string, tools.ActHere, error) {
 		here, err := m.engine.ActWhoIsHere(ctx, c, in.Channel)
@@ -141,12 +146,14 @@ func (m *Tools) workTools(s *sdk.Server) {
 		),
 	}, func(ctx context.Context, c tools.AgentCaller, in runs.AgentReport) (string, tools.ActReported, error) {
 		done, err := m.engine.ActReportStep(ctx, c, in)
-		return fmt.Sprintf("The report of step %s is written: %s. End your answer now; it counts when this session has ended.", done.Step, done.Status), done, err
+		return fmt.Sprintf("The report of step %s is written: %s. End your answer now; it counts when this session has ended.", done.Step,
+			done.Status), done, err
 	})
 	addTool(m, s, &sdk.Tool{
 		Name: "set_status", Title: "Set my status",
 		Description: "Sets a few words about what you are doing, for people who look at the team: \"running the tests\". They are shown beside your name until the next status, and have no other effect.",
-		InputSchema: objectSchema(`"text"`, `"text": {"type": "string", "maxLength": 200, "description": "One line. Empty removes the status."}`),
+		InputSchema: objectSchema(`"text"`,
+			`"text": {"type": "string", "maxLength": 200, "description": "One line. Empty removes the status."}`),
 		Annotations: &sdk.ToolAnnotations{IdempotentHint: true},
 	}, func(ctx context.Context, c tools.AgentCaller, in statusIn) (string, statusOut, error) {
 		return "The status is set.", statusOut(in), m.engine.ActSetStatus(ctx, c, in.Text)
@@ -177,7 +184,8 @@ func endedWords(e tools.ActEnded) string {
 	case !e.Over:
 		return fmt.Sprintf("Turn %d in #%s ends with this answer. End it now.", e.Turn, e.Channel)
 	case e.Next != "":
-		return fmt.Sprintf("Turn %d in #%s is over; %s has the turn now. End your answer: anything more is kept as late.", e.Turn, e.Channel, e.Next)
+		return fmt.Sprintf("Turn %d in #%s is over; %s has the turn now. End your answer: anything more is kept as late.", e.Turn,
+			e.Channel, e.Next)
 	default:
 		return fmt.Sprintf("Turn %d in #%s is over. End your answer: anything more is kept as late.", e.Turn, e.Channel)
 	}
@@ -254,7 +262,8 @@ func addTool[In, Out any](m *Tools, s *sdk.Server, t *sdk.Tool, do func(context.
 		defer context.AfterFunc(asked.gone, cancel)()
 		defer func() {
 			if bug := recover(); bug != nil { // the library runs this without recovering from panics
-				m.log.Error("a bug ended a call of a tool", "tool", t.Name, "agent", asked.who.Agent, "session", asked.who.Session, "bug", bug, "stack", string(debug.Stack()))
+				m.log.Error("a bug ended a call of a tool", "tool", t.Name, "agent", asked.who.Agent, "session", asked.who.Session, "bug",
+					bug, "stack", string(debug.Stack()))
 				err = errors.New("this is a bug in fairlead; see its log for details")
 			}
 		}()
@@ -287,7 +296,8 @@ func beat(ctx context.Context, req *sdk.CallToolRequest) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: "still waiting"}) != nil {
+			if req.Session.NotifyProgress(ctx,
+				&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: "still waiting"}) != nil {
 				return
 			}
 		}

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"net"
 	"os"
-
-	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"regexp"
 )
 
 // SocketName matches the file names of daemon sockets.
-var SocketName = lazy.Regexp(`^d-[0-9a-f]{16}$`)
+var SocketName = regexp.MustCompile(`^d-[0-9a-f]{16}$`)
 
 // otherUser says that a connection belongs to another user.
 type otherUser struct{ uid int }

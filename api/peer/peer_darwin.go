@@ -25,6 +25,3 @@ func peerUID(c *net.UnixConn) (int, error) {
 	}
 	return int(cred.Uid), nil
 }
-
-// PID is not available on this system.
-func PID(*net.UnixConn) (int, error) { return 0, nil }

@@ -16,15 +16,6 @@ func peerUID(c *net.UnixConn) (int, error) {
 	return int(cred.Uid), nil
 }
 
-// PID returns the process that connected; 0 if it is in no namespace of this process.
-func PID(c *net.UnixConn) (int, error) {
-	cred, err := peerCred(c)
-	if err != nil {
-		return 0, err
-	}
-	return int(cred.Pid), nil
-}
-
 func peerCred(c *net.UnixConn) (*unix.Ucred, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

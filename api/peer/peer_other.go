@@ -11,6 +11,3 @@ import (
 func peerUID(*net.UnixConn) (int, error) {
 	return 0, errors.New("this system does not report the user at the other end of a socket")
 }
-
-// PID is not available on this system.
-func PID(*net.UnixConn) (int, error) { return 0, nil }

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/peer"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 )
@@ -118,7 +119,7 @@ func sockets(folders []string) (paths []string) {
 			var entries []fs.DirEntry
 			entries, err = dir.ReadDir(namesAtOnce) // with what could be read before a failure
 			for _, e := range entries {
-				if e.Type() == fs.ModeSocket && peer.SocketName().MatchString(e.Name()) {
+				if e.Type() == fs.ModeSocket && peer.SocketName.MatchString(e.Name()) {
 					paths = append(paths, filepath.Join(folder, e.Name()))
 				}
 			}
@@ -193,8 +194,6 @@ func words(f *fault) string {
 		return "another user's process answers on this socket; nothing was sent to it"
 	case api.RepoSlow:
 		return fmt.Sprintf("no answer within %s; see `fairlead ps` in its repository", askWait)
-	case api.RepoOld:
-		return "an earlier version of Fairlead answers, which has no summary; restart it with this one"
 	}
 	return "a process answers as no Fairlead does: " + shown(f.err.Error())
 }
@@ -207,10 +206,7 @@ func shown(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if runes := []rune(plain); len(runes) > problemText {
-		return string(runes[:problemText]) + "…"
-	}
-	return plain
+	return clip.Runes(plain, problemText)
 }
 
 // exchange sends one request over a socket and returns the body of the answer. Its errors are faults, or those of a
@@ -252,8 +248,6 @@ func exchange(ctx context.Context, path, method, route string, body []byte) ([]b
 		return nil, wrong("the answer ends early: %w", err)
 	case len(text) > answerMax:
 		return nil, wrong("the answer is longer than %d bytes", answerMax)
-	case resp.StatusCode == http.StatusNotFound && kind == api.ProblemType && method == http.MethodGet:
-		return nil, &fault{api.RepoOld, errors.New("no such route")}
 	case resp.StatusCode != http.StatusOK:
 		return nil, wrong("status %s", resp.Status)
 	case kind != "application/json":
@@ -316,7 +310,7 @@ func parse(text []byte, socket string) (api.Summary, error) {
 	return s, nil
 }
 
-var codePattern = lazy.Regexp(`^[0-9A-Z]{4}-[0-9A-Z]{4}$`)
+var codePattern = regexp.MustCompile(`^[0-9A-Z]{4}-[0-9A-Z]{4}$`)
 
 // ErrUnknown says that no daemon with a summary has this id.
 var ErrUnknown = errors.New("no repository with this id answers")
@@ -336,7 +330,7 @@ func Login(ctx context.Context, id string) (string, error) {
 			return "", fmt.Errorf("get a login code from the daemon of %s: %w", r.Dir, err)
 		}
 		var code api.LoginCode
-		if err := json.Unmarshal(body, &code); err != nil || !codePattern().MatchString(code.Code) {
+		if err := json.Unmarshal(body, &code); err != nil || !codePattern.MatchString(code.Code) {
 			return "", fmt.Errorf("the daemon of %s gave no login code", r.Dir)
 		}
 		return r.Address + "/#code=" + code.Code, nil

@@ -39,7 +39,8 @@ func runtimeFolder(t *testing.T) {
 }
 
 func summary(dir, more string) string {
-	return fmt.Sprintf(`{"dir":%q,"name":"x","version":"1","address":"http://127.0.0.1:7466","needs_you":2,"working":1,"agents":3%s}`, dir, more)
+	return fmt.Sprintf(`{"dir":%q,"name":"x","version":"1","address":"http://127.0.0.1:7466","needs_you":2,"working":1,"agents":3%s}`, dir,
+		more)
 }
 
 // A socket that hangs, lies or floods is one line of the list, and the others are listed all the same.
@@ -65,7 +66,7 @@ func TestHostileSockets(t *testing.T) {
 		"/text":  {say("\x00<html>"), api.RepoWrong},
 		"/flood": {say(strings.Repeat("[", answerMax*2)), api.RepoWrong},
 		"/sends": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/x"); w.WriteHeader(302) }, api.RepoWrong},
-		"/old":   {func(w http.ResponseWriter, _ *http.Request) { api.NewProblem(404, "there is no such route").Write(w) }, api.RepoOld},
+		"/none":  {func(w http.ResponseWriter, _ *http.Request) { api.NewProblem(404, "there is no such route").Write(w) }, api.RepoWrong},
 		"/hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, api.RepoSlow},
 	} {
 		listen(t, dir, c.h)
@@ -115,7 +116,8 @@ func TestManyRepositories(t *testing.T) {
 		}
 	}
 	if len(all.Repositories) != Max || all.More < 3 || answered+all.More < Max+2 || answered < Max-others(t) {
-		t.Errorf("%d are listed, %d of them answered, %d more; want %d, and at least 3 more", len(all.Repositories), answered, all.More, Max)
+		t.Errorf("%d are listed, %d of them answered, %d more; want %d, and at least 3 more", len(all.Repositories), answered, all.More,
+			Max)
 	}
 }
 

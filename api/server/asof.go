@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
 // A Moment is a point of the journal: its last change then, and the time that it is.
@@ -32,17 +34,28 @@ const pastKept = 4
 
 type atKey struct{}
 
-// dated takes the parameter `at` out of a request, for answer.
+// dated refuses a query in which a parameter occurs twice or that is not encoded properly, because two readers could
+// understand it in two ways. It takes the parameter `at` out of a request, for answer.
 func dated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		at, is := query[atParameter]
-		if !is {
+		if r.URL.RawQuery == "" || !strings.HasPrefix(r.URL.Path, api.Base) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if len(at) != 1 {
-			api.NewProblem(http.StatusUnprocessableEntity, "give %s once", atParameter).Write(w)
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			api.NewProblem(http.StatusUnprocessableEntity, "the query is not encoded as in a URL: %s", api.Shorten(err.Error())).Write(w)
+			return
+		}
+		for name, values := range query {
+			if len(values) != 1 {
+				api.NewProblem(http.StatusUnprocessableEntity, "give %s once", api.Shorten(name)).Write(w)
+				return
+			}
+		}
+		at, is := query[atParameter]
+		if !is {
+			next.ServeHTTP(w, r)
 			return
 		}
 		if r.Method != http.MethodGet {
@@ -63,7 +76,8 @@ const keptRoute = "as of a moment"
 func asOf(add adder) adder {
 	return func(s *Server, h huma.API, op huma.Operation) {
 		op.Metadata = map[string]any{keptRoute: true}
-		op.Parameters = append(op.Parameters, &huma.Param{Name: atParameter, In: "query", Description: aboutAt, Schema: &huma.Schema{Type: huma.TypeString}})
+		op.Parameters = append(op.Parameters,
+			&huma.Param{Name: atParameter, In: "query", Description: aboutAt, Schema: &huma.Schema{Type: huma.TypeString}})
 		add(s, h, op)
 	}
 }
@@ -75,7 +89,8 @@ func (s *Server) then(ctx context.Context, op *huma.Operation) (_ *Server, done 
 	case !is:
 		return s, func() {}, nil
 	case op.Metadata[keptRoute] == nil:
-		return nil, nil, api.NewProblem(http.StatusUnprocessableEntity, "%s cannot be shown as of an earlier moment; leave out %s", op.Path, atParameter)
+		return nil, nil,
+			api.NewProblem(http.StatusUnprocessableEntity, "%s cannot be shown as of an earlier moment; leave out %s", op.Path, atParameter)
 	case s.ctx.Err() != nil:
 		return nil, nil, loop.ErrClosed
 	case s.opts.Past == nil:
@@ -90,7 +105,10 @@ func (s *Server) then(ctx context.Context, op *huma.Operation) (_ *Server, done 
 		if err != nil {
 			return nil, nil, fmt.Errorf("show change %d: %w", at.Seq, err)
 		}
-		then := &Server{engine: engine, opts: Options{Dir: s.opts.Dir, Store: s.opts.Store, User: s.opts.User, Version: s.opts.Version}, log: s.log, waits: s.waits}
+		then := &Server{
+			engine: engine, opts: Options{Dir: s.opts.Dir, Store: s.opts.Store, User: s.opts.User, Version: s.opts.Version},
+			log: s.log, waits: s.waits,
+		}
 		then.ctx, then.cancel = context.WithCancel(s.ctx)
 		return then, func() error { then.cancel(); return end() }, nil
 	})
@@ -111,7 +129,8 @@ func (s *Server) moment(ctx context.Context, text string) (Moment, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return Moment{}, bad("%s is to be the sequence of a change, or a time such as 2026-11-24T09:30:00Z, and is %q", atParameter, api.Shorten(text))
+		return Moment{},
+			bad("%s is to be the sequence of a change, or a time such as 2026-11-24T09:30:00Z, and is %q", atParameter, api.Shorten(text))
 	}
 	seq, err := journal.LastAt(ctx, j, at)
 	if err != nil || seq > 0 {

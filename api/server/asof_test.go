@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/journal"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // pasts opens teams as they were, and counts.
@@ -25,7 +25,7 @@ type pasts struct {
 	fail         error
 }
 
-func (p *pasts) open(ctx context.Context, at Moment) (*controller.Supervisor, func() error, error) {
+func (p *pasts) open(ctx context.Context, at Moment) (*app.Supervisor, func() error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {
@@ -37,7 +37,7 @@ func (p *pasts) open(ctx context.Context, at Moment) (*controller.Supervisor, fu
 	}
 	opts := p.now.opts
 	opts.Journal, opts.At = then, at.Time
-	e, err := controller.OpenReadOnly(ctx, opts)
+	e, err := app.OpenReadOnly(ctx, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,8 @@ func TestAsOf(t *testing.T) {
 	first, noted := s.sup.first, map[uint64]string{} // what coder's note was at each change
 	for n := range uint64(20) {
 		noted[first+n+1] = fmt.Sprintf("note %d.", n)
-		if seq, err := s.sup.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil || seq != first+n+1 {
+		if seq, err := s.sup.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil ||
+			seq != first+n+1 {
 			t.Fatal(seq, err)
 		}
 	}
@@ -99,7 +100,10 @@ func TestAsOf(t *testing.T) {
 		words        string
 	}{
 		{"GET", "/agents?at=0", 422, "numbered from 1"},
-		{"GET", fmt.Sprint("/agents?at=", last+1), 422, fmt.Sprintf("the journal has no change %d; they are numbered from 1, and its last one is %d", last+1, last)},
+		{
+			"GET", fmt.Sprint("/agents?at=", last+1), 422,
+			fmt.Sprintf("the journal has no change %d; they are numbered from 1, and its last one is %d", last+1, last),
+		},
 		{"GET", "/agents?at=18446744073709551616", 422, "is to be the sequence of a change"},
 		{"GET", "/agents?at=", 422, "is to be the sequence of a change"},
 		{"GET", "/agents?at=yesterday", 422, "is to be the sequence of a change"},
@@ -121,7 +125,8 @@ func TestAsOf(t *testing.T) {
 	for n := range 60 {
 		asking.Go(func() {
 			seq := first + uint64(n)%12 + 1
-			if body, _ := s.want(t, http.StatusOK, "GET", api.Base+fmt.Sprintf("/agents?at=%d", seq), ""); !strings.Contains(body, `"`+noted[seq]+`"`) {
+			if body, _ := s.want(t, http.StatusOK, "GET", api.Base+fmt.Sprintf("/agents?at=%d", seq), ""); !strings.Contains(body,
+				`"`+noted[seq]+`"`) {
 				t.Errorf("%d: %s", seq, body)
 			}
 		})
@@ -139,7 +144,8 @@ func TestAsOfWithoutPast(t *testing.T) {
 		t.Error(body)
 	}
 	s.opts.Past = (&pasts{fail: fmt.Errorf("no space")}).open
-	if body, _ := s.want(t, http.StatusInternalServerError, "GET", api.Base+"/agents?at=1", ""); !strings.Contains(body, "show change 1: no space") {
+	if body, _ := s.want(t, http.StatusInternalServerError, "GET", api.Base+"/agents?at=1", ""); !strings.Contains(body,
+		"show change 1: no space") {
 		t.Error(body)
 	}
 }

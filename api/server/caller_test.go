@@ -18,11 +18,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 const askAsVar = "FAIRLEAD_TEST_ASK" // the folder whose daemon the child asks
@@ -64,7 +64,8 @@ team: {lead: julian, size: 2}
 	sum := sha256.Sum256([]byte(dir))
 	// The child names another agent: its parent still has the mark.
 	hash := hex.EncodeToString(sum[:8])
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `FAIRLEAD_MARK="$1.reviewer-2" "$0" -test.run='^TestNobodyReleasesHimself$' -test.v; exit $?`, os.Args[0], hash)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		`FAIRLEAD_MARK="$1.reviewer-2" "$0" -test.run='^TestNobodyReleasesHimself$' -test.v; exit $?`, os.Args[0], hash)
 	cmd.Env = append(os.Environ(), askAsVar+"="+dir, "FAIRLEAD_MARK="+hash+".coder-17")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -136,7 +137,10 @@ func TestUnseenCaller(t *testing.T) {
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, method, api.Base+path, nil))
 			return w
 		}
-		for _, path := range []string{"/unhold", "/down", "/agents/coder/start", "/agents/coder/stop", "/agents/coder/once", "/agents/coder/cleanup"} {
+		for _, path := range []string{
+			"/unhold", "/down", "/agents/coder/start", "/agents/coder/stop", "/agents/coder/once",
+			"/agents/coder/cleanup",
+		} {
 			if w := ask("POST", path); w.Code != 409 || problemText(t, w.Body.String()).Refusal.Row != "X10" {
 				t.Errorf("%s: %s: %d %s", name, path, w.Code, w.Body)
 			}
@@ -167,12 +171,13 @@ func TestAgentOfAnotherRepository(t *testing.T) {
 		return w
 	}
 	fill := regexp.MustCompile(`\{\w+\}`)
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		if rt.Method == http.MethodGet {
 			continue
 		}
 		w := ask(rt.Method, fill.ReplaceAllString(rt.Path, "1"))
-		if w.Code != http.StatusConflict || problemText(t, w.Body.String()).Refusal.Row != "X10" || !strings.Contains(w.Body.String(), "coder-17 of another repository") {
+		if w.Code != http.StatusConflict || problemText(t, w.Body.String()).Refusal.Row != "X10" ||
+			!strings.Contains(w.Body.String(), "coder-17 of another repository") {
 			t.Errorf("%s %s: %d %s", rt.Method, rt.Path, w.Code, w.Body)
 		}
 	}

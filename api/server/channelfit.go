@@ -1,7 +1,7 @@
 package server
 
 import (
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Texts of a channel are up to 128 KiB each, and unprintable characters take six times as much in

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // However long texts are, a page is bounded, has no hole, parts no change, and says that there
@@ -64,7 +64,11 @@ func TestActionsFit(t *testing.T) {
 	long := view.ChannelEntry{Text: strings.Repeat("a", 400<<10)}
 	list := func(n int) (out []view.ActionView) {
 		for i := range n {
-			out = append(out, view.ActionView{N: uint64(i), Text: long.Text, LeftOut: 7, Messages: []view.ChannelEntry{{N: 1, Text: long.Text}, {N: 2, Text: long.Text}, {N: 3, Text: long.Text}}})
+			out = append(out,
+				view.ActionView{
+					N: uint64(i), Text: long.Text, LeftOut: 7,
+					Messages: []view.ChannelEntry{{N: 1, Text: long.Text}, {N: 2, Text: long.Text}, {N: 3, Text: long.Text}},
+				})
 		}
 		return out
 	}

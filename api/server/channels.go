@@ -4,11 +4,11 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/app"
 )
 
 type entriesIn struct {
@@ -47,48 +47,52 @@ func channelRoutes() []route {
 		},
 		{
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
-			"Refused while another agent has the turn, unless `now` is set.",
-			orderChannel("grant", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
-				return e.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
-			}),
+			"Refused while another agent has the turn, unless `now` is set. Both agents go to the end of the rotation when their turns are over.",
+			orderChannel("grant",
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
+					return e.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
+				}),
 		},
 		{
 			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
 			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
-			orderChannel("skip", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
-				return e.Skip(ctx, by, in.Channel, or(in.Body).Turn)
-			}),
+			orderChannel("skip",
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
+					return e.Skip(ctx, by, in.Channel, or(in.Body).Turn)
+				}),
 		},
 		{
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
 			"The waiting agent continues or forfeits the turn.",
-			orderChannel("override", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
-				return e.Override(ctx, by, in.Channel, in.Body.GoOn)
-			}),
+			orderChannel("override",
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
+					return e.Override(ctx, by, in.Channel, in.Body.GoOn)
+				}),
 		},
 		{
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
 			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
-			orderChannel("assign", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
-				return e.Assign(ctx, by, in.Channel, in.Body.Agent)
-			}),
+			orderChannel("assign",
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
+					return e.Assign(ctx, by, in.Channel, in.Body.Agent)
+				}),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
 			"Its place in other channels does not change.",
-			orderChannel("remove", func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *memberIn) (uint64, error) {
+			orderChannel("remove", func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *memberIn) (uint64, error) {
 				return e.Unassign(ctx, by, in.Channel, in.Agent)
 			}),
 		},
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
 			"The agent leaves every queue and is OFFLINE until it is enabled (T20).",
-			able("disable", (*controller.Supervisor).Disable),
+			able("disable", (*app.Supervisor).Disable),
 		},
 		{
 			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
 			"The agent is queued in each channel that it was assigned to meanwhile, and IDLE in the others (T21).",
-			able("enable", (*controller.Supervisor).Enable),
+			able("enable", (*app.Supervisor).Enable),
 		},
 	}
 }
@@ -144,7 +148,7 @@ func handleSay(ctx context.Context, s *Server, in *forChannel[api.SayBody]) (*vi
 func orderChannel[In any, P interface {
 	*In
 	name() string
-}](event string, do func(context.Context, *controller.Supervisor, seam.Actor, P) (uint64, error)) adder {
+}](event string, do func(context.Context, *app.Supervisor, seam.Actor, P) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *In) (*api.ChannelOrdered, error) {
 		name := P(in).name()
 		if err := identity(ctx).MayOrderChannel(event, "#"+name); err != nil {
@@ -160,7 +164,7 @@ func orderChannel[In any, P interface {
 }
 
 // able is a route that disables or enables an agent.
-func able(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
+func able(event string, do func(*app.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *ableIn) (*api.Commanded, error) {
 		if err := identity(ctx).MayOrderChannel(event, in.Name); err != nil {
 			return nil, err

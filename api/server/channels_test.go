@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -20,10 +20,19 @@ var channelsAsked = []askedOnce{
 	{"join-turns", "POST", "/agents/scout/ready", "", `"seq" "heartbeat_ms":10000 "missed_max":3`},
 	{"send-heartbeat", "POST", "/agents/scout/heartbeat", "", `"heartbeat_ms":10000`},
 	{"join-turns", "POST", "/agents/pilot/ready", "", `"seq"`},
-	{"say-message", "POST", "/channels/reviews/messages", `{"text":"hello","mode":"queue"}`, `"message_id":"reviews/1" "n":1 "state":"queued" "seq"`},
-	{"list-channels", "GET", "/channels", "", `"channels" "head" "name":"reviews" "queue":["pilot"] "holder":"scout" "state":"ACTIVE" "deadline":" "messages":1 "turn":1 "since" "why" "parked" "mode":"inject" "lead" "rounds_max":3 "timeout_ms":60000 "aside":null "agents":[{ "open":[{ "configured":true`},
+	{
+		"say-message", "POST", "/channels/reviews/messages", `{"text":"hello","mode":"queue"}`,
+		`"message_id":"reviews/1" "n":1 "state":"queued" "seq"`,
+	},
+	{
+		"list-channels", "GET", "/channels", "",
+		`"channels" "head" "name":"reviews" "queue":["pilot"] "holder":"scout" "state":"ACTIVE" "deadline":" "messages":1 "turn":1 "since" "why" "parked" "mode":"inject" "lead" "rounds_max":3 "timeout_ms":60000 "aside":null "agents":[{ "open":[{ "configured":true`,
+	},
 	{"get-channel", "GET", "/channels/reviews", "", `"name":"reviews" "queue":["pilot"] "aside":null`},
-	{"fetch-actions", "GET", "/agents/scout/actions?wait=30s", "", `"key":"tell_turn/reviews/scout/1" "do":"tell_turn" "channel":"reviews" "agent" "turn":1 "text" "deadline":"`},
+	{
+		"fetch-actions", "GET", "/agents/scout/actions?wait=30s", "",
+		`"key":"tell_turn/reviews/scout/1" "do":"tell_turn" "channel":"reviews" "agent" "turn":1 "text" "deadline":"`,
+	},
 	{"confirm-action", "POST", "/agents/scout/actions/done", `{"key":"tell_turn/reviews/scout/1"}`, `"seq"`},
 	{"ask-wait", "POST", "/channels/reviews/wait", `{"agent":"scout","turn":1,"why":"tests"}`, `"seq"`},
 	{"resume-turn", "POST", "/channels/reviews/go-on", `{"agent":"scout","turn":1}`, `"seq"`},
@@ -39,7 +48,10 @@ var channelsAsked = []askedOnce{
 	{"disable-agent", "POST", "/agents/coder/disable", "", `"seq" "agent" "name":"coder" "disabled":true`},
 	{"enable-agent", "POST", "/agents/coder/enable", "{}", `"seq" "agent" "disabled":false`},
 	{"leave-turns", "POST", "/agents/scout/leave", "", `"seq"`},
-	{"read-channel", "GET", "/channels/reviews/entries?limit=5&moves=true", "", `"entries" "more":true "head" "seq" "at" "kind":"moved" "by":"sam "trigger":"assigned"`},
+	{
+		"read-channel", "GET", "/channels/reviews/entries?limit=5&moves=true", "",
+		`"entries" "more":true "head" "seq" "at" "kind":"moved" "by":"sam "trigger":"assigned"`,
+	},
 }
 
 // serveGuests serves a team whose channel has two agents that have joined.
@@ -64,7 +76,8 @@ func TestChannelOrders(t *testing.T) {
 	if err != nil || spoken.MessageID != "reviews/1" || spoken.N != 1 || spoken.State != "queued" || spoken.Seq == 0 {
 		t.Errorf("said: %+v, %v", spoken, err)
 	}
-	if page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{}); err != nil || len(page.Entries) != 1 || page.Entries[0].Text != "look at <b>this</b>\n" || page.Entries[0].Mode != "interrupt" || page.Entries[0].By != "sam" {
+	if page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{}); err != nil || len(page.Entries) != 1 ||
+		page.Entries[0].Text != "look at <b>this</b>\n" || page.Entries[0].Mode != "interrupt" || page.Entries[0].By != "sam" {
 		t.Errorf("%+v, %v", page, err)
 	}
 	holder := func(what, want string, got api.ChannelOrdered, err error) {
@@ -82,7 +95,8 @@ func TestChannelOrders(t *testing.T) {
 		t.Errorf("a turn that is over is skipped: %v", err)
 	}
 	for _, goOn := range []bool{true, false} {
-		if _, err := client.Post[api.Ordered](ctx, c, "/channels/reviews/wait", api.WaitBody{Agent: "scout", Turn: got.Channel.Turn, Why: "tests"}); err != nil {
+		if _, err := client.Post[api.Ordered](ctx, c, "/channels/reviews/wait",
+			api.WaitBody{Agent: "scout", Turn: got.Channel.Turn, Why: "tests"}); err != nil {
 			t.Fatal(err)
 		}
 		over, err := c.Channels.Override(ctx, "reviews", goOn)
@@ -184,24 +198,31 @@ func TestAgentsInChannels(t *testing.T) {
 	sup := supervise(t, memory.New(), t.TempDir(), strings.NewReplacer("scout", "coder2", "pilot", "reviewer2").Replace(guests))
 	h := New(Options{Engine: sup.Supervisor, User: "sam"}).SocketHandler()
 	people := map[string]string{
-		"POST /channels/reviews/messages": `{"text":"x"}`, "POST /channels/reviews/grant": `{"agent":"coder2"}`, "POST /channels/reviews/skip": "",
-		"POST /channels/reviews/override": `{"go_on":true}`, "POST /channels/reviews/members": `{"agent":"coder2"}`, "DELETE /channels/reviews/members/coder2": "",
-		"POST /agents/reviewer2/disable": "", "POST /agents/reviewer2/enable": "", "POST /agents/coder2/disable": "",
+		"POST /channels/reviews/messages": `{"text":"x"}`, "POST /channels/reviews/grant": `{"agent":"coder2"}`,
+		"POST /channels/reviews/skip":     "",
+		"POST /channels/reviews/override": `{"go_on":true}`, "POST /channels/reviews/members": `{"agent":"coder2"}`,
+		"DELETE /channels/reviews/members/coder2": "",
+		"POST /agents/reviewer2/disable":          "", "POST /agents/reviewer2/enable": "", "POST /agents/coder2/disable": "",
 	}
 	own := map[string]string{
-		"POST /agents/coder2/ready": "", "POST /agents/coder2/heartbeat": "", "POST /agents/coder2/leave": "", "POST /agents/coder2/actions/done": `{"key":"k"}`,
-		"POST /channels/reviews/said": `{"agent":"coder2","turn":3,"text":"x"}`, "POST /channels/reviews/pass": `{"agent":"coder2","turn":3}`,
-		"POST /channels/reviews/wait": `{"agent":"coder2","turn":3}`, "POST /channels/reviews/go-on": `{"agent":"coder2","turn":3}`, "GET /agents/coder2/actions": "",
+		"POST /agents/coder2/ready": "", "POST /agents/coder2/heartbeat": "", "POST /agents/coder2/leave": "",
+		"POST /agents/coder2/actions/done": `{"key":"k"}`,
+		"POST /channels/reviews/said":      `{"agent":"coder2","turn":3,"text":"x"}`,
+		"POST /channels/reviews/pass":      `{"agent":"coder2","turn":3}`,
+		"POST /channels/reviews/wait":      `{"agent":"coder2","turn":3}`, "POST /channels/reviews/go-on": `{"agent":"coder2","turn":3}`,
+		"GET /agents/coder2/actions": "",
 	}
 	for _, rt := range append(channelRoutes(), memberRoutes()...) {
 		at := rt.Method + " " + strings.NewReplacer("{channel}", "reviews", "{agent}", "coder2", "{name}", "coder2").Replace(rt.Path)
-		if _, is := own[at]; !is && people[at] == "" && !strings.HasPrefix(at, "GET /channels") && !strings.Contains(at, "able") && !strings.Contains(at, "skip") && rt.Method != "DELETE" {
+		if _, is := own[at]; !is && people[at] == "" && !strings.HasPrefix(at, "GET /channels") && !strings.Contains(at, "able") &&
+			!strings.Contains(at, "skip") && rt.Method != "DELETE" {
 			t.Errorf("%s is not tried", at)
 		}
 	}
 	reads := map[string]string{"GET /channels": "", "GET /channels/reviews": "", "GET /channels/reviews/entries": ""}
 	for who, may := range map[caller.Caller]struct{ order, act bool }{
-		{Session: "coder2-17"}: {false, true}, {Session: "reviewer2-3"}: {}, {Session: "coder2@r1-2"}: {}, {Unseen: true}: {}, {}: {true, true},
+		{Session: "coder2-17"}: {false, true}, {Session: "reviewer2-3"}: {}, {Session: "coder2@r1-2"}: {}, {Unseen: true}: {},
+		{}: {true, true},
 	} {
 		try := func(at map[string]string, allowed bool) {
 			for what, body := range at {
@@ -252,8 +273,10 @@ func TestChannelInputs(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/channels/reviews/entries?before=3&after=2", "/channels/reviews/entries?limit=501", "/channels/reviews/entries?limit=0", "/channels/reviews/entries?after=-1",
-		"/channels/reviews/entries?moves=maybe", "/channels/reviews/entries?tail=3", "/agents/coder/actions?wait=61s", "/agents/coder/actions?wait=60001ms",
+		"/channels/reviews/entries?before=3&after=2", "/channels/reviews/entries?limit=501", "/channels/reviews/entries?limit=0",
+		"/channels/reviews/entries?after=-1",
+		"/channels/reviews/entries?moves=maybe", "/channels/reviews/entries?tail=3", "/agents/coder/actions?wait=61s",
+		"/agents/coder/actions?wait=60001ms",
 		"/agents/coder/actions?wait=-1s", "/agents/coder/actions?wait=1h", "/agents/coder/actions?wait=30", "/journal?entity=channel/a/b/c",
 	} {
 		s.want(t, 422, "GET", api.Base+path, "")

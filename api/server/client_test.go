@@ -13,11 +13,11 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -54,7 +54,10 @@ func TestClientRoutes(t *testing.T) {
 	if _, err := c.Down(ctx, true); err != nil {
 		t.Errorf("Down: %v", err)
 	}
-	if diff := cmp.Diff([]string{`human sam: team/team X8 held`, `human sam: team/team X8 open`, `human sam: team/team C14 stopping`}, s.sup.changes(t)[before:][:3]); diff != "" {
+	// an order before may still have effects
+	ofTeam := slices.DeleteFunc(s.sup.changes(t)[before:], func(change string) bool { return !strings.Contains(change, " team/team ") })
+	if diff := cmp.Diff([]string{`human sam: team/team X8 held`, `human sam: team/team X8 open`, `human sam: team/team C14 stopping`},
+		ofTeam); diff != "" {
 		t.Error(diff)
 	}
 	st, err := c.Status(ctx)
@@ -62,7 +65,8 @@ func TestClientRoutes(t *testing.T) {
 		t.Errorf("Status: %+v, %v", st, err)
 	}
 	machines, err := client.Get[api.Machines](ctx, c, "/machines", nil)
-	if err != nil || !slices.ContainsFunc(machines.Machines, func(m api.MachineView) bool { return m.Name == "control" && len(m.Rows) > 10 }) {
+	if err != nil ||
+		!slices.ContainsFunc(machines.Machines, func(m api.MachineView) bool { return m.Name == "control" && len(m.Rows) > 10 }) {
 		t.Errorf("Machines: %+v, %v", machines, err)
 	}
 	told, err := client.Get[api.Facts](ctx, c, "/sessions/coder-1/facts", url.Values{"tail": {"2"}})
@@ -153,7 +157,8 @@ func TestClientSeesTheDaemonDie(t *testing.T) {
 	}
 	listen(1)
 	var unanswered *client.NoAnswer
-	if _, err := c.Command(t.Context(), api.Once, "coder", "why"); !errors.As(err, &unanswered) || !strings.Contains(err.Error(), "may have carried out the request") {
+	if _, err := c.Command(t.Context(), api.Once, "coder", "why"); !errors.As(err, &unanswered) ||
+		!strings.Contains(err.Error(), "may have carried out the request") {
 		t.Errorf("an order came to %v", err)
 	}
 }

@@ -22,19 +22,38 @@ type changeIn struct{ Body api.AgentChange }
 func configRoutes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
-		{"list-config-agents", get, "/config/agents", "List the agents of fairlead.yaml", "With the agent programs that this build can drive, and where they are installed. For people only (X10), as all routes below `/config`.", edits(func(ctx context.Context, e AgentEditor, _ *nothing) (*api.ConfigAgents, error) { return e.List(ctx) })},
-		{"read-config-agent", get, "/config/agents/{name}", "Read an agent's entry of fairlead.yaml", "As a form. Of variables there are only the names.", edits(func(ctx context.Context, e AgentEditor, in *AgentPath) (*api.ConfigEntry, error) {
-			return e.Entry(ctx, in.Name)
-		})},
-		{"preview-config-change", post, "/config/preview", "Show what a change of an agent makes of fairlead.yaml", "Writes nothing. Status 422 names every fault by its key.", edits(func(ctx context.Context, e AgentEditor, in *changeIn) (*api.AgentPreview, error) {
-			return e.Preview(ctx, &in.Body)
-		})},
-		{"write-config-change", post, "/config/write", "Write a change of an agent to fairlead.yaml", "`sum` is that of the preview; status 412 if the file changed since. The daemon then loads the file, as for `/reload`.", edits(func(ctx context.Context, e AgentEditor, in *changeIn) (*api.AgentWritten, error) {
-			return e.Write(ctx, &in.Body)
-		})},
-		{"test-config-change", post, "/config/test", "Look at the program of an agent", "As the change would make it. No conversation is started, and nothing is written.", edits(func(ctx context.Context, e AgentEditor, in *changeIn) (*api.AgentTest, error) {
-			return e.Test(ctx, &in.Body)
-		})},
+		{
+			"list-config-agents", get, "/config/agents", "List the agents of fairlead.yaml",
+			"With the agent programs that this build can drive, and where they are installed. For people only (X10), as all routes below `/config`.", edits(func(ctx context.Context, e AgentEditor, _ *nothing) (*api.ConfigAgents, error) { return e.List(ctx) }),
+		},
+		{
+			"read-config-agent", get, "/config/agents/{name}", "Read an agent's entry of fairlead.yaml",
+			"As a form. Of variables there are only the names.",
+			edits(func(ctx context.Context, e AgentEditor, in *AgentPath) (*api.ConfigEntry, error) {
+				return e.Entry(ctx, in.Name)
+			}),
+		},
+		{
+			"preview-config-change", post, "/config/preview", "Show what a change of an agent makes of fairlead.yaml",
+			"Writes nothing. Status 422 names every fault by its key.",
+			edits(func(ctx context.Context, e AgentEditor, in *changeIn) (*api.AgentPreview, error) {
+				return e.Preview(ctx, &in.Body)
+			}),
+		},
+		{
+			"write-config-change", post, "/config/write", "Write a change of an agent to fairlead.yaml",
+			"`sum` is that of the preview; status 412 if the file changed since. The daemon then loads the file, as for `/reload`.",
+			edits(func(ctx context.Context, e AgentEditor, in *changeIn) (*api.AgentWritten, error) {
+				return e.Write(ctx, &in.Body)
+			}),
+		},
+		{
+			"test-config-change", post, "/config/test", "Look at the program of an agent",
+			"As the change would make it. No conversation is started, and nothing is written.",
+			edits(func(ctx context.Context, e AgentEditor, in *changeIn) (*api.AgentTest, error) {
+				return e.Test(ctx, &in.Body)
+			}),
+		},
 	}
 }
 

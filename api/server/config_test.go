@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 )
 
 // paper is an editor without a file. cli/configure tests the real one.
@@ -42,7 +42,10 @@ func (paper) Test(context.Context, *api.AgentChange) (*api.AgentTest, error) {
 var configAsked = []askedOnce{
 	{"list-config-agents", "GET", "/config/agents", "", `"names":["coder"] "programs":[] "sum":"s"`},
 	{"read-config-agent", "GET", "/config/agents/coder", "", `"name":"coder" "agent":{} "sum":"s"`},
-	{"preview-config-change", "POST", "/config/preview", `{"op":"edit","name":"coder","agent":{"model":"opus"}}`, `"diff":"+opus" "changes":[] "notes":[]`},
+	{
+		"preview-config-change", "POST", "/config/preview", `{"op":"edit","name":"coder","agent":{"model":"opus"}}`,
+		`"diff":"+opus" "changes":[] "notes":[]`,
+	},
 	{"write-config-change", "POST", "/config/write", `{"op":"edit","name":"coder","agent":{},"sum":"s"}`, `"changes":["agent`},
 	{"test-config-change", "POST", "/config/test", `{"op":"edit","name":"coder","agent":{}}`, `"ok":true "findings":[]`},
 }
@@ -50,7 +53,10 @@ var configAsked = []askedOnce{
 // X10: no agent in one of Fairlead's sessions reads or changes the configuration, and no caller that cannot be identified.
 func TestAgentsConfigureNothing(t *testing.T) {
 	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Editor: paper{}}).SocketHandler()
-	for by, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
+	for by, may := range map[caller.Caller]bool{
+		{Session: "coder-17"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false,
+		{}: true,
+	} {
 		for _, c := range configAsked {
 			w := httptest.NewRecorder()
 			req := httptest.NewRequestWithContext(caller.With(t.Context(), by), c.method, api.Base+c.path, strings.NewReader(c.body))

@@ -33,9 +33,11 @@ const (
 
 // crowded returns the answer to a connection above the limit, which is then closed.
 var crowded = func() string {
-	body := api.Encode(api.NewProblem(http.StatusServiceUnavailable, "too many connections are open; close some or retry later; the command line uses a separate socket"))
+	body := api.Encode(api.NewProblem(http.StatusServiceUnavailable,
+		"too many connections are open; close some or retry later; the command line uses a separate socket"))
 	return "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " + api.ProblemType +
-		"\r\nRetry-After: " + api.RetrySeconds + "\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + string(body)
+		"\r\nRetry-After: " + api.RetrySeconds + "\r\nConnection: close\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" +
+		string(body)
 }()
 
 // roomFor returns the number of connections for one listener at a limit of open files.

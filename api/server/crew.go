@@ -9,18 +9,18 @@ import (
 	"strings"
 	"time"
 
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
+	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/files/crewdocs"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // documentBytesMax bounds an imported document; the limit for document files is the same.
-const documentBytesMax = crewfile.DocumentBytesMax
+const documentBytesMax = crewdocs.DocumentBytesMax
 
 // importPath is the only route that accepts a longer body than the others.
 const importPath = "/crew/import"
@@ -57,13 +57,13 @@ func crewRoutes() []route {
 	return []route{
 		{
 			"get-crew", get, "/crew", "Show the crew and its status",
-			"The documents by seat, the state of the lead's session, and the one `button`: SUMMON, WAKE, WAKING… or none. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes of machine `presence`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
+			"The documents by seat, the state of the lead's session, and the one `button`: SUMMON, WAKE, WAKING… or none. The answer is the state at sequence `head`: follow `/events?after=HEAD` for changes of machine `crew`. Unknown fields of a document are in `/crew/agents/{agent}` only.",
 			asOf(answer(handleCrew)),
 		},
 		{
 			"summon-crew", post, "/crew/summon", "Summon a crew for the first time",
 			"Fairlead makes one placeholder for each free seat and notifies the lead (P1). Refused if the crew has members already: use `wake` then. The request returns when the placeholders are durable; the lead's session decides what they become.",
-			orderCrew("summon", (*controller.Supervisor).Summon),
+			orderCrew("summon", (*app.Supervisor).Summon),
 		},
 		{
 			"wake-crew", post, "/crew/wake", "Wake the crew",
@@ -73,7 +73,7 @@ func crewRoutes() []route {
 		{
 			"send-crew-to-sleep", post, "/crew/sleep", "End the lead's session",
 			"Members that were awake are asleep afterwards (P3). No document is lost.",
-			orderCrew("sleep", (*controller.Supervisor).Sleep),
+			orderCrew("sleep", (*app.Supervisor).Sleep),
 		},
 		{
 			"get-document", get, "/crew/agents/{agent}", "One agent's document",
@@ -114,7 +114,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 }
 
 // orderCrew is a route for an order to the whole crew.
-func orderCrew(event string, do func(*controller.Supervisor, context.Context, seam.Actor) (uint64, error)) adder {
+func orderCrew(event string, do func(*app.Supervisor, context.Context, seam.Actor) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.CrewOrdered, error) {
 		if err := identity(ctx).MayOrderCrew(event); err != nil {
 			return nil, err
@@ -156,7 +156,8 @@ func handleSoul(s *Server, w http.ResponseWriter, r *http.Request, in *crewAgent
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="`+fileName(view.ID)+`.soul.txt"`)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
+	// if it cannot be set, the server's own limit applies
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer))
 	w.Write([]byte(body))
 }
 

@@ -20,24 +20,34 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/read/view"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 	"github.com/google/go-cmp/cmp"
 )
 
 // crewAsked is a call of every route about the team.
 var crewAsked = []askedOnce{
 	{"summon-crew", "POST", "/crew/summon", "", `"seq" "team" "button" "agents" "status" "name"`}, // its lead may have answered already
-	{"get-crew", "GET", "/crew?all=true", "", `"button":"none" "in_progress":"" "agents" "id":"agent-1" "status":"alive" "name":"Lyra" "name":"Kael" "colorName":"Violet "gridPosition":1 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"julian" "state":"heard" "reported_at":" "seat":4 "size":2 "notices":[] "souls_left_out":0 "head"`},
+	{
+		"get-crew", "GET", "/crew?all=true", "",
+		`"button":"none" "in_progress":"" "agents" "id":"agent-1" "status":"alive" "name":"Lyra" "name":"Kael" "colorName":"Violet "gridPosition":1 "faceVariant" "individuationArtifact" "lastSessionId" "lead" "agent":"julian" "state":"heard" "reported_at":" "seat":4 "size":2 "notices":[] "souls_left_out":0 "head"`,
+	},
 	{"get-document", "GET", "/crew/agents/Lyra", "", `"id":"agent-1" "type":"agent-identity" "createdAt" "lastAliveAt"`},
 	{"read-soul", "GET", "/crew/agents/agent-1/soul", "", "I am Lyra."},
-	{"read-transcript", "GET", "/crew/transcript?speaker=Lyra&limit=5", "", `"messages" "more":false "head" "seq" "at" "session" "speaker":"Lyra" "kind":"agent" "text":"Good`},
+	{
+		"read-transcript", "GET", "/crew/transcript?speaker=Lyra&limit=5", "",
+		`"messages" "more":false "head" "seq" "at" "session" "speaker":"Lyra" "kind":"agent" "text":"Good`,
+	},
 	{"send-crew-to-sleep", "POST", "/crew/sleep", "{}", `"seq" "team" "agents"`},
 	{"get-crew", "GET", "/crew", "", `"button":"WAKE" "in_progress":"" "state":"asleep" "status":"sleeping"`},
 	{"wake-crew", "POST", "/crew/wake", `{"agents":["Lyra"]}`, `"seq" "team" "notices":[]`},
 	{"get-crew", "GET", "/crew", "", `"in_progress":"" "status":"alive" "status":"sleeping"`},
-	{"import-document", "POST", "/crew/import", `{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}`, `"name":"Mira" "status":"unknown" "gridPosition":7`},
+	{
+		"import-document", "POST", "/crew/import",
+		`{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":7,"color":"#88aacc"}`,
+		`"name":"Mira" "status":"unknown" "gridPosition":7`,
+	},
 }
 
 // oddName is what a foreign agent may be called.
@@ -48,7 +58,10 @@ const (
 
 // documentOf is an agent's document, as another device has it.
 func documentOf(name string, seat int, soul string) []byte {
-	return api.Encode(map[string]any{"type": "agent-identity", "status": "alive", "name": name, "gridPosition": seat, "color": "#c9b1e8", "individuationArtifact": soul})
+	return api.Encode(map[string]any{
+		"type": "agent-identity", "status": "alive", "name": name, "gridPosition": seat, "color": "#c9b1e8",
+		"individuationArtifact": soul,
+	})
 }
 
 // serveCrew serves a team whose crew are documents of other devices: Lyra, one with an odd name, and two of one name.
@@ -58,7 +71,8 @@ func serveCrew(t testing.TB) (*served, *client.Client) {
 	if err := os.WriteFile(filepath.Join(dir, "julian.script.yaml"), []byte(julianScript), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serveTeam(t, memory.New(), dir, pair+"  julian: {description: Leads the team, driver: script, script: julian.script.yaml}\nteam: {lead: julian, size: 8}\n")
+	s := serveTeam(t, memory.New(), dir,
+		pair+"  julian: {description: Leads the team, driver: script, script: julian.script.yaml}\nteam: {lead: julian, size: 8}\n")
 	c := dial(t, s)
 	for seat, name := range []string{"Lyra", oddName, "Twin", "Twin"} {
 		if _, err := c.Crew.Import(t.Context(), documentOf(name, seat, lyraSoul)); err != nil {
@@ -89,7 +103,8 @@ func TestReadCrew(t *testing.T) {
 	}
 	text, h := s.want(t, 200, "GET", api.Base+"/crew/agents/Lyra/soul", "")
 	for name, want := range map[string]string{
-		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", "Content-Disposition": `attachment; filename="` + shown.Agents[0].ID + `.soul.txt"`,
+		"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff",
+		"Content-Disposition":     `attachment; filename="` + shown.Agents[0].ID + `.soul.txt"`,
 		"Content-Security-Policy": apiPolicy, "Cache-Control": "no-store",
 	} {
 		if h.Get(name) != want || text != lyraSoul {
@@ -104,10 +119,12 @@ func TestReadCrew(t *testing.T) {
 	if _, err := plainText(ctx, c, "/crew/agents/unknown/soul"); !errors.As(err, &p) || p.Status != 404 || len(p.Known) == 0 {
 		t.Errorf("%v", err)
 	}
-	if page, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{Speaker: oddName, Session: "coder@r1-2", Text: "<&?=%+ é", Limit: 2}); err != nil || page.Messages == nil || len(page.Messages) > 0 {
+	if page, err := c.Crew.Transcript(ctx,
+		crewctl.TranscriptQuery{Speaker: oddName, Session: "coder@r1-2", Text: "<&?=%+ é", Limit: 2}); err != nil || page.Messages == nil ||
+		len(page.Messages) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
-	for ch, err := range c.Events(ctx, client.EventsQuery{Entity: "presence/" + shown.Agents[0].ID}) {
+	for ch, err := range c.Events(ctx, client.EventsQuery{Entity: "crew/" + shown.Agents[0].ID}) {
 		if err != nil || ch.Actor.ID != "sam" {
 			t.Errorf("told of %+v, %v", ch, err)
 		}
@@ -129,12 +146,16 @@ func TestFileNames(t *testing.T) {
 func TestAgentsSummonNobody(t *testing.T) {
 	s, _ := serveCrew(t)
 	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
-	for who, may := range map[caller.Caller]bool{{Session: "coder-17"}: false, {Session: "reviewer-3"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true} {
+	for who, may := range map[caller.Caller]bool{
+		{Session: "coder-17"}: false, {Session: "reviewer-3"}: false,
+		{Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true,
+	} {
 		for _, rt := range crewRoutes() {
 			before := s.sup.orders(t)
 			body := map[string]string{"import-document": string(documentOf("Mira", 7, "x"))}[rt.ID]
 			w := httptest.NewRecorder()
-			req := httptest.NewRequestWithContext(as(t, who), rt.Method, api.Base+strings.ReplaceAll(rt.Path, "{agent}", "Lyra"), strings.NewReader(body))
+			req := httptest.NewRequestWithContext(as(t, who), rt.Method, api.Base+strings.ReplaceAll(rt.Path, "{agent}", "Lyra"),
+				strings.NewReader(body))
 			req.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, req)
 			x10 := w.Code == 409 && problemText(t, w.Body.String()).Refusal.Row == "X10"
@@ -230,7 +251,8 @@ func TestDocumentSize(t *testing.T) {
 	s.want(t, 413, "POST", api.Base+"/crew/wake", document(api.BodyBytesMax+1))
 	s.want(t, 413, "PUT", api.Base+importPath, document(api.BodyBytesMax+1))
 	s.sup.unchanged(t)
-	req := s.request(t, "POST", api.Base+importPath, map[string]string{"Authorization": "Bearer " + testToken, "Content-Type": "text/plain"})
+	req := s.request(t, "POST", api.Base+importPath,
+		map[string]string{"Authorization": "Bearer " + testToken, "Content-Type": "text/plain"})
 	send(t, req, 400) // nothing in it
 	body := httptest.NewRequestWithContext(t.Context(), "POST", api.Base+importPath, strings.NewReader(`{"type":1}`))
 	body.Header.Set("Content-Type", "text/plain")
@@ -307,7 +329,8 @@ func TestTranscriptFits(t *testing.T) {
 func BenchmarkCrew(b *testing.B) {
 	s, c := serveCrew(b)
 	for seat, name := range []string{"Kael", "Mira", "Noor", "Sael"} {
-		if _, err := c.Crew.Import(b.Context(), documentOf(name, []int{5, 6, 7, 8}[seat], strings.Repeat("Soul <of> an agent. ", 205))); err != nil {
+		if _, err := c.Crew.Import(b.Context(),
+			documentOf(name, []int{5, 6, 7, 8}[seat], strings.Repeat("Soul <of> an agent. ", 205))); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,8 +1,8 @@
 package server
 
 import (
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 )
 
 // soulsBytesMax bounds the souls of one list. The members on seats have at most 2 MiB together; only

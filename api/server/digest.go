@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func digestRoutes() []route {

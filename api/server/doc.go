@@ -15,12 +15,9 @@
 // the refusal. It only identifies the caller. A process in an agent's session may not give
 // orders about turns, and may act only in its own agent's name.
 //
-// All watchers share one reader of the engine's changes. It encodes each change once and
-// keeps the newest few thousand. A watcher that starts further back reads the journal until
-// it reaches them.
-//
-//	engine ──► feed: newest changes, encoded once ──► watcher, watcher, …
-//	journal ──────── older changes ─────────────────────┘
+// A watcher is the goroutine of its request. It takes the newest changes from the engine's
+// memory, which all watchers share, and older ones from the journal. The number of streams
+// has a limit, and a client that takes nothing for a while is cut off.
 //
 // The one promise: a watcher that names the last sequence number it has gets every later
 // change once and in order, or an event that says why the stream ended.

@@ -17,14 +17,14 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -93,7 +93,10 @@ func BenchmarkFlip(b *testing.B) {
 			return err == nil && why.Agent.Session == nil && !why.Agent.FileBehind
 		})
 	}
-	for name, values := range map[string][]float64{"µs/flip": flips, "µs/bare-sync": syncs, "flip/bare-sync": ratios, "http/bare-sync": https} {
+	for name, values := range map[string][]float64{
+		"µs/flip": flips, "µs/bare-sync": syncs, "flip/bare-sync": ratios,
+		"http/bare-sync": https,
+	} {
 		slices.Sort(values)
 		b.ReportMetric(values[len(values)/2], name)
 	}

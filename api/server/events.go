@@ -10,13 +10,11 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
 const (
-	chunkChanges = 512     // read from the journal at a time and then written, so that a slow client blocks no journal reader
-	chunkBytes   = 1 << 20 // the same limit in bytes, for big changes
 	pageBytesMax = 8 << 20 // of one page of the journal, which is held in memory
 	pageReadMax  = 50_000  // changes that are read for one page if few of them fit, so that an answer comes soon
 	tailWindow   = 1024    // the first window, in changes, of the search for the last changes of an entity
@@ -38,12 +36,7 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 	}
 	defer s.leave()
 	ctx := r.Context()
-	place, head, err := s.place(ctx, in)
-	if err != nil {
-		api.ProblemOf(err).Write(w)
-		return
-	}
-	f, err := s.live(head)
+	place, err := s.place(ctx, in)
 	if err != nil {
 		api.ProblemOf(err).Write(w)
 		return
@@ -55,7 +48,7 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 	if err != nil || r.Method == http.MethodHead {
 		return
 	}
-	watch := &watcher{s: s, out: out, feed: f, place: place, entity: in.Entity, poll: in.Poll, wake: make(chan struct{}, 1)}
+	watch := &watcher{s: s, out: out, place: place, entity: in.Entity, poll: in.Poll}
 	// The id without data lets a client that is cut off before the first change resume here.
 	if err := out.send([]byte("id: " + strconv.FormatUint(place, 10) + "\n\n")); err != nil {
 		return
@@ -66,34 +59,35 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 	out.over(in.Poll)
 }
 
-// place returns the sequence after which a stream begins, and the journal's last sequence.
-func (s *Server) place(ctx context.Context, in *eventsIn) (place, head uint64, err error) {
-	head, _, err = s.engine.Journal().Head(ctx)
+// place returns the sequence after which a stream begins.
+func (s *Server) place(ctx context.Context, in *eventsIn) (uint64, error) {
+	head, _, err := s.engine.Journal().Head(ctx)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
+	place := head
 	switch {
 	case in.LastEventID >= 0:
 		place = uint64(in.LastEventID)
 	case in.After >= 0 && in.Tail > 0:
-		return 0, 0, twoStarts(in.Tail)
+		return 0, twoStarts(in.Tail)
 	case in.After >= 0:
 		place = uint64(in.After)
 	case in.Tail > 0:
 		last, err := s.last(ctx, in.Tail, journal.Query{Until: head, Entity: in.Entity}, "")
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
-		if place = head; len(last) > 0 {
+		if len(last) > 0 {
 			place = last[0].Seq - 1
 		}
-	default:
-		place = head
 	}
 	if place > head {
-		return 0, 0, api.NewProblem(http.StatusGone, "the journal ends at %d, before the requested %d: it is not the journal that you read earlier; start again with after=0", head, place)
+		return 0, api.NewProblem(http.StatusGone,
+			"the journal ends at %d, before the requested %d: it is not the journal that you read earlier; start again with after=0", head,
+			place)
 	}
-	return place, head, nil
+	return place, nil
 }
 
 // twoStarts refuses a request that names two places to begin.
@@ -134,67 +128,40 @@ func (s *Server) last(ctx context.Context, n int, q journal.Query, agent string)
 type watcher struct {
 	s      *Server
 	out    *sse
-	feed   *feed
 	place  uint64 // the last sequence that was sent
 	entity string // empty: all
 	poll   bool   // the first changes end the answer
-	told   bool   // a change was sent
-
-	spot int           // in feed.parked, from 1; 0: not parked
-	wake chan struct{} // capacity 1; the watcher is no longer parked
-	rest []byte        // of a chunk that the feed began to write for it
 }
 
 // run sends changes until the client is gone (it then returns nil), or returns why it ends the
 // stream.
 func (t *watcher) run(ctx context.Context) error {
-	for !t.feed.holds(t.place) {
-		if err := t.history(ctx); err != nil {
-			return stillThere(ctx, err)
-		}
-	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	late := t.pollEnd()
-	for !t.poll || !t.told {
-		frames, bell, err := t.feed.since(t.place)
+	for {
+		part, err := t.s.engine.Since(ctx, t.place, t.entity)
 		if err != nil {
-			return err
+			return stillThere(ctx, err)
 		}
-		if t.tell(frames) != nil {
-			return nil // the client is gone
+		if t.tell(part.Changes) != nil || t.poll && len(part.Changes) > 0 {
+			return nil
 		}
-		if len(frames) > 0 && ctx.Err() == nil {
-			continue // there may be more already; a busy sender must still notice that the server stops
-		}
-		if over, err := t.wait(ctx, bell, ping.C, late); over || err != nil {
-			return err
+		t.place = part.Upto
+		select {
+		case <-part.More:
+		case <-ping.C:
+			if t.out.send(pingMessage) != nil {
+				return nil
+			}
+		case <-late:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-t.s.ctx.Done():
+			return loop.ErrClosed
 		}
 	}
-	return nil
-}
-
-// wait waits for news, parked if possible. over: the stream ends, because the client is gone or has waited long enough.
-func (t *watcher) wait(ctx context.Context, bell <-chan struct{}, ping, late <-chan time.Time) (over bool, err error) {
-	if t.feed.park(t) {
-		bell = t.wake
-	}
-	pinged := false
-	select {
-	case <-bell:
-	case <-ping:
-		pinged = true
-	case <-late:
-		over = true
-	case <-t.s.ctx.Done():
-		err = loop.ErrClosed
-	case <-ctx.Done():
-		over = true
-	}
-	if gone := t.out.complete(t.feed.unpark(t)) != nil || pinged && t.out.send(pingMessage) != nil; gone {
-		return true, nil
-	}
-	return over, err
 }
 
 // pollEnd is when an answer to a poll ends without news; nil: never, because it is a stream.
@@ -205,55 +172,17 @@ func (t *watcher) pollEnd() <-chan time.Time {
 	return time.After(t.s.waits.poll)
 }
 
-// tell writes the frames that match the entity and flushes them at once.
-func (t *watcher) tell(frames []frame) error {
-	wrote := false
-	for _, f := range frames {
-		t.place = f.seq
-		if t.entity != "" && f.entity != t.entity {
-			continue
-		}
-		if err := t.out.write(f.wire); err != nil {
-			return err
-		}
-		wrote, t.told = true, true
-	}
-	if !wrote {
+// tell writes changes and flushes them at once.
+func (t *watcher) tell(changes []journal.Change) error {
+	if len(changes) == 0 {
 		return nil
 	}
-	return t.out.flush()
-}
-
-// history sends a chunk of the journal. It first reads and then writes, so that a slow client blocks
-// no journal reader.
-func (t *watcher) history(ctx context.Context) error {
-	j := t.s.engine.Journal()
-	head, _, err := j.Head(ctx)
-	if err != nil {
-		return err
-	}
-	var frames []frame
-	bytes := 0
-	for c, err := range j.Read(ctx, journal.Query{After: t.place, Until: head, Entity: t.entity}) {
-		if err != nil {
+	for _, c := range changes {
+		if err := t.out.write(message("change", strconv.FormatUint(c.Seq, 10), api.ChangeOf(c))); err != nil {
 			return err
 		}
-		f := frameOf(c)
-		frames = append(frames, f)
-		if bytes += len(f.wire); len(frames) == chunkChanges || bytes >= chunkBytes {
-			break
-		}
 	}
-	if err := t.tell(frames); err != nil {
-		return err
-	}
-	if len(frames) < chunkChanges && bytes < chunkBytes {
-		t.place = head // the changes up to head do not match the entity
-	}
-	if t.s.ctx.Err() != nil {
-		return loop.ErrClosed
-	}
-	return nil
+	return t.out.flush()
 }
 
 // errCut says that the client is gone, so nothing can be sent any more.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The reference's example of a foreign agent in a channel, line by line, with a real engine:
@@ -84,7 +84,8 @@ func askAsWritten(t *testing.T, c *client.Client, line string) string {
 	if hasBody != strings.HasSuffix(body, "'") || !strings.HasPrefix(path, "/") {
 		t.Fatalf("this line cannot be read: %s", line)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, "http://fairlead"+api.Base+path, strings.NewReader(strings.TrimSuffix(body, "'")))
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://fairlead"+api.Base+path,
+		strings.NewReader(strings.TrimSuffix(body, "'")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,10 @@ func talk(ctx context.Context, c *client.Client, name string) error {
 			if action.Do != "tell_turn" {
 				continue
 			}
-			speech := view.Speech{Channel: action.Channel, Agent: name, Turn: action.Turn, Text: fmt.Sprint(name, " ", action.Turn), Complete: true}
+			speech := view.Speech{
+				Channel: action.Channel, Agent: name, Turn: action.Turn, Text: fmt.Sprint(name, " ", action.Turn),
+				Complete: true,
+			}
 			if _, err := speak(ctx, c, speech); err != nil {
 				return err
 			}
@@ -219,7 +223,10 @@ func TestChannelRefusals(t *testing.T) {
 	_, offline := c.Channels.Grant(ctx, "reviews", "scout", false)
 	_, still := c.Channels.Override(ctx, "reviews", true)
 	_, empty := c.Channels.Skip(ctx, "reviews", 0)
-	for what, err := range map[string]error{"one of ours joins": ours, "alive before it is there": early, "passes without a turn": noTurn, "the turn to who is away": offline, "nobody waits": still, "nothing to skip": empty} {
+	for what, err := range map[string]error{
+		"one of ours joins": ours, "alive before it is there": early, "passes without a turn": noTurn,
+		"the turn to who is away": offline, "nobody waits": still, "nothing to skip": empty,
+	} {
 		var refused *client.Refused
 		if !errors.As(err, &refused) || refused.Refusal.Reason == "" && len(refused.Refusal.Takes) == 0 {
 			t.Errorf("%s: %v", what, err)
@@ -233,7 +240,10 @@ func TestChannelRefusals(t *testing.T) {
 	_, noMember := c.Channels.Assign(ctx, "reviews", "unknown")
 	_, noAction := client.Post[api.Ordered](ctx, c, "/agents/scout/actions/done", api.ConfirmBody{Key: "a key of no action"})
 	_, another := client.Post[api.Ordered](ctx, c, "/agents/scout/actions/done", api.ConfirmBody{Key: "tell_turn/reviews/pilot/1"})
-	for what, err := range map[string]error{"agent": noAgent, "channel": noChannel, "member": noMember, "action": noAction, "another's action": another} {
+	for what, err := range map[string]error{
+		"agent": noAgent, "channel": noChannel, "member": noMember, "action": noAction,
+		"another's action": another,
+	} {
 		var p *api.Problem
 		if !errors.As(err, &p) || p.Status != 404 {
 			t.Errorf("no such %s: %v", what, err)
@@ -249,7 +259,8 @@ func TestChannelRefusals(t *testing.T) {
 		t.Error(err)
 	}
 	page, err := c.Channels.Entries(ctx, "reviews", view.EntryQuery{})
-	if err != nil || !slices.ContainsFunc(page.Entries, func(e view.ChannelEntry) bool { return e.Kind == "late" && e.Text == "too late" }) {
+	if err != nil ||
+		!slices.ContainsFunc(page.Entries, func(e view.ChannelEntry) bool { return e.Kind == "late" && e.Text == "too late" }) {
 		t.Errorf("what is said without the turn: %+v, %v", page.Entries, err)
 	}
 	done, err := c.Channels.Disable(ctx, "scout")

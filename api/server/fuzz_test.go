@@ -14,8 +14,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
 )
@@ -122,14 +123,16 @@ func FuzzMessage(f *testing.F) {
 			return // names are ours
 		}
 		n := 0
-		_ = api.ReadEvents(strings.NewReader(string(message(name, "7", map[string]string{"text": text}))), func() {}, func(e api.Event) bool {
-			n++
-			var got map[string]string
-			if err := json.Unmarshal(e.Data, &got); err != nil || got["text"] != strings.ToValidUTF8(text, "\uFFFD") && len(text) < 2 || e.Name != name || e.ID != "7" {
-				t.Fatalf("%q became %+v: %v", text, e, err)
-			}
-			return true
-		})
+		_ = api.ReadEvents(strings.NewReader(string(message(name, "7", map[string]string{"text": text}))), func() {},
+			func(e api.Event) bool {
+				n++
+				var got map[string]string
+				if err := json.Unmarshal(e.Data, &got); err != nil || got["text"] != strings.ToValidUTF8(text, "\uFFFD") && len(text) < 2 ||
+					e.Name != name || e.ID != "7" {
+					t.Fatalf("%q became %+v: %v", text, e, err)
+				}
+				return true
+			})
 		if n != 1 {
 			t.Fatalf("%q became %d events", text, n)
 		}
@@ -140,9 +143,11 @@ func FuzzMessage(f *testing.F) {
 // covers documents, which have another program's format, and FuzzSessionBodies dispatch folders. TestTaskRoutes
 // covers what a person says about a task.
 func posts() (paths []string) {
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		if rt.Method == http.MethodPost && rt.Path != importPath && rt.Path != "/seen" && !ofSessions(rt) && !ofReview(rt) {
-			paths = append(paths, strings.NewReplacer("/questions/{id}", "/questions/q1", "{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews").Replace(rt.Path))
+			paths = append(paths,
+				strings.NewReplacer("/questions/{id}", "/questions/q1", "{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}",
+					"reviews").Replace(rt.Path))
 		}
 	}
 	return paths
@@ -154,16 +159,25 @@ func FuzzBodies(f *testing.F) {
 	paths := posts()
 	for i := range paths {
 		for _, body := range []string{
-			"", "{}", "null", `{"note":"why"}`, `{"now":true}`, `{"note":"a","note":"b"}`, `{"NOTE":"x"}`, `{"note":null}`, `{"note":7}`, `{"now":"true"}`,
-			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}", `{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
-			`{"step":"build","note":"x"}`, `{"step":"../x"}`, `{"input":"{\"a\":1}","note":"y"}`, `{"rejected":true}`, `{"workflow":"w.yaml","max_attempts":2,"env":["A=b"]}`,
-			`{"workflow":"broken.yaml"}`, `{"start_at_step":"build","daily_cost_limit":1.5}`, `{"max_attempts":1e2}`, `{"max_iterations":-1}`, `{"env":null}`, `{"git_worktree":1}`,
+			"", "{}", "null", `{"note":"why"}`, `{"now":true}`, `{"note":"a","note":"b"}`, `{"NOTE":"x"}`, `{"note":null}`, `{"note":7}`,
+			`{"now":"true"}`,
+			`{"note":"x"} {"note":"y"}`, `{"note":"x"`, `[]`, `"x"`, "\xff", `{"note":"\ud800"}`, "{\"note\":\"a\x00b\"}",
+			`{"note":"x","by":"root"}`, " \n", `{"":""}`, `true`, `1e999`,
+			`{"step":"build","note":"x"}`, `{"step":"../x"}`, `{"input":"{\"a\":1}","note":"y"}`, `{"rejected":true}`,
+			`{"workflow":"w.yaml","max_attempts":2,"env":["A=b"]}`,
+			`{"workflow":"broken.yaml"}`, `{"start_at_step":"build","daily_cost_limit":1.5}`, `{"max_attempts":1e2}`,
+			`{"max_iterations":-1}`, `{"env":null}`, `{"git_worktree":1}`,
 			`{"keep":3,"all":true}`, `{"older_than_ms":1000,"dry_run":true}`, `{"keep":-1}`, `{"keep":null}`, `{"all":true}`,
-			`{"text":"hello\u0000","mode":"queue"}`, `{"text":"refuse"}`, `{"text":"","mode":"shout"}`, `{"agent":"coder"}`, `{"agent":"coder","now":true}`, `{"agent":"../x"}`,
-			`{"turn":3}`, `{"turn":-1}`, `{"turn":1e400}`, `{"turn":18446744073709551616}`, `{"agent":"coder","turn":3}`, `{"agent":"coder","turn":3,"why":"tests"}`, `{"go_on":true}`, `{"go_on":null}`,
-			`{"agent":"coder","turn":0,"text":"x","re":7}`, `{"agent":"coder","turn":3,"text":"","complete":true,"ended":true}`, `{"agent":"coder","turn":3,"text":""}`, `{"key":"tell_turn/reviews/coder/3"}`, `{"key":""}`,
-			`{"agents":["Lyra"]}`, `{"agents":["agent-7","Lyra"]}`, `{"agents":[]}`, `{"agents":null}`, `{"agents":["Twin"]}`, `{"agents":["a\u0000b"]}`, `{"agents":"Lyra"}`,
-			`{"allow":true}`, `{"allow":true,"scope":"always"}`, `{"allow":1}`, `{"option":"y","text":"z","scope":"once"}`, `{"scope":"ever"}`, `{"Allow":true}`,
+			`{"text":"hello\u0000","mode":"queue"}`, `{"text":"refuse"}`, `{"text":"","mode":"shout"}`, `{"agent":"coder"}`,
+			`{"agent":"coder","now":true}`, `{"agent":"../x"}`,
+			`{"turn":3}`, `{"turn":-1}`, `{"turn":1e400}`, `{"turn":18446744073709551616}`, `{"agent":"coder","turn":3}`,
+			`{"agent":"coder","turn":3,"why":"tests"}`, `{"go_on":true}`, `{"go_on":null}`,
+			`{"agent":"coder","turn":0,"text":"x","re":7}`, `{"agent":"coder","turn":3,"text":"","complete":true,"ended":true}`,
+			`{"agent":"coder","turn":3,"text":""}`, `{"key":"tell_turn/reviews/coder/3"}`, `{"key":""}`,
+			`{"agents":["Lyra"]}`, `{"agents":["agent-7","Lyra"]}`, `{"agents":[]}`, `{"agents":null}`, `{"agents":["Twin"]}`,
+			`{"agents":["a\u0000b"]}`, `{"agents":"Lyra"}`,
+			`{"allow":true}`, `{"allow":true,"scope":"always"}`, `{"allow":1}`, `{"option":"y","text":"z","scope":"once"}`,
+			`{"scope":"ever"}`, `{"Allow":true}`,
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -175,7 +189,10 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 	sup := supervise(f, memory.New(), dir, guests)
-	handler := New(Options{Engine: sup.Supervisor, User: "sam", Reload: func(context.Context) ([]string, error) { return nil, nil }}).SocketHandler()
+	handler := New(Options{
+		Engine: sup.Supervisor, User: "sam",
+		Reload: func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) { return nil, nil },
+	}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
 		path := paths[int(route)%len(paths)]
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -247,8 +264,10 @@ type inChannel struct {
 // that the engine never receives. A document that is passed on is one JSON object.
 func FuzzDocument(f *testing.F) {
 	for _, seed := range []string{
-		`{"type":"agent-identity","status":"alive","name":"Lyra","gridPosition":0}`, "\n {\"type\":1} \t", `{"type":"a"}{}`, `{"type":"a"`, `[{"type":1}]`, `null`, `""`, "", "{}",
-		"{\"type\":\"\xff\\ud800\"}", `{"type":1e999,"type":2}`, `{"type":` + strings.Repeat("[", 20_000), string(documentOf("Mira", 0, "x")), "\xef\xbb\xbf{}", `{"type":"\u0000"}`,
+		`{"type":"agent-identity","status":"alive","name":"Lyra","gridPosition":0}`, "\n {\"type\":1} \t", `{"type":"a"}{}`, `{"type":"a"`,
+		`[{"type":1}]`, `null`, `""`, "", "{}",
+		"{\"type\":\"\xff\\ud800\"}", `{"type":1e999,"type":2}`, `{"type":` + strings.Repeat("[", 20_000),
+		string(documentOf("Mira", 0, "x")), "\xef\xbb\xbf{}", `{"type":"\u0000"}`,
 	} {
 		f.Add(seed)
 	}
@@ -256,7 +275,8 @@ func FuzzDocument(f *testing.F) {
 	if err := os.WriteFile(filepath.Join(dir, "julian.script.yaml"), []byte(julianScript), 0o600); err != nil {
 		f.Fatal(err)
 	}
-	sup := supervise(f, memory.New(), dir, "version: 1\nagents:\n  julian: {description: Leads the team, driver: script, script: julian.script.yaml}\nteam: {lead: julian, size: 8}\n")
+	sup := supervise(f, memory.New(), dir,
+		"version: 1\nagents:\n  julian: {description: Leads the team, driver: script, script: julian.script.yaml}\nteam: {lead: julian, size: 8}\n")
 	handler := New(Options{Engine: sup.Supervisor, User: "sam"}).SocketHandler()
 	f.Fuzz(func(t *testing.T, body string) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Base+importPath, strings.NewReader(body))

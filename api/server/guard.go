@@ -12,13 +12,13 @@ import (
 	"os"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
-	"github.com/fairlead-dev/fairlead/api/hosts"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // straight refuses paths with "..", "." or an empty name. A redirect to the cleaned path would
@@ -32,7 +32,8 @@ func straight(next http.Handler) http.Handler {
 			clean += "/"
 		}
 		if asked != "" && asked != clean {
-			api.NewProblem(http.StatusNotFound, "there is no %s; a name in a path cannot be empty, \".\" or \"..\"", api.Shorten(asked)).Write(w)
+			api.NewProblem(http.StatusNotFound, "there is no %s; a name in a path cannot be empty, \".\" or \"..\"",
+				api.Shorten(asked)).Write(w)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -60,7 +61,7 @@ func entered(by door, next http.Handler) http.Handler {
 
 // withCaller is an http.Server's ConnContext.
 func (s *Server) withCaller(ctx context.Context, c net.Conn) context.Context {
-	return withDirect(caller.WithConn(ctx, c, s.repository()), c)
+	return caller.WithConn(ctx, c, s.repository())
 }
 
 // repository returns the folder in the form that shims use.
@@ -74,12 +75,21 @@ func (s *Server) repository() string {
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
 func identity(ctx context.Context) seam.Caller { return caller.IdentityIn(ctx) }
 
-// ours lets agents of other repositories only read. It comes after the whole body was read: a request looks its caller up
-// once, and the caller may have ended while it sent the body. The rules of single orders decide for all other callers.
+// forAll are the routes besides GET for a caller that was not seen: one that stops work, and two that read.
+var forAll = []string{api.Base + "/hold", api.Base + "/policy/check", api.Base + "/route"}
+
+// ours lets agents of other repositories only read, and a caller that was not seen only read and hold the team. It comes after the whole
+// body was read: a request looks its caller up once, and the caller may have ended while it sent the body. The rules of single orders
+// decide for all other callers.
 func ours(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			if err := identity(r.Context()).MayChange("the team", r.Method+" "+api.Shorten(r.URL.Path)); err != nil {
+			is, event := identity(r.Context()), r.Method+" "+api.Shorten(r.URL.Path)
+			err := is.MayChange("the team", event)
+			if err == nil && !slices.Contains(forAll, r.URL.Path) {
+				err = is.Known("the team", event)
+			}
+			if err != nil {
 				api.ProblemOf(err).Write(w)
 				return
 			}
@@ -116,8 +126,8 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// headers sets the headers that every answer has, and has the caller looked up at most once. A panic in a handler ends only its request: it is
-// logged with its stack, and the daemon continues.
+// headers sets the headers that every answer has, and has the caller looked up at most once. A panic in a handler ends only its request: it
+// is logged with its stack, and the daemon continues.
 func (s *Server) headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -171,15 +181,17 @@ func (b *begun) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 func (s *Server) guard(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		at, outside := hosts.Origin(r, s.hosts, s.opts.Origins)
+		at, outside := originOf(r, s.hosts, s.opts.Origins)
 		if at == "" {
 			sendAway(w)
-			api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed, or name the origin under `origins` in fairlead.yaml", api.Shorten(r.Host)).Write(w)
+			api.NewProblem(http.StatusMisdirectedRequest,
+				"this fairlead server does not answer to the host name %q; use the address that `fairlead up` printed, or name the origin under `origins` in fairlead.yaml", api.Shorten(r.Host)).Write(w)
 			return
 		}
-		if cross.Check(r) != nil || !hosts.From(r, at) {
+		if cross.Check(r) != nil || !fromOwnPage(r, at) {
 			sendAway(w)
-			api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only fairlead's own page and programs with the token may do so; a reverse proxy has to pass the Host header on").Write(w)
+			api.NewProblem(http.StatusForbidden,
+				"a page of another site sent this request; only fairlead's own page and programs with the token may do so; a reverse proxy has to pass the Host header on").Write(w)
 			return
 		}
 		if open(r) {
@@ -245,12 +257,13 @@ func (s *Server) isToken(given string) bool {
 func unknown(w http.ResponseWriter) {
 	sendAway(w)
 	w.Header().Set("WWW-Authenticate", `Bearer realm="fairlead"`)
-	api.NewProblem(http.StatusUnauthorized, "the token is missing or wrong: send `Authorization: Bearer TOKEN` with the content of .fairlead/token; a browser signs in with `fairlead open`; the command line needs neither").Write(w)
+	api.NewProblem(http.StatusUnauthorized,
+		"the token is missing or wrong: send `Authorization: Bearer TOKEN` with the content of .fairlead/token; a browser signs in with `fairlead open`; the command line needs neither").Write(w)
 }
 
 // bodyMost returns the maximum length of a request's body in bytes.
 func bodyMost(r *http.Request) int64 {
-	if r.Method == http.MethodPost && (r.URL.Path == api.Base+importPath || renamed[strings.TrimPrefix(r.URL.Path, api.Base)] == importPath) {
+	if r.Method == http.MethodPost && r.URL.Path == api.Base+importPath {
 		return documentBytesMax
 	}
 	if r.Method == http.MethodPost && r.URL.Path == api.Base+startRunPath {
@@ -283,7 +296,8 @@ func (s *Server) whole(next http.Handler) http.Handler {
 			api.NewProblem(http.StatusRequestTimeout, "the body did not arrive within %s", s.waits.body).Write(w)
 		default:
 			sendAway(w)
-			api.NewProblem(http.StatusBadRequest, "the body was cut off, or is not encoded as the headers say: %s", api.Shorten(err.Error())).Write(w)
+			api.NewProblem(http.StatusBadRequest, "the body was cut off, or is not encoded as the headers say: %s",
+				api.Shorten(err.Error())).Write(w)
 		}
 	})
 }

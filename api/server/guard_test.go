@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 )
 
 // request is one that may be sent to the TCP side.
@@ -57,7 +57,10 @@ func TestWhoIsLetIn(t *testing.T) {
 			if c.header != "" {
 				header[c.header] = c.value
 			}
-			for _, path := range []string{api.Base + "/agents", api.Base + "/events?after=0", api.Base + "/openapi.json", "/api/", "/api/v1/logins"} {
+			for _, path := range []string{
+				api.Base + "/agents", api.Base + "/events?after=0", api.Base + "/openapi.json", "/api/",
+				"/api/v1/logins",
+			} {
 				if c.status == 200 && (strings.Contains(path, "/events") || path == "/api/") {
 					continue // it has no end, and no such route
 				}
@@ -112,9 +115,12 @@ func TestHosts(t *testing.T) {
 		"devbox" + port: 200, "box.example:9000": 200,
 		"evil.example" + port: 421, "localhost.evil.example" + port: 421, "127.0.0.1.evil.example" + port: 421, "localhost." + port: 421,
 		"127.0.0.1": 421, "127.0.0.1:1": 421, "localhost:0x50": 421, "[::1%25lo]" + port: 421, "0.0.0.0" + port: 421, "[::]" + port: 421,
-		"box.example" + port: 421, "devbox": 421, "[::ffff:127.0.0.1]" + port: 200, "[::ffff:10.0.0.1]" + port: 421, "2130706433" + port: 421,
+		"box.example" + port: 421, "devbox": 421, "[::ffff:127.0.0.1]" + port: 200, "[::ffff:10.0.0.1]" + port: 421,
+		"2130706433" + port: 421,
 	} {
-		resp := raw(t, s, fmt.Sprintf("GET /api/v1/agents HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n", host, testToken))
+		resp := raw(t, s,
+			fmt.Sprintf("GET /api/v1/agents HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: close\r\n\r\n", host,
+				testToken))
 		if resp.StatusCode != status {
 			t.Errorf("Host %q: status %d, want %d", host, resp.StatusCode, status)
 		}
@@ -151,7 +157,10 @@ func TestOrigins(t *testing.T) {
 		{"", "weird", "", "", 403, 403, 403},
 	} {
 		header := map[string]string{"Authorization": "Bearer " + testToken}
-		for name, value := range map[string]string{"Origin": c.origin, "Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode, "Sec-Fetch-Dest": c.dest} {
+		for name, value := range map[string]string{
+			"Origin": c.origin, "Sec-Fetch-Site": c.site, "Sec-Fetch-Mode": c.mode,
+			"Sec-Fetch-Dest": c.dest,
+		} {
 			if value != "" {
 				header[name] = value
 			}
@@ -191,7 +200,8 @@ func TestHeadersEverywhere(t *testing.T) {
 		_, h := send(t, c.req, c.status)
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Content-Security-Policy": apiPolicy,
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+			"Content-Security-Policy": apiPolicy,
 		} {
 			if h.Get(name) != want {
 				t.Errorf("%s %s: %s is %q, want %q", c.req.Method, c.req.URL.Path, name, h.Get(name), want)
@@ -216,7 +226,7 @@ func TestActors(t *testing.T) {
 
 func TestBugIsAnsweredAndLogged(t *testing.T) {
 	s := serve(t)
-	s.opts.Past = func(context.Context, Moment) (*controller.Supervisor, func() error, error) {
+	s.opts.Past = func(context.Context, Moment) (*app.Supervisor, func() error, error) {
 		panic("a bug, on purpose")
 	}
 	s.want(t, 500, "GET", api.Base+"/agents?at=1", "")

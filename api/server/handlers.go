@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func handleTeam(ctx context.Context, s *Server, _ *nothing) (*view.TeamView, error) {
@@ -85,7 +85,7 @@ func handleDown(ctx context.Context, s *Server, in *downIn) (*api.Stopping, erro
 	return &api.Stopping{Stopping: true, Unwritten: unwritten}, err
 }
 
-func handleReload(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.Reloaded, error) {
+func handleReload(ctx context.Context, s *Server, in *only[*api.ReloadBody]) (*api.Reloaded, error) {
 	if err := identity(ctx).MayOrder("reload", ""); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,16 @@ func handleReload(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api
 	if err := s.engine.View(ctx, func(t *team.Team) { leader = t.Leader }); err != nil {
 		return nil, err
 	}
-	changes, err := s.opts.Reload(ctx)
+	want := api.ReloadBody{}
+	if in.Body != nil {
+		want = *in.Body
+	}
+	if want.Governing != "" {
+		if err := identity(ctx).MayConfigure("reload"); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := s.opts.Reload(ctx, s.actor(ctx), want)
 	return &api.Reloaded{Changes: some(changes), Head: st.Head, Leader: leader}, err
 }
 

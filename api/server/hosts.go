@@ -5,10 +5,10 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 type hostIn struct {
@@ -45,12 +45,12 @@ func hostRoutes() []route {
 		{
 			"drain-host", http.MethodPost, "/hosts/{name}/drain", "Drain a host",
 			"It gets no new session (H9), and leaves when its last one has ended. Agents may not do this (X10).",
-			hostOrder("drain", (*controller.Supervisor).DrainHost),
+			hostOrder("drain", (*app.Supervisor).DrainHost),
 		},
 		{
 			"remove-host", http.MethodPost, "/hosts/{name}/remove", "Remove a host",
 			"Its lease is closed at once, and sessions that run there end by their deadline (H12, H13). It needs a new invitation to join again. Agents may not do this (X10).",
-			hostOrder("remove", (*controller.Supervisor).RemoveHost),
+			hostOrder("remove", (*app.Supervisor).RemoveHost),
 		},
 		{
 			"lead-host", http.MethodPost, "/hosts/{name}/lead", "Let another engine host lead",
@@ -62,7 +62,7 @@ func hostRoutes() []route {
 			"For a journal that three engine hosts keep. The other ones are ordinary hosts from then on (H17), and the daemon starts again with the journal as a file. Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
 					return e.KeepAlone(ctx, by)
 				},
 			),
@@ -75,7 +75,10 @@ func handleInvite(ctx context.Context, s *Server, in *inviteIn) (*api.Invitation
 		return nil, err
 	}
 	if s.opts.Invite == nil {
-		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "one host", Reason: "this daemon leads no cluster; run `fairlead cluster init`, and then `fairlead reload`"}
+		return nil, &table.Refusal{
+			Subject: "the team", Event: "invite", State: "one host",
+			Reason: "this daemon leads no cluster; run `fairlead cluster init`, and then `fairlead reload`",
+		}
 	}
 	var labels []string
 	engine := in.Body != nil && in.Body.Engine
@@ -93,15 +96,18 @@ func handleLead(ctx context.Context, s *Server, in *hostIn) (*api.Leads, error) 
 		return nil, err
 	}
 	if s.opts.Lead == nil {
-		return nil, &machine.Refusal{Subject: "host " + in.Name, Event: "lead", State: "one host", Reason: "this daemon leads no cluster, so there is no other host that can lead"}
+		return nil, &table.Refusal{
+			Subject: "host " + in.Name, Event: "lead", State: "one host",
+			Reason: "this daemon leads no cluster, so there is no other host that can lead",
+		}
 	}
 	return &api.Leads{Leader: in.Name}, s.opts.Lead(ctx, in.Name)
 }
 
-func hostOrder(event string, do func(*controller.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
+func hostOrder(event string, do func(*app.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
 	return ordered(
 		func(by seam.Caller, in *hostIn) error { return by.MayOrderHost(event, in.Name) },
-		func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *hostIn) (uint64, error) {
+		func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *hostIn) (uint64, error) {
 			return do(e, ctx, by, in.Name)
 		},
 	)

@@ -14,16 +14,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/machine/notice"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // house is a team that has one of each: agents that Fairlead starts and others, a channel, a crew, tasks and a target of notices.
@@ -69,10 +69,7 @@ func houseAt(t testing.TB) *served {
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	files, err := agentfile.Watch(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := agentstate.Watch(log)
 	folders, err := dispatchctl.WatchSessions(dir, log)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +78,8 @@ func houseAt(t testing.TB) *served {
 		Targets: []notice.Target{{Name: "phone", Events: notice.Usual(), PerHour: 20}}, Kinds: map[string]string{"phone": "ntfy"},
 		Send: func(context.Context, string, []notice.Matter, int) *notice.Failure { return nil },
 	}
-	sup := superviseWith(t, dir, house, seam.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close, folders.Close)
+	sup := superviseWith(t, dir, house, seam.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close,
+		folders.Close)
 	lead := &julian{host: sup.host, may: make(chan struct{}, 64)}
 	for range cap(lead.may) {
 		lead.may <- struct{}{}
@@ -172,7 +170,11 @@ func (s *served) gate(t testing.TB, c *client.Client) string {
 // task starts a task and returns its id when it waits for a person.
 func (s *served) task(t testing.TB, c *client.Client) string {
 	t.Helper()
-	run, err := c.Runs.Start(t.Context(), view.RunFlags{Task: &view.TaskFlags{Text: "write a.txt", Agent: "worker", Attachments: []view.TaskAttachment{{Name: "a.gif", Image: gif}}}})
+	run, err := c.Runs.Start(t.Context(),
+		view.RunFlags{Task: &view.TaskFlags{
+			Text: "write a.txt", Agent: "worker",
+			Attachments: []view.TaskAttachment{{Name: "a.gif", Image: gif}},
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +243,10 @@ func lived(t testing.TB) (*served, *strings.Replacer) {
 	}
 	asker := s.sup.host.player("asker-1")
 	asker.say(`{"type":"permission_asked","id":"open","tool":"Bash","text":"git push","args":{"command":"git push"},"options":[{"id":"y","kind":"allow_once"}]}` + "\n")
-	names := []string{"RUN1", s.gate(t, c), "RUN2", s.gate(t, c), "RUN3", s.gate(t, c), "TASK1", s.task(t, c), "TASK2", s.task(t, c), "TASK3", s.task(t, c)}
+	names := []string{
+		"RUN1", s.gate(t, c), "RUN2", s.gate(t, c), "RUN3", s.gate(t, c), "TASK1", s.task(t, c), "TASK2", s.task(t, c),
+		"TASK3", s.task(t, c),
+	}
 	changes, err := client.Get[view.TaskChanges](t.Context(), c, "/runs/T1/changes", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -254,12 +259,15 @@ func lived(t testing.TB) (*served, *strings.Replacer) {
 	if err != nil || len(open.Questions) != 1 {
 		t.Fatal(open, err)
 	}
-	return s, strings.NewReplacer(append(names, "FROM", changes.From, "TO", changes.To, "SAVED", saved[0].ID, "OPEN", open.Questions[0].ID)...)
+	return s, strings.NewReplacer(append(names, "FROM", changes.From, "TO", changes.To, "SAVED", saved[0].ID, "OPEN",
+		open.Questions[0].ID)...)
 }
 
 // askAll makes one call of each route in a house, as formed by how, and complains about what is missing in the answers. What
 // is only read is asked until it is as it is to be.
-func askAll(t *testing.T, s *served, names *strings.Replacer, how func(askedOnce) (path string, answered func(text string, h http.Header))) {
+func askAll(t *testing.T, s *served, names *strings.Replacer,
+	how func(askedOnce) (path string, answered func(text string, h http.Header)),
+) {
 	t.Helper()
 	for _, c := range everyRouteAsked() {
 		c.path, c.body, c.want = names.Replace(c.path), names.Replace(c.body), names.Replace(c.want)

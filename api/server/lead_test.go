@@ -15,15 +15,15 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 )
 
 // julianScript is what the configuration has to name; the test itself plays the lead.
-const julianScript = "description: leads\nsteps: [{say: hello}]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: yes}]}}]\n"
+const julianScript = "description: leads\nsteps: [{say: hello}]\nturn: [expect_prompt, {say: yes}, again]\n"
 
 // julian is a lead that the test plays: it does what it is told, when it may.
 type julian struct {
@@ -64,7 +64,7 @@ func (l *julian) serve(ctx context.Context, all *sync.WaitGroup) {
 func (l *julian) lead(ctx context.Context, p *player) {
 	awake := map[string]int{}
 	for {
-		var words script.Order
+		var words speech.Order
 		select {
 		case input := <-p.told:
 			if err := json.Unmarshal([]byte(input), &words); err != nil {
@@ -100,7 +100,8 @@ func answerOf(prompt string, awake map[string]int) string {
 		out.WriteString("I have a letter for you.\n")
 		for seat, name := range []string{"Lyra", "Kael"} {
 			awake[name] = seat
-			fmt.Fprintf(&out, `[AGENT_REGISTERED] {"name":%q,"color":"#c9b1e8","colorName":"Violet Heaven","gender":"woman","gridPosition":%d,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am %s."}`+"\n", name, seat, name)
+			fmt.Fprintf(&out,
+				`[AGENT_REGISTERED] {"name":%q,"color":"#c9b1e8","colorName":"Violet Heaven","gender":"woman","gridPosition":%d,"faceVariant":{"eyes":"standard","mouth":"gentle"},"individuationArtifact":"I am %s."}`+"\n", name, seat, name)
 			fmt.Fprintf(&out, "[%s]: Good morning.\n", name)
 		}
 	case strings.HasPrefix(prompt, "[WAKE AGENTS]"):
@@ -206,8 +207,11 @@ func TestTeamRefusals(t *testing.T) {
 	_, seat := c.Crew.Import(ctx, []byte(`{"type":"agent-identity","status":"alive","name":"Mira","gridPosition":4}`))
 	refused("the lead's seat", seat, "P13")
 	var p *api.Problem
-	for _, bad := range []string{`{}`, `{"type":"note"}`, `{"type":"agent-identity","name":7}`, `{"type":"agent-identity","type":"agent-identity"}`} {
-		if _, err := c.Crew.Import(ctx, []byte(bad)); !errors.As(err, &p) || p.Status != 422 || len(p.Errors) != 1 {
+	for bad, status := range map[string]int{
+		`{}`: 422, `{"type":"note"}`: 422, `{"type":"agent-identity","name":7}`: 422,
+		`{"type":"agent-identity","type":"agent-identity"}`: 400,
+	} {
+		if _, err := c.Crew.Import(ctx, []byte(bad)); !errors.As(err, &p) || p.Status != status || len(p.Errors) != 1 {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -221,7 +225,7 @@ func TestTeamRefusals(t *testing.T) {
 		t.Errorf("%q, %v", soul, err)
 	}
 	var rows []string
-	for ch, err := range c.Events(ctx, client.EventsQuery{Entity: "presence/agent-1"}) {
+	for ch, err := range c.Events(ctx, client.EventsQuery{Entity: "crew/agent-1"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +233,7 @@ func TestTeamRefusals(t *testing.T) {
 			break
 		}
 	}
-	if got := strings.Join(rows, "|"); got != "presence P1 hatching|presence P2 alive" {
+	if got := strings.Join(rows, "|"); got != "crew P1 hatching|crew P2 alive" {
 		t.Errorf("a page is told %s", got)
 	}
 	page, err := c.Crew.Transcript(ctx, crewctl.TranscriptQuery{Text: "GOOD MORNING", Limit: 1})

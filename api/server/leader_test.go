@@ -6,7 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 )
 
 // A leader that most engine hosts do not answer says that what it shows may be old.
@@ -14,7 +14,10 @@ func TestNoLeaderAnswers(t *testing.T) {
 	t.Parallel()
 	dir := newWorkspace(t)
 	is := api.Leader{Leads: true}
-	s := New(Options{Engine: supervise(t, memory.New(), dir, pair).Supervisor, Dir: dir, Store: "memory", Leader: func() api.Leader { return is }})
+	s := New(Options{
+		Engine: supervise(t, memory.New(), dir, pair).Supervisor, Dir: dir, Store: "memory",
+		Leader: func() api.Leader { return is },
+	})
 	defer s.Close()
 	c := client.ReadFrom(dir, s.SocketHandler())
 	team, err := c.Agents(t.Context())
@@ -23,7 +26,8 @@ func TestNoLeaderAnswers(t *testing.T) {
 	}
 	since, asOf := time.Now().Add(-10*time.Second).UTC(), time.Now().Add(-8*time.Second).UTC()
 	is.NoLeaderSince, is.AsOf = &since, &asOf
-	if team, err = c.Agents(t.Context()); err != nil || team.NoLeaderSince == nil || !team.NoLeaderSince.Equal(since) || !team.AsOf.Equal(asOf) {
+	if team, err = c.Agents(t.Context()); err != nil || team.NoLeaderSince == nil || !team.NoLeaderSince.Equal(since) ||
+		!team.AsOf.Equal(asOf) {
 		t.Errorf("a leader that is cut off: %+v, %v", team.Past, err)
 	}
 	if hosts, err := c.Hosts(t.Context()); err != nil || hosts.NoLeaderSince == nil {

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/workspace"
 
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/api/peer"
@@ -38,7 +38,10 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}
-	for addr, words := range map[string]string{"7466": "HOST:PORT", "": "HOST:PORT", "example.com:80": "not a loopback address of this machine", "127.0.0.1:99999": "listen on"} {
+	for addr, words := range map[string]string{
+		"7466": "HOST:PORT", "": "HOST:PORT",
+		"example.com:80": "not a loopback address of this machine", "127.0.0.1:99999": "listen on",
+	} {
 		if _, err := Listen(addr); err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("%q: %v, want %q", addr, err, words)
 		}
@@ -58,7 +61,8 @@ func TestListenTaken(t *testing.T) {
 	if !errors.As(err, &taken) || !taken.Fairlead || !strings.Contains(err.Error(), "another repository") {
 		t.Errorf("another fairlead: %v", err)
 	}
-	if here, _ := os.Getwd(); runtime.GOOS == "linux" && !strings.Contains(err.Error(), fmt.Sprintf("process %d (server.test) in %s", os.Getpid(), here)) {
+	if here, _ := os.Getwd(); runtime.GOOS == "linux" &&
+		!strings.Contains(err.Error(), fmt.Sprintf("process %d (server.test) in %s", os.Getpid(), here)) {
 		t.Errorf("it does not name the process: %v", err)
 	}
 	silent := listenAny(t) // it accepts, and never says a word
@@ -76,7 +80,7 @@ func TestSocket(t *testing.T) {
 	}
 	path := l.Addr().String()
 	info, err := os.Lstat(path)
-	if err != nil || info.Mode().Perm() != 0o600 || len(path) > socketBytes || !peer.SocketName().MatchString(filepath.Base(path)) {
+	if err != nil || info.Mode().Perm() != 0o600 || len(path) > socketBytes || !peer.SocketName.MatchString(filepath.Base(path)) {
 		t.Errorf("%s: %v, %v", path, info.Mode(), err)
 	}
 	if info, err := os.Lstat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
-	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/core/table"
 )
 
 // loginsPath is where a code is exchanged: the only route of the API that needs no secret.
@@ -57,7 +57,10 @@ func handleLoginCode(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*
 		return nil, err
 	}
 	if by := ctx.Value(doorKey{}); by == doorPage || by == doorAway {
-		return nil, &machine.Refusal{Subject: "Mission Control", Event: "login", State: "asked by a page", Reason: "a page cannot sign other browsers in; run `fairlead open --code`"}
+		return nil, &table.Refusal{
+			Subject: "Mission Control", Event: "login", State: "asked by a page",
+			Reason: "a page cannot sign other browsers in; run `fairlead open --code`",
+		}
 	}
 	all, err := s.logins()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/origin"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // loginsAsked has no code and no login that exists; tests of their own have.
@@ -55,7 +55,8 @@ func redeem(t testing.TB, s *served, code string, status int, header map[string]
 	text, h := send(t, req, status)
 	var got api.LoginSecret
 	if status == 200 {
-		if err := json.Unmarshal([]byte(text), &got); err != nil || got.Secret == "" || h.Get("Cache-Control") != "no-store" || h.Get("Set-Cookie") != "" {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got.Secret == "" || h.Get("Cache-Control") != "no-store" ||
+			h.Get("Set-Cookie") != "" {
 			t.Fatalf("%v: %s, %v", err, text, h)
 		}
 	}
@@ -87,7 +88,8 @@ func TestSignIn(t *testing.T) {
 	redeem(t, s, "K7QM-2XDP", 401, nil)
 	auth := map[string]string{"Authorization": "Bearer " + in.Secret}
 	send(t, s.request(t, "GET", api.Base+"/agents", auth), 200)
-	send(t, s.request(t, "GET", api.Base+"/agents", map[string]string{"Authorization": auth["Authorization"], "Origin": "http://localhost:3000"}), 403)
+	send(t, s.request(t, "GET", api.Base+"/agents",
+		map[string]string{"Authorization": auth["Authorization"], "Origin": "http://localhost:3000"}), 403)
 	send(t, s.request(t, "GET", api.Base+"/agents", map[string]string{"Authorization": auth["Authorization"], "Host": "evil.example"}), 421)
 	send(t, s.request(t, "POST", api.Base+"/login-codes", auth), 409) // a page signs no other browser in
 	if logs := s.logs.String(); strings.Contains(logs, in.Secret) || strings.Contains(logs, issued.Code) {
@@ -130,7 +132,8 @@ func TestRevokedLogin(t *testing.T) {
 	}
 	send(t, s.request(t, "GET", api.Base+"/agents", map[string]string{"Authorization": "Bearer " + lost}), 401)
 	send(t, s.request(t, "GET", api.Base+"/agents", map[string]string{"Authorization": "Bearer " + kept}), 200)
-	if _, err := client.Logins.Revoke(t.Context(), list[1].ID); err == nil || !strings.Contains(err.Error(), "there is no login "+list[1].ID) {
+	if _, err := client.Logins.Revoke(t.Context(), list[1].ID); err == nil ||
+		!strings.Contains(err.Error(), "there is no login "+list[1].ID) {
 		t.Errorf("revoked twice: %v", err)
 	}
 }
@@ -145,7 +148,10 @@ func TestAgentsDoNotSignIn(t *testing.T) {
 		}
 	}
 	logins := newLogins(t)
-	server := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: logins, Hosts: []string{"example.com:80"}})
+	server := New(Options{
+		Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: logins,
+		Hosts: []string{"example.com:80"},
+	})
 	code, _ := logins.NewCode()
 	for name, h := range map[string]http.Handler{"socket": server.SocketHandler(), "port": server.Handler()} {
 		for _, order := range [][3]string{
@@ -153,7 +159,8 @@ func TestAgentsDoNotSignIn(t *testing.T) {
 			{"POST", "/logins", `{"code":"` + code + `"}`},
 			{"DELETE", "/logins/l1", ""},
 		} {
-			r := httptest.NewRequestWithContext(asSession(t.Context(), "coder-17"), order[0], api.Base+order[1], strings.NewReader(order[2]))
+			r := httptest.NewRequestWithContext(asSession(t.Context(), "coder-17"), order[0], api.Base+order[1],
+				strings.NewReader(order[2]))
 			r.Header.Set("Authorization", "Bearer "+testToken)
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
@@ -196,7 +203,10 @@ func TestRepositoryLoginIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	server := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: newLogins(t), Hosts: []string{"example.com:80"}})
+	server := New(Options{
+		Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: newLogins(t),
+		Hosts: []string{"example.com:80"},
+	})
 	for name, h := range map[string]http.Handler{"socket": server.SocketHandler(), "port": server.Handler()} {
 		for _, order := range [][2]string{{"POST", path}, {"GET", api.Base + "/repositories"}} {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), "coder-17"), order[0], order[1], strings.NewReader("{}"))

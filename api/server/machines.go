@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func handleMachines(_ context.Context, s *Server, _ *nothing) (*api.Machines, error) {

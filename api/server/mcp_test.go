@@ -18,10 +18,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/tools"
-	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/work/runs"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -39,7 +39,10 @@ type actor struct {
 
 func newActor(t *testing.T) *actor {
 	t.Helper()
-	return &actor{open: map[string]string{"coder-1": "coder", "rev.iewer-2": "rev.iewer"}, begun: make(chan struct{}, 64), gaveUp: make(chan error, 64)}
+	return &actor{
+		open: map[string]string{"coder-1": "coder", "rev.iewer-2": "rev.iewer"}, begun: make(chan struct{}, 64),
+		gaveUp: make(chan error, 64),
+	}
 }
 
 func (a *actor) note(c tools.AgentCaller, format string, args ...any) error {
@@ -70,7 +73,7 @@ func (a *actor) close(session string) {
 func (a *actor) ActOpen(_ context.Context, c tools.AgentCaller) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.open[c.Session] != c.Agent || c.TokenHash != seam.HashOfToken(mcpToken(c.Agent, c.Session)) {
+	if a.open[c.Session] != c.Agent || !c.Own && c.TokenHash != seam.HashOfToken(mcpToken(c.Agent, c.Session)) {
 		return &tools.SessionOver{AgentCaller: c}
 	}
 	return nil
@@ -106,7 +109,9 @@ func (a *actor) ActWait(ctx context.Context, c tools.AgentCaller, channel, why s
 	return tools.ActWaited{Channel: "reviews", Turn: 3, State: tools.ActStillWaiting}, a.blocks(ctx, most)
 }
 
-func (a *actor) ActAskHuman(ctx context.Context, c tools.AgentCaller, ask tools.AgentQuestion, most time.Duration) (tools.ActAnswer, error) {
+func (a *actor) ActAskHuman(ctx context.Context, c tools.AgentCaller, ask tools.AgentQuestion, most time.Duration) (tools.ActAnswer,
+	error,
+) {
 	if err := a.note(c, "ask_human %q %q %q %s", ask.ID, ask.Text, ask.Options, most); err != nil {
 		return tools.ActAnswer{}, err
 	}
@@ -115,7 +120,8 @@ func (a *actor) ActAskHuman(ctx context.Context, c tools.AgentCaller, ask tools.
 
 func (a *actor) ActReportStep(_ context.Context, c tools.AgentCaller, r runs.AgentReport) (tools.ActReported, error) {
 	text, _ := json.Marshal(r) // texts can be written
-	return tools.ActReported{Run: "f8c1", Step: "build", Status: r.Status, Path: "reports/f8c1__build.json"}, a.note(c, "report_step %s", text)
+	return tools.ActReported{Run: "f8c1", Step: "build", Status: r.Status, Path: "reports/f8c1__build.json"},
+		a.note(c, "report_step %s", text)
 }
 
 func (a *actor) ActSetStatus(_ context.Context, c tools.AgentCaller, text string) error {
@@ -124,9 +130,12 @@ func (a *actor) ActSetStatus(_ context.Context, c tools.AgentCaller, text string
 
 func (a *actor) ActWhoIsHere(_ context.Context, c tools.AgentCaller, channel string) (tools.ActHere, error) {
 	return tools.ActHere{
-		You:      tools.ActYou{Agent: c.Agent, Session: c.Session, For: "channels", Channel: "reviews", Turn: 3},
-		Channels: []tools.ActChannel{{Name: "reviews", Holder: c.Agent, Turn: 3, Queue: []string{}, States: map[string]string{c.Agent: "ACTIVE"}}},
-		Agents:   []tools.ActAgent{{Name: c.Agent, Works: true}},
+		You: tools.ActYou{Agent: c.Agent, Session: c.Session, For: "channels", Channel: "reviews", Turn: 3},
+		Channels: []tools.ActChannel{{
+			Name: "reviews", Holder: c.Agent, Turn: 3, Queue: []string{},
+			States: map[string]string{c.Agent: "ACTIVE"},
+		}},
+		Agents: []tools.ActAgent{{Name: c.Agent, Works: true}},
 	}, a.note(c, "who_is_here %q", channel)
 }
 
@@ -221,9 +230,18 @@ func TestEveryTool(t *testing.T) {
 		{"pass", nil, `pass ""`, "dev has the turn now"},
 		{"wait", map[string]any{"reason": "for ann", "seconds": 1}, `wait "" "for ann" 1s`, "still_waiting"},
 		{"say", map[string]any{"text": "half way"}, `say "half way" in ""`, "message 7"},
-		{"report_step", map[string]any{"status": "COMPLETED", "metrics": map[string]any{"tests": 12}}, `report_step {"status":"COMPLETED","metrics":{"tests":12}}`, "End your answer now"},
+		{
+			"report_step",
+			map[string]any{"status": "COMPLETED", "metrics": map[string]any{"tests": 12}},
+			`report_step {"status":"COMPLETED","metrics":{"tests":12}}`, "End your answer now",
+		},
 		{"set_status", map[string]any{"text": "testing"}, `set_status "testing"`, "The status is set"},
-		{"ask_human", map[string]any{"question": "Ship it?", "options": []string{"no", "yes"}}, `ask_human "" "Ship it?" ["no" "yes"] 50s`, "option 2 (yes)"},
+		{
+			"ask_human",
+			map[string]any{"question": "Ship it?", "options": []string{"no", "yes"}},
+			`ask_human "" "Ship it?" ["no" "yes"] 50s`,
+			"option 2 (yes)",
+		},
 		{"ask_human", map[string]any{"id": "q17", "seconds": 240}, `ask_human "q17" "" [] 4m0s`, "answered by ann"},
 		{"who_is_here", nil, `who_is_here ""`, `"agent":"coder"`},
 	}
@@ -302,7 +320,10 @@ func TestToolsTakeNothingElse(t *testing.T) {
 // A no explains itself to the model.
 func TestToolsSayWhyNot(t *testing.T) {
 	a := newActor(t)
-	a.err = &machine.Refusal{Subject: "coder in #reviews", Event: "turn_complete", State: "QUEUED", Row: "N3", Reason: "turn 3 is over", Takes: []string{"granted"}}
+	a.err = &table.Refusal{
+		Subject: "coder in #reviews", Event: "turn_complete", State: "QUEUED", Row: "N3", Reason: "turn 3 is over",
+		Takes: []string{"granted"},
+	}
 	url, _ := toolServer(t, a)
 	session := connectMCP(t, url, mcpToken("coder", "coder-1"))
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "turn_complete"})
@@ -525,7 +546,8 @@ func TestCallerGoes(t *testing.T) {
 	url, _ := toolServer(t, a)
 	for _, version := range []string{"", "2025-06-18", "2025-11-25"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{}}}`))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{}}}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,11 +46,13 @@ func TestTokenOfAnotherSession(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	tools := s.mcp(mcp.New(mcp.Options{Engine: a}), http.NotFoundHandler())
 	for from, want := range map[caller.Caller]int{
-		{}: http.StatusOK, {Session: "coder-1"}: http.StatusOK, {Session: "coder-2"}: http.StatusForbidden, {Session: "rev.iewer-2"}: http.StatusForbidden,
-		{Foreign: "coder-1"}: http.StatusForbidden,
-		{Unseen: true}:       http.StatusForbidden, // it was gone before it could be inspected
+		{}: http.StatusOK, {Session: "coder-1"}: http.StatusOK, {Session: "coder-2"}: http.StatusForbidden,
+		{Session: "rev.iewer-2"}: http.StatusForbidden,
+		{Foreign: "coder-1"}:     http.StatusForbidden,
+		{Unseen: true}:           http.StatusForbidden, // it was gone before it could be inspected
 	} {
-		r := httptest.NewRequestWithContext(caller.With(t.Context(), from), http.MethodPost, "http://127.0.0.1"+mcp.Path, strings.NewReader(listTools))
+		r := httptest.NewRequestWithContext(caller.With(t.Context(), from), http.MethodPost, "http://127.0.0.1"+mcp.Path,
+			strings.NewReader(listTools))
 		r.Header = bearer(mcpToken("coder", "coder-1"))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")

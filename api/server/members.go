@@ -9,11 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 const (
@@ -51,7 +51,7 @@ func memberRoutes() []route {
 			"The agent leaves every queue, and its turn passes to the next agent (T3, T6, T11). When it returns, people must assign it again.",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayActAs("leave", in.Name) },
-				func(ctx context.Context, e *controller.Supervisor, _ seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *ableIn) (uint64, error) {
 					return e.AgentLeft(ctx, in.Name)
 				},
 			),
@@ -66,7 +66,7 @@ func memberRoutes() []route {
 			"For a text: the agent has received it. For `stop_work`: it has stopped. Confirming an action that is no longer in the list is harmless.",
 			ordered(
 				func(by seam.Caller, in *forAgent[api.ConfirmBody]) error { return by.MayActAs("done", in.Name) },
-				func(ctx context.Context, e *controller.Supervisor, _ seam.Actor, in *forAgent[api.ConfirmBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forAgent[api.ConfirmBody]) (uint64, error) {
 					return e.AgentConfirm(ctx, in.Name, in.Body.Key)
 				},
 			),
@@ -81,7 +81,7 @@ func memberRoutes() []route {
 			"The next agent gets the turn, and no message is posted (T22).",
 			ordered(
 				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("pass", in.Body.Agent) },
-				func(ctx context.Context, e *controller.Supervisor, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
 					return e.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 				},
 			),
@@ -91,7 +91,7 @@ func memberRoutes() []route {
 			"The turn pauses and the channel waits, at most for its wait timeout (T10).",
 			ordered(
 				func(by seam.Caller, in *forChannel[api.WaitBody]) error { return by.MayActAs("wait", in.Body.Agent) },
-				func(ctx context.Context, e *controller.Supervisor, _ seam.Actor, in *forChannel[api.WaitBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forChannel[api.WaitBody]) (uint64, error) {
 					return e.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
 				},
 			),
@@ -101,7 +101,7 @@ func memberRoutes() []route {
 			"The wait is over; the turn continues with the time that it had left (T12).",
 			ordered(
 				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("go_on", in.Body.Agent) },
-				func(ctx context.Context, e *controller.Supervisor, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
 					return e.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 				},
 			),
@@ -146,9 +146,6 @@ func handleActions(ctx context.Context, s *Server, in *actionsIn) (*api.Actions,
 		err = loop.ErrClosed
 	}
 	all := &api.Actions{Actions: some(fitActions(list))}
-	if ctx.Value(formerKey{}) == "/agents/{name}/errands" {
-		all.Errands = all.Actions
-	}
 	return all, err
 }
 
@@ -212,9 +209,11 @@ func (p *polls) enter(agent string) error {
 	defer p.mu.Unlock()
 	switch {
 	case p.of[agent] >= agentPollsMax:
-		return api.NewProblem(http.StatusTooManyRequests, "%d requests already wait for actions of %s; end some of them, one is enough", agentPollsMax, agent)
+		return api.NewProblem(http.StatusTooManyRequests, "%d requests already wait for actions of %s; end some of them, one is enough",
+			agentPollsMax, agent)
 	case p.all >= pollsMax:
-		return api.NewProblem(http.StatusServiceUnavailable, "%d requests already wait for actions, which is the limit; ask without wait, or later", pollsMax)
+		return api.NewProblem(http.StatusServiceUnavailable,
+			"%d requests already wait for actions, which is the limit; ask without wait, or later", pollsMax)
 	}
 	if p.of == nil {
 		p.of = map[string]int{}

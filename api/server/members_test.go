@@ -16,8 +16,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/loop"
 )
 
 // as is a request of a caller.

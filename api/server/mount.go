@@ -6,9 +6,8 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/api/hosts"
 	"github.com/fairlead-dev/fairlead/api/mcp"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // mcp serves the tools for agents before all other routes. Its callers have tokens of their own,
@@ -29,14 +28,17 @@ func (s *Server) mcp(tools, next http.Handler) http.Handler {
 		}
 		_, tcp := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		if r.Context().Value(hostKey{}) == nil && tcp {
-			if !hosts.Own(r, s.hosts) {
+			if !namesHere(r, s.hosts) {
 				sendAway(w)
-				api.NewProblem(http.StatusMisdirectedRequest, "this fairlead server does not answer to the host name %q; use the address in FAIRLEAD_MCP_URL", api.Shorten(r.Host)).Write(w)
+				api.NewProblem(http.StatusMisdirectedRequest,
+					"this fairlead server does not answer to the host name %q; use the address in FAIRLEAD_MCP_URL",
+					api.Shorten(r.Host)).Write(w)
 				return
 			}
-			if cross.Check(r) != nil || !hosts.From(r, "http://"+r.Host) {
+			if cross.Check(r) != nil || !fromOwnPage(r, "http://"+r.Host) {
 				sendAway(w)
-				api.NewProblem(http.StatusForbidden, "a page of another site sent this request; only programs in fairlead's sessions may do so").Write(w)
+				api.NewProblem(http.StatusForbidden,
+					"a page of another site sent this request; only programs in fairlead's sessions may do so").Write(w)
 				return
 			}
 		}

@@ -11,7 +11,10 @@ import (
 )
 
 var noticesAsked = []askedOnce{
-	{"list-notice-targets", "GET", "/notify", "", `"targets" "name":"phone" "kind":"ntfy" "events":["needs_you" "per_hour":20 "state":"reached" "waiting" "sent_last_hour" "left_out_last_hour"`},
+	{
+		"list-notice-targets", "GET", "/notify", "",
+		`"targets" "name":"phone" "kind":"ntfy" "events":["needs_you" "per_hour":20 "state":"reached" "waiting" "sent_last_hour" "left_out_last_hour"`,
+	},
 	{"test-notice", "POST", "/notify/test", `{"target":"phone"}`, `"tests" "target":"phone" "kind":"ntfy" "delivered":true`},
 }
 
@@ -24,7 +27,8 @@ func TestTestNotice(t *testing.T) {
 	if _, err := c.TestNotice(t.Context(), "none"); err == nil || !strings.Contains(err.Error(), "phone") {
 		t.Errorf("an unknown target: %v", err)
 	}
-	if all, err := c.NoticeTargets(t.Context()); err != nil || len(all) != 1 || all[0].Name != "phone" || all[0].PerHour != 20 || all[0].State != "reached" {
+	if all, err := c.NoticeTargets(t.Context()); err != nil || len(all) != 1 || all[0].Name != "phone" || all[0].PerHour != 20 ||
+		all[0].State != "reached" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -48,7 +52,8 @@ func TestNoGetActs(t *testing.T) {
 			continue
 		}
 		asked++
-		res, err := http.DefaultClient.Do(s.request(t, c.method, api.Base+strings.Replace(names.Replace(c.path), "wait=30s", "wait=1ms", 1), map[string]string{"Authorization": "Bearer " + testToken}))
+		res, err := http.DefaultClient.Do(s.request(t, c.method, api.Base+strings.Replace(names.Replace(c.path), "wait=30s", "wait=1ms", 1),
+			map[string]string{"Authorization": "Bearer " + testToken}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +63,14 @@ func TestNoGetActs(t *testing.T) {
 		}
 	}
 	reads := map[string]bool{}
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		reads[rt.Path] = reads[rt.Path] || rt.Method == http.MethodGet
 	}
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		if !reads[rt.Path] {
-			s.want(t, http.StatusMethodNotAllowed, http.MethodGet, strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews", "{agent}", "coder", "{n}", "1", "{file}", "f").Replace(api.Base+rt.Path), "")
+			s.want(t, http.StatusMethodNotAllowed, http.MethodGet,
+				strings.NewReplacer("{name}", "coder", "{id}", "r1", "{step}", "review", "{channel}", "reviews", "{agent}", "coder", "{n}",
+					"1", "{file}", "f").Replace(api.Base+rt.Path), "")
 		}
 	}
 	if all := s.sup.changes(t); len(all) != was || asked < 20 {

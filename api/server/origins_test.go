@@ -70,7 +70,8 @@ func TestOutsideOrigins(t *testing.T) {
 				header[k] = v
 			}
 			for path, status := range map[string]int{"/": c.page, api.Base + "/agents": c.read} {
-				if _, h := send(t, s.request(t, "GET", path, header), status); h.Get("Set-Cookie") != "" || h.Get("Access-Control-Allow-Origin") != "" {
+				if _, h := send(t, s.request(t, "GET", path, header), status); h.Get("Set-Cookie") != "" ||
+					h.Get("Access-Control-Allow-Origin") != "" {
 					t.Errorf("%s sets %v", path, h)
 				}
 			}
@@ -89,7 +90,10 @@ func TestTokenCountsOnlyAtHome(t *testing.T) {
 	}
 	s.opts.Origins = []origin.Origin{o}
 	at := func(more string) map[string]string {
-		return map[string]string{"Host": "fairlead.example.org", "Authorization": "Bearer " + testToken, "X-Forwarded-For": more, "X-Real-IP": more}
+		return map[string]string{
+			"Host": "fairlead.example.org", "Authorization": "Bearer " + testToken, "X-Forwarded-For": more,
+			"X-Real-IP": more,
+		}
 	}
 	for _, more := range []string{"", "127.0.0.1", "::1"} {
 		for method, path := range map[string]string{"GET": "/agents", "POST": "/login-codes", "DELETE": "/logins/l1"} {

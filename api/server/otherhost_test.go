@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/cluster/wire"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/hosts/wire"
 )
 
 // A host is believed about the sessions that are placed on it, and about no other one.
@@ -47,7 +47,7 @@ agents:
 		{"words that are no object", `null`, 400, 400, "host b does not say"},
 		{"an unknown field", `{"session":"coder-17","as":"ann"}`, 400, 400, "host b does not say"},
 		{"two objects", `{}{}`, 400, 400, "host b does not say"},
-		{"too long a name", `{"session":"` + strings.Repeat("a", callerBytesMax) + `"}`, 400, 400, "host b does not say"},
+		{"too long a name", `{"session":"` + strings.Repeat("a", 4<<10) + `"}`, 400, 400, "host b does not say"},
 		{"nothing", "", 400, 400, "host b does not say"},
 	} {
 		if code, text := ask(http.MethodGet, status, is.caller); code != is.reads {
@@ -70,7 +70,8 @@ agents:
 
 // The listeners of this machine ignore the header: only a connection of a host has it.
 func TestCallerFieldOfThisMachine(t *testing.T) {
-	s := serveTeam(t, memory.New(), newWorkspace(t), "version: 1\nagents: {coder: {description: Writes code, driver: exec, command: [\"true\"]}}\n")
+	s := serveTeam(t, memory.New(), newWorkspace(t),
+		"version: 1\nagents: {coder: {description: Writes code, driver: exec, command: [\"true\"]}}\n")
 	r := httptest.NewRequest(http.MethodPost, "http://x"+api.Base+"/agents/coder/start", strings.NewReader("{}"))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(wire.CallerField, `{"unknown":true}`)
@@ -83,7 +84,8 @@ func TestCallerFieldOfThisMachine(t *testing.T) {
 
 // The tools for agents are not refused because the connection of a host is TCP, whose names are for browsers.
 func TestToolsOnAnotherHost(t *testing.T) {
-	s := serveTeam(t, memory.New(), newWorkspace(t), "version: 1\nagents: {coder: {description: Writes code, driver: exec, command: [\"true\"]}}\n")
+	s := serveTeam(t, memory.New(), newWorkspace(t),
+		"version: 1\nagents: {coder: {description: Writes code, driver: exec, command: [\"true\"]}}\n")
 	server := httptest.NewServer(s.HostHandler("b", func(string) string { return "b" }))
 	defer server.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", strings.NewReader("{}"))

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 const (
@@ -50,7 +51,8 @@ func handleRaw(s *Server, w http.ResponseWriter, r *http.Request, in *rawIn) {
 	h.Set("X-Fairlead-Offset", strconv.FormatInt(in.From, 10))
 	h.Set("X-Fairlead-End", strconv.FormatInt(in.From+int64(len(body)), 10))
 	h.Set("X-Fairlead-Open", strconv.FormatBool(more))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
+	// if it cannot be set, the server's own limit applies
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer))
 	w.Write(body)
 }
 
@@ -320,12 +322,12 @@ func (t *listener) wait(ctx context.Context, ping *time.Ticker, until <-chan tim
 // tell sends the held bytes. An incomplete character is kept for the next call, unless all is set.
 func (t *listener) tell(all bool) error {
 	if t.torn && len(t.held) > 0 {
-		skip := tornStart(t.held)
+		skip := clip.Torn(t.held)
 		t.held, t.at, t.torn = t.held[skip:], t.at+int64(skip), false
 	}
 	n := len(t.held)
 	if !all {
-		n = cutText(t.held)
+		n = clip.Whole(t.held)
 	}
 	if n == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // slowDisk takes its time before each read.

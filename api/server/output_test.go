@@ -14,9 +14,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
+	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -85,7 +85,8 @@ func TestOutputIsFollowed(t *testing.T) {
 	if _, err := c.Command(t.Context(), api.Once, "coder", ""); err != nil {
 		t.Fatal(err)
 	}
-	if text, _, end := hear(t, c, "coder-2", client.OutputQuery{}); text != "" || end != (api.Ended{Outcome: "cannot_start", Why: "no such program"}) {
+	if text, _, end := hear(t, c, "coder-2", client.OutputQuery{}); text != "" ||
+		end != (api.Ended{Outcome: "cannot_start", Why: "no such program"}) {
 		t.Errorf("never begun: %q %+v", text, end)
 	}
 	if got, err := c.RawOutput(t.Context(), "coder-2", 0, 0); err != nil || got.Open || len(got.Bytes) != 0 {
@@ -130,7 +131,8 @@ func TestOutputWaits(t *testing.T) {
 		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`)
 		p.leave()
 		<-done
-		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`, `{"outcome":"ok","why":""}`)
+		said(`{"offset":0,"end":2,"text":"5 "}`, `{"offset":2,"end":5,"text":"€"}`, `{"offset":5,"end":6,"text":"!"}`,
+			`{"outcome":"ok","why":""}`)
 		s.Close()
 	})
 }
@@ -224,50 +226,5 @@ func TestOutputIsCoalesced(t *testing.T) {
 		cancel()
 		<-done
 		s.Close()
-	})
-}
-
-func TestCutText(t *testing.T) {
-	for text, want := range map[string]int{
-		"": 0, "abc": 3, "€": 3, "a\xe2": 1, "a\xe2\x82": 1, "a\xe2\x82\xac": 4, "a\xf0\x9f\x98": 1, "a\xff": 2, "\x80\x80\x80\x80": 4, "a\xc3": 1, "\xf0": 0,
-	} {
-		if got := cutText([]byte(text)); got != want {
-			t.Errorf("cutText(%q) = %d, want %d", text, got, want)
-		}
-	}
-	for text, want := range map[string]int{"": 0, "abc": 0, "\x82\xacx": 2, "\xacx": 1, "\x9f\x98\x80x": 3, "\x80\x80\x80\x80x": 0, "\x80": 0} {
-		if got := tornStart([]byte(text)); got != want {
-			t.Errorf("tornStart(%q) = %d, want %d", text, got, want)
-		}
-	}
-}
-
-// FuzzCutText: cut anywhere, the pieces say what the whole says.
-func FuzzCutText(f *testing.F) {
-	f.Add([]byte("grüße € \xf0\x9f\x98\x80 \xff\xfe"), 3)
-	f.Add([]byte("\x80\x80\xe2\x82"), 1)
-	f.Fuzz(func(t *testing.T, b []byte, size int) {
-		if size = size % 8; size <= 0 {
-			size = 1
-		}
-		var held []byte
-		var got []rune
-		for rest := b; len(rest) > 0 || len(held) > 0; {
-			n := min(size, len(rest))
-			held = append(held, rest[:n]...)
-			rest = rest[n:]
-			cut := cutText(held)
-			if len(rest) == 0 {
-				cut = len(held)
-			}
-			if len(held)-cut >= utf8.UTFMax {
-				t.Fatalf("%d bytes are held back of %q", len(held)-cut, held)
-			}
-			got = append(got, []rune(string(held[:cut]))...)
-			held = held[cut:]
-		}
-		if string(got) != string([]rune(string(b))) {
-			t.Fatalf("%q became %q", b, string(got))
-		}
 	})
 }

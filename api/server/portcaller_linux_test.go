@@ -29,8 +29,10 @@ func TestNobodyReleasesHimselfOverThePort(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(dir))
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `env -u FAIRLEAD_MARK "$0" -test.run='^TestNobodyReleasesHimselfOverThePort$' -test.v; exit $?`, os.Args[0])
-	cmd.Env = append(os.Environ(), askPortVar+"="+s.url, askTokenVar+"="+testToken, "FAIRLEAD_MARK="+hex.EncodeToString(sum[:8])+".coder-17")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		`env -u FAIRLEAD_MARK "$0" -test.run='^TestNobodyReleasesHimselfOverThePort$' -test.v; exit $?`, os.Args[0])
+	cmd.Env = append(os.Environ(), askPortVar+"="+s.url, askTokenVar+"="+testToken,
+		"FAIRLEAD_MARK="+hex.EncodeToString(sum[:8])+".coder-17")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -44,7 +46,7 @@ func TestNobodyReleasesHimselfOverThePort(t *testing.T) {
 }
 
 func askOverPort(t *testing.T, url string) {
-	for path, want := range map[string]int{"release": 409, "down": 409, "team/sleep": 409, "hold": 200} {
+	for path, want := range map[string]int{"unhold": 409, "down": 409, "crew/sleep": 409, "hold": 200} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/"+path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)

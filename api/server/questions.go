@@ -4,11 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/core/table"
 )
 
 type questionIn struct {
@@ -20,7 +21,7 @@ type answerQuestionIn struct {
 	Body api.AskedBody // required: a missing answer must not count as a no
 }
 
-type standingIn struct {
+type savedAnswerIn struct {
 	ID string `path:"id" maxLength:"24" pattern:"^s[0-9]{1,20}$" example:"s3" doc:"The saved answer"`
 }
 
@@ -43,7 +44,7 @@ func questionRoutes() []route {
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
 			ordered(
 				func(by seam.Caller, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *answerQuestionIn) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *answerQuestionIn) (uint64, error) {
 					return e.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
 				},
 			),
@@ -51,15 +52,15 @@ func questionRoutes() []route {
 		{
 			"list-saved-answers", get, "/saved-answers", "List the saved answers",
 			"A saved answer answers identical questions without asking a person. The oldest first.",
-			asOf(answer(handleStanding)),
+			asOf(answer(handleSavedAnswers)),
 		},
 		{
 			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Revoke a saved answer",
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
 			ordered(
-				func(by seam.Caller, in *standingIn) error { return by.MayAnswer("revoked", in.ID) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *standingIn) (uint64, error) {
-					return e.RevokeStanding(ctx, by, in.ID)
+				func(by seam.Caller, in *savedAnswerIn) error { return by.MayAnswer("revoked", in.ID) },
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *savedAnswerIn) (uint64, error) {
+					return e.RevokeSavedAnswer(ctx, by, in.ID)
 				},
 			),
 		},
@@ -68,7 +69,7 @@ func questionRoutes() []route {
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
 					return e.LiftLimit(ctx, by, in.Name)
 				},
 			),
@@ -78,7 +79,7 @@ func questionRoutes() []route {
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
 					return e.EndAgentSession(ctx, by, in.Name)
 				},
 			),
@@ -87,6 +88,11 @@ func questionRoutes() []route {
 			"tell-agent", post, "/agents/{name}/tell", "Tell the agent of a running session something",
 			"`name` is an agent, a session or a run. The text is in the journal first. A program that reads during its answer gets it at once (`at_once`). If it does not confirm that it has read it, or reads nothing during an answer, a step goes on with it after the answer (`after_answer`), and an agent that runs sessions begins its next one with it (`next_session`). `when` says what is expected. Agents may not do this (X10).",
 			answer(handleTell),
+		},
+		{
+			"open-shell", post, "/agents/{name}/shell", "Open a shell in the view of an agent or of a task",
+			"For `fairlead shell`, which starts the program: the answer has the view and the whole environment of a session. The shell is over when no process holds the lock any more. Refused where no view can be made, and for a task without a folder. Only a person's program on the socket may do this, no page and no agent (X10).",
+			answer(handleShell),
 		},
 		{
 			"list-usage", get, "/usage", "List usage",
@@ -115,9 +121,9 @@ func handleQuestion(ctx context.Context, s *Server, in *questionIn) (*view.Quest
 	return &q, err
 }
 
-func handleStanding(ctx context.Context, s *Server, _ *nothing) (*api.StandingAnswers, error) {
-	all, err := s.engine.Standing(ctx)
-	return &api.StandingAnswers{Standing: some(all)}, err
+func handleSavedAnswers(ctx context.Context, s *Server, _ *nothing) (*api.SavedAnswers, error) {
+	all, err := s.engine.SavedAnswers(ctx)
+	return &api.SavedAnswers{Saved: some(all)}, err
 }
 
 type tellIn struct {
@@ -135,13 +141,34 @@ func handleTell(ctx context.Context, s *Server, in *tellIn) (*view.TellResult, e
 	return &told, err
 }
 
+type shellIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"T1" doc:"An agent or a task"`
+	Body *api.EmptyBody
+}
+
+func handleShell(ctx context.Context, s *Server, in *shellIn) (*view.Shell, error) {
+	if err := identity(ctx).MayOpenShell(in.Name); err != nil {
+		return nil, err
+	}
+	if ctx.Value(doorKey{}) != doorSocket { // the answer has the secrets of the agent's environment
+		return nil, &table.Refusal{
+			Subject: in.Name, Event: "open_shell", State: "asked over TCP", Row: "X10",
+			Reason: "a shell is opened by `fairlead shell` on this machine",
+		}
+	}
+	shell, err := s.engine.OpenShell(ctx, s.actor(ctx), in.Name)
+	shell.Env, shell.Notes = some(shell.Env), some(shell.Notes)
+	return &shell, err
+}
+
 type usageIn struct {
 	Archived bool `query:"archived" doc:"Also the usage of archived runs"`
 }
 
 func handleUsage(ctx context.Context, s *Server, in *usageIn) (*view.UsageTable, error) {
 	used, err := s.engine.Usage(ctx, in.Archived)
-	used.Agents, used.Days, used.Runs, used.Models, used.Budgets = some(used.Agents), some(used.Days), some(used.Runs), some(used.Models), some(used.Budgets)
+	used.Agents, used.Days, used.Runs, used.Models, used.Budgets = some(used.Agents), some(used.Days), some(used.Runs), some(used.Models),
+		some(used.Budgets)
 	return &used, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
@@ -18,11 +18,14 @@ var questionsAsked = []askedOnce{
 	{"list-questions", "GET", "/questions", "", `"questions" "id":"OPEN" "kind":"permission" "hints":[ "differs":[] "expires_at":"`},
 	{"get-question", "GET", "/questions/OPEN", "", `"id":"OPEN" "paths":[] "options":[{"id":"y"`},
 	{"answer-question", "POST", "/questions/OPEN/answer", `{"allow":true,"scope":"session"}`, `"seq"`},
-	{"list-saved-answers", "GET", "/saved-answers", "", `"standing" "id":"SAVED" "session_id":"" "allow":true "by":"human/sam`},
+	{"list-saved-answers", "GET", "/saved-answers", "", `"saved" "id":"SAVED" "session_id":"" "allow":true "by":"human/sam`},
 	{"revoke-saved-answer", "DELETE", "/saved-answers/SAVED", "", `"seq"`},
 	{"retry-agent", "POST", "/agents/limited/retry", "", `"seq"`},
 	{"end-agent-session", "POST", "/agents/asker/end", "", `"seq"`},
-	{"search-all", "GET", "/search?q=upload&kind=output,channel&agent=coder&limit=5&since=2026-01-02T03:04:05Z", "", `"results":[{"kind":"output","entity":"coder-1","agent":"coder" "offset":1000,"snippet":"the "matches":[[4,10]] "link":"#/agents/coder/output/coder-1/1000" "next":0 "stopped":"" "took_ms" "index":{"seq":1,"behind" "dropped":0 "dropped_until":null`},
+	{
+		"search-all", "GET", "/search?q=upload&kind=output,channel&agent=coder&limit=5&since=2026-01-02T03:04:05Z", "",
+		`"results":[{"kind":"output","entity":"coder-1","agent":"coder" "offset":1000,"snippet":"the "matches":[[4,10]] "link":"#/agents/coder/output/coder-1/1000" "next":0 "stopped":"" "took_ms" "index":{"seq":1,"behind" "dropped":0 "dropped_until":null`,
+	},
 	{"list-usage", "GET", "/usage", "", `"agents" "agent":"coder" "sessions":1 "days":[{ "runs":[{ "budgets":[] "total"`},
 	{"download-usage", "GET", "/usage/csv", "", "kind,day,agent,run,workflow,title,model,sessions,input_tokens,output_tokens,cost_usd"},
 }
@@ -47,7 +50,8 @@ func TestQuestionOrders(t *testing.T) {
 		}
 	}
 	var refused *client.Refused
-	if _, err := c.Questions.Answer(ctx, first, view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) || refused.Refusal.Reason == "" {
+	if _, err := c.Questions.Answer(ctx, first, view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) ||
+		refused.Refusal.Reason == "" {
 		t.Errorf("answered twice: %v", err)
 	}
 	second := s.ask(t, c, asker)
@@ -65,7 +69,8 @@ func TestQuestionOrders(t *testing.T) {
 		t.Errorf("after it was revoked: %+v, %v", saved, err)
 	}
 	third := s.ask(t, c, asker)
-	if all, err := client.Get[api.Questions](ctx, c, "/questions", nil); err != nil || len(all.Questions) != 1 || all.Questions[0].ID != third || len(all.Questions[0].Hints) == 0 {
+	if all, err := client.Get[api.Questions](ctx, c, "/questions", nil); err != nil || len(all.Questions) != 1 ||
+		all.Questions[0].ID != third || len(all.Questions[0].Hints) == 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if told, err := c.Tell(ctx, "asker", "use v2"); err != nil || told.When != view.TellAtOnce || told.Session != asker.session {
@@ -91,8 +96,9 @@ func TestAgentsAnswerNothing(t *testing.T) {
 	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
 		for path, status := range map[string]int{
-			"POST /questions/ID/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409, "POST /agents/reviewer/end": 409,
-			"GET /questions": 200, "GET /questions/ID": 200, "GET /saved-answers": 200, "GET /usage": 200,
+			"POST /questions/ID/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409,
+			"POST /agents/reviewer/end": 409,
+			"GET /questions":            200, "GET /questions/ID": 200, "GET /saved-answers": 200, "GET /usage": 200,
 		} {
 			before := s.sup.orders(t)
 			method, path, _ := strings.Cut(strings.Replace(path, "ID", id, 1), " ")
@@ -104,7 +110,10 @@ func TestAgentsAnswerNothing(t *testing.T) {
 			r := httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+path, strings.NewReader(body))
 			r.Header.Set("Content-Type", "application/json")
 			h.ServeHTTP(w, r)
-			if w.Code != status || s.sup.orders(t) != before || status == 409 && (problemText(t, w.Body.String()).Refusal.Row != "X10" || strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
+			if w.Code != status || s.sup.orders(t) != before ||
+				status == 409 &&
+					(problemText(t, w.Body.String()).Refusal.Row != "X10" ||
+						strings.Contains(path, "/q") && !strings.Contains(w.Body.String(), "only people answer")) {
 				t.Errorf("%s: %s %s: %d %s", session, method, path, w.Code, w.Body)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const referencePath = "../../doc/api.md"
@@ -57,7 +57,8 @@ happened and what to do.
 | 401 | the token is missing or wrong |
 | 403, 421 | the request came from another site, or names another host |
 | 404 | the name is unknown; ` + "`known`" + ` lists the known names |
-| 405, 408, 413, 415 | wrong method (` + "`Allow`" + ` lists the supported ones), too slow, too big (limit 1 MiB, for a document 2 MiB), not JSON |
+| 405, 408, 413, 415 | wrong method (` + "`Allow`" +
+	` lists the supported ones), too slow, too big (limit 1 MiB, for a document 2 MiB), not JSON |
 | 409 | refused: the current state does not allow it; ` + "`refusal`" + ` says what it allows |
 | 410 | the sequence is after the end of the journal: it belongs to another journal |
 | 429 | four requests of one agent already wait for actions |
@@ -68,7 +69,7 @@ happened and what to do.
 
 Streams are server-sent events. A comment every 15 seconds keeps an idle connection open. A client that
 reconnects with the last ` + "`id`" + ` in ` + "`Last-Event-ID`" + ` gets every later event exactly once. The daemon
-never waits for a client: one that falls more than 4,096 changes behind gets ` + "`bye`" + ` and must reconnect.
+never waits for a client: one that takes nothing for 10 seconds is cut off, and can reconnect.
 
 ` + "```" + `
 curl -N -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:7466/api/v1/events?tail=10"
@@ -151,7 +152,7 @@ team: {lead: julian, size: 2}
 ` + "```" + `
 
 A summon makes a placeholder for each seat and notifies the lead. A client that follows
-` + "`/events?after=HEAD`" + ` sees the placeholders become agents, as changes of machine ` + "`presence`" + `.
+` + "`/events?after=HEAD`" + ` sees the placeholders become agents, as changes of machine ` + "`crew`" + `.
 
 ` + "```" + `
 ask -X POST $API/crew/summon
@@ -237,11 +238,12 @@ func TestReference(t *testing.T) {
 	doc := readOpenAPI(t)
 	var out bytes.Buffer
 	out.WriteString(referenceHead)
+	out.WriteString(referenceHosts())
 	out.WriteString("\n## Routes\n\nAll below `" + api.Base + "`.\n\n| | | |\n|---|---|---|\n")
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		fmt.Fprintf(&out, "| `%s` | `%s` | %s |\n", rt.Method, rt.Path, rt.Summary)
 	}
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		op := doc.Paths[rt.Path][strings.ToLower(rt.Method)]
 		fmt.Fprintf(&out, "\n### %s %s\n\n%s. %s\n", rt.Method, rt.Path, rt.Summary, rt.About)
 		if len(op.Parameters) > 0 {
@@ -358,11 +360,11 @@ func TestOpenAPI(t *testing.T) {
 	for _, operations := range doc.Paths {
 		n += len(operations)
 	}
-	if n != len(table()) {
-		t.Errorf("%d operations, %d routes", n, len(table()))
+	if n != len(routeTable()) {
+		t.Errorf("%d operations, %d routes", n, len(routeTable()))
 	}
 	ids := map[string]bool{}
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		op, ok := doc.Paths[rt.Path][strings.ToLower(rt.Method)]
 		if !ok || op.OperationID != rt.ID || op.Responses["default"].Content[api.ProblemType].Schema.name() != "Problem" {
 			t.Errorf("%s %s is not described correctly: %+v", rt.Method, rt.Path, op)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/repos"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 type repositoryIn struct {
@@ -50,7 +50,8 @@ func handleSummary(ctx context.Context, s *Server, _ *nothing) (*api.Summary, er
 	}
 	inbox, err := s.engine.Inbox(ctx)
 	sum := &api.Summary{
-		Dir: s.repository(), Name: team.Team, Version: api.VersionOrZero(s.opts.Version), PID: os.Getpid(), Address: s.opts.Address, Origins: []string{},
+		Dir: s.repository(), Name: team.Team, Version: api.VersionOrZero(s.opts.Version), PID: os.Getpid(), Address: s.opts.Address,
+		Origins:  []string{},
 		NeedsYou: len(inbox), Agents: len(team.Agents), Hold: team.Hold, Stopping: team.Stopping,
 	}
 	for _, a := range team.Agents {
@@ -70,7 +71,10 @@ func handleRepositoryLogin(ctx context.Context, _ *Server, in *repositoryIn) (*a
 		return nil, err
 	}
 	if ctx.Value(doorKey{}) != doorPage || !is.Seen {
-		return nil, &machine.Refusal{Subject: "Mission Control", Event: "repository_login", State: "the browser is not known to be yours on this machine", Reason: "run `fairlead open` in the other repository"}
+		return nil, &table.Refusal{
+			Subject: "Mission Control", Event: "repository_login",
+			State: "the browser is not known to be yours on this machine", Reason: "run `fairlead open` in the other repository",
+		}
 	}
 	url, err := repos.Login(ctx, in.ID)
 	if errors.Is(err, repos.ErrUnknown) {

@@ -1,20 +1,27 @@
 package server
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/fromhost"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // route is one operation of the API.
@@ -31,7 +38,7 @@ type route struct {
 type adder func(*Server, huma.API, huma.Operation)
 
 // table returns all routes; the OpenAPI document and doc/api.md are made from it.
-func table() []route {
+func routeTable() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return slices.Concat([]route{
 		{
@@ -76,7 +83,7 @@ func table() []route {
 		},
 		{
 			"stream-events", get, "/events", "Follow the journal",
-			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that reconnects with the last `id` that it has misses no change. Comments keep an idle connection open. `event: bye` says why a stream ends: `lagged` (reconnect with your last `id`), `stopping`, `failed`. Status 410: the sequence is after the end, so it belongs to another journal.",
+			"Server-sent events: `event: change` with a Change and its sequence as `id`, each change once and in order. A client that reconnects with the last `id` that it has misses no change. Comments keep an idle connection open. `event: bye` says why a stream ends: `stopping`, `failed`. Status 410: the sequence is after the end, so it belongs to another journal.",
 			stream("text/event-stream", handleEvents),
 		},
 		{
@@ -119,8 +126,13 @@ func table() []route {
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer(handleDown),
 		},
-	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(), noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), hostRoutes(), loginRoutes(), repositoryRoutes())
+	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(),
+		noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), hostRoutes(), loginRoutes(), repositoryRoutes())
 }
+
+// answerBody carries an answer of any type, so that routes with the same input share one compiled huma.Register. Each pair of
+// input and output types would need its own, which adds about 35 KB to the program.
+type answerBody struct{ Body any }
 
 // answer is a route that decodes an In and answers with an Out as JSON, or with a problem.
 func answer[In, Out any](do func(context.Context, *Server, *In) (*Out, error)) adder {
@@ -128,9 +140,11 @@ func answer[In, Out any](do func(context.Context, *Server, *In) (*Out, error)) a
 }
 
 func answerWithin[In, Out any](most time.Duration, do func(context.Context, *Server, *In) (*Out, error)) adder {
-	type reply struct{ Body Out }
 	return func(s *Server, h huma.API, op huma.Operation) {
-		huma.Register(h, op, func(ctx context.Context, in *In) (*reply, error) {
+		schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Out](), true, op.OperationID+"Response")
+		status := strconv.Itoa(cmp.Or(op.DefaultStatus, http.StatusOK))
+		op.Responses[status] = &huma.Response{Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
+		huma.Register(h, op, func(ctx context.Context, in *In) (*answerBody, error) {
 			ctx, cancel := context.WithTimeout(ctx, most)
 			defer cancel()
 			s, done, err := s.then(ctx, &op)
@@ -142,7 +156,7 @@ func answerWithin[In, Out any](most time.Duration, do func(context.Context, *Ser
 			if err != nil {
 				return nil, api.ProblemOf(err)
 			}
-			return &reply{Body: *out}, nil
+			return &answerBody{Body: *out}, nil
 		})
 	}
 }
@@ -158,7 +172,10 @@ func created(add adder) adder {
 // stream is a route whose handler writes the answer, without a time limit.
 func stream[In any](kind string, do func(*Server, http.ResponseWriter, *http.Request, *In)) adder {
 	return func(s *Server, h huma.API, op huma.Operation) {
-		op.Responses["200"] = &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{kind: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		op.Responses["200"] = &huma.Response{
+			Description: "OK",
+			Content:     map[string]*huma.MediaType{kind: {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}
 		huma.Register(h, op, func(_ context.Context, in *In) (*huma.StreamResponse, error) {
 			return &huma.StreamResponse{Body: func(hc huma.Context) {
 				r, w := humago.Unwrap(hc)
@@ -179,9 +196,9 @@ const noLimit = -1
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	allowed := map[string][]string{}
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		allowed[rt.Path] = append(allowed[rt.Path], rt.Method)
-		mux.HandleFunc(rt.Method+" "+api.Base+rt.Path, handlerOf(s, rt))
+		mux.HandleFunc(rt.Method+" "+api.Base+rt.Path, fromhost.Only(rt.ID, handlerOf(s, rt)))
 	}
 	document := sync.OnceValue(func() []byte { return openAPI(s) })
 	mux.HandleFunc("GET "+api.Base+"/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -191,9 +208,6 @@ func (s *Server) routes() *http.ServeMux {
 	allowed["/openapi.json"] = []string{http.MethodGet}
 	for _, path := range slices.Sorted(maps.Keys(allowed)) {
 		mux.HandleFunc(api.Base+path, otherwise(allowed[path]))
-	}
-	for old, now := range renamed {
-		mux.HandleFunc(api.Base+old, forward(mux, old, now))
 	}
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		api.NewProblem(http.StatusNotFound, "there is no %s; %s/openapi.json lists all routes", api.Shorten(r.URL.Path), api.Base).Write(w)
@@ -257,7 +271,8 @@ func otherwise(methods []string) http.HandlerFunc {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		api.NewProblem(http.StatusMethodNotAllowed, "%s does not support %s; it supports %s", api.Shorten(r.URL.Path), api.Shorten(r.Method), header).Write(w)
+		api.NewProblem(http.StatusMethodNotAllowed, "%s does not support %s; it supports %s", api.Shorten(r.URL.Path),
+			api.Shorten(r.Method), header).Write(w)
 	}
 }
 
@@ -275,13 +290,26 @@ func (s *Server) huma() huma.Config {
 			Security: []map[string][]string{{"token": {}}},
 		},
 		Formats: map[string]huma.Format{
-			"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal},
-			"json":             {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: json.Unmarshal}, // application/problem+json
+			"application/json": {Marshal: writeJSON, Unmarshal: api.Unmarshal},
+			"json":             {Marshal: writeJSON, Unmarshal: api.Unmarshal}, // application/problem+json
 		},
 		DefaultFormat: "application/json",
 		Transformers:  []huma.Transformer{inOurWords},
 	}
 }
+
+// writeJSON writes an answer; what a terminal obeys is escaped.
+func writeJSON(w io.Writer, v any) error {
+	var out bytes.Buffer
+	if err := huma.DefaultJSONFormat.Marshal(&out, v); err != nil {
+		return err //nolint:wrapcheck // huma reports it
+	}
+	_, err := w.Write(encode.Shown(out.Bytes()))
+	return err //nolint:wrapcheck // huma reports it
+}
+
+// A field counts only in the letters of the contract. Otherwise a body could have one field in several spellings.
+func init() { huma.ValidateStrictCasing = true } //nolint:gochecknoinits // huma has it as a variable of its package only
 
 // orNull lists the fields that point to a value that may be missing; huma does not detect these.
 var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}, "Fact": {"usage"}}
@@ -299,11 +327,14 @@ func strict(schemas map[string]*huma.Schema) {
 // openAPI writes the OpenAPI document. It adds the messages of the streams, because no route returns one as a whole.
 func openAPI(s *Server) []byte {
 	h := humago.NewWithPrefix(&oneRoute{}, api.Base, s.huma())
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		register(s, h, rt)
 	}
 	schemas := h.OpenAPI().Components.Schemas
-	for _, t := range []reflect.Type{reflect.TypeFor[api.Change](), reflect.TypeFor[api.Output](), reflect.TypeFor[api.Ended](), reflect.TypeFor[api.Bye]()} {
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[api.Change](), reflect.TypeFor[api.Output](), reflect.TypeFor[api.Ended](),
+		reflect.TypeFor[api.Bye](),
+	} {
 		schemas.Schema(t, true, t.Name())
 	}
 	all := schemas.Map()

@@ -14,14 +14,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -58,7 +58,7 @@ func (c askedOnce) status() int {
 		return 401
 	case "revoke-login":
 		return 404
-	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster":
+	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster", "open-shell":
 		return 409
 	}
 	return 200
@@ -69,20 +69,38 @@ func everyRouteAsked() []askedOnce {
 	return append([]askedOnce{
 		{"get-digest", "GET", "/digest?since=2026-11-25T00:00:00Z", "", `"since":"2026-11-25T00:00:00Z" "lines":[{"kind" "cost_usd"`},
 		{"mark-seen", "POST", "/seen", `{}`, `"until":"`},
-		{"list-agents", "GET", "/agents", "", `"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`},
+		{
+			"list-agents", "GET", "/agents", "",
+			`"hold" "stopping" "head" "team" "agents" "name" "description" "driver" "loop" "desired_state" "current_state" "badge" "presence" "turn" "set_by" "note" "session" "evidence_age_ms" "doubt" "failures" "retry_at" "waiting_behind" "usage_today" "input_tokens" "output_tokens" "cost_usd" "limits" "tokens_per_day" "cost_per_day_usd" "removed"`,
+		},
 		{"explain-agent", "GET", "/agents/coder", "", `"agent" "evidence":[{"what" "verdict" "sessions":[{"id":"coder-1"`},
-		{"read-journal", "GET", "/journal?tail=1&entity=control/coder", "", `"changes" "head" "seq" "time" "machine":"control" "entity":"control/coder" "row":"C8" "from":"run_once" "to":"resting" "trigger" "actor":{"kind":"engine" "data":{`},
+		{
+			"read-journal", "GET", "/journal?tail=1&entity=control/coder", "",
+			`"changes" "head" "seq" "time" "machine":"control" "entity":"control/coder" "row":"C8" "from":"run_once" "to":"resting" "trigger" "actor":{"kind":"engine" "data":{`,
+		},
 		{"read-output", "GET", "/sessions/coder-1/output", "", "hello"},
 		{"stream-output", "GET", "/sessions/coder-1/output/stream", "", "event: end"},
 		{"read-facts", "GET", "/sessions/coder-1/facts", "", `"facts" "kind":"said" "offset":6 "text":"hello" "tool":"" "usage":null`},
 		{"list-machines", "GET", "/machines", "", `"machines" "name":"control" "mermaid" "rows" "id":"C1" "from" "event" "to" "do"`},
-		{"get-status", "GET", "/status", "", `"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head": "backend":"memory"} "subscribers":0`},
+		{
+			"get-status", "GET", "/status", "",
+			`"version":"1.2.3" "pid" "started_at" "uptime_ms" "dir" "journal":{"head": "backend":"memory"} "subscribers":0`,
+		},
 		{"reload-config", "POST", "/reload", `{}`, `"changes":["agent coder changed"] "head"`},
 		{"list-workflows", "GET", "/workflows", "", `"workflows" "path":"nightly.yaml" "name":"nightly" "steps":1`},
-		{"list-runs", "GET", "/runs", "", `"runs" "run_id":"RUN1" "workflow_name":"gate" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":["review: "cost_usd" "counts" "waiting_on_human":1`},
-		{"list-inbox", "GET", "/inbox", "", `"items" "kind":"step" "run_id":"RUN1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[] "blocks":[]`},
+		{
+			"list-runs", "GET", "/runs", "",
+			`"runs" "run_id":"RUN1" "workflow_name":"gate" "status":"waiting" "stage" "repo_dir" "run_state" "created_at" "updated_at" "waits":["review: "cost_usd" "counts" "waiting_on_human":1`,
+		},
+		{
+			"list-inbox", "GET", "/inbox", "",
+			`"items" "kind":"step" "run_id":"RUN1" "step_id":"review" "since" "why" "manual_input_path" "artifacts":[] "blocks":[]`,
+		},
 		{"list-working", "GET", "/working", "", `"working" "agent":"asker" "session_id":"asker-1" "status" "since"`},
-		{"get-run", "GET", "/runs/RUN1", "", `"run_id":"RUN1" "steps" "metrics":{} "logs":[] "artifacts":[] "needs":["build"] "human_in_the_loop":true "attempts":1 "iteration_count" "started_at":"`},
+		{
+			"get-run", "GET", "/runs/RUN1", "",
+			`"run_id":"RUN1" "steps" "metrics":{} "logs":[] "artifacts":[] "needs":["build"] "human_in_the_loop":true "attempts":1 "iteration_count" "started_at":"`,
+		},
 		{"pause-run", "POST", "/runs/RUN1/pause", "", `"seq":`},
 		{"release-run", "POST", "/runs/RUN1/release", `{}`, `"seq":`},
 		{"approve-step", "POST", "/runs/RUN1/steps/review/approve", `{"input":"{}"}`, `"seq":`},
@@ -92,7 +110,8 @@ func everyRouteAsked() []askedOnce {
 		{"cancel-run", "POST", "/runs/RUN3/cancel", `{"note":"x"}`, `"seq":`},
 		{"start-run", "POST", "/runs", `{"workflow":"gate.yaml"}`, `"run_id" "workflow_name":"gate" "steps" "id":"build"`},
 		{"prune-runs", "POST", "/prune", `{"keep":3,"dry_run":true}`, `"runs" "run_id":"RUN1" "did":"kept" "why"`},
-	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, hostsAsked, sessionsAsked, configAsked, agentsAsked)...)
+	}, slices.Concat(tasksAsked, loginsAsked, repositoriesAsked, channelsAsked, crewAsked, questionsAsked, noticesAsked, hostsAsked,
+		sessionsAsked, configAsked, agentsAsked)...)
 }
 
 // agentsAsked come last: then the team stops.
@@ -115,7 +134,7 @@ func TestEveryRoute(t *testing.T) {
 		taken[c.id] = true
 		return c.path, func(string, http.Header) {}
 	})
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		if !taken[rt.ID] {
 			t.Errorf("no test takes the route %s", rt.ID)
 		}
@@ -128,7 +147,8 @@ func TestRefusal(t *testing.T) {
 	s := serveTeam(t, memory.New(), newWorkspace(t), twoScouts)
 	text, h := s.want(t, 409, "POST", api.Base+"/agents/coder/ready", "")
 	p := problemText(t, text)
-	if r := p.Refusal; p.Title != "Refused" || r == nil || r.Subject == "" || r.Event == "" || r.State == "" || r.Row == "" || r.Reason == "" && len(r.Takes) == 0 || !strings.Contains(p.Detail, r.Reason) || h.Get("Content-Type") != api.ProblemType {
+	if r := p.Refusal; p.Title != "Refused" || r == nil || r.Subject == "" || r.Event == "" || r.State == "" || r.Row == "" ||
+		r.Reason == "" && len(r.Takes) == 0 || !strings.Contains(p.Detail, r.Reason) || h.Get("Content-Type") != api.ProblemType {
 		t.Errorf("%v\n%s", h, text)
 	}
 }
@@ -301,7 +321,8 @@ func TestHostileStrings(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &view); err != nil {
 		t.Fatal(err)
 	}
-	if note := view.Agents[0].Note; !strings.HasPrefix(note, evil) || !utf8.ValidString(note) || h.Get("Content-Type") != "application/json" {
+	if note := view.Agents[0].Note; !strings.HasPrefix(note, evil) || !utf8.ValidString(note) ||
+		h.Get("Content-Type") != "application/json" {
 		t.Error(cmp.Diff(evil, note), h)
 	}
 	p := s.sup.host.acts(t, "coder-1")

@@ -11,12 +11,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/api/fromhost"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 )
 
 type answerIn struct {
@@ -54,7 +55,7 @@ func runRoutes() []route {
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
 			ordered(
 				func(by seam.Caller, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
 					return e.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
 				},
 			),
@@ -69,7 +70,7 @@ func runRoutes() []route {
 			"The run continues where it was paused.",
 			ordered(
 				func(by seam.Caller, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *runNoteIn) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *runNoteIn) (uint64, error) {
 					return e.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
 				},
 			),
@@ -115,7 +116,7 @@ func handleWorkflows(_ context.Context, s *Server, _ *nothing) (*api.Workflows, 
 	if s.opts.Workflows != nil {
 		named = s.opts.Workflows()
 	}
-	found, cut := runfile.FindWorkflows(s.opts.Dir, named)
+	found, cut := runstate.FindWorkflows(s.opts.Dir, named)
 	all := &api.Workflows{Workflows: make([]api.Workflow, 0, len(found)), More: cut}
 	for _, f := range found {
 		one := api.Workflow{Path: f.Path, Fault: f.Fault}
@@ -156,7 +157,12 @@ func handleStartRun(ctx context.Context, s *Server, in *only[*api.RunBody]) (*vi
 	if err := identity(ctx).MayOrderRun("run", ""); err != nil {
 		return nil, err
 	}
-	view, err := s.engine.StartRun(ctx, s.actor(ctx), view.RunFlags(or(in.Body)))
+	flags := view.RunFlags(or(in.Body))
+	var err error
+	if flags.Workflow, err = fromhost.Workflow(ctx, "start-run", flags.Workflow, s.opts.Dir, s.opts.Listed); err != nil {
+		return nil, err
+	}
+	view, err := s.engine.StartRun(ctx, s.actor(ctx), flags)
 	return noNulls(view), missing(err)
 }
 
@@ -191,7 +197,7 @@ func reply(rejected bool) adder {
 			return nil, err
 		}
 		b := or(in.Body)
-		said := view.StepAnswer{Rejected: rejected, Note: b.Note, Input: b.Input, Shown: b.Shown}
+		said := view.StepAnswer{Rejected: rejected, Note: b.Note, Input: b.Input, Shown: b.Shown, Tree: b.Tree, Governing: b.Governing}
 		if err := object(said.Input); err != nil {
 			return nil, err
 		}

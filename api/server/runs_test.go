@@ -12,8 +12,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // What people order about runs is done, and kept under their name.
@@ -31,7 +31,8 @@ func TestRunOrders(t *testing.T) {
 		t.Errorf("the step has the environment %q", env)
 	}
 	s.untilRun(t, c, id, "waiting")
-	if runs, err := c.Runs.List(ctx); err != nil || len(runs) != 1 || runs[0].Steps != nil || len(runs[0].Waits) != 1 || runs[0].Counts.Waiting != 1 {
+	if runs, err := c.Runs.List(ctx); err != nil || len(runs) != 1 || runs[0].Steps != nil || len(runs[0].Waits) != 1 ||
+		runs[0].Counts.Waiting != 1 {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	if items, err := c.Inbox(ctx); err != nil || len(items) != 1 || items[0].Step != "review" {
@@ -85,7 +86,8 @@ func TestWorkflowFaults(t *testing.T) {
 	}
 	text, _ = s.want(t, 422, "POST", api.Base+"/runs", `{"workflow":"broken.yaml"}`)
 	p := problemText(t, text)
-	if len(p.Errors) != 2 || !strings.HasSuffix(p.Errors[0].Location, "broken.yaml:3:44") || !strings.Contains(p.Errors[0].Message, `"buidl"`) || !strings.HasSuffix(p.Errors[1].Location, "broken.yaml:4:5") {
+	if len(p.Errors) != 2 || !strings.HasSuffix(p.Errors[0].Location, "broken.yaml:3:44") ||
+		!strings.Contains(p.Errors[0].Message, `"buidl"`) || !strings.HasSuffix(p.Errors[1].Location, "broken.yaml:4:5") {
 		t.Errorf("%s", text)
 	}
 	if !strings.Contains(p.Detail, "broken.yaml:3:44") || !strings.Contains(p.Detail, "1 more") {
@@ -103,7 +105,8 @@ func TestAgentsOrderNoRuns(t *testing.T) {
 	for _, session := range []string{"coder-17", "build@r1-2"} {
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+strings.Replace(path, "r1", id, 1), nil))
+			h.ServeHTTP(w,
+				httptest.NewRequestWithContext(asSession(t.Context(), session), method, api.Base+strings.Replace(path, "r1", id, 1), nil))
 			return w
 		}
 		before := s.sup.orders(t)
@@ -160,6 +163,16 @@ func TestRunInputs(t *testing.T) {
 		text, _ := s.want(t, 422, "POST", api.Base+c.path, c.body)
 		if !strings.Contains(text, c.words) {
 			t.Errorf("%s %s: %s", c.path, c.body, text)
+		}
+	}
+	for _, c := range []struct{ body, words string }{
+		{`{"workflow":"/dev/zero"}`, "/dev/zero: is no regular file, and only such files are read"},
+		{`{"workflow":"/"}`, "is no regular file"},
+		{`{"workflow":"/dev/null/x.yaml"}`, "not a directory"},
+		{`{"workflow":"x.yaml","repo":"/dev/null/x"}`, "not a directory"},
+	} {
+		if text, _ := s.want(t, 409, "POST", api.Base+"/runs", c.body); !strings.Contains(text, c.words) {
+			t.Errorf("%s: %s", c.body, text)
 		}
 	}
 	if all := s.sup.changes(t); len(all) != before {

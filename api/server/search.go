@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/search"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/read/search"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func searchRoutes() []route {
@@ -37,12 +37,16 @@ func handleSearch(ctx context.Context, s *Server, in *api.SearchQuery) (*view.Se
 		return nil, api.NewProblem(http.StatusServiceUnavailable, "%s", gone)
 	}
 	if err != nil && s.opts.Search.Damaged() {
-		return nil, api.NewProblem(http.StatusServiceUnavailable, "the search index is damaged; it is built again, which takes minutes after much output")
+		return nil, api.NewProblem(http.StatusServiceUnavailable,
+			"the search index is damaged; it is built again, which takes minutes after much output")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	page := &view.SearchPage{Results: []view.SearchResult{}, Next: found.Next, Stopped: found.Stopped, TookMS: float64(found.Took.Microseconds()) / 1000}
+	page := &view.SearchPage{
+		Results: []view.SearchResult{}, Next: found.Next, Stopped: found.Stopped,
+		TookMS: float64(found.Took.Microseconds()) / 1000,
+	}
 	for i := range found.Found {
 		page.Results = append(page.Results, resultOf(&found.Found[i]))
 	}
@@ -67,7 +71,8 @@ func indexState(ctx context.Context, j journal.Journal, at search.Position) (vie
 
 func resultOf(f *search.Found) view.SearchResult {
 	r := view.SearchResult{
-		Kind: f.Kind, Entity: f.Entity, Part: f.Part, Agent: f.Agent, At: f.Time, Snippet: f.Snippet, Matches: some(f.Matches), Link: linkOf(f),
+		Kind: f.Kind, Entity: f.Entity, Part: f.Part, Agent: f.Agent, At: f.Time, Snippet: f.Snippet, Matches: some(f.Matches),
+		Link: linkOf(f),
 	}
 	switch {
 	case f.Kind == search.Output:

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/search"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/search"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // giveIndex gives a server an index with some passages; output of coder-1 is always among them.
@@ -27,8 +27,15 @@ func giveIndex(t testing.TB, s *served, more ...search.Passage) {
 		x.Close()
 	})
 	at := time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)
-	said := search.Passage{Place: search.Place{Kind: search.Output, Entity: "coder-1", Agent: "coder"}, Time: at, At: 1000, Text: "the upload"}
-	if _, err := x.Add(t.Context(), search.Batch{Passages: append([]search.Passage{said}, more...), Position: &search.Position{Seq: 1, Hash: "h", Time: at}}); err != nil {
+	said := search.Passage{
+		Place: search.Place{Kind: search.Output, Entity: "coder-1", Agent: "coder"}, Time: at, At: 1000,
+		Text: "the upload",
+	}
+	if _, err := x.Add(t.Context(),
+		search.Batch{
+			Passages: append([]search.Passage{said}, more...),
+			Position: &search.Position{Seq: 1, Hash: "h", Time: at},
+		}); err != nil {
 		t.Fatal(err)
 	}
 	s.opts.Search = x
@@ -82,7 +89,8 @@ func TestSearchPages(t *testing.T) {
 	s := serve(t)
 	var list []search.Passage
 	for n := range 25 {
-		list = append(list, search.Passage{Place: search.Place{Kind: search.Channel, Entity: "quay"}, At: int64(n + 1), Text: "mooring & 重试 <b>"})
+		list = append(list,
+			search.Passage{Place: search.Place{Kind: search.Channel, Entity: "quay"}, At: int64(n + 1), Text: "mooring & 重试 <b>"})
 	}
 	giveIndex(t, s, list...)
 	c := dial(t, s)

@@ -30,15 +30,14 @@ type waits struct {
 // before it has requests for them, and loses a part of the page if one is closed too early. They are
 // short enough that an idle or malicious client does not keep a connection.
 var waitsUsual = waits{
-	headers: 30 * time.Second, request: 60 * time.Second, body: 30 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second, poll: 10 * time.Second,
+	headers: 30 * time.Second, request: 60 * time.Second, body: 30 * time.Second, answer: 60 * time.Second, piece: 10 * time.Second,
+	poll: 10 * time.Second,
 }
 
-// Serve answers on both listeners until ctx ends; then it ends the streams with a goodbye, lets
-// other requests finish, and closes the listeners. A nil listener is ignored. It returns nil after
-// ctx has ended, otherwise the failure of a listener.
-func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
-	var servers []*http.Server
-	fault := make(chan error, 2)
+// Serve answers on all listeners until ctx ends; then it ends the streams with a goodbye, lets other requests finish, and closes
+// the listeners. A nil listener is ignored. It returns nil after ctx has ended, otherwise the failure of a listener.
+func (s *Server) Serve(ctx context.Context, tcp net.Listener, sockets ...net.Listener) error {
+	servers, fault := []*http.Server(nil), make(chan error, 1+len(sockets))
 	begin := func(l net.Listener, h http.Handler) {
 		if l == nil {
 			return
@@ -49,7 +48,9 @@ func (s *Server) Serve(ctx context.Context, tcp, socket net.Listener) error {
 		go func() { fault <- srv.Serve(door) }()
 	}
 	begin(tcp, s.Handler())
-	begin(socket, s.SocketHandler())
+	for _, socket := range sockets {
+		begin(socket, s.SocketHandler())
+	}
 
 	var err error
 	ended := 0

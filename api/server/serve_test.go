@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // serve starts a server on both doors, with a controller of its own. Everything it started is gone after the test.
@@ -29,7 +31,10 @@ func serveTeam(t testing.TB, j journal.Journal, dir, yaml string) *served {
 
 // hasty holds short time limits of a server, for tests that wait for them. They are still longer than a
 // busy machine needs, because the same tests expect that fast clients are served.
-var hasty = waits{headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second, poll: time.Second}
+var hasty = waits{
+	headers: time.Second, request: 2 * time.Second, body: time.Second, answer: 2 * time.Second, piece: 3 * time.Second,
+	poll: time.Second,
+}
 
 // serveHasty is serve with short time limits, and with a listener whose connections have small buffers, so
 // that a client that does not read is noticed soon.
@@ -55,9 +60,12 @@ func serveAt(t testing.TB, sup *supervisor, dir string, patience waits, tcp net.
 	s := &served{sup: sup, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{
-		Engine: sup.Supervisor, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory", User: "sam", Editor: paper{},
-		Reload: func(context.Context) ([]string, error) { return []string{"agent coder changed"}, nil },
-		Log:    slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Engine: sup.Supervisor, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory",
+		User: "sam", Editor: paper{},
+		Reload: func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) {
+			return []string{"agent coder changed"}, nil
+		},
+		Log: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	s.waits = patience
 	socket, err := ListenSocket(s.dir)

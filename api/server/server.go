@@ -11,19 +11,17 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/fairlead-dev/fairlead/loop"
-
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/internal/origin"
-	"github.com/fairlead-dev/fairlead/search"
+	"github.com/fairlead-dev/fairlead/read/search"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Options configure a server.
 type Options struct {
-	Engine  *controller.Supervisor
+	Engine  *app.Supervisor
 	UI      http.Handler    // Mission Control; nil: none
 	Token   string          // the token for programs over TCP; empty: it opens nothing
 	Logins  *login.Logins   // the browsers that are signed in; nil: none can sign in
@@ -40,7 +38,8 @@ type Options struct {
 
 	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this
 	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.
-	Reload    func(ctx context.Context) (changes []string, err error)
+	Reload    func(ctx context.Context, by seam.Actor, want api.ReloadBody) (changes []string, err error)
+	Listed    []string        // those that the fairlead.yaml lists with which this daemon runs: programs on other hosts may name only these
 	Workflows func() []string // the paths of workflows that fairlead.yaml names; nil: none
 	Editor    AgentEditor     // changes agents of fairlead.yaml; nil: they cannot be changed here
 
@@ -55,7 +54,7 @@ type Options struct {
 	Leader func() api.Leader
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
-	Past func(ctx context.Context, at Moment) (engine *controller.Supervisor, end func() error, err error)
+	Past func(ctx context.Context, at Moment) (engine *app.Supervisor, end func() error, err error)
 
 	// ReloadFault is why the daemon did not start with a changed fairlead.yaml and runs with the one before.
 	ReloadFault error
@@ -63,7 +62,7 @@ type Options struct {
 
 // Server is the API server. Make it with New; Close ends its streams.
 type Server struct {
-	engine *controller.Supervisor
+	engine *app.Supervisor
 	ui     http.Handler
 	token  [sha256.Size]byte
 	closed bool // to all callers over TCP, because there is no token
@@ -83,13 +82,9 @@ type Server struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-
-	mu   sync.Mutex
-	feed *feed
-	gone bool
 }
 
-// New makes a server. Its goroutines start with the first watcher.
+// New makes a server.
 func New(opts Options) *Server {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
@@ -126,29 +121,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 // Close ends every stream with a goodbye. Other requests are still answered as long as the loop
 // runs.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	s.gone = true
-	f := s.feed
-	s.mu.Unlock()
 	s.cancel()
-	if f != nil {
-		<-f.ended
-	}
 	return s.past.closeAll()
-}
-
-// live returns the feed, and starts it for the first watcher.
-func (s *Server) live(head uint64) (*feed, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gone {
-		return nil, loop.ErrClosed
-	}
-	if s.feed == nil || s.feed.failed() {
-		s.feed = newFeed(head)
-		go s.feed.run(s.ctx, s.engine.Changes)
-	}
-	return s.feed, nil
 }
 
 // owner returns the login name of the owner of this process.

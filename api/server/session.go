@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
 // Dispatch sessions with MAIN are not part of the controller's state: each one's folder holds its
@@ -36,7 +36,10 @@ func (t *toolInput) UnmarshalJSON(b []byte) error {
 
 // Schema describes an object with any fields.
 func (toolInput) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "The tool's arguments, as the agent program passes them"}
+	return &huma.Schema{
+		Type: huma.TypeObject, AdditionalProperties: true,
+		Description: "The tool's arguments, as the agent program passes them",
+	}
 }
 
 // policyCheckBody is a tool call and its caller.

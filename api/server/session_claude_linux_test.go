@@ -11,8 +11,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/claudehook"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
 )
 
 // X10: what an agent program's shell starts does not end the program's session, over either door, also
@@ -32,7 +32,8 @@ func TestNobodyEndsItsProgramsSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", `env -u CLAUDECODE "$0" -test.run='^TestNobodyEndsItsProgramsSession$' -test.v; exit $?`, os.Args[0])
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		`env -u CLAUDECODE "$0" -test.run='^TestNobodyEndsItsProgramsSession$' -test.v; exit $?`, os.Args[0])
 	cmd.Env = append(os.Environ(), askPortVar+"="+s.url, askTokenVar+"="+testToken, askAsVar+"="+dir, "CLAUDECODE=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -49,7 +50,8 @@ func endFromInside(t *testing.T, url, dir string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch/quay/end", api.NoteBody{Note: ""}); err == nil || !strings.Contains(err.Error(), "X10") {
+	if _, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch/quay/end", api.NoteBody{Note: ""}); err == nil ||
+		!strings.Contains(err.Error(), "X10") {
 		t.Errorf("over the socket: %v", err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/dispatch/quay/end", strings.NewReader("{}"))

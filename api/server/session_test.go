@@ -19,26 +19,45 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/rank"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/rank"
 )
 
 // sessionsAsked is a call of every route about sessions with MAIN, in an order in which each is
 // taken.
 var sessionsAsked = []askedOnce{
-	{"start-dispatch", "POST", "/dispatch", `{"mode":"orchestrator","host":"none","path":"quay"}`, `"session" "name":"quay" "path" "mode":"orchestrator" "host":"none" "phase":"ready" "state":"MAIN" "began" "changed_at" "ended":"" "conversation":"" "conversations":0 "waiting":[] "lines" "line":1 "row":"D1" "type":"session_init" "lines_left_out":0 "permissions":{"can_write":["*.md" "cannot_execute" "agents" "name":"fullstack-engineer" "description" "file" "at_work":[] "conversations":[] "denials":[] "ranking":null "layers":[] "notes":[]`},
+	{
+		"start-dispatch", "POST", "/dispatch", `{"mode":"orchestrator","host":"none","path":"quay"}`,
+		`"session" "name":"quay" "path" "mode":"orchestrator" "host":"none" "phase":"ready" "state":"MAIN" "began" "changed_at" "ended":"" "conversation":"" "conversations":0 "waiting":[] "lines" "line":1 "row":"D1" "type":"session_init" "lines_left_out":0 "permissions":{"can_write":["*.md" "cannot_execute" "agents" "name":"fullstack-engineer" "description" "file" "at_work":[] "conversations":[] "denials":[] "ranking":null "layers":[] "notes":[]`,
+	},
 	{"list-dispatches", "GET", "/dispatch", "", `"sessions" "name":"quay" "left_out":0 "denied":0 "fault":""`},
-	{"give-input", "POST", "/dispatch/quay/input", `{"text":"hm"}`, `"conversation_id":"conv_001" "state":"MAIN" "workspace" "waiting":0 "now" "ranking":{"input":"hm" "best":"" "threshold" "terms" "scores"`},
-	{"delegate-task", "POST", "/dispatch/quay/delegate", `{"agent":"fullstack-engineer","text":"write it"}`, `"phase":"working" "shown":"[MAIN FULLSTACK_ENGINEER]" "at_work":[{"id" "agent":"fullstack-engineer" "by":"" "text":"write`},
+	{
+		"give-input", "POST", "/dispatch/quay/input", `{"text":"hm"}`,
+		`"conversation_id":"conv_001" "state":"MAIN" "workspace" "waiting":0 "now" "ranking":{"input":"hm" "best":"" "threshold" "terms" "scores"`,
+	},
+	{
+		"delegate-task", "POST", "/dispatch/quay/delegate", `{"agent":"fullstack-engineer","text":"write it"}`,
+		`"phase":"working" "shown":"[MAIN FULLSTACK_ENGINEER]" "at_work":[{"id" "agent":"fullstack-engineer" "by":"" "text":"write`,
+	},
 	{"finish-task", "POST", "/dispatch/quay/done", `{"text":"it is written"}`, `"phase":"talking" "trigger":"task "state":"MAIN"`},
-	{"give-answer", "POST", "/dispatch/quay/respond", `{"text":"there you are"}`, `"phase":"ready" "type":"conversation_end" "agents":["fullstack-engineer"]`},
+	{
+		"give-answer", "POST", "/dispatch/quay/respond", `{"text":"there you are"}`,
+		`"phase":"ready" "type":"conversation_end" "agents":["fullstack-engineer"]`,
+	},
 	{"get-dispatch", "GET", "/dispatch/quay", "", `"name":"quay" "actor":{"kind":"human","id":"sam "foreign":false "more_files":0`},
-	{"get-conversation", "GET", "/dispatch/quay/conversations/1", "", `"n":1 "id":"conv_001" "began" "summary":"hm" "open":false "dialogue":"# "dialogue_left_out":0 "outputs":[] "outputs_left_out":0`},
+	{
+		"get-conversation", "GET", "/dispatch/quay/conversations/1", "",
+		`"n":1 "id":"conv_001" "began" "summary":"hm" "open":false "dialogue":"# "dialogue_left_out":0 "outputs":[] "outputs_left_out":0`,
+	},
 	{"read-output-file", "GET", "/dispatch/quay/conversations/1/outputs/hello.py?limit=5", "", "print"},
-	{"check-policy", "POST", "/policy/check", `{"state":"MAIN","tool":"Write","input":{"file_path":"a.py","content":"x"},"session":"quay"}`, `"decision" "reason" "delegate_to" "row"`},
+	{
+		"check-policy", "POST", "/policy/check",
+		`{"state":"MAIN","tool":"Write","input":{"file_path":"a.py","content":"x"},"session":"quay"}`,
+		`"decision" "reason" "delegate_to" "row"`,
+	},
 	{"rank-input", "POST", "/route", `{"text":"write a Python script","session":"quay"}`, `"best" "reason" "threshold" "terms" "scores"`},
 	{"end-dispatch", "POST", "/dispatch/quay/end", `{"note":"enough"}`, `"phase":"closed" "ended":"enough" "type":"session_end"`},
 }
@@ -101,30 +120,42 @@ func TestSessionStory(t *testing.T) {
 	ctx := t.Context()
 	describeAgents(t, s.dir)
 	begun, err := client.Post[api.DispatchView](ctx, c, "/dispatch", api.DispatchStartBody{Mode: "", Host: "none", Path: ""})
-	if err != nil || begun.Session.State != "MAIN" || len(begun.Agents) < 2 || !strings.HasPrefix(begun.Session.Path, filepath.Join(s.dir, ".claude")) {
+	if err != nil || begun.Session.State != "MAIN" || len(begun.Agents) < 2 ||
+		!strings.HasPrefix(begun.Session.Path, filepath.Join(s.dir, ".claude")) {
 		t.Fatalf("%+v, %v", begun, err)
 	}
 	name := begun.Session.Name
-	told, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "hm <b>&</b>\nsecond line"})
-	if err != nil || told.ConversationID != "conv_001" || told.State != "MAIN" || told.Workspace != filepath.Join(begun.Session.Path, "conversations/conv_001/outputs")+"/" {
+	told, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input",
+		api.DispatchInputBody{Text: "hm <b>&</b>\nsecond line"})
+	if err != nil || told.ConversationID != "conv_001" || told.State != "MAIN" ||
+		told.Workspace != filepath.Join(begun.Session.Path, "conversations/conv_001/outputs")+"/" {
 		t.Fatalf("%+v, %v", told, err)
 	}
 	f, err := dispatchfolder.Open(begun.Session.Path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tellFolder(t, f, dispatch.Deny{Tool: "Write", Call: "hello.py", Row: "D8", Reason: "MAIN cannot", Delegate: "fullstack-engineer", Capability: "write Python"})
-	if view, err := client.Get[api.DispatchView](ctx, c, "/dispatch/"+name, nil); err != nil || len(view.Denials) != 1 || view.Denials[0].Then != nil || view.Session.Denied != 1 || view.Denials[0].By != "MAIN" {
+	tellFolder(t, f,
+		dispatch.Deny{
+			Tool: "Write", Call: "hello.py", Row: "D8", Reason: "MAIN cannot", Delegate: "fullstack-engineer",
+			Capability: "write Python",
+		})
+	if view, err := client.Get[api.DispatchView](ctx, c, "/dispatch/"+name, nil); err != nil || len(view.Denials) != 1 ||
+		view.Denials[0].Then != nil || view.Session.Denied != 1 || view.Denials[0].By != "MAIN" {
 		t.Fatalf("%+v, %v", view.Denials, err)
 	}
-	view, err := client.Post[api.DispatchView](ctx, c, "/dispatch/"+name+"/delegate", api.DispatchDelegateBody{Agent: "fullstack-engineer", Text: "write hello.py"})
-	if err != nil || view.Session.State != "fullstack-engineer" || view.Permissions.CanWrite[0] != "*" || view.AtWork[0].Text != "write hello.py" {
+	view, err := client.Post[api.DispatchView](ctx, c, "/dispatch/"+name+"/delegate",
+		api.DispatchDelegateBody{Agent: "fullstack-engineer", Text: "write hello.py"})
+	if err != nil || view.Session.State != "fullstack-engineer" || view.Permissions.CanWrite[0] != "*" ||
+		view.AtWork[0].Text != "write hello.py" {
 		t.Fatalf("%+v, %v", view, err)
 	}
 	if then := view.Denials[0].Then; then == nil || then.Shown != "[MAIN → FULLSTACK_ENGINEER]" || then.Conversation != "conv_001" {
 		t.Errorf("instead of what was denied: %+v", then)
 	}
-	if waits, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "and then?"}); err != nil || waits.Waiting != 1 || waits.ConversationID != "" || waits.Now.Waiting[0].Text != "and then?" {
+	if waits, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input",
+		api.DispatchInputBody{Text: "and then?"}); err != nil || waits.Waiting != 1 || waits.ConversationID != "" ||
+		waits.Now.Waiting[0].Text != "and then?" {
 		t.Errorf("%+v, %v", waits, err)
 	}
 	if err := os.WriteFile(filepath.Join(told.Workspace, "hello.py"), []byte("print('hello')\n"), 0o644); err != nil {
@@ -137,7 +168,8 @@ func TestSessionStory(t *testing.T) {
 		t.Fatalf("%+v, %v", answered.Session, err)
 	}
 	talk, err := talkOf(ctx, c, name, 1)
-	if err != nil || talk.Summary != "hm <b>&</b>" || talk.Open || !slices.Equal(talk.Agents, []string{"fullstack-engineer"}) || !strings.HasPrefix(talk.Dialogue, "# Conversation: conv_001\n") || !strings.Contains(talk.Dialogue, "there it is") {
+	if err != nil || talk.Summary != "hm <b>&</b>" || talk.Open || !slices.Equal(talk.Agents, []string{"fullstack-engineer"}) ||
+		!strings.HasPrefix(talk.Dialogue, "# Conversation: conv_001\n") || !strings.Contains(talk.Dialogue, "there it is") {
 		t.Errorf("%+v, %v", talk, err)
 	}
 	if len(talk.Files) != 1 || talk.Files[0].Output != "hello.py" || len(talk.Outputs) != 1 || talk.Outputs[0].Bytes != 15 {
@@ -151,11 +183,13 @@ func TestSessionStory(t *testing.T) {
 		t.Errorf("%+v, %v", ended.Session, err)
 	}
 	var refused *client.Refused
-	if _, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "more"}); !errors.As(err, &refused) {
+	if _, err := client.Post[api.DispatchInputResult](ctx, c, "/dispatch/"+name+"/input",
+		api.DispatchInputBody{Text: "more"}); !errors.As(err, &refused) {
 		t.Errorf("said to a closed session: %v", err)
 	}
 	var p *api.Problem
-	if _, err := client.Get[api.DispatchView](ctx, c, "/dispatch/unknown", nil); !errors.As(err, &p) || p.Status != 404 || !slices.Contains(p.Known, name) {
+	if _, err := client.Get[api.DispatchView](ctx, c, "/dispatch/unknown", nil); !errors.As(err, &p) || p.Status != 404 ||
+		!slices.Contains(p.Known, name) {
 		t.Errorf("%v", err)
 	}
 	if _, err := talkOf(ctx, c, name, 9); !errors.As(err, &p) || p.Status != 404 || p.Known[0] != "conv_001" {
@@ -175,7 +209,8 @@ func TestSessionList(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := filepath.Join(s.dir, ".claude", "agent-state-machine", "c")
-	if err := errors.Join(os.MkdirAll(broken, 0o755), os.WriteFile(filepath.Join(broken, "state.jsonl"), []byte("no json\n"), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(broken, 0o755),
+		os.WriteFile(filepath.Join(broken, "state.jsonl"), []byte("no json\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	list, err := client.Get[api.DispatchSessions](t.Context(), c, "/dispatch", nil)
@@ -188,7 +223,8 @@ func TestSessionList(t *testing.T) {
 			t.Errorf("%q is the name of two, or of none: %+v", one.Name, one)
 		}
 		of[one.Name] = one
-		if view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/"+one.Name, nil); err != nil || view.Session.Path != one.Path {
+		if view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/"+one.Name, nil); err != nil ||
+			view.Session.Path != one.Path {
 			t.Errorf("%s: %+v, %v", one.Name, view.Session, err)
 		}
 	}
@@ -200,7 +236,8 @@ func TestSessionList(t *testing.T) {
 		if one.Host != "claude" {
 			continue
 		}
-		if _, err := client.Post[api.DispatchInputResult](t.Context(), c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "Claude Code") {
+		if _, err := client.Post[api.DispatchInputResult](t.Context(), c, "/dispatch/"+name+"/input",
+			api.DispatchInputBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "Claude Code") {
 			t.Errorf("said past the program: %v", err)
 		}
 	}
@@ -228,20 +265,25 @@ func TestForeignHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(os.O_APPEND, `{"timestamp":"2026-11-21T15:00:00","type":"transition","state":"fullstack-engineer","trigger":"<i>","previous":"MAIN"}`+"\n"+`{"type":"dance"}`+"\n")
+	write(os.O_APPEND,
+		`{"timestamp":"2026-11-21T15:00:00","type":"transition","state":"fullstack-engineer","trigger":"<i>","previous":"MAIN"}`+"\n"+
+			`{"type":"dance"}`+"\n")
 	view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil)
-	if err != nil || view.Session.State != "fullstack-engineer" || len(view.Lines) != 3 || !view.Lines[1].Foreign || view.Lines[1].Trigger != "<i>" || len(view.Notes) != 1 {
+	if err != nil || view.Session.State != "fullstack-engineer" || len(view.Lines) != 3 || !view.Lines[1].Foreign ||
+		view.Lines[1].Trigger != "<i>" || len(view.Notes) != 1 {
 		t.Fatalf("%+v %q, %v", view.Lines, view.Notes, err)
 	}
 	for range 2 * dispatchLinesMax {
 		tellFolder(t, f, dispatch.Deny{Tool: "Write", Reason: "no"})
 	}
 	view, err = client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil)
-	if err != nil || len(view.Lines) != dispatchLinesMax || view.LinesLeftOut != 3+dispatchLinesMax || len(view.Denials) != dispatchDenialsMax || view.Session.Denied != 2*dispatchLinesMax {
+	if err != nil || len(view.Lines) != dispatchLinesMax || view.LinesLeftOut != 3+dispatchLinesMax ||
+		len(view.Denials) != dispatchDenialsMax || view.Session.Denied != 2*dispatchLinesMax {
 		t.Errorf("%d lines, %d left out, %d denials, %v", len(view.Lines), view.LinesLeftOut, len(view.Denials), err)
 	}
 	write(os.O_TRUNC, string(first))
-	if view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil); err != nil || len(view.Lines) != 1 || len(view.Denials) != 0 {
+	if view, err := client.Get[api.DispatchView](t.Context(), c, "/dispatch/quay", nil); err != nil || len(view.Lines) != 1 ||
+		len(view.Denials) != 0 {
 		t.Errorf("%+v, %v", view, err)
 	}
 }
@@ -255,18 +297,23 @@ func TestOutputFiles(t *testing.T) {
 	outputs := f.Workspace(1)
 	secret := filepath.Join(t.TempDir(), "secret")
 	odd := "a \"b\"\u202e<script>é.html"
-	for name, text := range map[string]string{filepath.Join(outputs, odd): "<script>alert(1)</script>", filepath.Join(outputs, "below", "x.txt"): "deep", secret: "secret"} {
+	for name, text := range map[string]string{
+		filepath.Join(outputs, odd):              "<script>alert(1)</script>",
+		filepath.Join(outputs, "below", "x.txt"): "deep", secret: "secret",
+	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Symlink(secret, filepath.Join(outputs, "link")), os.Symlink(filepath.Dir(secret), filepath.Join(outputs, "folder"))); err != nil {
+	if err := errors.Join(os.Symlink(secret, filepath.Join(outputs, "link")),
+		os.Symlink(filepath.Dir(secret), filepath.Join(outputs, "folder"))); err != nil {
 		t.Fatal(err)
 	}
 	at := api.Base + "/dispatch/quay/conversations/1/outputs/"
 	text, h := s.want(t, 200, "GET", at+url.PathEscape(odd), "")
 	for name, want := range map[string]string{
-		"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": apiPolicy, "Cache-Control": "no-store",
+		"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": apiPolicy,
+		"Cache-Control":       "no-store",
 		"Content-Disposition": "attachment; filename=a__b___script__.html", "X-Fairlead-Size": "25",
 	} {
 		if h.Get(name) != want || text != "<script>alert(1)</script>" {
@@ -277,7 +324,8 @@ func TestOutputFiles(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	for _, name := range []string{
-		"link", "folder%2fsecret", "..%2f..%2f..%2fstate.jsonl", "%2fetc%2fpasswd", "below%2f..%2fbelow%2fx.txt", "below", "nothing", "%00", "a%0d%0aX:1", strings.Repeat("a", 1025),
+		"link", "folder%2fsecret", "..%2f..%2f..%2fstate.jsonl", "%2fetc%2fpasswd", "below%2f..%2fbelow%2fx.txt", "below", "nothing", "%00",
+		"a%0d%0aX:1", strings.Repeat("a", 1025),
 		"%2e%2e%2fdialogue.md", "below%2f%2fx.txt", ".",
 	} {
 		text, _ := s.answer(t, "GET", at+name)
@@ -304,11 +352,14 @@ func TestLongDialogue(t *testing.T) {
 	s := serve(t)
 	f := sessionAt(t, s.dir, "quay", dispatch.Setup{})
 	tellFolder(t, f, dispatch.UserInput{Text: "x"})
-	if err := os.WriteFile(f.DialoguePath(1), []byte("# Conversation: conv_001\n"+strings.Repeat("é", dialogueBytesMax)+"\xff\nthe end"), 0o644); err != nil {
+	if err := os.WriteFile(f.DialoguePath(1), []byte("# Conversation: conv_001\n"+strings.Repeat("é", dialogueBytesMax)+"\xff\nthe end"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	talk, err := talkOf(t.Context(), dial(t, s), "quay", 1)
-	if err != nil || talk.DialogueLeftOut < dialogueBytesMax || len(talk.Dialogue) > dialogueBytesMax+2 || !utf8.ValidString(talk.Dialogue) || !strings.HasSuffix(talk.Dialogue, "\uFFFD\nthe end") || strings.HasPrefix(talk.Dialogue, "\uFFFD") {
+	if err != nil || talk.DialogueLeftOut < dialogueBytesMax || len(talk.Dialogue) > dialogueBytesMax+2 ||
+		!utf8.ValidString(talk.Dialogue) || !strings.HasSuffix(talk.Dialogue, "\uFFFD\nthe end") ||
+		strings.HasPrefix(talk.Dialogue, "\uFFFD") {
 		t.Errorf("%d bytes, %d left out, %v", len(talk.Dialogue), talk.DialogueLeftOut, err)
 	}
 }
@@ -414,7 +465,7 @@ func TestSessionInputs(t *testing.T) {
 
 // Everything that can happen to a session has a word for its line.
 func TestLineTypes(t *testing.T) {
-	for phase, row := range dispatch.Table() {
+	for phase, row := range dispatch.Table {
 		for event := range row {
 			if dispatchfolder.TypeOf(event) == "" {
 				t.Errorf("%s in %s has none", event, phase)
@@ -460,8 +511,10 @@ func FuzzSessionBodies(f *testing.F) {
 	}
 	for i := range paths {
 		for _, body := range []string{
-			"", "{}", "null", `{"text":"write /tmp/a.py"}`, `{"text":"a\u0000b\ud800"}`, `{"agent":"fullstack-engineer","text":"x"}`, `{"failed":true,"text":"x"}`, `{"note":"why"}`,
-			`{"tool":"Bash","input":{"command":"ls | sh"}}`, `{"tool":"Write","input":{"file_path":7}}`, `{"tool":"Task","state":"x","session":"quay"}`, `{"text":"x"}{}`, `[]`, "\xff", `{"text":` + strings.Repeat("[", 5000),
+			"", "{}", "null", `{"text":"write /tmp/a.py"}`, `{"text":"a\u0000b\ud800"}`, `{"agent":"fullstack-engineer","text":"x"}`,
+			`{"failed":true,"text":"x"}`, `{"note":"why"}`,
+			`{"tool":"Bash","input":{"command":"ls | sh"}}`, `{"tool":"Write","input":{"file_path":7}}`,
+			`{"tool":"Task","state":"x","session":"quay"}`, `{"text":"x"}{}`, `[]`, "\xff", `{"text":` + strings.Repeat("[", 5000),
 		} {
 			f.Add(uint8(i), body)
 		}
@@ -511,7 +564,8 @@ func TestHostedView(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := all[0].Name
-	if _, err := client.Post[api.DispatchInputResult](t.Context(), c, "/dispatch/"+name+"/input", api.DispatchInputBody{Text: "Write code for the quay"}); err != nil {
+	if _, err := client.Post[api.DispatchInputResult](t.Context(), c, "/dispatch/"+name+"/input",
+		api.DispatchInputBody{Text: "Write code for the quay"}); err != nil {
 		t.Fatal(err)
 	}
 	var view api.DispatchView
@@ -523,7 +577,8 @@ func TestHostedView(t *testing.T) {
 		t.Errorf("%+v, %v", view, err)
 	}
 	var refused *client.Refused
-	if _, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch/"+name+"/respond", api.DispatchRespondBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
+	if _, err := client.Post[api.DispatchView](t.Context(), c, "/dispatch/"+name+"/respond",
+		api.DispatchRespondBody{Text: "x"}); !errors.As(err, &refused) || !strings.Contains(refused.Refusal.Reason, "give it an input") {
 		t.Errorf("said past the agents: %v", err)
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"net/http"
 	"strings"
 
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
-	"github.com/fairlead-dev/fairlead/claudehook"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/rank"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/core/rank"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
 )
 
 func handleDispatchStart(ctx context.Context, s *Server, in *only[*api.DispatchStartBody]) (*api.DispatchView, error) {
@@ -38,7 +38,7 @@ func handleDispatchStart(ctx context.Context, s *Server, in *only[*api.DispatchS
 // badPath tells a path that cannot be a session's folder, which is a fault of the request, from an
 // internal error.
 func badPath(err error, at string) error {
-	if at == "" || errors.As(err, new(*machine.Refusal)) {
+	if at == "" || errors.As(err, new(*table.Refusal)) {
 		return err
 	}
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || strings.ContainsRune(at, 0) {

@@ -22,11 +22,11 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/team"
 )
 
 const (
@@ -211,7 +211,8 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 	is := f.Session
 	v := &api.DispatchView{
 		Session: f.row(), Permissions: noNullRules(is.Permissions()), Agents: []api.DispatchAgent{}, AtWork: []api.DispatchTask{},
-		Waiting: []api.DispatchWaiting{}, Conversations: []api.DispatchConversation{}, Denials: []api.DispatchDenial{}, Layers: []api.DispatchLayer{}, WaitsFor: []string{}, Notes: []string{},
+		Waiting: []api.DispatchWaiting{}, Conversations: []api.DispatchConversation{}, Denials: []api.DispatchDenial{},
+		Layers: []api.DispatchLayer{}, WaitsFor: []string{}, Notes: []string{},
 	}
 	book, err := s.books.read(f.Folder)
 	switch {
@@ -298,7 +299,10 @@ func changedAt(f *dispatchfolder.Folder) *time.Time {
 }
 
 func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfolder.ConversationInfo) api.DispatchConversation {
-	talk := api.DispatchConversation{N: c.N, ID: c.ID, Summary: clip.Within(c.Summary, dispatchTextMax), Open: c.Open, Agents: some(c.Agents), Files: []api.DispatchFile{}}
+	talk := api.DispatchConversation{
+		N: c.N, ID: c.ID, Summary: clip.Within(c.Summary, dispatchTextMax), Open: c.Open,
+		Agents: some(c.Agents), Files: []api.DispatchFile{},
+	}
 	if !c.Began.IsZero() {
 		began := c.Began.UTC()
 		talk.Began = &began
@@ -346,7 +350,7 @@ func handleDispatchTalk(ctx context.Context, s *Server, in *dispatchTalkIn) (*ap
 		talk.Notes = append(talk.Notes, err.Error())
 	}
 	if over := len(text) - dialogueBytesMax; over > 0 {
-		over += tornStart(text[over:])
+		over += clip.Torn(text[over:])
 		talk.DialogueLeftOut, text = int64(over), text[over:]
 	}
 	talk.Dialogue = strings.ToValidUTF8(string(text), "\uFFFD")
@@ -386,7 +390,8 @@ func handleDispatchFile(s *Server, w http.ResponseWriter, r *http.Request, in *d
 	}
 	at := slices.IndexFunc(files, func(o dispatchfolder.OutputFile) bool { return o.Name == in.File })
 	if at < 0 {
-		api.NewProblem(http.StatusNotFound, "%s has no output of this name; request the conversation for the list", dispatch.ConversationID(in.N)).Write(w)
+		api.NewProblem(http.StatusNotFound, "%s has no output of this name; request the conversation for the list",
+			dispatch.ConversationID(in.N)).Write(w)
 		return
 	}
 	body, err := f.Folder.Output(in.N, files[at].Name)
@@ -408,6 +413,8 @@ func handleDispatchFile(s *Server, w http.ResponseWriter, r *http.Request, in *d
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(path.Base(files[at].Name))}))
 	h.Set("Content-Length", strconv.FormatInt(size, 10))
 	h.Set("X-Fairlead-Size", strconv.FormatInt(files[at].Bytes, 10))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
-	_, _ = io.CopyN(w, body, size)                                                     // the client is gone, or the file has become shorter: the answer ends there
+	// if it cannot be set, the server's own limit applies
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer))
+	// the client is gone, or the file has become shorter: the answer ends there
+	_, _ = io.CopyN(w, body, size)
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // connect gives a connection to the TCP door, whose own end holds little.
@@ -35,7 +35,8 @@ func (s *served) connect(t *testing.T) *net.TCPConn {
 // head returns the beginning of a request with the token; the caller writes the empty line that ends the
 // headers.
 func (s *served) head(method, path string) string {
-	return method + " " + api.Base + path + " HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.url, "http://") + "\r\nAuthorization: Bearer " + testToken + "\r\n"
+	return method + " " + api.Base + path + " HTTP/1.1\r\nHost: " + strings.TrimPrefix(s.url, "http://") + "\r\nAuthorization: Bearer " +
+		testToken + "\r\n"
 }
 
 // Who sends half a body is told so when its time is over; it does not help him to send a
@@ -50,7 +51,8 @@ func TestSlowBodies(t *testing.T) {
 				t.Parallel()
 				s := serveHasty(t)
 				conn := s.connect(t)
-				if _, err := io.WriteString(conn, s.head("POST", "/hold")+"Content-Type: application/json\r\n"+begin+`{"note":"`); err != nil {
+				if _, err := io.WriteString(conn,
+					s.head("POST", "/hold")+"Content-Type: application/json\r\n"+begin+`{"note":"`); err != nil {
 					t.Fatal(err)
 				}
 				answered := make(chan *http.Response, 1)
@@ -158,7 +160,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 func TestNoReadLimitWhileAnswering(t *testing.T) {
 	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Dir: newWorkspace(t)})
 	defer s.Close()
-	for _, rt := range table() {
+	for _, rt := range routeTable() {
 		if rt.Method != http.MethodPost {
 			continue
 		}

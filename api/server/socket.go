@@ -141,7 +141,8 @@ func (s *ownSocket) Accept() (net.Conn, error) {
 // Close stops listening, and removes the socket if it is still the same one.
 func (s *ownSocket) Close() error {
 	s.once.Do(func() {
-		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) && now.ModTime().Equal(s.bound.ModTime()) { // inode numbers are reused
+		// inode numbers are reused
+		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.bound) && now.ModTime().Equal(s.bound.ModTime()) {
 			os.Remove(s.path)
 		}
 	})

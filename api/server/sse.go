@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/loop"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
 const (
@@ -42,14 +42,13 @@ type sse struct {
 	s       *Server
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	path    string  // the path that is streamed
-	written int     // bytes since the deadline was set
-	direct  *direct // nil: only w may be written to
+	path    string // the path that is streamed
+	written int    // bytes since the deadline was set
 }
 
 // openSSE begins a stream: after this, errors are reported as goodbyes, not as problems.
 func (s *Server) openSSE(w http.ResponseWriter, r *http.Request, retry time.Duration) (*sse, error) {
-	out := &sse{s: s, w: w, rc: http.NewResponseController(w), path: r.URL.Path, direct: directOf(r)}
+	out := &sse{s: s, w: w, rc: http.NewResponseController(w), path: r.URL.Path}
 	// The server's limits apply to requests that end.
 	if err := out.rc.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
@@ -87,7 +86,8 @@ func (o *sse) cutOff(err error) error {
 		return nil
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		o.s.log.Info("a stream was closed because the client read nothing for "+o.s.waits.piece.String()+"; the client can resume it", "path", o.path)
+		o.s.log.Info("a stream was closed because the client read nothing for "+o.s.waits.piece.String()+"; the client can resume it",
+			"path", o.path)
 	}
 	return errCut
 }
@@ -102,10 +102,7 @@ func (o *sse) send(b []byte) error {
 // bye ends a stream with a reason. If it does not arrive, the client sees a closed connection.
 func (o *sse) bye(why error) {
 	reason := "failed"
-	switch {
-	case errors.Is(why, errLagged) || errors.Is(why, loop.ErrLagged):
-		reason = "lagged"
-	case errors.Is(why, loop.ErrClosed):
+	if errors.Is(why, loop.ErrClosed) {
 		reason = "stopping"
 	}
 	_ = o.send(message("bye", "", api.Bye{Reason: reason, Detail: why.Error()}))
@@ -125,7 +122,8 @@ func (s *Server) enter() error {
 	}
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
-		return api.NewProblem(http.StatusServiceUnavailable, "%d streams are open, which is the limit; close some, or read /journal instead", streamsMax)
+		return api.NewProblem(http.StatusServiceUnavailable,
+			"%d streams are open, which is the limit; close some, or read /journal instead", streamsMax)
 	}
 	return nil
 }

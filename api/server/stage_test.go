@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // stage is a Host whose processes are played: the test says what they say and when they end.
@@ -28,7 +28,10 @@ type stage struct {
 func newStage() *stage { return &stage{came: make(chan *player, 64), actors: map[string]*player{}} }
 
 func (h *stage) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
-	p := &player{stage: h, session: session, launch: launch, done: make(chan struct{}), told: make(chan string, 64), input: int64(len(launch.Input))}
+	p := &player{
+		stage: h, session: session, launch: launch, done: make(chan struct{}), told: make(chan string, 64),
+		input: int64(len(launch.Input)),
+	}
 	h.mu.Lock()
 	starts, plays := h.starts, h.plays
 	h.mu.Unlock()

@@ -10,18 +10,19 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/exec"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/exec"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // pair is the team of tests that need no other.
@@ -40,7 +41,7 @@ channels:
 
 // supervisor is a real controller at work, whose agents' processes are played.
 type supervisor struct {
-	*controller.Supervisor
+	*app.Supervisor
 	j     journal.Journal
 	host  *stage
 	opts  seam.Options
@@ -52,10 +53,7 @@ type supervisor struct {
 func supervise(t testing.TB, j journal.Journal, dir, yaml string) *supervisor {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	files, err := agentfile.Watch(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := agentstate.Watch(log)
 	folders, err := dispatchctl.WatchSessions(dir, log)
 	if err != nil {
 		t.Fatal(err)
@@ -68,12 +66,12 @@ type still struct{}
 
 func (still) Add(string, string) error { return nil }
 
-func (still) Seen() <-chan agentfile.Seen { return nil }
+func (still) Deliver(func(agentstate.Seen)) {}
 
-func (still) Read(agent string) (agentfile.Seen, error) {
-	return agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}, nil
+func (still) Read(agent string) (agentstate.Seen, error) {
+	return agentstate.Seen{Name: agent, Kind: exchange.KindDeleted}, nil
 }
-func (still) Took(agentfile.Seen)                                                      {}
+func (still) Took(agentstate.Seen)                                                     {}
 func (still) Write(context.Context, string, []byte, uint64, func(file.Sum) bool) error { return nil }
 
 // superviseStill is supervise in a bubble of time.
@@ -95,7 +93,7 @@ func superviseWith(t testing.TB, dir, yaml string, opts seam.Options, close ...f
 	opts.Name, opts.Config, opts.Host, opts.Log, opts.Lookup = "demo", conf, host, slog.New(slog.DiscardHandler), os.LookupEnv
 	opts.Drivers = map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}}
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err := controller.Open(ctx, opts)
+	e, err := app.Open(ctx, opts)
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -139,7 +137,7 @@ func (s *supervisor) add(t testing.TB, agent string, n int) uint64 {
 	t.Helper()
 	events := make([]team.Event, n)
 	for i := range events {
-		events[i] = *s.CommandEvent(seam.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i))
+		events[i] = *s.CommandRequest(seam.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i)).Event
 	}
 	last, err := s.Do(t.Context(), loop.Request{Events: events})
 	if err != nil {

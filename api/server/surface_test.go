@@ -16,16 +16,17 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
 )
 
 // everyPath is every route there is, with names that stand for something; a new route is in
 // it by being in the table.
 func everyPath(agent, session string) iter.Seq2[string, string] {
-	names := strings.NewReplacer("{name}", agent, "{step}", agent, "{channel}", agent, "{agent}", agent, "{id}", session, "{n}", "1", "{file}", agent)
+	names := strings.NewReplacer("{name}", agent, "{step}", agent, "{channel}", agent, "{agent}", agent, "{id}", session, "{n}", "1",
+		"{file}", agent)
 	return func(yield func(path, method string) bool) {
-		for _, rt := range table() {
+		for _, rt := range routeTable() {
 			if !yield(api.Base+names.Replace(rt.Path), rt.Method) {
 				return
 			}
@@ -115,7 +116,8 @@ func (s *served) answered(t *testing.T, handler http.Handler, method, path strin
 		return 400, "" // they take no name
 	}
 	host := strings.TrimPrefix(s.url, "http://")
-	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(method + " " + path + " HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + testToken + "\r\nContent-Length: 0\r\n\r\n")))
+	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(method + " " + path + " HTTP/1.1\r\nHost: " + host +
+		"\r\nAuthorization: Bearer " + testToken + "\r\nContent-Length: 0\r\n\r\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,10 @@ func TestMalformedRequests(t *testing.T) {
 			t.Errorf("%.60q: %d", text, resp.StatusCode)
 		}
 	}
-	for _, body := range []string{`{"note":1e999}`, `{"note":` + strings.Repeat(`{"a":`, 20_000), `{"now":1e400}`, "\xff\xfe", `{"note":"\ud800`} {
+	for _, body := range []string{
+		`{"note":1e999}`, `{"note":` + strings.Repeat(`{"a":`, 20_000), `{"now":1e400}`, "\xff\xfe",
+		`{"note":"\ud800`,
+	} {
 		if status := s.postStatus(t, "/hold", body); status < 400 || status > 499 {
 			t.Errorf("%.40q: %d", body, status)
 		}
@@ -176,7 +181,8 @@ func (s *served) postStatus(t *testing.T, path, body string) int {
 func TestBrokenBodies(t *testing.T) {
 	s := serve(t)
 	host := strings.TrimPrefix(s.url, "http://")
-	head := "POST " + api.Base + "/hold HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + testToken + "\r\nContent-Type: application/json\r\n"
+	head := "POST " + api.Base + "/hold HTTP/1.1\r\nHost: " + host + "\r\nAuthorization: Bearer " + testToken +
+		"\r\nContent-Type: application/json\r\n"
 	for name, text := range map[string]string{
 		"size is no number":  "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
 		"size is too long":   "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{}\r\n0\r\n\r\n",

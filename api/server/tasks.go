@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/git/diff"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 type changesIn struct {
@@ -56,7 +57,7 @@ func taskRoutes() []route {
 		{
 			"get-task-file", get, "/runs/{id}/changes/{file}", "Show what was changed in one file",
 			"As rows of coloured text. Long files and lines are cut, and the answer says so.",
-			answer(func(ctx context.Context, s *Server, in *fileIn) (*view.DiffRows, error) {
+			answer(func(ctx context.Context, s *Server, in *fileIn) (*diff.ChangedRows, error) {
 				rows, err := s.engine.TaskFile(ctx, in.ID, in.From, in.To, in.File)
 				return &rows, err
 			}),
@@ -80,7 +81,8 @@ func handleTaskImage(s *Server, w http.ResponseWriter, r *http.Request, in *imag
 	h := w.Header() // nosniff and a policy that allows nothing are set for every answer
 	h.Set("Content-Type", kind)
 	h.Set("Content-Length", strconv.Itoa(len(data)))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer)) // if it cannot be set, the server's own limit applies
+	// if it cannot be set, the server's own limit applies
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.waits.answer))
 	_, _ = w.Write(data)
 }
 
@@ -106,7 +108,8 @@ func reviewRoutes() []route {
 					return nil, bodyMissing()
 				}
 				b := in.Body
-				return commented(s.engine.AddComment(ctx, in.ID, view.TaskComment{File: b.File, Line: b.Line, Old: b.Old, Quote: b.Quote, Text: b.Text}))
+				return commented(s.engine.AddComment(ctx, in.ID,
+					view.TaskComment{File: b.File, Line: b.Line, Old: b.Old, Quote: b.Quote, Text: b.Text}))
 			}),
 		},
 		{
@@ -135,18 +138,18 @@ func reviewRoutes() []route {
 			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
 			ordered(
 				func(by seam.Caller, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
 					return e.RequestTask(ctx, by, in.ID, or(in.Body).Text, or(in.Body).Shown)
 				},
 			),
 		},
 		{
 			"merge-task", post, "/runs/{id}/merge", "Approve a task, and land it",
-			"`shown` is the commit that the person looked at; if another one is shown by now, it is refused. A task whose landing failed lands again.",
+			"`tree` or `shown` name the tree or the commit that the person looked at; if the question shows another one, it is refused. Without them it means what the question shows when the order arrives, and its record says that no hash was given. If files are changed that decide what runs later, `governing` names their hash; without it, or with another one, it is refused. A task whose landing failed lands again, if they name what was approved.",
 			ordered(
 				func(by seam.Caller, in *forTask[*api.MergeBody]) error { return by.MayOrderRun("merge", in.ID) },
-				func(ctx context.Context, e *controller.Supervisor, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
-					return e.MergeTask(ctx, by, in.ID, or(in.Body).Shown)
+				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
+					return e.MergeTask(ctx, by, in.ID, or(in.Body).Shown, or(in.Body).Tree, or(in.Body).Governing)
 				},
 			),
 		},

@@ -8,12 +8,13 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // ofReview reports whether a route takes a person's words about a task.
 func ofReview(rt route) bool {
-	return slices.ContainsFunc([]string{"/comments", "/comments/{comment}", "/request", "/merge"}, func(end string) bool { return strings.HasSuffix(rt.Path, end) })
+	return slices.ContainsFunc([]string{"/comments", "/comments/{comment}", "/request", "/merge"},
+		func(end string) bool { return strings.HasSuffix(rt.Path, end) })
 }
 
 // tasksAsked is one call of each route for tasks, and the one that tells an agent something.
@@ -29,6 +30,7 @@ var tasksAsked = []askedOnce{
 	{"merge-task", "POST", "/runs/TASK2/merge", `{}`, `"seq"`},
 	{"drop-task", "POST", "/runs/TASK3/drop", `{}`, `"ref"`},
 	{"tell-agent", "POST", "/agents/asker/tell", `{"text":"use v2"}`, `"seq" "agent":"asker" "session":"asker-1" "when":"at_once"`},
+	{"open-shell", "POST", "/agents/coder/shell", `{}`, `"row":"X10"`}, // over TCP; see TestShellIsForTheSocket
 }
 
 func TestTaskRoutes(t *testing.T) {
@@ -71,7 +73,11 @@ func TestTaskRoutes(t *testing.T) {
 		{"POST", "/request", `{"txt":"again"}`, 422, ""},
 		{"POST", "/merge", `{"shown":7}`, 422, ""},
 		{"POST", "/merge", `{"shown":"0123456789012345678901234567890123456789"}`, 409, ""},
-		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 200, `"seq"`},
+		{"POST", "/merge", `{"tree":"not a hash"}`, 422, ""},
+		{"POST", "/merge", `{"tree":"0123456789ab"}`, 409, "shows no tree"},
+		{"POST", "/steps/approve/approve", `{"tree":"0123456789ab"}`, 409, "shows no tree"},
+		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 409, ""}, // no question shows it
+		{"POST", "/request", `{"text":"again"}`, 200, `"seq"`},
 		{"POST", "/drop", `{"note":"old"}`, 200, `"ref":"refs/fairlead/`},
 	} {
 		before := s.sup.orders(t)
@@ -91,7 +97,10 @@ func TestTaskImageHeaders(t *testing.T) {
 	s := houseAt(t)
 	id := s.task(t, dial(t, s))
 	_, h := s.want(t, 200, "GET", api.Base+"/runs/"+id+"/attachments/a.gif", "")
-	for header, want := range map[string]string{"Content-Type": "image/gif", "X-Content-Type-Options": "nosniff", "Content-Length": strconv.Itoa(len(gif)), "Cross-Origin-Resource-Policy": "same-origin"} {
+	for header, want := range map[string]string{
+		"Content-Type": "image/gif", "X-Content-Type-Options": "nosniff",
+		"Content-Length": strconv.Itoa(len(gif)), "Cross-Origin-Resource-Policy": "same-origin",
+	} {
 		if got := h.Get(header); got != want {
 			t.Errorf("%s: %q, want %q", header, got, want)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Commands are the four orders of seed 000, with the desired state that each sets.
@@ -163,7 +163,12 @@ var words = map[string]string{"start": "continuous", "stop": "pause", "once": "r
 func tookEffect(verb string, why view.WhyView) (bool, error) {
 	agent := why.Agent
 	if desired := agent.DesiredState; desired != words[verb] && desired != "pause" {
-		return true, &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("a newer order replaced this one: the desired state of %[2]s is now %[1]s%[3]s", cli.Line(desired, 30), agent.Name, cli.OrNote(agent.Note))}
+		return true,
+			&cli.Coded{
+				Code: cli.ExitCancelled,
+				Err: fmt.Errorf("a newer order replaced this one: the desired state of %[2]s is now %[1]s%[3]s", cli.Line(desired, 30),
+					agent.Name, cli.OrNote(agent.Note)),
+			}
 	}
 	switch verb {
 	case "start":
@@ -181,7 +186,9 @@ func tookEffect(verb string, why view.WhyView) (bool, error) {
 		return true, nil
 	}
 	if last := why.Sessions[0]; last.Outcome != "ok" {
-		return true, fmt.Errorf("session %s of %s: %s %s; `fairlead watch %s` shows its output", last.ID, agent.Name, last.Outcome, cli.Line(last.Why, 200), last.ID)
+		return true,
+			fmt.Errorf("session %s of %s: %s %s; `fairlead watch %s` shows its output", last.ID, agent.Name, last.Outcome,
+				cli.Line(last.Why, 200), last.ID)
 	}
 	return true, nil
 }

@@ -16,9 +16,9 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/version"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // An order asks for the whole team only if the team is held, so that it costs the same with one agent and with ten thousand.

@@ -11,8 +11,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Events prints the changes that a query has, page by page. To follow goes on with new ones until the end of the query's
@@ -63,9 +65,12 @@ func printChange(a *cli.App, ch api.Change) error {
 	}
 	rule := ""
 	if a.Verbose {
-		rule = a.Paint(cli.Dim, fmt.Sprintf("  [%s %s %s -> %s %s by %s]", ch.Row, ch.Entity, cli.OrDash(ch.From), cli.OrDash(ch.To), ch.Trigger, cli.Plain(ch.Actor.ID)))
+		rule = a.Paint(cli.Dim,
+			fmt.Sprintf("  [%s %s %s -> %s %s by %s]", ch.Row, ch.Entity, cli.OrDash(ch.From), cli.OrDash(ch.To), ch.Trigger,
+				cli.Plain(ch.Actor.ID)))
 	}
-	_, err := fmt.Fprintf(a.Out, "%7d  %s  %s%s%s\n", ch.Seq, ch.Time.Local().Format("Jan _2 15:04:05"), said(ch), a.Paint(cli.Dim, with(ch)), rule)
+	_, err := fmt.Fprintf(a.Out, "%7d  %s  %s%s%s\n", ch.Seq, ch.Time.Local().Format("Jan _2 15:04:05"), said(ch),
+		a.Paint(cli.Dim, with(ch)), rule)
 	return err
 }
 
@@ -75,9 +80,16 @@ func said(ch api.Change) string {
 		Session struct {
 			ID string `json:"id"`
 		} `json:"session"`
+		Used struct {
+			Session  string             `json:"session"`
+			Provider *view.ProviderView `json:"provider"`
+		} `json:"used"`
 	}
 	_ = json.Unmarshal(ch.Data, &data) // unreadable data names no session
 	words := cli.Plain(view.ChangeWords(ch.Machine, ch.Trigger, ch.From, ch.To, data.Session.ID))
+	if p := data.Used.Provider; p != nil {
+		words = "session " + cli.Plain(data.Used.Session) + ": " + cli.Line(p.Words(), 120)
+	}
 	if ch.Entity == "team/team" {
 		return words
 	}
@@ -103,12 +115,23 @@ func with(ch api.Change) string {
 			Value struct {
 				Wish struct {
 					Note string `json:"note"`
-				} `json:"wish"`
+				} `json:"desired"`
 			} `json:"value"`
 		} `json:"control"`
 		Question struct {
 			Question askedOf `json:"question"`
 		} `json:"question"`
+		Run struct {
+			Step struct {
+				Value struct {
+					Answer workflow.Answer `json:"answer"`
+					Fault  string          `json:"bad_input"`
+				} `json:"value"`
+			} `json:"step"`
+		} `json:"run"`
+		Note struct {
+			Warned team.Warned `json:"warned"`
+		} `json:"note"`
 		Turn struct {
 			Text string `json:"text"`
 			Body struct {
@@ -127,7 +150,14 @@ func with(ch api.Change) string {
 		text += cli.OrNote(s.Why)
 	}
 	text += data.Question.Question.words()
-	return text + cli.OrNote(data.Control.Value.Wish.Note) + cli.OrNote(data.Turn.Text) + cli.OrNote(data.Turn.Body.Say) + cli.OrNote(data.Turn.Body.Warn)
+	switch value := data.Run.Step.Value; workflow.Event(ch.Trigger) {
+	case workflow.Answered, workflow.AnsweredFirst, workflow.Rejected:
+		text = ", " + cli.Line(view.AnswerWords(value.Answer), cli.ErrorWidth)
+	case workflow.AnswerFaulty:
+		text += cli.OrNote(value.Fault)
+	}
+	return text + cli.OrNote(data.Control.Value.Wish.Note) + cli.OrNote(data.Turn.Text) + cli.OrNote(data.Turn.Body.Say) +
+		cli.OrNote(data.Turn.Body.Warn) + cli.OrNote(data.Note.Warned.Limit)
 }
 
 // askedOf is the part of a question's changes that is printed.
@@ -184,7 +214,8 @@ func PrintDigest(a *cli.App, d view.Digest) error {
 		fmt.Fprintf(a.Out, "  and %d more; `fairlead events --since %s` lists all\n", d.More, d.Since.UTC().Format(time.RFC3339))
 	}
 	if d.Cut {
-		fmt.Fprintln(a.Err, "fairlead: the journal has more changes since then than a digest reads; answers, sessions and cost are those of the newest 100,000")
+		fmt.Fprintln(a.Err,
+			"fairlead: the journal has more changes since then than a digest reads; answers, sessions and cost are those of the newest 100,000")
 	}
 	return nil
 }
@@ -197,7 +228,8 @@ func digestSums(d view.Digest) string {
 		parts = append(parts, fmt.Sprintf("%d tokens were used", d.Tokens))
 	}
 	if d.Landed > 0 {
-		parts = append(parts, cli.HowMany(d.Landed, "task landed", "tasks landed")+" with "+cli.HowMany(d.Files, "changed file", "changed files"))
+		parts = append(parts,
+			cli.HowMany(d.Landed, "task landed", "tasks landed")+" with "+cli.HowMany(d.Files, "changed file", "changed files"))
 	}
 	if len(parts) == 0 {
 		return ""

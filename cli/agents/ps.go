@@ -13,9 +13,9 @@ import (
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // PrintTeam prints the table for people, with lines of at most width characters; 0 means no limit.
@@ -53,7 +53,8 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 			more += turnsOf(agent) + "\t"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
-			agent.Name, statusCell(a, &agent), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since, more, Remarks(agent))
+			agent.Name, statusCell(a, &agent), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since,
+			more, Remarks(agent))
 		inRow = append(inRow, &shown.Agents[i])
 		for _, s := range agent.Others() {
 			session, pid, since := sessionColumns(&s)
@@ -150,11 +151,7 @@ var statusColours = map[view.Status]string{
 // paintStatus colours the status.
 func paintStatus(a *cli.App, agent *view.AgentView) string {
 	colour, known := statusColours[agent.Status]
-	switch {
-	case known:
-	case agent.Word() == view.BadgeRunning:
-		colour = cli.Green // an older daemon names no status
-	default:
+	if !known {
 		colour = cli.Dim
 	}
 	return a.Paint(colour, statusCell(a, agent))
@@ -165,6 +162,10 @@ const contextHigh = 80
 
 // Remarks are what a person should know beside the status; doubt comes first.
 func Remarks(agent view.AgentView) string {
+	return agent.Marked(remark(agent))
+}
+
+func remark(agent view.AgentView) string {
 	switch {
 	case agent.Doubt != "":
 		return "? " + cli.Line(agent.Doubt, 80)
@@ -172,13 +173,16 @@ func Remarks(agent view.AgentView) string {
 		return asksWords(agent)
 	case agent.Session != nil && agent.Session.Ending != "":
 		return "ending: " + cli.Line(agent.Session.Ending, 70)
+	case agent.AwayProvider() != nil:
+		return cli.Line(agent.AwayProvider().Words(), 120)
 	case agent.Session != nil && agent.Session.Waits != "":
 		return cli.Line(agent.Session.Waits, 80)
 	case limited(agent):
 		return "rate limited until " + cli.ClockAt(*agent.LimitedUntil)
 	case agent.Status == view.StatusFailed:
 		return "gave up: " + cli.Line(agent.Note, 71)
-	case agent.Status == view.StatusIdle && (agent.IdleReason == view.IdleHeld || agent.IdleReason == view.IdleLimit || agent.IdleReason == view.IdleDisabled):
+	case agent.Status == view.StatusIdle &&
+		(agent.IdleReason == view.IdleHeld || agent.IdleReason == view.IdleLimit || agent.IdleReason == view.IdleDisabled):
 		return string(agent.IdleReason) + ": " + cli.Line(agent.StatusWhy, 70)
 	case agent.RetryAt != nil:
 		return fmt.Sprintf("%s; again in %s", agent.FailedInARow(), cli.Ago(max(0, time.Until(*agent.RetryAt))))
@@ -241,7 +245,8 @@ func PrintWhy(a *cli.App, why view.WhyView) error {
 		if !piece.Holds {
 			mark = "!"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, piece.Source, cli.Ago(time.Duration(piece.AgeMS)*time.Millisecond), cli.Line(piece.What, 160))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", mark, piece.Source, cli.Ago(time.Duration(piece.AgeMS)*time.Millisecond),
+			cli.Line(piece.What, 160))
 	}
 	if len(why.Sessions) > 0 {
 		fmt.Fprintln(table, "\n\tSESSION\tKIND\tENDED\tOUTCOME")

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // PrintGroups prints usage that is summed up by one thing, and the total.

@@ -13,10 +13,11 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/channels"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // watchRedraw bounds how often the table is drawn, so that an agent that changes a hundred times a
@@ -69,7 +70,7 @@ func drawTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
 // overdrawn draws lines over the previous ones without clearing the terminal first, which would
 // flicker.
 func overdrawn(lines []string) string {
-	const home, restOfLine, below = "\x1b[H", "\x1b[K", "\x1b[J"
+	home, restOfLine, below := termtext.Own("\x1b[H"), termtext.Own("\x1b[K"), termtext.Own("\x1b[J")
 	return home + strings.Join(lines, restOfLine+"\n") + restOfLine + "\n" + below
 }
 
@@ -85,10 +86,7 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 		if err != nil {
 			return err
 		}
-		open := why.Agent.Sessions // slot 0 first; an older daemon sends none
-		if len(open) == 0 && why.Agent.Session != nil {
-			open = []view.SessionView{*why.Agent.Session}
-		}
+		open := why.Agent.Sessions // slot 0 first
 		at := slices.IndexFunc(open, func(s view.SessionView) bool { return !seen[s.ID] })
 		if at < 0 {
 			if len(open) == 0 && !a.JSON {
@@ -103,9 +101,21 @@ func watchAgent(ctx context.Context, a *cli.App, client *apiclient.Client, name 
 		seen[session.ID] = true
 		if !a.JSON {
 			fmt.Fprintf(a.Err, "%s\n", a.Paint(cli.Bold, "── "+session.ID+" ("+session.Kind+")"))
+			if _, _, isStep := team.StepOf(session.For); !isStep { // most steps work in a clone of their own
+				sayLayer(a, why.Layers, view.LayerGit)
+			}
 		}
 		if err := copyOutput(ctx, a, client, why.Agent, session.ID); err != nil {
 			return err
+		}
+	}
+}
+
+// sayLayer prints one of the layers that restrict an agent, if there is that one.
+func sayLayer(a *cli.App, layers []view.Layer, name string) {
+	for _, l := range layers {
+		if l.Name == name && l.Holds {
+			fmt.Fprintln(a.Err, a.Paint(cli.Dim, cli.Plain(l.Text)))
 		}
 	}
 }
@@ -210,7 +220,8 @@ func factText(a *cli.App, fact driver.Fact) string {
 	case driver.ToolCalled:
 		text = a.Paint(cli.Bold, "> "+cli.Plain(fact.Tool)) + " " + text
 	case driver.UsageReported:
-		text = a.Paint(cli.Dim, fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
+		text = a.Paint(cli.Dim,
+			fmt.Sprintf("used %d + %d tokens, $%.4f", fact.Usage.InputTokens, fact.Usage.OutputTokens, fact.Usage.CostUSD))
 	case driver.Listening:
 		text = a.Paint(cli.Dim, "waits for its next input")
 	case driver.PermissionAsked:
@@ -223,6 +234,8 @@ func factText(a *cli.App, fact driver.Fact) string {
 		text = a.Paint(cli.Dim, "was told: ") + text
 	case driver.ConversationNamed:
 		text = a.Paint(cli.Dim, conversedWords(fact.Conversation))
+	case driver.ProviderAway:
+		text = a.Paint(cli.Yellow, "waits: ") + view.ProviderWords(string(fact.Provider)) + ": " + text
 	case driver.RateLimited:
 		text = a.Paint(cli.Yellow, limitWords(fact)) + " " + text
 	case driver.Stopped:
@@ -259,7 +272,10 @@ func copyRaw(ctx context.Context, a *cli.App, client *apiclient.Client, session 
 		if err != nil || heard.End != nil {
 			return err
 		}
-		if err := a.PrintJSON(map[string]any{"session": session, "offset": heard.Offset, "end": heard.Output.End, "text": heard.Text}); err != nil {
+		if err := a.PrintJSON(map[string]any{
+			"session": session, "offset": heard.Offset, "end": heard.Output.End,
+			"text": heard.Text,
+		}); err != nil {
 			return err
 		}
 	}
@@ -315,7 +331,10 @@ func WatchNamed(ctx context.Context, a *cli.App, client *cli.Reader, name string
 		return err
 	}
 	if opts != (channels.Watched{Last: cli.WatchLast}) {
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a channel; --no-follow, --moves and --last are for channels only", cli.Line(name, cli.ErrorWidth))}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("%s is not a channel; --no-follow, --moves and --last are for channels only", cli.Line(name, cli.ErrorWidth)),
+		}
 	}
 	if agent, ok := sessionOwner(ctx, client.Client, name); ok {
 		return watchSession(ctx, a, client.Client, agent, name)
@@ -332,7 +351,8 @@ func agentToo(ctx context.Context, a *cli.App, client *apiclient.Client, name st
 		return false
 	}
 	if !a.JSON {
-		fmt.Fprintf(a.Err, "an agent and a channel have this name; this is the agent, for the channel use `fairlead watch '#%s'`\n", cli.Plain(name))
+		fmt.Fprintf(a.Err, "an agent and a channel have this name; this is the agent, for the channel use `fairlead watch '#%s'`\n",
+			cli.Plain(name))
 	}
 	return true
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
 // What comes between the parts of a line gets a line of its own, and what a tool printed is indented.
@@ -19,13 +19,20 @@ func TestPrintedFacts(t *testing.T) {
 		facts []driver.Fact
 		want  string
 	}{
-		"parts":              {[]driver.Fact{part(driver.Said, "a"), part(driver.Said, "b"), said("c"), said("")}, "abc\n\n"},
-		"usage between":      {[]driver.Fact{part(driver.Said, "I use too"), usage, part(driver.Said, "l_x."), usage, said(""), said("d")}, "I use too\nUSED\nl_x.\nUSED\nd\n"},
+		"parts": {[]driver.Fact{part(driver.Said, "a"), part(driver.Said, "b"), said("c"), said("")}, "abc\n\n"},
+		"usage between": {
+			[]driver.Fact{part(driver.Said, "I use too"), usage, part(driver.Said, "l_x."), usage, said(""), said("d")},
+			"I use too\nUSED\nl_x.\nUSED\nd\n",
+		},
 		"usage twice":        {[]driver.Fact{part(driver.Said, "a"), usage, usage, said("b")}, "a\nUSED\nUSED\nb\n"},
 		"thought, then said": {[]driver.Fact{part(driver.Thought, "a"), part(driver.Said, "b"), said("c")}, "a\nbc\n"},
 		"a result": {
-			[]driver.Fact{{Kind: driver.ToolCalled, Tool: "Edit", Text: "f"}, {Kind: driver.Said, Tool: "Edit", Text: "f\n- a\n+ b"}, {Kind: driver.Said, Tool: "Bash", Text: "\x1b[2J"}},
-			"> Edit f\n  f\n  - a\n  + b\n  \ufffd[2J\n",
+			[]driver.Fact{
+				{Kind: driver.ToolCalled, Tool: "Edit", Text: "f"},
+				{Kind: driver.Said, Tool: "Edit", Text: "f\n- a\n+ b"},
+				{Kind: driver.Said, Tool: "Bash", Text: "\x1b[2J"},
+			},
+			"> Edit f\n  f\n  - a\n  + b\n  ␛[2J\n",
 		},
 	} {
 		var p factPrinter

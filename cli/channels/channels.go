@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Widths in tables that must fit into 80 columns.
@@ -35,7 +35,8 @@ func PrintChannels(a *cli.App, out io.Writer, all []view.ChannelView) error {
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "CHANNEL\tSTATE\tTURN\tLEFT\tNEXT\tSAID\tREMARKS")
 	for _, c := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", cli.Line(c.Name, ChannelWidth), cli.Plain(c.State), cli.OrDash(cli.Line(c.Holder, holderWidth)),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", cli.Line(c.Name, ChannelWidth), cli.Plain(c.State),
+			cli.OrDash(cli.Line(c.Holder, holderWidth)),
 			left(c.Deadline), cli.OrDash(cli.Line(strings.Join(c.Queue, ", "), queueWidth)), c.Messages, channelRemarks(c))
 	}
 	return table.Flush()
@@ -250,7 +251,8 @@ func awaitAnswer(ctx context.Context, a *cli.App, client *apiclient.Client, chan
 	if err != nil {
 		return err
 	}
-	if view, err := client.Channels.Show(ctx, channelName); err == nil && !a.JSON && slices.Contains(unattended, channel.Reason(view.Parked)) {
+	if view, err := client.Channels.Show(ctx, channelName); err == nil && !a.JSON &&
+		slices.Contains(unattended, channel.Reason(view.Parked)) {
 		fmt.Fprintln(a.Err, a.Paint(cli.Dim, stateText(view)))
 	}
 	var answers []view.ChannelEntry

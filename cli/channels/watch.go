@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Watched are the options of `fairlead watch NAME` for a channel.
@@ -175,9 +173,9 @@ type Conversation struct {
 // NewConversation makes a printer of a conversation for this terminal.
 func NewConversation(a *cli.App) *Conversation {
 	c := &Conversation{A: a}
-	if file, ok := a.Out.(*os.File); ok && cli.Tty(a.Out) {
+	if cli.Tty(a.Out) {
 		c.Width = cli.ScreenWidth
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 2*TimeWidth { //nolint:gosec // a descriptor fits an int
+		if width := a.Columns(); width > 2*TimeWidth {
 			c.Width = min(width, readingWidth)
 		}
 	}
@@ -205,7 +203,8 @@ func (c *Conversation) Entry(e view.ChannelEntry) {
 		c.Note(e.At, cli.Yellow, "warning: "+e.Text)
 	default:
 		if !c.goesOn(e) {
-			fmt.Fprintf(&c.Out, "%s  %s%s\n", cli.Clock(e.At), c.A.Paint(c.colour(e), cli.Line(e.By, SpeakerWidth)), c.A.Paint(cli.Dim, about(e)))
+			fmt.Fprintf(&c.Out, "%s  %s%s\n", cli.Clock(e.At), c.A.Paint(c.colour(e), cli.Line(e.By, SpeakerWidth)),
+				c.A.Paint(cli.Dim, about(e)))
 		}
 		c.Text(e.Text)
 	}
@@ -269,6 +268,8 @@ func (c *Conversation) move(e view.ChannelEntry) string {
 		return "── " + agent + " waits" + cli.Why(e.Text)
 	case e.Trigger == string(channel.PassedOn):
 		return "── " + agent + " passes"
+	case channel.WithoutText(channel.Event(e.Trigger)):
+		return "── " + agent + " ends its turn" + cli.Why(e.Text)
 	case c.AllMoves:
 		return fmt.Sprintf("   %s %s -> %s  %s %s", agent, cli.OrDash(e.From), cli.OrDash(e.To), cli.Plain(e.Row), cli.Plain(e.Trigger))
 	default:
@@ -280,8 +281,8 @@ func (c *Conversation) move(e view.ChannelEntry) string {
 func (c *Conversation) Note(at time.Time, colour, text string) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	text = indent + cli.Line(text, cli.ErrorWidth)
-	if c.Width > 0 && cli.Columns(text) > c.Width-TimeWidth {
-		text = cut(text, c.Width-TimeWidth-1) + "…"
+	if c.Width > 0 {
+		text = cli.Fit(text, c.Width-TimeWidth)
 	}
 	fmt.Fprintf(&c.Out, "%s  %s\n", cli.Clock(at), c.A.Paint(colour, text))
 }

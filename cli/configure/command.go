@@ -12,15 +12,15 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config/edit"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Options are the flags of `fairlead agent`.
 type Options struct {
 	Yes, DryRun, Test bool
 
-	Reload func(context.Context, *cli.App) error // makes a running daemon load the file
+	Reload func(context.Context, *cli.App, api.ReloadBody) error // makes a running daemon load the file
 }
 
 // Do makes a change of one agent for a person at a terminal: it prints the diff, asks, writes, and lets a running
@@ -73,7 +73,8 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 		return nil
 	}
 	if !opts.Yes {
-		if err := a.Confirm("Write this to fairlead.yaml?", "nothing was written", "pass --yes to write without a question, or --dry-run to see the change only"); err != nil {
+		if err := a.Confirm("Write this to fairlead.yaml?", "nothing was written",
+			"pass --yes to write without a question, or --dry-run to see the change only"); err != nil {
 			return err
 		}
 	}
@@ -83,7 +84,7 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 		return listed(err)
 	}
 	if client != nil {
-		return opts.Reload(ctx, a)
+		return opts.Reload(ctx, a, e.confirms)
 	}
 	return a.Say(done, "wrote fairlead.yaml; no daemon runs, so the next `fairlead up` loads it")
 }

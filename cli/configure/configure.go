@@ -1,6 +1,7 @@
 package configure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,12 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/probe"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/config/edit"
-	"github.com/fairlead-dev/fairlead/controller"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
@@ -28,11 +29,21 @@ type Editor struct {
 	Dir    string
 	Lookup func(string) (string, bool)
 	// Reload makes the daemon load the file; nil: no daemon runs.
-	Reload func(context.Context) (changes []string, err error)
+	Reload func(context.Context, api.ReloadBody) (changes []string, err error)
 	// Sessions lists the sessions of an agent that are at work; nil: not known.
 	Sessions func(ctx context.Context, agent string) []string
 
-	writing sync.Mutex
+	writing  sync.Mutex
+	confirms api.ReloadBody // by the last Write
+}
+
+// written confirms what a person has just written over the files with the sum before. If something else stands there by now, it
+// confirms nothing.
+func written(now *config.Source, before string, text []byte) api.ReloadBody {
+	if len(now.Files) == 0 || !bytes.Equal(now.Files[0].Text, text) {
+		return api.ReloadBody{}
+	}
+	return api.ReloadBody{Governing: now.Sum(), Over: before}
 }
 
 // List returns what a form offers.
@@ -104,7 +115,7 @@ func (e *Editor) preview(ctx context.Context, c *api.AgentChange) (*api.AgentPre
 	}
 	now, err := config.Parse(config.FileName, e.Dir, after, e.Lookup)
 	if err == nil {
-		err = controller.Check(now, cli.Drivers())
+		err = app.Check(now, cli.Drivers())
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -136,6 +147,7 @@ func (e *Editor) Write(ctx context.Context, c *api.AgentChange) (*api.AgentWritt
 	if _, sum, err := edit.Read(e.Dir); err != nil || string(sum) != c.Sum {
 		return nil, problem(errors.Join(err, &edit.Changed{}))
 	}
+	before := config.ReadSource(e.Dir, e.Lookup).Sum()
 	p, after, _, err := e.preview(ctx, c)
 	if err == nil && p.Diff != "" {
 		err = edit.Write(e.Dir, after, file.Sum(c.Sum))
@@ -144,9 +156,11 @@ func (e *Editor) Write(ctx context.Context, c *api.AgentChange) (*api.AgentWritt
 		return nil, problem(err)
 	}
 	done := &api.AgentWritten{Changes: p.Changes}
+	e.confirms = written(config.ReadSource(e.Dir, e.Lookup), before, after)
 	if e.Reload != nil && len(p.Changes) > 0 {
-		if done.Changes, err = e.Reload(ctx); err != nil {
-			done.Changes, done.Fault = p.Changes, "fairlead.yaml was written, and the daemon did not load it: "+err.Error()+"; try `fairlead reload`"
+		if done.Changes, err = e.Reload(ctx, e.confirms); err != nil {
+			done.Changes, done.Fault = p.Changes,
+				"fairlead.yaml was written, and the daemon did not load it: "+err.Error()+"; try `fairlead reload`"
 		}
 	}
 	done.Changes = append([]string{}, done.Changes...)

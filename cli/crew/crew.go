@@ -14,9 +14,11 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/channels"
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
+	"github.com/fairlead-dev/fairlead/read/view"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 )
 
 // Widths of names and colours in lines that must fit into 80 columns.
@@ -101,7 +103,8 @@ func leadSeat(a *cli.App, lead view.LeadView) {
 		colour = cli.Green
 	}
 	about := map[string]string{
-		view.LeadAsleep: "asleep", view.LeadStarting: "starting", view.LeadUnheard: "running, no report yet", view.LeadHeard: "running", view.LeadWaits: "waits",
+		view.LeadAsleep: "asleep", view.LeadStarting: "starting", view.LeadUnheard: "running, no report yet", view.LeadHeard: "running",
+		view.LeadWaits: "waits",
 	}
 	seat(a, lead.Seat, a.Paint(colour, "◆")+" "+swatch(a, ""), lead.Agent, "lead", about[lead.State])
 }
@@ -130,7 +133,7 @@ func swatch(a *cli.App, colour string) string {
 	if err != nil || len(colour) != len("#c9b1e8") || len(rgb) != 3 {
 		return "  "
 	}
-	return fmt.Sprintf("\x1b[38;2;%d;%d;%dm▍%s ", rgb[0], rgb[1], rgb[2], cli.Reset)
+	return fmt.Sprintf(termtext.Own("\x1b[38;2;%d;%d;%dm▍%s "), rgb[0], rgb[1], rgb[2], cli.Reset)
 }
 
 func seat(a *cli.App, seat int, mark, name, status, about string) {
@@ -237,7 +240,8 @@ func DocumentsIn(name string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("no file in %s ends in .json; a team's documents are in its .fairlead/agents", cli.Line(name, cli.ErrorWidth))
+		return nil, fmt.Errorf("no file in %s ends in .json; a team's documents are in its .fairlead/agents",
+			cli.Line(name, cli.ErrorWidth))
 	}
 	return files, nil
 }
@@ -252,7 +256,8 @@ func ImportOne(ctx context.Context, a *cli.App, client *apiclient.Client, name s
 	if err != nil {
 		return fmt.Errorf("%s: %w", cli.Line(name, cli.ErrorWidth), err)
 	}
-	return a.Say(doc, "%s is in the crew as %s, on seat %d: %s", cli.Line(CrewName(doc), NameWidth), cli.Plain(doc.ID), doc.Seat, cli.Plain(doc.Status))
+	return a.Say(doc, "%s is in the crew as %s, on seat %d: %s", cli.Line(CrewName(doc), NameWidth), cli.Plain(doc.ID), doc.Seat,
+		cli.Plain(doc.Status))
 }
 
 // document reads a file as long as the daemon would accept it.
@@ -271,8 +276,10 @@ func document(a *cli.App, name string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the document: %w", err)
 	case len(data) > documentMost:
-		return nil, fmt.Errorf("%s has more than %d MiB, the limit for an agent's document", cli.Line(name, cli.ErrorWidth), documentMost>>20)
+		return nil, fmt.Errorf("%s has more than %d MiB, the limit for an agent's document", cli.Line(name, cli.ErrorWidth),
+			documentMost>>20)
 	}
+	data = file.Unmarked(data)
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
 		return nil, fmt.Errorf("%s: this is not an agent's document, which is a JSON object; a team's documents are in its .fairlead/agents", cli.Line(name, cli.ErrorWidth))
@@ -322,7 +329,8 @@ func Transcript(ctx context.Context, a *cli.App, client *apiclient.Client, asked
 		if m.Kind == channels.EntryHuman {
 			colour = cli.Green
 		}
-		fmt.Fprintf(&show.Out, "%s  %s%s\n", cli.Clock(m.At), a.Paint(colour, cli.Line(m.Speaker, channels.SpeakerWidth)), a.Paint(cli.Dim, where))
+		fmt.Fprintf(&show.Out, "%s  %s%s\n", cli.Clock(m.At), a.Paint(colour, cli.Line(m.Speaker, channels.SpeakerWidth)),
+			a.Paint(cli.Dim, where))
 		show.Text(m.Text)
 	}
 	return show.Flush()

@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // LeadAsked prints what the lead was asked to do.
@@ -70,7 +70,8 @@ func NamesOf(view view.CrewView, ids []string) string {
 
 // Hatched reports whether all summoned members have registered or expired.
 func Hatched(shown view.CrewView) bool {
-	return shown.InProgress == "" && !slices.ContainsFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.Status == string(crew.Hatching) })
+	return shown.InProgress == "" &&
+		!slices.ContainsFunc(shown.Agents, func(doc view.DocumentView) bool { return doc.Status == string(crew.Hatching) })
 }
 
 // Reported reports that the lead has said who is awake, was silent for too long, or is gone.
@@ -81,7 +82,9 @@ func LeadGone(view view.CrewView) bool { return view.Lead.Session == "" }
 
 // AwaitCrew follows the journal from an order until it has taken effect, and reports which of the
 // members in question are not awake then.
-func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done api.CrewOrdered, who []string, over func(view.CrewView) bool) error {
+func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done api.CrewOrdered, who []string,
+	over func(view.CrewView) bool,
+) error {
 	seq, said := done.Seq, ""
 	for {
 		view, err := client.Crew.Show(ctx, true)
@@ -104,7 +107,7 @@ func AwaitCrew(ctx context.Context, a *cli.App, client *apiclient.Client, done a
 		}
 		// After each change, look at the state again: the command waits for a state, not for an event.
 		if seq, err = client.Next(ctx, seq, func(change api.Change) bool {
-			return change.Machine == "presence" || change.Machine == "session"
+			return change.Machine == "crew" || change.Machine == "session"
 		}); err != nil {
 			return err
 		}
@@ -144,7 +147,8 @@ func NotAwake(view view.CrewView, who []string, before view.CrewView) error {
 	var errs []string
 	for _, id := range who {
 		if doc, ok := docOf(view, id); ok && doc.Status != string(crew.Alive) {
-			errs = append(errs, fmt.Sprintf("%s is %s: %s", cli.Line(CrewName(doc), NameWidth), cli.Plain(doc.Status), evidence(view.Lead, doc)))
+			errs = append(errs,
+				fmt.Sprintf("%s is %s: %s", cli.Line(CrewName(doc), NameWidth), cli.Plain(doc.Status), evidence(view.Lead, doc)))
 		}
 	}
 	if len(errs) == 0 {

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 const (
@@ -25,19 +26,19 @@ const (
 )
 
 // mirror keeps the journal's mirror of a host that does not lead, until ctx ends. It waits until the journal is in the stream.
-func mirror(ctx context.Context, e *engines, path string) {
-	for said := ""; ctx.Err() == nil; rest(ctx, mirrorAgain) {
+func (e *engines) mirror(ctx context.Context, path string) {
+	for said := ""; ctx.Err() == nil; retry.Rest(ctx, mirrorAgain) {
 		server, stream := e.moved(ctx)
 		if server == nil || !stream {
 			continue
 		}
-		err := sound(ctx, e, path)
+		err := e.sound(ctx, path)
 		var j journal.Journal
 		if err == nil {
 			j, err = e.opened(server.Open(ctx, path, func(error) {}))
 		}
 		if err == nil {
-			care(ctx, e, server, j)
+			e.care(ctx, server, j)
 			err = j.Close()
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
@@ -49,7 +50,7 @@ func mirror(ctx context.Context, e *engines, path string) {
 
 // sound looks once in a process whether the mirror of this host is what was stored. If it is not, it is put aside, and the
 // stream gives it anew: nothing of a damaged one is read.
-func sound(ctx context.Context, e *engines, path string) error {
+func (e *engines) sound(ctx context.Context, path string) error {
 	e.mu.Lock()
 	looked := e.looked
 	e.mu.Unlock()
@@ -65,10 +66,8 @@ func sound(ctx context.Context, e *engines, path string) error {
 		}
 		aside := path + ".damaged-" + time.Now().UTC().Format("20060102T150405")
 		e.log.Error("the copy of the journal on this host is damaged: it is renamed, and the journal is fetched from the other engine hosts", "damage", f.What, "aside", filepath.Base(aside))
-		for _, tail := range []string{"-wal", "-shm", ""} {
-			if err := os.Rename(path+tail, aside+tail); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("rename the damaged copy of the journal: %w", err)
-			}
+		if _, err := sqlite.Move(path, aside); err != nil {
+			return fmt.Errorf("rename the damaged copy of the journal: %w", err)
 		}
 		break
 	}
@@ -92,14 +91,14 @@ type leadServer interface {
 
 // care compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
 // fetched anew. If one of them cannot be read it returns after a while, so that the mirror is looked at and opened again.
-func care(ctx context.Context, e *engines, server copyServer, mirror journal.Journal) {
+func (e *engines) care(ctx context.Context, server copyServer, mirror journal.Journal) {
 	for ctx.Err() == nil {
-		damaged, unread, again := compare(ctx, e, server, mirror)
+		damaged, unread, again := e.compare(ctx, server, mirror)
 		switch {
 		case again == 0:
 			return
 		case unread:
-			rest(ctx, repairAgain) // to look at all of the mirror is work
+			retry.Rest(ctx, repairAgain) // to look at all of the mirror is work
 			return
 		case damaged:
 			if err := server.Repair(ctx, mirror); err != nil {
@@ -109,12 +108,12 @@ func care(ctx context.Context, e *engines, server copyServer, mirror journal.Jou
 				e.log.Info("the copy of the journal on this host was fetched again from the other engine hosts, and is complete")
 			}
 		}
-		rest(ctx, again)
+		retry.Rest(ctx, again)
 	}
 }
 
-// beginCare begins careLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one. cannot
-// says why another host cannot lead now; empty: it can.
+// beginCare begins careLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one.
+// cannot says why another host cannot lead now; empty: it can.
 func (e *engines) beginCare(mirror journal.Journal, cannot func(leads *engine.Lead, name string) unfit) (end func() error) {
 	e.mu.Lock()
 	leads, server, term := e.leads.Load(), e.server, e.term
@@ -130,32 +129,32 @@ func (e *engines) beginCare(mirror journal.Journal, cannot func(leads *engine.Le
 		}
 		return "", leads.Give(ctx, name)
 	}
-	go func() { defer close(ended); careLeading(ctx, e, server, mirror, give) }()
+	go func() { defer close(ended); e.careLeading(ctx, server, mirror, give) }()
 	return func() error { stop(); <-ended; return nil }
 }
 
-// careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can lead, and
-// repairs it as a host.
-func careLeading(ctx context.Context, e *engines, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
+// careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can lead,
+// and repairs it as a host.
+func (e *engines) careLeading(ctx context.Context, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
 	for ctx.Err() == nil {
-		damaged, unread, again := compare(ctx, e, server, mirror)
+		damaged, unread, again := e.compare(ctx, server, mirror)
 		if again == 0 {
 			return
 		}
 		if (damaged || unread) && ctx.Err() == nil {
 			again = repairAgain
-			if handOver(ctx, e, server.Others(), give) {
+			if e.handOver(ctx, server.Others(), give) {
 				return
 			}
 		}
-		rest(ctx, again)
+		retry.Rest(ctx, again)
 	}
 }
 
-// handOver asks other engine hosts to lead until one does. The connections of a leader that has just begun need some seconds, so those without
-// one are asked again.
-func handOver(ctx context.Context, e *engines, others []string, give func(name string) (unfit, error)) bool {
-	for end := time.Now().Add(connectWait); ctx.Err() == nil; rest(ctx, connectAgain) {
+// handOver asks other engine hosts to lead until one does. The connections of a leader that has just begun need some seconds, so those
+// without one are asked again.
+func (e *engines) handOver(ctx context.Context, others []string, give func(name string) (unfit, error)) bool {
+	for end := time.Now().Add(connectWait); ctx.Err() == nil; retry.Rest(ctx, connectAgain) {
 		last, away := !time.Now().Before(end), []string(nil)
 		for _, name := range others {
 			no, err := give(name)
@@ -180,7 +179,7 @@ func handOver(ctx context.Context, e *engines, others []string, give func(name s
 
 // compare compares, unless that was done within a day, and says what it finds. again is when it is to be called again; 0: the
 // mirror is closed.
-func compare(ctx context.Context, e *engines, server copyServer, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
+func (e *engines) compare(ctx context.Context, server copyServer, mirror journal.Journal) (damaged, unread bool, again time.Duration) {
 	closed := func() bool {
 		_, _, err := mirror.Head(ctx)
 		return errors.Is(err, journal.ErrClosed)
@@ -233,7 +232,7 @@ func (e *engines) lookAtCopies(ctx context.Context, server *engine.Replica) {
 		if err := server.Draw(ctx); err != nil && ctx.Err() == nil {
 			e.log.Debug("the server of this host does not lead the streams of the journal and the lease; it tries again", "error", err)
 		}
-		rest(ctx, copiesEvery)
+		retry.Rest(ctx, copiesEvery)
 	}
 }
 

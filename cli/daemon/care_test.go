@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/cluster/engine"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
 )
 
 // unreadable is a server whose files cannot be read.
@@ -41,7 +41,7 @@ func TestCareOfAnUnreadableCopy(t *testing.T) {
 	e := &engines{log: slog.New(slog.DiscardHandler), looked: true}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		care(t.Context(), e, unreadable{}, j)
+		e.care(t.Context(), unreadable{}, j)
 		if took := time.Since(began); took != repairAgain || e.looked {
 			t.Errorf("after %v, the mirror was looked at: %t", took, e.looked)
 		}
@@ -73,9 +73,9 @@ func TestCareOfAClosedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &engines{compared: time.Now()}
-	care(t.Context(), e, nil, j)
-	careLeading(t.Context(), e, nil, j, nil)
-	if _, _, again := compare(t.Context(), e, nil, j); again != 0 {
+	e.care(t.Context(), nil, j)
+	e.careLeading(t.Context(), nil, j, nil)
+	if _, _, again := e.compare(t.Context(), nil, j); again != 0 {
 		t.Errorf("it is looked at again after %v", again)
 	}
 }
@@ -99,7 +99,7 @@ func TestLeadGoesToAHostThatCanLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), []string{}
 		e := &engines{log: slog.New(slog.DiscardHandler)}
-		careLeading(t.Context(), e, damagedLeader{others: []string{"b", "c", "d"}}, j, func(name string) (unfit, error) {
+		e.careLeading(t.Context(), damagedLeader{others: []string{"b", "c", "d"}}, j, func(name string) (unfit, error) {
 			asked = append(asked, name)
 			switch {
 			case name == "b":

@@ -10,10 +10,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // CompactOptions are the flags of `compact`.
@@ -127,7 +127,9 @@ func printCompacted(a *cli.App, done *compacted, older cli.Days) {
 	say("the output of "+cli.HowMany(done.Sessions.Count, "session", "sessions"), done.Sessions)
 	say(cli.HowMany(done.Journal.Count, "change", "changes")+" of the journal", done.Journal)
 	if done.Free > 0 && !done.alone {
-		fmt.Fprintf(a.Out, "%s in the journal's file are free for its next changes; `fairlead compact` without a daemon makes the file smaller\n", file.Size(done.Free))
+		fmt.Fprintf(a.Out,
+			"%s in the journal's file are free for its next changes; `fairlead compact` without a daemon makes the file smaller\n",
+			file.Size(done.Free))
 	}
 	fmt.Fprintln(a.Out, done.Disk)
 	if done.DryRun {

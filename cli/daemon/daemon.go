@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -19,34 +18,37 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/api/server"
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/configure"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/indexer"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/internal/boottime"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/crewdocs"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/version"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/search"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/process/boottime"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/read/indexer"
+	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
-	"github.com/fairlead-dev/fairlead/workspace"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // Daemon is everything that `fairlead up` assembles: the workspace, the journal, the files, the
@@ -55,7 +57,7 @@ type Daemon struct {
 	Conf       *config.Config
 	space      *workspace.Workspace
 	log        *slog.Logger
-	Engine     *controller.Supervisor
+	Engine     *app.Supervisor
 	Url        string // of Mission Control; it contains no secret
 	Logins     *login.Logins
 	journal    journal.Journal
@@ -64,13 +66,16 @@ type Daemon struct {
 	lead       *lead    // nil: this repository is not that of a cluster
 	beside     *engines // outlives the daemon; nil: it does not, and openDaemon makes it
 
+	sockets *caller.SessionSockets
 	door    net.Listener // TCP; set before the start: it is open already
 	address string       // of door
 
 	disk atomic.Value  // a string: see nearBudget
 	look chan struct{} // capacity 1: notices look again
 
-	reloads chan *config.Config // configurations to start again with; nil: this daemon cannot reload
+	choice *choice // nil: no person is asked about changes of fairlead.yaml
+
+	reloads chan *config.Source // configurations to start again with; nil: this daemon cannot reload
 	// reloadFault is why the daemon did not start with a changed configuration and runs with the one before.
 	reloadFault error
 	runsOnly    bool // no agent starts, except for a step of a run
@@ -83,10 +88,10 @@ type Daemon struct {
 // Logs are the files that report changes to other programs.
 var Logs = []struct {
 	Name, Called string
-	write        func(*controller.Supervisor, context.Context, string) error
+	write        func(*app.Supervisor, context.Context, string) error
 }{
-	{"transitions.jsonl", "the transition log", (*controller.Supervisor).LogTransitions},
-	{"turns.jsonl", "the log of turns", (*controller.Supervisor).LogTurns},
+	{"transitions.jsonl", "the transition log", (*app.Supervisor).LogTransitions},
+	{"turns.jsonl", "the log of turns", (*app.Supervisor).LogTurns},
 }
 
 // OpenDaemon locks the workspace and recovers the team. When it returns, orders are accepted, and
@@ -96,8 +101,19 @@ func OpenDaemon(ctx context.Context, conf *config.Config, listen string, log *sl
 }
 
 // OpenForRuns is OpenDaemon for a process that only does runs: it starts no agent for anything else.
-func OpenForRuns(ctx context.Context, conf *config.Config, listen string, log *slog.Logger) (*Daemon, error) {
-	return openDaemon(ctx, &Daemon{Conf: conf, log: log, runsOnly: true}, listen)
+func OpenForRuns(ctx context.Context, a *cli.App, listen string, log *slog.Logger) (*Daemon, error) {
+	if !cli.Exists(filepath.Join(a.Dir, config.FileName)) && !cli.Exists(filepath.Join(a.Dir, ".fairlead", keptName)) {
+		conf, err := a.LoadOrNone()
+		if err != nil {
+			return nil, err
+		}
+		return openDaemon(ctx, &Daemon{Conf: conf, log: log, runsOnly: true}, listen)
+	}
+	g, source, err := settled(ctx, a, "")
+	if err != nil {
+		return nil, err
+	}
+	return openDaemon(ctx, &Daemon{Conf: source.Conf, choice: g, log: log, runsOnly: true}, listen)
 }
 
 // openDaemon opens a daemon from its fields.
@@ -141,9 +157,6 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 	if d.lead != nil {
 		d.closers = append(d.closers, d.lead.Close)
 	}
-	if err := os.Remove(d.space.Path("mcp.key")); err != nil && !errors.Is(err, fs.ErrNotExist) { // of earlier versions: it made all tokens
-		return nil, fmt.Errorf("remove the key of an earlier version: %w", err)
-	}
 	if err := d.openEngine(ctx); err != nil {
 		return nil, err
 	}
@@ -164,7 +177,10 @@ func mayOpen(d *Daemon) error {
 	case err != nil || is == nil || d.beside.leading() != nil:
 		return err
 	case facts.Stream:
-		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("the journal of this team is replicated by its engine hosts; start the daemon first, with `fairlead up`")}
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  errors.New("the journal of this team is replicated by its engine hosts; start the daemon first, with `fairlead up`"),
+		}
 	case is.Joined():
 		return errOfHost
 	}
@@ -197,15 +213,9 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	d.journal = j
 	d.closers = append(d.closers, j.Close, d.beside.beginCare(j, d.lead.unfit))
 	d.index(ctx, j) // closed after the engine: it takes the last changes
-	files, err := agentfile.Watch(d.log)
-	if err != nil {
-		return err
-	}
+	files := agentstate.Watch(d.log)
 	d.closers = append(d.closers, files.Close)
-	documents, err := crewfile.WatchDocuments(d.space.Path("agents"), d.log)
-	if err != nil {
-		return err
-	}
+	documents := crewdocs.Watch(d.space.Path("agents"), d.log)
 	d.closers = append(d.closers, documents.Close)
 	folders, err := dispatchctl.WatchSessions(d.Conf.Dir, d.log)
 	if err != nil {
@@ -218,14 +228,22 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	}
 	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
 	d.beside.shims.Store(shims)
-	d.Engine, err = controller.Open(ctx, seam.Options{
-		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders, Drivers: cli.Drivers(),
-		Host:   shims,
-		Lookup: lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
-		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, RunsOnly: d.runsOnly,
+	d.sockets = caller.NewSessionSockets()
+	d.closers = append(d.closers, d.sockets.Close)
+	d.Engine, err = app.Open(ctx, seam.Options{
+		Confirmed: d.confirmed(), Include: d.include, Unconfirmed: d.waiting,
+		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders,
+		Drivers: cli.Drivers(),
+		Host:    shims,
+		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
+		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
 	if err != nil {
+		return err
+	}
+	if err := d.atStart(d.Engine.State().Governing); err != nil {
+		d.Engine.Close(err)
 		return err
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -237,19 +255,8 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.Ran <- nil // for the closer
 		return err
 	}
-	if d.lead != nil && d.beside.known().Lost {
-		if _, err := d.Engine.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
-			return err
-		}
-	}
-	if d.beside.leading() != nil {
-		epoch := uint64(0)
-		if err := d.Engine.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
-			return err
-		}
-		if err := worker.KeepEpoch(d.Conf.Dir, epoch); err != nil {
-			return err
-		}
+	if err := d.begun(ctx); err != nil {
+		return err
 	}
 	beside := func(do func(context.Context)) {
 		ended := make(chan struct{})
@@ -257,11 +264,12 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.closers = append(d.closers, func() error { cancel(); <-ended; return nil })
 	}
 	beside(d.watchSpace)
+	beside(d.watchGoverning)
 	if d.lead != nil && d.beside.leading() == nil {
 		beside(func(ctx context.Context) { d.extendOwn(ctx, shims) })
 	}
 	beside(func(ctx context.Context) {
-		if !loop.Rest(ctx, startOver) {
+		if !retry.Rest(ctx, startOver) {
 			return
 		}
 		if file, is := j.(*sqlite.Journal); is {
@@ -278,7 +286,29 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
 	d.startIndex()
-	d.closers = append(d.closers, d.flushNotices) // before those above end the engine
+	d.closers = append(d.closers, d.lastGoverning, d.flushNotices) // before those above end the engine
+	return nil
+}
+
+// begun stores what outlives a daemon that has begun to serve: the configuration that it obeys, and what it knows as a leader.
+func (d *Daemon) begun(ctx context.Context) error {
+	if err := d.keep(); err != nil {
+		return err
+	}
+	if d.lead != nil && d.beside.known().Lost {
+		if _, err := d.Engine.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
+			return err
+		}
+	}
+	if d.beside.leading() != nil {
+		epoch := uint64(0)
+		if err := d.Engine.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
+			return err
+		}
+		if err := worker.KeepEpoch(d.Conf.Dir, epoch); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -290,9 +320,10 @@ func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
 			return
 		}
 		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
-			d.log.Warn("a session on this machine did not accept its new deadline; it ends unless a later deadline reaches it", "error", err)
+			d.log.Warn("a session on this machine did not accept its new deadline; it ends unless a later deadline reaches it", "error",
+				err)
 		}
-		if !rest(ctx, time.Duration(host.RenewEvery)) {
+		if !retry.Rest(ctx, time.Duration(host.RenewEvery)) {
 			return
 		}
 	}
@@ -370,7 +401,10 @@ func (d *Daemon) serve(ctx context.Context) error {
 		return err
 	}
 	announce := func(socket string) error {
-		return d.space.Announce(workspace.Daemon{PID: os.Getpid(), Address: d.address, Socket: socket, Version: version.String(), Origins: originsOf(d.Conf)})
+		return d.space.Announce(workspace.Daemon{
+			PID: os.Getpid(), Address: d.address, Socket: socket, Version: version.String(),
+			Origins: originsOf(d.Conf),
+		})
 	}
 	socket, err := server.KeepSocket(d.Conf.Dir, d.log, announce)
 	if err != nil {
@@ -381,10 +415,13 @@ func (d *Daemon) serve(ctx context.Context) error {
 		store = "jetstream"
 	}
 	server := server.New(server.Options{
-		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir, Store: store,
+		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir,
+		Store: store,
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
-		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, ReloadFault: d.reloadFault, Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Stop: d.stop, Lead: d.lead.leader(), Leader: d.beside.state,
+		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, Listed: d.Conf.Workflows, ReloadFault: d.reloadFault,
+		Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Stop: d.stop,
+		Lead: d.lead.leader(), Leader: d.beside.state,
 		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {
@@ -392,20 +429,14 @@ func (d *Daemon) serve(ctx context.Context) error {
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving, d.door, socket) }()
+	go func() { served <- server.Serve(serving, d.door, socket, d.sockets) }()
 	d.closers = append(d.closers, func() error { stop(); return <-served })
 	d.Url = d.address + "/"
 	return announce(socket.Addr().String())
 }
 
-// namedWorkflows are the workflows that fairlead.yaml names now; those of the start if it has faults.
-func (d *Daemon) namedWorkflows() []string {
-	conf, err := config.Load(d.Conf.Dir, lookupEnv)
-	if err != nil {
-		return d.Conf.Workflows
-	}
-	return conf.Workflows
-}
+// namedWorkflows are the workflows that the fairlead.yaml in force names.
+func (d *Daemon) namedWorkflows() []string { return d.Conf.Workflows }
 
 // originsOf are the addresses of the page besides the listener's, as texts.
 func originsOf(conf *config.Config) (all []string) {
@@ -416,7 +447,7 @@ func originsOf(conf *config.Config) (all []string) {
 }
 
 // reloader is how the API reloads; nil if nothing waits for configurations.
-func (d *Daemon) reloader() func(context.Context) ([]string, error) {
+func (d *Daemon) reloader() func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) {
 	if d.reloads == nil {
 		return nil
 	}
@@ -428,7 +459,9 @@ func (d *Daemon) editor() server.AgentEditor {
 	if d.reloads == nil {
 		return nil
 	}
-	return &configure.Editor{Dir: d.Conf.Dir, Lookup: lookupEnv, Reload: d.reload, Sessions: func(ctx context.Context, agent string) (ids []string) {
+	return &configure.Editor{Dir: d.Conf.Dir, Lookup: lookupEnv, Reload: func(ctx context.Context, want api.ReloadBody) ([]string, error) {
+		return d.reload(ctx, seam.Actor{Kind: "human", ID: "configure"}, want)
+	}, Sessions: func(ctx context.Context, agent string) (ids []string) {
 		is, err := d.Engine.Agent(ctx, agent)
 		if err != nil {
 			return nil // it is only a note

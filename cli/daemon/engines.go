@@ -14,17 +14,18 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/retry"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // mirrorAgain is how often a host that does not lead looks whether the journal is in the stream.
@@ -49,8 +50,8 @@ type engines struct {
 	signals  chan os.Signal // that the process gets; nil: they end it
 	stopping atomic.Bool    // this process was asked to end: then a leader does not go on as a host, nor a host as the leader
 
-	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own, and
-	// learn asks that controller.
+	// copies of the journal, as they were seen last. Not below mu: the controller of hosts asks for them while it holds a lock of its own,
+	// and learn asks that controller.
 	copies atomic.Pointer[[]cluster.Copy]
 	gap    gap
 
@@ -155,16 +156,17 @@ func (e *engines) expel(gone []string) {
 		}
 		e.expelled[name] = true
 		e.work.Go(func() {
-			for said := false; e.leading() == leads && expels(e, name); said = true {
+			for said := false; e.leading() == leads && e.expels(name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
 					e.log.Info("the server of an engine host that has left was removed from the group", "host", name)
 					return
 				}
 				if !said {
-					e.log.Warn("the server of an engine host that has left could not be removed from the group; this host tries again", "host", name, "error", err)
+					e.log.Warn("the server of an engine host that has left could not be removed from the group; this host tries again",
+						"host", name, "error", err)
 				}
-				if !rest(e.ctx, againSoon) {
+				if !retry.Rest(e.ctx, againSoon) {
 					return
 				}
 			}
@@ -173,7 +175,7 @@ func (e *engines) expel(gone []string) {
 }
 
 // expels reports whether a server is to go, as far as this leader knows.
-func expels(e *engines, name string) bool {
+func (e *engines) expels(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.expelled[name]
@@ -216,14 +218,14 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	}
 	ctx, done := e.untilDeposed(ctx)
 	defer done()
-	if err := sound(ctx, e, path); err != nil {
+	if err := e.sound(ctx, path); err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	j, err := e.opened(server.Open(ctx, path, func(why error) {
 		e.log.Warn("this host waits until most of the engine hosts run", "why", why)
 	}))
 	for err == nil && !e.leading().Confirmed() { // another host may lead, which an append of this one would end
-		if !rest(ctx, confirmEvery) {
+		if !retry.Rest(ctx, confirmEvery) {
 			err = errors.Join(ctx.Err(), j.Close())
 		}
 	}
@@ -246,9 +248,23 @@ func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) 
 	return j, err
 }
 
+// noStore says why the server of this host has no store now; empty: it has, or this host has no server.
+func (e *engines) noStore() string {
+	if e == nil {
+		return ""
+	}
+	e.mu.Lock()
+	server := e.server
+	e.mu.Unlock()
+	if server == nil {
+		return ""
+	}
+	return server.Fault()
+}
+
 // state says whether a daemon that leads knows the present state of the team.
 func (e *engines) state() api.Leader {
-	is := api.Leader{Leads: true}
+	is := api.Leader{Leads: true, NoStore: e.noStore()}
 	leads := e.leading()
 	if leads == nil || leads.Confirmed() {
 		return is
@@ -280,17 +296,14 @@ func (e *engines) move(ctx context.Context, path string) error {
 }
 
 // moved reports whether the journal is in the stream. The leader says so with each renewal, but it may have died before the first
-// one; the lease's entry is there since the journal is.
+// one; the lease's entry is there since the journal is. The servers of this host and of one other are enough to read it: that of the
+// leader that died need not have met this one.
 func (e *engines) moved(ctx context.Context) (*engine.Replica, bool) {
 	e.mu.Lock()
-	server, stream, met := e.server, e.facts.Stream, e.met
+	server, stream := e.server, e.facts.Stream
 	e.mu.Unlock()
-	if server == nil || stream || !met {
+	if server == nil || stream || !server.Led(ctx) {
 		return server, stream
-	}
-	name, _, err := server.Leader(ctx)
-	if err != nil || name == "" {
-		return server, false
 	}
 	e.learn(func() engine.Facts {
 		facts := e.facts
@@ -318,12 +331,13 @@ func (e *engines) back(ctx context.Context, path string) error {
 		if has >= e.head {
 			break
 		}
-		if !rest(ctx, mirrorAgain) { // a server may show the past
+		if !retry.Rest(ctx, mirrorAgain) { // a server may show the past
 			return ctx.Err()
 		}
 	}
 	e.mu.Lock()
-	facts := engine.Facts{Engines: slices.DeleteFunc(slices.Clone(e.facts.Engines), func(is cluster.EngineHost) bool { return is.Name != e.is.Name })}
+	facts := engine.Facts{Engines: slices.DeleteFunc(slices.Clone(e.facts.Engines),
+		func(is cluster.EngineHost) bool { return is.Name != e.is.Name })}
 	err := e.is.Lead(e.dir)
 	if err == nil {
 		err = engine.StoreFacts(e.folder, facts)
@@ -370,7 +384,7 @@ func (e *engines) claimFirst(ctx context.Context) error {
 			}
 			return nil
 		}
-		if !rest(ctx, againSoon) {
+		if !retry.Rest(ctx, againSoon) {
 			return err
 		}
 	}
@@ -461,10 +475,10 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 		e.mu.Unlock()
 		its, own := e.configs()
 		if its != own && said != its+own {
-			e.log.Error("this host cannot lead if the leader is lost", "why", controller.OtherConfig(leader, its, own))
+			e.log.Error("this host cannot lead if the leader is lost", "why", app.OtherConfig(leader, its, own))
 		}
 		said = its + own
-		if server != nil && stream && its == own {
+		if server != nil && stream && its == own && !server.Damaged() {
 			leads, err := e.take(ctx, server, after)
 			if err == nil {
 				e.log.Info("this host has claimed the leader's lease, because the leader was silent, has ended or has handed over")
@@ -474,7 +488,7 @@ func (e *engines) await(ctx context.Context, after time.Duration) error {
 				return nil
 			}
 		}
-		if !rest(ctx, mirrorAgain) {
+		if !retry.Rest(ctx, mirrorAgain) {
 			return ctx.Err()
 		}
 	}
@@ -485,23 +499,13 @@ func (e *engines) take(ctx context.Context, server *engine.Replica, after time.D
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		for same := true; same && rest(ctx, mirrorAgain); {
+		for same := true; same && retry.Rest(ctx, mirrorAgain); {
 			its, own := e.configs()
-			same = its == own
+			same = its == own && !server.Damaged()
 		}
 		stop()
 	}()
 	return server.Take(ctx, after, func(err error) { e.log.Info("this host could not lead yet; it tries again", "error", err) })
-}
-
-// rest pauses; false: the context has ended.
-func rest(ctx context.Context, pause time.Duration) bool {
-	select {
-	case <-time.After(pause):
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // Close ends the server.

@@ -12,19 +12,19 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/git/worktree"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/workspace"
-	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // clusterOf is the folder of a leader, and its cluster.
@@ -50,7 +50,14 @@ func cutOff(t *testing.T) *Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts := engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a", Address: is.Listen, Key: id.PublicKey()}, {Name: "b", Address: "127.0.0.1:1"}, {Name: "c", Address: "127.0.0.1:3"}}}
+	facts := engine.Facts{
+		Stream: true,
+		Engines: []cluster.EngineHost{
+			{Name: "a", Address: is.Listen, Key: id.PublicKey()},
+			{Name: "b", Address: "127.0.0.1:1"},
+			{Name: "c", Address: "127.0.0.1:3"},
+		},
+	}
 	if err := engine.StoreFacts(worker.Folder(dir), facts); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +152,8 @@ func TestDownOfAHostThatClaims(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.Dir, "fairlead.yaml"), []byte("version: 1\nagents: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := hosts.Join(t.Context(), b, []string{invited.Token}, hosts.Joining{Name: "b", Engine: true, Listen: ports.Address(2)}); err != nil {
+	if err := hosts.Join(t.Context(), b, []string{invited.Token},
+		hosts.Joining{Name: "b", Engine: true, Listen: ports.Address(2)}); err != nil {
 		t.Fatal(err)
 	}
 	e := besideOf(t)
@@ -254,7 +262,7 @@ func TestExpelledAgain(t *testing.T) {
 	e := &engines{server: &engine.Replica{}, expelled: map[string]bool{"b": true, "c": true}}
 	e.leads.Store(&engine.Lead{})
 	e.expel([]string{"c"})
-	if expels(e, "b") || !expels(e, "c") {
+	if e.expels("b") || !e.expels("c") {
 		t.Error(e.expelled)
 	}
 }
@@ -297,8 +305,8 @@ func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
 	wait.Until(t, "it waits for the others", func() bool { return e.gap.is().Code == cluster.NotConnected })
 }
 
-// A host that claimed the lead with another fairlead.yaml than the one in the journal learns that, and says why it does not lead, until its file is
-// the same.
+// A host that claimed the lead with another fairlead.yaml than the one in the journal learns that, and says why it does not lead, until its
+// file is the same.
 func TestHostThatWasFencedOff(t *testing.T) {
 	t.Parallel()
 	dir, is := clusterOf(t)
@@ -313,14 +321,14 @@ func TestHostThatWasFencedOff(t *testing.T) {
 	e.mu.Lock()
 	e.facts = engine.Facts{Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}}, Leader: "b", Config: own}
 	e.mu.Unlock()
-	why := mayNotLead(e)
-	fencedOff(e, &seam.Fenced{Why: "it is no engine host of the team any longer"})
+	why := e.mayNotLead()
+	e.fencedOff(&seam.Fenced{Why: "it is no engine host of the team any longer"})
 	e.work.Wait()
 	if is := why(); is != nil {
 		t.Errorf("its file is the same: %+v", is)
 	}
 	text := "version: 1\nagents: {}\n# changed\n"
-	fencedOff(e, fmt.Errorf("recover: %w", &seam.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
+	e.fencedOff(fmt.Errorf("recover: %w", &seam.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
 	e.work.Wait()
 	if is := why(); is == nil || is.Leader != "c" || is.Ref != "" {
 		t.Fatalf("its file is another one: %+v", is)
@@ -336,7 +344,10 @@ func TestHostThatWasFencedOff(t *testing.T) {
 // A host that listens at all of its addresses does not say one: it would be what the network gives it at that moment.
 func TestAddressThatAnEngineHostSays(t *testing.T) {
 	t.Parallel()
-	for listen, want := range map[string]string{"192.0.2.7:4222": "192.0.2.7:4222", "build.lan:4222": "build.lan:4222", "0.0.0.0:4222": "", "[::]:4222": ""} {
+	for listen, want := range map[string]string{
+		"192.0.2.7:4222": "192.0.2.7:4222", "build.lan:4222": "build.lan:4222", "0.0.0.0:4222": "",
+		"[::]:4222": "",
+	} {
 		c := hosts.Cluster{Name: "b", Team: "web", Listen: listen}
 		if is := c.Worker(engine.Facts{}); is.Engine != want {
 			t.Errorf("with --listen %s it says %q, want %q", listen, is.Engine, want)

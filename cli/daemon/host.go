@@ -12,26 +12,30 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/wire"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/git/transfer"
+	"github.com/fairlead-dev/fairlead/git/worktree"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/hosts/wire"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/version"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/jetstream"
-	"github.com/fairlead-dev/fairlead/workspace"
-	"github.com/fairlead-dev/fairlead/worktree"
-	"github.com/fairlead-dev/fairlead/worktree/carry"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // errOfHost refuses what needs a journal of its own.
-var errOfHost = &cli.Coded{Code: cli.ExitRefused, Err: errors.New("this machine is a host of a team that another machine leads, and has no journal; `fairlead up` connects it, and then commands ask the leader")}
+var errOfHost = &cli.Coded{
+	Code: cli.ExitRefused,
+	Err:  errors.New("this machine is a host of a team that another machine leads, and has no journal; `fairlead up` connects it, and then commands ask the leader"),
+}
 
-// isHost reports whether this machine runs sessions for a leader elsewhere. An engine host may lead now, or not.
-func isHost(a *cli.App) (bool, error) {
+// IsHost reports whether this machine runs sessions for a leader elsewhere. An engine host may lead now, or not.
+func IsHost(a *cli.App) (bool, error) {
 	if err := a.Place(nil); err != nil {
 		return false, err
 	}
@@ -55,7 +59,10 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions, beside *engines) er
 	defer stop()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE) // closing a terminal must not end it
 	if opts.Listen != "" && beside == nil {
-		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("this machine is a host and serves no page: leave out --listen; Mission Control is on the leader's machine")}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  errors.New("this machine is a host and serves no page: leave out --listen; Mission Control is on the leader's machine"),
+		}
 	}
 	conf, err := worker.LoadConfig(a.Dir)
 	if err != nil {
@@ -64,11 +71,14 @@ func upHost(ctx context.Context, a *cli.App, opts UpOptions, beside *engines) er
 	return runHost(ctx, a, opts, conf, beside)
 }
 
-// runHost runs sessions for the leader until ctx ends. beside is of an engine host. It says that it is ready, unless the process has said so.
+// runHost runs sessions for the leader until ctx ends. beside is of an engine host. It says that it is ready, unless the process has said
+// so.
 func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config, beside *engines) error {
 	var said error
 	err := worker.Run(ctx, worker.Options{
-		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose), Version: version.String(), Learned: beside.learned(), Other: mayNotLead(beside), AsOf: beside.asOf(), Setup: beside.setup(),
+		Dir: a.Dir, Space: beside.locked(), Identity: beside.identity(), Config: conf, Log: a.Logger(opts.Verbose),
+		Version: version.String(), Learned: beside.learned(), Other: beside.mayNotLead(),
+		NoStore: func() string { return beside.noStore() }, AsOf: beside.asOf(), Setup: beside.setup(),
 		Down: func() {
 			if beside != nil {
 				beside.stopping.Store(true)
@@ -76,7 +86,8 @@ func runHost(ctx context.Context, a *cli.App, opts UpOptions, conf worker.Config
 		},
 		Ready: func() {
 			if beside == nil || !beside.said {
-				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()}, "ready host %s of team %s", conf.Name, conf.Team)
+				said = a.Say(map[string]any{"ready": true, "host": conf.Name, "team": conf.Team, "pid": os.Getpid()},
+					"ready host %s of team %s", conf.Name, conf.Team)
 				if beside != nil {
 					beside.said = true
 				}
@@ -136,7 +147,7 @@ func (e *engines) configs() (its, own string) {
 }
 
 // mayNotLead says why an engine host would not lead; nil: it is none.
-func mayNotLead(e *engines) func() *api.OtherConfig {
+func (e *engines) mayNotLead() func() *api.OtherConfig {
 	if e == nil || worker.Joined(e.dir) {
 		return nil
 	}
@@ -146,16 +157,18 @@ func mayNotLead(e *engines) func() *api.OtherConfig {
 			return nil
 		}
 		is := &api.OtherConfig{Leader: e.known().Leader}
-		ref := carry.EngineRef(is.Leader)
-		if text, err := (worktree.Git{Dir: e.dir}).Ask(e.ctx, "cat-file", "blob", ref+":"+config.FileName); err == nil && config.SumOf([]byte(text)) == its {
+		ref := transfer.EngineRef(is.Leader)
+		if text, err := (worktree.Git{Dir: e.dir}).Ask(e.ctx, "cat-file", "blob", ref+":"+config.FileName); err == nil &&
+			config.SumOf([]byte(text)) == its {
 			is.Ref = ref
 		}
 		return is
 	}
 }
 
-// fencedOff notes with which configuration the team was led, if that is why this host does not lead: its leader was lost before it could say so.
-func fencedOff(e *engines, err error) {
+// fencedOff notes with which configuration the team was led, if that is why this host does not lead: its leader was lost before it could
+// say so.
+func (e *engines) fencedOff(err error) {
 	fenced, is := errors.AsType[*seam.Fenced](err)
 	if !is || fenced.Config == "" {
 		return
@@ -252,7 +265,7 @@ func (e *engines) again(ctx context.Context) {
 				e.keep(leads)
 			}
 		}
-		if err == nil || !rest(ctx, mirrorAgain/4) {
+		if err == nil || !retry.Rest(ctx, mirrorAgain/4) {
 			return
 		}
 	}
@@ -263,7 +276,9 @@ var errPlain = errors.New("this machine is no longer an engine host")
 
 // follow runs an engine host that does not lead, until it is asked to end or has claimed the lead. It does not claim that
 // before some time. The error is errPlain if it has become an ordinary host.
-func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signals <-chan os.Signal, after time.Duration) (claimed bool, err error) {
+func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signals <-chan os.Signal, after time.Duration) (claimed bool,
+	err error,
+) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var work sync.WaitGroup
@@ -289,7 +304,7 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 		case <-running.Done():
 		}
 	})
-	work.Go(func() { mirror(running, e, filepath.Join(a.Dir, ".fairlead", "journal.db")) })
+	work.Go(func() { e.mirror(running, filepath.Join(a.Dir, ".fairlead", "journal.db")) })
 	err = runHost(running, a, opts, e.is.Worker(e.known()), e)
 	stop()
 	work.Wait()
@@ -304,7 +319,9 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 
 // deposedBy reports whether a daemon ended because it does not lead any longer, as far as it knows.
 func (e *engines) deposedBy(err error) bool {
-	return e.known().Stream && (errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) || errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
+	return e.known().Stream &&
+		(errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) ||
+			errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
 }
 
 // goesOn reports whether this host goes on as one that does not lead when its daemon has ended. A person who starts it sees instead

@@ -15,21 +15,21 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/invite"
-	"github.com/fairlead-dev/fairlead/cluster/link"
-	"github.com/fairlead-dev/fairlead/cluster/local"
-	"github.com/fairlead-dev/fairlead/cluster/wire"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/git/worktree"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/hosts/invite"
+	"github.com/fairlead-dev/fairlead/hosts/link"
+	"github.com/fairlead-dev/fairlead/hosts/local"
+	"github.com/fairlead-dev/fairlead/hosts/wire"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // hostTeam is what the connections to other hosts need of the team.
@@ -135,7 +135,12 @@ func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
 	if l == nil {
 		return nil
 	}
-	is := &seam.Cluster{Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(), Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial, Connected: l.from, Foreign: l.foreign, Engines: l.engines, Copies: l.beside.copiesSeen, Unreplicated: l.beside.gap.is, Recheck: l.recheck}
+	is := &seam.Cluster{
+		Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(),
+		Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial,
+		Connected: l.from, Foreign: l.foreign, Engines: l.engines, Copies: l.beside.copiesSeen, Unreplicated: l.beside.gap.is,
+		Recheck: l.recheck,
+	}
 	if leads := l.beside.leading(); leads != nil {
 		is.Confirmed, is.Deadline, is.StartLeased = leads.Confirmed, leads.Deadline, shims.StartLeased
 		is.NoteLease = func(lease host.Lease) error { return local.NoteLease(shims.Folder, lease.Token, lease.OnLost) }
@@ -193,7 +198,7 @@ func ofHost[In, Out any](do func(context.Context, string, In) (Out, error)) http
 		if err == nil {
 			var out Out
 			if out, err = do(r.Context(), link.HostOf(r.Context()), in); err == nil {
-				wire.Answer(w, r, out)
+				wire.Answer(w, out)
 				return
 			}
 		}
@@ -210,7 +215,7 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 	at := l.is.Addresses()[0]
 	token, err := l.book.Invite(by, role, labels, at, l.authority)
 	if full, is := errors.AsType[*invite.Full](err); is {
-		return nil, &machine.Refusal{Subject: "the team", Event: "invite", State: "full", Reason: full.Error()}
+		return nil, &table.Refusal{Subject: "the team", Event: "invite", State: "full", Reason: full.Error()}
 	}
 	if err != nil {
 		return nil, err
@@ -218,7 +223,10 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 	token.Root = root(ctx, l.dir)
 	l.openDoor()
 	l.log.Info("a host was invited", "invitation", token.ID, "by", by)
-	return &api.Invitation{Token: token.Text(), Team: token.Team, Address: at, Loopback: l.is.Loopback(), Labels: append([]string{}, labels...), ExpiresAt: token.Expires}, nil
+	return &api.Invitation{
+		Token: token.Text(), Team: token.Team, Address: at, Loopback: l.is.Loopback(),
+		Labels: append([]string{}, labels...), ExpiresAt: token.Expires,
+	}, nil
 }
 
 // root is the first commit of the repository; empty: it has none, or git cannot say.
@@ -264,7 +272,7 @@ func (l *lead) openDoor() {
 func (l *lead) Lead(ctx context.Context, name string) error {
 	leads := l.beside.leading()
 	if no := l.unfit(leads, name); no != "" {
-		return &machine.Refusal{Subject: "host " + api.Shorten(name), Event: "lead", State: string(no), Reason: no.words(name)}
+		return &table.Refusal{Subject: "host " + api.Shorten(name), Event: "lead", State: string(no), Reason: no.words(name)}
 	}
 	if err := leads.Give(ctx, name); err != nil {
 		return api.NewProblem(http.StatusServiceUnavailable, "another host could not take over: %s", err)
@@ -307,8 +315,9 @@ func (u unfit) words(name string) string {
 		notReplicated: "the journal is on this machine alone, so no other host can lead; it is replicated when three engine hosts run",
 		leadsAlready:  "it leads already",
 		noEngine:      "it is no engine host of the team; `fairlead hosts` lists them",
-		otherConfig:   "its " + config.FileName + " differs from the one here, so it cannot lead; copy this machine's file to it, then run `fairlead reload` here",
-		notConnected:  "it is not connected; start Fairlead there with `fairlead up`",
+		otherConfig: "its " + config.FileName +
+			" differs from the one here, so it cannot lead; copy this machine's file to it, then run `fairlead reload` here",
+		notConnected: "it is not connected; start Fairlead there with `fairlead up`",
 	}[u]
 }
 

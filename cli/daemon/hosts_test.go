@@ -17,19 +17,19 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/server"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/invite"
-	"github.com/fairlead-dev/fairlead/cluster/link"
-	"github.com/fairlead-dev/fairlead/cluster/wire"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/hosts/invite"
+	"github.com/fairlead-dev/fairlead/hosts/link"
+	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // members is a team that has only members. It implements hostTeam.
@@ -149,7 +149,7 @@ func leadOf(t *testing.T, dir string, team hostTeam) *lead {
 	}
 	l.begin(team, func(host string, placedOn func(string) string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			wire.Answer(w, r, host+" "+r.URL.Path+" "+placedOn("x"))
+			wire.Answer(w, host+" "+r.URL.Path+" "+placedOn("x"))
 		})
 	})
 	t.Cleanup(func() { l.Close() })
@@ -171,7 +171,8 @@ func TestJoinLeader(t *testing.T) {
 	if err != nil || !first.Loopback || first.Address != l.is.Listen {
 		t.Fatalf("%+v %v", first, err)
 	}
-	if _, err := join(t, first.Token, "full"); err == nil || !strings.Contains(err.Error(), "no room") || cli.CodeOf(err) != cli.ExitRefused {
+	if _, err := join(t, first.Token, "full"); err == nil || !strings.Contains(err.Error(), "no room") ||
+		cli.CodeOf(err) != cli.ExitRefused {
 		t.Error(err)
 	}
 	if err := l.Close(); err != nil {
@@ -185,11 +186,13 @@ func TestJoinLeader(t *testing.T) {
 	if _, err := join(t, first.Token, "c"); err == nil || !strings.Contains(err.Error(), "was used by another host") {
 		t.Error(err)
 	}
-	if err := hosts.Join(t.Context(), b, []string{first.Token}, hosts.Joining{}); err == nil || !strings.Contains(err.Error(), "is host b of team web") {
+	if err := hosts.Join(t.Context(), b, []string{first.Token}, hosts.Joining{}); err == nil ||
+		!strings.Contains(err.Error(), "is host b of team web") {
 		t.Error(err)
 	}
 	is, err := worker.LoadConfig(b.Dir)
-	if err != nil || is.Name != "b" || is.Team != "web" || strings.Join(is.Labels, " ") != "big gpu" || is.Capacity != 4 || strings.Join(is.Addresses, " ") != l.is.Listen {
+	if err != nil || is.Name != "b" || is.Team != "web" || strings.Join(is.Labels, " ") != "big gpu" || is.Capacity != 4 ||
+		strings.Join(is.Addresses, " ") != l.is.Listen {
 		t.Errorf("%+v %v", is, err)
 	}
 }
@@ -211,7 +214,10 @@ func TestLeadAnswersHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := link.DialOptions{Identity: id, Addresses: func() []string { return []string{l.is.Listen} }, Handler: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}
+	o := link.DialOptions{
+		Identity: id, Addresses: func() []string { return []string{l.is.Listen} }, Handler: http.NotFoundHandler(),
+		Log: slog.New(slog.DiscardHandler),
+	}
 	conn, err := link.Dial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -266,7 +272,8 @@ func TestClusterChanges(t *testing.T) {
 	if changes, err := d.clusterChanges(); len(changes) != 0 || err != nil {
 		t.Error(changes, err)
 	}
-	if _, err := openLead(t.Context(), &config.Config{Dir: dir}, log, besideOf(t)); err == nil || !strings.Contains(err.Error(), "choose another port") {
+	if _, err := openLead(t.Context(), &config.Config{Dir: dir}, log, besideOf(t)); err == nil ||
+		!strings.Contains(err.Error(), "choose another port") {
 		t.Error(err)
 	}
 	if err := hosts.Leave(t.Context(), a, false, false); err != nil {
@@ -296,12 +303,12 @@ func TestUpOfAHost(t *testing.T) {
 	state.Store(string(host.Joined))
 	api := http.NewServeMux() // what the leader's API says of the host
 	api.HandleFunc("GET /api/v1/hosts", func(w http.ResponseWriter, r *http.Request) {
-		wire.Answer(w, r, view.Hosts{On: true, Hosts: []view.Host{{Name: "b", State: state.Load().(string)}}})
+		wire.Answer(w, view.Hosts{On: true, Hosts: []view.Host{{Name: "b", State: state.Load().(string)}}})
 		state.CompareAndSwap(string(host.Draining), string(host.Left)) // by the next question its last session has ended
 	})
 	api.HandleFunc("POST /api/v1/hosts/b/drain", func(w http.ResponseWriter, r *http.Request) {
 		state.Store(string(host.Draining))
-		wire.Answer(w, r, struct{}{})
+		wire.Answer(w, struct{}{})
 	})
 	l.begin(team, func(string, func(string) string) http.Handler { return api })
 	defer l.Close()
@@ -331,7 +338,8 @@ func TestUpOfAHost(t *testing.T) {
 	if err := wait.For(t, "the end of the host", ended); err != nil {
 		t.Error(err)
 	}
-	if err := hosts.Leave(t.Context(), down, false, false); err == nil || !strings.Contains(err.Error(), "start it with `fairlead up`, and run the command again") {
+	if err := hosts.Leave(t.Context(), down, false, false); err == nil ||
+		!strings.Contains(err.Error(), "start it with `fairlead up`, and run the command again") {
 		t.Error(err)
 	}
 	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
@@ -366,7 +374,8 @@ func TestUpOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	go func() { ended <- Up(t.Context(), b, UpOptions{}) }()
-	if err := wait.For(t, "the end of a host that was removed", ended); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "new invitation") {
+	if err := wait.For(t, "the end of a host that was removed", ended); cli.CodeOf(err) != cli.ExitRefused ||
+		!strings.Contains(err.Error(), "new invitation") {
 		t.Error(err)
 	}
 	if err := hosts.Leave(t.Context(), down, false, false); err != nil {
@@ -457,7 +466,10 @@ func TestRefusalsOfALeader(t *testing.T) {
 	l.beside.mu.Lock()
 	l.beside.facts = engine.Facts{Stream: true, Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	l.beside.mu.Unlock()
-	for name, says := range map[string]string{"a": "it leads already", "b": "its fairlead.yaml differs", "c": "it is not connected", "d": "no engine host"} {
+	for name, says := range map[string]string{
+		"a": "it leads already", "b": "its fairlead.yaml differs", "c": "it is not connected",
+		"d": "no engine host",
+	} {
 		err := l.Lead(t.Context(), name)
 		if cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: exit code %d, %v", name, cli.CodeOf(err), err)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/machine/notice"
-	"github.com/fairlead-dev/fairlead/notify"
+	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/work/notify"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Messages in an hour, unless fairlead.yaml says otherwise: a person reads no more; a program does.

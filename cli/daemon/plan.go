@@ -10,15 +10,15 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	controller "github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	inmemory "github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	inmemory "github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // planned is what `fairlead up --plan --json` prints.
@@ -30,15 +30,16 @@ type planned struct {
 
 // Plan prints what `up` would do, and changes nothing.
 func Plan(ctx context.Context, a *cli.App) error {
-	if is, err := isHost(a); err != nil {
+	if is, err := IsHost(a); err != nil {
 		return err
 	} else if is {
 		return errOfHost
 	}
-	conf, err := a.Load()
+	_, source, err := settled(ctx, a, "")
 	if err != nil {
 		return err
 	}
+	conf := source.Conf
 	said := planned{Plan: view.Plan{Lines: []view.PlanLine{}}, Strays: []shim.Process{}}
 	client, err := a.Dial()
 	switch {
@@ -90,7 +91,8 @@ func printPlan(a *cli.App, said planned) error {
 		return a.PrintJSON(said)
 	}
 	if d := said.Daemon; d != nil {
-		_, err := fmt.Fprintf(a.Out, "fairlead runs here already, as process %d (%s): there is nothing to recover; see `fairlead ps`\n", d.PID, d.Address)
+		_, err := fmt.Fprintf(a.Out, "fairlead runs here already, as process %d (%s): there is nothing to recover; see `fairlead ps`\n",
+			d.PID, d.Address)
 		return err
 	}
 	if said.Rebooted {
@@ -110,11 +112,13 @@ func printPlan(a *cli.App, said planned) error {
 			if !piece.Holds {
 				mark = "!"
 			}
-			fmt.Fprintf(a.Out, "  %s %-7s %8s  %s\n", mark, piece.Source, cli.Ago(time.Duration(piece.AgeMS)*time.Millisecond), cli.Line(piece.What, planWidth))
+			fmt.Fprintf(a.Out, "  %s %-7s %8s  %s\n", mark, piece.Source, cli.Ago(time.Duration(piece.AgeMS)*time.Millisecond),
+				cli.Line(piece.What, planWidth))
 		}
 	}
 	for _, p := range said.Strays {
-		fmt.Fprintf(a.Out, "process %d (%s): end it; session %s left it running\n", p.PID, cli.Line(p.Command, 40), cli.Line(p.Session, 100))
+		fmt.Fprintf(a.Out, "process %d (%s): end it; session %s left it running\n", p.PID, cli.Line(p.Command, 40),
+			cli.Line(p.Session, 100))
 	}
 	verdict := "nothing was changed; `fairlead up` does this"
 	if quiet == len(said.Lines) && len(said.Strays) == 0 {

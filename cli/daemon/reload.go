@@ -14,49 +14,80 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/machine"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team/governing"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // reloaded ends a daemon that is to start again, in the same process, with another configuration.
-type reloaded struct{ conf *config.Config }
+type reloaded struct{ source *config.Source }
 
 // Error makes it an error.
 func (reloaded) Error() string { return "the configuration was loaded again" }
 
 // reload loads fairlead.yaml and checks it. If something changed, the goroutine of `fairlead up` gets the
 // new configuration and starts the daemon again with it, exactly as after an upgrade: the shims keep the
-// sessions, and the start records which agents are new, changed and removed.
-func (d *Daemon) reload(ctx context.Context) ([]string, error) {
-	conf, err := config.Load(d.Conf.Dir, lookupEnv)
-	if err == nil {
-		err = controller.Check(conf, cli.Drivers())
-	}
-	if err != nil {
-		return nil, api.NewProblem(http.StatusUnprocessableEntity, "fairlead.yaml was not loaded, and the daemon keeps its configuration: %s", err)
-	}
-	team, err := d.Engine.Team(ctx)
+// sessions, and the start records which agents are new, changed and removed. A change that an agent may have made
+// is loaded only if want says that a person has confirmed it.
+func (d *Daemon) reload(ctx context.Context, by seam.Actor, want api.ReloadBody) ([]string, error) {
+	is, err := d.seeGoverning(ctx) // the inbox shows a change that is refused
 	if err != nil {
 		return nil, err
 	}
-	if team.Stopping {
-		return nil, &machine.Refusal{Subject: "the team", Event: "reload", State: "stopping", Reason: "the daemon is stopping; the next `fairlead up` loads the file"}
+	source := config.ReadSource(d.Conf.Dir, lookupEnv)
+	sum := source.Sum()
+	switch confirmed := want.Governing != "" && (want.Over == "" || want.Over == is.Sum); {
+	case confirmed && want.Governing != sum:
+		return nil, &table.Refusal{
+			Subject: config.FileName, Event: "reload", State: "changed again", Row: "E6",
+			Reason: "it is not what you have confirmed any more; `fairlead inbox` shows what it is now",
+		}
+	case !confirmed && !is.MayObey(sum):
+		return nil, notConfirmed(sum)
+	}
+	conf, err := source.Conf, source.Err
+	if err == nil {
+		err = app.Check(conf, cli.Drivers())
+	}
+	if err != nil {
+		return nil, api.NewProblem(http.StatusUnprocessableEntity,
+			"fairlead.yaml was not loaded, and the daemon keeps its configuration: %s", err)
+	}
+	now, err := d.Engine.Team(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if now.Stopping {
+		return nil, &table.Refusal{
+			Subject: "the team", Event: "reload", State: "stopping",
+			Reason: "the daemon is stopping; the next `fairlead up` loads the file",
+		}
 	}
 	cluster, err := d.clusterChanges()
 	if err != nil {
 		return nil, api.NewProblem(http.StatusUnprocessableEntity, "the daemon keeps its configuration: %s", err)
 	}
+	if is.Sum != sum {
+		if err := d.Engine.Governing(ctx, by, governing.Confirmed{Sum: sum, Runs: is.Runs}); err != nil {
+			return nil, err
+		}
+	}
 	changes := append(config.Changes(d.Conf, conf), cluster...)
 	if len(changes) == 0 {
-		return nil, nil
+		d.choice.in.Store(source)
+		return nil, d.keep()
 	}
 	select {
-	case d.reloads <- conf:
+	case d.reloads <- source:
 		return changes, nil
 	default:
-		return nil, &machine.Refusal{Subject: "the team", Event: "reload", State: "reloading", Reason: "the daemon is loading the file already"}
+		return nil, &table.Refusal{
+			Subject: "the team", Event: "reload", State: "reloading",
+			Reason: "the daemon is loading the file already",
+		}
 	}
 }
 
@@ -73,8 +104,11 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 		if !errors.As(err, &again) {
 			return errors.Join(err, d.Close())
 		}
-		next := &Daemon{Conf: again.conf, log: d.log, reloads: make(chan *config.Config, 1), beside: d.beside}
-		if opts.Listen != "" || d.Conf.Listen == again.conf.Listen {
+		next := &Daemon{
+			Conf: again.source.Conf, choice: withSource(again.source), log: d.log, reloads: make(chan *config.Source, 1),
+			beside: d.beside,
+		}
+		if opts.Listen != "" || d.Conf.Listen == next.Conf.Listen {
 			if next.door, err = duplicate(d.door); err != nil {
 				d.log.Warn("the port cannot stay open during the reload", "error", err)
 			}
@@ -91,7 +125,11 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			return err
 		}
 		before.log.Error("the daemon could not start with the changed fairlead.yaml, and starts with the previous one", "error", err)
-		if d, err = openDaemon(ctx, &Daemon{Conf: before.Conf, log: before.log, reloads: make(chan *config.Config, 1), beside: before.beside, reloadFault: err}, strings.TrimPrefix(before.address, "http://")); err != nil {
+		if d, err = openDaemon(ctx,
+			&Daemon{
+				Conf: before.Conf, choice: before.choice, log: before.log, reloads: make(chan *config.Source, 1), beside: before.beside,
+				reloadFault: err,
+			}, strings.TrimPrefix(before.address, "http://")); err != nil {
 			return err
 		}
 	}
@@ -113,8 +151,8 @@ func duplicate(door net.Listener) (net.Listener, error) {
 }
 
 // Reload makes the daemon load fairlead.yaml again, prints what changed, and returns when the daemon
-// serves with it.
-func Reload(ctx context.Context, a *cli.App) error {
+// serves with it. On a terminal a person is asked about a change that an agent may have made.
+func Reload(ctx context.Context, a *cli.App, want api.ReloadBody) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	client, err := a.Dial()
@@ -122,7 +160,12 @@ func Reload(ctx context.Context, a *cli.App) error {
 		return err
 	}
 	defer client.Close()
-	done, err := client.Reload(ctx)
+	done, err := client.Reload(ctx, want)
+	if err != nil && want.Governing == "" && cli.CodeOf(err) == cli.ExitRefused && cli.Tty(a.In) && !a.JSON {
+		if want.Governing = asked(ctx, a, client); want.Governing != "" {
+			done, err = client.Reload(ctx, want)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -135,7 +178,8 @@ func Reload(ctx context.Context, a *cli.App) error {
 			return err
 		}
 		if st.ReloadFault != "" {
-			return fmt.Errorf("the daemon could not start with the changed fairlead.yaml, and runs with the previous one: %s", st.ReloadFault)
+			return fmt.Errorf("the daemon could not start with the changed fairlead.yaml, and runs with the previous one: %s",
+				st.ReloadFault)
 		}
 	}
 	if a.JSON {
@@ -143,7 +187,7 @@ func Reload(ctx context.Context, a *cli.App) error {
 	}
 	if len(done.Changes) == 0 {
 		whose := ""
-		if host, _ := isHost(a); host { // then its own file was not read
+		if host, _ := IsHost(a); host { // then its own file was not read
 			whose = "the leader's "
 		}
 		fmt.Fprintln(a.Out, whose+"fairlead.yaml has no changes")
@@ -152,6 +196,23 @@ func Reload(ctx context.Context, a *cli.App) error {
 		fmt.Fprintln(a.Out, cli.Line(line, cli.ErrorWidth))
 	}
 	return nil
+}
+
+// asked shows a person the change that no person has confirmed; empty: there is none, or the person does not want it.
+func asked(ctx context.Context, a *cli.App, client *apiclient.Client) (sum string) {
+	items, err := client.Inbox(ctx)
+	if err != nil {
+		return "" // the refusal says what to do
+	}
+	for _, item := range items {
+		if u := item.Unconfirmed; u != nil {
+			printUnconfirmed(a, u)
+			if a.Confirm("Obey the changed fairlead.yaml?", "nothing was loaded", "") == nil {
+				return u.Sum
+			}
+		}
+	}
+	return ""
 }
 
 // restartMax bounds the wait for a daemon that starts again; a start takes less than a second, or longer
@@ -171,14 +232,16 @@ func untilStarted(ctx context.Context, client *apiclient.Client, done api.Reload
 		_ = cli.Pause(waiting, cli.DownPoll) // the loop ends with waiting
 	}
 	if ctx.Err() == nil {
-		return fmt.Errorf("the daemon did not start again within %s; see .fairlead/log/daemon.log, and start it with `fairlead up`", restartMax)
+		return fmt.Errorf("the daemon did not start again within %s; see .fairlead/log/daemon.log, and start it with `fairlead up`",
+			restartMax)
 	}
 	return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; the daemon starts again with the changed fairlead.yaml")}
 }
 
 // started reports whether a daemon has started; false without an error if ctx ended first.
 func started(ctx context.Context, client *apiclient.Client, done api.Reloaded) (bool, error) {
-	for ch, err := range client.Events(ctx, apiclient.EventsQuery{After: int64(done.Head), Entity: "team/team"}) { //nolint:gosec // a sequence fits
+	for ch, err := range client.Events(ctx,
+		apiclient.EventsQuery{After: int64(done.Head), Entity: "team/team"}) { //nolint:gosec // a sequence fits
 		if err != nil {
 			return false, err
 		}

@@ -19,7 +19,8 @@ func TestReloadWaitsThroughTheClose(t *testing.T) {
 		if asked.Add(1) < 3 {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = w.Write(api.Encode(api.NewProblem(http.StatusServiceUnavailable, "fairlead has stopped; start it again with `fairlead up`")))
+			_, _ = w.Write(api.Encode(api.NewProblem(http.StatusServiceUnavailable,
+				"fairlead has stopped; start it again with `fairlead up`")))
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -46,11 +47,13 @@ func TestReloadByTheHostThatLeads(t *testing.T) {
 	} {
 		client := apiclient.ReadFrom(t.TempDir(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = fmt.Fprintf(w, "event: change\nid: 8\ndata: {\"seq\":8,\"trigger\":\"daemon_started\",\"data\":{\"team\":{\"epoch\":2,\"leader\":%q}}}\n\n", c.leads)
+			_, _ = fmt.Fprintf(w,
+				"event: change\nid: 8\ndata: {\"seq\":8,\"trigger\":\"daemon_started\",\"data\":{\"team\":{\"epoch\":2,\"leader\":%q}}}\n\n", c.leads)
 		}))
 		err := untilStarted(t.Context(), client, api.Reloaded{Head: 7, Leader: c.asked})
 		client.Close()
-		if lost, _ := errors.AsType[*leadLost](err); (lost != nil) != (c.lost != "") || lost != nil && !strings.Contains(lost.Error(), c.lost) || lost == nil && err != nil {
+		if lost, _ := errors.AsType[*leadLost](err); (lost != nil) != (c.lost != "") ||
+			lost != nil && !strings.Contains(lost.Error(), c.lost) || lost == nil && err != nil {
 			t.Errorf("%q asked, %q leads: %v", c.asked, c.leads, err)
 		}
 	}

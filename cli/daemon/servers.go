@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
 // serve starts the server, if it does not run and there are enough engine hosts. mu is held.
@@ -40,7 +41,7 @@ func (e *engines) serve(ctx context.Context) (err error) {
 				return
 			}
 			ring(e.moves)
-			if !rest(serving, moveAgain) {
+			if !retry.Rest(serving, moveAgain) {
 				return
 			}
 		}
@@ -59,7 +60,8 @@ func (e *engines) unserve() error {
 	return errors.Join(err, removeStore(e.folder))
 }
 
-// removeStore removes the store of the server from the folder of the cluster. A later server would find servers in it that the team does not have.
+// removeStore removes the store of the server from the folder of the cluster. A later server would find servers in it that the team does
+// not have.
 func removeStore(folder string) error {
 	return os.RemoveAll(filepath.Join(folder, engine.StoreFolder))
 }
@@ -76,7 +78,8 @@ func (e *engines) heed() (err error) {
 	}
 	e.heeding = true
 	e.work.Go(func() {
-		for again, pause := true, againSoon; again && rest(e.ctx, pause); pause = min(2*pause, moveAgain) {
+		pauses := retry.Pauses{First: againSoon, Most: moveAgain}
+		for again := true; again && pauses.Rest(e.ctx); {
 			e.mu.Lock()
 			again = e.heed() != nil
 			e.heeding = again

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // errUnwritten ends the daemon of a leader that was asked to end without most of the engine hosts.

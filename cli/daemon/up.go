@@ -16,12 +16,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // UpOptions are the flags of `up`.
@@ -31,6 +32,7 @@ type UpOptions struct {
 	NoBrowser bool
 	Verbose   bool
 	Plan      bool
+	Governing string // the sum of a changed fairlead.yaml that a person confirms
 }
 
 // Up runs the daemon until it is stopped.
@@ -72,7 +74,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host no longer leads the team, and continues as a host", "why", err)
-		fencedOff(beside, err)
+		beside.fencedOff(err)
 		beside.release()
 		wait = leadAgain
 	}
@@ -80,18 +82,22 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 
 // upLeader runs the daemons of a host that leads, until it is stopped or does not lead any longer.
 func upLeader(ctx context.Context, a *cli.App, opts UpOptions, beside *engines, signals <-chan os.Signal) error {
-	conf, err := a.Load()
+	g, source, err := settled(ctx, a, opts.Governing)
 	if err != nil {
 		return err
 	}
-	d, err := openDaemon(ctx, &Daemon{Conf: conf, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}), reloads: make(chan *config.Config, 1), beside: beside, takesOver: beside.said}, opts.Listen)
+	d, err := openDaemon(ctx,
+		&Daemon{
+			Conf: source.Conf, choice: g, log: slog.New(recoveryLog{a.Logger(opts.Verbose).Handler(), a}),
+			reloads: make(chan *config.Source, 1), beside: beside, takesOver: beside.said,
+		}, opts.Listen)
 	if err != nil {
 		return err
 	}
 	first := !beside.said
 	if beside.said = true; !first {
 		d.log.Info("this host leads the team now", "url", d.Url)
-	} else if err := sayReady(a, d); err != nil {
+	} else if err := sayReady(ctx, a, d); err != nil {
 		return errors.Join(err, d.Close())
 	}
 	if first && !opts.NoBrowser && !a.JSON && cli.Tty(a.Out) {
@@ -100,9 +106,22 @@ func upLeader(ctx context.Context, a *cli.App, opts UpOptions, beside *engines, 
 	return serveUntilStopped(ctx, a, d, opts, signals)
 }
 
-// sayReady prints the one line that programs wait for.
-func sayReady(a *cli.App, d *Daemon) error {
-	return a.Say(map[string]any{"ready": true, "url": d.Url, "pid": os.Getpid()}, "%s", "ready "+d.Url)
+// sayReady prints the one line that programs wait for. On a terminal, a line for each set of rows that walls here do not hold
+// follows; in JSON the line has them.
+func sayReady(ctx context.Context, a *cli.App, d *Daemon) error {
+	ready, onTerminal := map[string]any{"ready": true, "url": d.Url, "pid": os.Getpid()}, !a.JSON && cli.Tty(a.Out)
+	var groups []sessions.WallGroup
+	if a.JSON || onTerminal {
+		groups = d.Engine.WallGroups(ctx)
+		ready["walls"] = groups
+	}
+	err := a.Say(ready, "%s", "ready "+d.Url)
+	for _, g := range groups {
+		if onTerminal && err == nil {
+			_, err = fmt.Fprintln(a.Out, cli.Plain(g.String()))
+		}
+	}
+	return err
 }
 
 // untilStopped waits for the end: a first signal lets sessions finish, a second ends them, a third
@@ -113,10 +132,10 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 		select {
 		case <-d.Engine.Stopped():
 			return nil
-		case conf := <-d.reloads:
-			return reloaded{conf}
+		case source := <-d.reloads:
+			return reloaded{source}
 		case <-d.beside.moves:
-			return reloaded{d.Conf} // the next daemon moves the journal
+			return reloaded{d.choice.in.Load()} // the next daemon moves the journal
 		case <-d.beside.cut:
 			_ = d.journal.Close() // what waits to be stored there has no proof in time
 			return errUnwritten
@@ -169,15 +188,17 @@ func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
 
 // UpDetached starts the daemon in a process session of its own, and returns when it serves.
 func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
-	host, err := isHost(a)
+	host, err := IsHost(a)
 	if err != nil {
 		return err
 	}
 	var conf *config.Config
 	if !host {
-		if conf, err = a.Load(); err != nil {
+		g, source, err := settled(ctx, a, opts.Governing)
+		if err != nil {
 			return err
 		}
+		conf, opts.Governing = source.Conf, g.yes
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -186,6 +207,9 @@ func UpDetached(ctx context.Context, a *cli.App, opts UpOptions) error {
 	words := []string{"up", "--no-browser", "--dir", a.Dir}
 	if opts.Listen != "" {
 		words = append(words, "--listen", opts.Listen)
+	}
+	if opts.Governing != "" {
+		words = append(words, "--governing", opts.Governing)
 	}
 	if a.JSON {
 		words = append(words, "--json")
@@ -258,7 +282,7 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		return err
 	}
 	defer client.Close()
-	host, err := isHost(a)
+	host, err := IsHost(a)
 	if err != nil {
 		return err
 	}
@@ -276,7 +300,8 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 		if err := untilGone(ctx, a); err != nil {
 			return err
 		}
-		return a.Say(map[string]bool{"down": true}, "the host is down; a session that still runs ends at its deadline unless `fairlead up` runs before that")
+		return a.Say(map[string]bool{"down": true},
+			"the host is down; a session that still runs ends at its deadline unless `fairlead up` runs before that")
 	}
 	said := ""
 	for {
@@ -289,7 +314,10 @@ func Down(ctx context.Context, a *cli.App, now bool) error {
 			said = text
 		}
 		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
-			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; fairlead still stops as soon as its sessions have finished")}
+			return &cli.Coded{
+				Code: cli.ExitCancelled,
+				Err:  errors.New("stopped waiting; fairlead still stops as soon as its sessions have finished"),
+			}
 		}
 	}
 	if err := untilGone(ctx, a); err != nil {

@@ -3,7 +3,6 @@ package demo
 import (
 	"cmp"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,11 +20,11 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/examples"
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // DemoOptions are the flags of `demo`.
@@ -72,7 +71,11 @@ func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
 		return errors.Join(err, d.Close())
 	}
 	sayDemo(a, d, opts)
-	endDay := demoDay(ctx, d.Engine, opts.Headless)
+	haste := time.Duration(1)
+	if opts.Headless {
+		haste = demoHaste
+	}
+	endDay := meanwhile(ctx, func(ctx context.Context) error { return liveDay(ctx, d.Engine, haste) })
 	err = errors.Join(demoRuns(ctx, d, opts, signals), endDay())
 	given, fault := endTasks()
 	if err := errors.Join(err, fault); err != nil {
@@ -123,11 +126,8 @@ func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
 // demoFiles copies the examples into one folder. If two have a file of the same name, the first one
 // counts: they have the same .gitignore and the same commit script.
 func demoFiles(dir string) error {
-	for _, from := range []struct {
-		files embed.FS
-		name  string
-	}{{examples.Demo, "demo"}, {examples.Review, "review"}, {examples.Trio, "trio"}, {examples.Crew, "crew"}, {examples.Tasks, "tasks"}} {
-		tree, err := fs.Sub(from.files, from.name)
+	for _, example := range []string{"demo", "review", "trio", "crew", "tasks"} {
+		tree, err := fs.Sub(examples.Files, example)
 		if err != nil {
 			return err
 		}
@@ -334,7 +334,10 @@ func demoReport(ctx context.Context, d *daemon.Daemon, dir string, took time.Dur
 		if err != nil {
 			return answer, err
 		}
-		one := demoAgent{Name: agent.Name, Sessions: map[string]int{}, CostUSD: agent.UsageToday.CostUSD, Current: agent.CurrentState, Desired: agent.DesiredState}
+		one := demoAgent{
+			Name: agent.Name, Sessions: map[string]int{}, CostUSD: agent.UsageToday.CostUSD, Current: agent.CurrentState,
+			Desired: agent.DesiredState,
+		}
 		if len(why.Sessions) > 0 {
 			_, number, _ := strings.Cut(strings.TrimPrefix(why.Sessions[0].ID, agent.Name), "-") // they are numbered from 1
 			if one.Total, err = strconv.Atoi(number); err != nil {
@@ -395,12 +398,15 @@ func printReport(a *cli.App, r DemoAnswer, kept bool) error {
 	if a.JSON {
 		return a.PrintJSON(r)
 	}
-	fmt.Fprintf(a.Out, "\nin %d s: %s, %s in the journal, %s left behind\n", r.ForMS/1000, cli.HowMany(r.Commits, "commit", "commits"), cli.HowMany(r.Changes, "change", "changes"), cli.HowMany(r.Strays, "process", "processes"))
+	fmt.Fprintf(a.Out, "\nin %d s: %s, %s in the journal, %s left behind\n", r.ForMS/1000, cli.HowMany(r.Commits, "commit", "commits"),
+		cli.HowMany(r.Changes, "change", "changes"), cli.HowMany(r.Strays, "process", "processes"))
 	for _, t := range r.Tasks {
 		fmt.Fprintln(a.Out, "  task "+cli.Line(t.words(), cli.ErrorWidth))
 	}
-	fmt.Fprintf(a.Out, "  channel %s: %s in %s\n", DemoChannel, cli.HowMany(r.Said, "message", "messages"), cli.HowMany(r.Turns, "turn", "turns"))
-	fmt.Fprintf(a.Out, "  team: %s summoned, in %s of the lead\n", cli.HowMany(r.Team.Summoned, "agent", "agents"), cli.HowMany(r.Team.Sessions, "session", "sessions"))
+	fmt.Fprintf(a.Out, "  channel %s: %s in %s\n", DemoChannel, cli.HowMany(r.Said, "message", "messages"),
+		cli.HowMany(r.Turns, "turn", "turns"))
+	fmt.Fprintf(a.Out, "  team: %s summoned, in %s of the lead\n", cli.HowMany(r.Team.Summoned, "agent", "agents"),
+		cli.HowMany(r.Team.Sessions, "session", "sessions"))
 	for _, agent := range r.Agents {
 		fmt.Fprintf(a.Out, "  %-8s %s, %s today\n", agent.Name, sessionWords(agent), cli.Money(agent.CostUSD))
 	}

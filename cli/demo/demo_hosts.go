@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -19,27 +18,23 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/tasks"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/examples"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
-
-// hostFiles are what the leader's repository begins with.
-//
-//go:embed hosts
-var hostFiles embed.FS
 
 const (
 	hostsMax = 5
 	leads    = "leader"
 	letter   = "letter.txt"
-	hostLook = 100 * time.Millisecond // between two looks at the hosts
-	hostEnd  = 5 * time.Second        // for a daemon to end by itself
+	hostEnd  = 5 * time.Second // for a daemon to end by itself
 )
 
 // HostsOptions are the flags of `demo --hosts`.
@@ -87,7 +82,10 @@ type hostDay struct {
 func Hosts(ctx context.Context, a *cli.App, opts HostsOptions) error {
 	switch {
 	case opts.Number < 2 || opts.Number > hostsMax:
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("--hosts is from 2 to %d machines, the leader's included, not %d", hostsMax, opts.Number)}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("--hosts is from 2 to %d machines, the leader's included, not %d", hostsMax, opts.Number),
+		}
 	case opts.Length != 0:
 		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("--hosts ends by itself when its task has landed: leave out --for")}
 	}
@@ -107,7 +105,10 @@ func Hosts(ctx context.Context, a *cli.App, opts HostsOptions) error {
 	if err != nil {
 		return err
 	}
-	d := &hostDay{taskDay: taskDay{app: *a}, opts: opts, shown: a, began: time.Now(), states: map[string]string{}, answer: HostsAnswer{Dir: dir}}
+	d := &hostDay{
+		taskDay: taskDay{app: *a}, opts: opts, shown: a, began: time.Now(), states: map[string]string{},
+		answer: HostsAnswer{Dir: dir},
+	}
 	d.app.Out, d.app.Err, d.app.JSON = io.Discard, io.Discard, false
 	err = d.live(ctx)
 	end := syscall.SIGTERM
@@ -120,7 +121,10 @@ func Hosts(ctx context.Context, a *cli.App, opts HostsOptions) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("the demo was stopped before its task had landed; what it had started has ended")}
+		return &cli.Coded{
+			Code: cli.ExitCancelled,
+			Err:  errors.New("the demo was stopped before its task had landed; what it had started has ended"),
+		}
 	case err != nil:
 		return err
 	}
@@ -148,7 +152,7 @@ func (d *hostDay) say(format string, args ...any) {
 // lead begins the leader.
 func (d *hostDay) lead(ctx context.Context) error {
 	d.app.Dir = filepath.Join(d.answer.Dir, leads)
-	files, err := fs.Sub(hostFiles, "hosts")
+	files, err := fs.Sub(examples.Files, "hosts")
 	if err != nil {
 		return err
 	}
@@ -168,22 +172,29 @@ func (d *hostDay) lead(ctx context.Context) error {
 	}
 	h := &demoHost{name: leads, dir: d.app.Dir}
 	d.hosts = []*demoHost{h}
-	if err := h.start(exec.Command(d.opts.Program, "up", "--no-browser", "--dir", h.dir, "--listen", cmp.Or(d.opts.Listen, "127.0.0.1:0"))); err != nil { //nolint:gosec // Fairlead itself
+	if err := h.start(exec.Command(d.opts.Program, "up", "--no-browser", "--dir", h.dir, "--listen",
+		cmp.Or(d.opts.Listen, "127.0.0.1:0"))); err != nil { //nolint:gosec // Fairlead itself
 		return err
 	}
-	for d.client == nil {
+	if err := poll(ctx, func() (bool, error) {
 		if h.over() {
-			return h.gone()
+			return false, h.gone()
 		}
-		if d.client, err = apiclient.Dial(h.dir); err != nil && !apiclient.Away(err) {
-			return err
+		client, err := apiclient.Dial(h.dir)
+		if err != nil {
+			if apiclient.Away(err) {
+				err = nil
+			}
+			return false, err
 		}
-		if err := cli.Pause(ctx, hostLook); err != nil {
-			return err
-		}
+		d.client = client
+		return true, nil
+	}); err != nil {
+		return err
 	}
 	if !d.shown.JSON {
-		fmt.Fprintf(d.shown.Out, `This takes about a minute and a half. A host that is cut off ends its sessions %.0f s after its last renewal, and is
+		fmt.Fprintf(d.shown.Out,
+			`This takes about a minute and a half. A host that is cut off ends its sessions %.0f s after its last renewal, and is
 lost after %.0f s. These are the times of every team, and the demo does not make them shorter.
 
 `, time.Duration(host.EndAfter).Seconds(), time.Duration(host.LostAfter).Seconds())
@@ -202,7 +213,8 @@ Mission Control is at this address; its key L shows the hosts. In another termin
 		}
 		daemon.OpenBrowser(daemon.SignInURL(page, code.Code) + "/hosts")
 	}
-	d.say("%s leads the team: it has the journal and the page, and listens for hosts on %s (process %d)", leads, free.Addr(), h.cmd.Process.Pid)
+	d.say("%s leads the team: it has the journal and the page, and listens for hosts on %s (process %d)", leads, free.Addr(),
+		h.cmd.Process.Pid)
 	return nil
 }
 
@@ -232,7 +244,8 @@ func (d *hostDay) join(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		d.say("host %s has joined with an invitation, and renews its lease every %.0f s (process %d, folder %s)", name, time.Duration(host.RenewEvery).Seconds(), h.cmd.Process.Pid, h.dir)
+		d.say("host %s has joined with an invitation, and renews its lease every %.0f s (process %d, folder %s)", name,
+			time.Duration(host.RenewEvery).Seconds(), h.cmd.Process.Pid, h.dir)
 	}
 	return nil
 }
@@ -250,7 +263,8 @@ func (d *hostDay) write(ctx context.Context) (err error) {
 	if err := d.waits(ctx, d.task); err != nil {
 		return err
 	}
-	d.say("%s has ended with %s. They came back to the leader, and the task waits for a person", d.session, cli.HowMany(d.lines(d.app.Dir), "line", "lines"))
+	d.say("%s has ended with %s. They came back to the leader, and the task waits for a person", d.session,
+		cli.HowMany(d.lines(d.app.Dir), "line", "lines"))
 	if err := tasks.Request(ctx, &d.app, d.client, d.task.ID, "Write it to the end."); err != nil {
 		return err
 	}
@@ -260,7 +274,8 @@ func (d *hostDay) write(ctx context.Context) (err error) {
 
 // lines counts those of the letter in the task's checkout on a machine.
 func (d *hostDay) lines(dir string) int {
-	text, _ := os.ReadFile(filepath.Join(dir, ".agents", "worktrees", d.task.ID, letter)) //nolint:gosec // in our own folder; without the file there are none
+	text, _ := os.ReadFile(filepath.Join(dir, ".agents", "worktrees", d.task.ID,
+		letter)) //nolint:gosec // in our own folder; without the file there are none
 	return bytes.Count(text, []byte("\n"))
 }
 
@@ -285,7 +300,8 @@ func (d *hostDay) cutOff(ctx context.Context) error {
 	}
 	d.answer.Missing = d.lines(h.dir) - before
 	d.say("%s loses its power: SIGKILL to its daemon (process %d), %s and %s. It had written %s more, which the leader does not have",
-		h.name, was, cli.HowMany(shims, "shim", "shims"), cli.HowMany(others, "other process", "other processes"), cli.HowMany(d.answer.Missing, "line", "lines"))
+		h.name, was, cli.HowMany(shims, "shim", "shims"), cli.HowMany(others, "other process", "other processes"),
+		cli.HowMany(d.answer.Missing, "line", "lines"))
 	if d.opts.Again == nil {
 		return nil
 	}
@@ -302,7 +318,8 @@ func (d *hostDay) goesOn(ctx context.Context) error {
 	if err := d.placed(ctx); err != nil {
 		return err
 	}
-	d.say("%s begins anew with what the leader has: the %s that came back. What %s had written since on %s is missing", d.session, cli.HowMany(d.lines(d.app.Dir), "line", "lines"), was, d.cut.name)
+	d.say("%s begins anew with what the leader has: the %s that came back. What %s had written since on %s is missing", d.session,
+		cli.HowMany(d.lines(d.app.Dir), "line", "lines"), was, d.cut.name)
 	return nil
 }
 
@@ -312,7 +329,7 @@ func (d *hostDay) land(ctx context.Context) error {
 		return err
 	}
 	d.say("%s has ended, its lines are checked, and the task waits for a person", d.session)
-	if err := tasks.Merge(ctx, &d.app, d.client, d.task.ID, true); err != nil {
+	if err := tasks.Merge(ctx, &d.app, d.client, d.task.ID, api.MergeBody{}, true); err != nil {
 		return err
 	}
 	r, err := d.client.Runs.Show(ctx, d.task.ID)
@@ -366,15 +383,15 @@ func (d *hostDay) placed(ctx context.Context) error {
 
 // until looks at the hosts again and again, and says what the one without power is to the leader.
 func (d *hostDay) until(ctx context.Context, done func(view.Hosts) (bool, error)) error {
-	for {
+	return poll(ctx, func() (bool, error) {
 		for _, h := range d.hosts {
 			if h != d.cut && h.over() {
-				return h.gone()
+				return false, h.gone()
 			}
 		}
 		all, err := d.client.Hosts(ctx)
 		if err != nil {
-			return cli.Faulty(err)
+			return false, cli.Faulty(err)
 		}
 		for _, h := range all.Hosts {
 			if d.cut != nil && h.Name == d.cut.name && h.State != cmp.Or(d.states[h.Name], string(host.Joined)) {
@@ -382,13 +399,8 @@ func (d *hostDay) until(ctx context.Context, done func(view.Hosts) (bool, error)
 				d.say("%s is %s: %s", h.Name, h.State, cli.Line(h.Why, cli.ErrorWidth))
 			}
 		}
-		if is, err := done(all); is || err != nil {
-			return err
-		}
-		if err := cli.Pause(ctx, hostLook); err != nil {
-			return err
-		}
-	}
+		return done(all)
+	})
 }
 
 // end ends all that was started, the leader last, and counts what is left.
@@ -412,7 +424,8 @@ func (d *hostDay) end(ctx context.Context, sig syscall.Signal) error {
 
 func (d *hostDay) print() error {
 	return d.shown.Show(d.answer, func() error {
-		fmt.Fprintf(d.shown.Out, "\nin %d s: %s on %s; %s left behind. The letter on %s:\n", d.answer.ForMS/1000, cli.HowMany(len(d.answer.Ran), "session", "sessions"),
+		fmt.Fprintf(d.shown.Out, "\nin %d s: %s on %s; %s left behind. The letter on %s:\n", d.answer.ForMS/1000,
+			cli.HowMany(len(d.answer.Ran), "session", "sessions"),
 			strings.Join(d.answer.Ran, ", "), cli.HowMany(d.answer.Strays, "process", "processes"), d.task.Base)
 		for _, line := range d.answer.Letter {
 			fmt.Fprintln(d.shown.Out, "  "+cli.Line(line, cli.ErrorWidth))
@@ -497,10 +510,8 @@ func endSessions(ctx context.Context, dir string) (shims, others int, err error)
 		if syscall.Kill(seen.ShimPID, syscall.SIGKILL) == nil {
 			shims++
 		}
-		for shim.LifeOf(seen.ShimPID, 0) == shim.Lives {
-			if err := cli.Pause(ctx, cli.DownPoll); err != nil {
-				return shims, 0, err
-			}
+		if err := poll(ctx, func() (bool, error) { return shim.LifeOf(seen.ShimPID, 0) != shim.Lives, nil }); err != nil {
+			return shims, 0, err
 		}
 	}
 	rest, err := shim.EndStrays(ctx, dir)

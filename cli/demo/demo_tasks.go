@@ -9,13 +9,13 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	controller "github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/tasks"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // demoTask is a task of the demo and its state at the end.
@@ -46,13 +46,10 @@ func beginTasks(ctx context.Context, a *cli.App) (end func() ([]*demoTask, error
 	}
 	day := taskDay{app: *a, client: client}
 	day.app.Out, day.app.Err, day.app.JSON = io.Discard, io.Discard, false
-	during, cancel := context.WithCancel(ctx)
-	lived := make(chan error, 1)
-	go func() { lived <- day.live(during) }()
+	endDay := meanwhile(ctx, day.live)
 	return func() ([]*demoTask, error) {
 		defer client.Close()
-		cancel()
-		if err := <-lived; err != nil && !errors.Is(err, context.Canceled) {
+		if err := endDay(); err != nil {
 			return nil, err
 		}
 		for _, t := range day.tasks {
@@ -79,34 +76,39 @@ func (d *taskDay) live(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, do := range []func() error{
-		func() error { return d.waits(ctx, farewell) },
-		func() error {
-			if err := tasks.Comment(ctx, &d.app, d.client, farewell.ID, "greeting/bye.sh:2", "Say the visitor's name as well."); err != nil {
-				return err
-			}
-			return tasks.Request(ctx, &d.app, d.client, farewell.ID, "")
-		},
-		func() error { farewell.Comments++; return d.waits(ctx, byName) },
-		func() error { return d.waits(ctx, politely) },
-		func() error { return tasks.Merge(ctx, &d.app, d.client, byName.ID, true) },
-		func() error {
-			err := tasks.Merge(ctx, &d.app, d.client, politely.ID, true)
-			if said := (*cli.Coded)(nil); errors.As(err, &said) && said.Code == cli.ExitFailed { // it went back to its agent
-				politely.Conflict = true
-				return nil
-			}
-			return err
-		},
-	} {
-		switch err := do(); {
-		case errors.As(err, new(*cli.Coded)), errors.As(err, new(*api.Problem)): // a person has acted first
-			return nil
-		case err != nil:
+	err = d.review(ctx, farewell, byName, politely)
+	if errors.As(err, new(*cli.Coded)) || errors.As(err, new(*api.Problem)) { // a person has acted first
+		return nil
+	}
+	return err
+}
+
+// review sends the first task back with a comment, merges the second and then the third, which goes back with a conflict.
+func (d *taskDay) review(ctx context.Context, farewell, byName, politely *demoTask) error {
+	if err := d.waits(ctx, farewell); err != nil {
+		return err
+	}
+	if err := tasks.Comment(ctx, &d.app, d.client, farewell.ID, "greeting/bye.sh:2", "Say the visitor's name as well."); err != nil {
+		return err
+	}
+	if err := tasks.Request(ctx, &d.app, d.client, farewell.ID, ""); err != nil {
+		return err
+	}
+	farewell.Comments++
+	for _, t := range []*demoTask{byName, politely} {
+		if err := d.waits(ctx, t); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := tasks.Merge(ctx, &d.app, d.client, byName.ID, api.MergeBody{}, true); err != nil {
+		return err
+	}
+	err := tasks.Merge(ctx, &d.app, d.client, politely.ID, api.MergeBody{}, true)
+	if said := (*cli.Coded)(nil); errors.As(err, &said) && said.Code == cli.ExitFailed { // it went back to its agent
+		politely.Conflict = true
+		return nil
+	}
+	return err
 }
 
 func (d *taskDay) give(ctx context.Context, text, agent string) (*demoTask, error) {
@@ -121,21 +123,17 @@ func (d *taskDay) give(ctx context.Context, text, agent string) (*demoTask, erro
 
 // waits returns when a task waits for a person, or is over because a person was faster.
 func (d *taskDay) waits(ctx context.Context, t *demoTask) error {
-	for {
+	return poll(ctx, func() (bool, error) {
 		r, err := d.client.Runs.Show(ctx, t.ID)
 		if err != nil {
-			return err
+			return false, err
 		}
 		switch r.Task.Status {
-		case view.TaskNeedsYou:
-			return nil
 		case view.TaskDone, view.TaskDropped, view.TaskFailed:
-			return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is over", t.ID)}
+			return false, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is over", t.ID)}
 		}
-		if err := cli.Pause(ctx, demoLook); err != nil {
-			return err
-		}
-	}
+		return r.Task.Status == view.TaskNeedsYou, nil
+	})
 }
 
 // words describes a task and its state.
@@ -162,30 +160,11 @@ func (t *demoTask) words() string {
 const (
 	demoAwake  = 20 * time.Second
 	demoAsleep = 8 * time.Second
-	demoLook   = 250 * time.Millisecond // between two looks at the crew
+	demoLook   = 100 * time.Millisecond // between two looks
 	demoHaste  = 8                      // the factor by which a headless demo is faster
 )
 
-// demoDay sends the demo's crew, which was summoned, to sleep once and wakes it again, unless a
-// person acts first. It returns a function that ends this and waits for it.
-func demoDay(ctx context.Context, e *controller.Supervisor, headless bool) (end func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	lived := make(chan error, 1)
-	haste := time.Duration(1)
-	if headless {
-		haste = demoHaste
-	}
-	go func() { lived <- liveDay(ctx, e, haste) }()
-	return func() error {
-		cancel()
-		err := <-lived
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		return err
-	}
-}
-
+// liveDay sends the demo's crew, which was summoned, to sleep once and wakes it again, unless a person acts first.
 func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration) error {
 	by := seam.Actor{Kind: "human", ID: "demo"}
 	if err := crewIs(ctx, e, crew.NoButton); err != nil {
@@ -213,9 +192,16 @@ func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration)
 
 // crewIs waits until the crew's button is this one.
 func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) error {
-	for {
+	return poll(ctx, func() (bool, error) {
 		view, err := e.Crew(ctx, false)
-		if err != nil || view.Button == string(button) {
+		return view.Button == string(button), err
+	})
+}
+
+// poll looks again and again until it is done.
+func poll(ctx context.Context, done func() (bool, error)) error {
+	for {
+		if is, err := done(); is || err != nil {
 			return err
 		}
 		if err := cli.Pause(ctx, demoLook); err != nil {
@@ -224,9 +210,23 @@ func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) e
 	}
 }
 
+// meanwhile does something in the background. end ends it.
+func meanwhile(ctx context.Context, do func(context.Context) error) (end func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	return func() error {
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}
+}
+
 // unlessRefused ignores a refusal, which here means that a person has acted first.
 func unlessRefused(err error) error {
-	if _, ok := errors.AsType[*machine.Refusal](err); ok {
+	if _, ok := errors.AsType[*table.Refusal](err); ok {
 		return nil
 	}
 	return err

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // usualPlace is the folder of sessions in a repository (seed 002, Default Values).
@@ -46,7 +46,12 @@ func Session(a *cli.App, path string) (dispatchfolder.Found, error) {
 	if path == "" {
 		found.Folder, err = dispatchfolder.Current(a.Dir)
 		if err == nil && found.Folder == nil {
-			return found, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("no dispatch is open in %s; start one with `fairlead dispatch start`, or name its folder with --path", a.Dir)}
+			return found,
+				&cli.Coded{
+					Code: cli.ExitRefused,
+					Err: fmt.Errorf("no dispatch is open in %s; start one with `fairlead dispatch start`, or name its folder with --path",
+						a.Dir),
+				}
 		}
 	} else {
 		found.Folder, err = dispatchfolder.Open(SessionPath(a, path))
@@ -63,6 +68,9 @@ func Session(a *cli.App, path string) (dispatchfolder.Found, error) {
 
 // SessionPath resolves a session's name: a path, or a name in the list.
 func SessionPath(a *cli.App, name string) string {
+	if home, err := os.UserHomeDir(); err == nil {
+		name = dispatchfolder.InHome(name, home)
+	}
 	if !strings.ContainsRune(name, filepath.Separator) && name != "." && name != ".." {
 		if usual := filepath.Join(a.Dir, filepath.FromSlash(usualPlace), name); isFolder(usual) && !isFolder(name) {
 			return usual
@@ -91,7 +99,7 @@ func Ordering(a *cli.App, path, event string) (dispatchfolder.Found, error) {
 // outside refuses orders that an agent may not give (X10): an agent could name the paths that it may
 // write, or lift its own restrictions. Processes that an agent program starts count as the agent.
 func outside(a *cli.App, event, folder string, host dispatch.Host) error {
-	no := &machine.Refusal{
+	no := &table.Refusal{
 		Subject: filepath.Base(folder), Event: event, Row: "X10",
 		Reason: "an agent may not act as a person, nor start or end the session that it works in; ask the person whose session this is",
 	}
@@ -104,7 +112,8 @@ func outside(a *cli.App, event, folder string, host dispatch.Host) error {
 		return no
 	}
 	is := dispatch.Dispatch{Setup: dispatch.Setup{Host: host}}
-	return dispatchctl.Target{Name: no.Subject, Found: dispatchfolder.Found{Session: is}}.MayOrder(event, func() bool { return claudehook.Within(os.Getpid()) })
+	return dispatchctl.Target{Name: no.Subject, Found: dispatchfolder.Found{Session: is}}.MayOrder(event,
+		func() bool { return claudehook.Within(os.Getpid()) })
 }
 
 // repoOf returns the repository whose usual folder contains a session; if it is elsewhere, the present one.
@@ -140,7 +149,8 @@ type SessionBegun struct {
 func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mode, host string) error {
 	where := filepath.Join(a.Dir, filepath.FromSlash(usualPlace), "new")
 	if path != "" {
-		abs, err := filepath.Abs(path)
+		home, _ := os.UserHomeDir() // none: ~ is a name
+		abs, err := filepath.Abs(dispatchfolder.InHome(path, home))
 		if err != nil {
 			return fmt.Errorf("find %s: %w", path, err)
 		}
@@ -307,10 +317,12 @@ func PrintSession(a *cli.App, s SessionStatus) error {
 		head += " [Conv: " + strings.TrimPrefix(s.Conversation, "conv_") + "] " + cli.Line(s.Input, cli.SummaryWidth)
 	}
 	fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(head)))
-	fmt.Fprintf(a.Out, "%s  mode %s, host %s, %s, begun %s\n", cli.Line(s.Name, cli.SummaryWidth), cli.Plain(s.Mode), cli.Plain(s.Host), cli.HowMany(len(s.Agents), "agent", "agents"), s.Began.Local().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(a.Out, "%s  mode %s, host %s, %s, begun %s\n", cli.Line(s.Name, cli.SummaryWidth), cli.Plain(s.Mode), cli.Plain(s.Host),
+		cli.HowMany(len(s.Agents), "agent", "agents"), s.Began.Local().Format("2006-01-02 15:04:05"))
 	fmt.Fprintln(a.Out, cli.Plain(s.Path))
 	for _, task := range s.Tasks {
-		fmt.Fprintf(a.Out, "at work: %s, for %s: %s\n", cli.Line(task.Agent, cli.SummaryWidth), cli.Ago(time.Since(task.Began)), cli.Line(task.Text, cli.SummaryWidth))
+		fmt.Fprintf(a.Out, "at work: %s, for %s: %s\n", cli.Line(task.Agent, cli.SummaryWidth), cli.Ago(time.Since(task.Began)),
+			cli.Line(task.Text, cli.SummaryWidth))
 	}
 	for i, text := range s.Waiting {
 		fmt.Fprintf(a.Out, "waits (%d): %s\n", i+1, cli.Line(text, cli.SummaryWidth))
@@ -396,7 +408,8 @@ func SessionListedOf(f dispatchfolder.Found) SessionListed {
 	if f.Fault != "" {
 		return l
 	}
-	l.Mode, l.Host, l.State, l.Made, l.Began = string(f.Session.Mode), hostWord(f.Session.Host), f.Session.State(), f.Session.Made, f.Session.Began
+	l.Mode, l.Host, l.State, l.Made, l.Began = string(f.Session.Mode), hostWord(f.Session.Host), f.Session.State(), f.Session.Made,
+		f.Session.Began
 	if f.Session.Phase == dispatch.Closed {
 		l.State = string(dispatch.Closed)
 	}
@@ -416,7 +429,8 @@ func PrintSessions(a *cli.App, list []SessionListed) error {
 			fmt.Fprintf(w, "%s\t%s\n", cli.Line(l.Name, cli.SummaryWidth), cli.Line(l.Wrong, cli.SummaryWidth))
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", cli.Line(l.Name, cli.SummaryWidth), cli.Line(l.State, cli.SummaryWidth), cli.Plain(l.Mode), cli.Plain(l.Host), l.Made)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\n", cli.Line(l.Name, cli.SummaryWidth), cli.Line(l.State, cli.SummaryWidth), cli.Plain(l.Mode),
+			cli.Plain(l.Host), l.Made)
 	}
 	return w.Flush()
 }

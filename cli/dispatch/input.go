@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
 
 // Saying is Ordering for reports of work in a session. If an agent program or the daemon carries out
@@ -25,7 +25,7 @@ func Saying(a *cli.App, path, event string, by ...dispatch.Host) (dispatchfolder
 	if err != nil || !over && slices.Contains(by, found.Session.Host) {
 		return found, err
 	}
-	no := &machine.Refusal{Subject: found.Folder.Name(), Event: event, State: string(found.Session.Phase)}
+	no := &table.Refusal{Subject: found.Folder.Name(), Event: event, State: string(found.Session.Phase)}
 	switch {
 	case over:
 		no.Reason = "it is over; start another one: fairlead dispatch start"
@@ -59,8 +59,9 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 	if err != nil {
 		return err
 	}
-	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Over: over}
-	if found.Session.Mode != dispatch.Response && (found.Session.Ranker == "" || found.Session.Host != dispatch.Fairlead) { // otherwise a model decides
+	in := dispatch.UserInput{Text: text, Named: policy.NamedPathsIn(text, dispatchfolder.Exists(a.Dir, "")), Over: over}
+	// otherwise a model decides
+	if found.Session.Mode != dispatch.Response && (found.Session.Ranker == "" || found.Session.Host != dispatch.Fairlead) {
 		orders, err := Orders(a)
 		if err != nil {
 			return err
@@ -142,9 +143,11 @@ func PrintMoved(a *cli.App, done moved, was dispatch.Dispatch) error {
 	switch {
 	case is.Host != dispatch.NoHost:
 	case slices.ContainsFunc(done.Changes, func(ch dispatch.Change) bool { return ch.Event == dispatch.InputWaits }):
-		fmt.Fprintln(a.Err, "`fairlead dispatch status` shows what is open; `fairlead dispatch respond TEXT` answers it, and begins the next one")
+		fmt.Fprintln(a.Err,
+			"`fairlead dispatch status` shows what is open; `fairlead dispatch respond TEXT` answers it, and begins the next one")
 	case is.Phase == dispatch.Talking:
-		fmt.Fprintln(a.Err, "MAIN has it; `fairlead dispatch respond TEXT` answers, `fairlead dispatch delegate AGENT TEXT` lets an agent do it")
+		fmt.Fprintln(a.Err,
+			"MAIN has it; `fairlead dispatch respond TEXT` answers, `fairlead dispatch delegate AGENT TEXT` lets an agent do it")
 	case is.Phase == dispatch.Working && was.State() != is.State():
 		fmt.Fprintln(a.Err, "its files belong to "+cli.Plain(done.Workspace)+"; `fairlead dispatch done` reports that it is done")
 	}
@@ -229,7 +232,10 @@ func taskOf(is dispatch.Dispatch, agent string) (uint64, error) {
 			}
 		}
 	}
-	return 0, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("%s has no task; `fairlead dispatch status` shows the agents that have one", cli.Line(agent, cli.StepWidth))}
+	return 0, &cli.Coded{
+		Code: cli.ExitRefused,
+		Err:  fmt.Errorf("%s has no task; `fairlead dispatch status` shows the agents that have one", cli.Line(agent, cli.StepWidth)),
+	}
 }
 
 // SessionDone reports that an agent's task is done or has failed.
@@ -240,7 +246,10 @@ func SessionDone(a *cli.App, path, agent, text string, failed bool) error {
 	}
 	c := found.Session.Open
 	if c == nil || len(c.Tasks) == 0 {
-		return &cli.Coded{Code: cli.ExitRefused, Err: errors.New("no agent has a task; `fairlead dispatch respond TEXT` answers an input that MAIN has")}
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  errors.New("no agent has a task; `fairlead dispatch respond TEXT` answers an input that MAIN has"),
+		}
 	}
 	task := c.Tasks[len(c.Tasks)-1]
 	if agent != "" {
@@ -274,7 +283,10 @@ func sessionWait(ctx context.Context, a *cli.App, found dispatchfolder.Found, fr
 		for _, l := range lines {
 			ch := l.Change
 			if ch.Event == dispatch.EndAsked {
-				return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("the session was ended before %s was answered", dispatch.ConversationID(n))}
+				return &cli.Coded{
+					Code: cli.ExitFailed,
+					Err:  fmt.Errorf("the session was ended before %s was answered", dispatch.ConversationID(n)),
+				}
 			}
 			if ch.Body.Conversation != n {
 				continue

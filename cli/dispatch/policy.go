@@ -4,16 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/rank"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/core/rank"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 )
 
 // PolicyAsked is a tool call to check.
@@ -57,7 +58,10 @@ func Judged(a *cli.App, found dispatchfolder.Found, state string, call policy.Ca
 	}
 	conf.Dir = repoOf(a, found.Folder)
 	verdict, delegate := dispatchctl.NewOrders(conf).JudgeDispatch(dispatchctl.Target{Found: found}, state, call)
-	answer := PolicyAnswer{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability, DelegateTo: delegate}
+	answer := PolicyAnswer{
+		Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, Capability: verdict.Capability,
+		DelegateTo: delegate,
+	}
 	if !verdict.Allow {
 		answer.Decision = "deny"
 	}
@@ -112,8 +116,17 @@ func SessionOrNew(a *cli.App, path string) (dispatchfolder.Found, error) {
 	return Session(a, path)
 }
 
-// PrintRanking prints which agents match an input, best first, with the terms that matched.
-func PrintRanking(a *cli.App, r rank.Ranking, agents int) error {
+// kinds say why a term counts, if it is no word of a subject.
+var kinds = map[rank.Kind]string{
+	rank.AnySubject: " (fits any subject)",
+	rank.Pair:       " (one after the other)",
+	rank.File:       " (of a file's name)",
+	rank.Program:    " (asks for a program, and the agent makes any kind)",
+}
+
+// PrintRanking prints which agents match an input, best first, with the terms that matched; explained has a line
+// for each of them.
+func PrintRanking(a *cli.App, r rank.Ranking, agents int, explained bool) error {
 	if agents == 0 {
 		_, err := fmt.Fprintln(a.Out, "no agent is described: none in .claude/agents, and none with a description in fairlead.yaml")
 		return err
@@ -122,16 +135,31 @@ func PrintRanking(a *cli.App, r rank.Ranking, agents int) error {
 		w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "AGENT\tSCORE\tBY")
 		for _, c := range r.Scores {
+			if explained {
+				why := ""
+				if c.Weak {
+					why = "reduced: it shares common words only, or one of many"
+				}
+				fmt.Fprintf(w, "%s\t%.2f\t%s\n", cli.Line(c.Name, cli.SummaryWidth), c.Score, why)
+				for _, t := range c.Terms {
+					fmt.Fprintf(w, "\t%.2f\t%s%s\n", t.Score, cli.Line(strconv.Quote(t.Word), cli.SummaryWidth), kinds[t.Kind])
+				}
+				continue
+			}
 			terms := make([]string, len(c.Terms))
 			for i, t := range c.Terms {
 				terms[i] = fmt.Sprintf("%q %.2f", t.Word, t.Score)
 			}
-			fmt.Fprintf(w, "%s\t%.2f\t%s\n", cli.Line(c.Name, cli.SummaryWidth), c.Score, cli.Line(strings.Join(terms, " + "), cli.SummaryWidth))
+			fmt.Fprintf(w, "%s\t%.2f\t%s\n", cli.Line(c.Name, cli.SummaryWidth), c.Score,
+				cli.Line(strings.Join(terms, " + "), cli.SummaryWidth))
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.Out)
+	}
+	if missing := unshared(r); explained && len(r.Scores) > 0 && len(missing) > 0 {
+		fmt.Fprintf(a.Out, "no description shares: %s\n", cli.Line(strings.Join(missing, ", "), cli.SummaryWidth))
 	}
 	text := "MAIN keeps it: " + cli.Line(r.Reason, cli.ErrorWidth)
 	if r.Best != "" {
@@ -139,4 +167,17 @@ func PrintRanking(a *cli.App, r rank.Ranking, agents int) error {
 	}
 	_, err := fmt.Fprintln(a.Out, cli.Plain(text))
 	return err
+}
+
+// unshared are the words of a text that no listed agent shares.
+func unshared(r rank.Ranking) []string {
+	var missing []string
+	for _, word := range r.Terms {
+		if !slices.ContainsFunc(r.Scores, func(c rank.Candidate) bool {
+			return slices.ContainsFunc(c.Terms, func(t rank.Term) bool { return t.Word == word })
+		}) {
+			missing = append(missing, strconv.Quote(word))
+		}
+	}
+	return missing
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const dialWait = 3 * time.Second // for an address of the leader
@@ -28,17 +28,29 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	joined, jerr := hosts.Joined(a.Dir)
 	switch {
 	case err != nil:
-		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or make a new cluster: `fairlead cluster leave --force`"}}
+		return []Finding{{
+			About: about, What: err.Error(),
+			Do: "restore .fairlead/cluster from a backup, or make a new cluster: `fairlead cluster leave --force`",
+		}}
 	case jerr != nil:
-		return []Finding{{About: about, What: jerr.Error(), Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`"}}
+		return []Finding{{
+			About: about, What: jerr.Error(),
+			Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`",
+		}}
 	case leads == nil && joined == nil:
 		return nil
 	}
 	id, err := ca.LoadIdentity(worker.Folder(a.Dir), time.Now)
 	if err != nil {
-		return []Finding{{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup; a host can also join again, with an invitation"}}
+		return []Finding{{
+			About: about, What: err.Error(),
+			Do: "restore .fairlead/cluster from a backup; a host can also join again, with an invitation",
+		}}
 	}
-	found := []Finding{{OK: true, About: about, What: fmt.Sprintf("host %s of team %s; its certificate ends on %s", id.Name, id.Team(), id.Expires().Format(time.DateOnly))}}
+	found := []Finding{{
+		OK: true, About: about,
+		What: fmt.Sprintf("host %s of team %s; its certificate ends on %s", id.Name, id.Team(), id.Expires().Format(time.DateOnly)),
+	}}
 	if err := id.CheckClock(); err != nil {
 		found[0] = Finding{About: about, What: err.Error(), Do: "`date` shows the clock"}
 	}
@@ -52,7 +64,11 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	} else if own != "" {
 		facts, err := engine.LoadFacts(worker.Folder(a.Dir))
 		if err != nil {
-			return append(found, Finding{About: about, What: err.Error(), Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`"})
+			return append(found,
+				Finding{
+					About: about, What: err.Error(),
+					Do: "restore .fairlead/cluster from a backup, or join again: `fairlead cluster leave --force`",
+				})
 		}
 		addresses = leads.Worker(facts).Addresses
 	} else if err == nil {
@@ -66,12 +82,28 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 	}
 	asking, cancel := context.WithTimeout(ctx, askDaemon)
 	defer cancel()
-	if is, err := client.Leader(asking); err == nil && is.OtherConfig != nil {
-		found = append(found, Finding{About: about, What: cli.OtherConfig(is.OtherConfig), Do: "each engine host needs the same " + config.FileName + ", byte for byte"})
+	is, err := client.Leader(asking)
+	if err == nil && is.NoStore != "" {
+		found = append(found,
+			Finding{
+				About: about, What: "the server of this engine host keeps no copy of the journal now: " + cli.Plain(is.NoStore),
+				Do: "see to it that the disk of .fairlead has free space and that Fairlead runs on the other engine hosts; it is tried again by itself",
+			})
+	}
+	if err == nil && is.OtherConfig != nil {
+		found = append(found,
+			Finding{
+				About: about, What: cli.OtherConfig(is.OtherConfig),
+				Do: "each engine host needs the same " + config.FileName + ", byte for byte",
+			})
 	}
 	all, err := client.Hosts(asking)
 	if err != nil {
-		return append(found, Finding{About: about, What: "the leader does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; a host tries again and again"})
+		return append(found,
+			Finding{
+				About: about, What: "the leader does not answer: " + err.Error(),
+				Do: "see .fairlead/log/daemon.log; a host tries again and again",
+			})
 	}
 	leader := view.Host{}
 	if at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Leader }); at >= 0 {
@@ -88,20 +120,28 @@ func lookAtCluster(ctx context.Context, a *cli.App, own string) []Finding {
 		h := &all.Hosts[i]
 		switch {
 		case h.Foreign != "":
-			found = append(found, Finding{About: about, What: cli.Line(h.Foreign, 300), Do: "only consecutive versions work together; doc/hosts.md says how to upgrade a team"})
+			found = append(found, Finding{About: about, What: cli.Line(h.Foreign, 300), Do: "doc/hosts.md says how to upgrade a team"})
 			continue
 		case h.Other(leader.Version):
-			found = append(found, Finding{About: about, What: mixed(h, &leader), Do: "install one version on all, before the next upgrade: replace the program, then `fairlead down` and `fairlead up` there; its sessions work on"})
+			found = append(found,
+				Finding{
+					About: about, What: mixed(h, &leader),
+					Do: "install one version on all, before the next upgrade: replace the program, then `fairlead down` and `fairlead up` there; its sessions work on",
+				})
 		}
 		if slices.Contains([]string{string(host.Doubted), string(host.Lost)}, h.State) {
-			found = append(found, Finding{About: about, What: fmt.Sprintf("host %s is %s: %s", h.Name, h.State, cli.Plain(h.Why)), Do: "`fairlead hosts` shows when its renewals come again"})
+			found = append(found,
+				Finding{
+					About: about, What: fmt.Sprintf("host %s is %s: %s", h.Name, h.State, cli.Plain(h.Why)),
+					Do: "`fairlead hosts` shows when its renewals come again",
+				})
 		}
 	}
 	return found
 }
 
-// follower is the name of this host; empty: it leads, or belongs to no cluster. The agents' files and the checkouts of a team are those of the
-// leader's machine. An engine host that is not running may start as either.
+// follower is the name of this host; empty: it leads, or belongs to no cluster. The agents' files and the checkouts of a team are those of
+// the leader's machine. An engine host that is not running may start as either.
 func follower(ctx context.Context, a *cli.App) string {
 	is, err := hosts.Load(a.Dir)
 	if err != nil {
@@ -130,11 +170,8 @@ func follower(ctx context.Context, a *cli.App) string {
 
 // mixed says that a host has another version of Fairlead than the leader.
 func mixed(h, leader *view.Host) string {
-	text := fmt.Sprintf("host %s has version %s of Fairlead, and the leader %s", h.Name, cli.Line(h.Version, 80), cli.Line(leader.Version, 80))
-	if h.Protocol > 0 && h.Protocol < leader.Protocol {
-		text += "; a leader of the next version may refuse it"
-	}
-	return text
+	return fmt.Sprintf("host %s has version %s of Fairlead, and the leader %s", h.Name, cli.Line(h.Version, 80),
+		cli.Line(leader.Version, 80))
 }
 
 // reachable reports whether a program listens at one of the leader's addresses.
@@ -148,5 +185,8 @@ func reachable(ctx context.Context, about string, addresses []string) Finding {
 		}
 		says = append(says, ca.Explain(err, "", time.Now()).Error())
 	}
-	return Finding{About: about, What: "the leader's port does not answer: " + strings.Join(says, "; "), Do: "start Fairlead on the leader with `fairlead up`; a firewall must let this port through"}
+	return Finding{
+		About: about, What: "the leader's port does not answer: " + strings.Join(says, "; "),
+		Do: "start Fairlead on the leader with `fairlead up`; a firewall must let this port through",
+	}
 }

@@ -1,49 +1,53 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
-	"github.com/fairlead-dev/fairlead/agentfile"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/cli/probe"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // Finding is one result of doctor.
 type Finding = probe.Finding
 
+// Check is one check of doctor.
+type Check struct {
+	Name  string // what the terminal says it waits for
+	Check func(ctx context.Context) []Finding
+}
+
+// ChecksAtOnce limits the checks that run at a time: some start programs, which would only slow each other down.
+const ChecksAtOnce = 8
+
 // Doctor checks the installation and the workspace; fix repairs what can be repaired safely.
 func Doctor(ctx context.Context, a *cli.App, fix bool) error {
-	visits := visits(a)
-	var hold func(Finding) bool
-	if fix { // shown after the repair, with its result
-		hold = func(f Finding) bool { return !f.OK && f.Fix != nil }
-	}
-	b := Board(a, visits, hold)
-	findings := Round(ctx, visits, b)
+	findings := Run(ctx, a, checks(a), fix)
 	if fix {
 		findings = Repair(ctx, findings, func(f Finding) {
 			if !a.JSON {
@@ -68,34 +72,82 @@ func Doctor(ctx context.Context, a *cli.App, fix bool) error {
 	return nil
 }
 
-// visits are the checks of doctor, in the order in which they are printed.
-func visits(a *cli.App) []Visit {
-	visits := []Visit{{About: "the system", Free: true, Look: func(ctx context.Context, say func(...Finding)) { say(append(lookAtSystem(), LookAtSandbox(ctx))...) }}}
-	conf, first := lookAtConfiguration(a)
-	visits = append(visits, Visit{About: "the configuration", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(first...) }})
-	met := &AgentsMet{Paths: map[string]bool{}}
-	if conf != nil {
-		own := sync.OnceValue(func() string { return follower(context.Background(), a) })
-		met.Agents = conf.Agents
-		for _, agent := range conf.Agents {
-			met.Wait.Add(1)
-			visits = append(visits, Visit{About: "agent " + agent.Name, Look: func(ctx context.Context, say func(...Finding)) {
-				defer met.Wait.Done()
-				found := lookAtAgent(ctx, agent)
-				met.Add(found)
-				say(found...)
-				if own() == "" {
-					say(lookAtFile(agent)...)
-				}
-			}})
+// Run makes the checks in parallel, and prints and returns their findings in the order of the checks. On a terminal, a line says
+// which check it waits for. With fix, a finding that can be repaired is not printed: its repair is.
+func Run(ctx context.Context, a *cli.App, checks []Check, fix bool) []Finding {
+	found, done := make([][]Finding, len(checks)), make([]chan struct{}, len(checks))
+	for i := range checks {
+		done[i] = make(chan struct{})
+	}
+	go func() {
+		places := make(chan struct{}, ChecksAtOnce)
+		for i, c := range checks { // in this order: a check that waits for another one comes after it
+			places <- struct{}{}
+			go func() {
+				found[i] = c.Check(ctx)
+				close(done[i])
+				<-places
+			}()
+		}
+	}()
+	for i, c := range checks {
+		erase := waiting(a, fmt.Sprintf("… waits for %s (%d of %d)", c.Name, i+1, len(checks)))
+		<-done[i]
+		erase()
+		for _, f := range found[i] {
+			if !a.JSON && !(fix && !f.OK && f.Fix != nil) {
+				PrintFinding(a, f)
+			}
 		}
 	}
-	visits = append(visits, visitPrograms(met)...)
-	visits = append(visits, Visit{About: "hooks of Claude Code", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(lookAtHooks(a.Dir)...) }})
-	if conf != nil && (conf.Tasks.Land == task.PR || len(conf.Tasks.From) > 0) {
-		visits = append(visits, Visit{About: "pull requests", Look: func(ctx context.Context, say func(...Finding)) { say(lookAtForge(ctx, a, conf)) }})
+	return slices.Concat(found...)
+}
+
+// waiting prints a line on a terminal, and returns what erases it: with blanks, because not every terminal supports escape
+// sequences.
+func waiting(a *cli.App, text string) (erase func()) {
+	if a.JSON || !cli.Tty(a.Out) {
+		return func() {}
 	}
-	return append(visits, Visit{About: "the journal and the state that it describes", Free: true, Look: func(ctx context.Context, say func(...Finding)) { lookAtState(ctx, a, conf, say) }})
+	text = cli.Line(text, max(1, cmp.Or(a.Columns(), cli.ScreenWidth)-1))
+	fmt.Fprint(a.Out, text)
+	return func() { fmt.Fprintf(a.Out, "%s%*s%[1]s", termtext.Own("\r"), len([]rune(text)), "") }
+}
+
+// checks are those of doctor, in the order in which they are printed.
+func checks(a *cli.App) []Check {
+	conf, first := lookAtConfiguration(a)
+	checks := []Check{
+		{"the system", func(ctx context.Context) []Finding { return append(lookAtSystem(), LookAtSandbox(ctx)) }},
+		{"the configuration", func(context.Context) []Finding { return first }},
+	}
+	var agents []config.Agent
+	if conf != nil {
+		agents = conf.Agents
+	}
+	own := sync.OnceValue(func() string { return follower(context.Background(), a) })
+	met, all := make([][]Finding, len(agents)), &sync.WaitGroup{}
+	for i, agent := range agents {
+		all.Add(1)
+		checks = append(checks, Check{"agent " + agent.Name, func(ctx context.Context) []Finding {
+			defer all.Done()
+			met[i] = lookAtAgent(ctx, agent)
+			if own() != "" {
+				return met[i]
+			}
+			return slices.Concat(met[i], lookAtFile(agent))
+		}})
+	}
+	checks = append(checks, checkPrograms(agents, func() []Finding { all.Wait(); return slices.Concat(met...) })...)
+	checks = append(checks,
+		Check{"hooks of Claude Code", func(context.Context) []Finding { return lookAtHooks(a.Dir) }},
+		Check{"dispatches", func(context.Context) []Finding { return lookAtDispatches(a.Dir) }},
+	)
+	if conf != nil && (conf.Tasks.Land == task.PR || len(conf.Tasks.From) > 0) {
+		checks = append(checks, Check{"pull requests", func(ctx context.Context) []Finding { return []Finding{lookAtForge(ctx, a, conf)} }})
+	}
+	return append(checks,
+		Check{"the journal and the state that it describes", func(ctx context.Context) []Finding { return lookAtState(ctx, a, conf) }})
 }
 
 // lookAtConfiguration reads fairlead.yaml; nil if it is missing or invalid.
@@ -106,11 +158,17 @@ func lookAtConfiguration(a *cli.App) (*config.Config, []Finding) {
 	case err != nil && errors.Is(missing, os.ErrNotExist) && worker.Joined(a.Dir):
 		return nil, []Finding{{OK: true, About: "configuration", What: "this machine is a host: the fairlead.yaml of the leader counts"}}
 	case err != nil && errors.Is(missing, os.ErrNotExist):
-		return nil, []Finding{{OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.Dir + " yet", Do: "`fairlead init` writes one; `fairlead demo` shows a team without any"}}
+		return nil, []Finding{{
+			OK: true, About: "configuration", What: "there is no fairlead.yaml in " + a.Dir + " yet",
+			Do: "`fairlead init` writes one; `fairlead demo` shows a team without any",
+		}}
 	case err != nil:
 		return nil, []Finding{{About: "configuration", What: err.Error(), Do: "fix fairlead.yaml; each line above names a position"}}
 	}
-	findings := []Finding{{OK: true, About: "configuration", What: "fairlead.yaml names " + cli.HowMany(len(conf.Agents), "agent", "agents")}}
+	findings := []Finding{{
+		OK: true, About: "configuration",
+		What: "fairlead.yaml names " + cli.HowMany(len(conf.Agents), "agent", "agents"),
+	}}
 	for _, note := range conf.Notes {
 		findings = append(findings, Finding{OK: true, About: "configuration", What: note.Error()})
 	}
@@ -125,9 +183,12 @@ func PrintFinding(a *cli.App, f Finding) {
 	}
 	fmt.Fprintf(a.Out, "%s %-14s %s\n", mark, f.About, cli.Plain(f.What))
 	if f.Do != "" {
-		fmt.Fprintf(a.Out, "%19s%s\n", "", cli.Plain(f.Do))
+		fmt.Fprintln(a.Out, doIndent+cli.Plain(f.Do))
 	}
 }
+
+// doIndent stands before what a person can do.
+const doIndent = "                   "
 
 // lookAtSystem reports what this system supports.
 func lookAtSystem() []Finding {
@@ -138,7 +199,12 @@ func lookAtSystem() []Finding {
 		findings = append(findings, Finding{About: "git", What: "git was not found", Do: "install it: worktrees and the demo need it"})
 	}
 	if runtime.GOOS != "linux" {
-		findings = append(findings, Finding{OK: true, About: "system", What: runtime.GOOS + " has no subreaper and no parent-death signal: process trees are found only by a mark in their environment"})
+		findings = append(findings,
+			Finding{
+				OK: true, About: "system",
+				What: runtime.GOOS +
+					" has no subreaper and no parent-death signal: process trees are found only by a mark in their environment",
+			})
 	}
 	return findings
 }
@@ -146,36 +212,60 @@ func lookAtSystem() []Finding {
 // lookAtAgent asks an agent's driver whether the agent can be started, and greets its program.
 func lookAtAgent(ctx context.Context, agent config.Agent) []Finding {
 	if _, err := os.Stat(agent.Workspace); errors.Is(err, os.ErrNotExist) && cli.Drivers()[agent.Driver] != nil {
-		return []Finding{{OK: true, About: "agent " + agent.Name, What: "its workspace " + agent.Workspace + " will be made at the first start"}}
+		return []Finding{{
+			OK: true, About: "agent " + agent.Name,
+			What: "its workspace " + agent.Workspace + " will be made at the first start",
+		}}
 	}
 	return probe.Agent(ctx, agent)
 }
 
+// lookAtFile reads the state file of an agent as the daemon does.
 func lookAtFile(agent config.Agent) []Finding {
-	path := filepath.Join(agent.Workspace, agentfile.FileName)
-	text, err := os.ReadFile(path)
+	text, err := stateText(agent.Workspace)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	do := "`fairlead up` moves it aside and writes it again; or fix it by hand"
 	if err == nil {
-		_, err = agentfile.Parse(text)
+		_, err = agentstate.Parse(text)
+	} else {
+		do = "it is neither read nor replaced until then"
 	}
 	if err != nil {
-		return []Finding{{About: "agent " + agent.Name, What: path + ": " + err.Error(), Do: "`fairlead up` moves it aside and writes it again; or fix it by hand"}}
+		return []Finding{{
+			About: "agent " + agent.Name, What: filepath.Join(agent.Workspace, agentstate.FileName) + ": " + err.Error(),
+			Do: do,
+		}}
 	}
 	return nil
 }
 
+func stateText(workspace string) ([]byte, error) {
+	folder, err := filepath.EvalSymlinks(workspace)
+	if err != nil {
+		return nil, err
+	}
+	dir, _, err := file.OpenFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer file.CloseFolder(dir)
+	there, err := file.Read(dir, agentstate.FileName, file.BytesMax)
+	return there.Bytes, err
+}
+
 // lookAtState checks .fairlead: the daemon, the journal, and what was left behind.
-func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(...Finding)) {
+func lookAtState(ctx context.Context, a *cli.App, conf *config.Config) (all []Finding) {
+	say := func(found ...Finding) { all = append(all, found...) }
 	state := filepath.Join(a.Dir, ".fairlead")
 	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
-		say(Finding{OK: true, About: "state", What: "fairlead never ran here"})
-		return
+		return []Finding{{OK: true, About: "state", What: "fairlead never ran here"}}
 	}
 	if err := syscall.Access(state, 2); err != nil {
 		say(Finding{About: "state", What: state + " cannot be written: " + err.Error(), Do: "give it back to the user that runs fairlead"})
 	}
+	say(lookAtModes(a.Dir))
 	own := follower(ctx, a)
 	say(lookAtDaemon(ctx, a, own))
 	say(lookAtCluster(ctx, a, own)...)
@@ -202,6 +292,7 @@ func lookAtState(ctx context.Context, a *cli.App, conf *config.Config, say func(
 		say(lookAtNotices(ctx, a, conf)...)
 	}
 	say(lookForStrays(a)...)
+	return all
 }
 
 // lookAtJournal checks the journal, and on an engine host the copy that its server keeps. Another host has none.
@@ -216,11 +307,24 @@ func lookAtJournal(ctx context.Context, a *cli.App) []sqlite.Finding {
 		return nil // it is on the leader alone
 	}
 	found := sqlite.Check(ctx, filepath.Join(a.Dir, ".fairlead", "journal.db"))
-	switch {
-	case err != nil || is == nil || ferr != nil || !facts.Stream:
+	if err != nil || is == nil || ferr != nil || !facts.Stream {
 		return found // of keys, which are looked at elsewhere
-	case !engine.HasCopy(folder):
-		return append(found, sqlite.Finding{OK: len(facts.Engines) > cluster.EnginesMin, What: "the server of this engine host keeps no copy of the journal", Do: "start Fairlead here; it is fetched from the other engine hosts"})
+	}
+	if free, err := workspace.Free(a.Dir); err == nil && free { // a server that runs writes these files
+		if damage := engine.CheckStore(folder); damage != nil {
+			found = append(found,
+				sqlite.Finding{
+					What: damage.Error(),
+					Do:   "start Fairlead here and on all other engine hosts; the damaged files are put aside and fetched again",
+				})
+		}
+	}
+	if !engine.HasCopy(folder) {
+		return append(found,
+			sqlite.Finding{
+				OK: len(facts.Engines) > cluster.EnginesMin, What: "the server of this engine host keeps no copy of the journal",
+				Do: "start Fairlead here; it is fetched from the other engine hosts",
+			})
 	}
 	mirror, done, err := offline.Journal(ctx, a.Dir)
 	if err != nil {
@@ -245,13 +349,27 @@ func lookAtDaemon(ctx context.Context, a *cli.App, own string) Finding {
 	status, err := client.Status(asking)
 	switch {
 	case own != "" && err != nil:
-		return Finding{About: "daemon", What: fmt.Sprintf("process %d runs host %s, and no leader answers it: %v", client.Daemon().PID, own, err), Do: "it tries again and again; see .fairlead/log/daemon.log"}
+		return Finding{
+			About: "daemon",
+			What:  fmt.Sprintf("process %d runs host %s, and no leader answers it: %v", client.Daemon().PID, own, err),
+			Do:    "it tries again and again; see .fairlead/log/daemon.log",
+		}
 	case own != "":
-		return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d runs host %s; the leader has version %s, and change %d is the last in its journal", client.Daemon().PID, own, status.Version, status.Journal.Head)}
+		return Finding{
+			OK: true, About: "daemon",
+			What: fmt.Sprintf("process %d runs host %s; the leader has version %s, and change %d is the last in its journal",
+				client.Daemon().PID, own, status.Version, status.Journal.Head),
+		}
 	case err != nil:
-		return Finding{About: "daemon", What: "it does not answer: " + err.Error(), Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents keep running"}
+		return Finding{
+			About: "daemon", What: "it does not answer: " + err.Error(),
+			Do: "see .fairlead/log/daemon.log; if it hangs, end it by its process id and run `fairlead up`: agents keep running",
+		}
 	}
-	return Finding{OK: true, About: "daemon", What: fmt.Sprintf("process %d, version %s, change %d is the last in its journal", status.PID, status.Version, status.Journal.Head)}
+	return Finding{
+		OK: true, About: "daemon",
+		What: fmt.Sprintf("process %d, version %s, change %d is the last in its journal", status.PID, status.Version, status.Journal.Head),
+	}
 }
 
 // lookAtDeadDaemon checks whether a dead daemon left its file behind.
@@ -260,12 +378,16 @@ func lookAtDeadDaemon(a *cli.App) Finding {
 	lock := filepath.Join(a.Dir, ".fairlead", "lock")
 	switch _, err := os.Lstat(path); {
 	case cli.IsLocked(lock):
-		return Finding{About: "daemon", What: "a daemon holds this folder and does not answer", Do: "it may be starting or stopping: run doctor again; if it hangs, `lslocks` names the process that holds " + lock}
+		return Finding{
+			About: "daemon", What: "a daemon holds this folder and does not answer",
+			Do: "it may be starting or stopping: run doctor again; if it hangs, `lslocks` names the process that holds " + lock,
+		}
 	case err != nil:
 		return Finding{OK: true, About: "daemon", What: "not running"}
 	}
 	return Finding{
-		About: "daemon", What: "not running, but " + path + " of a killed daemon still exists", Do: "`fairlead up` adopts the sessions that it left running; `fairlead doctor --fix` removes the file",
+		About: "daemon", What: "not running, but " + path + " of a killed daemon still exists",
+		Do: "`fairlead up` adopts the sessions that it left running; `fairlead doctor --fix` removes the file",
 		Fix: func(context.Context) (string, error) {
 			if cli.IsLocked(lock) {
 				return "nothing was removed: a daemon has started meanwhile", nil
@@ -286,7 +408,11 @@ func lookForStrays(a *cli.App) []Finding {
 	}
 	var findings []Finding
 	for _, p := range strays {
-		findings = append(findings, Finding{About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session), Do: "`fairlead doctor --fix` ends it"})
+		findings = append(findings,
+			Finding{
+				About: "processes", What: fmt.Sprintf("%d (%s) was left behind by session %s", p.PID, p.Command, p.Session),
+				Do: "`fairlead doctor --fix` ends it",
+			})
 	}
 	// The daemon ends them as it recovers; beside a running daemon this ends only processes without a
 	// shim.
@@ -314,203 +440,4 @@ func Repair(ctx context.Context, findings []Finding, show func(Finding)) []Findi
 		show(findings[i])
 	}
 	return findings
-}
-
-const (
-	VisitsAtOnce = 4               // starting programs; more at once would only slow each other down
-	waitTick     = time.Second     // how often the waiting time on a terminal is updated
-	waitShown    = time.Second / 5 // a faster answer is not announced, because the line would only flicker
-)
-
-// Visit is one check of doctor.
-type Visit struct {
-	About string // what the terminal says it waits for
-	Free  bool   // it starts no program, and is not counted against VisitsAtOnce
-	Look  func(ctx context.Context, say func(...Finding))
-}
-
-// Round makes all checks, a limited number of those that start programs at a time, and returns the
-// findings in the order of the checks. The board gets each result at once.
-func Round(ctx context.Context, visits []Visit, b *board) []Finding {
-	places := make(chan struct{}, VisitsAtOnce)
-	var all sync.WaitGroup
-	for i, v := range visits {
-		if v.Free {
-			all.Go(func() { b.visit(ctx, i, v) })
-		}
-	}
-	for i, v := range visits {
-		if v.Free {
-			continue
-		}
-		places <- struct{}{} // in the order of the list: a check that waits for another one comes after it
-		all.Go(func() {
-			defer func() { <-places }()
-			b.visit(ctx, i, v)
-		})
-	}
-	all.Wait()
-	return b.end()
-}
-
-// board prints findings as they arrive. On a terminal each is printed at once, above a last line
-// that says what is waited for; elsewhere they are printed in the order of the checks, each as soon
-// as those before it are known.
-type board struct {
-	show func(Finding) // nil: nothing is printed
-	hold func(Finding) bool
-	Term io.Writer // nil: not a terminal
-	Cols int
-
-	mu    sync.Mutex
-	begun time.Time
-	about []string
-	state []VisitState
-	found [][]Finding
-	told  []int // of the findings: how many were printed
-	line  int   // characters of the current waiting line
-	over  chan struct{}
-	Gone  sync.WaitGroup
-}
-
-// VisitState is how far the check of one program is.
-type VisitState int
-
-const (
-	VisitAhead VisitState = iota
-	VisitUnderWay
-	VisitDone
-)
-
-// Board makes the board for the output. Findings for which hold is true are not printed.
-func Board(a *cli.App, visits []Visit, hold func(Finding) bool) *board {
-	b := &board{hold: hold, begun: time.Now(), over: make(chan struct{})}
-	b.state, b.found, b.told = make([]VisitState, len(visits)), make([][]Finding, len(visits)), make([]int, len(visits))
-	for _, v := range visits {
-		b.about = append(b.about, v.About)
-	}
-	if a.JSON {
-		return b
-	}
-	b.show = func(f Finding) { PrintFinding(a, f) }
-	if file, ok := a.Out.(*os.File); ok && cli.Tty(a.Out) {
-		b.Term, b.Cols = a.Out, cli.ScreenWidth
-		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 { //nolint:gosec // a descriptor fits an int
-			b.Cols = width
-		}
-		b.Gone.Go(b.Ticks)
-	}
-	return b
-}
-
-// Ticks updates the waiting line until it ends.
-func (b *board) Ticks() {
-	first, tick := time.NewTimer(waitShown), time.NewTicker(waitTick)
-	defer first.Stop()
-	defer tick.Stop()
-	for {
-		select {
-		case <-b.over:
-			return
-		case <-first.C:
-		case <-tick.C:
-		}
-		b.mu.Lock()
-		b.wipe()
-		b.wait(time.Since(b.begun))
-		b.mu.Unlock()
-	}
-}
-
-func (b *board) visit(ctx context.Context, i int, v Visit) {
-	b.mu.Lock()
-	b.state[i] = VisitUnderWay
-	b.mu.Unlock()
-	v.Look(ctx, func(found ...Finding) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.found[i] = append(b.found[i], found...)
-		b.tell()
-	})
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.state[i] = VisitDone
-	b.tell()
-}
-
-// tell prints the findings that can be printed now.
-func (b *board) tell() {
-	if b.show == nil {
-		return
-	}
-	b.wipe()
-	for i := range b.found {
-		for _, f := range b.found[i][b.told[i]:] {
-			if b.hold == nil || !b.hold(f) {
-				b.show(f)
-			}
-		}
-		b.told[i] = len(b.found[i])
-		if b.Term == nil && b.state[i] != VisitDone {
-			return
-		}
-	}
-	b.wait(time.Since(b.begun))
-}
-
-// wipe erases the waiting line with blanks, because not every terminal supports escape sequences.
-func (b *board) wipe() {
-	if b.line > 0 {
-		fmt.Fprintf(b.Term, "\r%*s\r", b.line, "")
-		b.line = 0
-	}
-}
-
-// wait prints what is waited for, if the wait is long enough to be read.
-func (b *board) wait(past time.Duration) {
-	if b.Term == nil || past < waitShown {
-		return
-	}
-	if text := UnderWay(b.about, b.state, past, b.Cols-1); text != "" {
-		fmt.Fprint(b.Term, text)
-		b.line = len([]rune(text))
-	}
-}
-
-// UnderWay describes the running checks, in at most so many characters.
-func UnderWay(about []string, state []VisitState, past time.Duration, width int) string {
-	var under []string
-	ahead := 0
-	for i, s := range state {
-		switch s {
-		case VisitUnderWay:
-			under = append(under, about[i])
-		case VisitAhead:
-			ahead++
-		}
-	}
-	if len(under) == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("… %s, waits for %s", cli.Ago(past), strings.Join(under, ", "))
-	if ahead > 0 {
-		text += fmt.Sprintf("; %d to go", ahead)
-	}
-	return cli.Line(text, max(1, width))
-}
-
-// end erases the waiting line, and returns all findings in the order of the checks.
-func (b *board) end() []Finding {
-	close(b.over)
-	b.Gone.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.Term != nil {
-		b.wipe()
-	}
-	var all []Finding
-	for _, found := range b.found {
-		all = append(all, found...)
-	}
-	return all
 }

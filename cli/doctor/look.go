@@ -12,12 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/api/server"
-	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/cli/offline"
@@ -25,14 +23,14 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/questions"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/notify"
-	"github.com/fairlead-dev/fairlead/sandbox"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/notify"
 )
 
 const (
@@ -48,7 +46,10 @@ func lookAtDisk(dir string) []Finding {
 		return []Finding{{About: "disk", What: "how much is free is not known: " + err.Error(), Do: "look with df"}}
 	}
 	if free < file.DiskFreeMin {
-		return []Finding{{About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20), Do: "free some: the daemon stops when the disk is full, so that no answered order is lost"}}
+		return []Finding{{
+			About: "disk", What: fmt.Sprintf("only %d MiB are free where fairlead keeps its state", free>>20),
+			Do: "free some: the daemon stops when the disk is full, so that no answered order is lost",
+		}}
 	}
 	return []Finding{{OK: true, About: "disk", What: fmt.Sprintf("%d MiB are free", free>>20)}}
 }
@@ -84,7 +85,11 @@ func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
 		case isSocket && !own[name]:
 			others++
 		case s.Fault != "":
-			findings = append(findings, Finding{About: "sockets", What: s.Path + ": " + s.Fault, Do: "only its owner may have access: change its owner and mode, or remove it"})
+			findings = append(findings,
+				Finding{
+					About: "sockets", What: s.Path + ": " + s.Fault,
+					Do: "only its owner may have access: change its owner and mode, or remove it",
+				})
 		case s.Stale:
 			findings = append(findings, Finding{
 				About: "sockets", What: "no process listens on " + s.Path, Do: "`fairlead doctor --fix` removes it; it is harmless",
@@ -95,7 +100,10 @@ func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
 		}
 	}
 	if len(findings) == 0 {
-		return []Finding{{OK: true, About: "sockets", What: fmt.Sprintf("%d of this workspace, none stale, all ours alone; %d of others", mine, others)}}
+		return []Finding{{
+			OK: true, About: "sockets",
+			What: fmt.Sprintf("%d of this workspace, none stale, all ours alone; %d of others", mine, others),
+		}}
 	}
 	return findings
 }
@@ -135,7 +143,8 @@ func lookAtLog(path, called string, written bool) []Finding {
 		return []Finding{{OK: true, About: "log", What: called + " ends with a whole line"}}
 	}
 	return []Finding{{
-		About: "log", What: called + " ends in the middle of a line", Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
+		About: "log", What: called + " ends in the middle of a line",
+		Do: "`fairlead doctor --fix` cuts it off, and so does the next start; it is written again from the journal",
 		Fix: func(context.Context) (string, error) {
 			if cli.IsLocked(filepath.Join(filepath.Dir(filepath.Dir(path)), "lock")) {
 				return "nothing was cut: a daemon has started meanwhile and does it", nil
@@ -221,7 +230,10 @@ func truthOf(l view.PlanLine) Finding {
 	if len(against) == 0 {
 		return Finding{OK: true, About: about, What: "its file and its processes match the journal"}
 	}
-	return Finding{About: about, What: "it differs from the journal: " + strings.Join(against, "; "), Do: "`fairlead up` records it; `fairlead up --plan` says what it would do"}
+	return Finding{
+		About: about, What: "it differs from the journal: " + strings.Join(against, "; "),
+		Do: "`fairlead up` records it; `fairlead up --plan` says what it would do",
+	}
 }
 
 // truthByDaemon asks the daemon for its evidence about each agent. own is the name of a host that does not lead: that of files is of
@@ -243,7 +255,8 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client, ow
 			continue
 		}
 		if agent.Doubt != "" {
-			findings = append(findings, Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
+			findings = append(findings,
+				Finding{About: about, What: agent.Doubt, Do: "`fairlead why " + agent.Name + "` shows the evidence"})
 		}
 		why, err := client.Why(ctx, agent.Name)
 		if err != nil {
@@ -252,7 +265,11 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client, ow
 		}
 		for _, piece := range why.Evidence {
 			if piece.Source == "file" && !piece.Holds && agent.Loop != string(config.LoopForeign) {
-				findings = append(findings, Finding{About: about, What: "its file does not match the journal: " + piece.What, Do: "run doctor again: the file may be in the middle of an update; then `fairlead why " + agent.Name + "`"})
+				findings = append(findings,
+					Finding{
+						About: about, What: "its file does not match the journal: " + piece.What,
+						Do: "run doctor again: the file may be in the middle of an update; then `fairlead why " + agent.Name + "`",
+					})
 			}
 		}
 	}
@@ -262,7 +279,11 @@ func truthByDaemon(ctx context.Context, a *cli.App, client *apiclient.Client, ow
 	}
 	switch {
 	case own != "":
-		findings = append(findings, Finding{OK: true, About: "agents", What: "their files are on the leader's machine; `fairlead doctor` there compares them with the journal"})
+		findings = append(findings,
+			Finding{
+				OK: true, About: "agents",
+				What: "their files are on the leader's machine; `fairlead doctor` there compares them with the journal",
+			})
 	case len(findings) == 0:
 		findings = append(findings, Finding{OK: true, About: "agents", What: "every file matches the journal"})
 	}
@@ -288,19 +309,36 @@ func lookAtShim(ctx context.Context, a *cli.App, session string) Finding {
 	switch {
 	case err != nil:
 		return Finding{About: about, What: err.Error(), Do: "fix that, then run doctor again"}
+	case s.Other != nil:
+		return Finding{
+			About: about, What: s.Silence,
+			Do: "let it finish, end it (`fairlead why` says how), or run the version of Fairlead that started it",
+		}
 	case s.Phase == shim.Running && !s.Answers:
-		return Finding{About: about, What: fmt.Sprintf("its shim (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence), Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID)}
+		return Finding{
+			About: about, What: fmt.Sprintf("its shim (process %d, %s) does not answer: %s", s.ShimPID, s.Shim, s.Silence),
+			Do: fmt.Sprintf("`kill -CONT %d` if it was stopped; if it hangs, kill it, and its agent is ended with it", s.ShimPID),
+		}
 	case s.Phase == shim.Running && (s.Agent == shim.Gone || s.Agent == shim.Reused):
-		return Finding{About: about, What: fmt.Sprintf("its shim answers, and its process %d is gone", s.AgentPID), Do: "run doctor again: its end is being recorded"}
+		return Finding{
+			About: about, What: fmt.Sprintf("its shim answers, and its process %d is gone", s.AgentPID),
+			Do: "run doctor again: its end is being recorded",
+		}
 	case s.Phase == shim.Running:
-		return Finding{OK: true, About: about, What: fmt.Sprintf("shim %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence)}
+		return Finding{
+			OK: true, About: about,
+			What: fmt.Sprintf("shim %d answers for process %d, and obeys epoch %d", s.ShimPID, s.AgentPID, s.Fence),
+		}
 	}
-	return Finding{OK: true, About: about, What: "it is open in the journal, and its folder says " + string(s.Phase) + cli.OrNote(s.Why) + ": the daemon will record this"}
+	return Finding{
+		OK: true, About: about,
+		What: "it is open in the journal, and its folder says " + string(s.Phase) + cli.OrNote(s.Why) + ": the daemon will record this",
+	}
 }
 
 // lookAtHistory compares the whole journal with the clock, and with the folders of sessions.
 func lookAtHistory(ctx context.Context, a *cli.App, j journal.Journal) []Finding {
-	known, last := map[string]bool{}, time.Time{}
+	known, last := map[string]recordedEnd{}, time.Time{}
 	for ch, err := range j.Read(ctx, journal.Query{}) {
 		if err != nil {
 			return []Finding{{About: "journal", What: err.Error(), Do: "see above"}}
@@ -311,10 +349,11 @@ func lookAtHistory(ctx context.Context, a *cli.App, j journal.Journal) []Finding
 		var data struct {
 			Session struct {
 				ID string `json:"id"`
+				recordedEnd
 			} `json:"session"`
 		}
 		if ch.Machine == "session" && json.Unmarshal(ch.Data, &data) == nil {
-			known[data.Session.ID] = true
+			known[data.Session.ID] = data.Session.recordedEnd
 		}
 	}
 	findings := []Finding{lookAtClock(last)}
@@ -324,8 +363,14 @@ func lookAtHistory(ctx context.Context, a *cli.App, j journal.Journal) []Finding
 		return append(findings, Finding{About: "sessions", What: err.Error(), Do: "make it readable"})
 	}
 	for _, entry := range names {
-		if !known[entry.Name()] {
-			findings = append(findings, Finding{About: "sessions", What: filepath.Join(folder, entry.Name()) + " belongs to no session in the journal", Do: "it is from another journal, or was copied there: move it away if no process uses it"})
+		if end, is := known[entry.Name()]; is {
+			findings = append(findings, lookAtSpool(filepath.Join(folder, entry.Name()), end)...)
+		} else {
+			findings = append(findings,
+				Finding{
+					About: "sessions", What: filepath.Join(folder, entry.Name()) + " belongs to no session in the journal",
+					Do: "it is from another journal, or was copied there: move it away if no process uses it",
+				})
 		}
 	}
 	return findings
@@ -334,7 +379,10 @@ func lookAtHistory(ctx context.Context, a *cli.App, j journal.Journal) []Finding
 // lookAtClock compares the clock with the newest time in the journal.
 func lookAtClock(last time.Time) Finding {
 	if behind := time.Until(last); behind > clockSlack {
-		return Finding{About: "clock", What: fmt.Sprintf("it is %s behind the newest change in the journal", cli.Ago(behind)), Do: "correct it; until then times continue from the journal's newest"}
+		return Finding{
+			About: "clock", What: fmt.Sprintf("it is %s behind the newest change in the journal", cli.Ago(behind)),
+			Do: "correct it; until then times continue from the journal's newest",
+		}
 	}
 	return Finding{OK: true, About: "clock", What: "it is not behind the journal"}
 }
@@ -369,7 +417,10 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 		}
 		bytes, err := file.DiskUse(ctx, t.Worktree)
 		if err != nil {
-			return []Finding{{About: foldersAbout, What: fmt.Sprintf("the folder of %s, %s, cannot be measured: %v", t.ID, t.Worktree, err), Do: "make it readable, or remove it when you have looked at it"}}
+			return []Finding{{
+				About: foldersAbout, What: fmt.Sprintf("the folder of %s, %s, cannot be measured: %v", t.ID, t.Worktree, err),
+				Do: "make it readable, or remove it when you have looked at it",
+			}}
 		}
 		left = append(left, folder{t, bytes})
 	}
@@ -378,8 +429,9 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 	for _, f := range left[:min(len(left), foldersShown)] {
 		findings = append(findings, Finding{
 			OK: true, About: foldersAbout,
-			What: fmt.Sprintf("%s is %s, and its folder is still there: %s, %s", f.task.ID, f.task.Status, f.task.Worktree, file.Size(f.bytes)),
-			Do:   fmt.Sprintf("`fairlead drop %s` removes it; its content stays under refs/fairlead/tasks/%s, and `fairlead task restore %s` brings it back", f.task.ID, f.task.ID, f.task.ID),
+			What: fmt.Sprintf("%s is %s, and its folder is still there: %s, %s", f.task.ID, f.task.Status, f.task.Worktree,
+				file.Size(f.bytes)),
+			Do: fmt.Sprintf("`fairlead drop %s` removes it; its content stays under refs/fairlead/tasks/%s, and `fairlead task restore %s` brings it back", f.task.ID, f.task.ID, f.task.ID),
 		})
 	}
 	if more := left[min(len(left), foldersShown):]; len(more) > 0 {
@@ -387,7 +439,11 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 		for _, f := range more {
 			sum += f.bytes
 		}
-		findings = append(findings, Finding{OK: true, About: foldersAbout, What: fmt.Sprintf("%d more are still there, with %s", len(more), file.Size(sum)), Do: "drop the largest ones, then run doctor again"})
+		findings = append(findings,
+			Finding{
+				OK: true, About: foldersAbout, What: fmt.Sprintf("%d more are still there, with %s", len(more), file.Size(sum)),
+				Do: "drop the largest ones, then run doctor again",
+			})
 	}
 	return findings
 }
@@ -405,63 +461,43 @@ func knownRuns(ctx context.Context, a *cli.App) ([]view.RunView, error) {
 	return all, errors.Join(err, r.Close())
 }
 
-// AgentsMet are the agents of the file, and the programs that they run.
-type AgentsMet struct {
-	Agents []config.Agent
-	Wait   sync.WaitGroup // for the checks of them
-
-	mu    sync.Mutex
-	Paths map[string]bool
-}
-
-// Add records the agent programs of findings.
-func (m *AgentsMet) Add(found []Finding) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, f := range found {
-		if f.Program != nil {
-			m.Paths[f.Program.Path] = true
-		}
-	}
-}
-
-// Has reports whether a program is an agent's. If it may be, it waits for the checks of the agents.
-func (m *AgentsMet) Has(p setup.FoundProgram) bool {
-	mayBe := func(agent config.Agent) bool {
-		return agent.Driver == p.Driver && (len(agent.Command) == 0 || filepath.Base(agent.Command[0]) == p.File)
-	}
-	if !slices.ContainsFunc(m.Agents, mayBe) {
-		return false
-	}
-	m.Wait.Wait()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.Paths[p.Path]
-}
-
-// visitPrograms finds the agent programs in the PATH, and probes those that no agent of the file
-// uses. No conversation is started. A problem with an unused program is not a fault.
-func visitPrograms(met *AgentsMet) []Visit {
+// checkPrograms finds the agent programs in the PATH, and probes those that no agent of the file uses. No conversation is
+// started. A problem with an unused program is not a fault. met waits for what the checks of the agents have found.
+func checkPrograms(agents []config.Agent, met func() []Finding) []Check {
 	found := setup.FindPrograms(os.Getenv("PATH"))
 	if len(found) == 0 {
 		none := Finding{OK: true, About: "programs", What: "no agent program that is known is in the PATH; doc/agents names them"}
-		return []Visit{{About: "programs", Free: true, Look: func(_ context.Context, say func(...Finding)) { say(none) }}}
+		return []Check{{"programs", func(context.Context) []Finding { return []Finding{none} }}}
 	}
-	var visits []Visit
+	var checks []Check
 	for _, p := range found {
-		visits = append(visits, Visit{About: "program " + p.Name, Look: func(ctx context.Context, say func(...Finding)) {
-			if !met.Has(p) {
-				say(lookAtProgram(ctx, p))
+		checks = append(checks, Check{"program " + p.Name, func(ctx context.Context) []Finding {
+			if Uses(agents, met, p) {
+				return nil
 			}
+			return []Finding{lookAtProgram(ctx, p)}
 		}})
 	}
-	return visits
+	return checks
+}
+
+// Uses reports whether a program is an agent's, which its own check has started. It waits for those checks only if an agent may
+// use it.
+func Uses(agents []config.Agent, met func() []Finding, p setup.FoundProgram) bool {
+	mayBe := func(agent config.Agent) bool {
+		return agent.Driver == p.Driver && (len(agent.Command) == 0 || filepath.Base(agent.Command[0]) == p.File)
+	}
+	return slices.ContainsFunc(agents, mayBe) &&
+		slices.ContainsFunc(met(), func(f Finding) bool { return f.Program != nil && f.Program.Path == p.Path })
 }
 
 func lookAtProgram(ctx context.Context, p setup.FoundProgram) Finding {
 	f := Finding{
 		OK: true, About: "program " + p.Name,
-		Program: &probe.Program{Name: p.Title, Path: p.Path, Driver: p.Driver, Command: p.Command, MCP: []string{}, Warnings: []string{}, Ran: p.Ran, Page: "doc/agents/" + p.Page},
+		Program: &probe.Program{
+			Name: p.Title, Path: p.Path, Driver: p.Driver, Command: p.Command, MCP: []string{}, Warnings: []string{},
+			Ran: p.Ran, Page: "doc/agents/" + p.Page,
+		},
 	}
 	if !probe.Can(p.Driver) {
 		f.What = fmt.Sprintf("%s is %s: found, not known", p.Path, p.Title)
@@ -501,7 +537,9 @@ func lookAtHooks(dir string) (findings []Finding) {
 	}
 	for _, other := range others[:min(len(others), hooksShown)] {
 		findings = append(findings, Finding{
-			OK: true, About: hooksAbout, What: "beside Fairlead's, " + cli.Plain(other.String()) + " is called for shell commands and could replace them, so MAIN gives only plain commands",
+			OK: true, About: hooksAbout,
+			What: "beside Fairlead's, " + cli.Plain(other.String()) +
+				" is called for shell commands and could replace them, so MAIN gives only plain commands",
 			Do: "if it never replaces a command, name it in fairlead.yaml, in dispatch.hooks",
 		})
 	}
@@ -509,7 +547,11 @@ func lookAtHooks(dir string) (findings []Finding) {
 		findings = append(findings, Finding{OK: true, About: hooksAbout, What: fmt.Sprintf("and %d more", more)})
 	}
 	if len(others) == 0 {
-		findings = append(findings, Finding{OK: true, About: hooksAbout, What: "no other hook that fairlead.yaml does not name in dispatch.hooks is called for shell commands"})
+		findings = append(findings,
+			Finding{
+				OK: true, About: hooksAbout,
+				What: "no other hook that fairlead.yaml does not name in dispatch.hooks is called for shell commands",
+			})
 	}
 	return findings
 }
@@ -528,7 +570,10 @@ func lookAtNotices(ctx context.Context, a *cli.App, conf *config.Config) []Findi
 			var findings []Finding
 			for i := range targets {
 				t := &targets[i]
-				f := Finding{OK: t.State != "failing", About: "notices", What: t.Name + " (" + t.Kind + ") gets notices", Do: "`fairlead notify test " + t.Name + "` tries it"}
+				f := Finding{
+					OK: t.State != "failing", About: "notices", What: t.Name + " (" + t.Kind + ") gets notices",
+					Do: "`fairlead notify test " + t.Name + "` tries it",
+				}
 				if !f.OK {
 					f.What = t.Name + " (" + t.Kind + "): " + questions.FailingWords(t)
 				}
@@ -546,7 +591,10 @@ func lookAtNotices(ctx context.Context, a *cli.App, conf *config.Config) []Findi
 			_, err = notify.Open(address)
 		}
 		if err != nil {
-			f = Finding{About: "notices", What: "notify.targets." + t.Name + " " + err.Error(), Do: "correct fairlead.yaml, or the variable or file that it refers to"}
+			f = Finding{
+				About: "notices", What: "notify.targets." + t.Name + " " + err.Error(),
+				Do: "correct fairlead.yaml, or the variable or file that it refers to",
+			}
 		}
 		findings = append(findings, f)
 	}
@@ -565,25 +613,4 @@ func lookAtForge(ctx context.Context, a *cli.App, conf *config.Config) Finding {
 		return Finding{About: "pull requests", What: err.Error(), Do: fmt.Sprintf("`%s auth status` says more", f.Program())}
 	}
 	return Finding{OK: true, About: "pull requests", What: fmt.Sprintf("%s is signed in as %s", f.Program(), who)}
-}
-
-// LookAtSandbox tests what the kernel can prevent a session's MAIN from doing, or says why it
-// cannot. A kernel without Landlock is not a fault: the rules still apply, only this layer is
-// missing.
-func LookAtSandbox(ctx context.Context) Finding {
-	abi, why := sandbox.Supported()
-	if why != "" {
-		return Finding{OK: true, About: "sandbox", What: "none: " + why + "; a session's MAIN is held by the rules alone, and an agent with `sandbox: workspace` is not started"}
-	}
-	if err := sandbox.Probe(ctx); err != nil {
-		return Finding{
-			About: "sandbox", What: err.Error(),
-			Do: "`dispatch: {sandbox: off}` in fairlead.yaml does without; where fairlead itself runs in a sandbox or a container, that may forbid it",
-		}
-	}
-	what := fmt.Sprintf("Landlock %d, tried just now: a session's MAIN in a process of its own writes below its outputs and nowhere else, and an agent with `sandbox: workspace` in its own places", abi)
-	if less := sandbox.NotHeld(); less != "" {
-		what += "; " + less
-	}
-	return Finding{OK: true, About: "sandbox", What: what}
 }

@@ -16,16 +16,16 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/link"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/hosts/link"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // ListenDefault is where a leader listens unless another address is given: only its own machine reaches it.
@@ -33,8 +33,8 @@ const ListenDefault = "127.0.0.1:4222"
 
 const (
 	capacityDefault = 4
-	capacityMax     = 10000 // as in machine/host
-	namesMax        = 16    // names and addresses in one certificate, as in cluster/ca
+	capacityMax     = 10000 // as in core/host
+	namesMax        = 16    // names and addresses in one certificate, as in hosts/ca
 )
 
 // Cluster is what cluster.json of a leader has, and of an engine host that joined.
@@ -161,7 +161,9 @@ func Init(a *cli.App, want Cluster) error {
 			fmt.Fprintln(a.Out, "Only this machine reaches that address. "+otherAddress)
 		} else {
 			_, port, _ := net.SplitHostPort(c.Listen)
-			fmt.Fprintf(a.Out, "If there is a firewall, it must allow the other machines to connect to TCP port %s of this one; they need no open port.\n", port)
+			fmt.Fprintf(a.Out,
+				"If there is a firewall, it must allow the other machines to connect to TCP port %s of this one; they need no open port.\n",
+				port)
 		}
 		next := "fairlead up"
 		if busy != nil {
@@ -204,7 +206,8 @@ func Listen(a *cli.App, at string) error {
 	}
 	then, needs, whose := "fairlead up", "Hosts that used another address need the new one.", "On each host:"
 	if len(facts.Engines) > 1 {
-		needs, whose = "If another engine host leads then, all hosts learn the new address from it.", "If this machine leads then, on each host:"
+		needs, whose = "If another engine host leads then, all hosts learn the new address from it.",
+			"If this machine leads then, on each host:"
 	}
 	switch {
 	case running(a) && len(facts.Engines) > 1: // its server is for the engine hosts, and survives a reload
@@ -213,7 +216,8 @@ func Listen(a *cli.App, at string) error {
 		then = "fairlead reload"
 	}
 	return a.Show(next, func() error {
-		fmt.Fprintf(a.Out, "Host %s of team %s listens for hosts on %s after the next start. %s\n\n", next.Name, next.Team, next.Listen, needs)
+		fmt.Fprintf(a.Out, "Host %s of team %s listens for hosts on %s after the next start. %s\n\n", next.Name, next.Team, next.Listen,
+			needs)
 		_, err := fmt.Fprintf(a.Out, "Next:\n  %s\n%s\n  fairlead host leader %s\n", then, whose, next.Addresses()[0])
 		return err
 	})
@@ -245,14 +249,16 @@ func belongs(dir string) error {
 		return refused("this machine is engine host %s of team %s; `fairlead cluster leave` ends that", c.Name, c.Team)
 	}
 	if c != nil {
-		return refused("this machine leads team %s as host %s, and listens for hosts on %s; `fairlead host invite` invites a host", c.Team, c.Name, c.Listen)
+		return refused("this machine leads team %s as host %s, and listens for hosts on %s; `fairlead host invite` invites a host", c.Team,
+			c.Name, c.Listen)
 	}
 	w, err := Joined(dir)
 	if err != nil {
 		return err
 	}
 	if w != nil {
-		return refused("this machine is host %s of team %s, which another machine leads; `fairlead cluster leave` ends that", w.Name, w.Team)
+		return refused("this machine is host %s of team %s, which another machine leads; `fairlead cluster leave` ends that", w.Name,
+			w.Team)
 	}
 	return nil
 }
@@ -419,7 +425,7 @@ func leaderless(ctx context.Context, a *cli.App) (is api.Leader) {
 		return is
 	}
 	defer client.Close()
-	is, _ = client.Leader(ctx) // an older daemon does not say it
+	is, _ = client.Leader(ctx) // without an answer nothing is known
 	return is
 }
 
@@ -453,7 +459,8 @@ func Status(ctx context.Context, a *cli.App) error {
 	switch {
 	case c != nil && (c.Joined() || facts.Stream):
 		is["role"], is["team"], is["host"], is["addresses"] = "engine", c.Team, c.Name, c.Worker(facts).Addresses
-		text = fmt.Sprintf("This machine is engine host %s of team %s, at %s. The others are at %s.\n", c.Name, c.Team, c.Listen, strings.Join(c.Worker(facts).Addresses, ", "))
+		text = fmt.Sprintf("This machine is engine host %s of team %s, at %s. The others are at %s.\n", c.Name, c.Team, c.Listen,
+			strings.Join(c.Worker(facts).Addresses, ", "))
 	case c != nil:
 		is["role"], is["team"], is["host"], is["addresses"] = "leader", c.Team, c.Name, c.Addresses()
 		text = fmt.Sprintf("This machine is host %s and leads team %s. It listens for other hosts on %s.\n", c.Name, c.Team, c.Listen)
@@ -464,7 +471,8 @@ func Status(ctx context.Context, a *cli.App) error {
 	if len(facts.Engines) > 1 {
 		is["engines"], is["replicated"] = engineNames(facts), facts.Stream
 		if facts.Stream {
-			text += fmt.Sprintf("The engine hosts are %s. The journal is replicated by three of them.\n", strings.Join(engineNames(facts), ", "))
+			text += fmt.Sprintf("The engine hosts are %s. The journal is replicated by three of them.\n",
+				strings.Join(engineNames(facts), ", "))
 		}
 	}
 	past := leaderless(ctx, a)
@@ -476,12 +484,17 @@ func Status(ctx context.Context, a *cli.App) error {
 		is["other_config"] = past.OtherConfig
 		text += "Problem: " + cli.OtherConfig(past.OtherConfig) + ".\n"
 	}
-	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly), id.Authority())
+	if past.NoStore != "" {
+		is["no_store"] = past.NoStore
+		text += "Problem: " + noStore(past.NoStore) + "\n"
+	}
+	text += fmt.Sprintf("Its certificate ends on %s. The team's certificate authority is %s.\n", id.Expires().Local().Format(time.DateOnly),
+		id.Authority())
 	if err := id.CheckClock(); err != nil {
 		is["problem"] = err.Error()
 		text += "Problem: " + err.Error() + "\n"
 	}
-	then := "Fairlead does not run here; `fairlead up` starts it."
+	then, answers := "Fairlead does not run here; `fairlead up` starts it.", false
 	if client, err := a.Dial(); err == nil {
 		defer client.Close()
 		then = "`fairlead hosts` lists the hosts."
@@ -489,6 +502,7 @@ func Status(ctx context.Context, a *cli.App) error {
 		ctx, cancel := context.WithTimeout(ctx, statusWait)
 		defer cancel()
 		all, err := client.Hosts(ctx) // of the leader
+		answers = err == nil
 		if err == nil && all.Unreplicated != nil {
 			is["unreplicated"] = all.Unreplicated
 			text += cli.Plain(all.Unreplicated.Why) + "\n"
@@ -502,9 +516,33 @@ func Status(ctx context.Context, a *cli.App) error {
 		}
 	}
 	if !facts.Stream && len(facts.Engines) > 1 {
-		text += "The engine hosts are " + strings.Join(engineNames(facts), ", ") + ". The journal is on the leader alone.\n"
+		where := "The journal is on the leader alone."
+		if c != nil && c.Joined() && !answers {
+			where = lastHeard(ctx, a, facts, is)
+		}
+		text += "The engine hosts are " + strings.Join(engineNames(facts), ", ") + ". " + where + "\n"
 	}
 	return a.Say(is, "%s%s", cli.Plain(text), then)
+}
+
+// noStore says what it means that the server of this host has no store.
+func noStore(why string) string {
+	return fmt.Sprintf("The server of this machine keeps no copy of the journal now: %s.", why)
+}
+
+// lastHeard says where the journal is, as far as an engine host knows that no leader answers and that was not told that the journal is in
+// the stream. The leader may have been lost while it copied the journal, or just after that.
+func lastHeard(ctx context.Context, a *cli.App, facts engine.Facts, is map[string]any) string {
+	leader := cmp.Or(facts.Leader, "the leader")
+	text := fmt.Sprintf("When this host last heard from %s, the journal was on that machine alone: start Fairlead there.", leader)
+	last, err := engine.CopyEnd(ctx, worker.Folder(a.Dir))
+	if err != nil || last.Seq == 0 {
+		return text
+	}
+	is["copied"] = map[string]any{"seq": last.Seq, "at": last.Time}
+	return text +
+		fmt.Sprintf(" It was being copied to the engine hosts: this one has it up to change %d, of %s, which may be all of it. If that machine is lost for good, `fairlead down` here and on the other engine hosts, and then `fairlead cluster leave --others-lost` on the one with the longest copy continue with that.",
+			last.Seq, last.Time.Local().Format(time.DateTime))
 }
 
 func engineNames(facts engine.Facts) (names []string) {

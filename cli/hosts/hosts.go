@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const (
@@ -43,10 +43,12 @@ func Invite(ctx context.Context, a *cli.App, client *apiclient.Client, labels []
 		if engine {
 			where, flags = "a clone of this repository", " --engine --listen ADDRESS:PORT"
 		}
-		fmt.Fprintf(a.Out, "This invitation is for one host of team %s, until %s. On the other machine, in %s:\n\n", is.Team, cli.Clock(is.ExpiresAt), where)
+		fmt.Fprintf(a.Out, "This invitation is for one host of team %s, until %s. On the other machine, in %s:\n\n", is.Team,
+			cli.Clock(is.ExpiresAt), where)
 		fmt.Fprintf(a.Out, "  fairlead host join %s%s\n  fairlead up\n", is.Token, flags)
 		if engine {
-			fmt.Fprintf(a.Out, "\nADDRESS:PORT is where the other engine hosts reach that machine, such as 192.168.1.7:4222. It listens there, and on the next port.\n")
+			fmt.Fprintf(a.Out,
+				"\nADDRESS:PORT is where the other engine hosts reach that machine, such as 192.168.1.7:4222. It listens there, and on the next port.\n")
 		}
 		if is.Loopback {
 			fmt.Fprintf(a.Out, "\nOnly this machine reaches %s. "+otherAddress+"\n", is.Address)
@@ -132,7 +134,9 @@ func copies(all view.Hosts) string {
 		case c.Lacks == 0:
 			behind = append(behind, fmt.Sprintf("the copy on %s does not answer", cli.Line(c.Host, textMax)))
 		default:
-			behind = append(behind, fmt.Sprintf("the copy on %s lacks %s, or does not answer", cli.Line(c.Host, textMax), cli.HowMany(int(c.Lacks), "message", "messages"))) //nolint:gosec // a stream has fewer than 2^63
+			behind = append(behind,
+				fmt.Sprintf("the copy on %s lacks %s, or does not answer", cli.Line(c.Host, textMax),
+					cli.HowMany(int(c.Lacks), "message", "messages"))) //nolint:gosec // a stream has fewer than 2^63
 		}
 	}
 	switch {
@@ -150,7 +154,8 @@ func Drain(ctx context.Context, a *cli.App, client *apiclient.Client, name strin
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	return a.Say(done, "%s gets no new session, and leaves when its last session has ended; `fairlead hosts` shows its state", cli.Plain(name))
+	return a.Say(done, "%s gets no new session, and leaves when its last session has ended; `fairlead hosts` shows its state",
+		cli.Plain(name))
 }
 
 // Remove takes a host out of the team, after a question.
@@ -160,7 +165,8 @@ func Remove(ctx context.Context, a *cli.App, client *apiclient.Client, name stri
 		return err
 	}
 	if at := slices.IndexFunc(all.Hosts, func(h view.Host) bool { return h.Name == name }); at >= 0 && !yes {
-		if err := a.Confirm(removes(&all.Hosts[at])+" Remove it?", "nothing was removed", "pass --yes to remove without confirmation"); err != nil {
+		if err := a.Confirm(removes(&all.Hosts[at])+" Remove it?", "nothing was removed",
+			"pass --yes to remove without confirmation"); err != nil {
 			return err
 		}
 	}
@@ -230,5 +236,6 @@ func removes(h *view.Host) string {
 	for _, s := range h.Sessions {
 		says = append(says, s.Session+" "+then[s.OnLost])
 	}
-	return fmt.Sprintf("These sessions on %s end by their deadline, within %s: %s. `fairlead host drain %s` lets them finish.", h.Name, time.Duration(host.EndAfter), strings.Join(says, ", "), h.Name)
+	return fmt.Sprintf("These sessions on %s end by their deadline, within %s: %s. `fairlead host drain %s` lets them finish.", h.Name,
+		time.Duration(host.EndAfter), strings.Join(says, ", "), h.Name)
 }

@@ -14,15 +14,15 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/cluster"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/invite"
-	"github.com/fairlead-dev/fairlead/cluster/link"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/workspace"
-	"github.com/fairlead-dev/fairlead/worktree"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/git/worktree"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/hosts/invite"
+	"github.com/fairlead-dev/fairlead/hosts/link"
 )
 
 // tokenBytesMax is how much of standard input is read for a token.
@@ -109,7 +109,8 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 		w.Addresses = append(w.Addresses, strings.TrimPrefix(server, "tls://"))
 	}
 	if opts.Engine {
-		err = store(a.Dir, Cluster{Team: w.Team, Name: w.Name, Listen: opts.Listen, Capacity: w.Capacity, Labels: w.Labels, Leader: w.Addresses})
+		err = store(a.Dir,
+			Cluster{Team: w.Team, Name: w.Name, Listen: opts.Listen, Capacity: w.Capacity, Labels: w.Labels, Leader: w.Addresses})
 	} else {
 		err = worker.SaveConfig(a.Dir, w)
 	}
@@ -120,7 +121,8 @@ func Join(ctx context.Context, a *cli.App, words []string, opts Joining) error {
 		if made {
 			fmt.Fprintln(a.Out, "The folder was empty: it is a git repository now. The leader sends what sessions need.")
 		}
-		fmt.Fprintf(a.Out, "This machine is host %s of team %s, with room for %s.\n\nNext:\n  fairlead up\n", w.Name, w.Team, cli.HowMany(w.Capacity, "session", "sessions"))
+		fmt.Fprintf(a.Out, "This machine is host %s of team %s, with room for %s.\n\nNext:\n  fairlead up\n", w.Name, w.Team,
+			cli.HowMany(w.Capacity, "session", "sessions"))
 		return nil
 	})
 }
@@ -153,7 +155,8 @@ func (j *Joining) engine(a *cli.App, token invite.Token, name string) error {
 		return fmt.Errorf("an engine host needs a clone of the team's repository with its fairlead.yaml: %w", err)
 	}
 	if own := journalFile(a.Dir); cli.Exists(own) {
-		return refused("this folder has its own journal, %s, and an engine host stores the team's journal there; use another clone, or move the file away with its -wal and -shm files", own)
+		return refused("this folder has its own journal, %s, and an engine host stores the team's journal there; "+
+			"use another clone, or move the file away with those beside it (-wal, -shm, -archive)", own)
 	}
 	listener, err := link.Listen(j.Listen) // otherwise the team has an address at which this host cannot start
 	if err != nil {
@@ -243,7 +246,9 @@ func repository(ctx context.Context, dir string, token invite.Token) (made bool,
 		_, err = git.Ask(ctx, "init", "--quiet")
 		return true, err
 	case err != nil && slices.ContainsFunc(names, func(e os.DirEntry) bool { return e.Name() != ".fairlead" }):
-		return false, refused("%s has files and is no git repository; run the command in an empty folder, or in a clone of the team's repository", dir)
+		return false,
+			refused("%s has files and is no git repository; run the command in an empty folder, or in a clone of the team's repository",
+				dir)
 	case err != nil: // of a command that was interrupted
 		_, err = git.Ask(ctx, "init", "--quiet")
 		return true, err
@@ -256,7 +261,8 @@ func repository(ctx context.Context, dir string, token invite.Token) (made bool,
 		return false, refused("%s has no commit, and an engine host needs a clone of the repository of team %s", dir, token.Team)
 	}
 	if all := strings.Fields(roots); len(all) > 0 && token.Root != "" && !slices.Contains(all, token.Root) {
-		return false, refused("%s is not the repository of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)
+		return false,
+			refused("%s is not the repository of team %s: its first commit is %.12s, not %.12s; run the command in an empty folder, or in a complete clone of the team's repository", dir, token.Team, all[0], token.Root)
 	}
 	return false, nil
 }

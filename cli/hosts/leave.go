@@ -16,15 +16,15 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/cluster/ca"
-	"github.com/fairlead-dev/fairlead/cluster/engine"
-	"github.com/fairlead-dev/fairlead/cluster/link"
-	"github.com/fairlead-dev/fairlead/cluster/worker"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/hosts/ca"
+	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/hosts/link"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Leave ends this machine's part in a cluster. With force it asks no leader, and no host. With lost an engine host goes on alone
@@ -40,15 +40,18 @@ func Leave(ctx context.Context, a *cli.App, force, lost bool) error {
 		return err
 	}
 	w, err := Joined(a.Dir)
-	replicated, fault := false, error(nil)
+	replicated, copied, fault := false, false, error(nil)
 	if c != nil {
 		facts, is := engine.LoadFacts(worker.Folder(a.Dir))
 		replicated, fault = facts.Stream, is
+		copied = replicated || c.Joined() && engine.HasCopy(worker.Folder(a.Dir))
 	}
 	switch {
 	case fault != nil && !force:
 		return fault
-	case lost && !replicated:
+	case lost && c != nil && c.Joined() && !copied:
+		return refused("--others-lost needs a copy of the journal, and this machine has none: the journal of team %s is on the leader's machine alone. Start Fairlead there, or restore the leader from a backup; `fairlead cluster leave --force` leaves the team", c.Team)
+	case lost && !copied:
 		return refused("--others-lost works only on an engine host of a team whose journal is replicated")
 	case lost:
 		return othersLost(ctx, a, c)
@@ -117,7 +120,8 @@ func leadNoMore(ctx context.Context, a *cli.App, c *Cluster, force bool) error {
 			}
 		}
 		if len(names) > 0 {
-			return refused("these hosts belong to the team: %s; drain or remove them first, with `fairlead host drain %s`, or pass --force", strings.Join(names, ", "), names[0])
+			return refused("these hosts belong to the team: %s; drain or remove them first, with `fairlead host drain %s`, or pass --force",
+				strings.Join(names, ", "), names[0])
 		}
 	}
 	if err := forget(a.Dir); err != nil {
@@ -159,12 +163,14 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 		if w := c.Worker(facts); gone(ctx, a, &w) == nil { // it was drained or removed
 			return false, nil
 		}
-		return false, refused("the journal is replicated by the engine hosts of team %s, and Fairlead does not run here; start it with `fairlead up`. If the other engine hosts are lost for good, `fairlead cluster leave --others-lost` continues with the copy on this machine", c.Team)
+		return false,
+			refused("the journal is replicated by the engine hosts of team %s, and Fairlead does not run here; start it with `fairlead up`. If the other engine hosts are lost for good, `fairlead cluster leave --others-lost` continues with the copy on this machine", c.Team)
 	}
 	defer client.Close()
 	all, err := client.Hosts(ctx)
 	if err != nil {
-		return false, fmt.Errorf("%w; run the command again when a leader answers; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` continue with the copy on this machine", err)
+		return false,
+			fmt.Errorf("%w; run the command again when a leader answers; if the other engine hosts are lost for good, `fairlead down` and `fairlead cluster leave --others-lost` continue with the copy on this machine", err)
 	}
 	if all.Leader != c.Name {
 		return false, leaveEngines(ctx, a, c)
@@ -174,11 +180,14 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 	}
 	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return !all.Replicated },
 		"the journal still moves to this machine; `fairlead hosts` shows when that is done",
-		fmt.Sprintf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again", leadWithin))
+		fmt.Sprintf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again",
+			leadWithin))
 	if err != nil {
 		return false, err
 	}
-	return true, a.Say(map[string]any{"replicated": false, "leader": c.Name}, "The journal is on this machine alone, with the same history. The other engine hosts become ordinary hosts when they are connected. `fairlead host drain NAME` removes one; without other hosts, `fairlead cluster leave` ends the cluster.")
+	return true,
+		a.Say(map[string]any{"replicated": false, "leader": c.Name},
+			"The journal is on this machine alone, with the same history. The other engine hosts become ordinary hosts when they are connected. `fairlead host drain NAME` removes one; without other hosts, `fairlead cluster leave` ends the cluster.")
 }
 
 // knockWithin is how long the server of another engine host has to take a connection.
@@ -213,6 +222,12 @@ func othersLost(ctx context.Context, a *cli.App, c *Cluster) error {
 			return refused("engine host %s is not lost: its server answers at %s. If most engine hosts can run, start Fairlead on them. Otherwise stop it there, and never start it there again with its present files", e.Name, at)
 		}
 	}
+	// no leader has said where the journal is, so nothing was mirrored
+	if _, err := os.Stat(journalFile(a.Dir)); !facts.Stream || errors.Is(err, os.ErrNotExist) {
+		if err := engine.Salvage(ctx, folder, journalFile(a.Dir)); err != nil {
+			return fmt.Errorf("%w; if another engine host has a copy, run the command there", err)
+		}
+	}
 	last, err := verified(ctx, journalFile(a.Dir))
 	if err != nil {
 		return err
@@ -226,7 +241,8 @@ func othersLost(ctx context.Context, a *cli.App, c *Cluster) error {
 	if err := os.RemoveAll(filepath.Join(folder, engine.StoreFolder)); err != nil {
 		return err
 	}
-	return a.Say(map[string]any{"leader": c.Name, "seq": last.Seq, "at": last.Time}, "The copy on this machine is complete up to change %d, of %s, and is now the journal of the team. This machine leads: start Fairlead with `fairlead up`. Never start the other engine hosts with their present files; run `fairlead cluster leave --force` on them.",
+	return a.Say(map[string]any{"leader": c.Name, "seq": last.Seq, "at": last.Time},
+		"The copy on this machine is complete up to change %d, of %s, and is now the journal of the team. This machine leads: start Fairlead with `fairlead up`. Never start the other engine hosts with their present files; run `fairlead cluster leave --force` on them.",
 		last.Seq, last.Time.Local().Format(time.DateTime))
 }
 
@@ -258,14 +274,12 @@ func journalFile(dir string) string { return filepath.Join(dir, ".fairlead", "jo
 // team's work a second time. It returns where the copy is then; empty: there was none.
 func putAside(dir string) (kept string, err error) {
 	aside := journalFile(dir) + ".left-" + time.Now().UTC().Format("20060102T150405")
-	for _, tail := range []string{"-wal", "-shm", ""} {
-		err := os.Rename(journalFile(dir)+tail, aside+tail)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("move the copy of the team's journal away: %w", err)
-		}
-		if err == nil && tail == "" {
-			kept = aside
-		}
+	moved, err := sqlite.Move(journalFile(dir), aside)
+	if err != nil {
+		return "", fmt.Errorf("move the copy of the team's journal away: %w", err)
+	}
+	if moved {
+		kept = aside
 	}
 	return kept, nil
 }
@@ -319,7 +333,10 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 			said = text
 		}
 		if err := cli.Pause(ctx, cli.DownPoll); err != nil {
-			return &cli.Coded{Code: cli.ExitCancelled, Err: errors.New("stopped waiting; the host leaves when its sessions have ended; then run the command again")}
+			return &cli.Coded{
+				Code: cli.ExitCancelled,
+				Err:  errors.New("stopped waiting; the host leaves when its sessions have ended; then run the command again"),
+			}
 		}
 	}
 	if _, err := client.Down(ctx, false); err != nil && !apiclient.Away(err) {
@@ -342,7 +359,8 @@ func drained(ctx context.Context, a *cli.App, w *worker.Config) error {
 // lost reports that a request did not get to the leader, or its answer not to this host. It can be repeated.
 func lost(err error) bool {
 	var problem *api.Problem
-	return err != nil && !errors.As(err, new(*apiclient.Refused)) && (!errors.As(err, &problem) || problem.Status >= http.StatusInternalServerError)
+	return err != nil && !errors.As(err, new(*apiclient.Refused)) &&
+		(!errors.As(err, &problem) || problem.Status >= http.StatusInternalServerError)
 }
 
 // gone checks that this host has left, when Fairlead does not run here: then the leader refuses it. Sessions of one that
@@ -352,7 +370,11 @@ func gone(ctx context.Context, a *cli.App, w *worker.Config) error {
 	if err != nil {
 		return err
 	}
-	conn, err := link.Dial(ctx, link.DialOptions{Identity: id, Addresses: func() []string { return w.Addresses }, Handler: http.NotFoundHandler(), Log: a.Logger(a.Verbose)})
+	conn, err := link.Dial(ctx,
+		link.DialOptions{
+			Identity: id, Addresses: func() []string { return w.Addresses }, Handler: http.NotFoundHandler(),
+			Log: a.Logger(a.Verbose),
+		})
 	if _, ok := errors.AsType[*link.Refused](err); ok {
 		return nil
 	}

@@ -23,15 +23,15 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/server"
 
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/sqlite"
-	"github.com/fairlead-dev/fairlead/search"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/read/search"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // ErrNoJournal says that no daemon has ever run in a workspace.
@@ -82,8 +82,10 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 }
 
 // Past opens the team as it was at a moment of a journal; see server.Options.
-func Past(conf *config.Config, drivers map[string]driver.Driver, j journal.Journal) func(context.Context, server.Moment) (*controller.Supervisor, func() error, error) {
-	return func(ctx context.Context, at server.Moment) (*controller.Supervisor, func() error, error) {
+func Past(conf *config.Config, drivers map[string]driver.Driver,
+	j journal.Journal,
+) func(context.Context, server.Moment) (*app.Supervisor, func() error, error) {
+	return func(ctx context.Context, at server.Moment) (*app.Supervisor, func() error, error) {
 		then, _, err := journal.Until(ctx, j, at.Seq)
 		if err != nil {
 			return nil, nil, err
@@ -93,12 +95,14 @@ func Past(conf *config.Config, drivers map[string]driver.Driver, j journal.Journ
 }
 
 // read answers from a journal, now or as of an earlier moment, until the function that it returns is called.
-func read(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver, j journal.Journal, at time.Time) (*controller.Supervisor, func() error, error) {
+func read(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver, j journal.Journal, at time.Time) (*app.Supervisor,
+	func() error, error,
+) {
 	shims := filepath.Join(conf.Dir, ".fairlead", "sessions")
-	e, err := controller.OpenReadOnly(ctx, seam.Options{
+	e, err := app.OpenReadOnly(ctx, seam.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host: &sessions.Shims{Folder: shims, Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
-		Look: controller.DiskObserver{Folder: shims}.Proof, At: at,
+		Look: app.DiskObserver{Folder: shims}.Proof, At: at,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -131,7 +135,10 @@ func last(ctx context.Context, j journal.Journal) journal.Query {
 // where it only reads, and reading must leave no trace. done removes the copy. The error is
 // ErrNoJournal if there is none.
 func Journal(ctx context.Context, dir string) (_ journal.Journal, done func() error, err error) {
-	path := filepath.Join(dir, ".fairlead", "journal.db")
+	path, err := filepath.Abs(filepath.Join(dir, ".fairlead", "journal.db"))
+	if err != nil {
+		return nil, nil, err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, ErrNoJournal
 	}
@@ -142,6 +149,10 @@ func Journal(ctx context.Context, dir string) (_ journal.Journal, done func() er
 	remove := func() error { return os.RemoveAll(folder) }
 	to := filepath.Join(folder, "journal.db")
 	if err := copyJournal(ctx, path, to); err != nil {
+		return nil, nil, errors.Join(err, remove())
+	}
+	// What is archived stays where it is, and the archive only grows: the copy refers to it.
+	if err := os.Symlink(path+sqlite.ArchiveTail, to+sqlite.ArchiveTail); err != nil {
 		return nil, nil, errors.Join(err, remove())
 	}
 	j, err := sqlite.Open(ctx, to)

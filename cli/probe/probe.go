@@ -22,10 +22,11 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/sessions"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/version"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // A probe starts an agent program, greets it and ends it. It does so in a process of its own, so
@@ -40,13 +41,14 @@ const (
 // Request is the input of the probing process, on its standard input. The agent's environment is
 // that process's environment; the input has only the names.
 type Request struct {
-	Driver    string   `json:"driver"`
-	Name      string   `json:"name"`
-	Command   []string `json:"command"`
-	Dir       string   `json:"dir"`
-	Model     string   `json:"model,omitempty"`
-	Mode      string   `json:"mode,omitempty"`
-	Variables []string `json:"variables,omitempty"` // names of those that the agent's configuration sets; their values are in the environment
+	Driver  string   `json:"driver"`
+	Name    string   `json:"name"`
+	Command []string `json:"command"`
+	Dir     string   `json:"dir"`
+	Model   string   `json:"model,omitempty"`
+	Mode    string   `json:"mode,omitempty"`
+	// names of those that the agent's configuration sets; their values are in the environment
+	Variables []string `json:"variables,omitempty"`
 }
 
 // Reply is the answer of the probing process.
@@ -83,7 +85,8 @@ func Here(ctx context.Context, a *cli.App, apart bool) error {
 	var reply Reply
 	var err error
 	reply.Found, err = cli.Drivers()[asked.Driver].Probe(ctx, driver.Agent{
-		Name: asked.Name, Command: asked.Command, Workspace: asked.Dir, Env: environmentOf(asked.Variables), Model: asked.Model, Mode: asked.Mode,
+		Name: asked.Name, Command: asked.Command, Workspace: asked.Dir, Env: environmentOf(asked.Variables), Model: asked.Model,
+		Mode: asked.Mode,
 	})
 	if err != nil {
 		reply.Fault = err.Error()
@@ -185,7 +188,8 @@ func probeOnce(ctx context.Context, asked Request, env []string, apart bool) (Re
 
 // quiet are variables that turn off what programs do on their own at start.
 var quiet = []string{
-	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "DISABLE_AUTOUPDATER=1",
+	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 	"NO_UPDATE_NOTIFIER=1", "DO_NOT_TRACK=1",
 }
 
@@ -196,7 +200,8 @@ type Finding struct {
 	What  string `json:"what"`
 	Do    string `json:"do,omitempty"` // what a person can do; for an OK finding, additional information
 
-	Program *Program `json:"program,omitempty"` // for an agent program
+	Program *Program         `json:"program,omitempty"` // for an agent program
+	Wall    *sandbox.Ability `json:"wall,omitempty"`    // for the sandbox: what walls are made of here, and why not of more
 
 	Fix func(ctx context.Context) (done string, err error) `json:"-"` // nil: only a person can fix it
 }
@@ -226,19 +231,34 @@ func Agent(ctx context.Context, agent config.Agent) []Finding {
 	}
 	d, ok := cli.Drivers()[agent.Driver]
 	if !ok {
-		return []Finding{{About: about, What: "this build has no driver " + agent.Driver, Do: "use one of: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", ")}}
+		return []Finding{{
+			About: about, What: "this build has no driver " + agent.Driver,
+			Do: "use one of: " + strings.Join(slices.Sorted(maps.Keys(cli.Drivers())), ", "),
+		}}
 	}
 	env, err := agent.Env.Resolve(os.LookupEnv)
 	if err == nil {
-		err = d.Check(driver.Agent{Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env, Model: agent.Model, Mode: agent.Mode})
+		err = d.Check(driver.Agent{
+			Name: agent.Name, Command: agent.Command, Script: agent.Script, Workspace: agent.Workspace, Env: env,
+			Model: agent.Model, Mode: agent.Mode,
+		})
 	}
 	switch {
 	case err != nil && agent.Host.Any:
-		return []Finding{{OK: true, About: about, What: "it could not be started on this machine: " + err.Error(), Do: "its steps run on the hosts of the team that have what it needs"}}
+		return []Finding{{
+			OK: true, About: about, What: "it could not be started on this machine: " + err.Error(),
+			Do: "its steps run on the hosts of the team that have what it needs",
+		}}
 	case err != nil:
-		return []Finding{{About: about, What: "it could not be started: " + err.Error(), Do: "fix that, or `fairlead stop " + agent.Name + "`"}}
+		return []Finding{{
+			About: about, What: "it could not be started: " + err.Error(),
+			Do: "fix that, or `fairlead stop " + agent.Name + "`",
+		}}
 	}
-	findings := []Finding{{OK: true, About: about, What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent)}}
+	findings := []Finding{{
+		OK: true, About: about,
+		What: "driver " + agent.Driver + " finds what it needs; " + sessions.VariablesInWords(d, &agent),
+	}}
 	return append(findings, greet(ctx, agent, env)...)
 }
 
@@ -291,15 +311,23 @@ func greet(ctx context.Context, agent config.Agent, env []string) []Finding {
 	if !Can(agent.Driver) || agent.Loop == config.LoopForeign {
 		return nil
 	}
-	reply, err := Ask(ctx, Request{Driver: agent.Driver, Name: agent.Name, Command: agent.Command, Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode}, env)
+	reply, err := Ask(ctx,
+		Request{Driver: agent.Driver, Name: agent.Name, Command: agent.Command, Dir: agent.Workspace, Model: agent.Model, Mode: agent.Mode},
+		env)
 	if err == nil && reply.Fault != "" {
 		err = fmt.Errorf("%s", WithoutAgent(reply.Fault, agent.Name))
 	}
 	if err != nil {
-		return []Finding{{About: about, What: "its program did not answer: " + err.Error(), Do: "start it once by hand in " + agent.Workspace + "; doc/agents says what each program needs"}}
+		return []Finding{{
+			About: about, What: "its program did not answer: " + err.Error(),
+			Do: "start it once by hand in " + agent.Workspace + "; doc/agents says what each program needs",
+		}}
 	}
 	name := filepath.Base(reply.Found.Path)
-	p := &Program{Name: name, Path: reply.Found.Path, Known: true, Driver: agent.Driver, Command: agent.Command, MCP: []string{}, Warnings: []string{}}
+	p := &Program{
+		Name: name, Path: reply.Found.Path, Known: true, Driver: agent.Driver, Command: agent.Command, MCP: []string{},
+		Warnings: []string{},
+	}
 	if i := slices.IndexFunc(setup.AgentPrograms, func(known setup.AgentProgram) bool { return known.File == name }); i >= 0 {
 		p.Name, p.Ran, p.Page = setup.AgentPrograms[i].Title, setup.AgentPrograms[i].Ran, "doc/agents/"+setup.AgentPrograms[i].Page
 	}

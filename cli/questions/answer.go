@@ -9,8 +9,8 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // yesNo has the words for an answer to a permission.
@@ -29,7 +29,8 @@ func AnswerAsked(ctx context.Context, a *cli.App, client *apiclient.Client, id, 
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	return a.Say(map[string]any{"seq": done.Seq, "id": id, "allow": answer.Allow, "option": answer.Option, "scope": answer.Scope}, "%s of %s %s", cli.Plain(id), cli.Plain(asked.Agent), SaidAnswer(asked, answer))
+	return a.Say(map[string]any{"seq": done.Seq, "id": id, "allow": answer.Allow, "option": answer.Option, "scope": answer.Scope},
+		"%s of %s %s", cli.Plain(id), cli.Plain(asked.Agent), SaidAnswer(asked, answer))
 }
 
 // ChooseAnswer turns a person's word into an answer to the question. An option with that name takes
@@ -47,7 +48,10 @@ func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word str
 			}
 			says, known := saysYes(o)
 			if !known && answer.Scope != string(question.Once) {
-				return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("it is unknown whether %q is a yes, so the answer cannot be saved; answer without --for, or say yes or no", word)}
+				return &cli.Coded{
+					Code: cli.ExitUsage,
+					Err:  fmt.Errorf("it is unknown whether %q is a yes, so the answer cannot be saved; answer without --for, or say yes or no", word),
+				}
 			}
 			answer.Allow = says
 			return nil
@@ -58,7 +62,10 @@ func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word str
 	case word == "":
 		answer.Allow = true
 		if asked.Kind == string(question.Permission) {
-			return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s asks for permission: say yes or no (`fairlead answer %s yes`)", asked.ID, asked.ID)}
+			return &cli.Coded{
+				Code: cli.ExitUsage,
+				Err:  fmt.Errorf("%s asks for permission: say yes or no (`fairlead answer %s yes`)", asked.ID, asked.ID),
+			}
 		}
 		return nil
 	case plainly && asked.Kind == string(question.Permission):
@@ -79,7 +86,10 @@ func ChooseAnswer(answer *view.QuestionAnswer, asked view.QuestionView, word str
 	if asked.FreeText {
 		offered = append(offered, "--text with your own words")
 	}
-	return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s does not accept the answer %q; it accepts %s", asked.ID, word, strings.Join(offered, ", "))}
+	return &cli.Coded{
+		Code: cli.ExitUsage,
+		Err:  fmt.Errorf("%s does not accept the answer %q; it accepts %s", asked.ID, word, strings.Join(offered, ", ")),
+	}
 }
 
 // byLabel returns the option of a question in words whose text is the person's word, if no option has that name and
@@ -150,8 +160,8 @@ func likeWords(tool string) string {
 	return "every call exactly like it"
 }
 
-// PrintStanding prints the saved answers.
-func PrintStanding(a *cli.App, list []view.StandingView) error {
+// PrintSavedAnswers prints the saved answers.
+func PrintSavedAnswers(a *cli.App, list []view.SavedAnswerView) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(a.Out, "no saved answers; save one with `fairlead answer ID yes --for session` or `--for always`")
 		return err
@@ -166,7 +176,8 @@ func PrintStanding(a *cli.App, list []view.StandingView) error {
 		if s.Session != "" {
 			until = cli.Plain(s.Session)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s ago\n", s.ID, says, cli.Plain(s.Agent), until, cli.OrDash(cli.Line(s.Tool, 30)), cli.Line(cli.CallWords(s.Call), 60), cli.Line(s.By, 30), cli.Ago(max(0, time.Since(s.At))))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s ago\n", s.ID, says, cli.Plain(s.Agent), until, cli.OrDash(cli.Line(s.Tool, 30)),
+			cli.Line(cli.CallWords(s.Call), 60), cli.Line(s.By, 30), cli.Ago(max(0, time.Since(s.At))))
 	}
 	return table.Flush()
 }

@@ -13,9 +13,9 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Inbox prints everything that needs a person.
@@ -59,8 +59,15 @@ func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
 			printRunFailed(a, item)
 		case item.Kind == view.InboxLimit:
 			printLimit(a, item)
+		case item.Unconfirmed != nil:
+			printUnconfirmed(a, item)
+		case item.Kind == view.InboxLogin, item.Kind == view.InboxBilling:
+			what := map[string]string{view.InboxLogin: "is not signed in", view.InboxBilling: "has no credit or quota left"}[item.Kind]
+			fmt.Fprintf(a.Out, "%s  %s, %s ago\n  says    %s\n", a.Paint(cli.Bold, cli.Plain(item.Agent)), what,
+				cli.Ago(max(0, time.Since(item.Since))), cli.Plain(item.Why))
 		case item.Kind == view.InboxBranch:
-			fmt.Fprintf(a.Out, "%s  %s ago\n  says    %s\n", a.Paint(cli.Bold, "branch"), cli.Ago(max(0, time.Since(item.Since))), cli.Plain(item.Why))
+			fmt.Fprintf(a.Out, "%s  %s ago\n  says    %s\n", a.Paint(cli.Bold, "branch"), cli.Ago(max(0, time.Since(item.Since))),
+				cli.Plain(item.Why))
 		default:
 			printStepAsked(a, item, offline)
 		}
@@ -94,6 +101,18 @@ func printRunFailed(a *cli.App, item view.InboxItem) {
 	}
 }
 
+// printUnconfirmed prints a change of fairlead.yaml that no person has confirmed.
+func printUnconfirmed(a *cli.App, item view.InboxItem) {
+	u := item.Unconfirmed
+	fmt.Fprintf(a.Out, "%s  %s, %s ago\n", a.Paint(cli.Bold, "config"), cli.Line(strings.Join(u.Files, ", "), cli.ErrorWidth),
+		cli.Ago(max(0, time.Since(item.Since))))
+	fmt.Fprintln(a.Out, "  says    "+cli.Plain(item.Why))
+	for line := range strings.Lines(u.Diff) {
+		fmt.Fprintln(a.Out, "  "+cli.Plain(strings.TrimSuffix(line, "\n")))
+	}
+	fmt.Fprintf(a.Out, "  answer  fairlead reload --governing %s, or change the file back\n", cli.Plain(u.Sum))
+}
+
 // printLimit prints a daily limit that stops work.
 func printLimit(a *cli.App, item view.InboxItem) {
 	fmt.Fprintf(a.Out, "%s  %s ago\n", a.Paint(cli.Bold, "limit"), cli.Ago(max(0, time.Since(item.Since))))
@@ -118,7 +137,8 @@ func printFailed(a *cli.App, item view.InboxItem) {
 
 func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 	run, step := cli.Plain(item.Run), cli.Plain(item.Step)
-	fmt.Fprintf(a.Out, "%s  %s of run %s, %s ago\n", a.Paint(cli.Bold, step), cli.Line(item.Workflow, cli.StepWidth), run, cli.Ago(max(0, time.Since(item.Since))))
+	fmt.Fprintf(a.Out, "%s  %s of run %s, %s ago\n", a.Paint(cli.Bold, step), cli.Line(item.Workflow, cli.StepWidth), run,
+		cli.Ago(max(0, time.Since(item.Since))))
 	if item.BadInput != "" {
 		fmt.Fprintln(a.Out, "  "+a.Paint(cli.Yellow, "the last answer was not valid: ")+cli.Line(item.BadInput, cli.ErrorWidth))
 	}
@@ -126,7 +146,15 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 		fmt.Fprintln(a.Out, "  made    "+cli.Line(strings.Join(item.Artifacts, ", "), cli.ErrorWidth))
 	}
 	for _, made := range item.Made {
-		fmt.Fprintf(a.Out, "  before  %s %s%s\n", cli.Line(made.ID, cli.StepWidth), strings.ToLower(cli.Plain(made.Status)), metricWords(made.Metrics))
+		fmt.Fprintf(a.Out, "  before  %s %s%s\n", cli.Line(made.ID, cli.StepWidth), strings.ToLower(cli.Plain(made.Status)),
+			metricWords(made.Metrics))
+	}
+	if item.Task != nil && item.Task.Asked != nil {
+		if g := item.Task.Asked; g.GoverningHash != "" {
+			fmt.Fprintf(a.Out, "  %s %s: they decide what runs later; approve them with --governing %s\n", a.Paint(cli.Yellow, "governs"),
+				cli.Line(strings.Join(g.Governing, ", "), cli.ErrorWidth), cli.Plain(g.GoverningHash))
+		}
+		fmt.Fprintln(a.Out, "  shows   tree "+cli.Plain(item.Task.Asked.Tree[:min(len(item.Task.Asked.Tree), view.TreeDigits)]))
 	}
 	if words := metricWords(item.Metrics); words != "" {
 		fmt.Fprintln(a.Out, "  reports "+words[2:])
@@ -139,6 +167,9 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 	}
 	if offline {
 		fmt.Fprintf(a.Out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
+		if item.Path == "" { // a task is not approved by a file
+			return
+		}
 		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
 		return
 	}
@@ -154,6 +185,9 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 func metricWords(metrics map[string]string) string {
 	words := []string{}
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		if strings.HasPrefix(name, task.MetricsShown) {
+			continue // its tree has a line of its own
+		}
 		words = append(words, cli.Line(name+" "+metrics[name], cli.StepWidth))
 	}
 	if len(words) == 0 {
@@ -235,6 +269,9 @@ func wantsWords(q *view.QuestionView) string {
 	case question.HostLost:
 		return agent + " waits: the host of its step was lost"
 	case question.Permission:
+		if q.Order != "" {
+			return agent + " is asked for more work by its file"
+		}
 	}
 	switch q.Tool {
 	case "Bash":
@@ -288,11 +325,7 @@ func WrittenLines(tool, call string) (shown []string) {
 
 // clipped is a line with its indentation, shortened for a terminal.
 func clipped(text string) string {
-	text = cli.Plain(strings.ReplaceAll(text, "\t", "    "))
-	if runes := []rune(text); len(runes) > cli.ErrorWidth {
-		return string(runes[:cli.ErrorWidth-1]) + "…"
-	}
-	return text
+	return cli.Fit(cli.Plain(strings.ReplaceAll(text, "\t", "    ")), cli.ErrorWidth)
 }
 
 // otherwiseWords says what happens without an answer, and when.
@@ -360,7 +393,8 @@ func NoticeTargets(ctx context.Context, a *cli.App, client *apiclient.Client) er
 			sent += fmt.Sprintf(", %d left out", t.Counted)
 		}
 		quiet := cmp.Or(t.Quiet, "-")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", cli.Plain(t.Name), cli.Plain(t.Kind), t.State, t.Waiting, sent, cli.Plain(quiet), strings.Join(t.Events, " "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", cli.Plain(t.Name), cli.Plain(t.Kind), t.State, t.Waiting, sent, cli.Plain(quiet),
+			strings.Join(t.Events, " "))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -400,7 +434,8 @@ func TestNotice(ctx context.Context, a *cli.App, client *apiclient.Client, targe
 		for _, t := range done {
 			line := fmt.Sprintf("%s (%s): delivered", cli.Plain(t.Target), cli.Plain(t.Kind))
 			if !t.Delivered {
-				line = fmt.Sprintf("%s (%s): not delivered: %s; %s", cli.Plain(t.Target), cli.Plain(t.Kind), cli.Plain(t.Cause), cli.Plain(t.WayOut))
+				line = fmt.Sprintf("%s (%s): not delivered: %s; %s", cli.Plain(t.Target), cli.Plain(t.Kind), cli.Plain(t.Cause),
+					cli.Plain(t.WayOut))
 			}
 			fmt.Fprintln(a.Out, line)
 		}

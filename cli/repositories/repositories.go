@@ -37,7 +37,8 @@ func Print(a *cli.App, all api.Repositories) error {
 		if len(more) > 0 {
 			folder += " (" + strings.Join(more, ", ") + ")"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", cli.Line(r.Name, textMax), r.NeedsYou, r.Working, r.Agents, cli.Line(r.Address, textMax), folder)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%s\n", cli.Line(r.Name, textMax), r.NeedsYou, r.Working, r.Agents, cli.Line(r.Address, textMax),
+			folder)
 	}
 	if err := w.Flush(); err != nil {
 		return err

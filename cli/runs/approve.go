@@ -13,8 +13,10 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/questions"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // inputMost is the maximum size of an answer in bytes.
@@ -36,10 +38,12 @@ func ReadInput(a *cli.App, path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--input: %w", err)
 	}
+	text = file.Unmarked(text)
 	var object map[string]json.RawMessage
 	switch err := json.Unmarshal(text, &object); {
 	case len(text) > inputMost:
-		return "", fmt.Errorf("--input %s has more than %d KiB; put large things into a file and name it in the answer", path, inputMost>>10)
+		return "", fmt.Errorf("--input %s has more than %d KiB; put large things into a file and name it in the answer", path,
+			inputMost>>10)
 	case err != nil:
 		return "", fmt.Errorf(`--input %s is not a JSON object, as in {"approved": true} (%w)`, path, err)
 	case object == nil:
@@ -52,7 +56,10 @@ func ReadInput(a *cli.App, path string) (string, error) {
 func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.Dial()
 	if _, ok := errors.AsType[*apiclient.NoDaemon](err); ok {
-		return &cli.Coded{Code: cli.ExitNoDaemon, Err: fmt.Errorf("%w, or continue the run here with `fairlead run resume %s`, and answer then", err, cli.Plain(id))}
+		return &cli.Coded{
+			Code: cli.ExitNoDaemon,
+			Err:  fmt.Errorf("%w, or continue the run here with `fairlead run resume %s`, and answer then", err, cli.Plain(id)),
+		}
 	}
 	if err != nil {
 		return err
@@ -74,7 +81,10 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 	}
 	for _, s := range view.Steps {
 		if s.ID == step && s.Status == string(workflow.Waiting) && s.BadInput != "" {
-			return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("the answer is not valid, and %s still waits: %s", step, cli.Line(s.BadInput, cli.ErrorWidth))}
+			return &cli.Coded{
+				Code: cli.ExitRefused,
+				Err:  fmt.Errorf("the answer is not valid, and %s still waits: %s", step, cli.Line(s.BadInput, cli.ErrorWidth)),
+			}
 		}
 	}
 	_, err = fmt.Fprintf(a.Out, "%s of run %s %s\n", cli.Plain(step), cli.Plain(id), said)
@@ -120,12 +130,8 @@ func shown(ctx context.Context, a *cli.App, client *apiclient.Client, id, step s
 
 // Cancel cancels a run, or one of its steps.
 func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
-	h, err := connect(ctx, a)
+	view, err := cancelAt(ctx, a, func(ctx context.Context) (*Connection, error) { return connect(ctx, a) }, id, step, note)
 	if err != nil {
-		return err
-	}
-	view, err := cancelAt(ctx, a, h, id, step, note)
-	if err = errors.Join(err, h.leave(ctx, a, err == nil)); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -139,21 +145,73 @@ func Cancel(ctx context.Context, a *cli.App, id, step, note string) error {
 	return err
 }
 
-// cancelAt cancels, and waits until no process of it runs.
-func cancelAt(ctx context.Context, a *cli.App, h *Connection, id, step, note string) (view.RunView, error) {
-	done, err := h.Runs.Cancel(ctx, id, step, note)
+// cancelAt cancels, and waits until no process of it runs. The daemon that it asks may be a `fairlead run`, which ends with its run.
+// The next daemon, which is this process if there is no other, then does what is left.
+func cancelAt(ctx context.Context, a *cli.App, dial func(context.Context) (*Connection, error), id, step, note string) (view.RunView,
+	error,
+) {
+	const most = 10 // daemons; of several `fairlead run`, each may be the next one
+	for tries := 1; ; tries++ {
+		h, err := dial(ctx)
+		if err != nil {
+			return view.RunView{}, err
+		}
+		run, err := cancelBy(ctx, a, h, id, step, note, tries > 1)
+		ended := h.own == nil && tries < most && (apiclient.Away(err) || errors.As(err, new(*apiclient.NoAnswer)))
+		lerr := h.leave(ctx, a, err == nil)
+		if !ended || lerr != nil || cli.Pause(ctx, cli.DownPoll) != nil {
+			return run, errors.Join(err, lerr)
+		}
+	}
+}
+
+// cancelBy cancels with one daemon. asked: another one may have cancelled the run already.
+func cancelBy(ctx context.Context, a *cli.App, h *Connection, id, step, note string, asked bool) (view.RunView, error) {
+	page, err := h.Journal(ctx, apiclient.JournalQuery{Tail: 1})
 	if err != nil {
 		return view.RunView{}, err
 	}
-	for after := done.Seq; ; {
-		view, err := showAfter(ctx, a, h.Client, id)
-		if err != nil || !atIt(view, step) {
-			return view, err
+	after := page.Head
+	done, err := h.Runs.Cancel(ctx, id, step, note)
+	if err == nil {
+		after = done.Seq
+	} else if run, serr := h.Runs.Show(ctx, id); !asked || serr != nil || run.Stage != string(workflow.Stopped) {
+		return view.RunView{}, err
+	}
+	held, stop := whileHeld(ctx, a.Dir)
+	defer stop()
+	for {
+		run, err := showAfter(ctx, a, h.Client, id)
+		if err != nil || !atIt(run, step) {
+			return run, err
 		}
-		if after, err = h.Next(ctx, after, func(api.Change) bool { return true }); err != nil { // it waits for a state
-			return view, err
+		if after, err = h.Next(held, after, func(api.Change) bool { return true }); err != nil { // it waits for a state
+			if ctx.Err() == nil && held.Err() != nil {
+				err = &apiclient.NoDaemon{Dir: a.Dir, Why: err}
+			}
+			if run, serr := showAfter(ctx, a, h.Client, id); serr == nil && !atIt(run, step) {
+				return run, nil // the daemon ended with the run
+			}
+			return run, err
 		}
 	}
+}
+
+// whileHeld is a context that ends when no process works on the repository. A stream of changes would wait for a daemon that
+// restarts, which a `fairlead run` that has ended does not.
+func whileHeld(ctx context.Context, dir string) (context.Context, func()) {
+	held, stop := context.WithCancel(ctx)
+	go func() {
+		for {
+			if free, err := workspace.Free(dir); err == nil && free {
+				stop()
+			}
+			if cli.Pause(held, cli.DownPoll) != nil {
+				return
+			}
+		}
+	}()
+	return held, stop
 }
 
 // atIt reports whether a step, or any step, still has a process.

@@ -12,7 +12,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The daemon of `fairlead run` ends with its last run, at times before the person's command has looked at the result.
@@ -50,7 +50,8 @@ func TestAbandonedDaemon(t *testing.T) {
 	var heard bytes.Buffer
 	go func() {
 		follower := &cli.App{Dir: a.Dir, Out: &heard, Err: &heard}
-		ended <- BeginAndFollow(t.Context(), follower, &RunOptions{}, func(ctx context.Context, h *Connection) (view.RunView, error) { return h.Runs.Start(ctx, flags) })
+		ended <- BeginAndFollow(t.Context(), follower, &RunOptions{},
+			func(ctx context.Context, h *Connection) (view.RunView, error) { return h.Runs.Start(ctx, flags) })
 	}()
 	wait.Until(t, "the run", func() bool { _, err := conn.Runs.Show(t.Context(), "one"); return err == nil })
 	if err := conn.leave(t.Context(), a, false); err != nil {
@@ -101,7 +102,8 @@ func TestBeginUnanswered(t *testing.T) {
 	if err := h.leave(t.Context(), a, false); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := begin(true); cli.CodeOf(err) != cli.ExitRefused || !strings.Contains(err.Error(), "may have been begun by this command") {
+	if _, _, err := begin(true); cli.CodeOf(err) != cli.ExitRefused ||
+		!strings.Contains(err.Error(), "may have been begun by this command") {
 		t.Errorf("a run that is there already: %v", err)
 	}
 	if _, err := daemon.Runs.Cancel(t.Context(), "one", "", ""); err != nil {
@@ -124,7 +126,10 @@ func connected(t *testing.T) (a *cli.App, conn *Connection, said *bytes.Buffer) 
 // gated writes a workflow whose only step waits for a gate, and returns how it is started.
 func gated(t *testing.T, dir string) view.RunFlags {
 	flow, gates := filepath.Join(dir, "one.yaml"), filepath.Join(dir, "gates.json")
-	for path, text := range map[string]string{flow: "name: one\nsteps:\n  - {id: only, gates: [open], command: [\"true\"]}\n", gates: `{"open": false}`} {
+	for path, text := range map[string]string{
+		flow:  "name: one\nsteps:\n  - {id: only, gates: [open], command: [\"true\"]}\n",
+		gates: `{"open": false}`,
+	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

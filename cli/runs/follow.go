@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // How often a followed run is read. The journal reports each change, but the view of a run with
@@ -23,8 +24,10 @@ const (
 	lookQuiet  = 100 * time.Millisecond // after the last change
 	lookSeldom = time.Second            // at least, while changes keep coming
 	waitSettle = 300 * time.Millisecond // how long a run must wait before --no-wait ends: a gate file may not have been read yet
-	fileLook   = 5 * time.Millisecond   // between two checks whether the file has caught up
-	drainMost  = 2 * time.Second        // for the last changes, which are in the journal already
+	fileLook   = 5 * time.Millisecond   // between the first two checks whether the file has caught up, or the worktree is removed
+
+	worktreeMost = time.Minute     // for the removal of a worktree: all of its files are saved in git first
+	drainMost    = 2 * time.Second // for the last changes, which are in the journal already
 )
 
 // display is how a followed run is displayed.
@@ -32,6 +35,7 @@ type display interface {
 	Change(ch api.Change) error     // each change of the run, once and in order
 	Look(view view.RunView)         // the current view, from time to time
 	say(format string, args ...any) // a message to the person at the terminal
+	warn(text string)               // a warning, also for a program that reads the output
 	done()
 }
 
@@ -74,7 +78,7 @@ func (v *Follower) follow(ctx context.Context, from uint64) (view.RunView, error
 			if !v.about(ch.Entity) {
 				continue
 			}
-			if err := v.display.Change(ch); err != nil {
+			if err := v.show(ch); err != nil {
 				return v.view, err
 			}
 			switch {
@@ -231,20 +235,40 @@ func (v *Follower) settle(ctx context.Context) error {
 	if err := v.drain(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cli.FileWait)
-	defer cancel()
-	for v.view.FileBehind {
-		if cli.Pause(ctx, fileLook) != nil {
-			v.display.say("%s is not up to date yet; the disk may be full", v.view.StateFile)
-			return nil
+	if done, err := v.settled(ctx, cli.FileWait, func() bool { return !v.view.FileBehind }); err != nil {
+		return err
+	} else if !done {
+		v.display.say("%s is not up to date yet; the disk may be full", v.view.StateFile)
+	}
+	if done, err := v.settled(ctx, worktreeMost, func() bool { return !v.view.WorktreeBusy }); err != nil {
+		return err
+	} else if !done {
+		v.display.say("the worktree %s is not removed yet; the next start of Fairlead here goes on with that", v.view.Worktree)
+	}
+	return nil
+}
+
+// settled reads the run's view until something holds in it. It gives up after a time, or with a signal.
+func (v *Follower) settled(ctx context.Context, most time.Duration, holds func() bool) (bool, error) {
+	wait := fileLook
+	for until := time.Now().Add(most); !holds(); wait = min(2*wait, lookQuiet) {
+		if time.Now().After(until) {
+			return false, nil
+		}
+		select {
+		case <-v.h.signals:
+			return false, nil
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false, nil
 		}
 		view, err := v.h.Runs.Show(ctx, v.id)
 		if err != nil {
-			return err
+			return false, err
 		}
 		v.view = view
 	}
-	return nil
+	return true, nil
 }
 
 // drain shows the changes that are in the journal but have not arrived on the stream.
@@ -260,7 +284,7 @@ func (v *Follower) drain(ctx context.Context) error {
 		case ch := <-v.changes:
 			v.last = ch.Seq
 			if v.about(ch.Entity) {
-				if err := v.display.Change(ch); err != nil {
+				if err := v.show(ch); err != nil {
 					return err
 				}
 			}
@@ -273,6 +297,15 @@ func (v *Follower) drain(ctx context.Context) error {
 	return nil
 }
 
+// show shows a change of the run, and warns about what it has reached.
+func (v *Follower) show(ch api.Change) error {
+	var body team.Body
+	if json.Unmarshal(ch.Data, &body) == nil && body.Note != nil && body.Note.Warned.Day != "" {
+		v.display.warn(cli.Line(view.WarnedWords(body.Note.Warned), cli.ErrorWidth))
+	}
+	return v.display.Change(ch)
+}
+
 // jsonDisplay is for programs: each change of the run as `fairlead events --json` prints it.
 type jsonDisplay struct{ a *cli.App }
 
@@ -282,6 +315,7 @@ func (f jsonDisplay) Change(ch api.Change) error { return f.a.PrintJSON(ch) }
 // Look prints what changed since the last view of the run.
 func (jsonDisplay) Look(view.RunView)  {}
 func (jsonDisplay) say(string, ...any) {}
+func (f jsonDisplay) warn(text string) { printWarnings(f.a, []string{text}) }
 func (jsonDisplay) done()              {}
 
 // LineDisplay is for a log or a pipe: a line for each change that matters to a person.
@@ -300,6 +334,8 @@ func (f *LineDisplay) Look(view view.RunView) {
 
 func (f *LineDisplay) done() {}
 
+func (f *LineDisplay) warn(text string) { printWarnings(f.A, []string{text}) }
+
 func (f *LineDisplay) say(format string, args ...any) {
 	fmt.Fprintln(f.A.Err, "fairlead: "+cli.Plain(fmt.Sprintf(format, args...)))
 }
@@ -307,7 +343,8 @@ func (f *LineDisplay) say(format string, args ...any) {
 // Change prints one change of the run.
 func (f *LineDisplay) Change(ch api.Change) error {
 	for _, told := range tell(f.A, f.Id, ch) {
-		if _, err := fmt.Fprintf(f.A.Out, "%s  %-*s  %s\n", ch.Time.Local().Format(time.TimeOnly), f.width, cli.Line(told.step, cli.StepWidth), told.text); err != nil {
+		if _, err := fmt.Fprintf(f.A.Out, "%s  %-*s  %s\n", ch.Time.Local().Format(time.TimeOnly), f.width,
+			cli.Line(told.step, cli.StepWidth), told.text); err != nil {
 			return err
 		}
 	}
@@ -332,7 +369,10 @@ func tell(a *cli.App, id string, ch api.Change) []sentence {
 			return []sentence{{step, text}}
 		}
 	case run.Reset != nil && run.Reset.Gate != "":
-		return []sentence{{string(run.Reset.Gate), a.Paint(cli.Yellow, "sends the run back to "+cli.Line(string(run.Reset.Target), cli.StepWidth)) + behind(len(run.Reset.Moves))}}
+		return []sentence{{
+			string(run.Reset.Gate),
+			a.Paint(cli.Yellow, "sends the run back to "+cli.Line(string(run.Reset.Target), cli.StepWidth)) + behind(len(run.Reset.Moves)),
+		}}
 	case run.Moved != nil && run.Moved.To == workflow.Skipped:
 		var all []sentence
 		for _, move := range run.Moved.Moves {
@@ -382,7 +422,8 @@ func tellStep(a *cli.App, id, step string, ch api.Change, set *workflow.StepSet)
 	case workflow.RunnerDied:
 		return a.Paint(cli.Yellow, "its outcome is unknown; it is run again") + cli.Why(failure)
 	case workflow.FailedTriesLeft:
-		return a.Paint(cli.Yellow, fmt.Sprintf("failed (attempt %d), retried in %s", v.Attempts, cli.Ago(v.RetryAt.Sub(ch.Time)))) + cli.Why(failure)
+		return a.Paint(cli.Yellow, fmt.Sprintf("failed (attempt %d), retried in %s", v.Attempts, cli.Ago(v.RetryAt.Sub(ch.Time)))) +
+			cli.Why(failure)
 	case workflow.Answered, workflow.Rejected:
 		return "answered by " + cli.Line(ch.Actor.ID, cli.StepWidth)
 	case workflow.AnswerFaulty:
@@ -398,7 +439,8 @@ func tellStep(a *cli.App, id, step string, ch api.Change, set *workflow.StepSet)
 	case workflow.Failed:
 		return a.Paint(cli.Red, "failed") + took(v) + cli.Why(failure)
 	case workflow.Waiting:
-		return a.Paint(cli.Yellow, "waits for a person") + fmt.Sprintf(": fairlead approve %s %s (or reject)", id, cli.Line(step, cli.PathWidth))
+		return a.Paint(cli.Yellow, "waits for a person") +
+			fmt.Sprintf(": fairlead approve %s %s (or reject)", id, cli.Line(step, cli.PathWidth))
 	case workflow.Skipped:
 		return a.Paint(cli.Dim, "skipped: its condition does not hold")
 	}
@@ -452,12 +494,12 @@ func made(facts *workflow.Facts) string {
 	return text
 }
 
-// denied says what the step's agent was denied, although the step succeeded.
+// denied says what the step's agent was denied, although the step succeeded, and what of its report a limit has cut.
 func denied(a *cli.App, facts *workflow.Facts) string {
 	if facts == nil {
 		return ""
 	}
-	text := cli.Line(strings.Join(facts.Denied, "; "), cli.ErrorWidth)
+	text := cli.Line(strings.Join(append(slices.Clone(facts.Denied), facts.Cut...), "; "), cli.ErrorWidth)
 	if text == "" {
 		return ""
 	}

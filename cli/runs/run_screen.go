@@ -13,8 +13,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const (
@@ -92,6 +93,8 @@ func (s *screen) say(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
+func (s *screen) warn(text string) { s.say("warning: %s", text) }
+
 // done draws the last picture, and releases the terminal.
 func (s *screen) done() {
 	s.stop()
@@ -126,9 +129,9 @@ func (s *screen) draw() {
 	lines := Picture(s.a, s.view, s.tail, s.notes, width-1, height-1, time.Now())
 	var out bytes.Buffer
 	if s.drawn > 0 {
-		fmt.Fprintf(&out, "\x1b[%dA", s.drawn)
+		fmt.Fprintf(&out, termtext.Own("\x1b[%dA"), s.drawn)
 	}
-	out.WriteString("\r\x1b[J")
+	out.WriteString(termtext.Own("\r") + termtext.Own("\x1b[J"))
 	for _, text := range lines {
 		out.WriteString(text + "\n")
 	}
@@ -143,7 +146,8 @@ func Picture(a *cli.App, view view.RunView, t Spoken, notes []string, width, hei
 	}
 	c := view.Counts
 	head := fmt.Sprintf("%s  %s  %s", cli.Line(view.Workflow, cli.StepWidth), view.ID, view.Status)
-	head += fmt.Sprintf("  %d of %d done  %s", c.Completed+c.Skipped, len(view.Steps), cli.Ago(since(view.CreatedAt, view.UpdatedAt, view.Status, now)))
+	head += fmt.Sprintf("  %d of %d done  %s", c.Completed+c.Skipped, len(view.Steps),
+		cli.Ago(since(view.CreatedAt, view.UpdatedAt, view.Status, now)))
 	if view.CostUSD > 0 {
 		head += "  " + cli.Money(view.CostUSD)
 	}

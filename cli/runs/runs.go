@@ -16,10 +16,10 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/controller/runs"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/files/runstate"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/runs"
 )
 
 // Listed is what `fairlead run list --json` prints.
@@ -48,7 +48,8 @@ func ListRuns(ctx context.Context, a *cli.App) error {
 	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "RUN\tWORKFLOW\tSTATUS\tSTEPS\tCHANGED\tREMARKS")
 	for _, r := range all.Runs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s ago\t%s\n", cli.Plain(r.ID), cli.Line(r.Workflow, cli.StepWidth), r.Status, counted(r.Counts), cli.Ago(max(0, time.Since(r.UpdatedAt))), runRemarks(r))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s ago\t%s\n", cli.Plain(r.ID), cli.Line(r.Workflow, cli.StepWidth), r.Status,
+			counted(r.Counts), cli.Ago(max(0, time.Since(r.UpdatedAt))), runRemarks(r))
 	}
 	return table.Flush()
 }
@@ -144,12 +145,20 @@ func foreignRun(dir, id string) (view.RunView, error) {
 }
 
 func printRun(a *cli.App, view view.RunView) error {
-	fmt.Fprintf(a.Out, "%s  %s  %s  %s\n", a.Paint(cli.Bold, cli.Plain(view.ID)), cli.Line(view.Workflow, cli.StepWidth), view.Status, counted(view.Counts))
+	fmt.Fprintf(a.Out, "%s  %s  %s  %s\n", a.Paint(cli.Bold, cli.Plain(view.ID)), cli.Line(view.Workflow, cli.StepWidth), view.Status,
+		counted(view.Counts))
 	for _, wait := range view.Waits {
 		fmt.Fprintln(a.Out, "waits: "+cli.Line(wait, cli.ErrorWidth))
 	}
 	if view.Why != "" {
 		fmt.Fprintf(a.Out, "%s by %s: %s\n", view.Stage, cli.Line(view.By, cli.StepWidth), cli.Line(view.Why, cli.ErrorWidth))
+	}
+	if view.Limit != "" {
+		fmt.Fprintln(a.Out, "warning: "+cli.Line(view.Limit, cli.ErrorWidth))
+	}
+	printEdited(a, view)
+	if end := worktreeEnd(view); end != "" {
+		fmt.Fprintf(a.Out, "worktree: %s: %s\n", cli.Plain(view.Worktree), cli.Line(end, cli.ErrorWidth))
 	}
 	if view.CostUSD > 0 {
 		fmt.Fprintf(a.Out, "cost: %s\n", cli.Money(view.CostUSD))
@@ -157,7 +166,8 @@ func printRun(a *cli.App, view view.RunView) error {
 	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "\nSTEP\tSTATUS\tTRIES\tROUND\tTOOK\tREMARKS")
 	for _, s := range view.Steps {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", cli.Line(s.ID, cli.StepWidth), s.Status, s.Attempts, s.Iteration+1, cli.OrDash(strings.TrimSpace(spent(s, time.Now()))), stepRemarks(s))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", cli.Line(s.ID, cli.StepWidth), s.Status, s.Attempts, s.Iteration+1,
+			cli.OrDash(strings.TrimSpace(spent(s, time.Now()))), stepRemarks(s))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -170,8 +180,14 @@ func printRun(a *cli.App, view view.RunView) error {
 		if len(s.Artifacts) > 0 {
 			fmt.Fprintln(a.Out, "  made    "+cli.Line(strings.Join(s.Artifacts, ", "), cli.ErrorWidth))
 		}
+		if s.Cut != "" {
+			fmt.Fprintln(a.Out, "  cut     "+cli.Line(s.Cut, cli.ErrorWidth))
+		}
 		for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
 			fmt.Fprintf(a.Out, "  measure %s = %s\n", cli.Line(name, 60), cli.Line(s.Metrics[name], 60))
+		}
+		if s.Answer != nil {
+			fmt.Fprintln(a.Out, "  answer  "+cli.Line(s.Answer.Words, cli.ErrorWidth))
 		}
 		if s.ReportPath != "" {
 			fmt.Fprintln(a.Out, "  report  "+cli.Plain(s.ReportPath))
@@ -184,6 +200,21 @@ func printRun(a *cli.App, view view.RunView) error {
 	return nil
 }
 
+// printEdited prints the outcome of an edit of run_state.json.
+func printEdited(a *cli.App, view view.RunView) {
+	if view.StateEdited != "" {
+		fmt.Fprintf(a.Out, "run_state.json was edited: %s\n", cli.Line(view.StateEdited, cli.ErrorWidth))
+	}
+}
+
+// worktreeEnd is the outcome for a run's worktree. What is read from the journal alone does not have it.
+func worktreeEnd(view view.RunView) string {
+	if view.WorktreeEnd == "" && view.Worktree != "" && !view.WorktreeBusy && !cli.Exists(view.Worktree) {
+		return "removed"
+	}
+	return view.WorktreeEnd
+}
+
 func stepRemarks(s view.StepView) string {
 	switch {
 	case s.BadInput != "":
@@ -192,6 +223,8 @@ func stepRemarks(s view.StepView) string {
 		return cli.Line(s.WaitsFor, cli.RemarkWidth)
 	case s.LastError != "":
 		return cli.Line(s.LastError, cli.RemarkWidth)
+	case s.Status == string(workflow.Waiting) && s.ManualInputPath == "":
+		return "waits for a person"
 	case s.Status == string(workflow.Waiting):
 		return "waits for an answer at " + cli.Plain(s.ManualInputPath)
 	default:
@@ -208,13 +241,13 @@ const runStateMost = 64 << 20
 
 // RunFiles reads every run state below a repository, the newest first. Files that cannot be read are
 // returned as faults.
-func RunFiles(repo string) (found []runfile.RunState, faults []string) {
+func RunFiles(repo string) (found []runstate.RunState, faults []string) {
 	entries, err := os.ReadDir(filepath.Join(repo, ".agents", "runs"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, []string{fmt.Sprintf("look for runs: %v", err)}
 	}
 	for _, entry := range entries {
-		if !entry.IsDir() || !cli.Exists(filepath.Join(RunFolder(repo, entry.Name()), runfile.RunStateName)) {
+		if !entry.IsDir() || !cli.Exists(filepath.Join(RunFolder(repo, entry.Name()), runstate.RunStateName)) {
 			continue
 		}
 		state, err := readRun(repo, entry.Name())
@@ -224,7 +257,7 @@ func RunFiles(repo string) (found []runfile.RunState, faults []string) {
 		}
 		found = append(found, state)
 	}
-	slices.SortStableFunc(found, func(x, y runfile.RunState) int { return cmp.Compare(stamp(y.UpdatedAt), stamp(x.UpdatedAt)) })
+	slices.SortStableFunc(found, func(x, y runstate.RunState) int { return cmp.Compare(stamp(y.UpdatedAt), stamp(x.UpdatedAt)) })
 	return found, faults
 }
 
@@ -238,24 +271,29 @@ func stamp(text string) int64 {
 }
 
 // readRun reads the state of one run from its file.
-func readRun(repo, id string) (runfile.RunState, error) {
-	path := filepath.Join(RunFolder(repo, filepath.Base(id)), runfile.RunStateName)
+func readRun(repo, id string) (runstate.RunState, error) {
+	path := filepath.Join(RunFolder(repo, filepath.Base(id)), runstate.RunStateName)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || id != filepath.Base(id):
-		return runfile.RunState{}, &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", cli.Line(id, cli.StepWidth), filepath.Join(repo, ".agents", "runs"))}
+		return runstate.RunState{},
+			&cli.Coded{
+				Code: cli.ExitUsage,
+				Err: fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", cli.Line(id, cli.StepWidth),
+					filepath.Join(repo, ".agents", "runs")),
+			}
 	case err != nil:
-		return runfile.RunState{}, fmt.Errorf("read run %s: %w", id, err)
+		return runstate.RunState{}, fmt.Errorf("read run %s: %w", id, err)
 	case !info.Mode().IsRegular() || info.Size() > runStateMost:
-		return runfile.RunState{}, fmt.Errorf("%s is not a file of at most %d MiB", path, runStateMost>>20)
+		return runstate.RunState{}, fmt.Errorf("%s is not a file of at most %d MiB", path, runStateMost>>20)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return runfile.RunState{}, fmt.Errorf("read run %s: %w", id, err)
+		return runstate.RunState{}, fmt.Errorf("read run %s: %w", id, err)
 	}
-	state, err := runfile.ParseRunState(text)
+	state, err := runstate.ParseRunState(text)
 	if err != nil {
-		return runfile.RunState{}, fmt.Errorf("%s: %w", path, err)
+		return runstate.RunState{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return state, nil
 }
@@ -264,16 +302,21 @@ func readRun(repo, id string) (runfile.RunState, error) {
 func NewestRun(repo string) (string, error) {
 	found, _ := RunFiles(repo) // a run that cannot be read cannot be resumed either
 	if len(found) == 0 {
-		return "", &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("--start-at-step resumes an earlier run, and there is none in %s; leave it out to start a new one", filepath.Join(repo, ".agents", "runs"))}
+		return "", &cli.Coded{
+			Code: cli.ExitUsage,
+			Err: fmt.Errorf("--start-at-step resumes an earlier run, and there is none in %s; leave it out to start a new one",
+				filepath.Join(repo, ".agents", "runs")),
+		}
 	}
 	return found[0].RunID, nil
 }
 
 // fileView is a run according to another program's file. The file does not say whether the run was
 // cancelled, nor whether that program still works on it.
-func fileView(s runfile.RunState) view.RunView {
+func fileView(s runstate.RunState) view.RunView {
 	shown := view.RunView{
-		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir, StateFile: filepath.Join(RunFolder(s.RepoDir, s.RunID), runfile.RunStateName),
+		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir,
+		StateFile: filepath.Join(RunFolder(s.RepoDir, s.RunID), runstate.RunStateName),
 		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []view.StepView{},
 	}
 	for _, step := range s.Steps {
@@ -290,7 +333,7 @@ func fileView(s runfile.RunState) view.RunView {
 			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
 		}
 		shown.Counts = count(shown.Counts, step.Status)
-		if step.Status == runfile.StepFailed && shown.Why == "" && one.LastError != "" {
+		if step.Status == runstate.StepFailed && shown.Why == "" && one.LastError != "" {
 			shown.Why = step.ID + ": " + one.LastError
 		}
 		shown.Steps = append(shown.Steps, one)
@@ -301,17 +344,17 @@ func fileView(s runfile.RunState) view.RunView {
 
 func count(c view.Counts, status string) view.Counts {
 	switch status {
-	case runfile.StepPending:
+	case runstate.StepPending:
 		c.Pending++
-	case runfile.StepRunning:
+	case runstate.StepRunning:
 		c.Running++
-	case runfile.StepWaiting:
+	case runstate.StepWaiting:
 		c.Waiting++
-	case runfile.StepCompleted:
+	case runstate.StepCompleted:
 		c.Completed++
-	case runfile.StepFailed:
+	case runstate.StepFailed:
 		c.Failed++
-	case runfile.StepSkipped:
+	case runstate.StepSkipped:
 		c.Skipped++
 	}
 	return c
@@ -424,7 +467,11 @@ func connectToPrune(ctx context.Context, a *cli.App) (*Connection, error) {
 	for _, run := range withForeign(a.Dir, runs).Runs {
 		if run.Counts.Running > 0 {
 			id := cli.Plain(run.ID)
-			return nil, &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("run %s was interrupted, and would continue: first `fairlead run resume %s`, or `fairlead run cancel %s`", id, id, id)}
+			return nil, &cli.Coded{
+				Code: cli.ExitRefused,
+				Err: fmt.Errorf("run %s was interrupted, and would continue: first `fairlead run resume %s`, or `fairlead run cancel %s`",
+					id, id, id),
+			}
 		}
 	}
 	return connect(ctx, a)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Print searches and prints the results.
@@ -56,7 +56,8 @@ func printState(a *cli.App, page *view.SearchPage, offline bool) {
 	is := page.Index
 	switch {
 	case offline && is.AsOf != nil:
-		note("the index is %s old, and %s after it; `fairlead up` brings it up to date", cli.Ago(cli.Past(*is.AsOf)), cli.HowMany(is.Behind, "change came", "changes came"))
+		note("the index is %s old, and %s after it; `fairlead up` brings it up to date", cli.Ago(cli.Past(*is.AsOf)),
+			cli.HowMany(is.Behind, "change came", "changes came"))
 	case is.Behind > nearly:
 		note("the index is being built: %s not in it yet", cli.HowMany(is.Behind, "change is", "changes are"))
 	}

@@ -3,9 +3,11 @@ package setup
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,7 +17,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/prompt"
+	"github.com/fairlead-dev/fairlead/files/prompts"
+	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
 // leadFile is what `fairlead init --lead` writes.
@@ -28,7 +31,7 @@ func InitLead(a *cli.App) error {
 		return fmt.Errorf("%s exists and is not changed; move it away to get a new one", path)
 	}
 	lead, why := leadName(a)
-	if err := writeNew(path, []byte(prompt.LeadInstructions(lead))); err != nil {
+	if err := writeNew(path, []byte(prompts.LeadInstructions(lead))); err != nil {
 		return err
 	}
 	if a.JSON {
@@ -52,9 +55,12 @@ func leadName(a *cli.App) (lead, why string) {
 	conf, err := a.Load()
 	switch {
 	case err != nil:
-		return begin, "fairlead.yaml could not be read, so the lead is called " + begin + " there; make one with `fairlead init`, and name the lead as team.lead"
+		return begin,
+			"fairlead.yaml could not be read, so the lead is called " + begin +
+				" there; make one with `fairlead init`, and name the lead as team.lead"
 	case conf.Team.Lead == "":
-		return begin, "fairlead.yaml names no lead yet, so the lead is called " + begin + " there; add `team: {lead: " + begin + "}`, and the agent"
+		return begin,
+			"fairlead.yaml names no lead yet, so the lead is called " + begin + " there; add `team: {lead: " + begin + "}`, and the agent"
 	}
 	return conf.Team.Lead, ""
 }
@@ -106,6 +112,10 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		return err
 	}
 	written = append(written, kept...)
+	excluded, err := ignoreStates(a.Dir)
+	if err != nil {
+		return err
+	}
 	if a.JSON {
 		names := make([]string, 0, len(agents))
 		for _, p := range agents {
@@ -116,14 +126,21 @@ func Init(a *cli.App, agents []AgentProgram) error {
 	for _, name := range written {
 		fmt.Fprintln(a.Out, "wrote "+name)
 	}
+	if excluded != "" {
+		fmt.Fprintln(a.Out, "git ignores the state files of agents here: "+cli.Plain(excluded))
+	}
 	if len(agents) > 0 {
 		fmt.Fprintf(a.Out, "\nnext:\n  fairlead doctor        do they answer, and what holds them: %s\n", ShownNames(agents))
-		fmt.Fprintf(a.Out, "  fairlead up            the daemon, and the address of Mission Control\n  fairlead once %s   one session, in another terminal\n", agents[0].Name)
+		fmt.Fprintf(a.Out,
+			"  fairlead up            the daemon, and the address of Mission Control\n  fairlead once %s   one session, in another terminal\n", agents[0].Name)
 		return nil
 	}
-	fmt.Fprint(a.Out, "\nnext:\n  fairlead up            the daemon, and the address of Mission Control\n  fairlead start AGENT   in another terminal; names are in fairlead.yaml\n  fairlead task TEXT     or a task: it needs a git repository with a commit\n")
+	fmt.Fprint(a.Out,
+		"\nnext:\n  fairlead up            the daemon, and the address of Mission Control\n  fairlead start AGENT   in another terminal; names are in fairlead.yaml\n  fairlead task TEXT     or a task: it needs a git repository with a commit\n")
 	if found := offered(); len(found) > 0 {
-		fmt.Fprintf(a.Out, "\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n", ShownNames(found), found[0].Name)
+		fmt.Fprintf(a.Out,
+			"\n%s found here: in another folder, or once fairlead.yaml is gone, `fairlead init --agent %s` puts it on the team\n",
+			ShownNames(found), found[0].Name)
 	}
 	return nil
 }
@@ -140,6 +157,35 @@ func ignoreRuns(dir string) (written []string, err error) {
 	}
 	const text = "# what fairlead's runs write; prompts/ belongs into the repository\n/runs/\n/archive/\n/worktrees/\n"
 	return []string{name}, writeNew(filepath.Join(dir, name), []byte(text))
+}
+
+// statesIgnored are patterns for the files that Fairlead writes in the workspaces of agents. In a commit they would be
+// changes of every checkout.
+const statesIgnored = "# fairlead: the state files of agents\nagent_state.json\nagent_state.json.corrupt-*\n.agent_state.json.*\n"
+
+// ignoreStates keeps the state files of agents out of git, in this clone only, and returns the file that it changed; empty:
+// it changed none. Files of the repository are not changed.
+func ignoreStates(dir string) (changed string, err error) {
+	path, err := worktree.Git{Dir: dir}.Ask(context.Background(), "rev-parse", "--path-format=absolute", "--git-path", "info/exclude")
+	if err != nil {
+		return "", nil //nolint:nilerr // there is no repository, or no git: then nothing is committed
+	}
+	path = strings.TrimSuffix(path, "\n")
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("keep the state files of agents out of git: %w", err)
+	}
+	if bytes.Contains(text, []byte(statesIgnored)) {
+		return "", nil
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+		os.WriteFile(path, append(text, statesIgnored...), 0o644)); err != nil { //nolint:gosec // as git makes it
+		return "", fmt.Errorf("keep the state files of agents out of git: %w", err)
+	}
+	return path, nil
 }
 
 // portsTried is how many ports init looks at; so many teams on one machine are improbable.
@@ -235,7 +281,8 @@ func byName(named []string) ([]AgentProgram, error) {
 		i := slices.IndexFunc(AgentPrograms, func(p AgentProgram) bool { return p.Name == name || p.File == name })
 		switch {
 		case i < 0:
-			return nil, fmt.Errorf("unknown program %q; known are %s; doc/agents/other-acp.md says how to add another one", cli.Plain(name), strings.Join(DrivenNames(), ", "))
+			return nil, fmt.Errorf("unknown program %q; known are %s; doc/agents/other-acp.md says how to add another one", cli.Plain(name),
+				strings.Join(DrivenNames(), ", "))
 		case AgentPrograms[i].Driver == "":
 			return nil, fmt.Errorf("%s: %s", AgentPrograms[i].Title, AgentPrograms[i].Hint)
 		case !slices.ContainsFunc(chosen, func(p AgentProgram) bool { return p.Name == AgentPrograms[i].Name }):
@@ -268,7 +315,8 @@ func AskAgents(a *cli.App, found []AgentProgram, in io.Reader) ([]AgentProgram, 
 }
 
 func chosenOf(found []AgentProgram, line string) (chosen []AgentProgram, fault string) {
-	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\r' || r == '\n' }) {
+	for _, word := range strings.FieldsFunc(line,
+		func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\r' || r == '\n' }) {
 		i := slices.IndexFunc(found, func(p AgentProgram) bool { return p.Name == word || p.File == word })
 		if n, err := strconv.Atoi(word); err == nil {
 			i = n - 1
@@ -328,26 +376,30 @@ listen: 127.0.0.1:7466
 func (p AgentProgram) entry(workspace string) string {
 	where := "where it works, and where its agent_state.json lives"
 	if workspace != "." {
-		where = "a folder of its own; to work on the same code: git worktree add " + workspace
+		where = "a folder of its own; to work on the same code, give it a task"
 	}
 	ran := "as documented; it was not run when this was written"
 	if p.Ran {
 		ran = "it asks before it writes and runs"
 		if p.Name == "codex" {
-			ran = "it asks nothing: its own sandbox holds it"
+			ran = "it asks nothing: the wall around it holds it"
 		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "  # %s; %s. Install and set up: doc/agents/%s.\n", p.Title, ran, p.Page)
-	fmt.Fprintf(&b, "  %s:\n    description: %s\n    driver: %s\n    command: [%s]\n", p.Name, p.does, p.Driver, strings.Join(p.Command, ", "))
+	fmt.Fprintf(&b, "  %s:\n    description: %s\n    driver: %s\n    command: [%s]\n", p.Name, p.does, p.Driver,
+		strings.Join(p.Command, ", "))
 	fmt.Fprintf(&b, "    workspace: %s  # %s\n", workspace, where)
 	b.WriteString(`    session_prompt: Continue the work in PLAN.md, one step of it, and say what you did.
     cleanup_prompt: Tidy up what the last sessions left; no new features.
     limits: {session: 1h, cost_per_day_usd: 20}  # as far as the program says what it costs
     # model: NAME            # the program's own spelling; left out: its own choice
 `)
+	if p.walled {
+		b.WriteString("    sandbox: workspace       # the wall around it; what this machine holds of it: fairlead why " + p.Name + "\n")
+	}
 	if p.Name == "codex" {
-		b.WriteString("    # mode: read-only        # its sandbox; left out: workspace-write\n")
+		b.WriteString("    # mode: read-only        # left out: it writes in its workspace\n")
 		return b.String()
 	}
 	b.WriteString(`    permissions:             # what is answered when it asks: doc/agents/permissions.md
@@ -369,24 +421,69 @@ type AgentProgram struct {
 	Ran     bool     // Fairlead's developers have run it; otherwise the facts are from its documentation
 	Hint    string   // of a program without a driver: what to do with it
 	does    string   // the description that init writes
+	walled  bool     // it works inside a wall, because the folders that it needs are known
 }
 
 // AgentPrograms are the known programs, those that Fairlead's developers have run first.
 var AgentPrograms = []AgentProgram{
-	{Name: "opencode", Title: "OpenCode", File: "opencode", Driver: config.DriverACP, Command: []string{"opencode", "acp"}, Page: "opencode.md", Ran: true, does: "Writes and changes code"},
-	{Name: "qwen", Title: "Qwen Code", File: "qwen", Driver: config.DriverACP, Command: []string{"qwen", "--acp"}, Page: "qwen.md", Ran: true, does: "Writes and changes code"},
-	{Name: "claude", Title: "Claude Code", File: "claude", Driver: config.DriverClaude, Command: []string{"claude"}, Page: "claude-code.md", does: "Writes and changes code"},
-	{Name: "codex", Title: "Codex", File: "codex", Driver: config.DriverCodex, Command: []string{"codex"}, Page: "codex.md", Ran: true, does: "Writes and changes code"},
-	{Name: "gemini", Title: "Gemini CLI", File: "gemini", Driver: config.DriverACP, Command: []string{"gemini", "--acp"}, Page: "gemini.md", Ran: true, does: "Writes and changes code"},
-	{Name: "goose", Title: "goose", File: "goose", Driver: config.DriverACP, Command: []string{"goose", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
-	{Name: "copilot", Title: "Copilot CLI", File: "copilot", Driver: config.DriverACP, Command: []string{"copilot", "--acp", "--stdio"}, Page: "other-acp.md", does: "Writes and changes code"},
-	{Name: "cursor", Title: "Cursor CLI", File: "cursor-agent", Driver: config.DriverACP, Command: []string{"cursor-agent", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
-	{Name: "kimi", Title: "Kimi CLI", File: "kimi", Driver: config.DriverACP, Command: []string{"kimi", "acp"}, Page: "other-acp.md", does: "Writes and changes code"},
-	{Name: "claude-acp", Title: "Claude Code by its ACP adapter", File: "claude-agent-acp", Driver: config.DriverACP, Command: []string{"claude-agent-acp"}, Page: "other-acp.md", does: "Writes and changes code"},
-	{Name: "codex-acp", Title: "Codex by its ACP adapter", File: "codex-acp", Driver: config.DriverACP, Command: []string{"codex-acp"}, Page: "other-acp.md", does: "Writes and changes code"},
-	{Name: "amp", Title: "Amp", File: "amp", Page: "other-acp.md", Hint: "no driver supports its protocol; an adapter that speaks the Agent Client Protocol for it works with driver acp"},
-	{Name: "aider", Title: "Aider", File: "aider", Page: "other-acp.md", Hint: "run it with driver exec, as `command: [aider, --yes-always, --message-file, TASK.md]`: it asks nothing then"},
-	{Name: "crush", Title: "Crush", File: "crush", Page: "other-acp.md", Hint: "run it with driver exec, as `command: [crush, run, …]`: it asks nothing then"},
+	{
+		Name: "opencode", Title: "OpenCode", File: "opencode", Driver: config.DriverACP, Command: []string{"opencode", "acp"},
+		Page: "opencode.md", Ran: true, does: "Writes and changes code", walled: true,
+	},
+	{
+		Name: "qwen", Title: "Qwen Code", File: "qwen", Driver: config.DriverACP, Command: []string{"qwen", "--acp"}, Page: "qwen.md",
+		Ran: true, does: "Writes and changes code", walled: true,
+	},
+	{
+		Name: "claude", Title: "Claude Code", File: "claude", Driver: config.DriverClaude, Command: []string{"claude"},
+		Page: "claude-code.md",
+		does: "Writes and changes code", walled: true,
+	},
+	{
+		Name: "codex", Title: "Codex", File: "codex", Driver: config.DriverCodex, Command: []string{"codex"}, Page: "codex.md", Ran: true,
+		does: "Writes and changes code", walled: true,
+	},
+	{
+		Name: "gemini", Title: "Gemini CLI", File: "gemini", Driver: config.DriverACP, Command: []string{"gemini", "--acp"},
+		Page: "gemini.md",
+		Ran:  true, does: "Writes and changes code", walled: true,
+	},
+	{
+		Name: "goose", Title: "goose", File: "goose", Driver: config.DriverACP, Command: []string{"goose", "acp"}, Page: "other-acp.md",
+		does: "Writes and changes code",
+	},
+	{
+		Name: "copilot", Title: "Copilot CLI", File: "copilot", Driver: config.DriverACP, Command: []string{"copilot", "--acp", "--stdio"},
+		Page: "other-acp.md", does: "Writes and changes code",
+	},
+	{
+		Name: "cursor", Title: "Cursor CLI", File: "cursor-agent", Driver: config.DriverACP, Command: []string{"cursor-agent", "acp"},
+		Page: "other-acp.md", does: "Writes and changes code",
+	},
+	{
+		Name: "kimi", Title: "Kimi CLI", File: "kimi", Driver: config.DriverACP, Command: []string{"kimi", "acp"}, Page: "other-acp.md",
+		does: "Writes and changes code",
+	},
+	{
+		Name: "claude-acp", Title: "Claude Code by its ACP adapter", File: "claude-agent-acp", Driver: config.DriverACP,
+		Command: []string{"claude-agent-acp"}, Page: "other-acp.md", does: "Writes and changes code",
+	},
+	{
+		Name: "codex-acp", Title: "Codex by its ACP adapter", File: "codex-acp", Driver: config.DriverACP, Command: []string{"codex-acp"},
+		Page: "other-acp.md", does: "Writes and changes code",
+	},
+	{
+		Name: "amp", Title: "Amp", File: "amp", Page: "other-acp.md",
+		Hint: "no driver supports its protocol; an adapter that speaks the Agent Client Protocol for it works with driver acp",
+	},
+	{
+		Name: "aider", Title: "Aider", File: "aider", Page: "other-acp.md",
+		Hint: "run it with driver exec, as `command: [aider, --yes-always, --message-file, TASK.md]`: it asks nothing then",
+	},
+	{
+		Name: "crush", Title: "Crush", File: "crush", Page: "other-acp.md",
+		Hint: "run it with driver exec, as `command: [crush, run, …]`: it asks nothing then",
+	},
 }
 
 // FoundProgram is a known program that is in the PATH.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
 )
 
 // Where selects the folder of an agent program to install into.
@@ -46,11 +46,11 @@ func (w *Where) named(dir string) (claudehook.Place, error) {
 		}
 		return claudehook.Plugin(abs), nil
 	case w.user:
-		home, err := os.UserHomeDir()
+		place, err := ofUser()
 		if err != nil {
 			return claudehook.Place{}, fmt.Errorf("find your home folder: %w; name a project with --project", err)
 		}
-		return claudehook.User(home), nil
+		return place, nil
 	case w.project != "":
 		abs, err := filepath.Abs(w.project)
 		if err != nil {
@@ -62,10 +62,20 @@ func (w *Where) named(dir string) (claudehook.Place, error) {
 		return claudehook.Place{}, fmt.Errorf("%s is not a folder; name the project with --project", dir)
 	}
 	place := claudehook.Project(dir, w.local)
-	if home, err := os.UserHomeDir(); err == nil {
-		place.Beside = append(place.Beside, filepath.Join(home, ".claude", "settings.json"))
+	if user, err := ofUser(); err == nil {
+		place.Beside = append(place.Beside, filepath.Join(user.Dir, user.Settings))
 	}
 	return place, nil
+}
+
+// ofUser is the folder of the user's own settings, where Claude Code reads them.
+func ofUser() (claudehook.Place, error) {
+	if dir := os.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		abs, err := filepath.Abs(dir)
+		return claudehook.User("", abs), err
+	}
+	home, err := os.UserHomeDir()
+	return claudehook.User(home, ""), err
 }
 
 // CarryOut carries out the steps, or only prints them.
@@ -136,7 +146,8 @@ func HookProgram() (claudehook.Program, error) {
 		return claudehook.Program{}, fmt.Errorf("find this program: %w", err)
 	}
 	if strings.Contains(exe, "/go-build") && filepath.Base(filepath.Dir(exe)) == "exe" { // go run
-		return claudehook.Program{}, errors.New("this program is a temporary build of go run; install a permanent one: go install ./cmd/fairlead ./cmd/fairlead-hook")
+		return claudehook.Program{},
+			errors.New("this program is a temporary build of go run; install a permanent one: go install ./cmd/fairlead ./cmd/fairlead-hook")
 	}
 	small := filepath.Join(filepath.Dir(exe), "fairlead-hook")
 	if info, err := os.Stat(small); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/task"
+	"github.com/fairlead-dev/fairlead/git/task"
 )
 
 // Restore makes a task's folder again from a snapshot; at is its number, 0 the newest one.
@@ -32,6 +32,9 @@ func Restore(ctx context.Context, a *cli.App, id string, at int) error {
 		name = fmt.Sprintf("snapshot %d", from.N)
 	}
 	if _, err := fmt.Fprintf(a.Out, "task %s has its folder again, from %s: %s\n", cli.Plain(id), name, cli.Plain(t.Tree)); err != nil {
+		return err
+	}
+	if err := endsLeft(&t); err != nil {
 		return err
 	}
 	return t.Prepare(ctx, a.Err)

@@ -1,9 +1,12 @@
 package tasks
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,36 +18,188 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// Diff shows what a task has changed so far, with git's own pager on a terminal.
+// Diff shows what a person is asked to approve of a task, or else what it has changed so far: on a terminal in git's pager,
+// elsewhere as a patch with every byte.
 func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	t, err := Open(a, id)
 	if err != nil {
 		return err
 	}
-	commit, err := t.Newest(ctx)
+	asked, err := askedAbout(ctx, a, id)
 	if err != nil {
 		return err
 	}
-	from, err := t.Before(ctx, commit)
-	if err != nil {
+	var from, commit, head string
+	if asked != nil && (task.Review{Task: t}).Has(ctx, asked.Commit, asked.From) {
+		from, commit = asked.From, asked.Commit
+		head = fmt.Sprintf("tree %s; `fairlead merge %s --tree %[1]s` approves exactly this\n", shortTree(asked.Tree), cli.Plain(id))
+		if asked.GoverningHash != "" {
+			head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line(GovernsLine(asked.Governing), cli.ErrorWidth),
+				cli.Plain(asked.GoverningHash))
+		}
+	} else if commit, err = t.Newest(ctx); err != nil {
+		return err
+	} else if from, err = t.Before(ctx, commit); err != nil {
 		return err
 	}
-	args := []string{"-C", t.Repo}
-	if !cli.Tty(a.Out) {
-		args = append(args, "--no-pager")
-	}
-	args = append(args, "diff", "--no-ext-diff", "--no-textconv")
+	args := []string{"-C", t.Repo, "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
 	if stat {
 		args = append(args, "--stat")
 	}
-	cmd := exec.CommandContext(ctx, "git", append(args, from, commit, "--")...) //nolint:gosec // two commits
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, a.Out, a.Err
-	return cmd.Run()
+	cmd := exec.CommandContext(ctx, "git", append(args, first(ctx, t, from, commit)...)...) //nolint:gosec // two commits
+	cmd.Stderr = a.Err
+	cmd.Env = append(os.Environ(), "GIT_NO_REPLACE_OBJECTS=1") // what is shown is what the hash says
+	if !cli.Tty(a.Out) {
+		if _, err := io.WriteString(a.Err, head); err != nil { // the patch is exact
+			return err
+		}
+		cmd.Stdout = a.Out
+		return cmd.Run()
+	}
+	if width := a.Columns(); width > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("COLUMNS=%d", width)) // of --stat
+	}
+	return paged(ctx, a, t.Repo, head, cmd)
+}
+
+// paged runs a command that prints a diff, and shows a line and the diff in git's pager.
+func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) error {
+	diff, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	to, done := a.Out, func() error { return nil }
+	if name, err := exec.CommandContext(ctx, "git", "-C", repo, "var",
+		"GIT_PAGER").Output(); err == nil { //nolint:gosec // the user's repository
+		if to, done, err = a.Pager(ctx, strings.TrimSpace(string(name))); err != nil {
+			return err
+		}
+	}
+	if err := cmd.Start(); err != nil {
+		return errors.Join(err, done())
+	}
+	if _, err = io.WriteString(to, head); err == nil {
+		err = coloured(a, to, diff)
+	}
+	if err != nil {
+		_ = cmd.Process.Kill() // nothing reads it
+	}
+	ended := cmd.Wait()
+	switch {
+	case err == nil:
+		return errors.Join(ended, done())
+	case !cli.Tty(to): // the person has left the pager
+		return done()
+	}
+	return err
+}
+
+// coloured copies a diff, with the colours of its lines.
+func coloured(a *cli.App, to io.Writer, diff io.Reader) error {
+	const lineKept = 64 << 10 // a longer line is copied in pieces
+	from := bufio.NewReaderSize(diff, lineKept)
+	begins, colour := true, ""
+	for {
+		text, err := from.ReadSlice('\n')
+		if begins {
+			colour = colourOf(text)
+		}
+		ends := bytes.HasSuffix(text, []byte("\n"))
+		line := strings.TrimSuffix(string(text), "\n")
+		switch {
+		case colour == "" || cli.Colourless():
+		case begins && ends:
+			line = a.Paint(colour, line)
+		case begins:
+			line = colour + line
+		case ends:
+			line += cli.Reset
+		}
+		if ends {
+			line += "\n"
+		}
+		if _, err := io.WriteString(to, line); err != nil {
+			return err
+		}
+		begins = ends
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			if !ends && colour != "" && !cli.Colourless() {
+				_, _ = io.WriteString(to, cli.Reset) // a pager that has ended reports it below
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// colourOf is the colour of a diff's line, by how it begins.
+func colourOf(line []byte) string {
+	for _, c := range []struct{ begins, colour string }{
+		{"diff --git ", cli.Bold},
+		{"--- ", cli.Bold},
+		{"+++ ", cli.Bold},
+		{"index ", cli.Bold},
+		{"@@ ", cli.Dim},
+		{"+", cli.Green},
+		{"-", cli.Red},
+	} {
+		if bytes.HasPrefix(line, []byte(c.begins)) {
+			return c.colour
+		}
+	}
+	return ""
+}
+
+// first are the rest of git's arguments for a difference: the governing files come first. If they are not known, it is in git's own
+// order.
+func first(ctx context.Context, t task.Task, from, commit string) []string {
+	governs, err := (task.Review{Task: t}).Governs(ctx, from, commit)
+	if err != nil || len(governs) == 0 {
+		return []string{from, commit, "--"}
+	}
+	order := filepath.Join(t.Run, "order")
+	var lines strings.Builder
+	for _, name := range governs {
+		lines.WriteString(literal.Replace(name) + "\n")
+	}
+	if err := os.WriteFile(order, []byte(lines.String()), 0o600); err != nil {
+		return []string{from, commit, "--"}
+	}
+	return []string{"-O" + order, from, commit, "--"}
+}
+
+// literal makes a name a pattern of git that matches only it.
+var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+
+// shortTree is what is printed of the hash of a tree. It comes from a report.
+func shortTree(tree string) string { return cli.Plain(tree[:min(len(tree), view.TreeDigits)]) }
+
+// askedAbout is what a person is asked about a task, as the journal has it; nil: no person is asked.
+func askedAbout(ctx context.Context, a *cli.App, id string) (asked *view.TaskAsked, err error) {
+	client, err := a.DialToRead(ctx)
+	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	r, err := client.Runs.Show(ctx, id)
+	var p *api.Problem
+	if errors.As(err, &p) && p.Status == http.StatusNotFound || err == nil && r.Task == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Task.Asked, nil
 }
 
 // Comment keeps a comment on a line until the next request.
@@ -57,11 +212,17 @@ func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, wher
 	line := 0
 	if ok {
 		if line, err = strconv.Atoi(number); err != nil || line < 1 {
-			return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s: the line is a number from 1, as in upload.go:40", cli.Line(where, cli.PathWidth))}
+			return &cli.Coded{
+				Code: cli.ExitUsage,
+				Err:  fmt.Errorf("%s: the line is a number from 1, as in upload.go:40", cli.Line(where, cli.PathWidth)),
+			}
 		}
 	}
 	if !filepath.IsLocal(file) {
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(file, cli.PathWidth))}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(file, cli.PathWidth)),
+		}
 	}
 	t, err := Open(a, id)
 	if err != nil {
@@ -75,7 +236,8 @@ func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, wher
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(len(all), "comment", "comments"), cli.Plain(id), cli.Plain(id))
+	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(len(all), "comment", "comments"),
+		cli.Plain(id), cli.Plain(id))
 	return err
 }
 
@@ -92,7 +254,10 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	if all, err := client.Runs.Comments(ctx, id); err != nil {
 		return err
 	} else if text == "" && len(all) == 0 {
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id))}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id)),
+		}
 	}
 	if _, err := client.Runs.Request(ctx, id, api.RequestBody{Text: text}); err != nil {
 		return cli.Faulty(err)
@@ -103,19 +268,21 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 
 // Drop cancels a task and removes its folder. Its content stays under a hidden ref.
 func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
-	t, err := Open(a, id)
-	if err != nil {
-		return err
-	}
 	done, err := client.Runs.Drop(ctx, id)
 	ref, p := done.Ref, (*api.Problem)(nil)
 	if errors.As(err, &p) && p.Status == http.StatusNotFound { // the daemon died before the run began, or the run is archived
-		ref, err = t.Remove(ctx)
-	}
-	if err != nil {
+		t, err := Open(a, id)
+		if err != nil {
+			return err
+		}
+		if ref, err = t.Remove(ctx); err != nil {
+			return cli.Faulty(err)
+		}
+	} else if err != nil {
 		return cli.Faulty(err)
 	}
-	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref, ref)
+	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref,
+		ref)
 	return err
 }
 
@@ -131,7 +298,8 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 		if err != nil {
 			return err
 		}
-		if line := fmt.Sprintf("task %s: %s\n", name, cli.Line(r.Task.Why, cli.ErrorWidth)); r.Task.Status == view.TaskLanding && len(r.Task.Why) > 0 && line != shown {
+		if line := fmt.Sprintf("task %s: %s\n", name, cli.Line(r.Task.Why, cli.ErrorWidth)); r.Task.Status == view.TaskLanding &&
+			len(r.Task.Why) > 0 && line != shown {
 			fmt.Fprint(a.Err, line)
 			shown = line
 		}
@@ -139,20 +307,43 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 		case r.Task.Status == view.TaskPROpen:
 			return sayPull(a, r)
 		case r.Task.Status == view.TaskDone:
-			said := ""
+			said, approved := "", (*view.StepAnswered)(nil)
 			for _, s := range r.Steps {
-				if s.ID == task.StepLand && len(s.Logs) > 0 {
+				switch {
+				case s.ID == task.StepLand && len(s.Logs) > 0:
 					said = ": " + cli.Line(s.Logs[0], cli.ErrorWidth)
+				case s.ID == task.StepApprove && s.Answer != nil:
+					approved = s.Answer
 				}
+			}
+			if a.JSON {
+				return a.PrintJSON(map[string]any{"task": r.Task, "approved": approved})
+			}
+			if approved != nil {
+				said += "\napproved " + cli.Line(approved.Words, cli.ErrorWidth)
 			}
 			_, err := fmt.Fprintf(a.Out, "task %s has landed%s\n", name, said)
 			return err
-		case r.Status == string(workflow.IsFailed):
-			return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(r.Task.FailedStep), cli.Line(r.Task.Why, cli.ErrorWidth))}
+		case r.Task.Asked != nil && r.Task.Why != "":
+			return &cli.Coded{
+				Code: cli.ExitWaits,
+				Err: fmt.Errorf("task %s has not landed, and is shown again: %s. Look at it again: fairlead diff %s", name,
+					cli.Line(r.Task.Why, cli.ErrorWidth), name),
+			}
+		case r.Status == string(workflow.IsFailed) && r.Task.FailedStep != "":
+			return &cli.Coded{
+				Code: cli.ExitFailed,
+				Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(r.Task.FailedStep),
+					cli.Line(r.Task.Why, cli.ErrorWidth)),
+			}
 		case r.Task.Status != view.TaskLanding:
 			for _, s := range r.Steps {
 				if s.ID == task.StepLand && s.LastError != "" {
-					return &cli.Coded{Code: cli.ExitFailed, Err: fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent), cli.Line(s.LastError, cli.ErrorWidth))}
+					return &cli.Coded{
+						Code: cli.ExitFailed,
+						Err: fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent),
+							cli.Line(s.LastError, cli.ErrorWidth)),
+					}
 				}
 			}
 			if r.Task.Status == view.TaskDropped {
@@ -204,8 +395,9 @@ func pull(ctx context.Context, a *cli.App, t task.Task) (map[string]any, error) 
 }
 
 // published shows the content that has passed the checks for a pull request whose branch a person has approved: no
-// person is asked about it again. It returns fields of the step's report; the workflow's step approve reads them.
-func published(ctx context.Context, t task.Task) (map[string]any, error) {
+// person is asked about it again, except about other governing files than those with the hash governing. It returns fields of the
+// step's report; the workflow's step approve reads them.
+func published(ctx context.Context, t task.Task, governing string) (map[string]any, error) {
 	if t.How != task.PR || t.Ask == task.AskAlways {
 		return nil, nil
 	}
@@ -213,12 +405,17 @@ func published(ctx context.Context, t task.Task) (map[string]any, error) {
 	if err != nil || known.Number == 0 {
 		return nil, err
 	}
-	_, err = t.Show(ctx, t.Run)
-	return map[string]any{"metrics": map[string]string{view.MetricPullURL: known.URL}}, err
+	shown, err := t.Show(ctx, t.Run)
+	if err != nil || shown.Governs.Hash != "" && shown.Governs.Hash != governing {
+		return nil, err
+	}
+	metrics := shown.Metrics()
+	metrics[view.MetricPullURL] = known.URL
+	return map[string]any{"metrics": metrics}, nil
 }
 
 // Pull approves a task and lands it as a pull request, whatever its configuration says.
-func Pull(ctx context.Context, a *cli.App, client *apiclient.Client, id string, wait bool) error {
+func Pull(ctx context.Context, a *cli.App, client *apiclient.Client, id string, yes api.MergeBody, wait bool) error {
 	t, err := Open(a, id)
 	if err != nil {
 		return err
@@ -237,12 +434,9 @@ func Pull(ctx context.Context, a *cli.App, client *apiclient.Client, id string, 
 		if !waitsForApproval(r) {
 			return notNow(r)
 		}
-		t.How = task.PR
-		if err := t.Save(); err != nil {
-			return err
-		}
+		return merge(ctx, a, client, id, yes, wait, &t)
 	}
-	return Merge(ctx, a, client, id, wait)
+	return Merge(ctx, a, client, id, yes, wait)
 }
 
 // pullURL is the address of a task's pull request; empty: there is none yet.
@@ -257,7 +451,8 @@ func pullURL(r view.RunView) string {
 
 func sayPull(a *cli.App, r view.RunView) error {
 	name := cli.Plain(r.ID)
-	_, err := fmt.Fprintf(a.Out, "task %s has the pull request %s\nits checks and comments come back to %s by themselves; the task ends when it is merged or closed there\n",
+	_, err := fmt.Fprintf(a.Out,
+		"task %s has the pull request %s\nits checks and comments come back to %s by themselves; the task ends when it is merged or closed there\n",
 		name, cli.Plain(pullURL(r)), cli.Plain(r.Task.Agent))
 	return err
 }

@@ -24,11 +24,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/forge"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/git/forge"
+	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const (
@@ -39,20 +39,22 @@ const (
 // Start gives a task.
 func Start(ctx context.Context, a *cli.App, client *apiclient.Client, flags view.TaskFlags) error {
 	if len(flags.Text) > textBytesMax {
-		return &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("the text has more than %d KiB; put it into a file, and give that with --attach FILE", textBytesMax>>10)}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("the text has more than %d KiB; put it into a file, and give that with --attach FILE", textBytesMax>>10),
+		}
 	}
 	shown, err := client.Runs.Start(ctx, view.RunFlags{Task: &flags})
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	if shown.Task == nil {
-		return errors.New("the daemon knows no tasks; it may be older than this program: fairlead down, fairlead up")
-	}
 	if a.JSON {
 		return a.PrintJSON(shown.Task)
 	}
 	id := cli.Plain(shown.ID)
-	_, err = fmt.Fprintf(a.Out, "task %s for %s, to land on %s\nlook at it with `fairlead tasks`, `fairlead watch %s` and `fairlead diff %s`\n", id, cli.Plain(shown.Task.Agent), cli.Plain(shown.Task.Base), cli.Plain(shown.Task.Agent), id)
+	_, err = fmt.Fprintf(a.Out,
+		"task %s for %s, to land on %s\nlook at it with `fairlead tasks`, `fairlead watch %s` and `fairlead diff %s`\n", id,
+		cli.Plain(shown.Task.Agent), cli.Plain(shown.Task.Base), cli.Plain(shown.Task.Agent), id)
 	return err
 }
 
@@ -94,7 +96,8 @@ func List(ctx context.Context, a *cli.App) error {
 	table := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "TASK\tSTATUS\tAGENT\tCHANGED\tTITLE\tNEXT")
 	for _, t := range tasks {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s ago\t%s\t%s\n", cli.Plain(t.ID), Words(t.Status), cli.Plain(t.Agent), cli.Ago(max(0, time.Since(t.UpdatedAt))), cli.Line(t.Title, titleWidth), next(t))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s ago\t%s\t%s\n", cli.Plain(t.ID), Words(t.Status), cli.Plain(t.Agent),
+			cli.Ago(max(0, time.Since(t.UpdatedAt))), cli.Line(t.Title, titleWidth), next(t))
 	}
 	return table.Flush()
 }
@@ -116,8 +119,11 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead run resume " + id
 	case t.Status == view.TaskPROpen:
 		return cli.Plain(t.PullRequest)
-	case t.Status == view.TaskNeedsYou && why == "":
-		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id
+	case t.Asked != nil, t.Status == view.TaskNeedsYou && why == "":
+		if why != "" {
+			why = "; shown again: " + why
+		}
+		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id + why
 	default:
 		return why
 	}
@@ -157,8 +163,13 @@ func waitsForApproval(r view.RunView) bool {
 }
 
 // Merge approves a task, or lands it again after landing failed, and waits until it has landed or needs a person
-// again.
-func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string, wait bool) error {
+// again. tree names what the person looked at; empty: the approval is for what is asked when it arrives.
+func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string, yes api.MergeBody, wait bool) error {
+	return merge(ctx, a, client, id, yes, wait, nil)
+}
+
+// merge is Merge; pull is the task if it is to land as a pull request from now on, which a refused approval does not change.
+func merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string, yes api.MergeBody, wait bool, pull *task.Task) error {
 	r, err := shownTask(ctx, client, id)
 	if err != nil {
 		return err
@@ -169,13 +180,28 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 		_, err := fmt.Fprintf(a.Out, "task %s has landed already\n", name)
 		return err
 	case r.Task.Status == view.TaskPROpen:
-		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r)))}
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  fmt.Errorf("task %s has a pull request; merge it there, and the task is done: %s", name, cli.Plain(pullURL(r))),
+		}
 	case r.Task.Status == view.TaskLanding: // it is approved already
 	case r.Task.FailedStep != task.StepLand && !waitsForApproval(r):
 		return notNow(r)
 	default:
-		if _, err := client.Runs.Merge(ctx, id, api.MergeBody{}); err != nil {
-			return cli.Faulty(err)
+		was := ""
+		if pull != nil { // before the order: the landing reads it
+			was, pull.How = pull.How, task.PR
+			if err := pull.Save(); err != nil {
+				return err
+			}
+		}
+		if _, err := client.Runs.Merge(ctx, id, yes); err != nil {
+			err = cli.Faulty(err)
+			if pull != nil && cli.CodeOf(err) == cli.ExitRefused { // after any other error the approval may have been taken
+				pull.How = was
+				err = errors.Join(err, pull.Save())
+			}
+			return needsYes(a, r, yes, err)
 		}
 	}
 	if !wait {
@@ -185,23 +211,44 @@ func Merge(ctx context.Context, a *cli.App, client *apiclient.Client, id string,
 	return follow(ctx, a, client, id)
 }
 
+// needsYes prints the governing files of a task for a program, if that is why its approval was refused.
+func needsYes(a *cli.App, r view.RunView, yes api.MergeBody, err error) error {
+	asked := r.Task.Asked
+	if !a.JSON || asked == nil || asked.GoverningHash == yes.Governing || cli.CodeOf(err) != cli.ExitRefused {
+		return err
+	}
+	return errors.Join(a.PrintJSON(map[string]any{"task": r.ID, "governing": asked.Governing, "governing_hash": asked.GoverningHash}), err)
+}
+
 // notNow is the error for a task that does not wait for a person, or failed elsewhere.
 func notNow(r view.RunView) error {
 	name := cli.Plain(r.ID)
 	if r.Task.FailedStep == task.StepLand {
-		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, look at it again with `fairlead run resume %s --start-at-step approve`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name, name)}
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, look at it again with `fairlead run resume %s --start-at-step approve`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name, name),
+		}
 	}
 	if step := r.Task.FailedStep; step != "" {
-		return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name)}
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  fmt.Errorf("task %s: step %s failed; see `fairlead run show %s`, repair the cause, and continue with `fairlead run resume %s`", name, cli.Plain(step), name, name),
+		}
 	}
-	return &cli.Coded{Code: cli.ExitRefused, Err: fmt.Errorf("task %s is %s and does not wait for you; `fairlead tasks` shows what it does", name, Words(r.Task.Status))}
+	return &cli.Coded{
+		Code: cli.ExitRefused,
+		Err:  fmt.Errorf("task %s is %s and does not wait for you; `fairlead tasks` shows what it does", name, Words(r.Task.Status)),
+	}
 }
 
 // FromIssue fills in the text of a task from an issue on the forge. Without an issue the task needs a text.
 func FromIssue(ctx context.Context, a *cli.App, issue string, flags *view.TaskFlags) error {
 	if issue == "" {
 		if strings.TrimSpace(flags.Text) == "" {
-			return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("give the task, or name an issue: fairlead task TEXT, fairlead task --issue 142")}
+			return &cli.Coded{
+				Code: cli.ExitUsage,
+				Err:  errors.New("give the task, or name an issue: fairlead task TEXT, fairlead task --issue 142"),
+			}
 		}
 		return nil
 	}

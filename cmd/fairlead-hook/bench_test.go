@@ -93,8 +93,18 @@ func BenchmarkHook(b *testing.B) {
 		{name: "allowed", words: []string{hook, "PreToolUse"}, input: event("s1", "PreToolUse", bash("git log --oneline | head -5"))},
 		{name: "denied", words: []string{hook, "PreToolUse"}, input: event("s1", "PreToolUse", bash("make"))},
 		{name: "shell", words: []string{"/bin/bash", "-c", "ls"}},
-		{name: "confined", words: []string{hook, "exec", "--programs", "ls,sh,gzip,xz", "--stays", "--not", "/", "--", "ls"}},
-		{name: "confined-folder", words: []string{hook, "exec", "--programs", "ls,sh,gzip,xz", "--not", "/", "--", "ls"}},
+		{
+			name:  "confined",
+			words: []string{hook, "exec", "--programs", "ls,sh,gzip,xz", "--stays", "--not", os.Getenv("CLAUDE_PROJECT_DIR"), "--", "ls"},
+		},
+		{
+			name:  "confined-folder",
+			words: []string{hook, "exec", "--programs", "ls,sh,gzip,xz", "--not", os.Getenv("CLAUDE_PROJECT_DIR"), "--", "ls"},
+		},
+		{
+			name:  "agent",
+			words: []string{hook, "exec", "--programs", "sh", "--agent", "--stays", "--not", os.Getenv("CLAUDE_PROJECT_DIR"), "--", "ls"},
+		},
 		{name: "fairlead-outside", words: []string{fairlead, "hook", "PreToolUse"}, input: event("s2", "PreToolUse", bash("ls"))},
 		{name: "fairlead-allowed", words: []string{fairlead, "hook", "PreToolUse"}, input: event("s1", "PreToolUse", bash("ls"))},
 	}

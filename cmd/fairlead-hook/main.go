@@ -5,7 +5,7 @@
 // code as `fairlead hook`.
 //
 //	fairlead-hook EVENT   reads the event on standard input, answers on standard output
-//	fairlead-hook exec …  runs a command of MAIN in the kernel's sandbox (package confine)
+//	fairlead-hook exec …  runs a shell command in a view of the machine (package confine)
 //
 // `fairlead claude install` uses it if it is in the same folder as fairlead.
 //
@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/fairlead-dev/fairlead/claudehook"
-	"github.com/fairlead-dev/fairlead/claudehook/confine"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
+	"github.com/fairlead-dev/fairlead/process/claudehook/confine"
 )
 
 func main() {

@@ -51,8 +51,10 @@ func TestCrewGuide(t *testing.T) {
 	inOrder(t, seen,
 		"8 of 8 are awake: Lyra, Kael", "julian leads: it is here", "all members are awake",
 		"I took Lyra, after the small constellation", "the blue door is locked", "session is over; the crew sleeps", "wakes 8: Lyra",
-		"8 of 8 are awake", "I am awake. I know who I am", "the blue door is locked", "Kael has crashed", "wakes 1: Kael", "1 of 1 are awake: Kael",
-		"wrote LEAD.md, for julian", "Lyra is in the crew as", "Lyra                  sleeping", "8 of 8 are awake", "I remember nothing else yet",
+		"8 of 8 are awake", "I am awake. I know who I am", "the blue door is locked", "Kael has crashed", "wakes 1: Kael",
+		"1 of 1 are awake: Kael",
+		"wrote LEAD.md, for julian", "Lyra is in the crew as", "Lyra                  sleeping", "8 of 8 are awake",
+		"I remember nothing else yet",
 	)
 }
 

@@ -54,7 +54,7 @@ agent's program as ` + "`fairlead doctor`" + ` does, and writes nothing.`,
 	f.StringVar(&form.SessionPrompt, "session-prompt", "", "the prompt at the start of a session")
 	f.IntVar(&form.Instances, "instances", 0, "how many sessions may run at the same time")
 	f.StringArrayVar(&form.CanWrite, "can-write", nil, "a `pattern` of files that it may write; once for each")
-	f.StringVar(&form.Sandbox, "sandbox", "", "auto, workspace or off")
+	f.StringVar(&form.Sandbox, "sandbox", "", "workspace, required, auto or off")
 	f.StringVar(&form.SessionLimit, "session-limit", "", "the longest session, such as 2h")
 	f.Int64Var(&form.TokensPerDay, "tokens-per-day", 0, "its limit of tokens in a day")
 	f.Float64Var(&form.CostPerDayUSD, "cost-per-day", 0, "its limit of `USD` in a day")
@@ -176,7 +176,9 @@ func unholdCommand(a *app) *cobra.Command {
 		"the hold is lifted", (*apiclient.Client).Unhold)
 }
 
-func switchCommand(a *app, verb, short, long, said string, give func(*apiclient.Client, context.Context, string) (api.Held, error)) *cobra.Command {
+func switchCommand(a *app, verb, short, long, said string,
+	give func(*apiclient.Client, context.Context, string) (api.Held, error),
+) *cobra.Command {
 	var note string
 	cmd := &cobra.Command{
 		Use:     verb,

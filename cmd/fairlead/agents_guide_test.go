@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/policy"
+	"github.com/fairlead-dev/fairlead/core/policy"
 )
 
 // agentPages are the pages about agent programs.
@@ -87,7 +87,8 @@ func TestAgentPagesAgreeWithInit(t *testing.T) {
 		if p.Driver != "" && !strings.Contains(pages[p.Page], command) {
 			t.Errorf("%s does not show %s", p.Page, command)
 		}
-		if ran := strings.Contains(pages[p.Page], "Run here"); p.Ran && !ran || !p.Ran && ran && slices.Contains([]string{"claude-code.md", "gemini.md"}, p.Page) {
+		if ran := strings.Contains(pages[p.Page], "Run here"); p.Ran && !ran ||
+			!p.Ran && ran && slices.Contains([]string{"claude-code.md", "gemini.md"}, p.Page) {
 			t.Errorf("%s: init says that it was run here: %v, its page: %v", p.Page, p.Ran, ran)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/questions"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // What a person says is what the question takes, or nothing: never the first option that looks like it.
@@ -20,7 +20,10 @@ func TestChooseAnswer(t *testing.T) {
 	}}
 	words := view.QuestionView{ID: "q2", Kind: "question", FreeText: true, Options: []view.OptionView{{ID: "yes"}, {ID: "main"}}}
 	resume := view.QuestionView{ID: "q3", Kind: "resume", Options: []view.OptionView{{ID: "resume"}, {ID: "fresh"}}}
-	colours := view.QuestionView{ID: "q5", Kind: "question", Options: []view.OptionView{{ID: "1", Label: "red"}, {ID: "2", Label: "Blue"}, {ID: "3", Label: "1"}, {ID: "4", Label: "red "}}}
+	colours := view.QuestionView{
+		ID: "q5", Kind: "question",
+		Options: []view.OptionView{{ID: "1", Label: "red"}, {ID: "2", Label: "Blue"}, {ID: "3", Label: "1"}, {ID: "4", Label: "red "}},
+	}
 	for _, c := range []struct {
 		asked               view.QuestionView
 		word, text, scope   string
@@ -67,7 +70,13 @@ func TestChooseAnswer(t *testing.T) {
 func TestInboxShowsOptions(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	item := view.InboxItem{Kind: "question", Question: &view.QuestionView{ID: "q5", Kind: "question", Agent: "coder", What: "Which colour?", Options: []view.OptionView{{ID: "1", Label: "red"}, {ID: "2", Label: "blue"}}, AskedAt: time.Now()}}
+	item := view.InboxItem{
+		Kind: "question",
+		Question: &view.QuestionView{
+			ID: "q5", Kind: "question", Agent: "coder", What: "Which colour?",
+			Options: []view.OptionView{{ID: "1", Label: "red"}, {ID: "2", Label: "blue"}}, AskedAt: time.Now(),
+		},
+	}
 	if err := questions.PrintInbox(&cli.App{Out: &out}, []view.InboxItem{item}, false); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +95,8 @@ func TestInboxOfHostileAgents(t *testing.T) {
 	var items []view.InboxItem
 	for _, kind := range []string{"permission", "question", "resume"} {
 		items = append(items, view.InboxItem{Kind: kind, Run: lie, Step: lie, Question: &view.QuestionView{
-			ID: "q1", Kind: kind, Agent: "coder", What: lie, Why: lie, Tool: lie, Call: lie, Paths: []string{lie}, Hints: []string{lie}, Differs: []string{lie},
+			ID: "q1", Kind: kind, Agent: "coder", What: lie, Why: lie, Tool: lie, Call: lie, Paths: []string{lie}, Hints: []string{lie},
+			Differs: []string{lie},
 			Options: []view.OptionView{{ID: lie, Label: lie}}, AskedAt: time.Now(), ExpiresAt: &soon, Otherwise: lie, FreeText: true,
 		}})
 	}
@@ -112,13 +122,16 @@ func TestWrittenLines(t *testing.T) {
 		tool, call string
 		want       []string
 	}{
-		"no JSON":     {"Write", "/a", nil},
-		"a command":   {"Bash", `{"command":"ls"}`, nil},
-		"a file":      {"Write", `{"content":"x\n\ty\n","diff":"+x","file_path":"/a"}`, []string{"| x", "|     y"}},
-		"a change":    {"Edit", `{"content":"all of it","diff":"-a\n+b","file_path":"/a"}`, []string{"| -a", "| +b"}},
-		"no text":     {"Write", `{"content":7,"new_source":"z"}`, []string{"| z"}},
-		"escape":      {"Write", `{"content":"a\u001b[2Jb"}`, []string{"| " + cli.Plain("a\x1b[2Jb")}},
-		"a long file": {"Write", `{"content":"` + strings.Repeat("l\\n", 14) + `"}`, append(slices.Repeat([]string{"| l"}, 12), "and 2 more lines; `fairlead inbox --json` has them")},
+		"no JSON":   {"Write", "/a", nil},
+		"a command": {"Bash", `{"command":"ls"}`, nil},
+		"a file":    {"Write", `{"content":"x\n\ty\n","diff":"+x","file_path":"/a"}`, []string{"| x", "|     y"}},
+		"a change":  {"Edit", `{"content":"all of it","diff":"-a\n+b","file_path":"/a"}`, []string{"| -a", "| +b"}},
+		"no text":   {"Write", `{"content":7,"new_source":"z"}`, []string{"| z"}},
+		"escape":    {"Write", `{"content":"a\u001b[2Jb"}`, []string{"| " + cli.Plain("a\x1b[2Jb")}},
+		"a long file": {
+			"Write", `{"content":"` + strings.Repeat("l\\n", 14) + `"}`,
+			append(slices.Repeat([]string{"| l"}, 12), "and 2 more lines; `fairlead inbox --json` has them"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := questions.WrittenLines(c.tool, c.call); !slices.Equal(got, c.want) {

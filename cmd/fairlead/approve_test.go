@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // An approval on the command line is for what was shown: if an artifact is changed before the answer arrives, it is refused,
@@ -28,7 +28,8 @@ func TestApproveWhatWasShown(t *testing.T) {
 		"fairlead.yaml": "version: 1\nagents: {}\n",
 		"ship.yaml":     nowTeam["ship.yaml"], "step.sh": nowTeam["step.sh"], "NOTES.md": "# Release 1\n",
 	})
-	if _, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: "ship.yaml", RunID: "ship-1", PauseForHumans: true}); err != nil {
+	if _, err := s.client().Runs.Start(t.Context(),
+		view.RunFlags{Workflow: "ship.yaml", RunID: "ship-1", PauseForHumans: true}); err != nil {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the step waits", func() bool {

@@ -24,9 +24,6 @@ import (
 // repeats of the operation and of its baseline in one iteration of a benchmark.
 const repeats = 9
 
-// tickHz is the unit of the times in /proc/PID/stat: what Linux shows to programs is 1/100 s everywhere.
-const tickHz = 100
-
 // built gives the program as `go build` makes it, and one that does nothing.
 func built(b *testing.B) (fairlead, empty string) {
 	b.Helper()
@@ -183,28 +180,4 @@ func memoryOf(b *testing.B, pid int) (resident, own float64) {
 		b.Fatalf("/proc/%d/status does not say how much is resident", pid)
 	}
 	return resident, own
-}
-
-// processorTime is what a process used, in user and kernel mode, to a hundredth of a second.
-func processorTime(b *testing.B, pid int) time.Duration {
-	b.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name before it may have blanks
-	fields := strings.Fields(rest)
-	const user, kernel = 14 - 3, 15 - 3 // of man 5 proc, of which the first two are cut off
-	if len(fields) <= kernel {
-		b.Fatalf("/proc/%d/stat is %q", pid, text)
-	}
-	var ticks int64
-	for _, field := range []string{fields[user], fields[kernel]} {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * (time.Second / tickHz)
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
@@ -11,18 +12,13 @@ import (
 )
 
 // askingScript asks the given number of times, and prints each answer.
-const askingScript = `steps:
-  - say: I ask.
-  - repeat:
-      times: 3
-      steps:
-        - run: sh -c 'until [ -e ask ] || [ ! -e "$PWD" ]; do sleep 0.02; done; rm -f ask'
-        - ask: May I tidy up?
-          tool: Bash
-          args: {command: rm -rf build}
-          allowed: [{append: answers, content: "allowed\n"}]
-          denied: [{append: answers, content: "denied\n"}]
-`
+var askingScript = "steps:\n  - say: I ask.\n" +
+	strings.Repeat(`  - run: until [ -e ask ] || [ ! -e "$PWD" ]; do sleep 0.02; done; rm -f ask
+  - ask: May I tidy up?
+    tool: Bash
+    args: {command: rm -rf build}
+  - run: if [ "$ANSWER" = allow ]; then echo allowed; else echo denied; fi >> answers
+`, 3)
 
 // What a real agent of a real daemon asks is shown on the page, and goes on with what is answered there.
 func TestAskPage(t *testing.T) {

@@ -35,12 +35,15 @@ func TestConfigurePage(t *testing.T) {
 			p.Until("the page is live", `document.querySelector('.line-live')`)
 			fill := func(name, value string) {
 				t.Helper()
-				p.Until(name+" has the focus", `(() => { const e = document.querySelector('dialog [name="`+name+`"]'); e?.focus(); e?.select?.(); return document.activeElement === e; })()`)
+				p.Until(name+" has the focus",
+					`(() => { const e = document.querySelector('dialog [name="`+name+
+						`"]'); e?.focus(); e?.select?.(); return document.activeElement === e; })()`)
 				p.Press(value)
 			}
 			show := `[...document.querySelectorAll('.configure-diff span')].map(e => e.innerText).join('')`
 
-			p.Until("the form is open", `(document.querySelector('.roster-add')?.click(), !!document.querySelector('dialog [name=command]'))`)
+			p.Until("the form is open",
+				`(document.querySelector('.roster-add')?.click(), !!document.querySelector('dialog [name=command]'))`)
 			p.Axe()
 			p.Until("nothing is wider than the window", uitest.Fits(p))
 			fill("name", "tom")

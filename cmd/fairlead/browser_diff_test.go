@@ -14,7 +14,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // largeDiffs are what the tasks T1, T2 and T3 of largeTasks change: about 5,000 rows in one file, 5,000 lines in 200
@@ -23,7 +23,8 @@ var largeDiffs = []string{"rows", "files", "wide"}
 
 // goLine is a line of code with colours in it.
 func goLine(i, version int) string {
-	return fmt.Sprintf("\tif err := upload(ctx, %q, %d); err != nil { return fmt.Errorf(\"version %d: %%w\", err) } // line %d\n", fmt.Sprint("name-", i), i*version, version, i)
+	return fmt.Sprintf("\tif err := upload(ctx, %q, %d); err != nil { return fmt.Errorf(\"version %d: %%w\", err) } // line %d\n",
+		fmt.Sprint("name-", i), i*version, version, i)
 }
 
 // largeTasks gives the three tasks, and returns when all of them wait for a person.
@@ -124,8 +125,8 @@ const glide = `new Promise(done => {
 	requestAnimationFrame(frame);
 })`
 
-// FAIRLEAD_DIFF_MEASURED=1, or the name of one of largeDiffs, measures how long large changes take to be shown, and the frames while they are scrolled.
-// The yardstick is a bare text of 5,000 lines in the same place. Timings are printed, and decide nothing.
+// FAIRLEAD_DIFF_MEASURED=1, or the name of one of largeDiffs, measures how long large changes take to be shown, and the frames while they
+// are scrolled. The yardstick is a bare text of 5,000 lines in the same place. Timings are printed, and decide nothing.
 func TestDiffMeasured(t *testing.T) {
 	if os.Getenv("FAIRLEAD_DIFF_MEASURED") == "" {
 		t.Skip("set FAIRLEAD_DIFF_MEASURED=1 to measure large changes in the browser")
@@ -148,7 +149,8 @@ func TestDiffMeasured(t *testing.T) {
 				look();
 			})`, max(1, i)))
 			if i == 0 {
-				uitest.Eval[bool](p, `(document.querySelector('.changes').innerHTML = '<pre>' + ('if err := upload(ctx, name, 1); err != nil { return err }\\n'.repeat(5000)) + '</pre>', true)`)
+				uitest.Eval[bool](p,
+					`(document.querySelector('.changes').innerHTML = '<pre>' + ('if err := upload(ctx, name, 1); err != nil { return err }\\n'.repeat(5000)) + '</pre>', true)`)
 			}
 			p.Until("the page rests", `new Promise(go => requestIdleCallback(() => go(true)))`)
 			elements := func() float64 { return uitest.Eval[float64](p, `document.querySelectorAll('*').length`) }
@@ -159,8 +161,10 @@ func TestDiffMeasured(t *testing.T) {
 			slices.Sort(a)
 			slices.Sort(b)
 			slow := len(a) - sort.SearchFloat64s(a, 50)
-			t.Logf("| %s, %d wide | %.0f ms | %.1f, %.1f, %.0f ms, %d of %d | %.1f, %.0f ms | %.1f ms | %.0f, %.0f | %.1f, %.1f MB |", kind, size.Width, took,
-				a[len(a)/2], a[len(a)*99/100], a[len(a)-1], slow, len(a), b[len(b)/2], b[len(b)-1], busy, first, elements(), heap/1e6, p.Heap()/1e6)
+			t.Logf("| %s, %d wide | %.0f ms | %.1f, %.1f, %.0f ms, %d of %d | %.1f, %.0f ms | %.1f ms | %.0f, %.0f | %.1f, %.1f MB |", kind,
+				size.Width, took,
+				a[len(a)/2], a[len(a)*99/100], a[len(a)-1], slow, len(a), b[len(b)/2], b[len(b)-1], busy, first, elements(), heap/1e6,
+				p.Heap()/1e6)
 		}
 	}
 }
@@ -184,21 +188,27 @@ func TestDiffLarge(t *testing.T) {
 		p.Until("the whole text is there", `document.querySelector('.df-rows').textContent.includes('// line 2915')`)
 		p.Until("few rows are drawn", few)
 		p.Until("a line far below is found by the browser's search", `window.find('// line 1700')`)
-		p.Until("what is found is drawn in sight", `([...document.querySelectorAll('.dl, .df-far')].find(e => e.textContent.includes('// line 1700')).scrollIntoView({block: 'center'}), `+inSight("// line 1700")+`)`) // window.find does not scroll
+		p.Until("what is found is drawn in sight",
+			`([...document.querySelectorAll('.dl, .df-far')].find(e => e.textContent.includes('// line 1700')).scrollIntoView({block: 'center'}), `+inSight("// line 1700")+`)`) // window.find does not scroll
 		p.Until("few rows are drawn there", few)
-		p.Until("a comment on it has a form", `([...document.querySelectorAll('.dl')].find(e => e.textContent.includes('// line 1700')).querySelector('button').click(), document.activeElement === document.querySelector('.comment-form textarea'))`)
+		p.Until("a comment on it has a form",
+			`([...document.querySelectorAll('.dl')].find(e => e.textContent.includes('// line 1700')).querySelector('button').click(), document.activeElement === document.querySelector('.comment-form textarea'))`)
 		p.Press("far below")
 		p.Click(".comment-form", "Add comment")
 		p.WaitText(".df-rows .comment", "far below")
 		for _, to := range []string{"0", "1e9", "5e4"} {
-			p.Until("the page is scrolled to "+to, fmt.Sprintf(`(%s.scrollTop = %s, new Promise(go => requestAnimationFrame(() => go(true))))`, scroller, to))
-			p.Until("the rows in sight are drawn", `(() => { const c = document.querySelector('.task-changes').getBoundingClientRect(); const at = document.elementFromPoint(c.left + c.width - 40, innerHeight / 2); return at?.closest('.dl'); })()`)
+			p.Until("the page is scrolled to "+to,
+				fmt.Sprintf(`(%s.scrollTop = %s, new Promise(go => requestAnimationFrame(() => go(true))))`, scroller, to))
+			p.Until("the rows in sight are drawn",
+				`(() => { const c = document.querySelector('.task-changes').getBoundingClientRect(); const at = document.elementFromPoint(c.left + c.width - 40, innerHeight / 2); return at?.closest('.dl'); })()`)
 			p.Until("few rows are drawn after scrolling to "+to, few)
 			p.Until("the comment stays where it is", `document.querySelector('.df-rows .comment')?.textContent.includes('far below')`)
 		}
-		p.Until("the comment is removed", `(document.querySelector('.comment-tools button[aria-label^=Remove]')?.click(), !document.querySelector('.df-rows .comment'))`)
+		p.Until("the comment is removed",
+			`(document.querySelector('.comment-tools button[aria-label^=Remove]')?.click(), !document.querySelector('.df-rows .comment'))`)
 
-		p.Until("a row has the focus", `([...document.querySelectorAll('.dl-no[data-row]')].find(e => e.getBoundingClientRect().top > innerHeight / 2).focus(), document.activeElement.dataset.row)`)
+		p.Until("a row has the focus",
+			`([...document.querySelectorAll('.dl-no[data-row]')].find(e => e.getBoundingClientRect().top > innerHeight / 2).focus(), document.activeElement.dataset.row)`)
 		row := uitest.Eval[string](p, `document.activeElement.dataset.row`)
 		p.Press(strings.Repeat(kb.ArrowDown, 60))
 		p.Until("the focus is 60 rows below", fmt.Sprintf(`+document.activeElement.dataset.row >= %s + 60`, row))
@@ -208,7 +218,9 @@ func TestDiffLarge(t *testing.T) {
 		p.Open(s.url + "#/tasks/T2")
 		p.Until("all files are listed", `document.querySelectorAll('.df').length === 200`)
 		for _, to := range []string{"0.5", "1", "0.1"} {
-			p.Until("the page is scrolled to "+to, fmt.Sprintf(`(%s.scrollTop = %s * %s.scrollHeight, new Promise(go => requestAnimationFrame(() => go(true))))`, scroller, to, scroller))
+			p.Until("the page is scrolled to "+to,
+				fmt.Sprintf(`(%s.scrollTop = %s * %s.scrollHeight, new Promise(go => requestAnimationFrame(() => go(true))))`, scroller, to,
+					scroller))
 			p.Until("few rows are drawn of many files", `document.querySelectorAll('.dl').length < 1000`)
 		}
 		p.NoConsoleErrors()

@@ -10,10 +10,10 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // everyPage are the pages of a filled team: the place in the address, and what is shown there in the end.
@@ -41,7 +41,7 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"history", "#/history", ".history", "coder"},
 	{"history of a time", "#/history/last-hour", ".history", "ended:"},
 	{"history of a span", "#/history/2020-01-01T00:00..2020-01-02T12:30", ".history:has(.history-ends)", "Nothing happened in this time."},
-	{"change", "#/history/3", ".history-spot", "was"},
+	{"change", "#/history/3", ".history-spot", "were read"},
 	{"usage", "#/usage", ".usage-sum", "tokens"},
 	{"repositories", "#/repositories", ".repos", "this one"},
 	{"moment", "#/now?at=40", "[aria-labelledby=now-before]", "fairlead.yaml"},
@@ -86,7 +86,10 @@ func filledTeam(t *testing.T) (s *rig, session string) {
 		}
 	}
 	s.must("dispatch", "input", "Please write it down")
-	do(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "this requires to write Python, which MAIN cannot do", Delegate: "ada", Capability: "write Python"})
+	do(dispatch.Deny{
+		Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "this requires to write Python, which MAIN cannot do",
+		Delegate: "ada", Capability: "write Python",
+	})
 	s.must("dispatch", "delegate", "ada", "Create hello_world.py")
 	at := filepath.Join(folder.Workspace(1), "hello_world.py")
 	if err := os.WriteFile(at, []byte("print(\"Hello, World!\")\n"), 0o600); err != nil {
@@ -123,12 +126,14 @@ func TestEveryPage(t *testing.T) {
 			p.Open(s.url + "#/now")
 			looksRight := func(t *testing.T) {
 				t.Helper()
-				p.Until("the link to this part is in sight, if it has one", uitest.PlaceInSight+` || !document.querySelector('.places [aria-current]')`)
+				p.Until("the link to this part is in sight, if it has one",
+					uitest.PlaceInSight+` || !document.querySelector('.places [aria-current]')`)
 				p.Axe()
 				p.Until("nothing is wider than the window", uitest.Fits(p))
 			}
 			onTop := func() {
-				p.Until("nothing covers what is written with", `[...document.querySelectorAll('.composer textarea')].every(e => { const r = e.getBoundingClientRect(); return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2) === e; })`)
+				p.Until("nothing covers what is written with",
+					`[...document.querySelectorAll('.composer textarea')].every(e => { const r = e.getBoundingClientRect(); return document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2) === e; })`)
 			}
 			for _, e := range everyPage {
 				uitest.Eval[bool](p, `(location.hash = '`+strings.ReplaceAll(e.place, "CURRENT", session)+`', true)`)

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // newcomer does a job on the page, and counts what it takes.
@@ -34,7 +34,8 @@ func TestFiveJobs(t *testing.T) {
 	t.Parallel()
 	needsBrowser(t)
 	s, _ := filledTeam(t)
-	if _, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: "ship.yaml", RunID: "ship-2", PauseForHumans: true}); err != nil { // one approval for each view
+	if _, err := s.client().Runs.Start(t.Context(),
+		view.RunFlags{Workflow: "ship.yaml", RunID: "ship-2", PauseForHumans: true}); err != nil { // one approval for each view
 		t.Fatal(err)
 	}
 	for _, v := range uitest.Views[:2] {

@@ -45,13 +45,20 @@ func TestMomentPage(t *testing.T) {
 			uitest.Eval[bool](p, `(document.querySelector('[aria-label="Look back"]').click(), true)`)
 			p.WaitText(".moment", "As it was")
 			p.Until("orders are off", `document.querySelector('.hold').getAttribute('aria-disabled') === 'true'`)
-			p.Until("the slider moves", `(() => { const r = document.querySelector('.moment input[type=range]'); r.value = `+strconv.Itoa(held)+`; r.dispatchEvent(new Event('change', {bubbles: true})); return location.hash.endsWith('?at=`+strconv.Itoa(held)+`'); })()`)
+			p.Until("the slider moves",
+				`(() => { const r = document.querySelector('.moment input[type=range]'); r.value = `+strconv.Itoa(held)+
+					`; r.dispatchEvent(new Event('change', {bubbles: true})); return location.hash.endsWith('?at=`+strconv.Itoa(held)+
+					`'); })()`)
 			p.WaitText(".banner-hold", "a <b>break</b>")
 			p.WaitText(".moment-change", "the team was held")
 			p.Axe()
 			p.Until("nothing is wider than the window", uitest.Fits(p))
-			p.Until("one change earlier it was not held", `(() => { const place = document.querySelector('.moment-place').textContent; if (place.startsWith('`+strconv.Itoa(held)+` ')) document.querySelector('[aria-label^="One change earlier"]').click(); return !document.querySelector('.banner-hold'); })()`)
-			p.Until("one change later it was", `(() => { const place = document.querySelector('.moment-place').textContent; if (place.startsWith('`+strconv.Itoa(held-1)+` ')) document.querySelector('[aria-label^="One change later"]').click(); return document.querySelector('.banner-hold'); })()`)
+			p.Until("one change earlier it was not held",
+				`(() => { const place = document.querySelector('.moment-place').textContent; if (place.startsWith('`+strconv.Itoa(held)+
+					` ')) document.querySelector('[aria-label^="One change earlier"]').click(); return !document.querySelector('.banner-hold'); })()`)
+			p.Until("one change later it was",
+				`(() => { const place = document.querySelector('.moment-place').textContent; if (place.startsWith('`+strconv.Itoa(held-1)+
+					` ')) document.querySelector('[aria-label^="One change later"]').click(); return document.querySelector('.banner-hold'); })()`)
 
 			// What happens now is not shown, until the page is back.
 			s.must("hold", "--note", "a second one")
@@ -66,7 +73,8 @@ func TestMomentPage(t *testing.T) {
 			p.WaitText(".history-spot", "the team was held")
 			uitest.Eval[bool](p, `(document.querySelector('.history-spot .change-time').click(), true)`)
 			p.WaitText(".moment-change", "the team was held")
-			p.Until("what came later is not listed", `document.querySelectorAll('.change').length > 3 && [...document.querySelectorAll('.change')].every(e => +e.dataset.seq <= `+strconv.Itoa(held)+`)`)
+			p.Until("what came later is not listed",
+				`document.querySelectorAll('.change').length > 3 && [...document.querySelectorAll('.change')].every(e => +e.dataset.seq <= `+strconv.Itoa(held)+`)`)
 			p.Press("g")
 			p.WaitText("[aria-labelledby=now-before]", "the team was held")
 			p.WaitText("[aria-labelledby=now-before]", "ada session ada-1 ended: ok")
@@ -75,7 +83,9 @@ func TestMomentPage(t *testing.T) {
 			p.Press("[")
 			p.WaitGone("[aria-labelledby=now-before]", "the team was held")
 			p.Click("[aria-labelledby=now-before]", "History")
-			p.Until("the moment stays", `location.hash === '#/history?at=`+strconv.Itoa(held-1)+`' && document.querySelector('.change') && ![...document.querySelectorAll('.change')].some(e => e.innerText.toLowerCase().includes('was held'))`)
+			p.Until("the moment stays",
+				`location.hash === '#/history?at=`+strconv.Itoa(held-1)+
+					`' && document.querySelector('.change') && ![...document.querySelectorAll('.change')].some(e => e.innerText.toLowerCase().includes('was held'))`)
 			p.Click(".moment", "Back to now")
 			p.WaitText(".history", "bob session bob-")
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // nowTeam has one of everything that the page Now shows: an agent that asks, one that gives up, one at work, one whose
@@ -28,7 +28,6 @@ agents:
     tool: Bash
     args: {command: rm -rf build, description: "Remove what the <b>build</b> made"}
   - run: until [ -e finish ]; do sleep 0.05; done
-    quiet: true
 `,
 	"ship.yaml": `name: ship
 steps:
@@ -88,7 +87,8 @@ func (p *nowPage) looksRight() {
 	p.t.Helper()
 	p.Axe()
 	p.Until("nothing is wider than the window", uitest.Fits(p.Page))
-	p.Until("on a phone a thumb hits every answer", `innerWidth > 600 || [...document.querySelectorAll('.need .order')].every(e => e.getBoundingClientRect().height >= 44)`)
+	p.Until("on a phone a thumb hits every answer",
+		`innerWidth > 600 || [...document.querySelectorAll('.need .order')].every(e => e.getBoundingClientRect().height >= 44)`)
 }
 
 func (p *nowPage) title(want string) {
@@ -121,7 +121,8 @@ func (p *nowPage) begins() {
 func (p *nowPage) shows() {
 	p.Until("the icon of the tab has the number", `decodeURIComponent(document.querySelector('link[rel=icon]').href).includes('>5</text>')`)
 	p.Until("what holds up another task comes first", `document.querySelector('.need h3').innerText.includes('Try the upload again')`)
-	p.Until("what failed comes last", `/(failed run|run failed)$/.test([...document.querySelectorAll('.need')].map(e => e.dataset.need).join(' '))`)
+	p.Until("what failed comes last",
+		`/(failed run|run failed)$/.test([...document.querySelectorAll('.need')].map(e => e.dataset.need).join(' '))`)
 	p.WaitText(".need[data-need=step]", "holds up T2")
 	p.WaitText(".need-diff", "upload.go")
 	p.WaitText(".need-diff", "+3")
@@ -131,9 +132,11 @@ func (p *nowPage) shows() {
 	p.WaitText("[aria-labelledby=now-next]", "Write about it")
 	p.WaitText("[aria-labelledby=now-next]", "it waits until T1 has landed")
 	p.looksRight()
-	p.Until("all cards are open", `(document.querySelectorAll('.need-toggle[aria-expanded=false]').forEach(b => b.click()), document.querySelectorAll('.need .answer-foot').length >= 5)`)
+	p.Until("all cards are open",
+		`(document.querySelectorAll('.need-toggle[aria-expanded=false]').forEach(b => b.click()), document.querySelectorAll('.need .answer-foot').length >= 5)`)
 	for _, words := range []string{
-		"--- FAIL: TestUpload <img src=x onerror=alert(1)>", "undefined: retry <i>x</i>", "<img src=x onerror=alert(1)> is text", "wrote the notes <script>x</script>",
+		"--- FAIL: TestUpload <img src=x onerror=alert(1)>", "undefined: retry <i>x</i>", "<img src=x onerror=alert(1)> is text",
+		"wrote the notes <script>x</script>",
 		"passed 412", "Approved: publish begins. Rejected: the run goes back to test.", "rm -rf build",
 	} {
 		p.WaitText(".need", words)
@@ -164,9 +167,11 @@ func (p *nowPage) answered() {
 	p.Until("the keyboard is on the page", `(document.activeElement.blur?.(), document.activeElement === document.body)`)
 	p.Press("a") // no card is chosen, so nothing is answered
 	p.Press("j")
-	p.Until("the first card has the focus", `document.activeElement === document.querySelector('.need') && document.activeElement.innerText.includes('Try the upload again')`)
+	p.Until("the first card has the focus",
+		`document.activeElement === document.querySelector('.need') && document.activeElement.innerText.includes('Try the upload again')`)
 	p.Press("a")
-	p.Until("the task is approved, and the next card has the focus", `document.activeElement === document.querySelector('.need') && document.activeElement.innerText.includes('wants to run a command')`)
+	p.Until("the task is approved, and the next card has the focus",
+		`document.activeElement === document.querySelector('.need') && document.activeElement.innerText.includes('wants to run a command')`)
 	p.Press("r")
 	p.WaitGone(".need", "rm -rf build")
 
@@ -196,7 +201,8 @@ func (p *nowPage) answered() {
 		p.t.Errorf("what has landed is %q", text)
 	}
 	p.looksRight()
-	p.Until("it is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`) // ages and figures still move it
+	// ages and figures still move it
+	p.Until("it is marked as seen", `(document.querySelector('.now-seen')?.click(), !document.querySelector('.now-seen'))`)
 	p.WaitText("[aria-labelledby=now-finished]", "Nothing has finished since you looked.")
 	p.OpenTeam(p.s.url)
 	p.WaitText(".roster", "dora")

@@ -49,7 +49,9 @@ func TestReposPage(t *testing.T) {
 			p.Press(kb.Escape)
 			p.Click(".repos-page", "beta-quay")
 			base, _, _ := strings.Cut(beta.url, "?")
-			p.Until("the other page is open and signed in", `location.href.startsWith("`+base+`") && document.querySelector('.line-live') && document.querySelector('.brand-switch').innerText.includes('beta-quay')`)
+			p.Until("the other page is open and signed in",
+				`location.href.startsWith("`+base+
+					`") && document.querySelector('.line-live') && document.querySelector('.brand-switch').innerText.includes('beta-quay')`)
 			p.NoConsoleErrors()
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
 )
 
 // The page of sessions on the real daemon. In one story agents of fairlead.yaml do the work, those
@@ -46,7 +46,11 @@ func TestSessionPage(t *testing.T) {
 // playedSession is a daemon with the example's agents, which do what they are given.
 func playedSession(t *testing.T) (*rig, *uitest.DispatchStory) {
 	t.Helper()
-	return newRig(t, exampleSession(t)), &uitest.DispatchStory{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}
+	return newRig(t, exampleSession(t)),
+		&uitest.DispatchStory{
+			Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py",
+			Text: "Hello, World!",
+		}
 }
 
 // exampleSession are the files of examples/session.
@@ -72,8 +76,9 @@ func talkedSession(t *testing.T) (*rig, *uitest.DispatchStory) {
 	t.Helper()
 	const agent = "fullstack-engineer"
 	s := newRig(t, map[string]string{
-		"fairlead.yaml":                   "version: 1\nagents:\n  coordinator:\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: .\n",
-		".claude/agents/" + agent + ".md": "---\nname: " + agent + "\ndescription: Use to write and run programs, Python scripts and web servers\n---\n",
+		"fairlead.yaml": "version: 1\nagents:\n  coordinator:\n    driver: exec\n    command: [sh, -c, 'true']\n    workspace: .\n",
+		".claude/agents/" + agent + ".md": "---\nname: " + agent +
+			"\ndescription: Use to write and run programs, Python scripts and web servers\n---\n",
 	})
 	s.must("dispatch", "start", "--host", "none")
 	folder, err := dispatchfolder.Current(s.dir)
@@ -89,7 +94,10 @@ func talkedSession(t *testing.T) (*rig, *uitest.DispatchStory) {
 	return s, &uitest.DispatchStory{
 		Name: folder.Name(), Input: "Please write it down", Agent: agent, File: "hello_world.py", Text: "Hello, World!",
 		Deny: func() {
-			tell(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "this requires to write Python, which MAIN cannot do", Delegate: agent, Capability: "write Python"})
+			tell(dispatch.Deny{
+				Tool: "Write", Call: "hello_world.py", Row: "D8",
+				Reason: "this requires to write Python, which MAIN cannot do", Delegate: agent, Capability: "write Python",
+			})
 		},
 		Delegate: func() { s.must("dispatch", "delegate", agent, "Create hello_world.py") },
 		Made: func() {

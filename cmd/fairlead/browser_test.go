@@ -20,8 +20,10 @@ var fakesOnly = []string{
 	"a_refusal", "a_faulty_run", "a_run_by_keyboard", "runs_accessible", "unheard", "waited", "hostile_talk",
 	"a_channel_cut_and_restored", "channels_accessible", "a_crew_on_two_pages", "a_crew_refused", "one_is_woken", "a_crew_read",
 	"a_crew_cut_and_restored", "a_crew_taken_in", "hostile_crew", "a_crew_by_keyboard", "crew_accessible",
-	"a_session_denied_and_delegated", "a_session_from_here", "a_session_cut_and_restored", "a_hosted_session", "hostile_session", "a_session_by_keyboard", "sessions_accessible",
-	"permission_given", "permission_standing", "asked_in_words", "an_answer_refused", "asks_by_keyboard", "hostile_asks", "what_is_known_of_a_program", "usage", "asks_accessible",
+	"a_session_denied_and_delegated", "a_session_from_here", "a_session_cut_and_restored", "a_hosted_session", "hostile_session",
+	"a_session_by_keyboard", "sessions_accessible",
+	"permission_given", "permission_standing", "asked_in_words", "an_answer_refused", "asks_by_keyboard", "hostile_asks",
+	"what_is_known_of_a_program", "usage", "asks_accessible",
 }
 
 // The page on the real daemon, with a real agent: the stories that internal/test/uitest runs on a
@@ -61,10 +63,11 @@ func TestPage(t *testing.T) {
 			}
 		}
 		return uitest.Target{
-			URL: s.url, Agent: "coder", Line: uitest.NewLine(t, s.url), Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile}, ChannelStory: uitest.RealMeeting(),
-			Says:   "hello from a real process",
-			Say:    func(text string) { put("say", text) },
-			Finish: func() { put("finish", "") },
+			URL: s.url, Agent: "coder", Line: uitest.NewLine(t, s.url), Workflow: &uitest.Workflow{File: uitest.PlanCodeReviewFile},
+			ChannelStory: uitest.RealMeeting(),
+			Says:         "hello from a real process",
+			Say:          func(text string) { put("say", text) },
+			Finish:       func() { put("finish", "") },
 		}
 	})
 }
@@ -98,11 +101,11 @@ func TestCrewPage(t *testing.T) {
 func exampleCrew(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := fs.WalkDir(examples.Crew, "crew", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(examples.Files, "crew", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		text, err := examples.Crew.ReadFile(name)
+		text, err := examples.Files.ReadFile(name)
 		files[strings.TrimPrefix(name, "crew/")] = strings.Replace(string(text), `PACE: "0.7"`, `PACE: "0.05"`, 1)
 		return err
 	})

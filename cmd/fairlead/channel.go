@@ -24,7 +24,8 @@ turn; then the next one in the rotation gets it.`,
 		Example: `  fairlead channel list
   fairlead channel say reviews "please look at the parser first"
   fairlead channel watch reviews`,
-	}, a.AtFlag(channelListCommand(a)), sayCommand(a), channelWatchCommand(a), grantCommand(a), skipCommand(a), overrideCommand(a), assignCommand(a), removeCommand(a), enableCommand(a), disableCommand(a))
+	}, a.AtFlag(channelListCommand(a)), sayCommand(a), channelWatchCommand(a), grantCommand(a), skipCommand(a), overrideCommand(a),
+		assignCommand(a), removeCommand(a), enableCommand(a), disableCommand(a))
 }
 
 func channelListCommand(a *app) *cobra.Command {
@@ -102,7 +103,8 @@ A message is delivered exactly once, also if Fairlead or an agent crashes.`,
 	}
 	cmd.Flags().StringVar(&mode, "mode", "", "queue, inject, interrupt or parallel (default: the channel's)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "show what is said, and return when the message is answered")
-	if err := cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(channels.Modes, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("mode",
+		cobra.FixedCompletions(channels.Modes, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic("fairlead: say has no --mode: " + err.Error())
 	}
 	return cmd
@@ -138,8 +140,8 @@ func grantCommand(a *app) *cobra.Command {
 		Use:   "grant CHANNEL AGENT",
 		Short: "Give an agent the turn in a channel",
 		Long: `The agent must be in the channel. If another agent has the turn the command is refused; with --now
-that turn ends, and what its agent says afterwards is kept and marked as late. The rotation does not
-change; it continues after this agent.`,
+that turn ends, and what its agent says afterwards is kept and marked as late. This changes the
+rotation: both agents go to its end when their turns are over, and the others keep their order.`,
 		Example:           "  fairlead channel grant reviews coder --now",
 		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeChannelAgent(true),
@@ -157,8 +159,8 @@ func skipCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skip CHANNEL",
 		Short: "End the current turn: the next agent in the rotation gets it",
-		Long: `The agent keeps its place in the rotation. What it says afterwards is kept and marked as late. --turn
-ends only that turn; if it is over already, no other agent loses a turn.`,
+		Long: `The agent goes to the end of the rotation, as after every turn. What it says afterwards is kept and
+marked as late. --turn ends only that turn; if it is over already, no other agent loses a turn.`,
 		Example:           "  fairlead channel skip reviews",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeChannel,
@@ -210,7 +212,9 @@ func removeCommand(a *app) *cobra.Command {
 		apiclient.Channels.Unassign)
 }
 
-func memberCommand(a *app, verb, short, long string, give func(apiclient.Channels, context.Context, string, string) (api.ChannelOrdered, error)) *cobra.Command {
+func memberCommand(a *app, verb, short, long string,
+	give func(apiclient.Channels, context.Context, string, string) (api.ChannelOrdered, error),
+) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " CHANNEL AGENT",
 		Short:             short,
@@ -239,7 +243,9 @@ does.`,
 		"takes part in channels again", apiclient.Channels.Enable)
 }
 
-func ableCommand(a *app, verb, short, long, told string, give func(apiclient.Channels, context.Context, string) (api.Commanded, error)) *cobra.Command {
+func ableCommand(a *app, verb, short, long, told string,
+	give func(apiclient.Channels, context.Context, string) (api.Commanded, error),
+) *cobra.Command {
 	return &cobra.Command{
 		Use:               verb + " AGENT...",
 		Short:             short,

@@ -19,8 +19,8 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/channels"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // foreignTeam starts a team of foreign agents in #talk that have all connected; the test acts for each of them
@@ -32,7 +32,9 @@ func foreignTeam(t *testing.T, more string, names ...string) (*rig, *apiclient.C
 	for _, name := range names {
 		yaml += fmt.Sprintf("  %s: {driver: exec, command: [\"true\"], workspace: %s, loop: foreign}\n", name, name)
 	}
-	s := newRig(t, map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more + "}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
+	s := newRig(t,
+		map[string]string{"fairlead.yaml": yaml + "channels:\n  talk: {agents: [" + strings.Join(names, ", ") + more +
+			"}\nturnConfig: {defaultTimeoutSeconds: 3600}\n"})
 	client := s.client()
 	for _, name := range names {
 		if _, err := apiclient.Post[api.Joined](t.Context(), client, "/agents/"+name+"/ready", api.EmptyBody{}); err != nil {
@@ -94,7 +96,8 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	before := s.floor("talk")
 	say := func(agent string, turn uint64, text string) {
 		t.Helper()
-		if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
+		if _, err := speak(t.Context(), client,
+			view.Speech{Channel: "talk", Agent: agent, Turn: turn, Text: text, Complete: true, Ended: true}); err != nil {
 			t.Errorf("%s says %q: %v", agent, text, err)
 		}
 	}
@@ -102,10 +105,14 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 	say("ben", turn.Turn+1, "under one that may come")
 	say("ann", turn.Turn+7, "under one that never was")
 	for what, err := range map[string]error{
-		"ben passes ann's turn":       second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ben", Turn: turn.Turn})),
-		"ben waits in ann's turn":     second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/wait", api.WaitBody{Agent: "ben", Turn: turn.Turn, Why: "for fun"})),
-		"ben goes on in ann's turn":   second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/go-on", api.TurnBody{Agent: "ben", Turn: turn.Turn})),
-		"ann passes one that is none": second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ann", Turn: turn.Turn + 1})),
+		"ben passes ann's turn": second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass",
+			api.TurnBody{Agent: "ben", Turn: turn.Turn})),
+		"ben waits in ann's turn": second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/wait",
+			api.WaitBody{Agent: "ben", Turn: turn.Turn, Why: "for fun"})),
+		"ben goes on in ann's turn": second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/go-on",
+			api.TurnBody{Agent: "ben", Turn: turn.Turn})),
+		"ann passes one that is none": second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass",
+			api.TurnBody{Agent: "ann", Turn: turn.Turn + 1})),
 	} {
 		refused(t, what, err, "it does not have turn")
 	}
@@ -115,7 +122,9 @@ func TestForeignSpeaksOutOfTurn(t *testing.T) {
 
 	say("ann", turn.Turn, "I am done")
 	say("ann", turn.Turn, "no, I am not") // stale
-	refused(t, "a stale pass", second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ann", Turn: turn.Turn})), "it does not have turn")
+	refused(t, "a stale pass",
+		second(apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/pass", api.TurnBody{Agent: "ann", Turn: turn.Turn})),
+		"it does not have turn")
 	if v := s.floor("talk"); v.Holder != "ben" || v.Turn != turn.Turn+1 {
 		t.Errorf("ben should have the turn: %+v", v)
 	}
@@ -151,9 +160,10 @@ func refusedFor(t *testing.T, client *apiclient.Client) {
 			_, err := apiclient.Post[api.Joined](t.Context(), client, "/agents/nobody/ready", api.EmptyBody{})
 			return err
 		}(),
-		"heartbeat":  second(apiclient.Post[api.Beaten](t.Context(), client, "/agents/nobody/heartbeat", api.EmptyBody{})),
-		"actions":    func() error { _, err := actionsOf(t.Context(), client, "nobody", time.Minute); return err }(),
-		"told":       second(apiclient.Post[api.Ordered](t.Context(), client, "/agents/nobody/actions/done", api.ConfirmBody{Key: "tell_turn/talk/nobody/1"})),
+		"heartbeat": second(apiclient.Post[api.Beaten](t.Context(), client, "/agents/nobody/heartbeat", api.EmptyBody{})),
+		"actions":   func() error { _, err := actionsOf(t.Context(), client, "nobody", time.Minute); return err }(),
+		"told": second(apiclient.Post[api.Ordered](t.Context(), client, "/agents/nobody/actions/done",
+			api.ConfirmBody{Key: "tell_turn/talk/nobody/1"})),
 		"said":       second(speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "nobody", Turn: 1, Text: "boo"})),
 		"no channel": second(speak(t.Context(), client, view.Speech{Channel: "nowhere", Agent: "ann", Turn: 1, Text: "boo"})),
 	} {
@@ -184,7 +194,8 @@ func TestTwoClientsOfOneForeignAgent(t *testing.T) {
 	var done sync.WaitGroup
 	for i, c := range []*apiclient.Client{client, twin} {
 		done.Go(func() {
-			if _, err := speak(t.Context(), c, view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
+			if _, err := speak(t.Context(), c,
+				view.Speech{Channel: "talk", Agent: "ann", Turn: one.Turn, Text: fmt.Sprintf("twin %d", i), Complete: true}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -251,7 +262,8 @@ func TestForeignAgentOutlivesTheDaemon(t *testing.T) {
 	if err := second(apiclient.Post[api.Beaten](t.Context(), client, "/agents/ann/heartbeat", api.EmptyBody{})); err != nil {
 		t.Errorf("it lives, and is not believed after the crash: %v", err)
 	}
-	if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
+	if _, err := speak(t.Context(), client,
+		view.Speech{Channel: "talk", Agent: "ann", Turn: before.Turn, Text: "done", Complete: true}); err != nil {
 		t.Error(err)
 	}
 	if next := action(t, client, "ben"); next.Do != "tell_turn" || !strings.Contains(next.Text, "done") {
@@ -367,19 +379,22 @@ func TestLongestMessage(t *testing.T) {
 // Every command refuses unknown channels and agents with a message that cannot control the terminal.
 func TestEvilChannelNames(t *testing.T) {
 	s, _ := foreignTeam(t, "]", "ann", "ben")
-	names := []string{"..", "../../etc/passwd", "a/b", "talk\n", "%2e%2e", "-rf", "talk" + evil, strings.Repeat("a", 5000), "TALK", "#talk ", ""}
+	names := []string{
+		"..", "../../etc/passwd", "a/b", "talk\n", "%2e%2e", "-rf", "talk" + evil, strings.Repeat("a", 5000), "TALK",
+		"#talk ", "",
+	}
 	for _, name := range names {
 		for _, words := range [][]string{
-			{"channels", "--", name},
-			{"say", "--", name, "hello"},
+			{"channel", "list", "--", name},
+			{"channel", "say", "--", name, "hello"},
 			{"watch", "--no-follow", "--", name},
-			{"grant", "--", name, "ann"},
-			{"grant", "--", "talk", name},
-			{"skip", "--", name},
-			{"override", "--resume", "--", name},
-			{"assign", "--", "talk", name},
-			{"remove", "--", name, "ann"},
-			{"disable", "--", name},
+			{"channel", "grant", "--", name, "ann"},
+			{"channel", "grant", "--", "talk", name},
+			{"channel", "skip", "--", name},
+			{"channel", "override", "--resume", "--", name},
+			{"channel", "assign", "--", "talk", name},
+			{"channel", "remove", "--", name, "ann"},
+			{"channel", "disable", "--", name},
 		} {
 			seen, code := s.onTerminal(words...)
 			what := fmt.Sprintf("%.60q", words)
@@ -479,10 +494,19 @@ func TestEvilReasonToWait(t *testing.T) {
 	s, client := foreignTeam(t, "]", "ann", "ben")
 	s.must("channel", "say", "talk", "begin")
 	turn := action(t, client, "ann")
-	if _, err := apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/wait", api.WaitBody{Agent: "ann", Turn: turn.Turn, Why: "for you " + evil + "\r12:00:00  ben  #99\nTURN_COMPLETE"}); err != nil {
+	if _, err := apiclient.Post[api.Ordered](t.Context(), client, "/channels/talk/wait",
+		api.WaitBody{Agent: "ann", Turn: turn.Turn, Why: "for you " + evil + "\r12:00:00  ben  #99\nTURN_COMPLETE"}); err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range [][]string{{"channels"}, {"channels", "talk"}, {"watch", "talk", "--no-follow", "--moves"}, {"why", "ann"}, {"ps"}, {"events"}, {"override", "talk", "--resume"}} {
+	for _, words := range [][]string{
+		{"channel", "list"},
+		{"channel", "list", "talk"},
+		{"watch", "talk", "--no-follow", "--moves"},
+		{"why", "ann"},
+		{"ps"},
+		{"events"},
+		{"channel", "override", "talk", "--resume"},
+	} {
 		seen, code := s.onTerminal(words...)
 		harmless(t, strings.Join(words, " "), seen)
 		if code != cli.ExitDone || len(seen) == 0 {
@@ -517,7 +541,8 @@ func TestForeignFloods(t *testing.T) {
 	if grown := s.stateBytes() - before; grown > postedMax {
 		t.Errorf("the journal has grown by %d bytes", grown)
 	}
-	if _, err := speak(t.Context(), client, view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
+	if _, err := speak(t.Context(), client,
+		view.Speech{Channel: "talk", Agent: "ann", Turn: turn.Turn, Complete: true, Ended: true}); err != nil {
 		t.Errorf("its turn cannot be ended any more: %v", err)
 	}
 	if v := s.floor("talk"); v.Holder != "ben" {

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const threeTalk = `  lea: {driver: script, script: talker.script.yaml, workspace: lea}
@@ -58,7 +58,8 @@ func (s *rig) outlives(name string) {
 				s.t.Fatalf("#%s was\n%s\nand after the crash it is\n%s", name, before, after)
 			}
 			s.poll("the sessions are found", func() bool {
-				return !slices.ContainsFunc(s.view().Agents, func(a view.AgentView) bool { return a.Session != nil && a.Session.Phase != "running" })
+				return !slices.ContainsFunc(s.view().Agents,
+					func(a view.AgentView) bool { return a.Session != nil && a.Session.Phase != "running" })
 			})
 		}
 	}
@@ -140,7 +141,8 @@ func TestKilledMidInterrupt(t *testing.T) {
 	s.must("channel", "say", "talk", "p-2", "--mode", "interrupt")
 	s.must("channel", "say", "talk", "p-3")
 	view := s.floorUntil("talk", "lea answers, and ada has stopped", func(v view.ChannelView) bool {
-		return v.Aside != nil && v.Aside.Agent == "lea" && !member(v, "ada").Working && len(s.books("lea").told["lea"]) == 1 && v.Open[1].State == "delivered"
+		return v.Aside != nil && v.Aside.Agent == "lea" && !member(v, "ada").Working && len(s.books("lea").told["lea"]) == 1 &&
+			v.Open[1].State == "delivered"
 	})
 	if view.Holder != "ada" || view.State != "WAITING" || view.Aside.Message != 2 || view.Aside.Deadline == nil {
 		t.Fatalf("the test meets another moment than it wants: %+v", view)
@@ -180,7 +182,10 @@ func TestDeadlineWhileDown(t *testing.T) {
 			moved = append(moved, entryLine(e))
 		}
 	}
-	if want := []string{"ada QUEUED -> ACTIVE T4", "ada ACTIVE -> QUEUED T9", "notice: ⏱️ ada turn timed out", "bob QUEUED -> ACTIVE T4"}; !slices.Equal(moved[:min(4, len(moved))], want) {
+	if want := []string{
+		"ada QUEUED -> ACTIVE T4", "ada ACTIVE -> QUEUED T9", "notice: ⏱️ ada turn timed out",
+		"bob QUEUED -> ACTIVE T4",
+	}; !slices.Equal(moved[:min(4, len(moved))], want) {
 		t.Errorf("it went %q, want %q", moved, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The six edge cases of seed 003, played with the real program by what people type. Each test
@@ -152,7 +152,8 @@ func TestSeedEdgeCase1AgentCrashesMidTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The crash is logged with context, pm is OFFLINE, the notice is posted, the next one has the turn.
-	m.reads("pm ACTIVE -> OFFLINE T11", "dev QUEUED -> ACTIVE T4", "dev (turn): turn dev-1", "dev ACTIVE -> QUEUED T7", "qa QUEUED -> ACTIVE T4", "qa (turn): turn qa-1")
+	m.reads("pm ACTIVE -> OFFLINE T11", "dev QUEUED -> ACTIVE T4", "dev (turn): turn dev-1", "dev ACTIVE -> QUEUED T7",
+		"qa QUEUED -> ACTIVE T4", "qa (turn): turn qa-1")
 	m.hasNotice("⚠️ pm disconnected, skipping turn")
 	if why := m.must("why", "pm"); !strings.Contains(why, "SIGKILL") {
 		t.Errorf("how it went is not said: %s", why)
@@ -248,7 +249,8 @@ func TestSeedEdgeCase3HumanInterruptsMidTurn(t *testing.T) {
 		m.reads("qa (turn): turn", "qa ACTIVE -> QUEUED T7")
 		m.must("channel", "say", "reviews", "who is there?")
 		for _, name := range []string{"pm", "dev", "qa"} {
-			m.poll(name+" answers without a turn", func() bool { return strings.Contains(strings.Join(m.lines(), "\n"), name+" (aside): apart "+name) })
+			m.poll(name+" answers without a turn",
+				func() bool { return strings.Contains(strings.Join(m.lines(), "\n"), name+" (aside): apart "+name) })
 		}
 		m.answered("who is there?")
 	})
@@ -273,19 +275,21 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 	forgets := func(t *testing.T, config string) *meeting {
 		t.Parallel()
 		files := talkers("  pm: {driver: script, script: forgets.script.yaml, workspace: pm}\nchannels:\n  reviews: {agents: [pm, dev], maxRounds: 1}\nturnConfig: {"+config+"}\n", "dev")
-		files["forgets.script.yaml"] = "sessions: [[{say: work}]]\nturn: [{repeat: {times: 9, steps: [expect_prompt, {say: I have looked at it and it is fine}]}}]\n"
+		files["forgets.script.yaml"] = "sessions: [[{say: work}]]\nturn: [expect_prompt, {say: I have looked at it and it is fine}, again]\n"
 		return &meeting{rig: newRig(t, files)}
 	}
 	t.Run("timeout acts as safety net", func(t *testing.T) {
 		m := forgets(t, "defaultTimeoutSeconds: 6")
 		m.must("channel", "say", "reviews", "begin")
-		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T9", "dev QUEUED -> ACTIVE T4")
+		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T9",
+			"dev QUEUED -> ACTIVE T4")
 		m.hasNotice("⏱️ pm turn timed out")
 	})
 	t.Run("auto-detect natural completion", func(t *testing.T) {
 		m := forgets(t, "defaultTimeoutSeconds: 3600, autoDetectTurnEnd: true, autoDetectSilenceSeconds: 1")
 		m.must("channel", "say", "reviews", "begin")
-		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T7", "dev QUEUED -> ACTIVE T4")
+		m.reads("pm (turn): I have looked at it", "warning: Agent completed response without TURN_COMPLETE", "pm ACTIVE -> QUEUED T7",
+			"dev QUEUED -> ACTIVE T4")
 		m.neverReads("timed out")
 	})
 	// A command that forgets the word and ends keeps the turn until its time is over: every view says so, and how to end it.
@@ -298,7 +302,8 @@ func TestSeedEdgeCase4AgentNeverSignalsDone(t *testing.T) {
 		const matter = "it answered without TURN_COMPLETE and its session has ended"
 		m.becomes("the matter", func(v view.ChannelView) bool { return v.State == "ACTIVE" && strings.HasPrefix(v.Why, matter) })
 		for _, words := range [][]string{{"why", "pm"}, {"channel", "list", "reviews"}} {
-			if out := strings.Join(strings.Fields(m.must(words...)), " "); !strings.Contains(out, matter+"; `fairlead channel skip reviews` ends its turn") {
+			if out := strings.Join(strings.Fields(m.must(words...)), " "); !strings.Contains(out,
+				matter+"; `fairlead channel skip reviews` ends its turn") {
 				t.Errorf("%v prints\n%s", words, out)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/channels"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // A talker is a script agent that keeps books of its own: each prompt that it was given, each
@@ -23,15 +23,11 @@ import (
 // talkerScript hands each prompt to talkerSays; what that prints are the agent's own words.
 const talkerScript = `sessions: [{steps: [{say: I only talk in channels}]}]
 turn:
-  - run: echo {session} >> starts
-    quiet: true
-  - repeat:
-      times: 100000
-      steps:
-        - expect_prompt
-        - run: sh ../talker.sh
-          says: true
-          timeout: 1h
+  - run: echo $SESSION >> starts
+  - expect_prompt
+  - run: sh ../talker.sh
+    says: true
+  - again
 `
 
 // talkerSays answers one prompt. A talker works for as long as there is a file `busy` in its
@@ -124,7 +120,8 @@ func (s *rig) entries(name string) (all []view.ChannelEntry) {
 	client := s.client()
 	before := uint64(0)
 	for {
-		page, err := client.Channels.Entries(context.Background(), name, view.EntryQuery{Before: before, Limit: channels.EntriesMost, Moves: true})
+		page, err := client.Channels.Entries(context.Background(), name,
+			view.EntryQuery{Before: before, Limit: channels.EntriesMost, Moves: true})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -249,7 +246,8 @@ func (b books) prompts(f *faults, given map[string][]uint64) {
 				panic(err) // they are digits
 			}
 			if before, ok := told[n]; ok && !b.unseen[in[n]] {
-				f.twiceTold = append(f.twiceTold, fmt.Sprintf("%s was told of turn %d in %q, and %s before in %s", name, n, line, before, in[n]))
+				f.twiceTold = append(f.twiceTold,
+					fmt.Sprintf("%s was told of turn %d in %q, and %s before in %s", name, n, line, before, in[n]))
 			}
 			told[n] = name
 			in[n], _, _ = strings.Cut(line, " ")

@@ -11,7 +11,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // `fairlead compact` is killed again and again beside a daemon, each time a little further. After each kill every line of
@@ -40,7 +40,8 @@ func TestCompactIsKilled(t *testing.T) {
 				t.Fatalf("%s: %s is said to have %d bytes of %d: %v", when, id, size, len(want), err)
 			}
 		}
-		if page, err := s.client().Journal(context.Background(), apiclient.JournalQuery{}); err != nil || len(page.Changes) == 0 || page.Changes[0].Seq != 1 {
+		if page, err := s.client().Journal(context.Background(), apiclient.JournalQuery{}); err != nil || len(page.Changes) == 0 ||
+			page.Changes[0].Seq != 1 {
 			t.Fatalf("%s: the journal: %v", when, err)
 		}
 	}
@@ -62,7 +63,7 @@ func TestCompactIsKilled(t *testing.T) {
 				over = true
 			default:
 			}
-			made, _ := filepath.Glob(filepath.Join(folders, "*", "spool.gz*")) // the pattern is well formed
+			made, _ := filepath.Glob(filepath.Join(folders, "*", "spool.*.gz")) // the pattern is well formed
 			return over || len(made) >= at
 		})
 		_ = cmd.Process.Kill() // it may have ended

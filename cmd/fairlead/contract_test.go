@@ -14,7 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The shapes that programs outside rely on (DESIGN.md, Contracts): fields may be added,
@@ -52,7 +52,8 @@ func TestContracts(t *testing.T) {
 	}
 	a := ps.Agents[0]
 	if a.Name != "ada" || a.Driver != "exec" || a.DesiredState != "continuous" || a.CurrentState != "continuous" || a.Badge != "RUNNING" ||
-		a.Presence == nil || a.Turn == nil || a.Session == nil || a.Session.ID != "ada-1" || a.Session.PID == 0 || a.Session.Kind != "session" ||
+		a.Presence == nil || a.Turn == nil || a.Session == nil || a.Session.ID != "ada-1" || a.Session.PID == 0 ||
+		a.Session.Kind != "session" ||
 		a.Session.StartedAt == "" || a.EvidenceAgeMS == nil {
 		t.Errorf("ps: %+v", a)
 	}
@@ -85,7 +86,8 @@ func TestChannelContracts(t *testing.T) {
 		MessageID string `json:"message_id"`
 		State     string `json:"state"`
 	}
-	if err := json.Unmarshal([]byte(s.must("channel", "say", "talk", "hello", "--json", "--wait")), &said); err != nil || said.MessageID != "talk/1" || said.State != "answered" {
+	if err := json.Unmarshal([]byte(s.must("channel", "say", "talk", "hello", "--json", "--wait")), &said); err != nil ||
+		said.MessageID != "talk/1" || said.State != "answered" {
 		t.Errorf("say: %+v, %v", said, err)
 	}
 	var all struct {
@@ -109,7 +111,8 @@ func TestChannelContracts(t *testing.T) {
 		t.Errorf("channels: %s", text)
 	}
 	for _, line := range s.lines(".fairlead/log/turns.jsonl") {
-		if !strings.HasPrefix(line, `{"timestamp":"`) || !strings.Contains(line, `,"event":"state_transition","agentId":"ada","from":"`) || !strings.Contains(line, `,"channel":"`) {
+		if !strings.HasPrefix(line, `{"timestamp":"`) || !strings.Contains(line, `,"event":"state_transition","agentId":"ada","from":"`) ||
+			!strings.Contains(line, `,"channel":"`) {
 			t.Errorf("the seven fields do not come first: %s", line)
 		}
 	}
@@ -117,9 +120,9 @@ func TestChannelContracts(t *testing.T) {
 
 const loud = `sessions:
   - steps:
-      - emit: {bytes: 20971520}
-      - emit: {text: "\n"}
-      - emit: {base64: AAH//hsbYzEKgICA}
+      - {emit: "one-and-twenty bytes.", times: 1000000}
+      - emit: "\n"
+      - emit: !!binary AAH//hsbYzEKgICA
       - say: that was all
 `
 
@@ -243,11 +246,13 @@ lead:
 	// The document is the seed's, as `fairlead crew show --json` and the file have it, and its id.
 	var one, file map[string]json.RawMessage
 	text, err := os.ReadFile(filepath.Join(s.dir, ".fairlead", "agents", "agent-1.json"))
-	if err := errors.Join(err, json.Unmarshal(text, &file), json.Unmarshal([]byte(s.must("crew", "show", "Lyra", "--json")), &one)); err != nil {
+	if err := errors.Join(err, json.Unmarshal(text, &file),
+		json.Unmarshal([]byte(s.must("crew", "show", "Lyra", "--json")), &one)); err != nil {
 		t.Fatal(err)
 	}
 	for _, field := range []string{
-		"type", "status", "name", "color", "colorName", "gender", "gridPosition", "faceVariant", "individuationArtifact", "createdAt", "lastAliveAt", "lastSessionId",
+		"type", "status", "name", "color", "colorName", "gender", "gridPosition", "faceVariant", "individuationArtifact", "createdAt",
+		"lastAliveAt", "lastSessionId",
 	} {
 		if string(crew.Agents[0][field]) == "" || string(one[field]) != string(crew.Agents[0][field]) || len(file[field]) == 0 {
 			t.Errorf("%s is %s in the team, %s alone, %s in the file", field, crew.Agents[0][field], one[field], file[field])
@@ -260,7 +265,8 @@ lead:
 		Messages []map[string]json.RawMessage `json:"messages"`
 		More     *bool                        `json:"more"`
 	}
-	if err := json.Unmarshal([]byte(s.must("crew", "transcript", "--json", "--speaker", "Lyra")), &page); err != nil || len(page.Messages) != 1 || page.More == nil {
+	if err := json.Unmarshal([]byte(s.must("crew", "transcript", "--json", "--speaker", "Lyra")), &page); err != nil ||
+		len(page.Messages) != 1 || page.More == nil {
 		t.Fatalf("transcript: %v, %+v", err, page)
 	}
 	for _, field := range []string{"seq", "at", "session", "speaker", "kind", "channel", "text"} {

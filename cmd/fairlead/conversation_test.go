@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // talk is a conversation with one of everything.
@@ -21,19 +21,33 @@ func talk() []view.ChannelEntry {
 	all := []view.ChannelEntry{
 		{Kind: "human", N: 1, By: "ann", Text: "Please begin.\n", Mode: "queue", State: "answered"},
 		{Kind: "moved", Agent: "author", From: "QUEUED", To: "ACTIVE", Row: "T4", Trigger: "granted", Turn: 1},
-		{Kind: "turn", N: 2, By: "author", Turn: 1, Text: "I have written `clock`, which turns a number of seconds into minutes and seconds, and committed it. Please look at it."},
+		{
+			Kind: "turn", N: 2, By: "author", Turn: 1,
+			Text: "I have written `clock`, which turns a number of seconds into minutes and seconds, and committed it. Please look at it.",
+		},
 		{Kind: "turn", N: 3, By: "author", Turn: 1, Text: "It goes on after a pause.\n\n    clock() {\n\tprintf x\n    }"},
 		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "QUEUED", Row: "T7", Trigger: "completed", Turn: 1},
 		{Kind: "moved", Agent: "reviewer", From: "QUEUED", To: "ACTIVE", Row: "T4", Trigger: "granted", Turn: 2},
 		{Kind: "warning", Text: "Agent completed response without TURN_COMPLETE"},
 		{Kind: "moved", Agent: "reviewer", From: "ACTIVE", To: "WAITING", Row: "T10", Trigger: "wait_asked", Turn: 2, Text: "may I push?"},
-		{Kind: "human", N: 4, By: "Bob \x1b[2J", Text: "stop \x1b]0;owned\x07\r12:00:00  author  #99\n\u202eevil", Mode: "interrupt", State: "queued"},
+		{
+			Kind: "human", N: 4, By: "Bob \x1b[2J", Text: "stop \x1b]0;owned\x07\r12:00:00  author  #99\n\u202eevil", Mode: "interrupt",
+			State: "queued",
+		},
 		{Kind: "aside", N: 5, By: "lead", Text: "It will.", Re: 4},
 		{Kind: "moved", Agent: "reviewer", From: "WAITING", To: "ACTIVE", Row: "T12", Trigger: "wait_resolved", Turn: 2},
 		{Kind: "notice", Text: "⏱️ [reviewer] turn timed out"},
 		{Kind: "moved", Agent: "reviewer", From: "ACTIVE", To: "QUEUED", Row: "T9", Trigger: "timed_out", Turn: 2},
 		{Kind: "late", N: 6, By: "reviewer", Turn: 2, Text: "here I am " + strings.Repeat("ä", 200)},
 		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "QUEUED", Row: "T22", Trigger: "passed", Turn: 3},
+		{
+			Kind: "moved", Agent: "author", From: "ACTIVE", To: "QUEUED", Row: "T7", Trigger: "completed_empty", Turn: 4,
+			Text: "no text in this turn",
+		},
+		{
+			Kind: "moved", Agent: "author", From: "ACTIVE", To: "IDLE", Row: "T8", Trigger: "completed_empty_alone", Turn: 4,
+			Text: "no text in this turn",
+		},
 		{Kind: "moved", Agent: "author", From: "ACTIVE", To: "WAITING", Row: "T17", Trigger: "interrupted", Turn: 5},
 		{Kind: "moved", Agent: "author", From: "WAITING", To: "ACTIVE", Row: "T17", Trigger: "asked_itself", Turn: 5},
 	}
@@ -82,12 +96,20 @@ func channelTables(t *testing.T) {
 	soon := time.Now().Add(41*time.Second + 500*time.Millisecond)
 	all := []view.ChannelView{
 		{Name: "empty", State: "PARKED", Parked: "nobody", Why: "no agent is in it", Configured: true, Mode: "inject", RoundsMax: 3},
-		{Name: "quiet", State: "PARKED", Parked: "quiet", Why: "nobody has anything to answer", Queue: []string{"ada", "bob"}, Messages: 7, Configured: true, Mode: "inject"},
 		{
-			Name: "review", State: "ACTIVE", Holder: "author", Turn: 12, Deadline: &soon, Queue: []string{"reviewer", "tester", "another", "more"}, Messages: 37,
+			Name: "quiet", State: "PARKED", Parked: "quiet", Why: "nobody has anything to answer", Queue: []string{"ada", "bob"},
+			Messages:   7,
+			Configured: true, Mode: "inject",
+		},
+		{
+			Name: "review", State: "ACTIVE", Holder: "author", Turn: 12, Deadline: &soon,
+			Queue: []string{"reviewer", "tester", "another", "more"}, Messages: 37,
 			Mode: "queue", RoundsMax: 1, Lead: "lead", Configured: true,
 			Aside: nil,
-			Open:  []view.OpenMessage{{N: 36, By: "ann", Mode: "queue", State: "queued"}, {N: 35, By: "bob", Mode: "inject", State: "delivered"}},
+			Open: []view.OpenMessage{
+				{N: 36, By: "ann", Mode: "queue", State: "queued"},
+				{N: 35, By: "bob", Mode: "inject", State: "delivered"},
+			},
 			Agents: []view.MemberView{
 				{Name: "author", State: "ACTIVE", Connected: true, Took: 3, Working: true},
 				{Name: "reviewer", State: "QUEUED", Connected: true, Limit: "cost a day"},
@@ -96,11 +118,17 @@ func channelTables(t *testing.T) {
 				{Name: "away", State: "OFFLINE", Foreign: true},
 			},
 		},
-		{Name: "waits", State: "WAITING", Holder: "coder", Turn: 3, Why: "a person's yes \x1b[2J", Messages: 2, Aside: &view.AsideView{Agent: "lead", Message: 2}},
+		{
+			Name: "waits", State: "WAITING", Holder: "coder", Turn: 3, Why: "a person's yes \x1b[2J", Messages: 2,
+			Aside: &view.AsideView{Agent: "lead", Message: 2},
+		},
 	}
 	var page bytes.Buffer
 	a := &cli.App{Out: &page}
-	for _, err := range []error{channels.PrintChannels(a, &page, nil), channels.PrintChannels(a, &page, all), channels.PrintChannel(a, &page, all[0]), channels.PrintChannel(a, &page, all[2]), channels.PrintChannel(a, &page, all[3])} {
+	for _, err := range []error{
+		channels.PrintChannels(a, &page, nil), channels.PrintChannels(a, &page, all),
+		channels.PrintChannel(a, &page, all[0]), channels.PrintChannel(a, &page, all[2]), channels.PrintChannel(a, &page, all[3]),
+	} {
 		if err != nil {
 			t.Fatal(err)
 		}

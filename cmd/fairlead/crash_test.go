@@ -18,7 +18,7 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // rounds of the crash tests; FAIRLEAD_CRASH_ROUNDS makes them more, as doc/testing.md says.
@@ -32,11 +32,16 @@ func rounds() int {
 	return 10
 }
 
-const counting = `sessions:
-  - steps:
-      - run: echo {session} >> starts
-        quiet: true
-      - count: {lines: 60, rate: 300, ledger: "ledger-{session}"}
+// counting is a program that says numbered lines, and puts each into its ledger after it was said.
+const counting = `echo $FAIRLEAD_SESSION >> starts
+trap 'stopped=1' TERM
+i=0
+while [ $i -lt 60 ] && [ ! "$stopped" ]; do
+	i=$((i + 1))
+	echo "$FAIRLEAD_SESSION $i/60"
+	echo "$FAIRLEAD_SESSION $i/60" >> "ledger-$FAIRLEAD_SESSION"
+	sleep 0.004
+done
 `
 
 // DESIGN: "no strays, no doubles, nothing lost". The daemon is killed at random moments
@@ -46,9 +51,9 @@ func TestKilledDaemon(t *testing.T) {
 	names := []string{"ada", "bob", "eve"}
 	yaml := "version: 1\nagents:\n"
 	for _, name := range names {
-		yaml += fmt.Sprintf("  %s:\n    driver: script\n    script: count.script.yaml\n    workspace: %s\n", name, name)
+		yaml += fmt.Sprintf("  %s:\n    driver: exec\n    command: [sh, ../count.sh]\n    workspace: %s\n", name, name)
 	}
-	s := newRig(t, map[string]string{"fairlead.yaml": yaml, "count.script.yaml": counting})
+	s := newRig(t, map[string]string{"fairlead.yaml": yaml, "count.sh": counting})
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -139,7 +144,8 @@ func (s *rig) checkSessions(name string) {
 			t.Fatal(err)
 		}
 		if said := saidLines(t, spool); said != string(ledger) {
-			t.Errorf("%s: the agent said %d bytes, %d of them were kept:\n%q\n%q", id, len(ledger), len(said), tail(string(ledger)), tail(said))
+			t.Errorf("%s: the agent said %d bytes, %d of them were kept:\n%q\n%q", id, len(ledger), len(said), tail(string(ledger)),
+				tail(said))
 		}
 	}
 	t.Logf("%s: %d sessions, every line of each kept once", name, len(started))
@@ -163,14 +169,12 @@ func saidLines(t *testing.T, spool []byte) string {
 
 func tail(s string) string { return s[max(0, len(s)-80):] }
 
-const breeding = `sessions:
-  - steps:
-      - spawn: "sh -c 'echo $$ >> pids; exec sleep 1000'"
-      - spawn: "sh -c 'echo $$ >> pids; exec sleep 1000'"
-        mode: setsid
-      - spawn: "sh -c 'echo $$ >> pids; exec sleep 1000'"
-        mode: double_fork
-      - hang: until somebody kills me
+const breeding = `steps:
+  - run: |
+      sh -c 'echo $$ >> pids; exec sleep 1000' > /dev/null 2>&1 &
+      setsid sh -c 'echo $$ >> pids; exec sleep 1000' > /dev/null 2>&1 &
+      (setsid sh -c 'echo $$ >> pids; exec sleep 1000' > /dev/null 2>&1 &)
+  - hang: until the test kills this process
 `
 
 // An agent that is killed takes its children, and theirs, with it: however they detached.
@@ -197,7 +201,8 @@ func TestKilledAgent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if command, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(command)) == "sleep" && round*3+3 == s.born() {
+			if command, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil &&
+				strings.TrimSpace(string(command)) == "sleep" && round*3+3 == s.born() {
 				t.Errorf("process %d outlived its agent", pid)
 			}
 		}

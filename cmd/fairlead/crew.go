@@ -85,7 +85,9 @@ summoned once; after that, ` + "`fairlead crew wake`" + ` wakes it.
 			if wait {
 				return crewcli.AwaitCrew(ctx, a.App, client, done, crewcli.MembersOf(done.Team), crewcli.Hatched)
 			}
-			return crewcli.LeadAsked(a.App, done, fmt.Sprintf("will summon %s; `fairlead crew` shows which members have registered", cli.HowMany(len(done.Team.Agents), "agent", "agents")))
+			return crewcli.LeadAsked(a.App, done,
+				fmt.Sprintf("will summon %s; `fairlead crew` shows which members have registered",
+					cli.HowMany(len(done.Team.Agents), "agent", "agents")))
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when every member has registered or expired")
@@ -123,7 +125,8 @@ is not awake.`,
 			if len(asleep) == 0 {
 				return crewcli.LeadAsked(a.App, done, "was asked which members are awake; by its last report, all are")
 			}
-			return crewcli.LeadAsked(a.App, done, "will wake "+cli.Line(crewcli.NamesOf(done.Team, asleep), cli.ErrorWidth)+"; `fairlead crew` shows which members are awake")
+			return crewcli.LeadAsked(a.App, done,
+				"will wake "+cli.Line(crewcli.NamesOf(done.Team, asleep), cli.ErrorWidth)+"; `fairlead crew` shows which members are awake")
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the lead has reported which members are awake")
@@ -184,7 +187,8 @@ each time it wakes, and it never changes. On a terminal, control characters are 
 			}
 			soul := doc.Soul
 			if soul == "" {
-				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", cli.Line(crewcli.CrewName(doc), crewcli.NameWidth), cli.Plain(doc.Status))
+				return fmt.Errorf("%s is %s and has no soul: it has not said who it is", cli.Line(crewcli.CrewName(doc), crewcli.NameWidth),
+					cli.Plain(doc.Status))
 			}
 			if cli.Tty(a.Out) {
 				soul = cli.Plain(soul)

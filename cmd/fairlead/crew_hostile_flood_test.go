@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,18 +8,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const (
 	floodedMax = 8 << 20 // bytes of the journal and the logs for one answer of a lead, whatever it is
 	noticed    = 20      // notices that people are shown
 )
-
-// raw is a step of a script that puts bytes on the lead's output.
-func raw(text string) string {
-	return "{emit: {base64: " + base64.StdEncoding.EncodeToString([]byte(text)) + "}}"
-}
 
 // A lead that does not stop: markers without end, one that is too long, JSON that never ends,
 // agents without end, reports that say the one and then the other. The daemon answers, what it
@@ -34,29 +28,32 @@ func TestFloodOfMarkers(t *testing.T) {
 	for n := range 1000 {
 		crowd.WriteString(register(fmt.Sprintf("crowd%d", n), n%9))
 	}
-	alternate := `[AGENT_STATUS] {"agents":[]}` + "\n" + `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}` + "\n"
-	for name, steps := range map[string]string{
-		"100000 reports":   "{repeat: {times: 1000, steps: [" + raw(strings.Repeat(`[AGENT_STATUS] {"agents":[]}`+"\n", 100)) + "]}}",
-		"100000 broken":    "{repeat: {times: 1000, steps: [" + raw(strings.Repeat("[AGENT_STATUS] {x}\n", 100)) + "]}}",
-		"1000 agents":      raw(crowd.String()),
-		"1000 times other": raw(strings.Repeat(alternate, 1000)),
-		"long marker":      raw(`[AGENT_REGISTERED] {"name":"Long","gridPosition":1,"more":"`) + ", {repeat: {times: 1024, steps: [" + raw(strings.Repeat("m", 1024)) + "]}}, " + raw("\"}\n"),
-		"no end":           raw("[AGENT_STATUS] {\"agents\":[\n") + ", {repeat: {times: 1000, steps: [" + raw(strings.Repeat(` "more and more",`+"\n", 100)) + "]}}",
-		"within one":       "{repeat: {times: 300, steps: [" + raw("[AGENT_STATUS] "+strings.Repeat(`{"agents":[ [AGENT_REGISTERED] `, 100)) + "]}}, " + raw("\n"),
+	alternate := `[AGENT_STATUS] {"agents":[]}` + "\n" + `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}` +
+		"\n"
+	for name, flood := range map[string]string{
+		"100000 reports":   strings.Repeat(strings.Repeat(`[AGENT_STATUS] {"agents":[]}`+"\n", 100), 1000),
+		"100000 broken":    strings.Repeat(strings.Repeat("[AGENT_STATUS] {x}\n", 100), 1000),
+		"1000 agents":      crowd.String(),
+		"1000 times other": strings.Repeat(alternate, 1000),
+		"long marker": `[AGENT_REGISTERED] {"name":"Long","gridPosition":1,"more":"` +
+			strings.Repeat(strings.Repeat("m", 1024), 1024) + "\"}\n",
+		"no end":     "[AGENT_STATUS] {\"agents\":[\n" + strings.Repeat(strings.Repeat(` "more and more",`+"\n", 100), 1000),
+		"within one": strings.Repeat("[AGENT_STATUS] "+strings.Repeat(`{"agents":[ [AGENT_REGISTERED] `, 100), 300) + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if testsize.Race && name != "1000 times other" && name != "no end" {
 				t.Skip("two of them are enough with the race detector")
 			}
-			flooded(t, "["+raw(register("Lyra", 0))+", "+steps+", {usage: {input_tokens: 1, output_tokens: 1}}, "+
-				saying(t, "The end of it.", `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}`, "That was all.")+"]")
+			flooded(t, register("Lyra", 0)+flood+`{"type":"usage_reported","input_tokens":1,"output_tokens":1}`+"\n"+
+				saying(t, "The end of it.", `[AGENT_STATUS] {"agents":[{"name":"Lyra","status":"alive","gridPosition":0}]}`,
+					"That was all."))
 		})
 	}
 }
 
-func flooded(t *testing.T, steps string) {
-	s := newRig(t, speaker(t, silentSoon, steps))
+func flooded(t *testing.T, output string) {
+	s := newRig(t, speaker(t, silentSoon, output))
 	before := s.stateBytes()
 	begun := time.Now()
 	s.must("crew", "summon")
@@ -74,7 +71,8 @@ func flooded(t *testing.T, steps string) {
 		changes[ch.Trigger]++
 	}
 	grown := s.stateBytes() - before
-	t.Logf("%s: the journal and the logs grew by %d bytes, changes %v, %d agents, %d notices", time.Since(begun).Round(time.Millisecond), grown, changes, len(shown.Agents), len(shown.Notices))
+	t.Logf("%s: the journal and the logs grew by %d bytes, changes %v, %d agents, %d notices", time.Since(begun).Round(time.Millisecond),
+		grown, changes, len(shown.Agents), len(shown.Notices))
 	if grown > floodedMax {
 		t.Errorf("the journal and the logs grew by %d bytes", grown)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // ours says that all documents of a team are in its folder, as they are.
@@ -67,7 +67,7 @@ func TestHostileDocumentFolder(t *testing.T) {
 	if text, err := os.ReadFile(secret); err != nil || string(text) != told {
 		t.Errorf("somebody's file is %q now: %v", text, err)
 	}
-	for _, words := range [][]string{{"team", "--json"}, {"events", "--json"}, {"soul", "agent-1"}} {
+	for _, words := range [][]string{{"crew", "--json"}, {"events", "--json"}, {"crew", "show", "agent-1"}} {
 		if out, _ := s.fairlead(words...); strings.Contains(out, strings.TrimSpace(told)) {
 			t.Errorf("%q shows somebody's file: %s", words, out)
 		}
@@ -147,7 +147,8 @@ func TestManyForeignDocuments(t *testing.T) {
 		return err == nil && len(left) == many/100
 	})
 	view := s.crew()
-	t.Logf("%d files: %s after the summon; the journal and the logs grew by %d bytes; %d notices", many, time.Since(begun).Round(time.Millisecond), s.stateBytes()-before, len(view.Notices))
+	t.Logf("%d files: %s after the summon; the journal and the logs grew by %d bytes; %d notices", many,
+		time.Since(begun).Round(time.Millisecond), s.stateBytes()-before, len(view.Notices))
 	if len(view.Agents) != 3+many/100 || visible(view) != 3 || len(view.Notices) > noticed {
 		t.Errorf("%d agents, %d visible, %d notices", len(view.Agents), visible(view), len(view.Notices))
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The daemon dies at every step of a summon and of a wake. The lead lives, so everything it was
@@ -34,7 +34,7 @@ func TestKilledAtEveryStepOfACrew(t *testing.T) {
 		for _, gate := range gates {
 			s.gate(gate)
 		}
-		s.must(order)
+		s.must("crew", order)
 		again("asked") // the lead's progress is unknown here
 		for _, gate := range gates {
 			s.atGate(gate)
@@ -87,7 +87,8 @@ func TestKilledMidWakePrompt(t *testing.T) {
 	s.gate("begin")
 	s.must("crew", "wake")
 	s.atGate("begin")
-	pid := s.until("julian", "the lead runs", func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 }).Agent.Session.PID
+	pid := s.until("julian", "the lead runs",
+		func(v view.WhyView) bool { return v.Agent.Session != nil && v.Agent.Session.PID > 0 }).Agent.Session.PID
 	s.gate("status")
 	s.ungate("begin")
 	s.atGate("status")
@@ -134,7 +135,10 @@ that was all
 func TestKilledMidMarker(t *testing.T) {
 	t.Parallel()
 	var cuts []int
-	for _, at := range []string{`ENT_REGI","part`, "STERED] {", `"gridPos`, "\xab", `":"[AGENT_ST`, `"gridPosition":2}`, `"Mira","sta`, "that w"} {
+	for _, at := range []string{
+		`ENT_REGI","part`, "STERED] {", `"gridPos`, "\xab", `":"[AGENT_ST`, `"gridPosition":2}`, `"Mira","sta`,
+		"that w",
+	} {
 		cuts = append(cuts, strings.Index(wordsOfASummon, at)+len(at)/2)
 	}
 	if testsize.Race {
@@ -150,10 +154,10 @@ func TestKilledMidMarker(t *testing.T) {
 
 func killedAtBytes(t *testing.T, cuts []int) {
 	var script strings.Builder
-	script.WriteString("sessions: [[{say: I lead}]]\nlead:\n  - expect_prompt\n  - write: told.txt\n    content: \"{prompt}\"\n")
+	script.WriteString("sessions: [[{say: I lead}]]\nlead:\n  - expect_prompt\n  - run: cat > told.txt\n")
 	at := 0
 	for _, cut := range append(slices.Clone(cuts), len(wordsOfASummon)) {
-		fmt.Fprintf(&script, "  - emit: {base64: %s}\n  - sleep: 500ms\n", base64.StdEncoding.EncodeToString([]byte(wordsOfASummon[at:cut])))
+		fmt.Fprintf(&script, "  - emit: !!binary %s\n  - sleep: 500ms\n", base64.StdEncoding.EncodeToString([]byte(wordsOfASummon[at:cut])))
 		at = cut
 	}
 	script.WriteString("  - expect_prompt\n  - expect_prompt\n  - expect_prompt\n")
@@ -225,10 +229,12 @@ func TestKilledLead(t *testing.T) {
 			strike()
 			s.ungate("registered-1")
 			shown := s.crewUntil("it is over", func(v view.CrewView) bool { return v.InProgress == "" && v.Lead.Session == "" })
-			if howManyAre(shown, "sleeping")+howManyAre(shown, "unknown") != 1 || howManyAre(shown, "hatching") != 2 || shown.Button != "WAKE" {
+			if howManyAre(shown, "sleeping")+howManyAre(shown, "unknown") != 1 || howManyAre(shown, "hatching") != 2 ||
+				shown.Button != "WAKE" {
 				t.Errorf("after the lead's end they are %+v", shown)
 			}
-			if !slices.ContainsFunc(shown.Notices, func(n view.NoticeView) bool { return n.Kind == "lead" && strings.Contains(n.Text, "summoning") }) {
+			if !slices.ContainsFunc(shown.Notices,
+				func(n view.NoticeView) bool { return n.Kind == "lead" && strings.Contains(n.Text, "summoning") }) {
 				t.Errorf("nobody says that the summon is over: %+v", shown.Notices)
 			}
 			s.sound(false)

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // A team is taken to another device as the folder that it is; what is in it and is no document
@@ -34,7 +34,8 @@ func TestCrewImportsFolder(t *testing.T) {
 	s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "none"), "none ends in .json", ".fairlead/agents")
 	for _, rubbish := range []string{"", "hello", "null", `["a list"]`, `{"name":`} {
 		s.put("rubbish.json", rubbish)
-		s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is not an agent's document", ".fairlead/agents")
+		s.saysCrew(cli.ExitFailed, "crew import "+filepath.Join(s.dir, "rubbish.json"), "rubbish.json: this is not an agent's document",
+			".fairlead/agents")
 	}
 }
 
@@ -42,9 +43,9 @@ func TestCrewImportsFolder(t *testing.T) {
 func TestCrewEmptyName(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, crewFiles(quickTimes, ""))
-	for _, verb := range []string{"wake", "soul"} {
-		if out, code := s.fairlead(verb, ""); code != cli.ExitUsage || !strings.Contains(out, "`fairlead crew` lists the names") {
-			t.Errorf("fairlead %s \"\": exit code %d, %s", verb, code, out)
+	for _, verb := range []string{"wake", "show"} {
+		if out, code := s.fairlead("crew", verb, ""); code != cli.ExitUsage || !strings.Contains(out, "`fairlead crew` lists the names") {
+			t.Errorf("fairlead crew %s \"\": exit code %d, %s", verb, code, out)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	crewcli "github.com/fairlead-dev/fairlead/cli/crew"
+	"github.com/fairlead-dev/fairlead/files/prompts"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
-	"github.com/fairlead-dev/fairlead/prompt"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // member of a crew, as a view has it.
@@ -41,14 +41,16 @@ func TestTeamPage(t *testing.T) {
 					t.Fatal(err)
 				}
 				for l := range strings.Lines(out.String()) {
-					if l = strings.TrimSuffix(l, "\n"); cli.Columns(l) > 80 && !strings.Contains(l, "very") && !strings.Contains(l, "silent") {
+					if l = strings.TrimSuffix(l, "\n"); cli.Columns(l) > 80 && !strings.Contains(l, "very") &&
+						!strings.Contains(l, "silent") {
 						t.Errorf("%d columns: %s", cli.Columns(l), l)
 					}
 				}
 				if strings.ContainsAny(out.String(), "\x1b\x07\u202e") {
 					t.Errorf("it is not harmless: %q", &out)
 				}
-				golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"), strings.ReplaceAll(out.String(), cli.Clock(time.Time{}), "HH:MM:SS"))
+				golden.Check(t, filepath.Join("testdata", "team", strings.ReplaceAll(name, " ", "-")+".txt"),
+					strings.ReplaceAll(out.String(), cli.Clock(time.Time{}), "HH:MM:SS"))
 			})
 		})
 	}
@@ -69,14 +71,22 @@ func teamPages() map[string]view.CrewView {
 		}},
 		"mixed": {Button: "WAKE", Size: 8, Lead: heard, Agents: []view.DocumentView{
 			crewMember("agent-1", "Lyra", "alive", 0, 12*time.Second), crewMember("agent-2", "Kael", "sleeping", 1, 3*time.Minute),
-			crewMember("zoe", "Zoë", "sleeping", 5, 0), crewMember("eve", hostile, hostile, 8, time.Hour), crewMember("agent-9", "", "expired", 7, 0),
+			crewMember("zoe", "Zoë", "sleeping", 5, 0), crewMember("eve", hostile, hostile, 8, time.Hour),
+			crewMember("agent-9", "", "expired", 7, 0),
 		}},
 		"unknown": {
-			Button: "WAKE", Size: 8, Lead: view.LeadView{Agent: "julian", State: view.LeadWaits, Seat: 4, Why: "julian-2 (turn) holds its seat"},
-			Agents:  []view.DocumentView{crewMember("agent-1", "Lyra", "unknown", 0, 2*time.Hour)},
-			Notices: []view.NoticeView{{Kind: "silent", Text: "the lead was asked who is awake, and has not said so for 30 s"}, {Kind: hostile, Text: hostile}},
+			Button: "WAKE", Size: 8,
+			Lead:   view.LeadView{Agent: "julian", State: view.LeadWaits, Seat: 4, Why: "julian-2 (turn) holds its seat"},
+			Agents: []view.DocumentView{crewMember("agent-1", "Lyra", "unknown", 0, 2*time.Hour)},
+			Notices: []view.NoticeView{
+				{Kind: "silent", Text: "the lead was asked who is awake, and has not said so for 30 s"},
+				{Kind: hostile, Text: hostile},
+			},
 		},
-		"awake": {Button: "none", Size: 8, Lead: heard, Agents: []view.DocumentView{crewMember("agent-1", "Lyra", "alive", 0, time.Second)}},
+		"awake": {
+			Button: "none", Size: 8, Lead: heard,
+			Agents: []view.DocumentView{crewMember("agent-1", "Lyra", "alive", 0, time.Second)},
+		},
 	}
 }
 
@@ -85,8 +95,11 @@ func TestNotAwake(t *testing.T) {
 	t.Parallel()
 	before := view.CrewView{Notices: []view.NoticeView{{Kind: "fault", Text: "old"}}}
 	view := view.CrewView{
-		Lead:    view.LeadView{Agent: "julian", State: view.LeadUnheard},
-		Agents:  []view.DocumentView{crewMember("a", "Lyra", "alive", 0, time.Second), crewMember("b", "Kael", "unknown", 1, time.Hour), crewMember("c", "", "expired", 2, 0)},
+		Lead: view.LeadView{Agent: "julian", State: view.LeadUnheard},
+		Agents: []view.DocumentView{
+			crewMember("a", "Lyra", "alive", 0, time.Second), crewMember("b", "Kael", "unknown", 1, time.Hour),
+			crewMember("c", "", "expired", 2, 0),
+		},
 		Notices: append(before.Notices, view.NoticeView{Kind: "silent", Text: "new"}),
 	}
 	if err := crewcli.NotAwake(view, []string{"a", "gone"}, before); err != nil {
@@ -112,7 +125,10 @@ func TestFaceWords(t *testing.T) {
 		_, words, _ := strings.Cut(string(source), "export const "+list+" = [")
 		words, _, ok := strings.Cut(words, "]")
 		want := begins + strings.ReplaceAll(words, "'", "") + "."
-		for of, told := range map[string]string{"LEAD.md": prompt.LeadInstructions("julian"), "a summon": prompt.ForSummon([]int{0}, "julian")} {
+		for of, told := range map[string]string{
+			"LEAD.md":  prompts.LeadInstructions("julian"),
+			"a summon": prompts.ForSummon([]int{0}, "julian"),
+		} {
 			if !ok || !strings.Contains(told, want) {
 				t.Errorf("%s does not say %q", of, want)
 			}

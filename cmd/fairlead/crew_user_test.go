@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // saysCrew runs a verb, and wants an exit code and words.
@@ -32,8 +32,12 @@ func (s *rig) saysCrew(code int, verb string, words ...string) {
 // Without a lead, or with one that accepts no input, the error names the setting to write.
 func TestCrewWithoutLead(t *testing.T) {
 	t.Parallel()
-	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
-	for _, verb := range []string{"summon", "wake", "summon --wait"} {
+	s := newRig(t,
+		map[string]string{
+			"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n",
+			"ada/.keep":     "",
+		})
+	for _, verb := range []string{"crew summon", "crew wake", "crew summon --wait"} {
 		s.saysCrew(cli.ExitRefused, verb, "team", "lead", "fairlead.yaml")
 	}
 	s.saysCrew(cli.ExitDone, "crew", "lead")
@@ -50,7 +54,8 @@ func TestCrewWithoutLead(t *testing.T) {
 		t.Errorf("a team whose lead hears nothing: exit code %d, %s", code, said)
 	}
 
-	ghost := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
+	ghost := newRig(t,
+		map[string]string{"fairlead.yaml": "version: 1\nteam: {lead: ghost}\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n", "ada/.keep": ""})
 	ghost.saysCrew(cli.ExitRefused, "crew summon", "ghost", "not an agent of fairlead.yaml")
 	ghost.saysCrew(cli.ExitDone, "doctor", "team.lead", "ghost")
 	if view := ghost.crew(); len(view.Agents) > 0 || view.Button != "SUMMON" {
@@ -142,16 +147,16 @@ func TestLeadThatCannotBeRead(t *testing.T) {
 const meddleCrew = `exec > /dev/null 2>> words
 ask() { "$BIN" "$@" --dir .. >> words 2>&1; echo "$*: $?" >> codes; }
 act() { code=$(curl -s -o answer --unix-socket "$SOCK" -H 'Content-Type: application/json' -X POST -d "$2" "http://localhost/api/v1/$1" -w '%{http_code}'); cat answer >> words; echo "$1: $code" >> codes; }
-ask summon
-ask wake
-ask wake N0
-ask sleep
-ask team import ../doc.json
-ask team
-act team/summon '{}'
-act team/wake '{}'
-act team/sleep '{}'
-act team/import "$(cat ../doc.json)"
+ask crew summon
+ask crew wake
+ask crew wake N0
+ask crew sleep
+ask crew import ../doc.json
+ask crew
+act crew/summon '{}'
+act crew/wake '{}'
+act crew/sleep '{}'
+act crew/import "$(cat ../doc.json)"
 `
 
 // X10: neither an agent nor the lead orders about the team from within its session.
@@ -164,12 +169,12 @@ func TestAgentOrdersTheTeam(t *testing.T) {
 	}
 	t.Parallel()
 	files := crewFiles(quickTimes, "  ada: {driver: script, script: ada.script.yaml, workspace: ada}\n")
-	const act = "{run: 'SOCK=$(cat ../sock) BIN=$(cat ../bin) sh ../meddle.sh', timeout: 1m}"
+	const act = "{run: 'SOCK=$(cat ../sock) BIN=$(cat ../bin) sh ../meddle.sh'}"
 	files["meddle.sh"] = meddleCrew
 	files["doc.json"] = `{"type":"agent-identity","name":"Mallory","gridPosition":8}`
 	files["ada.script.yaml"] = "sessions: [[" + act + "]]\n"
 	files["ada/.keep"] = ""
-	files["lead.script.yaml"] = strings.Replace(leadScript, "  - repeat:", "  - "+act+"\n  - repeat:", 1)
+	files["lead.script.yaml"] = strings.Replace(leadScript, "  - expect_prompt", "  - "+act+"\n  - expect_prompt", 1)
 	s := newRig(t, files)
 	daemon, err := workspace.FindDaemon(s.dir)
 	if err != nil {
@@ -180,12 +185,13 @@ func TestAgentOrdersTheTeam(t *testing.T) {
 	s.must("crew", "summon", "--wait")
 	s.must("once", "ada", "--wait")
 	want := []string{
-		"summon: 3", "wake: 3", "wake N0: 3", "sleep: 3", "team import ../doc.json: 3", "team: 0",
-		"team/summon: 409", "team/wake: 409", "team/sleep: 409", "team/import: 409",
+		"crew summon: 3", "crew wake: 3", "crew wake N0: 3", "crew sleep: 3", "crew import ../doc.json: 3", "crew: 0",
+		"crew/summon: 409", "crew/wake: 409", "crew/sleep: 409", "crew/import: 409",
 	}
 	for _, who := range []string{"julian", "ada"} {
 		if got := s.lines(who + "/codes"); !slices.Equal(got, want) {
-			t.Errorf("%s was answered\n%s\nand should be\n%s\nit was told %s", who, strings.Join(got, "\n"), strings.Join(want, "\n"), strings.Join(s.lines(who+"/words"), "\n"))
+			t.Errorf("%s was answered\n%s\nand should be\n%s\nit was told %s", who, strings.Join(got, "\n"), strings.Join(want, "\n"),
+				strings.Join(s.lines(who+"/words"), "\n"))
 		}
 	}
 	if view := s.crew(); !allAre("alive", 3)(view) || view.Lead.Session != "julian-1" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
@@ -57,6 +58,8 @@ it. If a daemon runs already, it says so.`,
 	cmd.Flags().StringVar(&opts.Listen, "listen", "", "address to serve on (default: listen in fairlead.yaml; port 0 picks one)")
 	cmd.Flags().BoolVar(&opts.Detach, "detach", false, "return when the daemon is ready; it continues in the background")
 	cmd.Flags().BoolVar(&opts.NoBrowser, "no-browser", false, "do not open Mission Control in a browser")
+	cmd.Flags().StringVar(&opts.Governing, "governing", "",
+		"confirm a change of fairlead.yaml that an agent may have made, with this `hash`")
 	cmd.Flags().BoolVarP(&opts.Verbose, "verbose", "v", false, "log what the daemon does")
 	cmd.Flags().BoolVar(&opts.Plan, "plan", false, "print what it would adopt and do, and do nothing")
 	return cmd
@@ -84,17 +87,25 @@ one leads when the leader is down; to hold the whole team, use ` + "`fairlead ho
 }
 
 func reloadCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var want api.ReloadBody
+	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Load fairlead.yaml again in the running daemon",
 		Long: `It makes the daemon load fairlead.yaml again, prints what changed, and returns when the daemon serves
 with it. If the file has faults, it prints them with their lines, and the daemon keeps its
-configuration. Running sessions continue with the settings that they started with.`,
+configuration. Running sessions continue with the settings that they started with.
+
+A file that changed while a sandboxed agent ran that may write it is not loaded until a person has
+confirmed the change: on a terminal the command shows it and asks, elsewhere it exits with 3, and
+--governing confirms what ` + "`fairlead inbox`" + ` shows.`,
 		Example: `  fairlead reload
-  fairlead reload --json`,
+  fairlead reload --json
+  fairlead reload --governing 3f2a9c0e51d84b7790aa61c2f5e8d317`,
 		Args: cli.Args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Reload(cmd.Context(), a.App) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return daemon.Reload(cmd.Context(), a.App, want) },
 	}
+	cmd.Flags().StringVar(&want.Governing, "governing", "", "confirm the change of fairlead.yaml with this `hash`, as the inbox shows it")
+	return cmd
 }
 
 func initCommand(a *app) *cobra.Command {
@@ -133,7 +144,8 @@ fairlead.yaml names that agent.`,
 		},
 	}
 	cmd.Flags().BoolVar(&lead, "lead", false, "write LEAD.md, the instructions of a lead, and nothing else")
-	cmd.Flags().StringArrayVar(&agents, "agent", nil, "an installed agent program to put on the team: "+strings.Join(setup.DrivenNames(), ", "))
+	cmd.Flags().StringArrayVar(&agents, "agent", nil,
+		"an installed agent program to put on the team: "+strings.Join(setup.DrivenNames(), ", "))
 	cmd.Flags().BoolVar(&alone, "no-agents", false, "ask nothing, and write only the scripted agent")
 	return cmd
 }
@@ -241,15 +253,17 @@ func compactCommand(a *app) *cobra.Command {
 		Short: "Compress old output and the old part of the journal",
 		Long: `It compresses the output of sessions that ended before --older-than, and the changes of the journal
 from before that. Nothing is lost: the hash chain stays, and search, the output in Mission Control,
-transcripts, --at and the time slider show the same as before. Output becomes spool.gz in the
-session's folder, which zcat reads, and changes stay in the journal's file.
+transcripts, --at and the time slider show the same as before. Output becomes spool.0000.gz
+and so on in the session's folder, and changes move to .fairlead/journal.db-archive; zcat reads
+both. The journal needs its archive: copy and move them together.
 
 It works with and without a daemon, and may be stopped at any time. While a daemon runs, the
 journal's file keeps its size and uses the freed part for its next changes; without one, the file
 becomes smaller.
 
 ` + "`team.disk`" + ` in fairlead.yaml is the disk that .fairlead should take. Near it, ` + "`fairlead up`" + `,
-` + "`fairlead doctor`" + ` and a notice say so. --dry-run estimates the output from an eighth of it.`,
+` + "`fairlead doctor`" + ` and a notice say so. --dry-run compresses the output without writing it,
+so it takes as long.`,
 		Example: `  fairlead compact --dry-run
   fairlead compact --older-than 12h`,
 		Args: cli.Args(cobra.NoArgs),
@@ -289,7 +303,10 @@ named under origins in fairlead.yaml.`,
 			page := client.Daemon().Address + "/"
 			url := daemon.SignInURL(page, issued.Code)
 			if a.JSON {
-				return a.PrintJSON(map[string]any{"url": url, "page": page, "origins": append([]string{}, client.Daemon().Origins...), "code": issued.Code, "expires_at": issued.ExpiresAt})
+				return a.PrintJSON(map[string]any{
+					"url": url, "page": page, "origins": append([]string{}, client.Daemon().Origins...),
+					"code": issued.Code, "expires_at": issued.ExpiresAt,
+				})
 			}
 			if code {
 				for _, origin := range client.Daemon().Origins {
@@ -324,7 +341,8 @@ func listLogins(ctx context.Context, a *app, client *apiclient.Client) error {
 		return err
 	}
 	for _, l := range all {
-		fmt.Fprintf(a.Out, "%-5s used %s ago, signed in %s  %s\n", l.ID, cli.Ago(time.Since(l.UsedAt)), l.CreatedAt.Local().Format(time.DateTime), cli.Line(l.Name, 80))
+		fmt.Fprintf(a.Out, "%-5s used %s ago, signed in %s  %s\n", l.ID, cli.Ago(time.Since(l.UsedAt)),
+			l.CreatedAt.Local().Format(time.DateTime), cli.Line(l.Name, 80))
 	}
 	return nil
 }

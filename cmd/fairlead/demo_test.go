@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The demo combines the examples: each of their agents is in it, with the same settings.
@@ -77,8 +77,8 @@ func TestDemoIsItsExamples(t *testing.T) {
 	}
 	// Where two have a file of one name, one of them is in the demo; so they have to agree.
 	for _, name := range []string{"commit.sh"} {
-		one, err1 := examples.Trio.ReadFile("trio/" + name)
-		two, err2 := examples.Review.ReadFile("review/" + name)
+		one, err1 := examples.Files.ReadFile("trio/" + name)
+		two, err2 := examples.Files.ReadFile("review/" + name)
 		if err1 != nil || err2 != nil || string(one) != string(two) {
 			t.Errorf("%s of the two examples differ (%v, %v)", name, err1, err2)
 		}
@@ -147,7 +147,8 @@ func demoSeen(t *testing.T, temp string) bool {
 	}
 	for _, id := range []string{"T1", "T3"} {
 		r, err := client.Runs.Show(t.Context(), id)
-		if err != nil || r.Task.Status != view.TaskNeedsYou || !slices.ContainsFunc(r.Steps, func(s view.StepView) bool { return s.ID == "work" && s.Iteration == 1 }) {
+		if err != nil || r.Task.Status != view.TaskNeedsYou ||
+			!slices.ContainsFunc(r.Steps, func(s view.StepView) bool { return s.ID == "work" && s.Iteration == 1 }) {
 			return false
 		}
 	}
@@ -174,7 +175,8 @@ func TestDemoHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		started := func(words ...string) *exec.Cmd {
-			return exec.Command("unshare", append([]string{"-Urm", "sh", "-c", `mount --bind "$0" ` + bootID + ` && exec "$@"`, boot}, words...)...)
+			return exec.Command("unshare",
+				append([]string{"-Urm", "sh", "-c", `mount --bind "$0" ` + bootID + ` && exec "$@"`, boot}, words...)...)
 		}
 		if why, err := started("true").CombinedOutput(); err != nil {
 			t.Skipf("this machine lets us mount nothing: %v %s", err, why)
@@ -199,7 +201,8 @@ func TestDemoHosts(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(said.Ran, want) || said.Cut != "b" || said.Missing < 1 || said.Landed == "" || said.Strays != 0 || len(said.Letter) != 9 ||
+	if !slices.Equal(said.Ran, want) || said.Cut != "b" || said.Missing < 1 || said.Landed == "" || said.Strays != 0 ||
+		len(said.Letter) != 9 ||
 		said.Letter[2] != "line 3, written on b" || said.Letter[3] != "line 4, written on c" || said.Letter[8] != "line 9, written on c" {
 		t.Errorf("%s", &out)
 	}
@@ -221,7 +224,8 @@ func TestDemoHostsStopped(t *testing.T) {
 	}
 	var dir string
 	if !wait.Poll(func() bool {
-		found, _ := filepath.Glob(filepath.Join(temp, "fairlead-demo-*", "b", ".agents", "worktrees", "T1", "letter.txt")) // the pattern is ours
+		// the pattern is ours
+		found, _ := filepath.Glob(filepath.Join(temp, "fairlead-demo-*", "b", ".agents", "worktrees", "T1", "letter.txt"))
 		if len(found) > 0 {
 			dir = strings.TrimSuffix(found[0], "/.agents/worktrees/T1/letter.txt")
 		}

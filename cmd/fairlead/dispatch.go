@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/fairlead-dev/fairlead/claudehook"
 	"github.com/fairlead-dev/fairlead/cli"
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/questions"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/sandbox"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/work/questions"
 )
 
 // dispatchCommand groups the commands about a dispatch.
@@ -38,8 +38,10 @@ The commands act on the open dispatch that was started last; --path names anothe
 		Example: `  fairlead dispatch start
   fairlead dispatch input "write a hello world in Python" --wait
   fairlead dispatch status`,
-	}, sessionStartCommand(a, &path), sessionInputCommand(a, &path), sessionDelegateCommand(a, &path), sessionDoneCommand(a, &path), sessionRespondCommand(a, &path),
-		sessionStatusCommand(a, &path), sessionListCommand(a), sessionEndCommand(a, &path), sessionLogCommand(a, &path), routeCommand(a, &path), policyCommand(a, &path))
+	}, sessionStartCommand(a, &path), sessionInputCommand(a, &path), sessionDelegateCommand(a, &path), sessionDoneCommand(a, &path),
+		sessionRespondCommand(a, &path),
+		sessionStatusCommand(a, &path), sessionListCommand(a), sessionEndCommand(a, &path), sessionLogCommand(a, &path),
+		routeCommand(a, &path), policyCommand(a, &path))
 	cmd.PersistentFlags().StringVar(&path, "path", "", "the dispatch `folder`, or its name (default: the open one that was started last)")
 	return cmd
 }
@@ -72,7 +74,8 @@ runs and fairlead.yaml names dispatch.main or describes an agent, otherwise none
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if host != "" && host != dispatchcli.HostNone && host != dispatchcli.HostFairlead {
-				return cli.Usage(cmd, fmt.Errorf("there is no host %q; it is none or fairlead (Claude Code begins its own by /agent-state-machine)", host))
+				return cli.Usage(cmd,
+					fmt.Errorf("there is no host %q; it is none or fairlead (Claude Code begins its own by /agent-state-machine)", host))
 			}
 			if !slices.Contains(dispatch.Modes(), dispatch.Mode(mode)) {
 				return cli.Usage(cmd, fmt.Errorf("there is no mode %q; it is orchestrator, interactive or response", mode))
@@ -87,7 +90,8 @@ runs and fairlead.yaml names dispatch.main or describes an agent, otherwise none
 	}
 	if err := errors.Join(
 		cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)),
-		cmd.RegisterFlagCompletionFunc("host", cobra.FixedCompletions([]string{dispatchcli.HostFairlead, dispatchcli.HostNone}, cobra.ShellCompDirectiveNoFileComp)),
+		cmd.RegisterFlagCompletionFunc("host",
+			cobra.FixedCompletions([]string{dispatchcli.HostFairlead, dispatchcli.HostNone}, cobra.ShellCompDirectiveNoFileComp)),
 	); err != nil {
 		panic("fairlead: session start lacks a flag: " + err.Error())
 	}
@@ -289,12 +293,16 @@ deleted. Only a person, or a program outside of the dispatch, can end it.`,
 				return err
 			}
 			if a.JSON {
-				return a.PrintJSON(map[string]any{"path": found.Folder.Path(), "state": string(dispatch.Closed), "conversations": done.After.Made})
+				return a.PrintJSON(map[string]any{
+					"path": found.Folder.Path(), "state": string(dispatch.Closed),
+					"conversations": done.After.Made,
+				})
 			}
 			for _, ch := range done.Changes {
 				dispatchcli.PrintMove(a.App, ch)
 			}
-			_, err = fmt.Fprintf(a.Out, "session %s is closed; its folder stays: %s\n", cli.Line(found.Folder.Name(), cli.SummaryWidth), cli.Plain(found.Folder.Path()))
+			_, err = fmt.Fprintf(a.Out, "session %s is closed; its folder stays: %s\n", cli.Line(found.Folder.Name(), cli.SummaryWidth),
+				cli.Plain(found.Folder.Path()))
 			return err
 		},
 	}
@@ -339,7 +347,10 @@ func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
 		return err
 	}
 	if given != "" && dispatchcli.SessionPath(a.App, given) != found.Folder.Path() {
-		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("--path names one session, and session_path in the JSON another one; leave one of them out")}
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  errors.New("--path names one session, and session_path in the JSON another one; leave one of them out"),
+		}
 	}
 	added, err := found.Folder.Log(raw)
 	if err != nil {
@@ -357,12 +368,14 @@ func (a *app) sessionLog(cmd *cobra.Command, path string, raw []byte) error {
 }
 
 func routeCommand(a *app, path *string) *cobra.Command {
+	explain := false
 	cmd := &cobra.Command{
 		Use:   "route TEXT...",
 		Short: "Show which agent's description fits an input, and why",
 		Long: `It ranks the agents of the open dispatch; if none is open, the agents that a new dispatch would have.
 It changes nothing. Words that an input and a description share count; rare words count more.
-If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standard input.`,
+If they are in different languages, only the agent's name and the names of files count.
+If no agent reaches the threshold, or none is clearly first, MAIN keeps the input. As TEXT - reads standard input.`,
 		Example: `  fairlead dispatch route "optimize the SQL query"`,
 		Args:    cli.Args(cobra.MinimumNArgs(1)),
 		RunE: a.speaking(0, func(cmd *cobra.Command, words []string, text string) error {
@@ -375,9 +388,10 @@ If no agent reaches the threshold, MAIN keeps the input. As TEXT - reads standar
 				return err
 			}
 			ranking := orders.RankDispatch(found.Session, text)
-			return a.Show(ranking, func() error { return dispatchcli.PrintRanking(a.App, ranking, len(found.Session.Agents)) })
+			return a.Show(ranking, func() error { return dispatchcli.PrintRanking(a.App, ranking, len(found.Session.Agents), explain) })
 		}),
 	}
+	cmd.Flags().BoolVar(&explain, "explain", false, "give each word that counted a line, with its weight")
 	oldPath(cmd, path)
 	return cmd
 }
@@ -445,7 +459,8 @@ func (a *app) policyCheck(cmd *cobra.Command, asked dispatchcli.PolicyAsked) err
 	asked.State = dispatchcli.StateNamed(is, asked.State)
 	main := asked.State == dispatch.Main || asked.State == dispatch.Desk
 	if !main && folder != nil && !is.Knows(asked.State) {
-		return cli.Usage(cmd, fmt.Errorf("the dispatch has no agent %q; `fairlead dispatch status --json` names them", cli.Line(asked.State, cli.StepWidth)))
+		return cli.Usage(cmd,
+			fmt.Errorf("the dispatch has no agent %q; `fairlead dispatch status --json` names them", cli.Line(asked.State, cli.StepWidth)))
 	}
 	call := policy.Call{Tool: asked.Tool, Input: json.RawMessage(asked.Input), Dir: asked.Dir}
 	if _, why := sandbox.Supported(); why == "" { // Claude Code's hook then runs MAIN's commands in the sandbox

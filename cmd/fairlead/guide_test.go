@@ -117,7 +117,9 @@ func TestChannelGuide(t *testing.T) {
 		}
 	}
 	turns, err := os.ReadFile(filepath.Join(dir, "review", ".fairlead", "log", "turns.jsonl"))
-	if err != nil || !strings.Contains(string(turns), `,"event":"state_transition","agentId":"author","from":"QUEUED","to":"ACTIVE","trigger":"Turn granted","channel":"review"`) {
+	if err != nil ||
+		!strings.Contains(string(turns),
+			`,"event":"state_transition","agentId":"author","from":"QUEUED","to":"ACTIVE","trigger":"Turn granted","channel":"review"`) {
 		t.Errorf("the log of turns: %v\n%s", err, turns)
 	}
 }

@@ -44,7 +44,8 @@ If the daemon runs already, run ` + "`fairlead reload`" + ` so that it listens.`
 	}
 	cmd.Flags().StringVar(&want.Name, "name", "", "the `name` of this machine as a host (default: its host name)")
 	cmd.Flags().StringVar(&want.Listen, "listen", "", "`address` and port for other hosts (default: "+hosts.ListenDefault+")")
-	cmd.Flags().IntVar(&want.Capacity, "capacity", 0, "`number` of sessions of agents with host in fairlead.yaml that run here at one time (default: 4)")
+	cmd.Flags().IntVar(&want.Capacity, "capacity", 0,
+		"`number` of sessions of agents with host in fairlead.yaml that run here at one time (default: 4)")
 	cmd.Flags().StringVar(&want.Team, "team", "", "the `name` of the team for its hosts (default: the name of the folder)")
 	return cmd
 }

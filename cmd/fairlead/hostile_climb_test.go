@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // climb asks the daemon for everything that an agent could want for itself: as a child of the
 // agent, and as what is left of a process that forked twice, began a session of its own and
 // threw its environment away.
 const climb = `ask() { env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$bin" "$@" --dir .. >> words 2>&1; echo "$how $*: $?" >> codes; }
-all() { ask release; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; begun; ask once cyd; ask hold; ask release; talk; }
+all() { ask unhold; ask down; ask down --now; ask start ada; ask stop ada; ask cleanup ada; ask once bob; begun; ask once cyd; ask hold; ask unhold; talk; }
 begun() { until test -e ../bob/begun; do sleep 0.02; done; } # a request that is not carried out yet is the same as the next one
-talk() { ask say desk hello; ask grant desk ada --now; ask skip desk; ask override desk --resume; ask assign desk ada; ask remove desk bob; ask disable bob; ask enable ada; }
+talk() { ask channel say desk hello; ask channel grant desk ada --now; ask channel skip desk; ask channel override desk --resume; ask channel assign desk ada; ask channel remove desk bob; ask channel disable bob; ask channel enable ada; }
 bin=$1 how=$2
 case $how in
 child) all; setsid sh "$0" "$bin" between & wait; until test -e over; do sleep 0.02; done;;
@@ -33,7 +33,8 @@ func TestClimber(t *testing.T) {
 	}
 	s := newRig(t, map[string]string{
 		"climb.sh": climb,
-		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + program + ", child], workspace: ada}\n" +
+		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, ../climb.sh, " + program +
+			", child], workspace: ada}\n" +
 			"  bob: {driver: exec, command: [touch, begun], workspace: bob}\n" +
 			"  cyd: {driver: exec, command: [\"true\"], workspace: cyd}\nchannels:\n  desk: {agents: [bob]}\n",
 	})
@@ -44,8 +45,10 @@ func TestClimber(t *testing.T) {
 	var want []string
 	for _, how := range []string{"child", "orphan"} {
 		for _, line := range []string{
-			"release: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "once cyd: 3", "hold: 0", "release: 3",
-			"say desk hello: 3", "grant desk ada --now: 3", "skip desk: 3", "override desk --resume: 3", "assign desk ada: 3", "remove desk bob: 3", "disable bob: 3", "enable ada: 3",
+			"unhold: 3", "down: 3", "down --now: 3", "start ada: 3", "stop ada: 3", "cleanup ada: 3", "once bob: 0", "once cyd: 3",
+			"hold: 0", "unhold: 3",
+			"channel say desk hello: 3", "channel grant desk ada --now: 3", "channel skip desk: 3", "channel override desk --resume: 3",
+			"channel assign desk ada: 3", "channel remove desk bob: 3", "channel disable bob: 3", "channel enable ada: 3",
 		} {
 			want = append(want, how+" "+line)
 		}
@@ -53,7 +56,8 @@ func TestClimber(t *testing.T) {
 	if got := s.lines("ada/codes"); !slices.Equal(got, want) {
 		t.Errorf("it was answered\n%s\nand should be\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if words := strings.Join(s.lines("ada/words"), "\n"); strings.Count(words, "an agent may not lift a hold") != 14 || strings.Count(words, "this route is for people") != 16 {
+	if words := strings.Join(s.lines("ada/words"), "\n"); strings.Count(words, "an agent may not lift a hold") != 14 ||
+		strings.Count(words, "this route is for people") != 16 {
 		t.Errorf("it was told: %s", words)
 	}
 	s.must("unhold")
@@ -68,7 +72,10 @@ func TestClimber(t *testing.T) {
 			t.Errorf("%s is told of %s", c.Trigger, c.Actor.ID)
 		}
 	}
-	for trigger, want := range map[string][]string{"hold_asked": {"agent"}, "release_asked": {"human"}, "wanted_run_once": {"human", "agent"}, "wanted_held": {"agent"}} {
+	for trigger, want := range map[string][]string{
+		"hold_asked": {"agent"}, "release_asked": {"human"},
+		"wanted_run_once": {"human", "agent"}, "wanted_held": {"agent"},
+	} {
 		if !slices.Equal(orders[trigger], want) {
 			t.Errorf("%s: by %q, want %q", trigger, orders[trigger], want)
 		}

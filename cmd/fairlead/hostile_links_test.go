@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const told = "the secret of somebody\n"
@@ -60,7 +60,8 @@ func TestPlantedOutput(t *testing.T) {
 			_, rawErr := client.RawOutput(ctx, session, 0, 1000)
 			_, factsErr := apiclient.Get[api.Facts](ctx, client, "/sessions/"+session+"/facts", nil)
 			for what, err := range map[string]error{"output": rawErr, "facts": factsErr, "stream": streamed(ctx, client, session)} {
-				if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), plant.at) || strings.Contains(err.Error(), told) {
+				if err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), plant.at) ||
+					strings.Contains(err.Error(), told) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
@@ -76,7 +77,7 @@ func TestPlantedState(t *testing.T) {
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n",
 	})
 	secret := somebodys(t)
-	path := filepath.Join(s.dir, "ada", agentfile.FileName)
+	path := filepath.Join(s.dir, "ada", agentstate.FileName)
 	putAside(t, path)
 	if err := os.Symlink(secret, path); err != nil {
 		t.Fatal(err)

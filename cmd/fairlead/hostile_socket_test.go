@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
-	"github.com/fairlead-dev/fairlead/workspace"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // A logout takes the runtime folder away under a working team. Verbs find the daemon again at

@@ -15,9 +15,9 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // evil is text that sets a terminal's title, clears its screen, or sends input in the reader's name.
@@ -59,15 +59,15 @@ func TestEvilTextOnATerminal(t *testing.T) {
 	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\n"))
 	s := newRig(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: evil.script.yaml, workspace: ada}\n",
-		"evil.script.yaml": "sessions:\n  - steps:\n      - emit: {base64: " + said + "}\n",
+		"evil.script.yaml": "sessions:\n  - steps:\n      - emit: !!binary " + said + "\n",
 	})
 	s.fairlead("once", "ada", "--wait")
-	state, err := agentfile.Parse([]byte(strings.Join(s.lines("ada/agent_state.json"), "\n")))
+	state, err := agentstate.Parse([]byte(strings.Join(s.lines("ada/agent_state.json"), "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	state = state.WithCommand(agentfile.Pause, agentfile.SetByHuman, "a note "+evil, time.Now().Add(time.Second))
-	if err := os.WriteFile(filepath.Join(s.dir, "ada", agentfile.FileName), state.Render(), 0o600); err != nil {
+	state = state.WithCommand(agentstate.Pause, agentstate.SetByHuman, "a note "+evil, time.Now().Add(time.Second))
+	if err := os.WriteFile(filepath.Join(s.dir, "ada", agentstate.FileName), state.Render(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.until("ada", "the note is taken in", func(v view.WhyView) bool { return strings.HasPrefix(v.Agent.Note, "a note") })
@@ -88,7 +88,10 @@ func TestEvilTextOnATerminal(t *testing.T) {
 func TestEvilNames(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [\"true\"], workspace: ada}\n"})
-	names := []string{"..", ".", "../../etc/passwd", "a/b", "/", "a\nb", "%2e%2e", "-rf", "ada\x1b[2J", evil, strings.Repeat("a", 5000), "ada ", "ADA", "ада"}
+	names := []string{
+		"..", ".", "../../etc/passwd", "a/b", "/", "a\nb", "%2e%2e", "-rf", "ada\x1b[2J", evil, strings.Repeat("a", 5000),
+		"ada ", "ADA", "ада",
+	}
 	for _, verb := range []string{"start", "stop", "once", "cleanup", "why"} {
 		for _, name := range names {
 			seen, code := s.onTerminal(verb, "--", name)

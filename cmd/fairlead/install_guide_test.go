@@ -18,6 +18,7 @@ func TestClaudeGuide(t *testing.T) {
 	inOrder(t, seen,
 		"would write", "PreToolUse", "wrote", "next: start claude anew",
 		"Agent State Machine Initialized", "Conv: 001", "fullstack-engineer",
-		`"permissionDecision":"deny","permissionDecisionReason":"Fairlead (D8, MAIN): this requires to write a Python script`, "fullstack-engineer may do it",
+		`"permissionDecision":"deny","permissionDecisionReason":"Fairlead (D8, MAIN): this requires to write a Python script`,
+		"fullstack-engineer may do it",
 		"has ended the session", "removed")
 }

@@ -11,13 +11,13 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// Real programs take a task to a merged commit, with one failed check and one comment of a person on the way, all
-// in one conversation: the last prompt comes with the earlier ones.
+// Real programs take a task to a merged commit inside the wall, with one failed check and one comment of a person on
+// the way, all in one conversation: the last prompt comes with the earlier ones.
 func TestLiveTask(t *testing.T) {
-	for _, name := range []string{"claude", "opencode", "codex"} {
+	for _, name := range []string{"claude", "opencode", "codex", "qwen", "gemini"} {
 		t.Run(name, func(t *testing.T) {
 			c := newLiveRig(t, livetest.Programs()[name])
 			git := func(args ...string) string {
@@ -31,16 +31,26 @@ func TestLiveTask(t *testing.T) {
 				return string(out)
 			}
 			c.put(".gitignore", "*\n!b.txt\n!check.sh\n!.gitignore\n")
-			c.put("check.sh", "grep -q two b.txt && exit\necho 'do: bash echo two >> b.txt'\nexit 1\n")
+			c.put("check.sh",
+				"grep -q two b.txt && exit\nuntil test -e older; do sleep 0.1; done\necho 'do: bash echo two >> b.txt'\nexit 1\n")
 			git("init", "--quiet", "-b", "main")
 			git("config", "user.name", "A Person")
 			git("config", "user.email", "person@example.org")
 			git("add", ".")
 			git("commit", "--quiet", "-m", "first")
-			conf := strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1)
+			conf := strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`,
+				1)
 			c.put("fairlead.yaml", strings.Replace(conf, `"version": 1`, `"tasks": {"checks": ["sh check.sh"]}, "version": 1`, 1))
 			c.must("reload")
-			c.must("task", "First of all.\ndo: bash echo one > b.txt\ndo: say written")
+			clone := filepath.Join(".agents", "worktrees", "T1")
+			c.must("task",
+				"First of all.\ndo: bash touch began; until test -e seen; do sleep 0.1; done; grep -qs one b.txt || echo one > b.txt")
+			c.await("it works", func() bool { _, err := os.Stat(filepath.Join(c.dir, clone, "began")); return err == nil })
+			c.walled()
+			c.put(filepath.Join(clone, "seen"), "")
+			c.await("it is checked", func() bool { return strings.Contains(c.must("events"), "T1/check: the step started") })
+			c.age()
+			c.put(filepath.Join(clone, "older"), "")
 			client := c.client()
 			until := func(what string, round int) {
 				t.Helper()
@@ -50,6 +60,7 @@ func TestLiveTask(t *testing.T) {
 				})
 			}
 			until("the check has sent it back, and it has passed then", 1)
+			c.age()
 			c.must("comment", "T1", "b.txt:2", "there should be a third line\ndo: bash echo three >> b.txt")
 			c.must("request", "T1")
 			until("it was changed once more", 2)
@@ -62,7 +73,11 @@ func TestLiveTask(t *testing.T) {
 			for _, turn := range last[len(last)-1].Turns {
 				whole += turn.Text + "\n"
 			}
-			for _, want := range []string{"First of all.", "sent back by the step check", "sent back by the step approve", "b.txt:2: there should be a third line"} {
+			wants := []string{"First of all.", "sent back by the step approve", "b.txt:2: there should be a third line"}
+			if name != "gemini" { // which resumes a conversation once; then a new one begins, with what is asked for last
+				wants = append(wants, "sent back by the step check")
+			}
+			for _, want := range wants {
 				if !strings.Contains(whole, want) {
 					t.Errorf("the last prompt came without %q:\n%.4000s", want, whole)
 				}
@@ -75,14 +90,18 @@ func TestLiveTask(t *testing.T) {
 func newLiveRigForTasks(t *testing.T, program func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
 	t.Helper()
 	c := newLiveRig(t, program)
-	for _, args := range [][]string{{"init", "--quiet", "-b", "main"}, {"-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"}} {
+	for _, args := range [][]string{
+		{"init", "--quiet", "-b", "main"},
+		{"-c", "user.name=P", "-c", "user.email=p@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"},
+	} {
 		cmd := exec.CommandContext(t.Context(), "git", args...)
 		cmd.Dir = c.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	c.put("fairlead.yaml", strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1))
+	c.put("fairlead.yaml",
+		strings.Replace(c.has("fairlead.yaml"), `"workspace": "coder"`, `"workspace": "coder", "permissions": {"allow": ["*"]}`, 1))
 	c.must("reload")
 	return c
 }
@@ -102,7 +121,8 @@ func TestLiveTaskImage(t *testing.T) {
 		return err == nil && r.Task.Status == view.TaskNeedsYou
 	})
 	want := "data:image/png;base64," + base64.StdEncoding.EncodeToString(shown)
-	if !slices.ContainsFunc(c.model.Requests(), func(r scriptmodel.Request) bool { return r.Says("user", "Look at this.") && r.Says("user", want) }) {
+	if !slices.ContainsFunc(c.model.Requests(),
+		func(r scriptmodel.Request) bool { return r.Says("user", "Look at this.") && r.Says("user", want) }) {
 		t.Errorf("no request had the image\n%s", c.state())
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/sandbox"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // liveRig is a rig with a real agent program, whose model is scripted.
@@ -33,13 +33,21 @@ type liveRig struct {
 	model   *scriptmodel.Server
 	program livetest.Program
 	env     []string // the daemon's own, and nothing besides
-	boxed   bool     // its agent is held by the kernel, too
 }
 
 // liveWait is far more than a program needs to start on a machine that has other things to do.
 const liveWait = 90 * time.Second
 
-// newLiveRig starts a daemon with one agent, coder, in an environment that holds nothing.
+// personal are folders of a person's settings, which programs that ran outside have made. Inside they are read-only.
+var personal = map[string][]string{
+	"claude":   {".claude/plugins", ".claude/skills", ".claude/agents", ".claude/commands"},
+	"codex":    {".codex/skills", ".codex/plugins", ".codex/prompts", ".codex/rules"},
+	"opencode": {".config/opencode/plugin", ".config/opencode/agent", ".config/opencode/command"},
+	"qwen":     {".qwen/extensions", ".qwen/agents", ".qwen/skills"},
+	"gemini":   {".gemini/extensions", ".gemini/policies", ".gemini/skills"},
+}
+
+// newLiveRig starts a daemon with one agent, coder, in an environment that holds nothing. The machine has to be able to make views.
 func newLiveRig(t *testing.T, ready func(testing.TB, *scriptmodel.Server) livetest.Program) *liveRig {
 	t.Helper()
 	t.Parallel()
@@ -58,16 +66,19 @@ func newLiveRig(t *testing.T, ready func(testing.TB, *scriptmodel.Server) livete
 		rig: &rig{t: t, dir: dir}, model: model, program: p,
 		env: livetest.Bare(p.Home),
 	}
+	// and sandbox: auto, without the key
 	coder := map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}
-	if _, why := sandbox.Supported(); why == "" && p.Driver != "codex" { // which would have to be told to have none of its own
-		coder["sandbox"], c.boxed = "workspace", true
-	}
 	c.putJSON("fairlead.yaml", map[string]any{
 		"version":    1,
 		"agents":     map[string]any{"coder": coder},
 		"channels":   map[string]any{"talk": map[string]any{"agents": []string{"coder"}}},
 		"turnConfig": map[string]any{"defaultTimeoutSeconds": 600},
 	})
+	for _, folder := range personal[p.Name] {
+		if err := os.MkdirAll(filepath.Join(p.Home, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.begin()
 	t.Cleanup(func() {
 		if c.daemon == nil {
@@ -240,16 +251,29 @@ func (c *liveRig) killProgram() {
 	}
 }
 
-// A step of a workflow: the program asks, is allowed and denied, and reports over MCP. The run
-// completes, and says what was denied.
+// walled checks that the session that runs is in a view of its own, which holds all but the network.
+func (c *liveRig) walled() {
+	c.t.Helper()
+	a := c.view().Agents[0]
+	if a.Session == nil || a.Wall != string(sandbox.ByNamespaces) || !slices.Equal(a.Unheld, []string{string(sandbox.RowNetwork)}) {
+		c.t.Errorf("its wall is %q, and does not hold %q\n%s", a.Wall, a.Unheld, c.state())
+	}
+}
+
+// age makes conversations older, where the wall has put the program's folder.
+func (c *liveRig) age() {
+	c.t.Helper()
+	livetest.Age(c.t, filepath.Join(c.dir, ".fairlead", "programs", "coder", "gemini", "gemini"))
+}
+
+// A step of a workflow: the program writes in its folder without a question, asks for commands, is allowed and denied,
+// and reports over MCP. The run completes, and says what was denied. What a person allowed, the wall still holds.
 func (c *liveRig) step(asks bool) {
 	t := c.t
 	coder, outside := filepath.Join(c.dir, "coder"), filepath.Join(c.program.Home, "outside.txt")
 	prompt := "do: write " + filepath.Join(coder, "a.txt") + " hello\n"
 	if asks {
 		prompt += "do: bash echo denied > " + filepath.Join(coder, "b.txt") + "\n"
-	}
-	if asks && c.boxed {
 		prompt += "do: bash echo escaped > " + outside + "; echo allowed > " + filepath.Join(coder, "c.txt") + "\n"
 	}
 	prompt += c.program.Use("report_step", `{"status":"COMPLETED","metrics":{"files":"1"}}`) + "\ndo: say reported"
@@ -260,21 +284,20 @@ func (c *liveRig) step(asks bool) {
 	c.putJSON("flow.yaml", map[string]any{
 		"name": "flow", "steps": []any{map[string]any{"id": "work", "agent": "coder", "prompt": "work.md"}},
 	})
-	if _, err := c.client().Runs.Start(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
+	if _, err := c.client().Runs.Start(context.Background(),
+		view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	if asks {
-		q := c.question("Write")
-		if c.has("coder/a.txt") != "" {
-			t.Error("it wrote before anybody had allowed it")
+		q := c.question("Bash")
+		if c.has("coder/b.txt") != "" {
+			t.Error("the command ran before it was allowed")
 		}
-		if shown := c.must("inbox"); !strings.Contains(shown, "a.txt") || !strings.Contains(shown, q.ID) {
+		if shown := c.must("inbox"); !strings.Contains(shown, "b.txt") || !strings.Contains(shown, q.ID) {
 			t.Errorf("the inbox does not show what is asked:\n%s", shown)
 		}
-		c.answer(q, true)
-		c.answer(c.question("Bash"), false)
-	}
-	if asks && c.boxed {
+		c.walled()
+		c.answer(q, false)
 		c.answer(c.question("Bash"), true)
 	}
 	var run view.RunView
@@ -295,7 +318,7 @@ func (c *liveRig) step(asks bool) {
 	if got := c.has("coder/b.txt"); got != "" {
 		t.Errorf("what was denied was done: %q", got)
 	}
-	if asks && c.boxed {
+	if asks {
 		if _, err := os.Lstat(outside); err == nil || c.has("coder/c.txt") != "allowed\n" {
 			t.Errorf("what a person allowed and the sandbox did not was done: %v; what both allowed: %q", err == nil, c.has("coder/c.txt"))
 		}
@@ -315,6 +338,7 @@ func (c *liveRig) talk() {
 
 	c.must("channel", "say", "talk", "do: hold one moment please\ndo: say TURN_COMPLETE")
 	c.asked("one moment please")
+	c.walled()
 	before := c.view().Agents[0]
 	c.kill()
 	c.begin()
@@ -331,7 +355,7 @@ func (c *liveRig) talk() {
 		now := c.view().Agents[0]
 		return now.Session == nil || now.Session.ID != before.Session.ID
 	})
-	c.program.Age(t)
+	c.age()
 	c.model.LetGo()
 	c.must("channel", "assign", "talk", "coder") // T18: who crashed does not stand in line again by himself
 	c.await("what was not answered is", func() bool { return c.floor("talk").Holder == "" })
@@ -345,7 +369,8 @@ func (c *liveRig) talk() {
 // A run that is cancelled in the middle of an answer: the program is told, and is gone.
 func (c *liveRig) cancelled() {
 	c.put(".agents/prompts/work.md", "do: hold a long thought")
-	if _, err := c.client().Runs.Start(context.Background(), view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
+	if _, err := c.client().Runs.Start(context.Background(),
+		view.RunFlags{Workflow: filepath.Join(c.dir, "flow.yaml"), RunID: "cut"}); err != nil {
 		c.t.Fatal(err)
 	}
 	c.asked("a long thought")
@@ -371,7 +396,7 @@ func (c *liveRig) limited() {
 
 // Real programs, under a real daemon.
 func TestLive(t *testing.T) {
-	for _, name := range []string{"opencode", "qwen", "qwen-stream", "codex", "gemini"} {
+	for _, name := range []string{"claude", "opencode", "qwen", "qwen-stream", "codex", "gemini"} {
 		t.Run(name, func(t *testing.T) {
 			c := newLiveRig(t, livetest.Programs()[name])
 			c.step(name != "codex")

@@ -13,11 +13,11 @@ import (
 	"os"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/driver/adapter"
-	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/notify"
-	"github.com/fairlead-dev/fairlead/sandbox"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/driver/adapter"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/work/notify"
 )
 
 func main() {

@@ -13,11 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/driver/adapter"
-	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/driver/adapter"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // program is the fairlead that the tests start: the product, built once. The test binary could play its

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/api/mcp"
-	"github.com/fairlead-dev/fairlead/controller/tools"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/tools"
 )
 
 // house is a repository with a daemon of its own, which may be killed and started again.
@@ -127,7 +127,10 @@ func (h *house) connect(transport sdk.Transport) *sdk.ClientSession {
 }
 
 func overHTTP(url, token string) sdk.Transport {
-	return &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: shows{token}}, DisableStandaloneSSE: true, MaxRetries: -1}
+	return &sdk.StreamableClientTransport{
+		Endpoint: url, HTTPClient: &http.Client{Transport: shows{token}}, DisableStandaloneSSE: true,
+		MaxRetries: -1,
+	}
 }
 
 // did calls a tool, and gives what it says and the data that came with it.
@@ -178,7 +181,8 @@ func TestToolsOfADaemon(t *testing.T) {
 		t.Fatalf("there are %d tools, %v", len(list.Tools), err)
 	}
 	var here tools.ActHere
-	if text, no := h.did(s, "who_is_here", nil, &here); no || here.You.Agent != "coder" || here.You.Session != "coder-1" || len(here.Channels) != 1 {
+	if text, no := h.did(s, "who_is_here", nil, &here); no || here.You.Agent != "coder" || here.You.Session != "coder-1" ||
+		len(here.Channels) != 1 {
 		t.Errorf("who is here: %s, %+v", text, here)
 	}
 	if text, no := h.did(s, "set_status", map[string]any{"text": "counting sheep"}, nil); no {
@@ -223,7 +227,8 @@ func TestToolsOfADaemon(t *testing.T) {
 	}
 	_ = h.daemon.Wait() // it was told to go
 	h.up()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.client().Daemon().Address+mcp.Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.client().Daemon().Address+mcp.Path,
+		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func TestLiveMCPInspector(t *testing.T) {
 	inspector := livetest.Find(t, "mcp-inspector-cli")
 	h, at, token := newHouse(t)
 	ask := func(token string, words ...string) (string, bool) {
-		return runClient(t, inspector, append([]string{"--cli", at, "--transport", "http", "--header", "Authorization: Bearer " + token}, words...)...)
+		return runClient(t, inspector,
+			append([]string{"--cli", at, "--transport", "http", "--header", "Authorization: Bearer " + token}, words...)...)
 	}
 	text, failed := ask(token, "--method", "tools/list")
 	var list struct {
@@ -61,7 +62,8 @@ func TestLiveMCPInspector(t *testing.T) {
 		IsError bool
 	}
 	text, failed = ask(token, "--method", "tools/call", "--tool-name", "set_status", "--tool-arg", "text=looked at by the inspector")
-	if err := json.Unmarshal([]byte(text), &result); err != nil || failed || result.IsError || len(result.Content) == 0 || result.Content[0].Text != "The status is set." {
+	if err := json.Unmarshal([]byte(text), &result); err != nil || failed || result.IsError || len(result.Content) == 0 ||
+		result.Content[0].Text != "The status is set." {
 		t.Errorf("set_status: %v, %t: %s", err, failed, text)
 	}
 	text, failed = ask(token, "--method", "tools/call", "--tool-name", "who_is_here")

@@ -16,12 +16,18 @@ func TestWorkspaceOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"team/deep/er", "team/.fairlead/worktrees/coder/src", "team/.agents/worktrees/r1/src", "host/.fairlead", "host/.agents/worktrees/r1", "other/.agents/worktrees/r1", "bare/.fairlead", "bare/sub", "plain/sub"} {
+	for _, dir := range []string{
+		"team/deep/er", "team/.fairlead/worktrees/coder/src", "team/.agents/worktrees/r1/src", "host/.fairlead",
+		"host/.agents/worktrees/r1", "other/.agents/worktrees/r1", "bare/.fairlead", "bare/sub", "plain/sub",
+	} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"team/fairlead.yaml", "team/.fairlead/worktrees/coder/fairlead.yaml", "team/.agents/worktrees/r1/fairlead.yaml", "host/.agents/worktrees/r1/fairlead.yaml", "other/.agents/worktrees/r1/fairlead.yaml"} {
+	for _, file := range []string{
+		"team/fairlead.yaml", "team/.fairlead/worktrees/coder/fairlead.yaml",
+		"team/.agents/worktrees/r1/fairlead.yaml", "host/.agents/worktrees/r1/fairlead.yaml", "other/.agents/worktrees/r1/fairlead.yaml",
+	} {
 		if err := os.WriteFile(filepath.Join(root, file), []byte("version: 1\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

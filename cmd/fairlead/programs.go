@@ -12,14 +12,13 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/api/server"
-	"github.com/fairlead-dev/fairlead/claudehook"
-	_ "github.com/fairlead-dev/fairlead/claudehook/branch" // hooks are run there
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/setup"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/internal/version"
-	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/claudehook"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // claudeCommand is about Claude Code's own settings.
@@ -165,8 +164,8 @@ func docsCommand(a *app) *cobra.Command {
 	pages := map[string]func() error{
 		"machines":      a.docsMachines,
 		"config":        func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
-		"workflow":      func() error { _, err := a.Out.Write(runfile.WorkflowSchema()); return err },
-		"workflow task": func() error { _, err := fmt.Fprint(a.Out, runfile.TaskWorkflow()); return err },
+		"workflow":      func() error { _, err := a.Out.Write(runstate.WorkflowSchema()); return err },
+		"workflow task": func() error { _, err := fmt.Fprint(a.Out, runstate.TaskWorkflow()); return err },
 		"api":           func() error { _, err := a.Out.Write(server.OpenAPI()); return err },
 		"cli":           func() error { _, err := fmt.Fprint(a.Out, cliPage()); return err },
 	}
@@ -255,18 +254,5 @@ func versionCommand(a *app) *cobra.Command {
 		Example: "  fairlead version --json",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE:    func(*cobra.Command, []string) error { return a.PrintVersion() },
-	}
-}
-
-// simCommand tells callers of the former `fairlead sim` where the simulator is now.
-func simCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:                "sim",
-		Short:              "Moved: the simulator is a test command in Fairlead's source",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("the simulator is no longer part of this program; in a clone of Fairlead's source run: go run ./internal/test/sim/cmd/sim --seed N")
-		},
 	}
 }

@@ -10,8 +10,8 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/questions"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func inboxCommand(a *app) *cobra.Command {
@@ -22,7 +22,8 @@ func inboxCommand(a *app) *cobra.Command {
 failed, daily limits that stop work, and branches that lack commits of a host that led before. What holds
 up other work comes first, then what waits for an answer, then what failed; within each, the longest wait comes first. Mission Control shows the same list.
 
-For a step it shows what the step made and how to answer: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" + `, in Mission Control, or with
+For a step it shows what the step made and how to answer: with ` + "`fairlead approve`" + ` or ` + "`fairlead reject`" +
+			`, in Mission Control, or with
 a file. For a question it shows what the agent wants, why it must ask, and what happens without an
 answer: answer with ` + "`fairlead answer`" + ` or in Mission Control.`,
 		Example: `  fairlead inbox
@@ -98,7 +99,8 @@ without asking. The rules of fairlead.yaml (permissions) are not in this list.`,
 			if err != nil {
 				return err
 			}
-			return a.Show(map[string]any{"saved": append([]view.StandingView{}, list...)}, func() error { return questions.PrintStanding(a.App, list) })
+			return a.Show(map[string]any{"saved": append([]view.SavedAnswerView{}, list...)},
+				func() error { return questions.PrintSavedAnswers(a.App, list) })
 		}),
 	}
 }

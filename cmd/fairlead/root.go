@@ -15,13 +15,16 @@ import (
 
 // run is the whole program as a function: arguments and streams in, exit code out.
 func run(args []string, in io.Reader, out, errs io.Writer) int {
+	out, endOut := cli.Terminal(out)
+	errs, endErr := cli.Terminal(errs)
+	defer func() { _, _ = endOut(), endErr() }() // a terminal that is gone is no fault of the command
 	a := &app{&cli.App{In: in, Out: out, Err: errs}}
 	name := ""
-	if first := nextWord(args, 0); first < len(args) {
+	if first := firstWord(args); first < len(args) {
 		name = args[first]
 	}
 	root := a.root(name)
-	root.SetArgs(a.present(root, args))
+	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errs)
@@ -82,7 +85,6 @@ Flags:
 
 Flags of every command:
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if not .HasParent}}
-
 ` + "`fairlead help exit-codes` explains the exit codes." + `{{end}}
 `
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/runs"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func runCommand(a *app) *cobra.Command {
@@ -35,9 +35,10 @@ run that changed last. Paths are relative to the current folder; if no such file
 the repository.
 
 On a terminal it shows the steps live. Elsewhere it prints a line for each change; with --json,
-each change of the journal and a last line with run_id, status and run_state. Exit codes: 0 the
-run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait was given,
-5 it was cancelled or left with Ctrl-C.`,
+each change of the journal and a last line with run_id, status and run_state. If the reader of this
+output ends or its disk is full, that is said once on standard error and the run continues. Exit
+codes: 0 the run completed, 1 it failed, 2 the workflow has faults, 4 it waits and --no-wait was
+given, 5 it was cancelled or left with Ctrl-C.`,
 		Example: `  fairlead run build.yaml
   fairlead run build.yaml --check
   fairlead run --workflow list     (a file whose name is a subcommand)`,
@@ -66,7 +67,9 @@ func oneWorkflow(o *runs.RunOptions) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, words []string) error {
 		words, _ = o.SplitEnv(words)
 		if len(words) == 1 && o.Flags.Workflow != "" {
-			return cli.Usage(cmd, fmt.Errorf("the workflow is given twice: %s, and --workflow %s; give one", cli.Line(words[0], cli.PathWidth), cli.Line(o.Flags.Workflow, cli.PathWidth)))
+			return cli.Usage(cmd,
+				fmt.Errorf("the workflow is given twice: %s, and --workflow %s; give one", cli.Line(words[0], cli.PathWidth),
+					cli.Line(o.Flags.Workflow, cli.PathWidth)))
 		}
 		return cli.Args(cobra.MaximumNArgs(1))(cmd, words)
 	}
@@ -86,16 +89,20 @@ func (a *app) takeRun(cmd *cobra.Command, o *runs.RunOptions) error {
 
 func (a *app) run(cmd *cobra.Command, o *runs.RunOptions) error {
 	f := o.Flags
+	sent, err := runs.ForLeader(a.App, f)
+	if err != nil {
+		return err
+	}
 	switch {
 	case f.Workflow == "" && (f.StartAtStep == "" || o.Check):
 		return cli.Usage(cmd, errors.New("no workflow was given; name its file, as in `fairlead run build.yaml`"))
-	case f.Workflow != "" && !cli.Exists(f.Workflow):
+	case f.Workflow != "" && (sent.Repo != "" || o.Check) && !cli.Exists(f.Workflow): // the leader has a host's
 		return cli.Usage(cmd, fmt.Errorf("there is no workflow %s", cli.Line(f.Workflow, cli.PathWidth)))
 	case o.Check:
 		return runs.CheckWorkflow(a.App, f)
 	case f.StartAtStep == "":
 		return runs.BeginAndFollow(cmd.Context(), a.App, o, func(ctx context.Context, h *runs.Connection) (view.RunView, error) {
-			return h.Runs.Start(ctx, f)
+			return h.Runs.Start(ctx, sent)
 		})
 	}
 	id := f.RunID
@@ -224,18 +231,19 @@ passed to the agent that does the work again.`)
 }
 
 func answerCommand(a *app, verb, short string, reject bool, said, more string) *cobra.Command {
-	var input, note string
+	var input, note, tree, governing string
 	cmd := &cobra.Command{
 		Use:   verb + " RUN STEP",
 		Short: short,
 		Long: `It returns when the answer is on disk; the run then continues.` + more + `
 
-You can give the same answer in Mission Control, or as a file at the path that the inbox prints.`,
+You can give the same answer in Mission Control, or as a file at the path that the inbox prints; then its record says "by
+file". A task is never answered by a file.`,
 		Example:           "  fairlead " + verb + ` 20260801-101500-build review --note "see my comments"`,
 		Args:              cli.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
-			answer := view.StepAnswer{Rejected: reject, Note: note}
+			answer := view.StepAnswer{Rejected: reject, Note: note, Tree: tree, Governing: governing}
 			if input != "" {
 				text, err := runs.ReadInput(a.App, input)
 				if err != nil {
@@ -248,6 +256,10 @@ You can give the same answer in Mission Control, or as a file at the path that t
 	}
 	cmd.Flags().StringVar(&input, "input", "", "a `FILE` with a JSON object, or - for standard input")
 	cmd.Flags().StringVar(&note, "note", "", "a note that is kept with the answer")
+	cmd.Flags().StringVar(&governing, "governing", "",
+		"of a task: the `hash` of the governing files that you looked at, as fairlead diff prints it")
+	cmd.Flags().StringVar(&tree, "tree", "",
+		"of a task: the `hash` of the tree that you looked at; if the task shows another one, nothing is answered")
 	return cmd
 }
 

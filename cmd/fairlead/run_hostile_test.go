@@ -19,7 +19,9 @@ func TestEvilRunOnATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := strings.ReplaceAll(stepDone, `01.000000Z"`, `01.000000Z","logs":[`+strings.NewReplacer(`\`, `\\`, "%", "%%").Replace(string(text))+`],"metrics":{"m":`+strings.NewReplacer(`\`, `\\`, "%", "%%").Replace(string(text))+`}`)
+	report := strings.ReplaceAll(stepDone, `01.000000Z"`,
+		`01.000000Z","logs":[`+strings.NewReplacer(`\`, `\\`, "%", "%%").Replace(string(text))+`],"metrics":{"m":`+
+			strings.NewReplacer(`\`, `\\`, "%", "%%").Replace(string(text))+`}`)
 	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents: {}\n",
 		"evil.sh":       "printf 'said \\033]0;owned\\007\\033[2J\\n'\n" + report,
@@ -34,7 +36,14 @@ steps:
 	if !strings.Contains(seen, "measure m = log") {
 		t.Fatalf("the report was not taken:\n%s", seen)
 	}
-	for _, words := range [][]string{{"runs"}, {"runs", "r1"}, {"inbox"}, {"reject", "r1", "ask", "--note", evil}, {"runs", "r1"}, {"resume", "r1", "--start-at-step", "nothing " + evil}} {
+	for _, words := range [][]string{
+		{"run", "list"},
+		{"run", "show", "r1"},
+		{"inbox"},
+		{"reject", "r1", "ask", "--note", evil},
+		{"run", "show", "r1"},
+		{"run", "resume", "r1", "--start-at-step", "nothing " + evil},
+	} {
 		seen, _ := s.onTerminal(words...)
 		harmless(t, strings.Join(words[:1], " "), seen)
 		if len(seen) == 0 {
@@ -46,7 +55,8 @@ steps:
 // A change in the journal may come from a newer version, or be nonsense: it is printed as plain text, one
 // line for each item, or not at all.
 func FuzzRunLines(f *testing.F) {
-	f.Add("run/r1/code", "reported", "COMPLETED", []byte(`{"run":{"step":{"value":{"state":"COMPLETED","last_error":"a\u001b[2Jb"},"facts":{"artifacts":["a\nb"]}}}}`))
+	f.Add("run/r1/code", "reported", "COMPLETED",
+		[]byte(`{"run":{"step":{"value":{"state":"COMPLETED","last_error":"a\u001b[2Jb"},"facts":{"artifacts":["a\nb"]}}}}`))
 	f.Add("run/r1", "run_cancelled", "cancelled", []byte(`{"run":{"head":{"by":"\u001b","why":"x"}}}`))
 	f.Add("run/r1", "looped_back", "PENDING", []byte(`{"run":{"reset":{"gate":"\u001b[2J","target":"\r","moves":[{"step":"a"}]}}}`))
 	f.Add("run/r1", "needs_skipped", "SKIPPED", []byte(`{"run":{"moved":{"to":"SKIPPED","moves":[{"step":"\u202e"}]}}}`))

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/runfile"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const killSteps = 20
@@ -54,14 +54,14 @@ func TestRunKilledAtRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	state := filepath.Join(dir, ".agents", "runs", "r", runfile.RunStateName)
+	state := filepath.Join(dir, ".agents", "runs", "r", runstate.RunStateName)
 	const kills = 6 // more than this many the run does not outlast; then it is let be
 	killed, begun, done := 0, false, false
 	for tries := 0; !done; tries++ {
 		if tries > 3*kills {
 			t.Fatal("it never completes")
 		}
-		words := []string{"resume", "r", "--dir", dir}
+		words := []string{"run", "resume", "r", "--dir", dir}
 		if _, err := os.Lstat(state); err != nil && !begun {
 			words = []string{"run", "--run-id", "r", "--workflow", filepath.Join(dir, "flow.yaml"), "--dir", dir, "--side-by-side", "2"}
 		}
@@ -83,7 +83,7 @@ func TestRunKilledAtRandom(t *testing.T) {
 			t.Fatalf("%v: exit code %d: %s", words, code, said)
 		}
 		if text, err := os.ReadFile(state); err == nil {
-			if _, err := runfile.ParseRunState(text); err != nil {
+			if _, err := runstate.ParseRunState(text); err != nil {
 				t.Fatalf("after kill %d: %v", killed, err)
 			}
 		}
@@ -118,7 +118,7 @@ func doneOnce(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := runfile.ReadRunState(filepath.Join(dir, ".agents", "runs", "r", runfile.RunStateName))
+	state, err := runstate.ReadRunState(filepath.Join(dir, ".agents", "runs", "r", runstate.RunStateName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func doneOnce(t *testing.T, dir string) {
 		if out, err := os.ReadFile(filepath.Join(dir, name+".out")); err != nil || string(out) != "made by "+name+"\n" {
 			t.Errorf("%s left %q, %v", name, out, err)
 		}
-		if s.ID != name || s.Status != runfile.StepCompleted || s.Attempts != 1 || len(s.Artifacts) != 1 {
+		if s.ID != name || s.Status != runstate.StepCompleted || s.Attempts != 1 || len(s.Artifacts) != 1 {
 			t.Errorf("the file says %+v", s)
 		}
 	}
@@ -145,7 +145,8 @@ func TestKilledDaemonOfARun(t *testing.T) {
 	underRace(t)
 	s := newRig(t, map[string]string{"fairlead.yaml": "version: 1\nagents: {}\n", "flow.yaml": longFlow()})
 	two := 2
-	if _, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
+	if _, err := s.client().Runs.Start(t.Context(),
+		view.RunFlags{Workflow: filepath.Join(s.dir, "flow.yaml"), RunID: "r", SideBySide: &two}); err != nil {
 		t.Fatal(err)
 	}
 	for range 4 {
@@ -161,7 +162,8 @@ func TestKilledDaemonOfARun(t *testing.T) {
 func (s *rig) runUntil(id, what string, ok func(view.RunView) bool) view.RunView {
 	s.t.Helper()
 	client := s.client()
-	return seenUntil(s.t, what, func() (view.RunView, error) { return client.Runs.Show(context.Background(), id) }, ok, func() string { return "" })
+	return seenUntil(s.t, what, func() (view.RunView, error) { return client.Runs.Show(context.Background(), id) }, ok,
+		func() string { return "" })
 }
 
 // seenUntil looks at something of the daemon until it is as it should be. Where that does not
@@ -191,7 +193,11 @@ steps:
 	})
 	t.Setenv("TOKEN", secret)
 	one := 1
-	shown, err := s.client().Runs.Start(t.Context(), view.RunFlags{Workflow: "flow.yaml", RunID: "r", MaxAttempts: &one, Env: []string{"TOKEN=" + secret, "LONG=" + secret + strings.Repeat("x", 200<<10)}})
+	shown, err := s.client().Runs.Start(t.Context(),
+		view.RunFlags{
+			Workflow: "flow.yaml", RunID: "r", MaxAttempts: &one,
+			Env: []string{"TOKEN=" + secret, "LONG=" + secret + strings.Repeat("x", 100<<10)},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +207,12 @@ steps:
 	if _, err := os.Lstat(filepath.Join(s.dir, "got.it")); err != nil {
 		t.Errorf("the step was not given its variable: %v", err)
 	}
-	for _, words := range [][]string{{"runs", "r", "--json"}, {"log", "--json"}, {"ps", "--json"}, {"run", "--workflow", filepath.Join(s.dir, "flow.yaml"), "--run-id", "r", "--env", "TOKEN"}} {
+	for _, words := range [][]string{
+		{"run", "show", "r", "--json"},
+		{"log", "--json"},
+		{"ps", "--json"},
+		{"run", "--workflow", filepath.Join(s.dir, "flow.yaml"), "--run-id", "r", "--env", "TOKEN"},
+	} {
 		if out, _ := s.fairlead(words...); strings.Contains(out, secret) {
 			t.Errorf("fairlead %v tells it: %s", words, out)
 		}

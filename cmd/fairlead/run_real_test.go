@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/shim"
+	"github.com/fairlead-dev/fairlead/process/shim"
 )
 
 // deck is a repository in which runs are played without a daemon.
@@ -122,7 +122,8 @@ func TestInterruptedRun(t *testing.T) {
 	if out, code := d.fairlead("run", "show", "r1"); !strings.Contains(out, "two   PENDING") {
 		t.Errorf("the second step began: exit code %d\n%s", code, out)
 	}
-	if out, code := d.fairlead("run", "resume", "r1"); code != cli.ExitDone || strings.Contains(out, "one  began") || !strings.Contains(out, "two  completed") {
+	if out, code := d.fairlead("run", "resume", "r1"); code != cli.ExitDone || strings.Contains(out, "one  began") ||
+		!strings.Contains(out, "two  completed") {
 		t.Errorf("resume: exit code %d\n%s", code, out)
 	}
 }
@@ -141,7 +142,8 @@ func TestInterruptedTwice(t *testing.T) {
 		late := time.After(rigWait)
 		for told := false; !told; {
 			text, _ := d.fairlead("run", "show", "r1", "--json")
-			told = strings.Contains(text, `"stage":"paused"`) || strings.Contains(text, `"stage":"cancelled"`) || strings.Contains(text, "FAILED")
+			told = strings.Contains(text, `"stage":"paused"`) || strings.Contains(text, `"stage":"cancelled"`) ||
+				strings.Contains(text, "FAILED")
 			select {
 			case <-late:
 				t.Fatal("it is neither paused nor cancelled")
@@ -200,7 +202,8 @@ func TestRunBecomesTheDaemon(t *testing.T) {
 	if err := first.Wait(); err != nil || !strings.Contains(firstSaid.String(), "run a has completed") {
 		t.Errorf("the first: %v\n%s", err, firstSaid)
 	}
-	if err := second.Wait(); err != nil || strings.Count(secondSaid.String(), "one  completed") != 1 || !strings.Contains(secondSaid.String(), "run b has completed") {
+	if err := second.Wait(); err != nil || strings.Count(secondSaid.String(), "one  completed") != 1 ||
+		!strings.Contains(secondSaid.String(), "run b has completed") {
 		t.Errorf("the second: %v\n%s", err, secondSaid)
 	}
 }
@@ -259,7 +262,8 @@ func TestLeftRun(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, said)
 	}
 	d.write("go", "")
-	if out, code := d.fairlead("run", "resume", "r1"); code != cli.ExitDone && code != cli.ExitRefused { // refused: it had completed by then
+	// refused: it had completed by then
+	if out, code := d.fairlead("run", "resume", "r1"); code != cli.ExitDone && code != cli.ExitRefused {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	if out, _ := d.fairlead("run", "show", "r1"); !strings.Contains(out, "r1  slow  completed") {
@@ -296,7 +300,8 @@ func TestRunOnATerminal(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(seen.String(), "> one") || !strings.Contains(string(rest), "+ two") || !strings.Contains(string(rest), "run r1 has completed") {
+	if !strings.Contains(seen.String(), "> one") || !strings.Contains(string(rest), "+ two") ||
+		!strings.Contains(string(rest), "run r1 has completed") {
 		t.Errorf("seen:\n%s\n%s", &seen, rest)
 	}
 }
@@ -305,7 +310,7 @@ func TestRunOnATerminal(t *testing.T) {
 func TestExampleWorkflows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, examples.Workflows); err != nil {
+	if err := os.CopyFS(dir, examples.Files); err != nil {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(dir, "workflows")
@@ -328,7 +333,10 @@ func TestExampleWorkflows(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"total.txt": "1000\n", "published.txt": "Hello, world!\n", "cards/2.txt": "Hello, Barbara.\nYours, the workflow.\n"} {
+	for name, want := range map[string]string{
+		"total.txt": "1000\n", "published.txt": "Hello, world!\n",
+		"cards/2.txt": "Hello, Barbara.\nYours, the workflow.\n",
+	} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(text) != want {
 			t.Errorf("%s: %q, %v", name, text, err)
 		}

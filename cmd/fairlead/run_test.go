@@ -15,9 +15,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/runs"
-	"github.com/fairlead-dev/fairlead/machine/workflow"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // taken parses flags of `fairlead run` as a shell would give them.
@@ -51,8 +51,10 @@ func TestRunFlags(t *testing.T) {
 		t.Errorf("what nobody said is said: %+v", f)
 	}
 	t.Setenv("FAIRLEAD_RUN_TEST", "from outside")
-	f, err = taken(t, repo, "--workflow", filepath.Join(repo, "flow.yaml"), "--max-attempts", "3", "--max-iterations", "0", "--poll-interval", "0.25",
-		"--env", "A=b=c", "--env", "FAIRLEAD_RUN_TEST", "--wrapper", "sh", "--wrapper-arg", "-x", "--wrapper-arg", "a,b", "--daily-cost-limit", "1.5", "--cost-limit-action", "pause")
+	f, err = taken(t, repo, "--workflow", filepath.Join(repo, "flow.yaml"), "--max-attempts", "3", "--max-iterations", "0",
+		"--poll-interval", "0.25",
+		"--env", "A=b=c", "--env", "FAIRLEAD_RUN_TEST", "--wrapper", "sh", "--wrapper-arg", "-x", "--wrapper-arg", "a,b",
+		"--daily-cost-limit", "1.5", "--cost-limit-action", "pause")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,10 @@ func change(t *testing.T, entity, trigger, to string, body workflow.Body) api.Ch
 	if err != nil {
 		t.Fatal(err)
 	}
-	return api.Change{Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Entity: entity, Trigger: trigger, To: to, Actor: api.Actor{Kind: "human", ID: "ann"}, Data: api.Raw(data)}
+	return api.Change{
+		Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Entity: entity, Trigger: trigger, To: to,
+		Actor: api.Actor{Kind: "human", ID: "ann"}, Data: api.Raw(data),
+	}
 }
 
 // The lines of a run without a terminal: each change that a person wants to know, as text, and no output of
@@ -115,11 +120,18 @@ func TestRunLines(t *testing.T) {
 	for _, ch := range []api.Change{
 		change(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
 		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 1}, nil)),
-		change(t, "run/r1/code", "failed_tries_left", "PENDING", step(workflow.Value{Attempts: 1, LastError: "it \x1b[2Jbroke", RetryAt: at.Add(time.Second)}, nil)),
+		change(t, "run/r1/code", "failed_tries_left", "PENDING",
+			step(workflow.Value{Attempts: 1, LastError: "it \x1b[2Jbroke", RetryAt: at.Add(time.Second)}, nil)),
 		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 2, Iteration: 1}, nil)),
-		change(t, "run/r1/code", "reported", "COMPLETED", step(workflow.Value{StartedAt: at, EndedAt: at.Add(3 * time.Second)}, &workflow.Facts{Artifacts: []string{"a", "b", "c", "d"}})),
+		change(t, "run/r1/code", "reported", "COMPLETED",
+			step(workflow.Value{StartedAt: at, EndedAt: at.Add(3 * time.Second)},
+				&workflow.Facts{Artifacts: []string{"a", "b", "c", "d"}})),
 		change(t, "run/r1/review", "gate_failed", "COMPLETED", step(workflow.Value{LastError: "Gate failure: found P0 issues"}, nil)),
-		change(t, "run/r1", "looped_back", "PENDING", workflow.Body{Reset: &workflow.Reset{Gate: "review", Target: "code", Moves: []workflow.Move{{Step: "code"}, {Step: "review"}}}}),
+		change(t, "run/r1", "looped_back", "PENDING",
+			workflow.Body{Reset: &workflow.Reset{
+				Gate: "review", Target: "code",
+				Moves: []workflow.Move{{Step: "code"}, {Step: "review"}},
+			}}),
 		change(t, "run/r1/review", "reported_asking", "WAITING_ON_HUMAN", step(workflow.Value{}, nil)),
 		change(t, "run/r1", "run_cancelled", "cancelled", workflow.Body{Head: &workflow.Head{By: "ann", Why: "enough"}}),
 		{Entity: "run/r1/code", Data: api.Raw("garbage")},
@@ -134,7 +146,7 @@ func TestRunLines(t *testing.T) {
 	}
 	want := []string{
 		"code    began",
-		"code    failed (attempt 1), retried in 1 s: it \ufffd[2Jbroke",
+		"code    failed (attempt 1), retried in 1 s: it ␛[2Jbroke",
 		"code    began (attempt 2, iteration 2)",
 		"code    completed in 3 s  a, b, c and 1 more",
 		"review  completed: Gate failure: found P0 issues",
@@ -184,7 +196,10 @@ func TestRunExitCodes(t *testing.T) {
 func TestRunPicture(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	shown := view.RunView{ID: "r1", Workflow: "big", Status: "running", CreatedAt: now.Add(-time.Minute), Counts: view.Counts{Completed: 500}}
+	shown := view.RunView{
+		ID: "r1", Workflow: "big", Status: "running", CreatedAt: now.Add(-time.Minute),
+		Counts: view.Counts{Completed: 500},
+	}
 	for i := range 1000 {
 		s := view.StepView{ID: strings.Repeat("s", i%60+1), Status: "PENDING", WaitsFor: "it needs \x1b[31m others"}
 		if i < 500 {
@@ -199,7 +214,8 @@ func TestRunPicture(t *testing.T) {
 	a := &cli.App{Out: &bytes.Buffer{}}
 	lines := runs.Picture(a, shown, runs.Spoken{Step: "here", Text: "one\ntwo\x1b[2J\nthree\n"}, []string{"a note"}, 60, 20, now)
 	text := strings.Join(lines, "\n")
-	if len(lines) > 20 || !strings.Contains(text, "> here") || !strings.Contains(text, "running 1 s  attempt 2") || !strings.Contains(text, "three") {
+	if len(lines) > 20 || !strings.Contains(text, "> here") || !strings.Contains(text, "running 1 s  attempt 2") ||
+		!strings.Contains(text, "three") {
 		t.Errorf("%d lines:\n%s", len(lines), text)
 	}
 	for _, l := range lines {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/runs"
-	"github.com/fairlead-dev/fairlead/runfile"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 )
 
 // leaveRun leaves a run's file behind, as the seed's tool does.
@@ -21,12 +21,13 @@ func leaveRun(t *testing.T, repo, id, status string, changed time.Time) {
 	at := changed.UTC().Format("2006-01-02T15:04:05.000000Z")
 	text := fmt.Sprintf(`{"run_id": %q, "workflow_name": "flow", "repo_dir": %q, "reports_dir": "", "manual_inputs_dir": "", "created_at": %q, "updated_at": %q,
   "steps": {"code": {"status": %q, "attempts": 1, "iteration_count": 0, "report_path": null, "started_at": %q, "ended_at": null, "last_error": null,
-  "artifacts": ["a.txt"], "metrics": {"lines": "3"}, "logs": [], "manual_input_path": null, "blocked_by_loop": null}}}`, id, repo, at, at, status, at)
+  "artifacts": ["a.txt"], "metrics": {"lines": "3"}, "logs": [], "manual_input_path": null, "blocked_by_loop": null}}}`, id, repo, at, at,
+		status, at)
 	dir := runs.RunFolder(repo, id)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, runfile.RunStateName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, runstate.RunStateName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -42,29 +43,32 @@ func TestRunsFromFiles(t *testing.T) {
 	if err := os.MkdirAll(runs.RunFolder(repo, "torn"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(runs.RunFolder(repo, "torn"), runfile.RunStateName), []byte(`{"run_id": "to`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(runs.RunFolder(repo, "torn"), runstate.RunStateName), []byte(`{"run_id": "to`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if code := run([]string{"runs", "--dir", repo, "--json"}, nil, &out, &errs); code != cli.ExitDone {
+	if code := run([]string{"run", "list", "--dir", repo, "--json"}, nil, &out, &errs); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	var all runs.Listed
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Runs) != 2 || all.Runs[0].ID != "new" || all.Runs[0].Status != "failed" || all.Runs[1].Status != "completed" || len(all.Faults) != 1 || all.Live {
+	if len(all.Runs) != 2 || all.Runs[0].ID != "new" || all.Runs[0].Status != "failed" || all.Runs[1].Status != "completed" ||
+		len(all.Faults) != 1 || all.Live {
 		t.Errorf("%s", &out)
 	}
 	if newest, err := runs.NewestRun(repo); err != nil || newest != "new" {
 		t.Errorf("the run that changed last: %q, %v", newest, err)
 	}
 	out.Reset()
-	if code := run([]string{"runs", "old", "--dir", repo}, nil, &out, &errs); code != cli.ExitDone || !strings.Contains(out.String(), "measure lines = 3") {
+	if code := run([]string{"run", "show", "old", "--dir", repo}, nil, &out, &errs); code != cli.ExitDone ||
+		!strings.Contains(out.String(), "measure lines = 3") {
 		t.Errorf("exit code %d: %s%s", code, &out, &errs)
 	}
 	for _, id := range []string{"nobody", "../old", ".."} {
-		if code := run([]string{"runs", id, "--dir", repo}, nil, &out, &errs); code != cli.ExitUsage {
+		if code := run([]string{"run", "show", id, "--dir", repo}, nil, &out, &errs); code != cli.ExitUsage {
 			t.Errorf("runs %s: exit code %d", id, code)
 		}
 	}
@@ -81,7 +85,7 @@ func TestPruneRefuses(t *testing.T) {
 	} {
 		for _, words := range calls {
 			var out, errs bytes.Buffer
-			if got := run(append([]string{"runs", "prune", "--dir", repo}, words...), nil, &out, &errs); got != code {
+			if got := run(append([]string{"run", "prune", "--dir", repo}, words...), nil, &out, &errs); got != code {
 				t.Errorf("%q: exit code %d, want %d: %s", words, got, code, &errs)
 			}
 		}

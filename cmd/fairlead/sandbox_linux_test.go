@@ -12,9 +12,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli/doctor"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/sandbox"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func needSandbox(t testing.TB) {
@@ -57,7 +57,8 @@ func TestSandboxUnderTheShim(t *testing.T) {
 			if err := os.Mkdir(in, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			argv := sandbox.Wrap(program, []string{"/bin/sh", "-c", roamer, "sh", in}, sandbox.Box{Write: []string{in}})
+			argv := held(t, program, []string{"/bin/sh", "-c", roamer, "sh", in},
+				sandbox.View{Places: []sandbox.Place{{Path: dir, Access: sandbox.Read}, {Path: in, Access: sandbox.Write}}})
 			h, err := shim.Start(t.Context(), filepath.Join(dir, "session"), shim.Spec{
 				Session: "coder-17", Workspace: dir, Fence: 1, Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"},
 			})
@@ -107,28 +108,43 @@ func TestSandboxedClimber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const ask = `for what in release "start ada" "down --now" ps; do env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$1" $what --dir .. >> words 2>&1; echo "$what: $?" >> codes; done`
-	agent := func(name string, box sandbox.Box) string {
-		box.Write = []string{filepath.Join(dir, name)}
+	const ask = `for what in unhold "start ada" "down --now" ps; do env -i XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" "$1" $what --dir .. >> words 2>&1; echo "$what: $?" >> codes; done`
+	agent := func(name string, sockets ...string) string {
+		view := sandbox.View{Sockets: sockets, Places: []sandbox.Place{
+			{Path: dir, Access: sandbox.Read},
+			{Path: filepath.Dir(program), Access: sandbox.Read},
+			{Path: filepath.Join(dir, name), Access: sandbox.Write},
+		}}
 		return fmt.Sprintf("  %s: {driver: exec, workspace: %s, command: [%s]}\n", name, name,
-			quoted(sandbox.Wrap(program, []string{"sh", "../ask.sh", program}, box)))
+			quoted(held(t, program, []string{"sh", "../ask.sh", program}, view)))
 	}
 	s := newRigIn(t, dir, map[string]string{
 		"ask.sh": ask, "ada/.keep": "", "bob/.keep": "",
-		"fairlead.yaml": "version: 1\nagents:\n" + agent("ada", sandbox.Box{Sockets: true}) + agent("bob", sandbox.Box{}),
+		"fairlead.yaml": "version: 1\nagents:\n" + agent("ada", "/run/fairlead") + agent("bob"),
 	})
 	for _, name := range []string{"ada", "bob"} {
 		s.must("once", name)
 		s.until(name, "it rests again", func(v view.WhyView) bool { return v.Agent.Session == nil && len(v.Sessions) > 0 })
 	}
 	for name, want := range map[string][]string{
-		"ada": {"release: 3", "start ada: 3", "down --now: 3", "ps: 0"},
-		"bob": {"release: 1", "start ada: 1", "down --now: 1", "ps: 1"},
+		"ada": {"unhold: 3", "start ada: 3", "down --now: 3", "ps: 0"},
+		"bob": {"unhold: 1", "start ada: 1", "down --now: 1", "ps: 1"},
 	} {
 		if got := s.lines(name + "/codes"); !slices.Equal(got, want) {
 			t.Errorf("%s was answered %q, want %q: %s", name, got, want, strings.Join(s.lines(name+"/words"), "\n"))
 		}
 	}
+}
+
+// held is a command that Landlock alone holds to a view.
+func held(t testing.TB, exe string, argv []string, view sandbox.View) []string {
+	t.Helper()
+	view.By = sandbox.ByLandlock
+	argv, err := sandbox.WrapView(exe, argv, view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return argv
 }
 
 // quoted are words as a YAML list has them.
@@ -148,7 +164,8 @@ func BenchmarkSandbox(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	argv := sandbox.Wrap(fairlead, []string{empty}, sandbox.Box{Write: []string{dir}})
+	argv := held(b, fairlead, []string{empty},
+		sandbox.View{Places: []sandbox.Place{{Path: dir, Access: sandbox.Write}, {Path: filepath.Dir(empty), Access: sandbox.Read}}})
 	var p pairs
 	for b.Loop() {
 		p.measure(

@@ -7,8 +7,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/agents"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // Every verb that is offered for a word of another program exists.
@@ -20,7 +20,8 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%q is a verb of ours", word)
 		}
 		for part := range strings.SplitSeq(here, "`fairlead ") {
-			if cmd, _, err := root.Find(strings.Fields(strings.Trim(part, "`")[:strings.IndexAny(part+" ", "` ")])); err != nil || cmd == root {
+			if cmd, _, err := root.Find(strings.Fields(strings.Trim(part, "`")[:strings.IndexAny(part+" ", "` ")])); err != nil ||
+				cmd == root {
 				t.Errorf("%q: there is no verb %q", word, part)
 			}
 		}
@@ -31,8 +32,11 @@ func TestElsewhere(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	view := view.TeamView{Agents: []view.AgentView{
-		{Name: "coder", Badge: view.BadgeRunning, CurrentState: "continuous", DesiredState: "continuous", Note: strings.Repeat("long ", 40)},
-		{Name: "t", Badge: "IDLE", CurrentState: "pause", DesiredState: "pause"},
+		{
+			Name: "coder", Status: view.StatusRunning, CurrentState: "continuous", DesiredState: "continuous",
+			Note: strings.Repeat("long ", 40),
+		},
+		{Name: "t", Status: view.StatusIdle, CurrentState: "pause", DesiredState: "pause"},
 	}}
 	for width, want := range map[int]int{0: 151, 60: 60} {
 		var out bytes.Buffer
@@ -54,7 +58,10 @@ func TestTableOfInstances(t *testing.T) {
 	t.Parallel()
 	other := view.SessionView{ID: "coder-4", PID: 12, Slot: 1, Host: "b", Phase: "running", For: team.ForStep("T1", "work")}
 	shown := view.TeamView{Agents: []view.AgentView{
-		{Name: "coder", Status: view.StatusRunning, CurrentState: "pause", DesiredState: "pause", Sessions: []view.SessionView{other}, Turn: map[string]string{"ops": "IDLE"}},
+		{
+			Name: "coder", Status: view.StatusRunning, CurrentState: "pause", DesiredState: "pause", Sessions: []view.SessionView{other},
+			Turn: map[string]string{"ops": "IDLE"},
+		},
 		{Name: "t", Status: view.StatusIdle, CurrentState: "pause", DesiredState: "pause"},
 	}}
 	var out bytes.Buffer
@@ -87,7 +94,8 @@ func TestDumb(t *testing.T) {
 func TestBusyWith(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[team.Purpose]string{
-		team.ForControl: "", team.ForChannels: "takes part in its channels", team.ForLead: "leads its team", team.ForStep("f8c1", "build"): "does step build of run f8c1",
+		team.ForControl: "", team.ForChannels: "takes part in its channels", team.ForLead: "leads its team",
+		team.ForStep("f8c1", "build"): "does step build of run f8c1",
 	} {
 		agent := view.AgentView{Note: "no agent_state.json: created", Session: &view.SessionView{For: what}}
 		if got := agents.Remarks(agent); got != want && (want != "" || got != agent.Note) {

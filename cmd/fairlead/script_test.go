@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
 // What people type and what they read: testdata/script, one story a file.
@@ -39,7 +40,11 @@ func TestScripts(t *testing.T) {
 			"until":   until,
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "boots" {
+			switch name {
+			case "boots":
+			case "views": // namespaces can be made
+				return sandbox.Abilities().By == sandbox.ByNamespaces, nil
+			default:
 				return false, fmt.Errorf("there is no condition %q", name)
 			}
 			return exec.Command("unshare", "-Urm", "mount", "--bind", "/dev/null", bootID).Run() == nil, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/channels"
 	"github.com/fairlead-dev/fairlead/cli/repositories"
 	"github.com/fairlead-dev/fairlead/cli/search"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func psCommand(a *app) *cobra.Command {
@@ -29,7 +29,8 @@ func psCommand(a *app) *cobra.Command {
 		Short: "List the agents: status, session, and anything that contradicts it",
 		Long: `A line for each agent: its status, its current and desired state, its session and process, and
 remarks. The status is derived from evidence, the first that applies of UNKNOWN, STOPPING, WAITING,
-RATE LIMITED, RUNNING, BACKING OFF, FAILED and IDLE. A remark that begins with ? is evidence against the state; ` + "`fairlead why AGENT`" + ` prints it.`,
+RATE LIMITED, RUNNING, BACKING OFF, FAILED and IDLE. A remark that begins with ? is evidence against the state; ` + "`fairlead why AGENT`" +
+			` prints it.`,
 		Example: `  fairlead ps
   fairlead ps --json`,
 		Args: cli.Args(cobra.NoArgs),
@@ -162,7 +163,8 @@ changes. A word such as yesterday is its beginning for --since and its end for -
 	cmd.Flags().IntVar(&query.Tail, "tail", 0, "begin with this number of the newest changes, at most 1000")
 	cmd.Flags().StringVar(&query.Entity, "entity", "", "only this one, as in session/coder or team/team")
 	cmd.Flags().StringVar(&query.Agent, "agent", "", "only what this agent did: its orders, sessions, questions and turns")
-	cmd.Flags().StringVar(&since, "since", "", "only what came after: how long ago, as in 8h or 2d, a time as in 22:00, or today, yesterday, last-night")
+	cmd.Flags().StringVar(&since, "since", "",
+		"only what came after: how long ago, as in 8h or 2d, a time as in 22:00, or today, yesterday, last-night")
 	cmd.Flags().StringVar(&until, "until", "", "only what came before")
 	cmd.Flags().BoolVar(&follow, "follow", false, "continue with new changes")
 	return cmd
@@ -201,7 +203,8 @@ is and says how old it is. Nothing found is exit code 0.`,
 			})(cmd, words)
 		},
 	}
-	cmd.Flags().StringSliceVar(&q.Kinds, "kind", nil, "only output, channel, crew, question, run, task, dispatch or history; several with commas")
+	cmd.Flags().StringSliceVar(&q.Kinds, "kind", nil,
+		"only output, channel, crew, question, run, task, dispatch or history; several with commas")
 	cmd.Flags().StringVar(&q.Agent, "agent", "", "only what concerns this agent")
 	cmd.Flags().StringVar(&since, "since", "", "only what is not older: 90m, 7d, 2026-11-25, or a date and a time")
 	cmd.Flags().IntVar(&q.Limit, "limit", 20, "the number of results, 100 at most")

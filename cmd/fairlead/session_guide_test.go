@@ -13,9 +13,11 @@ func TestSessionGuide(t *testing.T) {
 	t.Parallel()
 	dir, seen := follow(t, "dispatch.md", "git", "python3")
 	inOrder(t, seen,
-		"Agent State Machine Initialized", "[State: MAIN]", "Available Agents: 2 agents loaded", "Waiting for first user input to create conversation...",
+		"Agent State Machine Initialized", "[State: MAIN]", "Available Agents: 2 agents loaded",
+		"Waiting for first user input to create conversation...",
 		"[State: MAIN] [Conv: 001] I can help with planning",
-		"[State: MAIN] [Conv: 002]", `[MAIN → FULLSTACK_ENGINEER]  # Matched: "Python" + "Write"`, "[FULLSTACK_ENGINEER → MAIN]  # Task completed", "[State: MAIN] [Conv: 002] I wrote hello_world.py.",
+		"[State: MAIN] [Conv: 002]", `[MAIN → FULLSTACK_ENGINEER]  # Matched: "Write" + "Python"`,
+		"[FULLSTACK_ENGINEER → MAIN]  # Task completed", "[State: MAIN] [Conv: 002] I wrote hello_world.py.",
 		"[State: MAIN] [Conv: 003] You're welcome!", "[State: MAIN] [Conv: 004] I created a Python script",
 		"conv_002", "by fullstack-engineer", "conv_002/outputs/hello_world.py",
 		"fullstack-engineer", "[MAIN → FULLSTACK_ENGINEER]  # ", "MAIN keeps it: ", `{"best":"database-architect"`,

@@ -13,11 +13,11 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
-	"github.com/fairlead-dev/fairlead/policy"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // A ward is a dispatch that the daemon runs: a coordinator that answers, or delegates and gets the result,
@@ -28,25 +28,23 @@ import (
 const coordinates = `sessions:
   - steps:
       - expect_prompt
-      - on:
-          prompt:
-            "writer is done": [{say: "told {session}."}]
-            "writer has failed": [{say: "told {session}."}]
-            "delegate it": [{say: '[DELEGATE] {"to": "writer", "task": "Put down what was asked for"}'}]
-          else: [{say: "kept {session}."}]
+      - run: |
+          case $PROMPT in
+          *"writer is done"* | *"writer has failed"*) echo "told $SESSION.";;
+          *"delegate it"*) echo '[DELEGATE] {"to": "writer", "task": "Put down what was asked for"}';;
+          *) echo "kept $SESSION.";;
+          esac
+        says: true
 `
 
 // writes is the writer's: it works for as long as there is a file busy in its workspace.
 const writes = `sessions:
   - steps:
       - expect_prompt
-      - run: echo {session} >> "$FAIRLEAD_OUTPUTS/starts.txt"
-        quiet: true
+      - run: echo $SESSION >> "$FAIRLEAD_OUTPUTS/starts.txt"
       - run: touch at; while test -e busy; do sleep 0.02; done; rm -f at
-        quiet: true
-        timeout: 1h
-      - write: "{outputs}/made-{session}.txt"
-        content: "made"
+      - run: printf made > "$FAIRLEAD_OUTPUTS/made-$SESSION.txt"
+        says: true
       - say: "made {session}."
 `
 
@@ -77,7 +75,10 @@ agents:
 
 // wishOf is an input of one kind, with a number of its own.
 func wishOf(kind, n int) string {
-	return fmt.Sprintf([]string{"Compose verses and an essay, number-%d.", "Good morning, number-%d.", "Please delegate it, number-%d."}[kind%3], n)
+	return fmt.Sprintf([]string{
+		"Compose verses and an essay, number-%d.", "Good morning, number-%d.",
+		"Please delegate it, number-%d.",
+	}[kind%3], n)
 }
 
 // says is a person at the command line, who needs no daemon.
@@ -209,7 +210,8 @@ func (w *ward) auditFiles(f *faultsOfWard, lines []dispatchfolder.Line, exact bo
 		}
 		for _, id := range begun {
 			_, err := os.Stat(filepath.Join(w.folder.Workspace(n), "made-"+id+".txt"))
-			if err != nil || !strings.Contains(string(text), "made "+id+".") || !f.sessions[id] || !strings.Contains(string(index), "made-"+id+".txt") {
+			if err != nil || !strings.Contains(string(text), "made "+id+".") || !f.sessions[id] ||
+				!strings.Contains(string(index), "made-"+id+".txt") {
 				f.output = append(f.output, fmt.Sprintf("what %s made is not all in conv_%03d: %v\n%s", id, n, err, text))
 			}
 		}
@@ -246,7 +248,9 @@ func (w *ward) auditJournal(f *faultsOfWard, client *apiclient.Client, lines []d
 			}
 			if set := data.Dispatch; set != nil && set.Body != nil {
 				if at >= len(lines) || lines[at].End != set.Read {
-					f.other = append(f.other, fmt.Sprintf("change %d of the journal is byte %d of the folder, and line %d was to be next", ch.Seq, set.Read, at+1))
+					f.other = append(f.other,
+						fmt.Sprintf("change %d of the journal is byte %d of the folder, and line %d was to be next", ch.Seq, set.Read,
+							at+1))
 				}
 				at++
 			}
@@ -324,6 +328,7 @@ func TestKilledDaemonOfASession(t *testing.T) {
 	}
 	f = w.audit(client, append(sent, "said to nobody"), true)
 	if len(f.inputs) != 1 || len(f.doubles) != 1 || len(f.output) != 1 || len(f.other) != 0 {
-		t.Errorf("of a word that stands there twice, a file that is gone and an input that is lost it finds %q, %q and %q", f.doubles, f.output, f.inputs)
+		t.Errorf("of a word that stands there twice, a file that is gone and an input that is lost it finds %q, %q and %q", f.doubles,
+			f.output, f.inputs)
 	}
 }

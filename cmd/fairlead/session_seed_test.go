@@ -12,9 +12,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/core/policy"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
-	"github.com/fairlead-dev/fairlead/policy"
 )
 
 // desk is a repository in which a user runs the dispatch commands.
@@ -188,7 +188,8 @@ func TestSessionSeedHosted(t *testing.T) {
 	s := newRigIn(t, sample(t), nil)
 	var begun dispatchcli.SessionBegun
 	out, code := s.fairlead("dispatch", "start", "--json")
-	if err := json.Unmarshal([]byte(out), &begun); err != nil || code != cli.ExitDone || begun.Host != dispatchcli.HostFairlead || begun.State != "MAIN" || begun.Agents != 2 {
+	if err := json.Unmarshal([]byte(out), &begun); err != nil || code != cli.ExitDone || begun.Host != dispatchcli.HostFairlead ||
+		begun.State != "MAIN" || begun.Agents != 2 {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
 	}
 	var seen strings.Builder

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	dispatchcli "github.com/fairlead-dev/fairlead/cli/dispatch"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
 const describedWriter = "---\nname: writer\ndescription: Use to write prose, and to revise it\n---\n"
@@ -19,18 +19,19 @@ const describedWriter = "---\nname: writer\ndescription: Use to write prose, and
 func TestSessionConfigured(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, map[string]string{
-		"fairlead.yaml":                 "version: 1\nsession: {main: boss, threshold: 100}\nagents:\n  boss: {description: Writes nothing, command: [sh], workspace: a}\n  coder: {description: Use to write programs, command: [sh], workspace: b}\n",
+		"fairlead.yaml":                 "version: 1\ndispatch: {main: boss, threshold: 100}\nagents:\n  boss: {description: Writes nothing, command: [sh], workspace: a}\n  coder: {description: Use to write programs, command: [sh], workspace: b}\n",
 		".claude/agents/writer.md":      describedWriter,
 		".claude/agents/coder.md":       "---\nname: coder\ndescription: Use to brew coffee\n---\n",
 		".claude/agents/no-name.md":     "no front matter",
-		"broken/fairlead.yaml":          "version: 1\nsession: {main: nobody}\n",
+		"broken/fairlead.yaml":          "version: 1\ndispatch: {main: nobody}\n",
 		".claude/agents/nested/boss.md": "---\nname: boss\ndescription: Use to be asked\n---\n",
 	})
 	var begun dispatchcli.SessionBegun
 	if err := json.Unmarshal([]byte(d.must("dispatch", "start", "--json")), &begun); err != nil {
 		t.Fatal(err)
 	}
-	if begun.Agents != 2 || begun.Host != dispatchcli.HostNone || !slices.ContainsFunc(begun.Notes, func(n string) bool { return strings.Contains(n, "no-name.md") }) {
+	if begun.Agents != 2 || begun.Host != dispatchcli.HostNone ||
+		!slices.ContainsFunc(begun.Notes, func(n string) bool { return strings.Contains(n, "no-name.md") }) {
 		t.Errorf("it began with %+v", begun)
 	}
 	if out := d.must("dispatch", "input", "Write a program"); strings.Contains(out, "→") {
@@ -38,7 +39,7 @@ func TestSessionConfigured(t *testing.T) {
 	}
 	d.no(cli.ExitRefused, []string{"no agent \"boss\" existed when the dispatch began"}, "dispatch", "delegate", "boss", "do it")
 	d.dir = filepath.Join(d.dir, "broken")
-	d.no(cli.ExitFailed, []string{"session.main: there is no agent \"nobody\""}, "dispatch", "start")
+	d.no(cli.ExitFailed, []string{"dispatch.main: there is no agent \"nobody\""}, "dispatch", "start")
 	if out := d.must("dispatch", "list"); !strings.Contains(out, "no dispatch here") {
 		t.Errorf("it began all the same: %s", out)
 	}
@@ -54,23 +55,24 @@ func TestSessionHostileWords(t *testing.T) {
 	d.started()
 	var seen strings.Builder
 	for _, words := range [][]string{
-		{"session", "input", "write prose" + evil + "\nand more"},
-		{"session", "status"},
-		{"session", "done", evil},
-		{"session", "delegate", "writer", "again" + evil},
-		{"session", "done"},
-		{"session", "respond", "--summary", "s" + evil, "a" + evil},
-		{"session", "status"},
-		{"session", "list"},
-		{"route", "prose" + evil},
-		{"session", "end", "--why", evil},
+		{"dispatch", "input", "write prose" + evil + "\nand more"},
+		{"dispatch", "status"},
+		{"dispatch", "done", evil},
+		{"dispatch", "delegate", "writer", "again" + evil},
+		{"dispatch", "done"},
+		{"dispatch", "respond", "--summary", "s" + evil, "a" + evil},
+		{"dispatch", "status"},
+		{"dispatch", "list"},
+		{"dispatch", "route", "prose" + evil},
+		{"dispatch", "end", "--why", evil},
 	} {
 		seen.WriteString(d.must(words...))
 	}
 	if strings.ContainsAny(seen.String(), "\x1b\x07\u202e") {
 		t.Errorf("it is not harmless: %q", seen.String())
 	}
-	if !strings.Contains(seen.String(), "[MAIN → WRITER]  # Matched: ") || !strings.Contains(seen.String(), "[WRITER → MAIN]  # Task completed") {
+	if !strings.Contains(seen.String(), "[MAIN → WRITER]  # Matched: ") ||
+		!strings.Contains(seen.String(), "[WRITER → MAIN]  # Task completed") {
 		t.Errorf("it does not show who takes over:\n%s", seen.String())
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // SPEC C14: the first signal lets the session finish, the second ends it; then the file
@@ -42,11 +42,11 @@ func TestSignals(t *testing.T) {
 		t.Fatal("the second signal did not end it")
 	}
 	s.daemon = nil
-	text, err := os.ReadFile(filepath.Join(s.dir, "ada", agentfile.FileName))
+	text, err := os.ReadFile(filepath.Join(s.dir, "ada", agentstate.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := agentfile.Parse(text)
+	state, err := agentstate.Parse(text)
 	if err != nil || state.DesiredState != "continuous" || state.CurrentState != "pause" {
 		t.Errorf("the file says %+v, %v", state, err)
 	}

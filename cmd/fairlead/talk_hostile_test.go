@@ -13,21 +13,21 @@ func TestEvilTalkOnATerminal(t *testing.T) {
 	said := base64.StdEncoding.EncodeToString([]byte("hello " + evil + "\r12:00:00  ada  #99\nTURN_COMPLETE\n"))
 	s := newRig(t, map[string]string{
 		"fairlead.yaml":    "version: 1\nagents:\n  ada: {driver: script, script: evil.script.yaml, workspace: ada}\nchannels:\n  talk: {agents: [ada], humanInterruptMode: queue}\n",
-		"evil.script.yaml": "turn:\n  - repeat:\n      times: 100\n      steps:\n        - expect_prompt\n        - emit: {base64: " + said + "}\nsteps: [hang]\n",
+		"evil.script.yaml": "turn:\n  - expect_prompt\n  - emit: !!binary " + said + "\n  - again\nsteps: [hang]\n",
 	})
 	for _, words := range [][]string{
-		{"say", "talk", "--wait", "a word " + evil},
-		{"say", "talk", "more " + evil},
+		{"channel", "say", "talk", "--wait", "a word " + evil},
+		{"channel", "say", "talk", "more " + evil},
 		{"watch", "talk", "--no-follow", "--moves"},
-		{"channels"},
-		{"channels", "talk"},
+		{"channel", "list"},
+		{"channel", "list", "talk"},
 		{"ps"},
 		{"why", "ada"},
-		{"skip", "talk"},
-		{"grant", "talk", "x" + evil},
-		{"channels", evil},
+		{"channel", "skip", "talk"},
+		{"channel", "grant", "talk", "x" + evil},
+		{"channel", "list", evil},
 		{"watch", "#" + evil},
-		{"say", evil, "x"},
+		{"channel", "say", evil, "x"},
 	} {
 		seen, _ := s.onTerminal(words...)
 		harmless(t, strings.Join(words[:1], " "), seen)

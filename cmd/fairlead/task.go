@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/tasks"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func taskCommand(a *app) *cobra.Command {
@@ -97,9 +98,10 @@ tasks of --after), working, checking, review, needs you, landing, pr open, done,
 func diffCommand(a *app) *cobra.Command {
 	var stat bool
 	cmd := &cobra.Command{
-		Use:               "diff TASK",
-		Short:             "Show what a task has changed, committed or not",
-		Long:              "It compares the task's folder with the newest commit that it has of its base branch. It also works without a daemon.",
+		Use:   "diff TASK",
+		Short: "Show what a task has changed, committed or not",
+		Long: `While a task waits for your approval, it shows what you are asked to approve, after a line with the hash of its tree.
+Otherwise it compares the task's folder with the newest commit that it has of its base branch. It also works without a daemon.`,
 		Example:           "  fairlead diff T12 --stat",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
@@ -150,9 +152,12 @@ gets the task and your request in a new one. Then the checks run again and you a
 
 func mergeCommand(a *app) *cobra.Command {
 	return approvalCommand(a, "merge", "land it on its base branch",
-		`It lands exactly what was shown when the task began to wait for you. Tasks land one at a time on a branch. If the
-branch has moved, the checks run again on the merged files. The command waits until it has landed, and prints what it waits for. A conflict, or a check that fails, goes back to the
-agent. If the branch is checked out and has changes that are not committed, nothing lands, and the command names them.
+		`It lands exactly what was shown when the task began to wait for you, on the newest commit of the branch. If that would
+bring other changes with it, because the branch has lost commits, the task is shown to you again. Tasks land one at a time on a branch. If the
+branch has moved, the checks run again on the merged files. The command waits until it has landed, and prints what it
+waits for. A conflict, or a check that fails, goes back to the agent, with the newest commit of the branch merged into its
+folder; a conflict below .claude waits for you, and the command says what to do. If the branch is checked out and has
+changes that are not committed, nothing lands, and the command names them.
 Hooks of git do not run.`, tasks.Merge)
 }
 
@@ -165,19 +170,26 @@ pull request is merged. It works for a task whose configuration lands it otherwi
 }
 
 // approvalCommand approves a task; the approval does what follows.
-func approvalCommand(a *app, verb, does, long string, approve func(ctx context.Context, a *cli.App, client *apiclient.Client, id string, wait bool) error) *cobra.Command {
+func approvalCommand(a *app, verb, does, long string,
+	approve func(ctx context.Context, a *cli.App, client *apiclient.Client, id string, yes api.MergeBody, wait bool) error,
+) *cobra.Command {
 	var noWait bool
+	var yes api.MergeBody
 	cmd := &cobra.Command{
 		Use:               verb + " TASK",
 		Short:             "Approve a task and " + does,
 		Long:              long,
-		Example:           "  fairlead " + verb + " T12",
+		Example:           "  fairlead " + verb + " T12\n  fairlead " + verb + " T12 --tree 1f0c9a3be5d7",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
-			return approve(ctx, a.App, client, words[0], !noWait)
+			return approve(ctx, a.App, client, words[0], yes, !noWait)
 		}),
 	}
+	cmd.Flags().StringVar(&yes.Governing, "governing", "",
+		"the `hash` of the governing files that you looked at, as fairlead diff prints it: a separate yes to what decides what runs later")
+	cmd.Flags().StringVar(&yes.Tree, "tree", "",
+		"the `hash` of the tree that you looked at, as fairlead diff prints it; if the task shows another one, nothing is approved")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the approval is recorded")
 	return cmd
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
-	"github.com/fairlead-dev/fairlead/driver"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
 // seesImages speaks Claude Code's protocol: it keeps what it is told in a file, and changes another one.
@@ -48,8 +48,10 @@ func TestTaskImages(t *testing.T) {
 	files := t.TempDir()
 	good := picture(t, 3, 2)
 	for name, data := range map[string][]byte{
-		"a.png": good, "notes.txt": []byte("by hand"), "zip.png": []byte("PK\x03\x04\xff"), "wide.png": picture(t, driver.ImageSideMax+1, 1),
-		"page.svg": []byte("<svg xmlns='http://www.w3.org/2000/svg'></svg>"), "large.png": append(bytes.Clone(good), make([]byte, driver.ImageBytesMax)...),
+		"a.png": good, "notes.txt": []byte("by hand"), "zip.png": []byte("PK\x03\x04\xff"),
+		"wide.png":  picture(t, driver.ImageSideMax+1, 1),
+		"page.svg":  []byte("<svg xmlns='http://www.w3.org/2000/svg'></svg>"),
+		"large.png": append(bytes.Clone(good), make([]byte, driver.ImageBytesMax)...),
 	} {
 		if err := os.WriteFile(filepath.Join(files, name), data, 0o600); err != nil {
 			t.Fatal(err)
@@ -59,11 +61,14 @@ func TestTaskImages(t *testing.T) {
 	if err := os.WriteFile(fake, []byte(seesImages), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s := newRigIn(t, dir, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: claude, command: [" + fake + "], workspace: .}\n"})
+	s := newRigIn(t, dir,
+		map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: claude, command: [" + fake + "], workspace: .}\n"})
 	for name, want := range map[string]string{
-		"zip.png": "neither a text file nor a PNG", "wide.png": "8001 by 1 pixels", "large.png": "3 MiB", "none.png": "no such file", ".": "not a file",
+		"zip.png": "neither a text file nor a PNG", "wide.png": "8001 by 1 pixels", "large.png": "3 MiB", "none.png": "no such file",
+		".": "not a file",
 	} {
-		if out, code := s.fairlead("task", "look", "--attach", filepath.Join(files, name)); code != cli.ExitUsage || !strings.Contains(out, want) {
+		if out, code := s.fairlead("task", "look", "--attach", filepath.Join(files, name)); code != cli.ExitUsage ||
+			!strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d: %s", name, code, out)
 		}
 	}
@@ -75,7 +80,8 @@ func TestTaskImages(t *testing.T) {
 		t.Errorf("eleven files: exit code %d: %s", code, out)
 	}
 
-	if out, code := s.fairlead("task", "look at this", "--attach", filepath.Join(files, "a.png"), "--attach", filepath.Join(files, "notes.txt"), "--attach", filepath.Join(files, "page.svg")); code != cli.ExitDone {
+	if out, code := s.fairlead("task", "look at this", "--attach", filepath.Join(files, "a.png"), "--attach",
+		filepath.Join(files, "notes.txt"), "--attach", filepath.Join(files, "page.svg")); code != cli.ExitDone {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	told := func() []string {
@@ -91,7 +97,8 @@ func TestTaskImages(t *testing.T) {
 	}
 	waits(1)
 	first := told()[0]
-	if !strings.Contains(first, `{"data":"`+base64.StdEncoding.EncodeToString(good)+`","media_type":"image/png","type":"base64"}`) || strings.Count(first, `"type":"image"`) != 1 {
+	if !strings.Contains(first, `{"data":"`+base64.StdEncoding.EncodeToString(good)+`","media_type":"image/png","type":"base64"}`) ||
+		strings.Count(first, `"type":"image"`) != 1 {
 		t.Errorf("the program was told %.2000s", first)
 	}
 	for _, name := range []string{"a.png", "notes.txt", "page.svg"} {

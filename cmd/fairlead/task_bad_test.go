@@ -8,9 +8,9 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // A setup that fails is named; one that hangs is ended with its task, and neither leaves a folder or a process.
@@ -23,8 +23,9 @@ func TestTaskSetup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!.gitignore\n")
 			s := newRigIn(t, dir, map[string]string{
-				"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: ['true'], workspace: ada}\ntasks: {setup: ['" + c.setup + "']}\n",
-				"ada/.keep":     "",
+				"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: ['true'], workspace: ada}\ntasks: {setup: ['" +
+					c.setup + "']}\n",
+				"ada/.keep": "",
 			})
 			s.must("task", "anything")
 			client, err := apiclient.Dial(dir)
@@ -68,7 +69,10 @@ func TestTaskRefused(t *testing.T) {
 		"no commit": {begin: func(_ *testing.T, _ string, git func(args ...string) string) {
 			git("checkout", "--quiet", "--orphan", "empty")
 		}, want: "commit something"},
-		"detached": {begin: func(_ *testing.T, _ string, git func(args ...string) string) { git("checkout", "--quiet", "--detach") }, want: "--base"},
+		"detached": {
+			begin: func(_ *testing.T, _ string, git func(args ...string) string) { git("checkout", "--quiet", "--detach") },
+			want:  "--base",
+		},
 		"submodules": {begin: func(t *testing.T, dir string, git func(args ...string) string) {
 			if err := os.WriteFile(filepath.Join(dir, ".gitmodules"), nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -76,7 +80,10 @@ func TestTaskRefused(t *testing.T) {
 			git("add", "--force", ".gitmodules")
 			git("commit", "--quiet", "-m", "modules")
 		}, want: "submodules"},
-		"no base": {begin: func(*testing.T, string, func(args ...string) string) {}, args: []string{"--base", "none"}, want: "no branch none"},
+		"no base": {
+			begin: func(*testing.T, string, func(args ...string) string) {}, args: []string{"--base", "none"},
+			want: "no branch none",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, git := taskRepo(t, "*\n!.gitignore\n")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // taskRepo makes a repository with a commit, for tasks.

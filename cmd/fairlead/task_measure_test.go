@@ -13,9 +13,9 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/task"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const (
@@ -74,7 +74,8 @@ func TestTasksMeasured(t *testing.T) {
 	defer client.Close()
 	began := time.Now()
 	for i := range number {
-		if _, err := client.Runs.Start(t.Context(), view.RunFlags{Task: &view.TaskFlags{Text: fmt.Sprintf("Task %d", i+1), Agent: "coder"}}); err != nil {
+		if _, err := client.Runs.Start(t.Context(),
+			view.RunFlags{Task: &view.TaskFlags{Text: fmt.Sprintf("Task %d", i+1), Agent: "coder"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +129,8 @@ func TestTasksMeasured(t *testing.T) {
 	}
 	slices.Sort(bare)
 	each, median := took/time.Duration(number), bare[len(bare)/2]
-	t.Logf("| %d tasks, %d at a time | %v a task (%v until its folder is made) | %.1f of bare git (median %v) |", number, measuredInstances, each.Round(time.Millisecond),
+	t.Logf("| %d tasks, %d at a time | %v a task (%v until its folder is made) | %.1f of bare git (median %v) |", number, measuredInstances,
+		each.Round(time.Millisecond),
 		(given / time.Duration(number)).Round(time.Millisecond), float64(each)/float64(median), median.Round(time.Millisecond))
 	t.Logf("| disk of a folder | %.1f MB | %.2f of a bare worktree |", float64(disk)/1e6, float64(disk)/float64(bareDisk))
 }

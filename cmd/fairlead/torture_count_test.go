@@ -17,8 +17,8 @@ import (
 	"time"
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/shim"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
@@ -63,7 +63,7 @@ func (l *load) census() []body {
 		}
 		b := body{pid: pid}
 		var ok bool
-		if b.session, ok = sessionIn(env, "FAIRLEAD_HOLDER", l.mark); ok {
+		if b.session, ok = sessionIn(env, "FAIRLEAD_SHIM", l.mark); ok {
 			b.shim = true
 		} else if b.session, ok = sessionIn(env, "FAIRLEAD_MARK", l.mark); !ok {
 			continue
@@ -162,7 +162,7 @@ func (l *load) readJournal() {
 					Value struct {
 						Wish struct {
 							Note string `json:"note"`
-						} `json:"wish"`
+						} `json:"desired"`
 					} `json:"value"`
 				} `json:"control"`
 			}
@@ -203,7 +203,8 @@ func (l *load) countCommands() {
 		for _, a := range view.Agents {
 			w := l.wants[a.Name]
 			if !w.any && a.DesiredState != w.desired && !slices.Contains(w.perhaps, a.DesiredState) {
-				wrong = append(wrong, fmt.Sprintf("%s: %s is wanted, and it says %s (%s by %s)", a.Name, w.desired, a.DesiredState, a.Note, a.SetBy))
+				wrong = append(wrong,
+					fmt.Sprintf("%s: %s is wanted, and it says %s (%s by %s)", a.Name, w.desired, a.DesiredState, a.Note, a.SetBy))
 			}
 		}
 		return len(wrong) == 0
@@ -296,7 +297,8 @@ func (l *load) doubt(a view.AgentView, seen []body) string {
 		return "it says RUNNING without a session"
 	case a.Badge == view.BadgeRunning && a.Session.Phase != "running":
 		return fmt.Sprintf("it says RUNNING, and %s is %s", a.Session.ID, a.Session.Phase)
-	case a.Badge == view.BadgeRunning && !slices.ContainsFunc(seen, func(b body) bool { return b.pid == a.Session.PID && b.session == a.Session.ID && b.lives() }):
+	case a.Badge == view.BadgeRunning &&
+		!slices.ContainsFunc(seen, func(b body) bool { return b.pid == a.Session.PID && b.session == a.Session.ID && b.lives() }):
 		return fmt.Sprintf("it says RUNNING, and process %d of %s is dead", a.Session.PID, a.Session.ID)
 	case a.Doubt != "":
 		return "it doubts itself: " + a.Doubt

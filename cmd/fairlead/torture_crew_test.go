@@ -14,7 +14,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli/channels"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // crewBlows are the kills that a lively crew is dealt. Exact: the lead and its shim live, so
@@ -45,7 +45,8 @@ func TestCrewTorture(t *testing.T) {
 }
 
 func (k *torture) lively(exact bool, strike func(*load)) {
-	files := crewFiles("status_timeout: 5s, hatch_timeout: 15s", "channels:\n  crew: {agents: [julian], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 20}\n")
+	files := crewFiles("status_timeout: 5s, hatch_timeout: 15s",
+		"channels:\n  crew: {agents: [julian], maxRounds: 1}\nturnConfig: {defaultTimeoutSeconds: 20}\n")
 	s := newRig(k.t, files)
 	p := &lively{exact: exact, load: &load{
 		torture: k, rig: s, client: s.client(), mark: markOf(s.dir), killed: map[string]int64{}, twice: map[string]bool{},
@@ -145,7 +146,8 @@ func (p *lively) settle() {
 			return
 		}
 		if time.Since(begun) > rigWait {
-			p.t.Fatalf("round %d: the crew does not come to rest: %+v\n%+v\n%s\n%s", p.round, view, floor, p.rig.crewWords(), lastLines(p.rig.conversation("crew"), 20))
+			p.t.Fatalf("round %d: the crew does not come to rest: %+v\n%+v\n%s\n%s", p.round, view, floor, p.rig.crewWords(),
+				lastLines(p.rig.conversation("crew"), 20))
 		}
 	}
 }
@@ -296,6 +298,7 @@ func (p *lively) settleCrew() {
 		if err == nil && shown.InProgress == "" && howManyAre(shown, "alive") < 3 {
 			_, _ = p.rig.client().Crew.Wake(ctx, nil)
 		}
-		return err == nil && allAre("alive", 3)(shown) && !slices.ContainsFunc(shown.Agents, func(d view.DocumentView) bool { return d.Soul == "" })
+		return err == nil && allAre("alive", 3)(shown) &&
+			!slices.ContainsFunc(shown.Agents, func(d view.DocumentView) bool { return d.Soul == "" })
 	})
 }

@@ -127,7 +127,10 @@ func tearTail(l *load) {
 func removeFile(l *load) {
 	l.rig.kill()
 	sound := l.copied()
-	names := []string{"journal.db", "journal.db-wal", "journal.db-shm", "journal", "daemon.json", "token", "lock", ".gitignore", "log", "agent_state.json"}
+	names := []string{
+		"journal.db", "journal.db-wal", "journal.db-shm", "journal", "daemon.json", "token", "lock", ".gitignore", "log",
+		"agent_state.json",
+	}
 	name := names[l.rnd.IntN(len(names))]
 	l.damaged = name + " was removed"
 	switch name {

@@ -151,13 +151,15 @@ func (l *load) lull(shim bool) (sleeper, bool) {
 	l.rnd.Shuffle(len(seen), func(i, j int) { seen[i], seen[j] = seen[j], seen[i] })
 	for _, b := range seen {
 		for _, a := range view.Agents {
-			if a.Session == nil || a.Session.ID != b.session || a.Session.Phase != "running" || b.shim != shim || !shim && b.pid != a.Session.PID {
+			if a.Session == nil || a.Session.ID != b.session || a.Session.Phase != "running" || b.shim != shim ||
+				!shim && b.pid != a.Session.PID {
 				continue
 			}
 			if !b.lives() || syscall.Kill(b.pid, syscall.SIGSTOP) != nil {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(l.rig.dir, ".fairlead", "sessions", b.session, "exit.json")); err == nil || l.over(b.session) {
+			if _, err := os.Stat(filepath.Join(l.rig.dir, ".fairlead", "sessions", b.session, "exit.json")); err == nil ||
+				l.over(b.session) {
 				_ = syscall.Kill(b.pid, syscall.SIGCONT) // it was on its way out
 				continue
 			}
@@ -187,7 +189,8 @@ func (l *load) stillThere(s sleeper, doubtful bool) {
 		}
 		switch {
 		case a.Badge != "RUNNING" || a.Session == nil || a.Session.ID != s.session:
-			l.wrong(&l.tally.Statuses, "process %d of %s sleeps and lives, and it says %s, session %+v", s.pid, s.session, a.Badge, a.Session)
+			l.wrong(&l.tally.Statuses, "process %d of %s sleeps and lives, and it says %s, session %+v", s.pid, s.session, a.Badge,
+				a.Session)
 		case doubtful && a.Doubt == "":
 			l.wrong(&l.tally.Statuses, "the shim of %s sleeps, and nothing is said of it", s.session)
 		}

@@ -48,7 +48,8 @@ func (l *load) countOutput() {
 			l.wrong(&l.tally.Output, "%s: the journal says %d bytes, the spool has %d, and its shim was not killed", id, journaled, has)
 		}
 		if _, err := os.Stat(filepath.Join(sessions, id, "exit.json")); err != nil && !killed && l.everBegan(id) {
-			l.wrong(&l.tally.Other, "%s: nobody killed its shim, and how it ended is not known: %v; %s", id, err, l.left(filepath.Join(sessions, id)))
+			l.wrong(&l.tally.Other, "%s: nobody killed its shim, and how it ended is not known: %v; %s", id, err,
+				l.left(filepath.Join(sessions, id)))
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (l *load) left(folder string) string {
 	if err != nil {
 		return err.Error()
 	}
-	log, err := os.ReadFile(filepath.Join(folder, "holder.log"))
+	log, err := os.ReadFile(filepath.Join(folder, "shim.log"))
 	if err != nil {
 		return err.Error()
 	}

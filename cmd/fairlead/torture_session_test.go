@@ -78,7 +78,8 @@ func (p *busyWard) speak(k *torture) {
 		err = p.says(text)
 	} else {
 		ctx, cancel := contextFor(rigWait)
-		_, err = apiclient.Post[api.DispatchInputResult](ctx, p.client, "/dispatch/"+p.folder.Name()+"/input", api.DispatchInputBody{Text: text})
+		_, err = apiclient.Post[api.DispatchInputResult](ctx, p.client, "/dispatch/"+p.folder.Name()+"/input",
+			api.DispatchInputBody{Text: text})
 		cancel()
 	}
 	var no *apiclient.Refused
@@ -99,7 +100,8 @@ func (p *busyWard) settle() {
 	for begun := time.Now(); !p.rests(p.client); pass(20 * time.Millisecond) {
 		if time.Since(begun) > 2*rigWait {
 			s, err := p.folder.Session()
-			p.torture.t.Fatalf("round %d: the session does not come to rest: %+v, open %+v, %v; %s", p.round, s.Now, s.Open, err, p.lastWords())
+			p.torture.t.Fatalf("round %d: the session does not come to rest: %+v, open %+v, %v; %s", p.round, s.Now, s.Open, err,
+				p.lastWords())
 		}
 	}
 }

@@ -51,9 +51,10 @@ type tally struct {
 	Skipped string // why nothing was done
 	Rounds  int
 
-	Strays   int // processes without a shim
-	Doubles  int // a session started twice, or two alive for one agent
-	Output   int // sessions of which lines that were said are gone, or there twice; and a log of transitions that is not what the journal tells
+	Strays  int // processes without a shim
+	Doubles int // a session started twice, or two alive for one agent
+	// sessions of which lines that were said are gone, or there twice; and a log of transitions that is not what the journal tells
+	Output   int
 	Commands int // acknowledged or written, and not there
 	Statuses int // a status that is not so, after a moment
 	Other    int // anything else that is not as it should be

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,6 +48,7 @@ func verbGroups() []struct {
 			{"pr", prCommand},
 			{"drop", dropCommand},
 			{"tell", tellCommand},
+			{"shell", shellCommand},
 		}},
 		{"see", "See what happens:", []verb{
 			{"ps", at(psCommand)},
@@ -89,7 +88,6 @@ func verbGroups() []struct {
 			{"mcp", mcpCommand},
 			{"docs", docsCommand},
 			{"version", versionCommand},
-			{"sim", simCommand},
 		}},
 	}
 }
@@ -128,70 +126,9 @@ func (a *app) addVerbs(root *cobra.Command, name string) {
 	root.AddCommand(a.exitCodesTopic())
 }
 
-// oldNames are the names that commands had before they were grouped by noun. They do the same and
-// warn; they go with the next release.
-var oldNames = []struct{ old, now string }{
-	{"release", "unhold"},
-	{"channels", "channel list"},
-	{"say", "channel say"},
-	{"grant", "channel grant"},
-	{"skip", "channel skip"},
-	{"override", "channel override"},
-	{"assign", "channel assign"},
-	{"remove", "channel remove"},
-	{"enable", "channel enable"},
-	{"disable", "channel disable"},
-	{"team", "crew"},
-	{"soul", "crew show"},
-	{"summon", "crew summon"},
-	{"wake", "crew wake"},
-	{"sleep", "crew sleep"},
-	{"transcript", "crew transcript"},
-	{"runs prune", "run prune"},
-	{"runs RUN", "run show RUN"},
-	{"runs", "run list"},
-	{"resume", "run resume"},
-	{"cancel", "run cancel"},
-	{"session", "dispatch"},
-	{"route", "dispatch route"},
-	{"policy", "dispatch policy"},
-	{"standing revoke", "question revoke"},
-	{"standing", "question saved"},
-	{"install claude", "claude install"},
-	{"uninstall claude", "claude uninstall"},
-}
-
-// present replaces an old name in the arguments by the present one, and says so.
-func (a *app) present(root *cobra.Command, args []string) []string {
-	first := nextWord(args, 0)
-	second := nextWord(args, first+1)
-	for _, name := range oldNames {
-		verb, part, two := strings.Cut(name.old, " ")
-		switch {
-		case first == len(args) || args[first] != verb:
-			continue
-		case two && (second == len(args) || part != "RUN" && args[second] != part):
-			continue
-		}
-		words := strings.Fields(strings.TrimSuffix(name.now, " RUN"))
-		rest := slices.Clone(args[first+1:])
-		if two && part != "RUN" {
-			rest = slices.Delete(rest, second-first-1, second-first)
-		}
-		args = slices.Concat(args[:first], words, rest)
-		below := "" // a command of a group keeps its name
-		if cmd, _, err := root.Find(args); err == nil {
-			below = strings.TrimPrefix(cmd.CommandPath(), "fairlead "+strings.Join(words, " "))
-		}
-		fmt.Fprintf(a.Err, "`fairlead %s%s` is now `fairlead %s%s`; it works for one more release\n", name.old, below, name.now, below)
-		break
-	}
-	return args
-}
-
-// nextWord is the index of the first argument from a place on that is neither a flag nor the value of --dir.
-func nextWord(args []string, from int) int {
-	for i := from; i < len(args); i++ {
+// firstWord is the index of the first argument that is neither a flag nor the value of --dir.
+func firstWord(args []string) int {
+	for i := 0; i < len(args); i++ {
 		switch {
 		case args[i] == "--dir":
 			i++
@@ -225,7 +162,10 @@ const exitCodes = `0  done
 6  no daemon runs, or it ended before it answered`
 
 func (a *app) exitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of commands mean", Long: "A command ends with one of these exit codes:\n\n" + exitCodes}
+	return &cobra.Command{
+		Use: "exit-codes", Short: "What the exit codes of commands mean",
+		Long: "A command ends with one of these exit codes:\n\n" + exitCodes,
+	}
 }
 
 // elsewhere maps words of other programs to the command here. A suggestion by spelling alone (docs for logs) would be
@@ -236,14 +176,16 @@ var elsewhere = map[string]string{
 	"log": "events`; what one agent says is `fairlead watch AGENT", "logs": "events`; what one agent says is `fairlead watch AGENT",
 	"audit": "events", "history": "events", "journal": "events",
 	"explain": "why AGENT", "describe": "why AGENT", "inspect": "why AGENT", "show": "why AGENT",
-	"pause": "stop AGENT", "end": "stop AGENT --now", "kill": "stop AGENT --now", "interrupt": "stop AGENT --now", "abort": "stop AGENT --now",
+	"pause": "stop AGENT", "end": "stop AGENT --now", "kill": "stop AGENT --now", "interrupt": "stop AGENT --now",
+	"abort":   "stop AGENT --now",
 	"restart": "stop AGENT` and then `fairlead start AGENT", "spawn": "start AGENT", "unpause": "start AGENT",
 	"freeze": "hold", "thaw": "unhold",
 	"serve": "up", "daemon": "up", "recover": "up", "restore": "up", "quit": "down", "shutdown": "down", "exit": "down",
 	"create": "init", "new": "init", "setup": "init", "add": "init --agent NAME",
 	"dashboard": "open", "gui": "open", "ui": "open", "web": "open",
 	"budget": "usage", "cost": "usage", "costs": "usage", "tokens": "usage",
-	"chat": "channel say CHANNEL TEXT", "message": "channel say CHANNEL TEXT", "msg": "channel say CHANNEL TEXT", "send": "channel say CHANNEL TEXT", "steer": "tell AGENT TEXT",
+	"chat": "channel say CHANNEL TEXT", "message": "channel say CHANNEL TEXT", "msg": "channel say CHANNEL TEXT",
+	"send": "channel say CHANNEL TEXT", "steer": "tell AGENT TEXT",
 	"approvals": "inbox", "pending": "inbox",
 	"allow": "answer QUESTION yes", "deny": "answer QUESTION no", "reply": "answer QUESTION",
 	"permissions": "question saved", "rules": "question saved", "revoke": "question revoke ID",

@@ -1,29 +1,36 @@
 package main
 
 import (
-	"fmt"
+	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// versions are the programs of other versions that scripts use, by the protocol between hosts that they speak.
+// versions are the programs of other versions that scripts use, by what they differ in.
 var versions sync.Map
 
-// buildVersion runs `version VARIABLE PROTOCOL`: it sets a variable to a fairlead whose highest protocol between hosts is this
-// one, and whose version is 0.PROTOCOL.0. It is the product, built with that number, so it refuses what an older
-// version refuses.
+// buildVersion runs `version VARIABLE VERSION [PACKAGE=PROTOCOL]...`: it sets a variable to the product, built with this
+// version and with other numbers of the protocols of packages, such as process/shim=3.
 func buildVersion(ts *testscript.TestScript, neg bool, words []string) {
-	if _, err := strconv.Atoi(words[len(words)-1]); neg || len(words) != 2 || err != nil {
-		ts.Fatalf("usage: version VARIABLE PROTOCOL")
+	if neg || len(words) < 2 {
+		ts.Fatalf("usage: version VARIABLE VERSION [PACKAGE=PROTOCOL]...")
 	}
-	number := words[1]
-	build, _ := versions.LoadOrStore(number, sync.OnceValues(func() (string, error) {
-		path := filepath.Join(filepath.Dir(program), "version-"+number, "fairlead")
+	build, _ := versions.LoadOrStore(strings.Join(words[1:], " "), sync.OnceValues(func() (string, error) {
+		folder := "version-" + strings.ReplaceAll(strings.Join(words[1:], "-"), "/", ".") // scripts run side by side
+		path := filepath.Join(filepath.Dir(program), folder, "fairlead")
 		const module = "github.com/fairlead-dev/fairlead/"
-		return path, buildProgram(path, false, "-ldflags", fmt.Sprintf("-X %scluster/wire.newest=%s -X %sinternal/version.given=0.%s.0", module, number, module, number))
+		flags := "-X " + module + "internal/version.given=" + words[1]
+		for _, word := range words[2:] {
+			pkg, number, _ := strings.Cut(word, "=")
+			if _, err := os.Stat(filepath.Join("..", "..", pkg)); err != nil {
+				return "", err // the linker says nothing about a package that is not there
+			}
+			flags += " -X " + module + pkg + ".protocol=" + number
+		}
+		return path, buildProgram(path, false, "-ldflags", flags)
 	}))
 	path, err := build.(func() (string, error))()
 	ts.Check(err)

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -22,7 +20,7 @@ type Agent struct {
 	SessionPrompt string   `json:"session_prompt,omitempty" maxLength:"131072" doc:"What it is told at the start of a session"`
 	Instances     int      `json:"instances,omitempty" minimum:"0" maximum:"32" doc:"How many sessions may run at the same time; 0: the default"`
 	CanWrite      []string `json:"can_write,omitempty" maxItems:"1024" nullable:"false" doc:"Patterns of the files that it may write: permissions.can_write"`
-	Sandbox       string   `json:"sandbox,omitempty" maxLength:"64" doc:"auto, workspace or off; a mapping is in the rest"`
+	Sandbox       string   `json:"sandbox,omitempty" maxLength:"64" doc:"workspace, required, auto or off; a mapping is in the rest"`
 	SessionLimit  string   `json:"session_limit,omitempty" maxLength:"64" example:"2h" doc:"limits.session"`
 	TokensPerDay  int64    `json:"tokens_per_day,omitempty" minimum:"0" doc:"limits.tokens_per_day; 0: no limit"`
 	CostPerDayUSD float64  `json:"cost_per_day_usd,omitempty" minimum:"0" doc:"limits.cost_per_day_usd; 0: no limit"`
@@ -44,12 +42,15 @@ func Describe(b []byte, name string) (a Agent, found bool, err error) {
 	if entry == nil {
 		return a, false, nil
 	}
-	sp, err := s.find([]string{"agents", name})
-	if err != nil {
+	m, limit, _, err := s.follow([]string{"agents", name, ""})
+	if err != nil && !tied(entry) {
 		return a, true, err
 	}
 	if tied(entry) {
-		return a, true, byHand("%s has an anchor (&), an alias (*) or a merge key (<<), so other keys may share its values", entry.Path)
+		return a, true, shared(entry)
+	}
+	if m != entry {
+		limit = 0 // it is within braces
 	}
 	limits := entry.Get("limits")
 	a = Agent{
@@ -57,8 +58,9 @@ func Describe(b []byte, name string) (a Agent, found bool, err error) {
 		Script: textOf(entry.Get("script")), Workspace: textOf(entry.Get("workspace")), Model: textOf(entry.Get("model")),
 		SessionPrompt: textOf(entry.Get("session_prompt")), Instances: int(entry.Get("instances").Float(0)),
 		CanWrite:     textsOf(entry.Get("permissions").Get("can_write")),
-		SessionLimit: textOf(limits.Get("session")), TokensPerDay: int64(limits.Get("tokens_per_day").Float(0)), CostPerDayUSD: limits.Get("cost_per_day_usd").Float(0),
-		Lead: textOf(s.root.Get("team").Get("lead")) == name,
+		SessionLimit: textOf(limits.Get("session")), TokensPerDay: int64(limits.Get("tokens_per_day").Float(0)),
+		CostPerDayUSD: limits.Get("cost_per_day_usd").Float(0),
+		Lead:          textOf(s.root.Get("team").Get("lead")) == name,
 	}
 	if sandbox := entry.Get("sandbox"); sandbox != nil && sandbox.Kind == file.YAMLText {
 		a.Sandbox = sandbox.Text
@@ -68,7 +70,7 @@ func Describe(b []byte, name string) (a Agent, found bool, err error) {
 			a.Env = append(a.Env, f.Name)
 		}
 	}
-	parts, err := s.partsOf(entry, sp)
+	parts, err := s.partsOf(entry, limit)
 	a.Rest = restText(parts)
 	return a, true, err
 }
@@ -97,75 +99,51 @@ type part struct {
 	flow  string   // its value in one line
 }
 
-func (p part) text() string { return strings.Join(p.lines, "\n") }
-
-// partsOf returns the parts of the rest of an entry. sp is the spot of the entry.
-func (s *source) partsOf(entry *file.YAMLNode, sp spot) (parts []part, err error) {
-	in := spot{in: entry, limit: sp.limit, flow: sp.flow || entry.Style&yaml.FlowStyle != 0}
-	if !in.flow && len(entry.Fields) > 0 && entry != s.root {
-		c, err := s.chunkOf(sp.in, sp.at, sp.limit)
-		if err != nil {
-			return nil, err
-		}
-		in.limit = c.behind
+// isField reports whether a key of an entry is in a field of the form, and not in its rest.
+func isField(f *file.YAMLField, under []string) bool {
+	if len(under) > 0 {
+		return f.Name == "can_write"
 	}
-	for i, f := range entry.Fields {
-		switch {
-		case slices.Contains(formKeys, f.Name) || f.Name == "sandbox" && f.Value.Kind == file.YAMLText:
-			continue
-		case f.Name == "permissions" && f.Value.Kind == file.YAMLObject && len(f.Value.Fields) > 0:
-			below := spot{in: f.Value, limit: in.limit, flow: in.flow || f.Value.Style&yaml.FlowStyle != 0}
-			if !below.flow {
-				c, err := s.chunkOf(entry, i, in.limit)
-				if err != nil {
-					return nil, err
-				}
-				below.limit = c.behind
-			}
-			for j, g := range f.Value.Fields {
-				if g.Name == "can_write" {
-					continue
-				}
-				p, err := s.partOf(below, j, []string{f.Name, g.Name})
-				if err != nil {
-					return nil, err
-				}
-				parts = append(parts, p)
-			}
+	return slices.Contains(formKeys, f.Name) || f.Name == "sandbox" && f.Value.Kind == file.YAMLText
+}
+
+// partsOf returns the parts of the rest of an entry, or of its key permissions: under. If the mapping is not within braces, limit is
+// the line behind it; otherwise it is 0.
+func (s *source) partsOf(m *file.YAMLNode, limit int, under ...string) (parts []part, err error) {
+	for i := range m.Fields {
+		f := &m.Fields[i]
+		if isField(f, under) {
 			continue
 		}
-		p, err := s.partOf(in, i, []string{f.Name})
+		p := part{path: append(slices.Clone(under), f.Name), flow: rendered(f.Value)}
+		p.lines = []string{quoted(f.Name, false) + ": " + p.flow}
+		below := 0
+		if limit > 0 {
+			b, err := s.blockOf(m, i, limit)
+			if err != nil {
+				return nil, err
+			}
+			p.lines = nil
+			for n := b.head; n < b.behind; n++ {
+				line := s.line(n)
+				p.lines = append(p.lines, line[min(indentOf(line), len(b.indent)):])
+			}
+			if !inBraces(f.Value) {
+				below = b.behind
+			}
+		}
+		if len(under) > 0 || f.Name != "permissions" || len(f.Value.Fields) == 0 {
+			parts = append(parts, p)
+			continue
+		}
+		inside, err := s.partsOf(f.Value, below, "permissions")
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, p)
+		parts = append(parts, inside...)
 	}
 	return parts, nil
 }
-
-func (s *source) partOf(in spot, i int, path []string) (part, error) {
-	f := in.in.Fields[i]
-	p := part{path: path, flow: rendered(f.Value)}
-	if in.flow {
-		items, _, _, err := s.itemsOf(in.in)
-		if err != nil {
-			return p, err
-		}
-		p.lines = []string{quoted(f.Name, false) + ": " + oneLine(s.text[items[i].value:items[i].end])}
-		return p, nil
-	}
-	c, err := s.chunkOf(in.in, i, in.limit)
-	if err != nil {
-		return p, err
-	}
-	for n := c.head; n < c.behind; n++ {
-		line := s.line(n)
-		p.lines = append(p.lines, line[min(indentOf(line), c.indent):])
-	}
-	return p, nil
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // restText puts the parts together. Parts of permissions are joined below one such key.
 func restText(parts []part) string {
@@ -201,7 +179,7 @@ func readRest(name, rest string) ([]part, error) {
 		}
 		return &config.Faults{List: []config.Fault{{File: RestName, Line: line, Column: column, Path: path, Text: words}}}
 	}
-	if strings.TrimSpace(strings.Join(withoutComments(rest), "")) == "" {
+	if !slices.ContainsFunc(strings.Split(rest, "\n"), func(line string) bool { return !blank(line) && !isComment(line) }) {
 		return nil, nil
 	}
 	if !strings.HasSuffix(rest, "\n") {
@@ -215,33 +193,24 @@ func readRest(name, rest string) ([]part, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case s.root.Kind != file.YAMLObject || s.root.Style&yaml.FlowStyle != 0 || s.root.Column != 1:
+	case s.root.Kind != file.YAMLObject || inBraces(s.root) || s.root.Column != 1:
 		return nil, fault(1, 1, "", "write the other keys as in the file, each on a line of its own, such as `resume: always`")
 	case tied(s.root):
-		return nil, fault(1, 1, "", "anchors (&), aliases (*) and merge keys (<<) are not written here; change fairlead.yaml by hand for them")
+		return nil, fault(1, 1, "",
+			"anchors (&), aliases (*) and merge keys (<<) are not written here; change fairlead.yaml by hand for them")
 	}
-	for _, f := range s.root.Fields {
-		if slices.Contains(formKeys, f.Name) {
-			return nil, fault(f.Line, f.Column, at+"."+f.Name, "is a field of its own; change it there, and remove it here")
+	own := "is a field of its own; change it there, and remove it here"
+	for i := range s.root.Fields {
+		f := &s.root.Fields[i]
+		if isField(f, nil) {
+			return nil, fault(f.Line, f.Column, at+"."+f.Name, own)
 		}
 		if g := f.Value.Field("can_write"); f.Name == "permissions" && g != nil {
-			return nil, fault(g.Line, g.Column, at+".permissions.can_write", "is a field of its own; change it there, and remove it here")
-		}
-		if f.Name == "sandbox" && f.Value.Kind == file.YAMLText {
-			return nil, fault(f.Line, f.Column, at+".sandbox", "is a field of its own; change it there, and remove it here")
+			return nil, fault(g.Line, g.Column, at+".permissions.can_write", own)
 		}
 	}
-	return s.partsOf(s.root, spot{in: s.root, limit: s.end()})
+	return s.partsOf(s.root, s.end())
 }
 
 // RestName is the name of the file in faults of the rest.
 const RestName = "the other keys"
-
-func withoutComments(text string) (lines []string) {
-	for line := range strings.SplitSeq(text, "\n") {
-		if !isComment(line) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}

@@ -53,9 +53,9 @@ func Apply(b []byte, c Change) ([]byte, error) {
 	case c.Op != Add && !there:
 		return nil, &NoSuchAgent{c.Name}
 	case c.Op == Remove:
-		out, err = unset(b, []string{"agents", c.Name})
+		out, err = set(b, []string{"agents", c.Name}, nil)
 		if err == nil && was.Lead {
-			out, err = unset(out, []string{"team", "lead"})
+			out, err = set(out, []string{"team", "lead"}, nil)
 		}
 	default:
 		if c.Op == Add {
@@ -76,78 +76,88 @@ func Apply(b []byte, c Change) ([]byte, error) {
 
 func readable(b []byte) bool { _, err := config.Tree(b); return err == nil }
 
-// fill gives an agent's entry the values of a form, as far as they differ from what was.
-func fill(b []byte, name string, was, now Agent) ([]byte, error) {
-	old, err := readRest(name, was.Rest)
-	if err != nil {
-		return nil, byHand("agents.%s: %s", name, err)
+// keyed is a key and the value that a form gives it.
+type keyed struct {
+	path []string // from the root of the file
+	*value
+}
+
+func (k keyed) equal(other keyed) bool {
+	return k.flow == other.flow && slices.Equal(k.written, other.written)
+}
+
+// valuesOf returns the keys of an agent that a form gives a value, in the order in which they are written.
+func valuesOf(name string, a Agent) (all []keyed, err error) {
+	give := func(v *value, path ...string) {
+		if v != nil {
+			all = append(all, keyed{append([]string{"agents", name}, path...), v})
+		}
 	}
-	rest, err := readRest(name, now.Rest)
+	give(text(a.Description), "description")
+	give(text(a.Driver), "driver")
+	give(texts(a.Command), "command")
+	give(text(a.Script), "script")
+	give(text(a.Workspace), "workspace")
+	give(text(a.Model), "model")
+	give(text(a.SessionPrompt), "session_prompt")
+	give(number(float64(a.Instances)), "instances")
+	give(text(a.SessionLimit), "limits", "session")
+	give(number(float64(a.TokensPerDay)), "limits", "tokens_per_day")
+	give(number(a.CostPerDayUSD), "limits", "cost_per_day_usd")
+	give(texts(a.CanWrite), "permissions", "can_write")
+	for _, variable := range a.Env {
+		give(text("${"+variable+"}"), "env", variable)
+	}
+	parts, err := readRest(name, a.Rest)
 	if err != nil {
 		return nil, err
 	}
-	put := func(differs, absent bool, v func() value, path ...string) {
-		if err != nil || !differs {
-			return
+	for _, p := range parts {
+		if p.path[0] == "sandbox" && a.Sandbox != "" {
+			twice := config.Fault{
+				File: RestName, Path: "agents." + name + ".sandbox",
+				Text: "is given twice: in its field, and as a mapping among the other keys; keep one",
+			}
+			return nil, &config.Faults{List: []config.Fault{twice}}
 		}
-		if path = append([]string{"agents", name}, path...); absent {
-			b, err = unset(b, path)
-			return
-		}
-		b, err = set(b, path, v())
+		give(&value{flow: p.flow, written: p.lines}, p.path...)
 	}
-	one := func(was, now string, path ...string) {
-		put(was != now, now == "", func() value { return text(now) }, path...)
+	give(text(a.Sandbox), "sandbox")
+	if a.Lead {
+		all = append(all, keyed{[]string{"team", "lead"}, text(name)})
 	}
-	many := func(was, now []string, path ...string) {
-		put(!slices.Equal(was, now), len(now) == 0, func() value { return texts(now) }, path...)
+	return all, nil
+}
+
+// fill gives an agent's entry the values of a form, as far as they differ from what was. Keys are removed last, so that a mapping
+// that gets other keys keeps its place.
+func fill(b []byte, name string, was, now Agent) ([]byte, error) {
+	old, err := valuesOf(name, was)
+	if err != nil {
+		return nil, byHand("agents.%s: %s", name, err)
 	}
-	number := func(was, now float64, path ...string) {
-		put(was != now, now == 0, func() value { return plain(strconv.FormatFloat(now, 'f', -1, 64)) }, path...)
+	all, err := valuesOf(name, now)
+	if err != nil {
+		return nil, err
 	}
-	one(was.Description, now.Description, "description")
-	one(was.Driver, now.Driver, "driver")
-	many(was.Command, now.Command, "command")
-	one(was.Script, now.Script, "script")
-	one(was.Workspace, now.Workspace, "workspace")
-	one(was.Model, now.Model, "model")
-	one(was.SessionPrompt, now.SessionPrompt, "session_prompt")
-	number(float64(was.Instances), float64(now.Instances), "instances")
-	one(was.SessionLimit, now.SessionLimit, "limits", "session")
-	number(float64(was.TokensPerDay), float64(now.TokensPerDay), "limits", "tokens_per_day")
-	number(was.CostPerDayUSD, now.CostPerDayUSD, "limits", "cost_per_day_usd")
-	many(was.CanWrite, now.CanWrite, "permissions", "can_write")
-	for _, variable := range was.Env {
-		put(!slices.Contains(now.Env, variable), true, nil, "env", variable)
+	find := func(list []keyed, k keyed) int {
+		return slices.IndexFunc(list, func(other keyed) bool { return slices.Equal(other.path, k.path) })
 	}
-	for _, variable := range now.Env {
-		put(!slices.Contains(was.Env, variable), false, func() value {
-			return value{flow: `"${` + variable + `}"`, line: "${" + variable + "}"}
-		}, "env", variable)
-	}
-	for _, p := range old {
-		gone := !slices.ContainsFunc(rest, func(q part) bool { return slices.Equal(p.path, q.path) })
-		put(gone && !(p.path[0] == "sandbox" && now.Sandbox != ""), true, nil, p.path...)
-	}
-	for _, p := range rest {
-		i := slices.IndexFunc(old, func(q part) bool { return slices.Equal(p.path, q.path) })
-		put(i < 0 || old[i].text() != p.text(), false, func() value { return value{flow: p.flow, written: p.lines} }, p.path...)
-	}
-	mapped := slices.ContainsFunc(rest, func(p part) bool { return p.path[0] == "sandbox" })
-	if now.Sandbox != "" && mapped {
-		return nil, &config.Faults{List: []config.Fault{{File: RestName, Path: "agents." + name + ".sandbox", Text: "is given twice: in its field, and as a mapping among the other keys; keep one"}}}
-	}
-	if !mapped {
-		one(was.Sandbox, now.Sandbox, "sandbox")
-	}
-	if err == nil && was.Lead != now.Lead {
-		if now.Lead {
-			b, err = set(b, []string{"team", "lead"}, text(name))
-		} else {
-			b, err = unset(b, []string{"team", "lead"})
+	for _, k := range all {
+		if i := find(old, k); i < 0 || !old[i].equal(k) {
+			if b, err = set(b, k.path, k.value); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return b, err
+	for _, k := range old {
+		if find(all, k) < 0 {
+			if b, err = set(b, k.path, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b, nil
 }
 
 // unharmed compares the trees before and after a change: all that the change is not about has the same value.
@@ -156,84 +166,65 @@ func unharmed(before, after []byte, c Change) error {
 	if err != nil {
 		return err
 	}
-	is, err := config.Tree(after)
+	now, err := config.Tree(after)
 	if err != nil {
 		return err
 	}
 	harmed := byHand("the change would alter other parts of the file")
-	others := func(n *file.YAMLNode, skip ...string) *file.YAMLNode {
-		copied := &file.YAMLNode{Kind: file.YAMLObject}
-		if n != nil {
-			for _, f := range n.Fields {
-				if !slices.Contains(skip, f.Name) {
-					copied.Fields = append(copied.Fields, f)
-				}
+	variables := now.Get("agents").Get(c.Name).Get("env") // the form does not have their values
+	if env := was.Get("agents").Get(c.Name).Get("env"); env != nil && c.Op == Edit {
+		for _, f := range env.Fields {
+			if slices.Contains(c.Agent.Env, f.Name) && !same(f.Value, variables.Get(f.Name)) {
+				return harmed
 			}
 		}
-		return copied
 	}
-	switch {
-	case !same(others(was, "agents", "team"), others(is, "agents", "team")),
-		!same(others(was.Get("team"), "lead"), others(is.Get("team"), "lead")),
-		!same(others(was.Get("agents"), c.Name), others(is.Get("agents"), c.Name)):
+	for _, root := range []*file.YAMLNode{was, now} {
+		drop(root, "agents", c.Name)
+		drop(root, "team", "lead")
+	}
+	if !same(was, now) {
 		return harmed
 	}
 	got, there, err := Describe(after, c.Name)
 	switch {
 	case err != nil:
 		return err
-	case c.Op == Remove && there, c.Op != Remove && !there:
+	case there == (c.Op == Remove):
 		return harmed
-	case c.Op == Remove:
-		return nil
-	}
-	if !equal(got, c.Agent) {
+	case c.Op != Remove && !equal(got, c.Agent):
 		return byHand("the change of agents.%s cannot be written into the text as it is", c.Name)
-	}
-	// The values of variables are not in the form.
-	for _, f := range fieldsOf(was.Get("agents").Get(c.Name).Get("env")) {
-		if slices.Contains(c.Agent.Env, f.Name) && !same(f.Value, is.Get("agents").Get(c.Name).Get("env").Get(f.Name)) {
-			return harmed
-		}
 	}
 	return nil
 }
 
-func fieldsOf(n *file.YAMLNode) []file.YAMLField {
-	if n == nil {
-		return nil
+// drop takes the key at a path out of a tree, and the mappings that are empty then.
+func drop(n *file.YAMLNode, path ...string) {
+	f := n.Field(path[0])
+	if f == nil {
+		return
 	}
-	return n.Fields
+	if len(path) > 1 {
+		drop(f.Value, path[1:]...)
+	}
+	if len(path) == 1 || len(f.Value.Fields) == 0 {
+		n.Fields = slices.DeleteFunc(n.Fields, func(other file.YAMLField) bool { return other.Name == path[0] })
+	}
 }
 
 // equal reports whether a form was written as it was given. The order of variables and of the other keys, and the
 // comments among them, are those of the file.
 func equal(got, want Agent) bool {
-	rest := func(a Agent) *file.YAMLNode {
-		n, err := config.Tree([]byte(a.Rest))
+	plain := func(a Agent) (*file.YAMLNode, string) {
+		rest, err := config.Tree([]byte(a.Rest))
 		if err != nil {
-			return &file.YAMLNode{Kind: file.YAMLObject}
+			rest = &file.YAMLNode{Kind: file.YAMLObject} // there are no other keys
 		}
-		slices.SortFunc(n.Fields, byName)
-		if p := n.Get("permissions"); p != nil {
-			slices.SortFunc(p.Fields, byName)
-		}
-		return n
+		drop(rest, "permissions", "") // if it is empty, it says nothing
+		a.Rest, a.Env = "", slices.Sorted(slices.Values(a.Env))
+		return rest, fmt.Sprintf("%q", []any{a})
 	}
-	a, b := rest(got), rest(want)
-	if p := b.Get("permissions"); p != nil && p.Kind == file.YAMLNull || p != nil && len(p.Fields) == 0 {
-		return true // an empty mapping says nothing
-	}
-	got.Rest, want.Rest = "", ""
-	env := func(list []string) []string { return slices.Sorted(slices.Values(list)) }
-	sameEnv := slices.Equal(env(got.Env), env(want.Env))
-	got.Env, want.Env = nil, nil
-	return sameEnv && same(a, b) && fmt.Sprintf("%q", []any{got}) == fmt.Sprintf("%q", []any{want})
-}
-
-func byName(a, b file.YAMLField) int {
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
+	gotRest, gotFields := plain(got)
+	wantRest, wantFields := plain(want)
+	return gotFields == wantFields && same(gotRest, wantRest)
 }

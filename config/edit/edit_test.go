@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // commented is a file as people write it.
@@ -85,7 +86,8 @@ func changed(t *testing.T, before, after string) string {
 func TestDescribe(t *testing.T) {
 	got := describe(t, commented, "coder")
 	want := Agent{
-		Description: "Writes and changes code", Driver: "claude", Model: "opus", Env: []string{"API_KEY", "PATH_X"}, CanWrite: []string{"src/**"},
+		Description: "Writes and changes code", Driver: "claude", Model: "opus", Env: []string{"API_KEY", "PATH_X"},
+		CanWrite:     []string{"src/**"},
 		SessionLimit: "1h", CostPerDayUSD: 20,
 		Rest: "permissions:\n  # Reading is harmless.\n  allow: [Read, \"Bash(ls *)\"]\n# what else\nresume: always\n",
 	}
@@ -104,31 +106,97 @@ func TestEdit(t *testing.T) {
 		want              string
 	}{
 		{"nothing", commented, "coder", func(*Agent) {}, ""},
-		{"a value with a comment behind it", commented, "coder", func(a *Agent) { a.Model = "sonnet" }, "-    model: opus  # the slow one\n+    model: sonnet  # the slow one\n"},
-		{"a text that needs quotes", commented, "coder", func(a *Agent) { a.Description = "yes: #1" }, "-    description: Writes and changes code   # in one sentence\n+    description: \"yes: #1\"   # in one sentence\n"},
+		{
+			"a value with a comment behind it", commented, "coder", func(a *Agent) { a.Model = "sonnet" },
+			"-    model: opus  # the slow one\n+    model: sonnet  # the slow one\n",
+		},
+		{
+			"a text that needs quotes", commented, "coder", func(a *Agent) { a.Description = "yes: #1" },
+			"-    description: Writes and changes code   # in one sentence\n+    description: \"yes: #1\"   # in one sentence\n",
+		},
 		{"a key that is not there", commented, "coder", func(a *Agent) { a.Instances = 3 }, "+    instances: 3\n"},
 		{"a key less", commented, "coder", func(a *Agent) { a.Model = "" }, "-    model: opus  # the slow one\n"},
-		{"within braces", commented, "coder", func(a *Agent) { a.SessionLimit, a.TokensPerDay = "2h", 5_000_000 }, "-    limits: {session: 1h, cost_per_day_usd: 20}\n+    limits: {session: 2h, cost_per_day_usd: 20, tokens_per_day: 5000000}\n"},
-		{"a key less within braces", commented, "coder", func(a *Agent) { a.SessionLimit = "" }, "-    limits: {session: 1h, cost_per_day_usd: 20}\n+    limits: {cost_per_day_usd: 20}\n"},
-		{"all keys less", commented, "coder", func(a *Agent) { a.SessionLimit, a.CostPerDayUSD = "", 0 }, "-    limits: {session: 1h, cost_per_day_usd: 20}\n"},
-		{"below a key with comments", commented, "coder", func(a *Agent) { a.CanWrite = []string{"src/**", "*.md"} }, "-      can_write: [src/**]\n+      can_write: [src/**, \"*.md\"]\n"},
-		{"a variable", commented, "coder", func(a *Agent) { a.Env = []string{"API_KEY", "TOKEN"} }, "-      PATH_X: ${PATH_X}\n+      TOKEN: ${TOKEN}\n"},
-		{"no variables", commented, "coder", func(a *Agent) { a.Env = nil }, "-    env:\n-      API_KEY: [hidden]\n-      PATH_X: ${PATH_X}\n"},
-		{"another key", commented, "coder", func(a *Agent) { a.Rest = strings.Replace(a.Rest, "always", "never  # really", 1) }, "-    resume: always\n+    resume: never  # really\n"},
-		{"another key below permissions", commented, "coder", func(a *Agent) { a.Rest = strings.Replace(a.Rest, ", \"Bash(ls *)\"", "", 1) }, "-      allow: [Read, \"Bash(ls *)\"]\n+      allow: [Read]\n"},
-		{"other keys more and less", commented, "coder", func(a *Agent) { a.Rest = "backoff:\n  first: 2s\n  max: 3s\n" }, "-      # Reading is harmless.\n-      allow: [Read, \"Bash(ls *)\"]\n-    # what else\n-    resume: always\n+    backoff:\n+      first: 2s\n+      max: 3s\n"},
-		{"the lead", commented, "coder", func(a *Agent) { a.Lead = true }, "-team: {lead: pm, size: 4}  # small\n+team: {lead: coder, size: 4}  # small\n"},
+		{
+			"within braces", commented, "coder", func(a *Agent) { a.SessionLimit, a.TokensPerDay = "2h", 5_000_000 },
+			"-    limits: {session: 1h, cost_per_day_usd: 20}\n+    limits: {session: 2h, cost_per_day_usd: 20, tokens_per_day: 5000000}\n",
+		},
+		{
+			"a key less within braces", commented, "coder", func(a *Agent) { a.SessionLimit = "" },
+			"-    limits: {session: 1h, cost_per_day_usd: 20}\n+    limits: {cost_per_day_usd: 20}\n",
+		},
+		{
+			"all keys less", commented, "coder", func(a *Agent) { a.SessionLimit, a.CostPerDayUSD = "", 0 },
+			"-    limits: {session: 1h, cost_per_day_usd: 20}\n",
+		},
+		{
+			"below a key with comments", commented, "coder", func(a *Agent) { a.CanWrite = []string{"src/**", "*.md"} },
+			"-      can_write: [src/**]\n+      can_write: [src/**, \"*.md\"]\n",
+		},
+		{
+			"a variable", commented, "coder", func(a *Agent) { a.Env = []string{"API_KEY", "TOKEN"} },
+			"-      PATH_X: ${PATH_X}\n+      TOKEN: ${TOKEN}\n",
+		},
+		{
+			"no variables", commented, "coder", func(a *Agent) { a.Env = nil },
+			"-    env:\n-      API_KEY: [hidden]\n-      PATH_X: ${PATH_X}\n",
+		},
+		{
+			"another key", commented, "coder", func(a *Agent) { a.Rest = strings.Replace(a.Rest, "always", "never  # really", 1) },
+			"-    resume: always\n+    resume: never  # really\n",
+		},
+		{
+			"another key below permissions", commented, "coder",
+			func(a *Agent) { a.Rest = strings.Replace(a.Rest, ", \"Bash(ls *)\"", "", 1) },
+			"-      allow: [Read, \"Bash(ls *)\"]\n+      allow: [Read]\n",
+		},
+		{
+			"other keys more and less", commented, "coder", func(a *Agent) { a.Rest = "backoff:\n  first: 2s\n  max: 3s\n" },
+			"-      # Reading is harmless.\n-      allow: [Read, \"Bash(ls *)\"]\n-    # what else\n-    resume: always\n+    backoff:\n+      first: 2s\n+      max: 3s\n",
+		},
+		{
+			"the lead", commented, "coder", func(a *Agent) { a.Lead = true },
+			"-team: {lead: pm, size: 4}  # small\n+team: {lead: coder, size: 4}  # small\n",
+		},
 		{"no lead", commented, "pm", func(a *Agent) { a.Lead = false }, "-team: {lead: pm, size: 4}  # small\n+team: {size: 4}  # small\n"},
-		{"a text of several lines", commented, "pm", func(a *Agent) { a.SessionPrompt = "One." }, "-    session_prompt: |\n-      Continue.\n-      # not a comment\n+    session_prompt: One.\n"},
-		{"a text that becomes several lines", commented, "coder", func(a *Agent) { a.Description = "One.\n\n  Two." }, "-    description: Writes and changes code   # in one sentence\n+    description: |-   # in one sentence\n+      One.\n+\n+        Two.\n"},
-		{"the entry in braces", "version: 1\nagents:\n  a: {driver: exec, command: [sh, -c, 'a, b']}  # here\n", "a", func(a *Agent) { a.Command, a.Model, a.Env = []string{"sh"}, "x", []string{"K"} }, "-  a: {driver: exec, command: [sh, -c, 'a, b']}  # here\n+  a: {driver: exec, command: [sh], model: x, env: {K: \"${K}\"}}  # here\n"},
-		{"a key in braces less", "version: 1\nagents:\n  a: {model: x, command: [sh]}\n", "a", func(a *Agent) { a.Model = "" }, "-  a: {model: x, command: [sh]}\n+  a: {command: [sh]}\n"},
-		{"no line ending at the end", "version: 1\nagents:\n  a:\n    command: [sh]", "a", func(a *Agent) { a.Model = "m" }, "-    command: [sh]\n+    command: [sh]\n+    model: m\n"},
-		{"a list over several lines", "version: 1\nagents:\n  a:\n    command:  # why\n    - sh\n    - -c\n    model: m\n", "a", func(a *Agent) { a.Command = []string{"bash"} }, "-    command:  # why\n-    - sh\n-    - -c\n+    command: [bash]  # why\n"},
+		{
+			"a text of several lines", commented, "pm", func(a *Agent) { a.SessionPrompt = "One." },
+			"-    session_prompt: |\n-      Continue.\n-      # not a comment\n+    session_prompt: One.\n",
+		},
+		{
+			"a text that becomes several lines", commented, "coder", func(a *Agent) { a.Description = "One.\n\n  Two." },
+			"-    description: Writes and changes code   # in one sentence\n+    description: |-   # in one sentence\n+      One.\n+\n+        Two.\n",
+		},
+		{
+			"the entry in braces", "version: 1\nagents:\n  a: {driver: exec, command: [sh, -c, 'a, b']}  # here\n", "a",
+			func(a *Agent) { a.Command, a.Model, a.Env = []string{"sh"}, "x", []string{"K"} },
+			"-  a: {driver: exec, command: [sh, -c, 'a, b']}  # here\n+  a: {driver: exec, command: [sh], model: x, env: {K: \"${K}\"}}  # here\n",
+		},
+		{
+			"a key in braces less", "version: 1\nagents:\n  a: {model: x, command: [sh]}\n", "a", func(a *Agent) { a.Model = "" },
+			"-  a: {model: x, command: [sh]}\n+  a: {command: [sh]}\n",
+		},
+		{
+			"no line ending at the end", "version: 1\nagents:\n  a:\n    command: [sh]", "a", func(a *Agent) { a.Model = "m" },
+			"-    command: [sh]\n+    command: [sh]\n+    model: m\n",
+		},
+		{
+			"a list over several lines", "version: 1\nagents:\n  a:\n    command:  # why\n    - sh\n    - -c\n    model: m\n", "a",
+			func(a *Agent) { a.Command = []string{"bash"} }, "-    command:  # why\n-    - sh\n-    - -c\n+    command: [bash]  # why\n",
+		},
 		{"a sandbox", commented, "coder", func(a *Agent) { a.Sandbox = "workspace" }, "+    sandbox: workspace\n"},
-		{"a sandbox in place of a mapping", "version: 1\nagents:\n  a:\n    command: [sh]\n    sandbox:\n      write: [x]\n", "a", func(a *Agent) { a.Sandbox, a.Rest = "auto", "" }, "-    sandbox:\n-      write: [x]\n+    sandbox: auto\n"},
-		{"a mapping in place of a sandbox", "version: 1\nagents:\n  a:\n    command: [sh]\n    sandbox: auto\n", "a", func(a *Agent) { a.Sandbox, a.Rest = "", "sandbox:\n  write: [x]\n" }, "-    sandbox: auto\n+    sandbox:\n+      write: [x]\n"},
-		{"four spaces", "version: 1\nagents:\n    a:\n        command: [sh]\n", "a", func(a *Agent) { a.TokensPerDay = 7 }, "+        limits:\n+            tokens_per_day: 7\n"},
+		{
+			"a sandbox in place of a mapping", "version: 1\nagents:\n  a:\n    command: [sh]\n    sandbox:\n      write: [x]\n", "a",
+			func(a *Agent) { a.Sandbox, a.Rest = "auto", "" }, "-    sandbox:\n-      write: [x]\n+    sandbox: auto\n",
+		},
+		{
+			"a mapping in place of a sandbox", "version: 1\nagents:\n  a:\n    command: [sh]\n    sandbox: auto\n", "a",
+			func(a *Agent) { a.Sandbox, a.Rest = "", "sandbox:\n  write: [x]\n" },
+			"-    sandbox: auto\n+    sandbox:\n+      write: [x]\n",
+		},
+		{
+			"four spaces", "version: 1\nagents:\n    a:\n        command: [sh]\n", "a", func(a *Agent) { a.TokensPerDay = 7 },
+			"+        limits:\n+            tokens_per_day: 7\n",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			form := describe(t, test.file, test.agent)
@@ -149,7 +217,10 @@ func TestEdit(t *testing.T) {
 }
 
 func TestAddAndRemove(t *testing.T) {
-	form := Agent{Description: "Reads", Driver: "acp", Command: []string{"opencode", "acp"}, SessionPrompt: "One.\nTwo.\n", CanWrite: []string{"*.md"}, SessionLimit: "1h", Env: []string{"KEY"}, Lead: true, Rest: "resume: never\n"}
+	form := Agent{
+		Description: "Reads", Driver: "acp", Command: []string{"opencode", "acp"}, SessionPrompt: "One.\nTwo.\n",
+		CanWrite: []string{"*.md"}, SessionLimit: "1h", Env: []string{"KEY"}, Lead: true, Rest: "resume: never\n",
+	}
 	const entry = `  reader:
     description: Reads
     driver: acp
@@ -166,8 +237,15 @@ func TestAddAndRemove(t *testing.T) {
     resume: never
 `
 	for _, test := range []struct{ name, file, want string }{
-		{"after the last agent", commented, strings.Replace(strings.Replace(commented, "lead: pm", "lead: reader", 1), "      # not a comment\n", "      # not a comment\n\n"+entry, 1)},
-		{"the first one", "version: 1\nagents: {}  # none\nlisten: 127.0.0.1:1\n", "version: 1\n\nteam:\n  lead: reader\nagents:  # none\n" + entry + "listen: 127.0.0.1:1\n"},
+		{
+			"after the last agent", commented,
+			strings.Replace(strings.Replace(commented, "lead: pm", "lead: reader", 1), "      # not a comment\n",
+				"      # not a comment\n\n"+entry, 1),
+		},
+		{
+			"the first one", "version: 1\nagents: {}  # none\nlisten: 127.0.0.1:1\n",
+			"version: 1\n\nteam:\n  lead: reader\nagents:  # none\n" + entry + "listen: 127.0.0.1:1\n",
+		},
 		{"no key agents", "version: 1\n", "version: 1\n\nteam:\n  lead: reader\n\nagents:\n" + entry},
 		{"an empty key agents", "version: 1\nteam: {size: 2}\nagents:\n", "version: 1\nteam: {size: 2, lead: reader}\nagents:\n" + entry},
 	} {
@@ -181,14 +259,16 @@ func TestAddAndRemove(t *testing.T) {
 			}
 		})
 	}
-	if after := apply(t, commented, Change{Op: Remove, Name: "coder"}); strings.Contains(after, "Writes") || !strings.Contains(after, "agents:\n  pm:\n") || !strings.Contains(after, "\n# Where they talk.\n") {
+	if after := apply(t, commented, Change{Op: Remove, Name: "coder"}); strings.Contains(after, "Writes") ||
+		!strings.Contains(after, "agents:\n  pm:\n") || !strings.Contains(after, "\n# Where they talk.\n") {
 		t.Errorf("without coder:\n%s", after)
 	}
 	after := apply(t, commented, Change{Op: Remove, Name: "pm"})
 	if !strings.Contains(after, "resume: always\n\n# Where they talk.") || !strings.Contains(after, "team: {size: 4}") {
 		t.Errorf("without pm:\n%s", after)
 	}
-	if after := apply(t, "version: 1\nagents:\n  # a\n  a: {command: [sh]}\n", Change{Op: Remove, Name: "a"}); after != "version: 1\nagents:\n" {
+	if after := apply(t, "version: 1\nagents:\n  # a\n  a: {command: [sh]}\n",
+		Change{Op: Remove, Name: "a"}); after != "version: 1\nagents:\n" {
 		t.Errorf("without its last agent: %q", after)
 	}
 }
@@ -199,18 +279,46 @@ func TestRefused(t *testing.T) {
 		c    Change
 		want string
 	}{
-		"an anchor":           {"agents:\n  a: &a {command: [sh]}\n  b: *a\n", Change{Op: Edit, Name: "a"}, "agents.a has an anchor (&), an alias (*) or a merge key (<<)"},
-		"an alias":            {"agents:\n  a: &a {command: [sh]}\n  b: *a\n", Change{Op: Remove, Name: "b"}, "change fairlead.yaml by hand"},
-		"a merge key":         {"agents:\n  a: &a {command: [sh]}\n  b:\n    <<: *a\n    model: x\n", Change{Op: Edit, Name: "b"}, "agents.b has an anchor"},
-		"an anchor below":     {"agents:\n  a:\n    env: &e {K: v}\n    command: [sh]\n", Change{Op: Remove, Name: "a"}, "agents.a has an anchor"},
-		"braces":              {"{version: 1, agents: {a: {command: [sh]}}}\n", Change{Op: Edit, Name: "a", Agent: Agent{Model: "x"}}, "the whole file is within braces"},
-		"a key twice":         {"agents:\n  a: {command: [sh]}\n  a: {command: [sh]}\n", Change{Op: Edit, Name: "a"}, "is written twice"},
-		"a comment inside":    {"agents:\n  a: {command: [sh], # why\n    model: x}\n", Change{Edit, "a", Agent{Command: []string{"sh"}, Model: "y"}}, "has a comment between its braces"},
-		"odd line endings":    {"agents:\r  a: {command: [sh]}\r", Change{Op: Edit, Name: "a"}, "neither LF nor CR LF"},
-		"an explicit key":     {"agents:\n  ? a\n  : command: [sh]\n", Change{Op: Remove, Name: "a"}, "is not on a line of its own"},
-		"no such agent":       {commented, Change{Op: Edit, Name: "x"}, `has no agent "x"`},
-		"there already":       {commented, Change{Op: Add, Name: "pm"}, `has an agent "pm" already`},
-		"a field in the rest": {commented, Change{Edit, "coder", Agent{Rest: "model: x\n"}}, "agents.coder.model: line 1: is a field of its own"},
+		"an anchor": {
+			"agents:\n  a: &a {command: [sh]}\n  b: *a\n",
+			Change{Op: Edit, Name: "a"},
+			"agents.a has an anchor (&), an alias (*) or a merge key (<<)",
+		},
+		"an alias": {
+			"agents:\n  a: &a {command: [sh]}\n  b: *a\n",
+			Change{Op: Remove, Name: "b"},
+			"change fairlead.yaml by hand",
+		},
+		"a merge key": {
+			"agents:\n  a: &a {command: [sh]}\n  b:\n    <<: *a\n    model: x\n",
+			Change{Op: Edit, Name: "b"},
+			"agents.b has an anchor",
+		},
+		"an anchor below": {
+			"agents:\n  a:\n    env: &e {K: v}\n    command: [sh]\n",
+			Change{Op: Remove, Name: "a"},
+			"agents.a has an anchor",
+		},
+		"braces": {
+			"{version: 1, agents: {a: {command: [sh]}}}\n",
+			Change{Op: Edit, Name: "a", Agent: Agent{Model: "x"}},
+			"the whole file is within braces",
+		},
+		"a key twice": {"agents:\n  a: {command: [sh]}\n  a: {command: [sh]}\n", Change{Op: Edit, Name: "a"}, "is written twice"},
+		"a comment inside": {
+			"agents:\n  a: {command: [sh], # why\n    model: x}\n",
+			Change{Edit, "a", Agent{Command: []string{"sh"}, Model: "y"}},
+			"has a comment between its braces",
+		},
+		"odd line endings": {"agents:\r  a: {command: [sh]}\r", Change{Op: Edit, Name: "a"}, "neither LF nor CR LF"},
+		"an explicit key":  {"agents:\n  ? a\n  : command: [sh]\n", Change{Op: Remove, Name: "a"}, "is not on a line of its own"},
+		"no such agent":    {commented, Change{Op: Edit, Name: "x"}, `has no agent "x"`},
+		"there already":    {commented, Change{Op: Add, Name: "pm"}, `has an agent "pm" already`},
+		"a field in the rest": {
+			commented,
+			Change{Edit, "coder", Agent{Rest: "model: x\n"}},
+			"agents.coder.model: line 1: is a field of its own",
+		},
 		"no YAML in the rest": {commented, Change{Edit, "coder", Agent{Rest: "a: b: c\n"}}, "line 1: "},
 		"a list as the rest":  {commented, Change{Edit, "coder", Agent{Rest: "- a\n"}}, "write the other keys as in the file"},
 		"an anchor in it":     {commented, Change{Edit, "coder", Agent{Rest: "resume: &x always\n"}}, "are not written here"},
@@ -227,10 +335,14 @@ func TestRefused(t *testing.T) {
 // No value of an environment is in a diff, however it is written.
 func TestDiffHides(t *testing.T) {
 	for _, env := range []string{
-		"env: {A: s3cret, B: ${B}}", "env:\n      A: s3cret  # s3cret\n      # A: s3cret\n      B: ${B}", "env:\n      A: >\n        s3cret\n\n        s3cret\n      B: ${B}",
-		"env: {A: \"x\n      s3cret\", B: ${B}}", "env: &e {A: s3cret, B: ${B}}", "env: &e\n      A: s3cret\n      B: ${B}", "env:\n      \"A\": 's3cret'\n      B: ${B}", "env:\n      A: 'a\n      s3cret'\n      B: ${B}", "env:\n      A:\n        s3cret\n      B: ${B}",
+		"env: {A: s3cret, B: ${B}}", "env:\n      A: s3cret  # s3cret\n      # A: s3cret\n      B: ${B}",
+		"env:\n      A: >\n        s3cret\n\n        s3cret\n      B: ${B}",
+		"env: {A: \"x\n      s3cret\", B: ${B}}", "env: &e {A: s3cret, B: ${B}}", "env: &e\n      A: s3cret\n      B: ${B}",
+		"env:\n      \"A\": 's3cret'\n      B: ${B}", "env:\n      A: 'a\n      s3cret'\n      B: ${B}",
+		"env:\n      A:\n        s3cret\n      B: ${B}",
 	} {
-		before := "version: 1\nnotify: {webhook: 's3cret'}\nagents:\n  b: {driver: exec, env: {K: s3cret}, command: [x]}\n  a:\n    " + env + "\n    command: [sh]\nlisten: 127.0.0.1:1\n"
+		before := "version: 1\nnotify: {webhook: 's3cret'}\nagents:\n  b: {driver: exec, env: {K: s3cret}, command: [x]}\n  a:\n    " +
+			env + "\n    command: [sh]\nlisten: 127.0.0.1:1\n"
 		text, err := Diff([]byte(before), []byte(strings.ReplaceAll(before, "127.0.0.1:1", "127.0.0.1:2")))
 		if err != nil {
 			t.Fatal(err)
@@ -239,8 +351,22 @@ func TestDiffHides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(text+whole, "s3cret") || !strings.Contains(whole, "command: [sh]\nlisten: 127.0.0.1:1\n") || !strings.Contains(whole, hidden) || !strings.Contains(whole, "command: [x]}") {
+		if strings.Contains(text+whole, "s3cret") || !strings.Contains(whole, "command: [sh]\nlisten: 127.0.0.1:1\n") ||
+			!strings.Contains(whole, hidden) || !strings.Contains(whole, "command: [x]}") {
 			t.Errorf("%s\nis shown as\n%s", before, whole)
+		}
+	}
+}
+
+// Where the lines of an environment cannot be told, more than its values is written again from the tree.
+func TestDiffHidesInOddForms(t *testing.T) {
+	for _, entry := range []string{
+		"env:\n      A: \"x\n# s3cret\"\n    model: m", "<<: {env: {A: s3cret}}", "<<: [{env: {\n      A: s3cret}}] # it",
+		"? env\n    : A: s3cret", "env:\n      A=s3cret: x", "env: {A: s3cret,\n      # s3cret\n      B: x}",
+	} {
+		whole, err := shown([]byte("version: 1\nagents:\n  a:\n    " + entry + "\n    command: [sh]\nlisten: 127.0.0.1:1\n"))
+		if err != nil || strings.Contains(whole, "s3cret") || !strings.Contains(whole, hidden) || !strings.Contains(whole, "listen: 127") {
+			t.Errorf("%s\nis shown as\n%s\n%v", entry, whole, err)
 		}
 	}
 }
@@ -306,9 +432,17 @@ func TestWrite(t *testing.T) {
 
 // Whatever is changed of one agent: all other lines stay the same bytes, and all other values stay the same.
 func TestOtherLinesStay(t *testing.T) {
-	words := []string{"", "x", "yes", "1.10", "a: b", "# no", "it's", "two\nlines", "ends\n", "ü — 漢", "\ttab", " space ", "-", "{", "*a", "&a", "!t", "%", "@", "`", "a,b", "${HOME}", "null", "\"q\"", "\\", "\u0085", "c:\\d"}
+	words := []string{
+		"", "x", "yes", "1.10", "a: b", "# no", "it's", "two\nlines", "ends\n", "ü — 漢", "\ttab", " space ", "-", "{", "*a",
+		"&a", "!t", "%", "@", "`", "a,b", "${HOME}", "null", "\"q\"", "\\", "\u0085", "c:\\d",
+	}
 	refusals := 0
-	entries := []string{"  a:\n    command: [sh]\n    model: m\n", "\n  # about b\n  b: {command: [sh, -c, 'x # y'], env: {K: v}}  # braces\n", "  c:\n    env:\n      K: v\n    session_prompt: |+\n      text\n\n\n", "  # about d\ttab\n  d:\n    driver: exec\t# tab\n    command:\n    - sh\n    # last\n"}
+	entries := []string{
+		"  a:\n    command: [sh]\n    model: m\n",
+		"\n  # about b\n  b: {command: [sh, -c, 'x # y'], env: {K: v}}  # braces\n",
+		"  c:\n    env:\n      K: v\n    session_prompt: |+\n      text\n\n\n",
+		"  # about d\ttab\n  d:\n    driver: exec\t# tab\n    command:\n    - sh\n    # last\n",
+	}
 	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
 		word := func() string { return words[r.IntN(len(words))] }
@@ -369,7 +503,8 @@ func onlyItsLines(before, after, name string) string {
 			if !strings.HasPrefix(key, "    ") && bare != "" && !comment {
 				own, team = strings.HasPrefix(key, "  "+name+":"), strings.HasPrefix(key, "team:") || team && strings.HasPrefix(key, "  ")
 			}
-			if !comment && (own || team) || bare == "" || strings.HasPrefix(bare, "# about "+name) { // blank lines around an entry come and go with it
+			if !comment && (own || team) || bare == "" ||
+				strings.HasPrefix(bare, "# about "+name) { // blank lines around an entry come and go with it
 				continue
 			}
 			lines = append(lines, line)
@@ -418,7 +553,11 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		for _, f := range fieldsOf(was.Get("agents")) {
+		agents := was.Get("agents")
+		if agents == nil {
+			agents = &file.YAMLNode{}
+		}
+		for _, f := range agents.Fields {
 			if f.Name != name && !same(f.Value, is.Get("agents").Get(f.Name)) {
 				t.Fatalf("agents.%s was changed:\n%s\n%s", f.Name, text, out)
 			}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 const bytesMax = 1 << 20 // the limit of config.Load
@@ -59,7 +59,8 @@ func MayWrite(dir string) error {
 	case !info.Mode().IsRegular():
 		return byHand("fairlead.yaml is not a regular file")
 	case info.Mode().Perm()&0o200 == 0:
-		return &Refused{Why: fmt.Sprintf("fairlead.yaml is read-only (mode %#o); `chmod u+w fairlead.yaml` allows changes", info.Mode().Perm())}
+		return &Refused{Why: fmt.Sprintf("fairlead.yaml is read-only (mode %#o); `chmod u+w fairlead.yaml` allows changes",
+			info.Mode().Perm())}
 	}
 	return nil
 }
@@ -138,102 +139,134 @@ func Diff(before, after []byte) (string, error) {
 }
 
 var (
-	passedOn = lazy.Regexp(`^\s*[A-Za-z_][A-Za-z0-9_]*:\s+"?\$\{[A-Za-z_][A-Za-z0-9_]*\}"?\s*$`)
-	keyOnly  = lazy.Regexp(`^\s*(- )?["']?[A-Za-z_][A-Za-z0-9_]*["']?:(\s|$)`)
+	reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+	variable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// span is a part of the text.
-type span struct{ from, to int }
+// lines are the lines of a part of the file as they are shown.
+type lines struct {
+	block
+	text []string
+}
 
-// shown returns the text of the file with its secrets hidden.
+// shown returns the text of the file with its secrets hidden. The lines of a secret key are written again from its values.
 func shown(b []byte) (string, error) {
 	s, err := parse(b)
 	if err != nil {
 		return "", err
 	}
-	var secret []file.YAMLField // keys of which the values are hidden
-	if f := s.root.Field("notify"); f != nil {
-		secret = append(secret, *f)
+	root, err := config.Tree(b)
+	if err != nil {
+		return "", err
 	}
-	for _, agent := range fieldsOf(s.root.Get("agents")) {
-		if f := agent.Value.Field("env"); f != nil {
-			secret = append(secret, *f)
+	secret := map[file.Place]bool{} // of keys; an anchor's key may be at several paths
+	if f := root.Field("notify"); f != nil {
+		secret[f.Place] = true
+	}
+	if agents := root.Get("agents"); agents != nil {
+		for _, agent := range agents.Fields {
+			if f := agent.Value.Field("env"); f != nil {
+				secret[f.Place] = true
+			}
 		}
 	}
-	public := map[int]bool{}
-	keysOf(s.root, secret, public)
-	var spans []span
-	for _, f := range secret {
-		spans = append(spans, s.secrets(f, public)...)
+	if !hide(root, secret, false) {
+		return strings.ReplaceAll(string(b), "\r\n", "\n"), nil
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(b.to, a.to)) })
-	var out strings.Builder
-	at := 0
-	for _, sp := range spans {
-		if sp.from >= at && sp.to > sp.from {
-			out.WriteString(s.text[at:sp.from] + hidden)
-		}
-		at = max(at, sp.to)
+	all, ok := s.hidden(root, s.end(), secret)
+	if !ok || !s.comments(all) {
+		all = []lines{{block{first: 1, behind: s.end()}, []string{rendered(root)}}}
 	}
-	out.WriteString(s.text[at:])
-	return strings.ReplaceAll(out.String(), "\r\n", "\n"), nil
+	slices.SortFunc(all, func(a, b lines) int { return cmp.Compare(b.first, a.first) })
+	text := s.lines
+	for _, part := range all {
+		text = slices.Concat(text[:part.first-1], []string{strings.Join(part.text, "\n") + "\n"}, text[part.behind-1:])
+	}
+	return strings.ReplaceAll(strings.Join(text, ""), "\r\n", "\n"), nil
 }
 
-// keysOf collects the lines of all keys that are not below a secret one.
-func keysOf(n *file.YAMLNode, secret []file.YAMLField, public map[int]bool) {
-	for _, f := range n.Fields {
-		public[f.Line] = true
-		hide := false
-		for _, g := range secret {
-			hide = hide || g.Place == f.Place
+// hide replaces the values of secret keys in a tree, and reports whether there are any.
+func hide(n *file.YAMLNode, secret map[file.Place]bool, inside bool) (found bool) {
+	for i := range n.Fields {
+		f := &n.Fields[i]
+		if inside && !variable.MatchString(f.Name) {
+			f.Name = hidden
 		}
-		if !hide {
-			keysOf(f.Value, secret, public)
+		if hide(f.Value, secret, inside || secret[f.Place]) || secret[f.Place] {
+			found = true
 		}
 	}
 	for _, item := range n.Items {
-		keysOf(item, secret, public)
+		found = hide(item, secret, inside) || found
 	}
+	if inside && len(n.Fields) == 0 && n.Kind != file.YAMLNull && !(n.Kind == file.YAMLText && reference.MatchString(n.Text)) {
+		n.Kind, n.Text = file.YAMLBroken, hidden
+	}
+	return found
 }
 
-// secrets returns the parts of the text that a key's value hides. All lines up to the next key that is not below it
-// are its own.
-func (s *source) secrets(f file.YAMLField, public map[int]bool) (spans []span) {
-	lineEnd := func(n int) int { return s.start(n) + len(s.line(n)) }
-	at := s.offset(f.Place)
-	colon := s.behindKey(at)
-	if colon < 0 || colon > lineEnd(f.Line) {
-		colon = at
+// hidden returns the lines to show in place of those with secrets. false: they cannot be found.
+func (s *source) hidden(m *file.YAMLNode, limit int, secret map[file.Place]bool) (all []lines, ok bool) {
+	if m.Tied || inBraces(m) || m.Kind != file.YAMLObject {
+		return nil, false
 	}
-	value := strings.TrimSpace(s.text[colon:lineEnd(f.Line)])
-	block := value == "" || strings.HasPrefix(value, "#")
-	if !block {
-		if items, _, end, err := s.itemsOf(f.Value); err == nil && !tied(f.Value) && end < lineEnd(f.Line) {
-			for _, it := range items {
-				if ref := s.text[it.value:it.end]; reference().FindString(strings.Trim(ref, `"`)) != strings.Trim(ref, `"`) {
-					spans = append(spans, span{it.value, it.end})
-				}
-			}
-			return spans
-		}
-		begin := colon + len(s.text[colon:lineEnd(f.Line)]) - len(strings.TrimLeft(s.text[colon:lineEnd(f.Line)], " \t"))
-		spans = append(spans, span{begin, lineEnd(f.Line)})
-	}
-	for n := f.Line + 1; n < s.end() && !public[n]; n++ {
-		line := s.line(n)
-		from := s.start(n) + len(line) - len(strings.TrimLeft(line, " \t"))
-		switch {
-		case strings.TrimSpace(line) == "" || block && passedOn().MatchString(line):
+	for i, f := range m.Fields {
+		if !secret[f.Place] && !hide(f.Value, secret, false) {
 			continue
-		case block && isComment(line) && indentOf(line) < f.Column:
-			continue // it belongs to what follows
-		case block && keyOnly().MatchString(line):
-			behind := s.start(n) + strings.IndexByte(line, ':') + 1
-			if from = behind + len(line) - (behind - s.start(n)) - len(strings.TrimLeft(line[behind-s.start(n):], " \t")); from >= lineEnd(n) {
-				continue
-			}
 		}
-		spans = append(spans, span{from, lineEnd(n)})
+		b, err := s.blockOf(m, i, limit)
+		if err != nil {
+			return nil, false
+		}
+		inside, ok := s.hidden(f.Value, b.behind, secret)
+		switch {
+		case secret[f.Place] && ok:
+			inside = []lines{{b, []string{b.indent + f.Name + ":"}}}
+			deeper := strings.Repeat(" ", f.Value.Column-1)
+			for _, g := range f.Value.Fields {
+				value := rendered(g.Value)
+				if g.Value.Kind == file.YAMLText {
+					value = quoted(g.Value.Text, false) // a reference
+				}
+				inside[0].text = append(inside[0].text, deeper+quoted(g.Name, false)+": "+value)
+			}
+		case secret[f.Place]:
+			inside = []lines{{b, []string{b.indent + f.Name + ": " + rendered(f.Value)}}}
+		case !ok:
+			inside = []lines{{b, []string{b.indent + quoted(f.Name, false) + ": " + rendered(f.Value) + s.tail(b)}}}
+		}
+		all = append(all, inside...)
 	}
-	return spans
+	return all, true
+}
+
+// tail returns the comment behind a value of one line.
+func (s *source) tail(b block) string {
+	own, err := parse([]byte(strings.Join(s.lines[b.first-1:b.behind-1], "")))
+	if err != nil || !own.sameWith(2, own.end()) {
+		return ""
+	}
+	_, comment := own.cut(1)
+	return comment
+}
+
+// comments reports whether the lines below the shown parts that look like comments are comments, and no part of a secret.
+func (s *source) comments(all []lines) bool {
+	var text []string
+	for i, line := range s.lines {
+		after := slices.ContainsFunc(all, func(part lines) bool { return i+1 >= part.behind && i+1 < s.key(part.behind) })
+		if !after || !isComment(line) {
+			text = append(text, line)
+		}
+	}
+	root, err := config.Tree([]byte(strings.Join(text, "")))
+	return err == nil && same(root, s.root)
+}
+
+// key returns the first line from one on that is neither blank nor like a comment.
+func (s *source) key(n int) int {
+	for n < s.end() && (blank(s.line(n)) || isComment(s.line(n))) {
+		n++
+	}
+	return n
 }

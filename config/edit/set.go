@@ -3,9 +3,6 @@ package edit
 import (
 	"fmt"
 	"slices"
-	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -33,228 +30,94 @@ func rank(key string) int {
 	return len(order)
 }
 
-// spot is what is found at a path.
-type spot struct {
-	in    *file.YAMLNode // the last mapping on the path
-	at    int            // the index in it of the key that the path names next; -1: there is none
-	known int            // how many keys of the path are there
-	limit int            // the line at which something else than in begins
-	flow  bool           // in is within braces
-}
-
-// find follows a path as far as it exists. It stops at a mapping without keys, so that its key is the last one known.
-func (s *source) find(path []string) (spot, error) {
-	sp := spot{in: s.root, at: -1, limit: s.end()}
-	if len(s.root.Fields) == 0 {
-		return sp, byHand("the file has no keys")
+// follow goes down a path through mappings that are written in lines. It returns the last of them, the line behind it,
+// and the rest of the path from a key of that mapping on.
+func (s *source) follow(path []string) (m *file.YAMLNode, limit int, rest []string, err error) {
+	m, limit, rest = s.root, s.end(), path
+	switch {
+	case len(m.Fields) == 0:
+		return nil, 0, nil, byHand("the file has no keys")
+	case inBraces(m):
+		return nil, 0, nil, byHand("the whole file is within braces")
 	}
-	for n := s.root; ; {
-		if n.Style&yaml.FlowStyle != 0 {
-			if n == s.root {
-				return sp, byHand("the whole file is within braces")
-			}
-			sp.flow = true
+	for {
+		if m.Tied {
+			return nil, 0, nil, shared(m)
 		}
-		if n.Tied {
-			return sp, byHand("%s has an anchor (&), an alias (*) or a merge key (<<), so other keys may share its values", n.Path)
+		i := fieldAt(m, rest[0])
+		if i < 0 || len(rest) == 1 || inBraces(m.Fields[i].Value) || len(m.Fields[i].Value.Fields) == 0 {
+			return m, limit, rest, nil
 		}
-		sp.in, sp.at = n, slices.IndexFunc(n.Fields, func(f file.YAMLField) bool { return f.Name == path[sp.known] })
-		if sp.at < 0 {
-			return sp, nil
+		b, err := s.blockOf(m, i, limit)
+		if err != nil {
+			return nil, 0, nil, err
 		}
-		sp.known++
-		v := n.Fields[sp.at].Value
-		if sp.known == len(path) || v.Kind != file.YAMLObject || len(v.Fields) == 0 {
-			return sp, nil
-		}
-		if !sp.flow {
-			c, err := s.chunkOf(n, sp.at, sp.limit)
-			if err != nil {
-				return sp, err
-			}
-			sp.limit = c.behind
-		}
-		n = v
+		m, limit, rest = m.Fields[i].Value, b.behind, rest[1:]
 	}
 }
 
-// set gives the key at a path a value, and makes the mappings on the path that are missing.
-func set(b []byte, path []string, v value) ([]byte, error) {
+func fieldAt(m *file.YAMLNode, name string) int {
+	return slices.IndexFunc(m.Fields, func(f file.YAMLField) bool { return f.Name == name })
+}
+
+// set gives the key at a path a value, and makes the mappings on the path that are missing. Without a value it removes
+// the key, and a mapping that becomes empty by it.
+func set(b []byte, path []string, v *value) ([]byte, error) {
 	s, err := parse(b)
 	if err != nil {
 		return nil, err
 	}
-	sp, err := s.find(path)
+	if v == nil {
+		if path = s.emptied(path); path == nil {
+			return b, nil
+		}
+	}
+	m, limit, rest, err := s.follow(path)
 	if err != nil {
 		return nil, err
 	}
-	step := s.step()
-	rest := path[sp.known:]
-	if sp.at >= 0 { // the value of a key is replaced
-		if n := sp.in.Fields[sp.at].Value; n.Tied || tied(n) {
-			return nil, byHand("%s has an anchor (&), an alias (*) or a merge key (<<), so other keys may share its values", n.Path)
-		}
-		for _, key := range slices.Backward(rest) {
-			v = below(key, v, step)
-		}
-		return s.replace(sp, v)
+	i := fieldAt(m, rest[0])
+	if i < 0 {
+		return s.insert(m, limit, path[:len(path)-len(rest)], rest[0], v.below(rest[1:], s.step()))
 	}
-	for _, key := range slices.Backward(rest[1:]) {
-		v = below(key, v, step)
+	f := &m.Fields[i]
+	own, err := s.blockOf(m, i, limit)
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil && len(rest) == 1:
+		return s.remove(m, f, own)
+	case len(rest) == 1 || len(f.Value.Fields) == 0:
+		return s.replace(f, own, v.below(rest[1:], s.step()))
 	}
-	return s.insert(sp, path[:sp.known], rest[0], v)
+	if err := s.checkBraces(f.Value, own); err != nil {
+		return nil, err
+	}
+	return s.replace(f, own, plain(braces(f.Value, rest[1:], v)))
+}
+
+// emptied returns the path of what is removed with a key: the outermost mapping that only has this key, except agents.
+// nil: there is no such key.
+func (s *source) emptied(path []string) []string {
+	above := []*file.YAMLNode{s.root}
+	for _, key := range path {
+		n := above[len(above)-1].Get(key)
+		if n == nil {
+			return nil
+		}
+		above = append(above, n)
+	}
+	for len(path) > 1 && len(above[len(path)-1].Fields) == 1 && !slices.Equal(path[:len(path)-1], []string{"agents"}) {
+		path = path[:len(path)-1]
+	}
+	return path
 }
 
 // step is how deep the file indents.
 func (s *source) step() int {
-	if agents := s.root.Get("agents"); agents != nil && len(agents.Fields) > 0 && !agents.Tied && agents.Style&yaml.FlowStyle == 0 && agents.Fields[0].Column > 1 {
-		return agents.Fields[0].Column - 1
+	agents := s.root.Get("agents")
+	if agents == nil || len(agents.Fields) == 0 || agents.Tied || inBraces(agents) {
+		return 2
 	}
-	return 2
-}
-
-func tied(n *file.YAMLNode) bool {
-	return n.Tied || slices.ContainsFunc(n.Fields, func(f file.YAMLField) bool { return tied(f.Value) }) || slices.ContainsFunc(n.Items, tied)
-}
-
-func (s *source) replace(sp spot, v value) ([]byte, error) {
-	if sp.flow {
-		items, _, _, err := s.itemsOf(sp.in)
-		if err != nil {
-			return nil, err
-		}
-		it := items[sp.at]
-		return s.splice(it.value, it.end, v.flow), nil
-	}
-	c, err := s.chunkOf(sp.in, sp.at, sp.limit)
-	if err != nil {
-		return nil, err
-	}
-	if v.written != nil {
-		return s.splice(s.start(c.head), s.start(c.behind), s.joined(v.written, c.indent)), nil
-	}
-	lineEnd := s.start(c.first) + len(s.line(c.first))
-	tail := s.text[c.after:lineEnd] // a comment
-	line := s.text[s.start(c.first):c.colon]
-	if v.line != "" {
-		gap := s.text[c.colon:c.value]
-		if strings.Trim(gap, " \t") != "" || gap == "" {
-			gap = " "
-		}
-		line += gap + v.line
-	}
-	if tail != "" && !strings.HasPrefix(tail, " ") && !strings.HasPrefix(tail, "\t") {
-		tail = " " + tail
-	}
-	out := strings.TrimRight(line+tail, " \t") + s.eol + s.joined(v.body, c.indent)
-	end := s.start(c.first + 1)
-	if c.body {
-		end = s.start(c.behind)
-	}
-	return s.splice(s.start(c.first), end, s.ended(out, end)), nil
-}
-
-// ended cuts the last line ending if the text that is replaced had none.
-func (s *source) ended(out string, end int) string {
-	if end == len(s.text) && !strings.HasSuffix(s.text, "\n") {
-		return strings.TrimSuffix(out, s.eol)
-	}
-	return out
-}
-
-// joined indents lines and ends each.
-func (s *source) joined(lines []string, indent int) string {
-	var b strings.Builder
-	for _, line := range lines {
-		if line != "" {
-			b.WriteString(strings.Repeat(" ", indent) + line)
-		}
-		b.WriteString(s.eol)
-	}
-	return b.String()
-}
-
-func (s *source) splice(from, to int, with string) []byte {
-	return []byte(s.text[:from] + with + s.text[to:])
-}
-
-func (s *source) insert(sp spot, at []string, key string, v value) ([]byte, error) {
-	if sp.flow {
-		items, open, end, err := s.itemsOf(sp.in)
-		if err != nil {
-			return nil, err
-		}
-		add := quoted(key, true) + ": " + v.flow
-		if len(items) == 0 {
-			return s.splice(open+1, end, add), nil
-		}
-		last := items[len(items)-1].end
-		return s.splice(last, last, ", "+add), nil
-	}
-	agent := len(at) == 1 && at[0] == "agents"
-	after := len(sp.in.Fields) - 1
-	if !agent && rank(key) < len(order) {
-		for i, f := range sp.in.Fields {
-			if rank(f.Name) < rank(key) {
-				after = i
-			}
-		}
-	}
-	c, err := s.chunkOf(sp.in, after, sp.limit)
-	if err != nil {
-		return nil, err
-	}
-	from := s.start(c.behind)
-	lines := v.lines(key)
-	if len(at) == 0 || agent && len(sp.in.Fields) > 1 && c.head > 1 && strings.TrimSpace(s.line(c.head-1)) == "" {
-		lines = append([]string{""}, lines...) // a blank line between sections, and between agents where the file has them
-	}
-	add := s.joined(lines, c.indent)
-	if from > 0 && s.text[from-1] != '\n' {
-		add = s.eol + strings.TrimSuffix(add, s.eol)
-	}
-	return s.splice(from, from, add), nil
-}
-
-// unset removes the key at a path, and a mapping that becomes empty by it. It is no error if the key is not there.
-func unset(b []byte, path []string) ([]byte, error) {
-	s, err := parse(b)
-	if err != nil {
-		return nil, err
-	}
-	sp, err := s.find(path)
-	if err != nil || sp.at < 0 || sp.known < len(path) {
-		return b, err
-	}
-	if n := sp.in.Fields[sp.at].Value; tied(n) {
-		return nil, byHand("%s has an anchor (&), an alias (*) or a merge key (<<), so other keys may share its values", n.Path)
-	}
-	if len(sp.in.Fields) == 1 && len(path) > 1 && !slices.Equal(path[:len(path)-1], []string{"agents"}) {
-		return unset(b, path[:len(path)-1])
-	}
-	if sp.flow {
-		items, open, _, err := s.itemsOf(sp.in)
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case sp.at+1 < len(items):
-			return s.splice(items[sp.at].key, items[sp.at+1].key, ""), nil
-		case sp.at > 0:
-			return s.splice(items[sp.at-1].end, items[sp.at].end, ""), nil
-		}
-		return s.splice(open+1, items[sp.at].end, ""), nil
-	}
-	c, err := s.chunkOf(sp.in, sp.at, sp.limit)
-	if err != nil {
-		return nil, err
-	}
-	from, to := c.head, c.behind
-	first := !slices.ContainsFunc(sp.in.Fields, func(f file.YAMLField) bool { return f.Line < c.first })
-	if len(sp.in.Fields) > 1 && from > 1 && (first || strings.TrimSpace(s.line(from-1)) == "") { // or a blank line would follow the first one, or another blank line
-		for to < s.end() && strings.TrimSpace(s.line(to)) == "" {
-			to++
-		}
-	}
-	return s.splice(s.start(from), s.start(to), ""), nil
+	return max(1, agents.Fields[0].Column-1)
 }

@@ -1,21 +1,20 @@
 package edit
 
 import (
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
-// source is the text of a file with its tree.
+// source is the text of a file as lines, with its tree. Lines are counted from 1, as in the tree.
 type source struct {
-	text  string
-	lines []int // the offsets at which the lines begin
+	lines []string // each with its ending
 	eol   string
+	open  bool // the file does not end in a line break; the last of lines has one
 	root  *file.YAMLNode
 }
 
@@ -27,275 +26,197 @@ func parse(b []byte) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{text: string(b), lines: []int{0}, eol: "\n", root: root}
-	if strings.ContainsAny(s.text, oddBreaks) || strings.Contains(strings.ReplaceAll(s.text, "\r\n", ""), "\r") {
+	text := string(b)
+	if strings.ContainsAny(text, oddBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 		return nil, byHand("the file has line breaks that are neither LF nor CR LF")
 	}
-	if strings.Contains(s.text, "\r\n") {
+	s := &source{eol: "\n", root: root}
+	if strings.Contains(text, "\r\n") {
 		s.eol = "\r\n"
 	}
-	for i := range len(s.text) {
-		if s.text[i] == '\n' {
-			s.lines = append(s.lines, i+1)
-		}
+	if s.open = !strings.HasSuffix(text, "\n"); s.open {
+		text += s.eol
 	}
+	s.lines = slices.Collect(strings.Lines(text))
 	return s, nil
 }
 
-// start returns the offset of a line, counted from 1; behind the last line it is the end of the text.
-func (s *source) start(line int) int {
-	if line > len(s.lines) {
-		return len(s.text)
-	}
-	return s.lines[line-1]
-}
+// end returns the number behind the last line.
+func (s *source) end() int { return len(s.lines) + 1 }
 
 // line returns a line without its ending.
-func (s *source) line(line int) string {
-	return strings.TrimRight(s.text[s.start(line):s.start(line+1)], "\r\n")
-}
+func (s *source) line(n int) string { return strings.TrimRight(s.lines[n-1], "\r\n") }
 
-// end returns the number behind the last line that has characters.
-func (s *source) end() int {
-	if s.start(len(s.lines)) == len(s.text) {
-		return len(s.lines)
+// with returns the text with other lines in place of those from one to before another.
+func (s *source) with(from, to int, lines ...string) []byte {
+	var b strings.Builder
+	b.WriteString(strings.Join(s.lines[:from-1], ""))
+	for _, line := range lines {
+		b.WriteString(line + s.eol)
 	}
-	return len(s.lines) + 1
-}
-
-// offset returns the byte at a place.
-func (s *source) offset(at file.Place) int {
-	i := s.start(at.Line)
-	for range at.Column - 1 {
-		_, size := utf8.DecodeRuneInString(s.text[i:])
-		i += size
+	b.WriteString(strings.Join(s.lines[to-1:], ""))
+	if s.open {
+		return []byte(strings.TrimSuffix(b.String(), s.eol))
 	}
-	return i
+	return []byte(b.String())
 }
 
-// chunk is the part of the text that is one key of a mapping with its value.
-type chunk struct {
-	key    int  // offset of the key
-	colon  int  // offset behind the colon
-	value  int  // offset of the value on the key's line; that of the line's end if it begins on a later line, or is empty
-	after  int  // offset behind that part of the value, before a comment on the same line
-	first  int  // line of the key
-	head   int  // line of the first comment directly above the key
-	behind int  // line behind the value's last one
-	body   bool // the value goes on, or begins, on later lines
-	indent int
+// sameWith reports whether the file says the same with other lines.
+func (s *source) sameWith(from, to int, lines ...string) bool {
+	root, err := config.Tree(s.with(from, to, lines...))
+	return err == nil && same(root, s.root)
 }
 
-// chunkOf finds a key of a block mapping. limit is the line at which something else begins for sure.
-func (s *source) chunkOf(m *file.YAMLNode, i, limit int) (chunk, error) {
+// block is the lines of one key of a mapping, with its value.
+type block struct {
+	head   int // the first comment directly above the key
+	first  int // the key
+	behind int // behind the last line of the value and of the comments that are deeper than the key
+	indent string
+}
+
+// blockOf finds the lines of a key of a mapping that is not within braces. limit is the line behind the mapping.
+func (s *source) blockOf(m *file.YAMLNode, i, limit int) (block, error) {
 	f := &m.Fields[i]
 	for _, other := range m.Fields {
 		if other.Line > f.Line {
 			limit = min(limit, other.Line)
 		}
 	}
-	c := chunk{key: s.offset(f.Place), first: f.Line, head: f.Line, behind: limit, indent: f.Column - 1}
-	if limit <= f.Line || strings.Trim(s.text[s.start(f.Line):c.key], " ") != "" {
-		return c, byHand("%s is not on a line of its own", f.Value.Path)
+	b := block{head: f.Line, first: f.Line, behind: limit, indent: upTo(s.line(f.Line), f.Column)}
+	if limit <= f.Line || strings.Trim(b.indent, " ") != "" {
+		return b, byHand("%s is not on a line of its own", f.Value.Path)
 	}
-	for c.behind > c.first+1 && s.between(c.behind-1, c.indent) {
-		c.behind--
+	for b.behind > b.first+1 && s.between(b.behind-1, len(b.indent)) {
+		b.behind--
 	}
-	for c.head > 1 && isComment(s.line(c.head-1)) && indentOf(s.line(c.head-1)) == c.indent {
-		c.head--
+	for b.head > 1 && isComment(s.line(b.head-1)) && indentOf(s.line(b.head-1)) == len(b.indent) {
+		b.head--
 	}
-	if c.colon = s.behindKey(c.key); c.colon < 0 {
-		return c, byHand("%s is written in a way that only a person can change", f.Value.Path)
-	}
-	s.placeValue(&c, f.Value)
-	return c, nil
+	return b, nil
 }
 
-// between reports whether a line is blank, or a comment that is not indented deeper than a key and so belongs to what follows.
-func (s *source) between(line, indent int) bool {
-	text := s.line(line)
-	return strings.TrimSpace(text) == "" || isComment(text) && indentOf(text) <= indent
+// upTo returns the part of a line before a column, which counts characters.
+func upTo(line string, column int) string {
+	runes := []rune(line)
+	return string(runes[:min(len(runes), column-1)])
 }
+
+// between reports whether a line is blank, or a comment that is not deeper than a key and so belongs to what follows.
+func (s *source) between(n, indent int) bool {
+	return blank(s.line(n)) || isComment(s.line(n)) && indentOf(s.line(n)) <= indent
+}
+
+func blank(line string) bool { return strings.TrimSpace(line) == "" }
 
 func isComment(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " \t"), "#") }
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// behindKey returns the offset behind the colon of a key; -1: there is none.
-func (s *source) behindKey(at int) int {
-	end := at
-	switch s.text[at] {
-	case '"', '\'':
-		if end = scanQuoted(s.text, at); end < 0 {
-			return -1
+// cut returns the parts of a line before and from the comment at its end, with the space before it. The reader of the
+// file decides what is a comment: the file says the same without it.
+func (s *source) cut(n int) (string, string) {
+	line := s.line(n)
+	for i := range len(line) {
+		if line[i] != '#' || i > 0 && line[i-1] != ' ' && line[i-1] != '\t' {
+			continue
+		}
+		if before := strings.TrimRight(line[:i], " \t"); s.sameWith(n, n+1, before) {
+			return before, line[len(before):]
 		}
 	}
-	for ; end < len(s.text) && s.text[end] != '\n'; end++ {
-		if s.text[end] == ':' && (end+1 == len(s.text) || strings.IndexByte(" \t\r\n{[\"'", s.text[end+1]) >= 0) {
-			return end + 1
-		}
-	}
-	return -1
+	return line, ""
 }
 
-// placeValue finds which part of a value is on the line of its key.
-func (s *source) placeValue(c *chunk, v *file.YAMLNode) {
-	lineEnd := s.start(c.first) + len(s.line(c.first))
-	empty := c.colon
-	c.body = c.behind > c.first+1
-	if v.Line != c.first || v.Kind == file.YAMLNull && v.Text == "" || s.offset(v.Place) >= lineEnd {
-		c.value, c.after = empty, empty
-		return
-	}
-	c.value = s.offset(v.Place)
-	switch end := s.scalarEnd(v, c.value, lineEnd); {
-	case end < 0: // a plain scalar of several lines
-		c.after = lineEnd
-	case end > lineEnd:
-		c.after = lineEnd
-	default:
-		c.after = end
-		c.body = c.body && v.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
-	}
-}
-
-// scalarEnd returns the offset behind a value that begins at an offset; -1: not known.
-func (s *source) scalarEnd(v *file.YAMLNode, at, lineEnd int) int {
+// replace gives a key another value. A comment behind the old value stays, and so do comments below a value of one line.
+func (s *source) replace(f *file.YAMLField, b block, v *value) ([]byte, error) {
 	switch {
-	case s.text[at] == '"' || s.text[at] == '\'':
-		return scanQuoted(s.text, at)
-	case s.text[at] == '{' || s.text[at] == '[':
-		return scanFlow(s.text, at)
-	case v.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		return at + len(firstWord(s.text[at:lineEnd]))
+	case tied(f.Value):
+		return nil, shared(f.Value)
+	case v.written != nil:
+		return s.with(b.head, b.behind, indented(b.indent, v.written)...), nil
 	}
-	line := s.text[at:lineEnd]
-	if i := strings.Index(line, " #"); i >= 0 {
-		line = line[:i]
+	before, comment := s.cut(b.first)
+	key := before
+	if f.Value.Line == b.first && (f.Value.Kind != file.YAMLNull || f.Value.Text != "") {
+		key = upTo(before, f.Value.Column)
 	}
-	if i := strings.Index(line, "\t#"); i >= 0 {
-		line = line[:i]
+	bare := strings.TrimRight(key, " \t")
+	if !strings.HasSuffix(bare, ":") {
+		return nil, byHand("%s is written in a way that only a person can change", f.Value.Path)
 	}
-	if line = strings.TrimRight(line, " \t"); line != v.Text {
-		return -1
+	if key == bare {
+		key += " "
 	}
-	return at + len(line)
+	end := b.behind
+	if s.sameWith(b.first+1, end) {
+		end = b.first + 1
+	}
+	lines := indented(b.indent, v.body)
+	return s.with(b.first, end, append([]string{strings.TrimRight(key+v.line, " \t") + comment}, lines...)...), nil
 }
 
-func firstWord(s string) string {
-	if i := strings.IndexAny(s, " \t"); i >= 0 {
-		return s[:i]
-	}
-	return s
-}
-
-// scanQuoted returns the offset behind a quoted scalar, or -1.
-func scanQuoted(text string, at int) int {
-	quote := text[at]
-	for i := at + 1; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && quote == '"':
-			i++
-		case text[i] == quote && quote == '\'' && i+1 < len(text) && text[i+1] == quote:
-			i++
-		case text[i] == quote:
-			return i + 1
+// checkBraces refuses a value in braces that has a comment before its last line, which would be lost.
+func (s *source) checkBraces(n *file.YAMLNode, b block) error {
+	for last := b.behind - 1; last > n.Line; last-- {
+		if s.sameWith(last, b.behind) {
+			continue // a comment below the value
 		}
-	}
-	return -1
-}
-
-var reference = lazy.Regexp(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
-
-// scanFlow returns the offset behind a value in braces or brackets, or -1.
-func scanFlow(text string, at int) int { end, _ := scanBraces(text, at); return end }
-
-// scanBraces is scanFlow, and reports whether there is a comment in the value.
-func scanBraces(text string, at int) (end int, comment bool) {
-	depth, fresh := 0, true // fresh: a value may begin here
-	for i := at; i < len(text); i++ {
-		switch c := text[i]; {
-		case fresh && (c == '"' || c == '\''):
-			if i = scanQuoted(text, i) - 1; i < 0 {
-				return -1, comment
+		for at := n.Line; at < last; at++ {
+			if _, comment := s.cut(at); comment != "" {
+				return byHand("%s has a comment between its braces", n.Path)
 			}
-			fresh = false
-		case c == '$' && reference().MatchString(text[i:]):
-			i += len(reference().FindString(text[i:])) - 1
-			fresh = false
-		case c == '{' || c == '[':
-			depth++
-			fresh = true
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 1, comment
-			}
-			fresh = false
-		case c == ',' || c == ':':
-			fresh = true
-		case c == '#' && strings.ContainsRune(" \t\n", rune(text[i-1])):
-			comment = true
-			n := strings.IndexByte(text[i:], '\n')
-			if n < 0 {
-				return -1, comment
-			}
-			i += n
-		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
-			fresh = false
 		}
+		return nil
 	}
-	return -1, comment
+	return nil
 }
 
-// item is a key of a mapping in braces, from the key to the end of its value.
-type item struct{ key, value, end int }
-
-// itemsOf finds the keys of a mapping in braces, in the order of the text. end is the offset of the closing brace.
-func (s *source) itemsOf(m *file.YAMLNode) (items []item, open, end int, err error) {
-	odd := byHand("%s is written in a way that only a person can change", m.Path)
-	open = s.offset(m.Place)
-	if open >= len(s.text) || s.text[open] != '{' {
-		return nil, 0, 0, odd
-	}
-	end, comment := scanBraces(s.text, open)
-	if end--; end < 0 {
-		return nil, 0, 0, odd
-	}
-	if comment {
-		return nil, 0, 0, byHand("%s has a comment between its braces", m.Path)
-	}
-	for i := range m.Fields {
-		at := s.offset(m.Fields[i].Place)
-		if at <= open || at >= end || i > 0 && at < items[i-1].end {
-			return nil, 0, 0, odd
+// insert adds a key to a mapping that is not within braces. at is the path of the mapping, limit the line behind it.
+func (s *source) insert(m *file.YAMLNode, limit int, at []string, key string, v *value) ([]byte, error) {
+	agent := len(at) == 1 && at[0] == "agents"
+	after := len(m.Fields) - 1
+	if !agent && rank(key) < len(order) {
+		for i, f := range m.Fields {
+			if rank(f.Name) < rank(key) {
+				after = i
+			}
 		}
-		it := item{key: at, value: s.behindKey(at)}
-		if it.value < 0 || it.value > end {
-			return nil, 0, 0, odd
-		}
-		for it.value < end && strings.IndexByte(" \t\r\n", s.text[it.value]) >= 0 {
-			it.value++
-		}
-		it.end = s.itemEnd(it.value, end)
-		if it.end < 0 {
-			return nil, 0, 0, odd
-		}
-		items = append(items, it)
 	}
-	return items, open, end, nil
+	b, err := s.blockOf(m, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	lines := indented(b.indent, v.lines(key))
+	if len(at) == 0 || agent && len(m.Fields) > 1 && b.head > 1 && blank(s.line(b.head-1)) {
+		lines = append([]string{""}, lines...) // a blank line between sections, and between agents where the file has them
+	}
+	return s.with(b.behind, b.behind, lines...), nil
 }
 
-// itemEnd returns the offset behind a value within braces.
-func (s *source) itemEnd(at, limit int) int {
-	switch {
-	case s.text[at] == '"' || s.text[at] == '\'':
-		return scanQuoted(s.text, at)
-	case s.text[at] == '{' || s.text[at] == '[':
-		return scanFlow(s.text, at)
+// remove takes a key away, with the comments directly above it.
+func (s *source) remove(m *file.YAMLNode, f *file.YAMLField, b block) ([]byte, error) {
+	if tied(f.Value) {
+		return nil, shared(f.Value)
 	}
-	i := at
-	for i < limit && strings.IndexByte(",}]", s.text[i]) < 0 {
-		i += max(1, len(reference().FindString(s.text[i:])))
+	from, to := b.head, b.behind
+	first := !slices.ContainsFunc(m.Fields, func(other file.YAMLField) bool { return other.Line < b.first })
+	if len(m.Fields) > 1 && from > 1 && (first || blank(s.line(from-1))) { // or blank lines would be first, or would meet
+		for to < s.end() && blank(s.line(to)) {
+			to++
+		}
 	}
-	return at + len(strings.TrimRight(s.text[at:i], " \t\r\n"))
+	return s.with(from, to), nil
+}
+
+// inBraces reports whether a value is a mapping or a list in braces or brackets.
+func inBraces(n *file.YAMLNode) bool { return n.Style&yaml.FlowStyle != 0 }
+
+func tied(n *file.YAMLNode) bool {
+	return n.Tied || slices.ContainsFunc(n.Fields, func(f file.YAMLField) bool { return tied(f.Value) }) ||
+		slices.ContainsFunc(n.Items, tied)
+}
+
+func shared(n *file.YAMLNode) error {
+	return byHand("%s has an anchor (&), an alias (*) or a merge key (<<), so other keys may share its values", n.Path)
 }

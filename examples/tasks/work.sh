@@ -11,10 +11,6 @@ commit() {
 
 case $PROMPT in
 *"it conflicts with branch"*)
-	git fetch -q origin greeting || exit 1
-	if git -c user.name="$NAME" -c user.email="$NAME@example.invalid" -c core.hooksPath=/dev/null merge -q FETCH_HEAD; then
-		exit 0
-	fi
 	write greet.sh '# Greets a visitor: greet.sh NAME' 'echo "Good day, ${1:-visitor}."'
 	git add greeting && commit "Merge greeting: politely, and by name"
 	;;

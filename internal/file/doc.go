@@ -5,7 +5,7 @@
 // path component in its workspace at any time. Version is a file's content and identity at one
 // moment. Exchange swaps two files atomically, so that the replaced content can still be read.
 //
-// JSONReader and YAMLFormat report the first fault with its place, limit size and depth, and keep
+// Content and YAMLFormat report the first fault with its place, limit size and depth, and keep
 // the order of fields.
 //
 // The one promise: no function follows a symbolic link, blocks on a pipe, or reads more than its

@@ -16,7 +16,7 @@ import (
 // Files are reached from an open folder, by plain names, and links are not followed: an agent may change its
 // workspace at any time.
 
-const BytesMax = 1 << 20 // limit of ReadOpen
+const BytesMax = 1 << 20 // limit of a file that holds one record
 
 const DefaultMode = 0o644 // of a new file; a replacement keeps the mode of the old file
 
@@ -38,6 +38,7 @@ type Version struct {
 	ID       Identity
 	Mode     uint32 // permission bits
 	UID, GID int
+	Ctime    int64 // nanoseconds since 1970, when the file was last changed or renamed; unlike Mtime, no program can set it
 	Bytes    []byte
 	Moved    bool // it changed during the read: look again
 }
@@ -121,14 +122,12 @@ func Read(dir int, name string, most int64) (Version, error) {
 		return Version{}, err
 	}
 	defer func() { _ = file.Close() }()
-	return readOpen(file, most)
+	return ReadOpen(file, most)
 }
 
-// ReadOpen reads an open file from its start, at most BytesMax + 1 bytes. If the file changes during the read, it is read again a few
+// ReadOpen reads an open file from its start, at most most + 1 bytes. If the file changes during the read, it is read again a few
 // times, then returned with Moved set.
-func ReadOpen(file *os.File) (Version, error) { return readOpen(file, BytesMax) }
-
-func readOpen(file *os.File, most int64) (s Version, err error) {
+func ReadOpen(file *os.File, most int64) (s Version, err error) {
 	const readsMax = 3 // a tight loop of writes changes it each time; the caller tries again later
 	for range readsMax {
 		before, err := Stat(file)
@@ -160,7 +159,10 @@ func Stat(file *os.File) (Version, error) {
 	if err := Uninterrupted(func() error { return unix.Fstat(int(file.Fd()), &st) }); err != nil {
 		return Version{}, &fs.PathError{Op: "stat", Path: file.Name(), Err: err}
 	}
-	return Version{ID: identityOf(&st), Mode: uint32(st.Mode) & 0o777, UID: int(st.Uid), GID: int(st.Gid)}, nil
+	return Version{
+		ID: identityOf(&st), Mode: uint32(st.Mode) & 0o777, UID: int(st.Uid), GID: int(st.Gid),
+		Ctime: unix.TimespecToNsec(st.Ctim),
+	}, nil
 }
 
 func identityOf(st *unix.Stat_t) Identity {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,6 +39,32 @@ func replace(path string, content []byte, mode fs.FileMode, sync func(*os.File) 
 		return err
 	}
 	return os.Rename(file.Name(), path)
+}
+
+// ReplaceIn is ReplaceUnsynced below a folder into which other programs write, for a file with one writer. No link leads it out of the
+// folder, and a link that has the file's name is replaced. Missing folders are created.
+func ReplaceIn(root *os.Root, name string, content io.Reader, mode, folder fs.FileMode) (bytes int64, err error) {
+	if err := root.MkdirAll(filepath.Dir(name), folder); err != nil {
+		return 0, err
+	}
+	beside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"-new")
+	if err := root.RemoveAll(beside); err != nil { // of a writer that was ended
+		return 0, err
+	}
+	file, err := root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = root.Remove(beside)
+		}
+	}()
+	bytes, err = io.Copy(file, content)
+	if err = errors.Join(err, file.Chmod(mode), file.Close()); err != nil {
+		return 0, err
+	}
+	return bytes, root.Rename(beside, name)
 }
 
 // Replacing tells from a file's name which file it is about to replace.

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
 )
 
 // YAMLKind is the kind of a YAML node.
@@ -131,7 +133,8 @@ func (f YAMLFormat) Read(b []byte, add func(at Place, path, text string)) *YAMLN
 		add(at, "", text)
 		return nil
 	default:
-		add(Place{max(1, second.Line), max(1, second.Column)}, "", "a second document begins here; the file holds one, take out the line ---")
+		add(Place{max(1, second.Line), max(1, second.Column)}, "",
+			"a second document begins here; the file holds one, take out the line ---")
 		return nil
 	}
 	r := &yamlReader{YAMLFormat: f, add: add}
@@ -350,7 +353,7 @@ func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
 			if i > 0 {
 				w.WriteByte(',')
 			}
-			w.Write(Quoted(f.Name))
+			w.Write(encode.JSON(f.Name))
 			w.WriteByte(':')
 			if at, fault := appendJSON(w, f.Value); fault != "" {
 				return at, fault
@@ -369,7 +372,7 @@ func appendJSON(w *strings.Builder, n *YAMLNode) (Place, string) {
 		}
 		w.WriteByte(']')
 	case YAMLText:
-		w.Write(Quoted(n.Text))
+		w.Write(encode.JSON(n.Text))
 	case YAMLNumber:
 		number, ok := jsonNumber(n.Text)
 		if !ok {

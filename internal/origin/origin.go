@@ -12,10 +12,9 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/internal/lazy"
 )
 
 // Max is how many origins one daemon may have: a few names for one page.
@@ -30,7 +29,7 @@ type Origin struct {
 	port   string // empty: the scheme's own
 }
 
-var hostName = lazy.Regexp(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 var ownPort = map[string]string{"http": "80", "https": "443"}
 
@@ -45,7 +44,8 @@ func Parse(text string) (Origin, error) {
 	switch {
 	case ownPort[scheme] == "":
 		return Origin{}, fmt.Errorf("does not begin with https://")
-	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
+	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" ||
+		strings.HasSuffix(text, "#"):
 		return Origin{}, fmt.Errorf("has more than scheme, host and port; write only https://%s", u.Host)
 	case strings.Contains(u.Host, "*"):
 		return Origin{}, fmt.Errorf("has a pattern; name each origin in full")
@@ -62,7 +62,8 @@ func Parse(text string) (Origin, error) {
 	loopback, ok := plainHost(host)
 	switch {
 	case !ok:
-		return Origin{}, fmt.Errorf("has a host that a browser would write in another way; write it as the address bar shows it after loading, in ASCII")
+		return Origin{},
+			fmt.Errorf("has a host that a browser would write in another way; write it as the address bar shows it after loading, in ASCII")
 	case scheme == "http" && !loopback:
 		return Origin{}, fmt.Errorf("has http, which others on the way can read and change; use https, or a tunnel to this machine")
 	}
@@ -81,7 +82,7 @@ func plainHost(host string) (loopback, ok bool) {
 	if _, err := strconv.ParseUint(labels[len(labels)-1], 0, 64); err == nil { // a browser takes 127.1 and 0x7f.1 for IPv4
 		return false, false
 	}
-	return host == "localhost", len(host) <= hostBytesMax && hostName().MatchString(host)
+	return host == "localhost", len(host) <= hostBytesMax && hostName.MatchString(host)
 }
 
 func bracketed(host string) string {

@@ -1,25 +1,14 @@
-// Package version names the version of this program.
-//
-// `fairlead version` needs nothing else of the program, so this package answers it when it is initialized, before most
-// other packages are (package shim does the same and explains how). With flags, the command does it.
+// Package version names the version of this program: the one that was given to the build, or else the tag or the commit in
+// its build information.
 //
 // The one promise: the version is the one that the build recorded.
 package version
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 )
-
-func init() { //nolint:gochecknoinits // see above: main is too late
-	if len(os.Args) == 2 && (os.Args[1] == "version" || os.Args[1] == "--version") {
-		if _, err := fmt.Println(Line()); err == nil {
-			os.Exit(0)
-		}
-	}
-}
 
 // Line is the version for people: with that of Go and the platform.
 func Line() string {

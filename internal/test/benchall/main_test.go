@@ -20,13 +20,13 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	m := &measured{syncs: []time.Duration{3000, 1000, 2000}, values: map[string][]float64{}}
 	for _, ratio := range []string{"18.78", "5.25", "6.5"} {
-		m.take("controller", []byte(strings.Replace(printed, "18.78", ratio, 1)))
+		m.take("app", []byte(strings.Replace(printed, "18.78", ratio, 1)))
 	}
 	m.take("api/server", []byte(strings.Replace(printed, "18.78", "1", 1)))
-	runs := matching(regexp.MustCompile("^a foreign write"))
+	runs := matching(regexp.MustCompile("^flip in the file"))
 	var out strings.Builder
 	m.print(&out, runs, time.Minute)
-	want := "| a foreign write to the answer in the file | 6.20 ms/flip | 6.50 flip/bare-sync, 5.25 to 18.8 | 6.00: missed | 3 |\n"
+	want := "| flip in the file to the answer in the file | 6.20 ms/flip | 6.50 flip/bare-sync, 5.25 to 18.8 | 6.00: missed | 3 |\n"
 	if len(runs) != 1 || !strings.HasSuffix(out.String(), want) || !strings.Contains(out.String(), "f is 2µs") {
 		t.Errorf("%s\nwant %s", out.String(), want)
 	}

@@ -16,7 +16,8 @@ func (p Program) Left() []string {
 	all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
 	for _, dir := range all {
 		environ, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || !slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "HOME="+p.Home }) {
+		if err != nil ||
+			!slices.ContainsFunc(bytes.Split(environ, []byte{0}), func(kv []byte) bool { return string(kv) == "HOME="+p.Home }) {
 			continue // it has ended, or belongs to another program
 		}
 		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))

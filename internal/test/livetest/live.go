@@ -8,7 +8,7 @@
 // The programs are pinned in package.json and are not part of the build: `npm ci --ignore-scripts`
 // and `node node_modules/opencode-ai/postinstall.mjs` in this folder install them. They are
 // tested only with FAIRLEAD_LIVE=1, because that takes minutes. Then a program that is not installed fails its
-// tests.
+// tests. FAIRLEAD_RECORD=1 beside it renews the recordings of the drivers; RecordTroubles makes those of a provider that fails.
 //
 // The one promise: apart from the program under test, nothing is real.
 package livetest
@@ -117,25 +117,27 @@ func Gemini(t testing.TB, model *scriptmodel.Server) Program {
 		"general":   map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 	})
 	p.Env = append(
-		p.Env, "GEMINI_API_KEY="+scriptmodel.Key, "GOOGLE_GEMINI_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"), "GEMINI_MODEL="+scriptmodel.Name,
+		p.Env, "GEMINI_API_KEY="+scriptmodel.Key, "GOOGLE_GEMINI_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"),
+		"GEMINI_MODEL="+scriptmodel.Name,
 		"GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_NO_RELAUNCH=true",
 	)
 	return p
 }
 
-// Age makes the conversations of Gemini CLI older than a minute. It names the file of a
+// Age makes the conversations of Gemini CLI in its folder older than a minute. It names the file of a
 // conversation by the minute: a conversation that is resumed within the minute of its start gets
 // the same file and is not found in it. People resume later than that. For other programs Age does
 // nothing.
-func (p Program) Age(t testing.TB) {
+func Age(t testing.TB, folder string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(p.Home, ".gemini", "tmp", "*", "chats", "session-*"))
+	files, err := filepath.Glob(filepath.Join(folder, "tmp", "*", "chats", "session-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	year := regexp.MustCompile(`session-\d{4}`)
 	for i, file := range files {
-		older := year.ReplaceAllString(filepath.Base(file), fmt.Sprintf("session-%04d", 2000+i)) // in the order in which they are listed, the oldest first
+		// in the order in which they are listed, the oldest first
+		older := year.ReplaceAllString(filepath.Base(file), fmt.Sprintf("session-%04d", 2000+i))
 		if err := os.Rename(file, filepath.Join(filepath.Dir(file), older)); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +148,8 @@ func (p Program) Age(t testing.TB) {
 func Claude(t testing.TB, model *scriptmodel.Server) Program {
 	t.Helper()
 	// Its own folder has the program; the file beside it needs an install script.
-	p := ready(t, "claude", "claude", Find(t, "../@anthropic-ai/claude-code-"+runtime.GOOS+"-"+map[string]string{"amd64": "x64"}[runtime.GOARCH]+"/claude"))
+	p := ready(t, "claude", "claude",
+		Find(t, "../@anthropic-ai/claude-code-"+runtime.GOOS+"-"+map[string]string{"amd64": "x64"}[runtime.GOARCH]+"/claude"))
 	p.Env = append(
 		p.Env, "ANTHROPIC_BASE_URL="+strings.TrimSuffix(model.URL, "/v1"), "ANTHROPIC_API_KEY="+scriptmodel.Key, "IS_SANDBOX=1",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -212,8 +215,9 @@ func ready(t testing.TB, name, driver string, command ...string) Program {
 // Use returns the scriptmodel item by which the program uses one of the team's tools.
 func (p Program) Use(tool, args string) string {
 	use := "do: mcp " + tool + " " + args
-	if p.Name == "qwen" { // this program shows its model no tool of a server before a search for it
-		use = `do: tool tool_search {"query":"select:mcp__fairlead__` + tool + "\"}\n" + use
+	search, is := map[string]string{"qwen": "tool_search", "claude": "ToolSearch"}[p.Name]
+	if is { // these programs show their model no tool of a server before a search for it
+		use = "do: tool " + search + ` {"query":"select:mcp__fairlead__` + tool + "\"}\n" + use
 	}
 	return use
 }

@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/acp"
-	"github.com/fairlead-dev/fairlead/driver/adapter"
-	"github.com/fairlead-dev/fairlead/driver/claude"
-	"github.com/fairlead-dev/fairlead/driver/codex"
-	"github.com/fairlead-dev/fairlead/driver/drivertest"
+	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/acp"
+	"github.com/fairlead-dev/fairlead/process/driver/adapter"
+	"github.com/fairlead-dev/fairlead/process/driver/claude"
+	"github.com/fairlead-dev/fairlead/process/driver/codex"
 )
 
 // waitMax is the limit for every wait. Programs need seconds to start, and this machine may have
@@ -352,7 +352,7 @@ func TestLiveAsks(t *testing.T) {
 func TestLiveGeminiAsks(t *testing.T) {
 	s := begin(t, livetest.Gemini)
 	id := s.asks()
-	s.program.Age(t)
+	livetest.Age(t, filepath.Join(s.program.Home, ".gemini"))
 	k := s.start(driver.Work, id, "do: say here")
 	k.untilSaid("here")
 	if !k.named.Resumed || !s.saw("xylophone") {

@@ -83,7 +83,8 @@ func (w *Way) meet(c net.Conn) {
 		w.tried = append(w.tried, strings.TrimSpace(line))
 	}
 	w.mu.Unlock()
-	_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") // the client may have closed the connection
+	// the client may have closed the connection
+	_, _ = io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 }
 
 // through copies bytes in both directions until one side or the test ends.

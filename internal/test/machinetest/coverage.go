@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/machine"
+	machine "github.com/fairlead-dev/fairlead/core/table"
 )
 
 // Coverage counts which rows and pairs the tests of a package used. Use NewCoverage.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/machine"
+	machine "github.com/fairlead-dev/fairlead/core/table"
 )
 
 func TestMissing(t *testing.T) {
@@ -25,7 +25,8 @@ func TestMissing(t *testing.T) {
 func TestPlay(t *testing.T) {
 	var out strings.Builder
 	play := func(script string) string {
-		return Play(script, &out, func(line string) bool { out.WriteString("> " + line + "\n"); return line != "quiet" }, func() { out.WriteString("end\n") })
+		return Play(script, &out, func(line string) bool { out.WriteString("> " + line + "\n"); return line != "quiet" },
+			func() { out.WriteString("end\n") })
 	}
 	got := play("# a comment\none\n----\nold result\n\nquiet\n")
 	if want := "# a comment\none\n----\n> one\nend\n\nquiet\n"; got != want {

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/boottime"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/boottime"
 )
 
 // The files of a world that all hosts see: they are of the test, and not of Fairlead.

@@ -8,8 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// TestAskWhenLost loses the host of a step whose agent has on_lost: ask, twice. A person lets it begin elsewhere once. Then the host is back
-// before an answer.
+// TestAskWhenLost loses the host of a step whose agent has on_lost: ask, twice. A person lets it begin elsewhere once. Then the host is
+// back before an answer.
 func TestAskWhenLost(t *testing.T) {
 	w := newWorld(t, "b", "c")
 	defer w.show()

@@ -25,6 +25,7 @@ var damages = []struct {
 	{"a lost store", "", func(w *world, m *mirror) {
 		w.ok(os.RemoveAll(filepath.Join(m.dir, ".fairlead", "cluster", "nats")))
 	}},
+	{"cut snapshots of the server", "files of the server of this engine host are damaged", cutSnapshot},
 	{"a flipped bit in the mirror", "the copy of the journal on this host is damaged: it is renamed", func(w *world, m *mirror) {
 		w.rewrite(filepath.Join(m.dir, ".fairlead", "journal.db"), func(b []byte) []byte {
 			at := bytes.Index(b, []byte("agent_state.json")) // in the text of an early change
@@ -40,7 +41,8 @@ var damages = []struct {
 // blocks are the files of the journal in the store of an engine host.
 func (w *world) blocks(m *mirror) []string {
 	w.Helper()
-	found, err := filepath.Glob(filepath.Join(m.dir, ".fairlead", "cluster", "nats", "store", "jetstream", "*", "streams", "fairlead-journal", "msgs", "*.blk"))
+	found, err := filepath.Glob(filepath.Join(m.dir, ".fairlead", "cluster", "nats", "store", "jetstream", "*", "streams",
+		"fairlead-journal", "msgs", "*.blk"))
 	w.ok(err)
 	if len(found) == 0 {
 		w.Fatalf("%s has no copy of the journal", m.host)

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli/offline"
+	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal"
 )
 
 // plain is the host of a team with engine hosts that is none.
@@ -62,6 +62,7 @@ func (m *mirror) read(t testing.TB) {
 func newEngines(t *testing.T) *world {
 	t.Helper()
 	w := makeWorld(t, "b", "c", plain)
+	w.disk.mount(filepath.Join(w.dir, "c"))
 	for _, host := range []string{"b", "c"} {
 		git := w.Command(t.Context(), host, "git", "clone", "-q", filepath.Join(w.dir, leader), filepath.Join(w.dir, host, "clone"))
 		out, err := git.CombinedOutput()
@@ -145,7 +146,8 @@ func (w *world) ask(args ...string) (out string, err error) {
 		return w.try(leader, args...)
 	}
 	first := w.leads()
-	for _, host := range append([]string{first}, slices.DeleteFunc([]string{leader, "b", "c"}, func(h string) bool { return h == first })...) {
+	for _, host := range append([]string{first},
+		slices.DeleteFunc([]string{leader, "b", "c"}, func(h string) bool { return h == first })...) {
 		if out, err = w.within(5*time.Second, host, args...); err == nil {
 			return out, nil
 		}
@@ -174,7 +176,8 @@ func (w *world) another(before string) (now string) {
 	led := w.starts(all)
 	begun := all[led[len(led)-1].seq-1].Time.Sub(at)
 	wait.Until(w, "orders are taken again", func() bool { return w.acks() > acks+1 })
-	w.Logf("measured: host %s leads %v after the fault; orders that are given on %s are taken after %v", now, begun.Round(100*time.Millisecond), plain, time.Since(at).Round(100*time.Millisecond))
+	w.Logf("measured: host %s leads %v after the fault; orders that are given on %s are taken after %v", now,
+		begun.Round(100*time.Millisecond), plain, time.Since(at).Round(100*time.Millisecond))
 	return now
 }
 
@@ -206,7 +209,8 @@ func (w *world) checkEngines(ordered []change) {
 			}
 			return lacks == "" || m.broken != nil
 		}) || twice != "" || m.broken != nil {
-			w.Errorf("the journal of %s (%d changes of %d) lacks %q, has more than once %q, %v", m.host, len(m.changes), len(long.changes), lacks, twice, m.broken)
+			w.Errorf("the journal of %s (%d changes of %d) lacks %q, has more than once %q, %v", m.host, len(m.changes), len(long.changes),
+				lacks, twice, m.broken)
 		}
 		at := 0
 		for _, o := range ordered {
@@ -276,8 +280,8 @@ func (w *world) cutOff(host string, others ...string) {
 	}
 }
 
-// engineTable has the failures of teams with engine hosts. Each is made while a process of a task works, and one of an agent of the leader's
-// machine. Orders are given on d meanwhile.
+// engineTable has the failures of teams with engine hosts. Each is made while a process of a task works, and one of an agent of the
+// leader's machine. Orders are given on d meanwhile.
 var engineTable = map[string]func(w *world, n, keeper note){
 	"leader is killed and comes back": func(w *world, n, keeper note) {
 		w.kill(leader)
@@ -356,6 +360,7 @@ var engineTable = map[string]func(w *world, n, keeper note){
 		w.up("c")
 		w.whole()
 	},
+	"disk of an engine host is full": fullDisk,
 	"the lead is moved": func(w *world, n, keeper note) {
 		pid := w.daemons[leader].Process.Pid
 		w.lead("b")
@@ -378,7 +383,8 @@ func TestEngineFaults(t *testing.T) {
 			keeper := w.keeper()
 			stop := w.orders()
 			fault(w, n, keeper)
-			t.Logf("measured: the longest time between two acknowledged orders was %v; %d were acknowledged", stop().Round(100*time.Millisecond), w.acks())
+			t.Logf("measured: the longest time between two acknowledged orders was %v; %d were acknowledged",
+				stop().Round(100*time.Millisecond), w.acks())
 			w.end(run)
 			w.check()
 		})
@@ -408,7 +414,8 @@ func (w *world) moved(keeper note) {
 	w.Helper()
 	next := w.works("keeper", keeper.Session)
 	end := w.lastSign(keeper)
-	w.Logf("measured: %s begins on %s %v after the last sign of %s on %s", next.Session, next.Host, (next.At - end.At).Round(100*time.Millisecond), keeper.Session, keeper.Host)
+	w.Logf("measured: %s begins on %s %v after the last sign of %s on %s", next.Session, next.Host,
+		(next.At - end.At).Round(100*time.Millisecond), keeper.Session, keeper.Host)
 	if end.At > next.At && !w.paused[keeper.Host] {
 		w.Errorf("%+v began before %+v", next, end)
 	}

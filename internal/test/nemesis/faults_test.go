@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/machine/host"
 )
 
 // table has the failures. Each is made while the process of a task works on a host.
@@ -159,7 +159,8 @@ func (w *world) heal(n note) {
 	w.is(n.Host, "joined")
 	wait.Until(w, "what "+n.Session+" left is shown as late", func() bool {
 		h := w.host(n.Host)
-		return len(h.Missing) == 0 && slices.ContainsFunc(h.Late, func(l late) bool { return l.Session == n.Session && l.Run == n.Run && l.Lacks == "" })
+		return len(h.Missing) == 0 &&
+			slices.ContainsFunc(h.Late, func(l late) bool { return l.Session == n.Session && l.Run == n.Run && l.Lacks == "" })
 	})
 }
 
@@ -177,7 +178,8 @@ func (w *world) measured(n note, fault func()) {
 		}
 	}
 	end := w.lastSign(n)
-	w.Logf("measured: %slast sign of the process %v, begun on host %s %v after the fault", said, (end.At - clock).Round(100*time.Millisecond), next.Host, (next.At - clock).Round(100*time.Millisecond))
+	w.Logf("measured: %slast sign of the process %v, begun on host %s %v after the fault", said,
+		(end.At - clock).Round(100*time.Millisecond), next.Host, (next.At - clock).Round(100*time.Millisecond))
 	if next.Host == n.Host {
 		w.Errorf("it was placed on the same host: %+v", next)
 	}

@@ -52,7 +52,8 @@ func run(m *testing.M) int {
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // of the system's folder for such files
 		program = filepath.Join(dir, "fairlead")
-		if out, err := exec.Command("go", "build", "-o", program, "github.com/fairlead-dev/fairlead/cmd/fairlead").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", program,
+			"github.com/fairlead-dev/fairlead/cmd/fairlead").CombinedOutput(); err != nil {
 			fmt.Printf("%v\n%s", err, out)
 			return 1
 		}

@@ -50,7 +50,8 @@ func TestRandomFaults(t *testing.T) {
 		w.works(runs[1])
 		fault := faults[rnd.IntN(len(faults))]
 		lasts, during := time.Duration(rnd.Int64N(int64(80*time.Second))), rnd.IntN(2) == 0
-		t.Logf("round %d: host %s, %s for %v, its work ends during that: %v", round, n.Host, fault.name, lasts.Round(time.Millisecond), during)
+		t.Logf("round %d: host %s, %s for %v, its work ends during that: %v", round, n.Host, fault.name, lasts.Round(time.Millisecond),
+			during)
 		undo, at := fault.do(w, n.Host), now()
 		wait.Pause(lasts / 2)
 		if during {
@@ -137,7 +138,8 @@ func TestRandomEngineFaults(t *testing.T) {
 	w.keeper()
 	stop := w.orders()
 	defer func() {
-		t.Logf("measured: the longest time between two acknowledged orders was %v; %d were acknowledged", stop().Round(100*time.Millisecond), w.acks())
+		t.Logf("measured: the longest time between two acknowledged orders was %v; %d were acknowledged",
+			stop().Round(100*time.Millisecond), w.acks())
 	}()
 	all := []string{leader, "b", "c", plain}
 	for round := range rounds {
@@ -151,7 +153,8 @@ func TestRandomEngineFaults(t *testing.T) {
 		w.whole()
 		run := w.task("One")
 		n := w.works(run)
-		t.Logf("round %d: %s leads, %s works, host %s (other: %s) %s for %v, the work ends during that: %v", round, home, n.Host, host, other, fault.name, lasts.Round(time.Millisecond), during)
+		t.Logf("round %d: %s leads, %s works, host %s (other: %s) %s for %v, the work ends during that: %v", round, home, n.Host, host,
+			other, fault.name, lasts.Round(time.Millisecond), during)
 		undo, at := fault.do(w, host, other), now()
 		wait.Pause(lasts / 2)
 		if during {
@@ -165,7 +168,8 @@ func TestRandomEngineFaults(t *testing.T) {
 		w.whole()
 		w.end(run)
 		w.check()
-		t.Logf("round %d: over after %v; %d orders were acknowledged, %d changes", round, (now() - at).Round(time.Second), w.acks(), len(w.longest().changes))
+		t.Logf("round %d: over after %v; %d orders were acknowledged, %d changes", round, (now() - at).Round(time.Second), w.acks(),
+			len(w.longest().changes))
 		if t.Failed() {
 			return
 		}

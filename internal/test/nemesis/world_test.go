@@ -27,6 +27,7 @@ type world struct {
 	*testing.T
 	*Net
 	dir     string // has a folder for each host
+	disk    *disk  // of the engine host c
 	hosts   []string
 	engines []*mirror // the engine hosts with a, if they keep the journal together
 	daemons map[string]*exec.Cmd
@@ -68,9 +69,10 @@ func makeWorld(t *testing.T, hosts ...string) *world {
 		t.Skip("real hosts under faults take minutes: set FAIRLEAD_LONG=ci")
 	}
 	t.Parallel()
-	dir := t.TempDir() // removed after the processes have ended
+	dir, disk := t.TempDir(), &disk{T: t} // removed after the processes have ended
+	t.Cleanup(disk.remove)
 	w := &world{
-		T: t, Net: newNet(t, append([]string{leader}, hosts...)...), dir: dir, hosts: hosts,
+		T: t, Net: newNet(t, append([]string{leader}, hosts...)...), dir: dir, disk: disk, hosts: hosts,
 		daemons: map[string]*exec.Cmd{}, paused: map[string]bool{}, done: map[string]string{}, homes: map[string]string{},
 	}
 	for _, dir := range append([]string{leader, holds, finish}, hosts...) {
@@ -93,7 +95,11 @@ channels:
 	} {
 		w.ok(os.WriteFile(filepath.Join(w.dir, leader, name), []byte(text), 0o600))
 	}
-	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "first"}} {
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main"},
+		{"add", "."},
+		{"-c", "user.name=A Person", "-c", "user.email=person@example.org", "commit", "-qm", "first"},
+	} {
 		git := exec.CommandContext(t.Context(), "git", args...)
 		git.Dir = filepath.Join(w.dir, leader)
 		out, err := git.CombinedOutput()
@@ -138,7 +144,9 @@ func (w *world) ok(err error, more ...string) {
 func (w *world) command(ctx context.Context, host string, args ...string) *exec.Cmd {
 	cmd := w.Command(ctx, host, append([]string{program}, args...)...)
 	cmd.Dir = filepath.Join(w.dir, host)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "FAIRLEAD_") }), "GIT_AUTHOR_NAME=A Person", "GIT_AUTHOR_EMAIL=person@example.org", "GIT_COMMITTER_NAME=A Person", "GIT_COMMITTER_EMAIL=person@example.org")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "FAIRLEAD_") }),
+		"GIT_AUTHOR_NAME=A Person", "GIT_AUTHOR_EMAIL=person@example.org", "GIT_COMMITTER_NAME=A Person",
+		"GIT_COMMITTER_EMAIL=person@example.org")
 	return cmd
 }
 
@@ -319,7 +327,8 @@ func (w *world) finish(run string) string {
 		if home := w.homes[run]; w.engines != nil && w.leads() != home { // after two hosts are back the lead may move once more
 			_, _ = w.ask("cluster", "lead", home)
 		}
-		return slices.ContainsFunc(w.journal(), func(c change) bool { return c.Entity == "run/"+run+"/approve" && c.Trigger == "reported_asking" })
+		return slices.ContainsFunc(w.journal(),
+			func(c change) bool { return c.Entity == "run/"+run+"/approve" && c.Trigger == "reported_asking" })
 	})
 	wait.Until(w, "the work of "+run+" is on "+w.homes[run], func() bool { return w.work(run) != "" })
 	w.done[run] = w.work(run)
@@ -408,7 +417,8 @@ func (w *world) checkLeader(ordered []change) {
 
 // in reports whether a change is the one that an order made.
 func (o change) in(c change) bool {
-	return c.Entity == o.Entity && (c.Trigger == o.Trigger || o.Trigger == "" && strings.HasPrefix(c.Trigger, "wanted_")) && strings.Contains(c.Note, o.Note)
+	return c.Entity == o.Entity && (c.Trigger == o.Trigger || o.Trigger == "" && strings.HasPrefix(c.Trigger, "wanted_")) &&
+		strings.Contains(c.Note, o.Note)
 }
 
 // show prints the logs and the journal of a test that failed. Defer it: at the time of a cleanup, the daemons have ended.

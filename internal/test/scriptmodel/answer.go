@@ -98,6 +98,8 @@ const (
 	quoteMax            = 200 // length of a tool's result that the last text quotes
 )
 
+var field = regexp.MustCompile(`RESULT\.\w+`)
+
 var item = regexp.MustCompile(`(?m)\bdo: (write|read|bash|mcp|tool|say|think|slow|hold|error|usage)\b[ \t]*([^\r\n]*)`)
 
 // answer finds the prompt that contains a list, counts the calls since, and returns the next item.
@@ -135,7 +137,7 @@ func (q question) answer() answer {
 		a.text = fmt.Sprintf("Done after %d calls. The last result: %.*s", done, quoteMax, last)
 		return a
 	}
-	q.do(&a, next[0], next[1])
+	q.do(&a, next[0], fill(next[1], last))
 	if a.hold {
 		a.after = after
 	}
@@ -164,6 +166,17 @@ func (a *answer) list(prompt string, done int) (next []string, after string) {
 		}
 	}
 	return next, after
+}
+
+// fill replaces RESULT.NAME in an item by this field of the last tool's result.
+func fill(rest, last string) string {
+	return field.ReplaceAllStringFunc(rest, func(name string) string {
+		var fields map[string]any
+		if json.Unmarshal([]byte(last), &fields) != nil {
+			return name // the tool refuses it and reports that to the test
+		}
+		return fmt.Sprint(fields[strings.TrimPrefix(name, "RESULT.")])
+	})
 }
 
 // words returns the text to say. Line breaks are written as \n.

@@ -44,13 +44,14 @@ func (c *content) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var parts []struct {
-		Text  string          `json:"text"`
-		Image json.RawMessage `json:"image_url"` // a text, or an object with one
+		Text      string          `json:"text"`
+		Encrypted string          `json:"encrypted_content"` // this model's keys are none: the text itself
+		Image     json.RawMessage `json:"image_url"`         // a text, or an object with one
 	}
 	if json.Unmarshal(b, &parts) == nil {
 		var texts []string
 		for _, p := range parts {
-			texts = append(texts, p.Text+string(p.Image))
+			texts = append(texts, p.Text+p.Encrypted+string(p.Image))
 		}
 		*c = content(strings.Join(texts, "\n"))
 		return nil
@@ -216,7 +217,11 @@ func (m *messages) blocks(a answer) (all []map[string]any, stop string) {
 	stop = "end_turn"
 	for i, use := range a.calls {
 		stop = "tool_use"
-		all = append(all, map[string]any{"type": "tool_use", "id": fmt.Sprintf("toolu_%d_%d", len(m.Messages), i), "name": use.tool.name, "input": use.args})
+		all = append(all,
+			map[string]any{
+				"type": "tool_use", "id": fmt.Sprintf("toolu_%d_%d", len(m.Messages), i), "name": use.tool.name,
+				"input": use.args,
+			})
 	}
 	return all, stop
 }
@@ -249,12 +254,17 @@ func (m *messages) stream(e *events, a answer) {
 			}
 		} else {
 			input := encode.JSON(b["input"])
-			send("content_block_start", map[string]any{"index": i, "content_block": map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}}})
+			send("content_block_start",
+				map[string]any{
+					"index":         i,
+					"content_block": map[string]any{"type": "tool_use", "id": b["id"], "name": b["name"], "input": map[string]any{}},
+				})
 			delta(map[string]any{"type": "input_json_delta", "partial_json": string(input)})
 		}
 		send("content_block_stop", map[string]any{"index": i})
 	}
-	send("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": a.out}})
+	send("message_delta",
+		map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": a.out}})
 	send("message_stop", map[string]any{})
 }
 
@@ -329,7 +339,11 @@ func (r *responses) asked() (question, string) {
 		case item.Type == "reasoning":
 			continue
 		default:
-			q.turns = append(q.turns, Turn{Role: item.Role, Text: string(item.Content)})
+			role := item.Role
+			if item.Type == "agent_message" { // from the agent that started this one
+				role = "user"
+			}
+			q.turns = append(q.turns, Turn{Role: role, Text: string(item.Content)})
 		}
 		together = calls
 	}

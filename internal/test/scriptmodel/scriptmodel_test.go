@@ -35,7 +35,8 @@ func post(t *testing.T, s *scriptmodel.Server, path, body string) *http.Response
 	return postAs(t, t.Context(), s, scriptmodel.Key, path, body)
 }
 
-func postAs(t *testing.T, ctx context.Context, s *scriptmodel.Server, key, path, body string) *http.Response { //nolint:revive // t first, as everywhere in tests
+//nolint:revive // t first, as everywhere in tests
+func postAs(t *testing.T, ctx context.Context, s *scriptmodel.Server, key, path, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -55,20 +56,32 @@ func TestTheListIsTakenItemByItem(t *testing.T) {
 	s := scriptmodel.Start(t)
 	list := "Please.\ndo: think of it\ndo: write /w/a.txt hello you\nor [pm] do: bash ls -l | wc\ndo: mcp say {\"text\":\"hi\"}\ndo: say done\\nTURN_COMPLETE\ndo: write /w/never x"
 	for name, c := range map[string]struct{ messages, want string }{
-		"first":      {user(list), `call write_file {"content":"hello you\n","file_path":"/w/a.txt"}`},
-		"second":     {user(list) + used, `call run_shell_command {"command":"ls -l | wc","description":"an item of the list","is_background":false}`},
-		"third":      {user(list) + used + used, `call mcp__fairlead__say {"text":"hi"}`},
-		"last":       {user(list) + used + used + used, "say done\nTURN_COMPLETE"},
-		"earlier":    {user(list) + used + `,` + user("do: say new"), "say new"},
-		"reminded":   {user(list) + used + `,` + user("<system-reminder>do no harm</system-reminder>"), `call run_shell_command {"command":"ls -l | wc","description":"an item of the list","is_background":false}`},
-		"run out":    {user("do: bash ls") + used, "say Done after 1 calls. The last result: it went well"},
-		"none":       {user("hello"), "say There is nothing to do."},
-		"parts":      {`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"do: say two"}]}`, "say two"},
-		"strange":    {`{"role":"user","content":{"say":"do: say three"}}`, `say three"}`},
-		"no such":    {user("do: mcp fly {}"), "say No tool is offered whose name ends in fly."},
-		"no json":    {user("do: mcp say hello"), `call mcp__fairlead__say {"not_json":"hello"}`},
-		"exactly":    {user(`do: tool teleport {"to":"mars"}`), `call teleport {"to":"mars"}`},
-		"read":       {user("do: read /w/a.txt"), `call run_shell_command {"command":"cat /w/a.txt","description":"an item of the list","is_background":false}`},
+		"first": {user(list), `call write_file {"content":"hello you\n","file_path":"/w/a.txt"}`},
+		"second": {
+			user(list) + used,
+			`call run_shell_command {"command":"ls -l | wc","description":"an item of the list","is_background":false}`,
+		},
+		"third":   {user(list) + used + used, `call mcp__fairlead__say {"text":"hi"}`},
+		"last":    {user(list) + used + used + used, "say done\nTURN_COMPLETE"},
+		"earlier": {user(list) + used + `,` + user("do: say new"), "say new"},
+		"reminded": {
+			user(list) + used + `,` + user("<system-reminder>do no harm</system-reminder>"),
+			`call run_shell_command {"command":"ls -l | wc","description":"an item of the list","is_background":false}`,
+		},
+		"run out": {user("do: bash ls") + used, "say Done after 1 calls. The last result: it went well"},
+		"none":    {user("hello"), "say There is nothing to do."},
+		"parts":   {`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"do: say two"}]}`, "say two"},
+		"strange": {`{"role":"user","content":{"say":"do: say three"}}`, `say three"}`},
+		"no such": {user("do: mcp fly {}"), "say No tool is offered whose name ends in fly."},
+		"no json": {user("do: mcp say hello"), `call mcp__fairlead__say {"not_json":"hello"}`},
+		"exactly": {user(`do: tool teleport {"to":"mars"}`), `call teleport {"to":"mars"}`},
+		"result": {user("do: bash id\ndo: tool wait {\"for\":\"RESULT.id\"}") +
+			strings.Replace(used, "it went well", `{\"id\":\"a7\"}`, 1), `call wait {"for":"a7"}`},
+		"no result": {user("do: bash id\ndo: tool wait {\"for\":\"RESULT.id\"}") + used, `call wait {"for":"RESULT.id"}`},
+		"read": {
+			user("do: read /w/a.txt"),
+			`call run_shell_command {"command":"cat /w/a.txt","description":"an item of the list","is_background":false}`,
+		},
 		"error":      {user("do: error 429 7"), "error 429"},
 		"no error":   {user("do: error soon"), "error 500"},
 		"not a verb": {user("do: dance"), "say There is nothing to do."},
@@ -177,7 +190,9 @@ func TestResponses(t *testing.T) {
 		`"namespace":"mcp__fairlead"`,
 		`"text":"bye"`,
 	} {
-		all := stream(t, post(t, s, "/responses", `{"model":"m","stream":true,"instructions":"be good","tools":`+tools+`,"input":[`+input+strings.Repeat(done, i)+`]}`))
+		all := stream(t,
+			post(t, s, "/responses",
+				`{"model":"m","stream":true,"instructions":"be good","tools":`+tools+`,"input":[`+input+strings.Repeat(done, i)+`]}`))
 		last := all[len(all)-1]
 		if !strings.Contains(last, `"type":"response.completed"`) || !strings.Contains(last, want) {
 			t.Errorf("answer %d ends with %s; wanted %s", i, last, want)
@@ -198,8 +213,9 @@ func TestBesides(t *testing.T) {
 	s := scriptmodel.Start(t)
 	const shape = `{"type":"object","properties":{"next":{"type":"string","enum":["user","model"]},"n":{"type":"integer"},"ok":{"type":"boolean"},"why":{"type":"string"},"all":{"type":"array"}}}`
 	for body, want := range map[string]string{
-		`{"messages":[` + user("do: say no") + `]}`:                                                       "a conversation",
-		`{"messages":[],"response_format":{"type":"json_schema","json_schema":{"schema":` + shape + `}}}`: `{\"all\":[],\"n\":1,\"next\":\"user\",\"ok\":false,\"why\":\"scripted\"}`,
+		`{"messages":[` + user("do: say no") + `]}`: "a conversation",
+		`{"messages":[],"response_format":{"type":"json_schema","json_schema":{"schema":` + shape +
+			`}}}`: `{\"all\":[],\"n\":1,\"next\":\"user\",\"ok\":false,\"why\":\"scripted\"}`,
 	} {
 		got, err := io.ReadAll(post(t, s, "/chat/completions", body).Body)
 		if err != nil || !strings.Contains(string(got), want) {
@@ -238,7 +254,8 @@ func TestBesides(t *testing.T) {
 func FuzzRequests(f *testing.F) {
 	f.Add(true, `{"stream":true,"messages":[{"role":"user","content":"do: say hi"}],"tools":`+tools+`}`)
 	f.Add(true, `{"messages":[{"role":"user","content":[{"text":"do: write a b"}]}],"tools":[{"function":{"name":"write","parameters":{"properties":{"filePath":true}}}}]}`)
-	f.Add(false, `{"stream":true,"input":[{"type":"custom_tool_call"},{"role":"user","content":"do: tool x {}"}],"tools":[{"type":"namespace","name":"n","tools":[{"name":"x"}]}]}`)
+	f.Add(false,
+		`{"stream":true,"input":[{"type":"custom_tool_call"},{"role":"user","content":"do: tool x {}"}],"tools":[{"type":"namespace","name":"n","tools":[{"name":"x"}]}]}`)
 	f.Add(false, `{"input":"do: error 1 2","tools":[{"name":"x"}]}`)
 	f.Add(true, `{"response_format":{"type":"json_schema","json_schema":{"schema":{"properties":{"a":{"enum":[1]}}}}}}`)
 	f.Fuzz(func(t *testing.T, chat bool, body string) {

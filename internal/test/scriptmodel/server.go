@@ -7,7 +7,8 @@
 //
 //	do: write PATH TEXT        do: read PATH        do: bash COMMAND LINE
 //	do: mcp NAME {json}        the offered tool whose name ends with NAME
-//	do: tool NAME {json}       the tool with exactly this name
+//	do: tool NAME {json}       the tool with exactly this name; RESULT.FIELD in any item is a field
+//	                           of the last tool's result
 //	do: say TEXT               the last text of the answer; \n is a line break
 //	do: think TEXT             a thought before each answer to this prompt
 //	do: slow N MS              N words, MS milliseconds apart
@@ -163,7 +164,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, map[string]any{"input_tokens": tokensIn})
 		return
 	default:
-		refuse(w, http.StatusNotFound, "there are /chat/completions, /responses, /messages, /models and :generateContent, not "+r.Method+" "+r.URL.Path)
+		refuse(w, http.StatusNotFound,
+			"there are /chat/completions, /responses, /messages, /models and :generateContent, not "+r.Method+" "+r.URL.Path)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyBytesMax))

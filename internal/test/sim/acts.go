@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/machine/control"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Act is one choice of the director. It contains everything that it needs, so a day from which some
@@ -105,7 +105,8 @@ func drawMix(rnd *rand.Rand, seed uint64) mix {
 		}
 	}
 	for _, d := range crewActKinds {
-		if hasLead(seed) && (rnd.IntN(10) < 7 || d.do == "summon" || d.do == "wake") { // the order matters: a day without a lead must draw no random number here
+		// the order matters: a day without a lead must draw no random number here
+		if hasLead(seed) && (rnd.IntN(10) < 7 || d.do == "summon" || d.do == "wake") {
 			m.actKinds = append(m.actKinds, slices.Repeat([]string{d.do}, d.weight)...)
 		}
 	}
@@ -113,7 +114,10 @@ func drawMix(rnd *rand.Rand, seed uint64) mix {
 }
 
 var (
-	words   = []string{control.WordContinuous, control.WordContinuous, control.WordRunOnce, control.WordRunOnce, control.WordRunCleanup, control.WordPause, control.WordPause, control.WordPause, "dance"}
+	words = []string{
+		control.WordContinuous, control.WordContinuous, control.WordRunOnce, control.WordRunOnce, control.WordRunCleanup,
+		control.WordPause, control.WordPause, control.WordPause, "dance",
+	}
 	pauses  = []int64{5, 60, 400, 2_000, 9_000, 30_000, 100_000}
 	skews   = []int64{0, 0, 0, 1, -3_000, 40_000, -3_600_000, 30 * 3_600_000}
 	tearing = []int64{20, 200, 400, 900, 3_600_000}
@@ -162,7 +166,8 @@ func (a Act) trimmed() Act {
 	switch a.Do {
 	case "order", "write", "write-current", "torn-write", string(raceWrite):
 	case "reply", "revoke":
-	case "corrupt", "delete", "lose-shim", "kill", "repeat-notice", string(proceeds), string(fails), string(replyLost), string(crashBefore), string(crashAfter), string(notExecutable):
+	case "corrupt", "delete", "lose-shim", "kill", "repeat-notice", string(proceeds), string(fails), string(replyLost), string(crashBefore),
+		string(crashAfter), string(notExecutable):
 		a.Word = ""
 	default:
 		a.Target, a.Word = "", ""
@@ -179,7 +184,8 @@ func fits(f outcome, key string) bool {
 	case notExecutable:
 		return of == "start"
 	case replyLost:
-		return slices.Contains([]string{"append", "start", "write", "install", "end", "ack"}, of) // not "type": the engine repeats an input write until it is confirmed, and the shim recognizes the repetition by its offset
+		// not "type": the engine repeats an input write until it is confirmed, and the shim recognizes the repetition by its offset
+		return slices.Contains([]string{"append", "start", "write", "install", "end", "ack"}, of)
 	case fails, crashAfter:
 		return of != "look"
 	default:
@@ -416,7 +422,7 @@ func (w *world) endOfDay() {
 		w.oneEngine()
 	}
 	for _, agent := range agents {
-		w.foreignWrite(agent, agentfile.Pause, time.Millisecond)
+		w.foreignWrite(agent, agentstate.Pause, time.Millisecond)
 	}
 	if (crewWorld{w}).lead() != "" {
 		crewWorld{w}.putToSleep()
@@ -436,7 +442,7 @@ func (w *world) endOfDay() {
 		if w.failed() {
 			return
 		}
-		w.command(agent, agentfile.RunOnce)
+		w.command(agent, agentstate.RunOnce)
 		w.settle()
 	}
 	w.settleLong("each agent ran once")
@@ -450,7 +456,8 @@ func (w *world) endOfDay() {
 			}
 		}
 		if w.failure == nil {
-			checks{w}.check(onceIsOnce, n == 1 || agent == outsider, "%s has the desired state run_once, and was started %d times", agent, n)
+			checks{w}.check(onceIsOnce, n == 1 || agent == outsider, "%s has the desired state run_once, and was started %d times", agent,
+				n)
 		}
 	}
 	w.mu.Unlock()
@@ -480,7 +487,7 @@ func (w *world) checkOvertaken() {
 			return
 		}
 		w.goroutines.Go(func() {
-			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], agentfile.Pause, "check for an overtaken engine")
+			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], agentstate.Pause, "check for an overtaken engine")
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			checks{w}.check(fenceHolds, err != nil, "engine %d was overtaken and accepted a command with change %d", l.n, seq)
@@ -549,7 +556,7 @@ func (w *world) settleLong(after string) {
 	for _, name := range agents {
 		a := w.truth.Agents[name]
 		is := a.Control.File(false)
-		checks{w}.check(desiredObeyed, is.Desired == agentfile.Pause && is.Current == agentfile.Pause && a.Session == nil,
+		checks{w}.check(desiredObeyed, is.Desired == agentstate.Pause && is.Current == agentstate.Pause && a.Session == nil,
 			"%s, but %s is %s/%s, session %v", after, name, is.Desired, is.Current, a.Session)
 	}
 	checks{w}.check(noStrays, len(w.running()) == 0, "%s, but these sessions run: %v", after, w.running())

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // The channels of a day. A foreign agent participates in the first. The second has a lead that does
@@ -51,44 +51,44 @@ func (w channelWorld) channelAct(a Act) {
 	if !w.hasChannels() {
 		return
 	}
-	order := func(what string, order func(ctx context.Context, e *controller.Supervisor) (uint64, error)) {
+	order := func(what string, order func(ctx context.Context, e *app.Supervisor) (uint64, error)) {
 		w.order(what, "", func(ctx context.Context, l *engineRun) (uint64, error) { return order(ctx, l.engine) })
 	}
 	switch a.Do {
 	case "say":
 		w.say(a.Target, a.Word)
 	case "grant":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Grant(ctx, byPerson, a.Word, a.Target, a.MS != 0)
 		})
 	case "skip":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Skip(ctx, byPerson, a.Target, 0)
 		})
 	case "override":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Override(ctx, byPerson, a.Target, a.MS != 0)
 		})
 	case "assign":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Assign(ctx, byPerson, a.Word, a.Target)
 		})
 	case "remove":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Unassign(ctx, byPerson, a.Word, a.Target)
 		})
 	case "disable":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Disable(ctx, byPerson, a.Target)
 		})
 	case "enable":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) {
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
 			return e.Enable(ctx, byPerson, a.Target)
 		})
 	case "poll":
 		w.pollActions()
 	case "leave":
-		order(a.String(), func(ctx context.Context, e *controller.Supervisor) (uint64, error) { return e.AgentLeft(ctx, outsider) })
+		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) { return e.AgentLeft(ctx, outsider) })
 	case "speak-late":
 		w.speakLate(a.Target)
 	}
@@ -181,7 +181,7 @@ func (w channelWorld) pollActions() {
 	})
 }
 
-func (w channelWorld) pollAndAnswer(e *controller.Supervisor, rnd *rand.Rand) {
+func (w channelWorld) pollAndAnswer(e *app.Supervisor, rnd *rand.Rand) {
 	ctx := context.Background()
 	_, _ = e.AgentReady(ctx, outsider) // an error says that it is ready already
 	if e.AgentBeat(ctx, outsider) != nil {
@@ -221,7 +221,7 @@ func (w channelWorld) recordAction(v view.ActionView) {
 }
 
 // answerAction has the foreign agent answer one action in one of several ways.
-func (w channelWorld) answerAction(e *controller.Supervisor, action view.ActionView, rnd *rand.Rand) {
+func (w channelWorld) answerAction(e *app.Supervisor, action view.ActionView, rnd *rand.Rand) {
 	ctx := context.Background()
 	how := []string{"well", "well", "well", "well", "passes", "waits", "mute", "unfinished", "leaves", "in-pieces"}[rnd.IntN(10)]
 	if w.isWellBehaved() {
@@ -262,7 +262,7 @@ func (w channelWorld) answerAction(e *controller.Supervisor, action view.ActionV
 
 // post has the foreign agent post a message. A message that was refused may or may not be in the
 // journal.
-func (w channelWorld) post(e *controller.Supervisor, s view.Speech, key string) {
+func (w channelWorld) post(e *app.Supervisor, s view.Speech, key string) {
 	w.mu.Lock()
 	name := w.record.word(outsider, nil, key)
 	w.mu.Unlock()
@@ -342,15 +342,19 @@ func (w channelWorld) checkLastMessages() {
 		}
 		c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 		open := w.record.openFor(channelName)
-		checks(w).check(messageKept, len(open) == 0, "in #%s messages %v have no answer although every agent answers: %+v", channelName, open, c.Head)
-		checks(w).check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0, "in #%s a turn does not end although every agent answers: %+v", channelName, c.Head)
+		checks(w).check(messageKept, len(open) == 0, "in #%s messages %v have no answer although every agent answers: %+v", channelName,
+			open, c.Head)
+		checks(w).check(turnComes, c.Head.Holder == "" && c.Head.Aside.Message == 0,
+			"in #%s a turn does not end although every agent answers: %+v", channelName, c.Head)
 		for _, name := range c.Queue() {
 			seat := string(name) + " in " + channelName
-			checks(w).check(turnComes, w.record.turns[seat] > before[seat], "%s was queued and had a message to answer, but got no turn: %+v", seat, c.Head)
+			checks(w).check(turnComes, w.record.turns[seat] > before[seat],
+				"%s was queued and had a message to answer, but got no turn: %+v", seat, c.Head)
 		}
 		for _, name := range members[channelName] {
 			queued := slices.Contains(c.Queue(), channel.AgentID(name)) || string(c.Head.Rests) == name
-			checks(w).check(turnComes, queued, "%s was assigned to #%s and enabled, but is not queued: %+v", name, channelName, c.Participants[channel.AgentID(name)])
+			checks(w).check(turnComes, queued, "%s was assigned to #%s and enabled, but is not queued: %+v", name, channelName,
+				c.Participants[channel.AgentID(name)])
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // channelRecord records everything that is said in channels and delivered to agents. It is kept
@@ -50,8 +50,10 @@ type deliveredAction struct {
 
 func newChannelRecord() *channelRecord {
 	return &channelRecord{
-		words: map[string]*word{}, posts: map[string][]string{}, states: map[string]map[string]string{}, people: map[string]map[uint64]string{},
-		deliveredAction: map[string]deliveredAction{}, inputs: map[string]string{}, typed: map[string]string{}, delivered: map[string]map[string]string{}, endedTurns: map[string]bool{}, turns: map[string]int{}, last: map[string]int{},
+		words: map[string]*word{}, posts: map[string][]string{}, states: map[string]map[string]string{},
+		people:          map[string]map[uint64]string{},
+		deliveredAction: map[string]deliveredAction{}, inputs: map[string]string{}, typed: map[string]string{},
+		delivered: map[string]map[string]string{}, endedTurns: map[string]bool{}, turns: map[string]int{}, last: map[string]int{},
 	}
 }
 
@@ -91,7 +93,8 @@ func (w channelWorld) actionByKey(agent, key string) deliveredAction {
 		return deliveredAction{}
 	}
 	e := deliveredAction{channel: part[1]}
-	if c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]; c != nil && part[0] == string(channel.TellTurn) && string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
+	if c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]; c != nil && part[0] == string(channel.TellTurn) &&
+		string(c.Head.Holder) == agent && fmt.Sprint(c.Head.Turn) == part[3] {
 		e.turn, e.known = c.Head.Turn, true // the agent has had this turn since before the delivery, so the key alone identifies it
 	}
 	return e
@@ -115,7 +118,8 @@ func (w channelWorld) delivered(s *hostSession, key, text string) {
 	b, name := w.record, agentIn(s.id)
 	e := w.actionByKey(name, key)
 	if before, some := b.inputs[key]; some {
-		checks(w).check(inputOnce, before != s.id && w.sessions[before].isOver(), "%s was written to %s, and to %s before", key, s.id, before)
+		checks(w).check(inputOnce, before != s.id && w.sessions[before].isOver(), "%s was written to %s, and to %s before", key, s.id,
+			before)
 	}
 	b.inputs[key] = s.id
 	if _, some := b.deliveredAction[key]; !some || e.known {
@@ -139,10 +143,12 @@ func (w channelWorld) checkDelivered(agent string, e deliveredAction, session st
 	}
 	for _, name := range isWord.FindAllString(text, -1) {
 		word := b.words[name]
-		checks(w).check(deliveredAll, word != nil && word.times > 0, "%s received %s in #%s, where no message contains it", agent, name, e.channel)
+		checks(w).check(deliveredAll, word != nil && word.times > 0, "%s received %s in #%s, where no message contains it", agent, name,
+			e.channel)
 		checks(w).check(deliveredAll, word == nil || word.by != agent, "%s received its own message %s in #%s", agent, name, e.channel)
 		before, some := b.delivered[seat][name]
-		checks(w).check(deliveredAll, !some || before != session || session == "", "%s received %s in #%s a second time (%s)", agent, name, e.channel, session)
+		checks(w).check(deliveredAll, !some || before != session || session == "", "%s received %s in #%s a second time (%s)", agent, name,
+			e.channel, session)
 		b.delivered[seat][name] = session
 	}
 	c := w.truth.Channels.ByID[channel.ChannelID(e.channel)]
@@ -152,7 +158,8 @@ func (w channelWorld) checkDelivered(agent string, e deliveredAction, session st
 	for _, said := range b.posts[e.channel][:min(c.Head.Lease.Upto, uint64(len(b.posts[e.channel])))] {
 		for _, name := range isWord.FindAllString(said, -1) {
 			_, some := b.delivered[seat][name]
-			checks(w).check(deliveredAll, some || b.words[name].by == agent, "%s has turn %d in #%s and never received %s", agent, e.turn, e.channel, name)
+			checks(w).check(deliveredAll, some || b.words[name].by == agent, "%s has turn %d in #%s and never received %s", agent, e.turn,
+				e.channel, name)
 		}
 	}
 }
@@ -237,7 +244,8 @@ func (w channelWorld) checkTurnChange(channelName string, ch team.Change) {
 	switch ch.Trigger {
 	case "granted":
 		b.turns[set.Agent+" in "+channelName]++
-	case string(channel.Completed), string(channel.CompletedAlone), string(channel.PassedOn):
+	case string(channel.Completed), string(channel.CompletedAlone), string(channel.CompletedEmpty), string(channel.CompletedEmptyAlone),
+		string(channel.PassedOn):
 		checks(w).check(fenceOfTurns, b.endedTurns[fmt.Sprintf("%d in %s", c.Head.Turn, channelName)],
 			"turn %d of %s in #%s ends (%s), but %s did not end it", c.Head.Turn, set.Agent, channelName, ch.Trigger, set.Agent)
 	}
@@ -251,13 +259,17 @@ func (w channelWorld) checkPost(channelName string, ch team.Change, post *channe
 	b.posts[channelName] = append(b.posts[channelName], set.Text)
 	n := uint64(len(b.posts[channelName]))
 	checks(w).check(saidOnce, post.N == n, "#%s: message %d comes after %d", channelName, post.N, n-1)
-	checks(w).check(saidOnce, post.Kind == channel.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"), "#%s: message %d contains the end-of-turn marker: %q", channelName, n, set.Text)
-	checks(w).check(saidOnce, post.By != crewWorld(w).lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session, "#%s: message %d contains a report of the lead about its crew: %q", channelName, n, set.Text)
+	checks(w).check(saidOnce, post.Kind == channel.OfLate || !strings.HasSuffix(strings.TrimSpace(set.Text), "TURN_COMPLETE"),
+		"#%s: message %d contains the end-of-turn marker: %q", channelName, n, set.Text)
+	checks(w).check(saidOnce, post.By != crewWorld(w).lead() || !shows(set.Text) || w.crew.uuid[w.crew.lead] != set.Session,
+		"#%s: message %d contains a report of the lead about its crew: %q", channelName, n, set.Text)
 	if post.Kind == channel.OfTurn {
-		checks(w).check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn, "#%s: message %d of %s belongs to turn %d, but %s has turn %d", channelName, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
+		checks(w).check(fenceOfTurns, string(c.Head.Holder) == post.By && c.Head.Turn == post.Turn,
+			"#%s: message %d of %s belongs to turn %d, but %s has turn %d", channelName, n, post.By, post.Turn, c.Head.Holder, c.Head.Turn)
 	}
 	if head := set.Body.Head; post.Kind == channel.OfLate && head != nil {
-		checks(w).check(fenceOfTurns, ch.From == ch.To && head.Holder == c.Head.Holder && head.Turn == c.Head.Turn && head.Lease.Ends.Equal(c.Head.Lease.Ends),
+		checks(w).check(fenceOfTurns,
+			ch.From == ch.To && head.Holder == c.Head.Holder && head.Turn == c.Head.Turn && head.Lease.Ends.Equal(c.Head.Lease.Ends),
 			"#%s: message %d of %s is late and changes the turn: %+v -> %+v", channelName, n, post.By, c.Head, *head)
 	}
 	for _, name := range isWord.FindAllString(set.Text, -1) {
@@ -269,17 +281,21 @@ func (w channelWorld) checkPost(channelName string, ch team.Change, post *channe
 		word.times++
 		checks(w).check(saidOnce, word.times == 1, "%s is in the journal twice: %s, and message %d in #%s", name, word.at, n, channelName)
 		if from := word.session; from != "" { // the messages of one session keep their order
-			checks(w).check(saidOnce, word.n > b.last[from], "#%s: message %d contains %s, but a later message of %s came before it", channelName, n, name, from)
+			checks(w).check(saidOnce, word.n > b.last[from], "#%s: message %d contains %s, but a later message of %s came before it",
+				channelName, n, name, from)
 			b.last[from] = word.n
 		}
 		word.at = fmt.Sprintf("message %d in #%s", n, channelName)
 		w.crew.inTranscripts[name] = transcriptSource{session: set.Session}
 		checks(w).check(saidOnce, word.by == post.By, "%s was said by %s, but %s in the journal", name, word.by, post.By)
 		if e := b.deliveredAction[word.key]; e.known && word.must {
-			own := e.re == 0 && post.Kind == channel.OfAside          // an agent that has the turn answers a question to it as part of its turn
-			turnOver := post.Kind == channel.OfLate && post.Turn == 0 // the turn ended before the answer was read, so the answer is stored without one
+			// the turn ended before the answer was read, so the answer is stored without one
+			turnOver := post.Kind == channel.OfLate && post.Turn == 0
+			// An agent answers a question to it as part of its turn, or the question came after the turn and before the answer was read.
+			own := e.re == 0 && (post.Kind == channel.OfAside || turnOver)
 			checks(w).check(fenceOfTurns, e.channel == channelName && (e.turn == post.Turn || turnOver) && (e.re == post.Re || own),
-				"%s answers %s (turn %d, message %d), but the journal stores it in #%s as turn %d, message %d", name, word.key, e.turn, e.re, channelName, post.Turn, post.Re)
+				"%s answers %s (turn %d, message %d), but the journal stores it in #%s as turn %d, message %d", name, word.key, e.turn,
+				e.re, channelName, post.Turn, post.Re)
 		}
 	}
 }
@@ -289,7 +305,8 @@ func (w channelWorld) checkPost(channelName string, ch team.Change, post *channe
 func (w channelWorld) checkChannelsSettled() {
 	for _, id := range w.truth.ChannelIDs() {
 		about := w.truth.Channels.Deadline(channel.ChannelID(id))
-		checks(w).check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)), "#%s: its %s (%d) ran out at %v without an effect", id, about.What, about.N, about.At)
+		checks(w).check(turnComes, about.At.IsZero() || w.now().Before(about.At.Add(calmFor)),
+			"#%s: its %s (%d) ran out at %v without an effect", id, about.What, about.N, about.At)
 	}
 	for name, a := range w.truth.Agents {
 		if s := a.Session; s.ServesChannels() && s.Delivery == nil {

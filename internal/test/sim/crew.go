@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 const (
@@ -48,7 +48,14 @@ var crewActKinds = []struct {
 	do     string
 	weight int
 }{
-	{"summon", 3}, {"wake", 7}, {"sleep", 3}, {"run-lead", 7}, {"import", 2}, {"add-document", 2}, {"edit-document", 3}, {"delete-document", 1},
+	{"summon", 3},
+	{"wake", 7},
+	{"sleep", 3},
+	{"run-lead", 7},
+	{"import", 2},
+	{"add-document", 2},
+	{"edit-document", 3},
+	{"delete-document", 1},
 }
 
 // opening returns the first acts of a day. Most days with a lead begin with a summon. These acts
@@ -96,12 +103,12 @@ func (w crewWorld) crewAct(a Act) {
 	}
 	switch a.Do {
 	case "summon":
-		w.crewOrder("summon", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
+		w.crewOrder("summon", func(ctx context.Context, e *app.Supervisor, by seam.Actor) (uint64, error) {
 			return e.Summon(ctx, by)
 		})
 	case "wake":
 		who := w.wakeTargets(a)
-		w.crewOrder("wake", func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error) {
+		w.crewOrder("wake", func(ctx context.Context, e *app.Supervisor, by seam.Actor) (uint64, error) {
 			return e.Wake(ctx, by, who)
 		})
 	case "sleep":
@@ -126,7 +133,7 @@ func (w crewWorld) runLead() {
 
 // crewOrder has a person give an order under a unique name, so that the order can be found in the
 // journal.
-func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *controller.Supervisor, by seam.Actor) (uint64, error)) {
+func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *app.Supervisor, by seam.Actor) (uint64, error)) {
 	note := w.note("crew order")
 	w.mu.Lock()
 	w.crew.orders[note] = what
@@ -145,7 +152,8 @@ func (w crewWorld) putToSleep() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil && before != "" && w.leadSession() == before {
-			checks(w).check(summonWanted, w.truth.Agents[w.lead()].Session.Ending != "", "%s was put to sleep with change %d, but is not ending", before, seq)
+			checks(w).check(summonWanted, w.truth.Agents[w.lead()].Session.Ending != "",
+				"%s was put to sleep with change %d, but is not ending", before, seq)
 		}
 		return seq, err
 	})
@@ -210,9 +218,11 @@ func (w crewWorld) checkLastWake() {
 	}
 	checks(w).check(summonEnds, !w.truth.Crew.Lead.InProgress(), "%s does not end although the lead answers: %+v", do.Do, w.truth.Crew.Lead)
 	for _, is := range w.crew.docs {
-		checks(w).check(reportApplied, is.status == "expired" || is.status == "alive", "after %s the lead reported all members as alive, but %s is %s", do.Do, is, is.status)
+		checks(w).check(reportApplied, is.status == "expired" || is.status == "alive",
+			"after %s the lead reported all members as alive, but %s is %s", do.Do, is, is.status)
 	}
-	checks(w).check(reportApplied, w.truth.Crew.Button() == crew.NoButton, "all members are alive, but the button says %s", w.truth.Crew.Button())
+	checks(w).check(reportApplied, w.truth.Crew.Button() == crew.NoButton, "all members are alive, but the button says %s",
+		w.truth.Crew.Button())
 }
 
 func (w crewWorld) summonInProgress() bool {
@@ -258,9 +268,11 @@ func (w crewWorld) checkDocument(ch *team.Change, heard []*marker) {
 		b.docs[is.id] = is
 	}
 	to, who := string(set.Status), set.Identity
-	checks(w).check(memberKept, ch.From == is.status && ch.To == to, "%s is %s, but the change goes from %s to %s (%s)", is, is.status, ch.From, ch.To, to)
+	checks(w).check(memberKept, ch.From == is.status && ch.To == to, "%s is %s, but the change goes from %s to %s (%s)", is, is.status,
+		ch.From, ch.To, to)
 	checks(w).check(memberKept, is.status != "expired" || to == "expired", "%s has expired, but becomes %s", is, to)
-	checks(w).check(memberKept, is.status != "hatching" || to == "hatching" || to == "alive" || to == "expired", "%s is a placeholder, but becomes %s without an identity", is, to)
+	checks(w).check(memberKept, is.status != "hatching" || to == "hatching" || to == "alive" || to == "expired",
+		"%s is a placeholder, but becomes %s without an identity", is, to)
 	checks(w).check(memberKept, known || who != nil, "%s exists, but has no identity", is)
 	if who != nil {
 		checks(w).check(memberKept, is.name == "" && (!known || who.Seat == is.seat), "%s gets a second identity: %+v", is, who)
@@ -275,9 +287,11 @@ func (w crewWorld) checkDocument(ch *team.Change, heard []*marker) {
 		w.checkAlive(ch, is, heard)
 		is.alive, is.session = ch.At, set.LastSession
 	case to == "expired" && is.status == "hatching":
-		checks(w).check(memberKept, is.name == "" && !ch.At.Before(is.made.Add(hatchMax)), "%s expired at %v, too soon after its creation at %v", is, ch.At, is.made)
+		checks(w).check(memberKept, is.name == "" && !ch.At.Before(is.made.Add(hatchMax)),
+			"%s expired at %v, too soon after its creation at %v", is, ch.At, is.made)
 	case to == "sleeping" && ch.Trigger == "not_listed":
-		checks(w).check(aliveByReport, slices.ContainsFunc(heard, func(m *marker) bool { return m.leavesOut(is) }), "%s falls asleep, but every report lists it as alive", is)
+		checks(w).check(aliveByReport, slices.ContainsFunc(heard, func(m *marker) bool { return m.leavesOut(is) }),
+			"%s falls asleep, but every report lists it as alive", is)
 	}
 	is.status, is.wokenNow = to, is.wokenNow || ch.Trigger == "woken"
 	w.notef("%s is %s", is, to)
@@ -292,7 +306,8 @@ func (w crewWorld) checkNew(ch *team.Change, is *memberDocument) {
 			continue
 		}
 		checks(w).check(memberKept, ch.To == "expired" || other.seat != is.seat, "%s gets the seat of %s", is, other)
-		checks(w).check(memberKept, ch.Trigger != "summoned" || other.made.Equal(ch.At), "a summon creates members, but the crew has %s", other)
+		checks(w).check(memberKept, ch.Trigger != "summoned" || other.made.Equal(ch.At), "a summon creates members, but the crew has %s",
+			other)
 	}
 }
 
@@ -301,13 +316,16 @@ func (w crewWorld) checkNew(ch *team.Change, is *memberDocument) {
 func (w crewWorld) checkAlive(ch *team.Change, is *memberDocument, heard []*marker) {
 	said := slices.ContainsFunc(heard, func(m *marker) bool {
 		if m.kind == registerMark {
-			return m.valid && m.who.Seat == is.seat && m.who.Name == is.name && (ch.From != "hatching" && ch.From != "none" || m.who.Soul == is.soul)
+			return m.valid && m.who.Seat == is.seat && m.who.Name == is.name &&
+				(ch.From != "hatching" && ch.From != "none" || m.who.Soul == is.soul)
 		}
 		return ch.From != "hatching" && ch.From != "none" && m.listsAlive(is)
 	})
-	checks(w).check(aliveByReport, said, "%s becomes alive (%s) without a report of the running lead session (%s)", is, ch.Trigger, w.crew.lead)
+	checks(w).check(aliveByReport, said, "%s becomes alive (%s) without a report of the running lead session (%s)", is, ch.Trigger,
+		w.crew.lead)
 	set := ch.Body.Presence.Doc
-	checks(w).check(aliveByReport, set.LastSession == w.crew.uuid[w.crew.lead] && set.LastAliveAt.Equal(ch.At), "%s becomes alive at %v, but its document says %v in %s", is, ch.At, set.LastAliveAt, set.LastSession)
+	checks(w).check(aliveByReport, set.LastSession == w.crew.uuid[w.crew.lead] && set.LastAliveAt.Equal(ch.At),
+		"%s becomes alive at %v, but its document says %v in %s", is, ch.At, set.LastAliveAt, set.LastSession)
 }
 
 // matches reports whether an entry of a report may refer to a member, and whether it can refer to
@@ -341,7 +359,9 @@ func (m *marker) leavesOut(is *memberDocument) bool {
 			n++
 		}
 	}
-	return n == 0 || n < len(m.listed) && slices.ContainsFunc(m.listed, func(e entry) bool { may, _ := e.matches(is); return may && e.status != "alive" })
+	return n == 0 ||
+		n < len(m.listed) &&
+			slices.ContainsFunc(m.listed, func(e entry) bool { may, _ := e.matches(is); return may && e.status != "alive" })
 }
 
 // checkAliveMembers checks that each alive member was reported by the running lead session, and
@@ -352,7 +372,8 @@ func (w crewWorld) checkAliveMembers() {
 	for _, is := range b.inOrder() {
 		if is.status == "alive" {
 			checks(w).check(aliveByReport, b.lead != "" && is.session == b.uuid[b.lead] && !is.alive.Before(b.since),
-				"%s has been alive since %v in %s, but the lead session is %s (%s) and only reports after %v count", is, is.alive, is.session, b.lead, b.uuid[b.lead], b.since)
+				"%s has been alive since %v in %s, but the lead session is %s (%s) and only reports after %v count", is, is.alive,
+				is.session, b.lead, b.uuid[b.lead], b.since)
 		}
 		if is.status == "expired" {
 			continue
@@ -385,7 +406,8 @@ func (w crewWorld) checkReportsApplied(was map[int]memberDocument, heard []*mark
 	for seat, want := range t.is {
 		is := w.crew.on(seat)
 		fine := t.recheckLater[seat] || is != nil && (is.status == want.status || is.wokenNow && want.status == "sleeping")
-		checks(w).check(reportApplied, fine, "the reports of the lead make %q on seat %d %s, but it is %v %s", want.name, seat, want.status, is, is.state())
+		checks(w).check(reportApplied, fine, "the reports of the lead make %q on seat %d %s, but it is %v %s", want.name, seat, want.status,
+			is, is.state())
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	crewctl "github.com/fairlead-dev/fairlead/controller/crew"
-	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/read/view"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 )
 
 // ofLead returns the kind of a lead's action. It returns "" for the key of a channel's action and
@@ -54,7 +54,7 @@ func (w crewWorld) checkLeadInput(s *hostSession, key, input string) {
 		return
 	}
 	b := w.crew
-	var order script.Order
+	var order speech.Order
 	if err := json.Unmarshal([]byte(input), &order); err != nil {
 		checks(w).broken(inputOnce, "%s was written to %s as an invalid order: %v", key, s.id, err)
 		return
@@ -64,7 +64,8 @@ func (w crewWorld) checkLeadInput(s *hostSession, key, input string) {
 	switch do {
 	case crew.TellStatus:
 		b.statusRequests[s.id]++
-		checks(w).check(statusAsked, b.statusRequests[s.id] <= max(b.statusRequestsMax[s.id], 1), "%s was asked for a status %d times, but there were only %d reasons", s.id, b.statusRequests[s.id], b.statusRequestsMax[s.id])
+		checks(w).check(statusAsked, b.statusRequests[s.id] <= max(b.statusRequestsMax[s.id], 1),
+			"%s was asked for a status %d times, but there were only %d reasons", s.id, b.statusRequests[s.id], b.statusRequestsMax[s.id])
 	case crew.TellSummon:
 		checks(w).check(payloadRight, first == "[SUMMON AGENTS]", "the summon prompt of %s begins with %q", s.id, first)
 	case crew.TellWake:
@@ -86,8 +87,10 @@ func (w crewWorld) checkPayloads(s *hostSession, prompt string) {
 			checks(w).broken(payloadRight, "%s is asked to wake %q on seat %s, which belongs to %v", s.id, p.Name, p.Seat, is)
 			return
 		}
-		checks(w).check(payloadRight, is.status != "alive" && is.status != "hatching", "%s is asked to wake %s, which is %s", s.id, is, is.status)
-		checks(w).check(payloadRight, strings.TrimSpace(p.Soul) == strings.TrimSpace(is.soul), "%s receives the soul %q, want %q", is, p.Soul, is.soul)
+		checks(w).check(payloadRight, is.status != "alive" && is.status != "hatching", "%s is asked to wake %s, which is %s", s.id, is,
+			is.status)
+		checks(w).check(payloadRight, strings.TrimSpace(p.Soul) == strings.TrimSpace(is.soul), "%s receives the soul %q, want %q", is,
+			p.Soul, is.soul)
 		w.checkMemory(is, p.Transcript)
 	}
 }
@@ -99,12 +102,14 @@ func (w crewWorld) checkMemory(is *memberDocument, transcript string) {
 	for _, name := range isWord.FindAllString(transcript, -1) {
 		word, at := w.record.words[name], w.crew.inTranscripts[name]
 		has[name] = true
-		fine := word != nil && at.session == is.session && (at.speaker == is.name || at.speaker == "" && (word.speaker == is.name || word.speaker == ""))
+		fine := word != nil && at.session == is.session &&
+			(at.speaker == is.name || at.speaker == "" && (word.speaker == is.name || word.speaker == ""))
 		checks(w).check(payloadRight, fine, "%s was last alive in %s, but receives %s as its message: %+v", is, is.session, name, at)
 	}
 	for name, at := range w.crew.inTranscripts {
 		mine := at.speaker == is.name || at.speaker == "" && w.record.words[name].speaker == is.name
-		checks(w).check(payloadRight, !mine || at.session != is.session || has[name], "%s said %s in the session in which it was last alive, but does not receive it: %q", is, name, transcript)
+		checks(w).check(payloadRight, !mine || at.session != is.session || has[name],
+			"%s said %s in the session in which it was last alive, but does not receive it: %q", is, name, transcript)
 	}
 }
 
@@ -117,13 +122,16 @@ func (w crewWorld) checkCrewCalm(l *engineRun, view view.CrewView) {
 	now := w.now()
 	w.checkView(l, view)
 	for _, is := range b.inOrder() {
-		checks(w).check(summonEnds, is.status != "hatching" || now.Before(is.made.Add(hatchMax+calmFor)), "%s has been a placeholder since %v", is, is.made)
+		checks(w).check(summonEnds, is.status != "hatching" || now.Before(is.made.Add(hatchMax+calmFor)),
+			"%s has been a placeholder since %v", is, is.made)
 	}
 	s := w.truth.Agents[w.lead()].Session
 	told := s.IsLead() && s.ID == b.lead && len(lead.Actions) == 0 && !s.AnswerPending()
 	if lead.InProgress() {
-		checks(w).check(summonEnds, now.Before(b.stageBegan.Add(hatchMax+calmFor)), "the crew has been %s since %v", lead.Stage, b.stageBegan)
-		checks(w).check(summonEnds, !told || now.Before(b.lastHeard.Add(statusMax+calmFor+2*time.Second)), "the crew is %s and the lead has no action left, but was silent since %v without an effect", lead.Stage, b.lastHeard)
+		checks(w).check(summonEnds, now.Before(b.stageBegan.Add(hatchMax+calmFor)), "the crew has been %s since %v", lead.Stage,
+			b.stageBegan)
+		checks(w).check(summonEnds, !told || now.Before(b.lastHeard.Add(statusMax+calmFor+2*time.Second)),
+			"the crew is %s and the lead has no action left, but was silent since %v without an effect", lead.Stage, b.lastHeard)
 	}
 	if told && s.Ending == "" {
 		checks(w).check(statusAsked, !b.adopted, "%s outlived an engine and is idle, but was not asked for a status", s.ID)
@@ -137,12 +145,15 @@ func (w crewWorld) checkCrewCalm(l *engineRun, view view.CrewView) {
 // checkView compares the view of the crew with the journal. Its button must be the one that seed
 // 001 requires.
 func (w crewWorld) checkView(l *engineRun, shown view.CrewView) {
-	checks(w).check(replayIsLive, len(shown.Agents) == len(w.crew.docs), "engine %d shows %d members, want %d", l.n, len(shown.Agents), len(w.crew.docs))
+	checks(w).check(replayIsLive, len(shown.Agents) == len(w.crew.docs), "engine %d shows %d members, want %d", l.n, len(shown.Agents),
+		len(w.crew.docs))
 	some, asleep := false, false
 	for _, seen := range shown.Agents {
 		is := w.crew.docs[seen.ID]
-		fine := is != nil && seen.Status == is.status && seen.Seat == is.seat && seen.Soul == is.soul && (seen.Name == nil) == (is.name == "")
-		checks(w).check(replayIsLive, fine, "engine %d shows %s as %s on seat %d, but the journal has %v %s", l.n, seen.ID, seen.Status, seen.Seat, is, is.state())
+		fine := is != nil && seen.Status == is.status && seen.Seat == is.seat && seen.Soul == is.soul &&
+			(seen.Name == nil) == (is.name == "")
+		checks(w).check(replayIsLive, fine, "engine %d shows %s as %s on seat %d, but the journal has %v %s", l.n, seen.ID, seen.Status,
+			seen.Seat, is, is.state())
 		some = some || seen.Status != "expired"
 		asleep = asleep || seen.Status == "sleeping" || seen.Status == "unknown"
 	}
@@ -156,7 +167,8 @@ func (w crewWorld) checkView(l *engineRun, shown view.CrewView) {
 		button = "WAKE"
 	}
 	hatches := slices.ContainsFunc(shown.Agents, func(a view.DocumentView) bool { return a.Status == "hatching" })
-	checks(w).check(replayIsLive, shown.Button == button || hatches && !asleep, "engine %d shows the button %s, want %s: %+v", l.n, shown.Button, button, shown)
+	checks(w).check(replayIsLive, shown.Button == button || hatches && !asleep, "engine %d shows the button %s, want %s: %+v", l.n,
+		shown.Button, button, shown)
 }
 
 // checkSpoken checks text that was said in a lead session outside of channels: it is in the journal
@@ -173,10 +185,13 @@ func (w crewWorld) checkSpoken(said *crew.Words) {
 		word.times++
 		word.at = "the transcripts"
 		checks(w).check(saidOnce, word.times == 1, "%s is in the journal %d times", name, word.times)
-		checks(w).check(saidOnce, word.n > w.record.last[word.session], "%s comes after a later message of %s in the transcripts", name, word.session)
+		checks(w).check(saidOnce, word.n > w.record.last[word.session], "%s comes after a later message of %s in the transcripts", name,
+			word.session)
 		w.record.last[word.session] = word.n
-		checks(w).check(saidOnce, said.Session == b.uuid[word.session] || said.Session == word.session, "%s was said in %s (%s), but is in %s in the transcripts", name, word.session, b.uuid[word.session], said.Session)
-		checks(w).check(saidOnce, strings.HasPrefix(word.key, "tell_") && strings.Contains(word.key, "//"), "%s answers %q and should be in a channel", name, word.key)
+		checks(w).check(saidOnce, said.Session == b.uuid[word.session] || said.Session == word.session,
+			"%s was said in %s (%s), but is in %s in the transcripts", name, word.session, b.uuid[word.session], said.Session)
+		checks(w).check(saidOnce, strings.HasPrefix(word.key, "tell_") && strings.Contains(word.key, "//"),
+			"%s answers %q and should be in a channel", name, word.key)
 		w.checkSpeaker(word, name, said)
 		b.inTranscripts[name] = transcriptSource{said.Session, said.Speaker}
 	}
@@ -197,7 +212,8 @@ func (w crewWorld) checkSpeaker(word *word, name string, said *crew.Words) {
 		b.lastSpeaker[word.session] = who
 		checks(w).check(saidOnce, said.Speaker == who, "%s was said for %s, but the transcripts say %s", name, who, said.Speaker)
 	default:
-		checks(w).check(saidOnce, said.Speaker == lead || said.Speaker == b.lastSpeaker[word.session], "%s was said by %s, but the transcripts say %s", name, lead, said.Speaker)
+		checks(w).check(saidOnce, said.Speaker == lead || said.Speaker == b.lastSpeaker[word.session],
+			"%s was said by %s, but the transcripts say %s", name, lead, said.Speaker)
 	}
 }
 
@@ -210,7 +226,8 @@ func (w crewWorld) checkReportsStored() {
 			continue
 		}
 		for _, m := range marks {
-			checks(w).check(reportApplied, m.processed || m.end > s.ending.Bytes, "%s made a report that ends at byte %d and is not in the journal: %+v", id, m.end, m)
+			checks(w).check(reportApplied, m.processed || m.end > s.ending.Bytes,
+				"%s made a report that ends at byte %d and is not in the journal: %+v", id, m.end, m)
 		}
 	}
 }
@@ -248,7 +265,8 @@ func (w crewWorld) readTranscripts() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, word := range w.record.words {
-		checks(w).check(saidOnce, times[name] == word.times, "%s is in the journal %d times, but %d times in the transcripts", name, word.times, times[name])
+		checks(w).check(saidOnce, times[name] == word.times, "%s is in the journal %d times, but %d times in the transcripts", name,
+			word.times, times[name])
 	}
 }
 
@@ -263,5 +281,6 @@ func (w crewWorld) checkTranscriptMessage(name string, m *crewctl.Message) {
 		speaker = word.speaker // a message in a channel that names its speaker
 	}
 	checks(w).check(saidOnce, m.Session == at.session, "%s was said in %q, but is in %q in the transcripts", name, at.session, m.Session)
-	checks(w).check(saidOnce, speaker == "" || m.Speaker == speaker, "%s was said by %s, but the transcripts say %s", name, speaker, m.Speaker)
+	checks(w).check(saidOnce, speaker == "" || m.Speaker == speaker, "%s was said by %s, but the transcripts say %s", name, speaker,
+		m.Speaker)
 }

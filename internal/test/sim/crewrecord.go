@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/machine/session"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // crewRecord records what the simulated lead really said about its crew and what the journal
@@ -67,8 +67,10 @@ type entry struct {
 
 func newCrewRecord() *crewRecord {
 	return &crewRecord{
-		docs: map[string]*memberDocument{}, uuid: map[string]string{}, markers: map[string][]*marker{}, inTranscripts: map[string]transcriptSource{}, orders: map[string]string{},
-		statusRequestsMax: map[string]int{}, statusRequests: map[string]int{}, noticesOf: map[string]int{}, lastSpeaker: map[string]string{},
+		docs: map[string]*memberDocument{}, uuid: map[string]string{}, markers: map[string][]*marker{},
+		inTranscripts: map[string]transcriptSource{}, orders: map[string]string{},
+		statusRequestsMax: map[string]int{}, statusRequests: map[string]int{}, noticesOf: map[string]int{},
+		lastSpeaker: map[string]string{},
 	}
 }
 
@@ -217,7 +219,8 @@ func (w crewWorld) checkLeadChange(ch *team.Change) {
 	}
 	if n := ch.Body.Presence.Notice; n != nil && n.Kind == crew.NoticeIgnored && n.Session != "" {
 		b.noticesOf[n.Session]++
-		checks(w).check(reportApplied, b.noticesOf[n.Session] <= 3 || b.uuid[n.Session] != "", "%s is not the lead, but its markers caused %d notices", n.Session, b.noticesOf[n.Session])
+		checks(w).check(reportApplied, b.noticesOf[n.Session] <= 3 || b.uuid[n.Session] != "",
+			"%s is not the lead, but its markers caused %d notices", n.Session, b.noticesOf[n.Session])
 	}
 	if b.lastHeard = ch.At; set == nil {
 		return
@@ -225,7 +228,8 @@ func (w crewWorld) checkLeadChange(ch *team.Change) {
 	switch ch.Trigger {
 	case "summon_asked", "wake_asked", "wake_asked_unheard":
 		what, _, _ := strings.Cut(ch.Trigger, "_")
-		checks(w).check(summonWanted, b.orders[ch.Actor.ID] == what, "%s begins for %s, which ordered %q", what, ch.Actor.ID, b.orders[ch.Actor.ID])
+		checks(w).check(summonWanted, b.orders[ch.Actor.ID] == what, "%s begins for %s, which ordered %q", what, ch.Actor.ID,
+			b.orders[ch.Actor.ID])
 		delete(b.orders, ch.Actor.ID)
 		b.ordered, b.stageBegan = true, ch.At
 		if ch.Trigger == "wake_asked_unheard" && b.lead != "" {
@@ -256,6 +260,7 @@ func (w crewWorld) checkCrewOrderAllowed(ch team.Change) {
 	checks(w).check(summonWanted, !w.truth.Hold.On && !w.truth.Stopping, "%s begins while the team is held", ch.Trigger)
 	a := w.truth.Agents[w.lead()]
 	if limit := w.conf.Agents[w.index(a.Name)].Limits.CostPerDayUSD; limit > 0 && a.Usage.Day == ch.At.Format(time.DateOnly) {
-		checks(w).check(summonWanted, a.Usage.CostUSD < limit, "%s begins, but %.2f of %.2f USD are used up", ch.Trigger, a.Usage.CostUSD, limit)
+		checks(w).check(summonWanted, a.Usage.CostUSD < limit, "%s begins, but %.2f of %.2f USD are used up", ch.Trigger, a.Usage.CostUSD,
+			limit)
 	}
 }

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/files/crewdocs"
+	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // documentFolder is the folder with the members' documents. It outlives engines. The world's lock
@@ -37,24 +38,33 @@ type documentVersion struct {
 }
 
 func newDocumentFolder() *documentFolder {
-	return &documentFolder{files: map[string]*documentVersion{}, replaced: map[string]*documentVersion{}, raceWrites: map[string]func(){}, mustBeStored: map[string]string{}}
+	return &documentFolder{
+		files: map[string]*documentVersion{}, replaced: map[string]*documentVersion{}, raceWrites: map[string]func(){},
+		mustBeStored: map[string]string{},
+	}
 }
 
 func (l *documentVersion) sum() file.Sum { return file.SumOf(l.bytes) }
 
-// documentFiles is one engine's access to the folder. It behaves as crewfile.DocumentFiles
+// documentFiles is one engine's access to the folder. It behaves as crewdocs.Documents
 // documents it.
 type documentFiles struct {
-	w        *world
-	l        *engineRun
-	news     chan struct{}
-	recorded map[*documentVersion]bool
+	deliveries[crewdocs.Seen]
+	now     map[string]crewdocs.Seen    // by name
+	version map[string]*documentVersion // the version that now describes
+	told    map[*documentVersion]uint64 // replaced versions that were reported, and how
+	taken   map[string]uint64
+	seq     uint64
 }
 
 var _ seam.Documents = (*documentFiles)(nil)
 
 func newDocumentFiles(w *world, l *engineRun) *documentFiles {
-	return &documentFiles{w: w, l: l, news: make(chan struct{}, 1), recorded: map[*documentVersion]bool{}}
+	return &documentFiles{
+		deliveries: deliveries[crewdocs.Seen]{w: w, l: l, wake: make(chan struct{}, 1)}, now: map[string]crewdocs.Seen{},
+		version: map[string]*documentVersion{},
+		told:    map[*documentVersion]uint64{}, taken: map[string]uint64{},
+	}
 }
 
 // documentsFor returns nil on a day without a lead.
@@ -68,62 +78,83 @@ func (w documentWorld) documentsFor(c *documentFiles) seam.Documents {
 // Make does nothing: the map exists already.
 func (c *documentFiles) Make() error { return nil }
 
-func (c *documentFiles) News() <-chan struct{} { return c.news }
+// Begin delivers what is there, each observation when the director allows it.
+func (c *documentFiles) Begin(to func(crewdocs.Seen)) error {
+	return c.w.act(c.l, "observe documents", func() error {
+		c.w.mu.Lock()
+		defer c.w.mu.Unlock()
+		c.to = to
+		c.check()
+		c.w.goroutines.Go(func() {
+			c.deliver(func(s crewdocs.Seen) string { return s.Name }, func(crewdocs.Seen) {})
+		})
+		return nil
+	})
+}
 
-// notifyDocuments notifies every running engine; the caller holds the lock.
+// notifyDocuments has every running engine look; the caller holds the lock.
 func (w documentWorld) notifyDocuments() {
 	for _, l := range w.engines {
-		select {
-		case l.documentFiles.news <- struct{}{}:
-		default:
+		if !l.dead && l.documentFiles.to != nil {
+			l.documentFiles.check()
 		}
 	}
 }
 
-func (c *documentFiles) Look(ours func(string, file.Sum) bool, sound func([]byte) error) (sight crewfile.DocumentSight, err error) {
-	err = c.w.act(c.l, "observe documents", func() error {
-		c.w.mu.Lock()
-		defer c.w.mu.Unlock()
-		sight = c.look(ours, sound)
-		return nil
-	})
-	return sight, err
+func (c *documentFiles) report(name string, l *documentVersion, err error, swapped bool) crewdocs.Seen {
+	c.seq++
+	seen := crewdocs.Seen{Name: name, Seq: c.seq, Kind: exchange.KindDeleted, FromSwap: swapped, At: time.Now().UTC()}
+	if l != nil {
+		seen.Kind, seen.Bytes, seen.Sum = exchange.KindWritten, l.bytes, l.sum()
+		seen.State, _ = crewdocs.Content.Parse(l.bytes)
+	}
+	if err != nil {
+		seen.Kind, seen.Fault = exchange.KindMalformed, err.Error()
+	}
+	c.add(seen)
+	return seen
 }
 
-func (c *documentFiles) look(ours func(string, file.Sum) bool, sound func([]byte) error) crewfile.DocumentSight {
-	sight := crewfile.DocumentSight{Lies: map[string]file.Sum{}, Busy: map[string]string{}}
+// check reports what is new; the caller holds the lock. Content that is no document may still be completed.
+func (c *documentFiles) check() {
 	f := c.w.documents
 	for _, at := range sortedKeys(f.replaced) {
 		l := f.replaced[at]
-		stem := strings.TrimSuffix(l.name, ".json")
-		if c.recorded[l] || ours(stem, l.sum()) {
-			continue
+		if c.told[l] == 0 {
+			_, err := crewdocs.Content.Parse(l.bytes)
+			c.told[l] = c.report(strings.TrimSuffix(l.name, crewdocs.Ending), l, err, true).Seq
 		}
-		found := crewfile.FoundDocument{Name: l.name, Stem: stem, At: at, Bytes: l.bytes, Sum: l.sum(), Swapped: true}
-		if err := sound(l.bytes); err != nil {
-			found.Fault = err.Error()
-		}
-		sight.Found = append(sight.Found, found)
 	}
-	for _, name := range sortedKeys(f.files) {
-		l := f.files[name]
-		stem := strings.TrimSuffix(name, ".json")
-		if c.recorded[l] || ours(stem, l.sum()) {
-			sight.Lies[stem] = l.sum()
+	names := map[string]bool{}
+	for name := range f.files {
+		names[strings.TrimSuffix(name, crewdocs.Ending)] = true
+	}
+	for name := range c.now {
+		names[name] = true
+	}
+	for _, name := range sortedKeys(names) {
+		l := f.files[name+crewdocs.Ending]
+		if l == c.version[name] {
 			continue
 		}
-		sight.Busy[stem] = ""
-		found := crewfile.FoundDocument{Name: name, Stem: stem, At: name, Bytes: l.bytes, Sum: l.sum()}
-		if err := sound(l.bytes); err != nil {
-			if time.Since(l.since) < tornFor { // another program is still writing it
-				sight.Again = tornFor
+		var err error
+		if l != nil {
+			if _, err = crewdocs.Content.Parse(l.bytes); err != nil && time.Since(l.since) < tornFor {
+				time.AfterFunc(tornFor-time.Since(l.since), func() {
+					c.w.mu.Lock()
+					defer c.w.mu.Unlock()
+					if !c.l.dead {
+						c.check()
+					}
+				})
 				continue
 			}
-			found.Fault = err.Error()
 		}
-		sight.Found = append(sight.Found, found)
+		c.version[name] = l
+		if was := c.now[name]; l == nil || was.Own || was.Seq == 0 || was.Sum != l.sum() || was.Kind == exchange.KindDeleted {
+			c.now[name] = c.report(name, l, err, false)
+		}
 	}
-	return sight
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -135,42 +166,58 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// at returns the version that was found, or nil if it has changed.
-func (c *documentFiles) at(found crewfile.FoundDocument) *documentVersion {
-	l := c.w.documents.files[found.At]
-	if found.Swapped {
-		l = c.w.documents.replaced[found.At]
+// at returns the name and the version of an observation, or nil if another version has taken its place.
+func (c *documentFiles) at(seen crewdocs.Seen) (at string, l *documentVersion) {
+	if !seen.FromSwap {
+		at = seen.Name + crewdocs.Ending
+		if l = c.w.documents.files[at]; l == nil || l != c.version[seen.Name] || c.now[seen.Name].Seq != seen.Seq {
+			return "", nil
+		}
+		return at, l
 	}
-	if l == nil || l.sum() != found.Sum {
-		return nil
+	for at, l := range c.w.documents.replaced {
+		if c.told[l] == seen.Seq {
+			return at, l
+		}
 	}
-	return l
+	return "", nil
 }
 
 // Took allows a version to be overwritten, so its content must be in the journal by now.
-func (c *documentFiles) Took(found crewfile.FoundDocument) {
+func (c *documentFiles) Took(seen crewdocs.Seen) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	l := c.at(found)
-	if l == nil || c.l.dead {
+	if c.l.dead {
 		return
 	}
-	checks{c.w}.check(foreignKept, l.note == "" || c.w.noted[l.note], "%q in %s counts as imported and is not in the journal", l.note, l.name)
-	c.recorded[l] = true
+	if _, l := c.at(seen); l != nil {
+		checks{c.w}.check(foreignKept, l.note == "" || c.w.noted[l.note], "%q in %s counts as imported and is not in the journal", l.note,
+			l.name)
+	}
+	if !seen.FromSwap {
+		c.taken[seen.Name] = max(c.taken[seen.Name], seen.Seq)
+	}
 }
 
-func (c *documentFiles) PutAside(found crewfile.FoundDocument, why string) (name string, err error) {
-	err = c.w.act(c.l, "aside "+found.Stem, func() error {
+// PutAside renames the version that was observed.
+func (c *documentFiles) PutAside(seen crewdocs.Seen, why string) (name string, err error) {
+	err = c.w.act(c.l, "aside "+seen.Name, func() error {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
-		f, l := c.w.documents, c.at(found)
+		f := c.w.documents
+		at, l := c.at(seen)
 		if l == nil {
-			return crewfile.ErrDocumentChanged
+			return exchange.ErrChanged
 		}
 		f.n++
 		name = fmt.Sprintf("%s.%s-%d", l.name, why, f.n)
-		delete(f.files, found.At)
-		delete(f.replaced, found.At)
+		if seen.FromSwap {
+			delete(f.replaced, at)
+		} else {
+			delete(f.files, at)
+			c.seq++
+			c.version[seen.Name], c.now[seen.Name] = nil, crewdocs.Seen{Name: seen.Name, Seq: c.seq, Kind: exchange.KindDeleted, Own: true}
+		}
 		f.aside = append(f.aside, l)
 		c.w.notef("%s was renamed to %s", l.name, name)
 		return nil
@@ -178,39 +225,45 @@ func (c *documentFiles) PutAside(found crewfile.FoundDocument, why string) (name
 	return name, err
 }
 
-func (c *documentFiles) Write(stem string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
+func (c *documentFiles) Write(_ context.Context, stem string, content []byte, newest uint64, ours func(file.Sum) bool) error {
 	c.w.mu.Lock()
 	doc := c.w.truth.Crew.Docs[crew.DocID(stem)]
-	checks{c.w}.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(file.SumOf(content))), "the document %s is about to be written, but its content is not stored: %s", stem, content)
+	checks{c.w}.check(durableFirst, c.l.dead || doc != nil && doc.Ours(string(file.SumOf(content))),
+		"the document %s is about to be written, but its content is not stored: %s", stem, content)
 	c.w.mu.Unlock()
 	return c.w.act(c.l, "install "+stem, func() error {
 		c.w.mu.Lock()
 		defer c.w.mu.Unlock()
-		return c.write(stem+".json", content, seen, ours)
+		return c.write(stem, content, newest, ours)
 	})
 }
 
-func (c *documentFiles) write(name string, content []byte, seen file.Sum, ours func(file.Sum) bool) error {
-	f := c.w.documents
-	was := file.Sum("")
-	if l := f.files[name]; l != nil {
-		was = l.sum()
+func (c *documentFiles) write(stem string, content []byte, newest uint64, ours func(file.Sum) bool) error {
+	f, name := c.w.documents, stem+crewdocs.Ending
+	c.check()
+	seen, was := c.now[stem], f.files[name]
+	if was != c.version[stem] {
+		return context.DeadlineExceeded // it is no document yet
 	}
-	if was != seen && (was == "" || !ours(was)) {
-		return crewfile.ErrDocumentChanged
+	known := seen.Own || seen.Kind == exchange.KindWritten && ours(seen.Sum) || seen.Seq <= c.taken[stem]
+	if stale := !seen.Own && seen.Seq > newest; stale || !known {
+		return &crewdocs.Changed{Seen: seen}
 	}
 	if write := f.raceWrites[name]; write != nil {
 		delete(f.raceWrites, name)
 		write()
 	}
 	old := f.files[name]
-	f.files[name] = &documentVersion{name: name, bytes: content, since: time.Now()}
+	l := &documentVersion{name: name, bytes: content, since: time.Now()}
+	f.files[name], c.version[stem] = l, l
+	c.seq++
+	c.now[stem] = crewdocs.Seen{Name: stem, Seq: c.seq, Kind: exchange.KindWritten, Sum: l.sum(), Own: true}
 	c.w.notef("%s was written", name)
 	if old != nil && old.foreign {
 		if old.note != "" {
 			f.mustBeStored[old.note] = name
 		}
-		if old.sum() != was { // another program wrote it after the engine's read
+		if old != was { // another program wrote it after the engine's read
 			f.n++
 			f.replaced[fmt.Sprintf(".swap-%d-%s", f.n, name)] = old
 			documentWorld{c.w}.notifyDocuments()
@@ -242,9 +295,12 @@ func (w documentWorld) newDocument(a Act, note string) []byte {
 		seat = is.seat
 	}
 	doc := map[string]any{
-		"type": "agent-identity", "status": "sleeping", "name": "Guest " + note[5:], "color": "#123456", "colorName": "Blue", "gender": "man",
-		"gridPosition": seat, "faceVariant": map[string]string{"eyes": "round", "mouth": "wide"}, "individuationArtifact": "the soul of <" + note[5:] + "> & \"more\"",
-		"createdAt": "2026-02-16T00:00:00.000Z", "lastAliveAt": "2026-02-16T12:00:00.000Z", "lastSessionId": "of another device", "theirs": note,
+		"type": "agent-identity", "status": "sleeping", "name": "Guest " + note[5:], "color": "#123456", "colorName": "Blue",
+		"gender":       "man",
+		"gridPosition": seat, "faceVariant": map[string]string{"eyes": "round", "mouth": "wide"},
+		"individuationArtifact": "the soul of <" + note[5:] + "> & \"more\"",
+		"createdAt":             "2026-02-16T00:00:00.000Z", "lastAliveAt": "2026-02-16T12:00:00.000Z",
+		"lastSessionId": "of another device", "theirs": note,
 	}
 	switch a.Word {
 	case "alive", "expired":
@@ -362,17 +418,20 @@ func (w documentWorld) checkDocuments() {
 			checks(w).broken(fileIsTrue, "%s is in the journal but has no file", id)
 			return
 		}
-		says, _, err := crewfile.ReadDocument(l.bytes)
-		checks(w).check(fileIsTrue, err == nil && crewfile.DocumentSum(&says) == crewfile.DocumentSum(doc), "the file of %s contains %s, want %s (%v)", id, l.bytes, crewfile.WriteDocument(doc), err)
+		says, _, err := crewdocs.ReadDocument(l.bytes)
+		checks(w).check(fileIsTrue, err == nil && crewdocs.DocumentSum(&says) == crewdocs.DocumentSum(doc),
+			"the file of %s contains %s, want %s (%v)", id, l.bytes, crewdocs.WriteDocument(doc), err)
 	}
 	for name, l := range f.files {
-		checks(w).check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil, "%s exists, but was neither imported nor moved aside: %s", name, l.bytes)
+		checks(w).check(foreignKept, w.truth.Crew.Docs[crew.DocID(strings.TrimSuffix(name, ".json"))] != nil,
+			"%s exists, but was neither imported nor moved aside: %s", name, l.bytes)
 		checks(w).check(foreignKept, l.note == "" || w.noted[l.note], "%q was written into %s and is not in the journal", l.note, name)
 	}
 	for name, l := range f.replaced {
 		checks(w).check(foreignKept, l.note == "" || w.noted[l.note], "%q is in the replaced file %s and not in the journal", l.note, name)
 	}
 	for note, name := range f.mustBeStored {
-		checks(w).check(foreignKept, w.noted[note] || kept[note], "%q was in %s when Fairlead overwrote it, and is not in the journal", note, name)
+		checks(w).check(foreignKept, w.noted[note] || kept[note], "%q was in %s when Fairlead overwrote it, and is not in the journal",
+			note, name)
 	}
 }

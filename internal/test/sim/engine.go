@@ -5,21 +5,25 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // engineRun is one engine from its start to its end or crash.
 type engineRun struct {
 	n             int
-	engine        *controller.Supervisor
+	engine        *app.Supervisor
 	files         *stateFiles
 	documentFiles *documentFiles
 	cancel        context.CancelFunc
@@ -49,8 +53,9 @@ func (w *world) openEngine() error {
 	ahead, boot := w.clockAhead, w.boot
 	w.clockAhead = 0
 	w.mu.Unlock()
-	e, err := controller.Open(context.Background(), seam.Options{
-		Name: "sim", Config: &conf, Journal: &engineJournal{Journal: w.journal.Again(), w: w, l: l, clockAhead: ahead}, Files: l.files, Documents: documentWorld{w}.documentsFor(l.documentFiles), Host: host{w, l},
+	e, err := app.Open(context.Background(), seam.Options{
+		Name: "sim", Config: &conf, Journal: &engineJournal{Journal: w.journal.Again(), w: w, l: l, clockAhead: ahead}, Files: l.files,
+		Documents: documentWorld{w}.documentsFor(l.documentFiles), Host: host{w, l},
 		Drivers: map[string]driver.Driver{"script": scriptDriver{}}, Lookup: func(string) (string, bool) { return "", false },
 		BootID: fmt.Sprintf("boot-%d", boot), Log: slog.New(slog.NewTextHandler(l.log, nil)),
 	})
@@ -102,7 +107,8 @@ func (w *world) watch(ctx context.Context, l *engineRun) {
 		}
 		w.mu.Lock()
 		checks{w}.check(watchersInOrder, ch.Seq == last+1, "a watcher of engine %d received change %d after %d", l.n, ch.Seq, last)
-		checks{w}.check(durableFirst, ch.Seq <= w.head, "a watcher of engine %d received change %d, but %d is the last that is stored", l.n, ch.Seq, w.head)
+		checks{w}.check(durableFirst, ch.Seq <= w.head, "a watcher of engine %d received change %d, but %d is the last that is stored", l.n,
+			ch.Seq, w.head)
 		w.mu.Unlock()
 		last = ch.Seq
 	}
@@ -177,7 +183,7 @@ func (scriptDriver) Check(driver.Agent) error { return nil }
 func (scriptDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
 	launch := driver.Launch{Argv: []string{string(s.Kind)}}
 	if readsPrompts(s.Kind) {
-		first, err := json.Marshal(script.Order{Type: script.OrderStart, Text: s.Prompt})
+		first, err := json.Marshal(speech.Order{Type: speech.OrderStart, Text: s.Prompt})
 		if err != nil {
 			return driver.Launch{}, err
 		}
@@ -194,42 +200,58 @@ func (scriptDriver) Capabilities(a driver.Agent, _ driver.Kind) driver.Capabilit
 	return driver.Capabilities{Input: true, Prompts: a.Name != noPromptAgent, Steers: true, Asks: true}
 }
 
-// programs are the scripts of the agents. Their random numbers come from the day's seed. They are
-// parsed on first use.
-var programs = sync.OnceValue(func() map[string]*script.Program {
-	return map[string]*script.Program{
-		"coder": parse(`steps:
-  - usage: {input_tokens: 10, output_tokens: 1, cost_usd: 0.01}
-  - sleep: 1s..40s
-  - say: "half of it"
-  - usage: {input_tokens: 7, output_tokens: 1, cost_usd: 0.01}
-  - {sleep: 1s..10s, chance: 0.5}
-  - usage: {input_tokens: 3, output_tokens: 1, cost_usd: 0.01}
-`),
-		"pm": parse(`order: random
-sessions:
-  - steps: [{usage: {input_tokens: 5, output_tokens: 5, cost_usd: 0.02}}, {spawn: "sleep 1000", mode: setsid}, {sleep: 5s..90s}, {usage: {input_tokens: 6, output_tokens: 5, cost_usd: 0.02}}]
-  - steps: [{say: "nothing to do"}]
-cleanup:
-  - usage: {input_tokens: 2, output_tokens: 1, cost_usd: 0.01}
-  - sleep: 1s..5s
-`),
-		"flaky": parse(`order: random
-sessions:
-  - steps: [{usage: {input_tokens: 4, output_tokens: 4, cost_usd: 0.3}}, {sleep: 1s..20s}, {fail: "the network is down"}]
-  - steps: [{sleep: 1s..5s}, {usage: {input_tokens: 8, output_tokens: 4, cost_usd: 0.3}}, {crash: SIGSEGV}]
-  - steps: [{usage: {input_tokens: 9, output_tokens: 4, cost_usd: 0.3}}, {hang: "waits for something that never comes"}]
-  - steps: [{sleep: 1s..5s}, {usage: {input_tokens: 1, output_tokens: 4, cost_usd: 0.3}}]
-`),
-	}
-})
-
-func parse(text string) *script.Program {
-	p, err := script.Parse("sim.script.yaml", []byte(text))
+// programOf returns the script of one session, and whether it leaves a process running. The same day and session make
+// the same random choices.
+func programOf(seed uint64, agent, session string, kind driver.Kind) (p *script.Program, leaves bool) {
+	n, err := strconv.Atoi(session[strings.LastIndexByte(session, '-')+1:])
 	if err != nil {
-		panic("sim: invalid script: " + err.Error())
+		panic("sim: a session without a number: " + session)
 	}
-	return p
+	draw := rand.New(rand.NewPCG(seed, uint64(n)<<16|1))
+	usage := func(in, out int64, cost float64) script.Step {
+		return script.Step{Verb: "usage", Usage: driver.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}}
+	}
+	sleep := func(from, to time.Duration) script.Step {
+		return script.Step{Verb: "sleep", Sleep: from + time.Duration(draw.Int64N(int64(to-from)+1))}
+	}
+	var steps []script.Step
+	switch {
+	case kind == driver.Cleanup && agent == "pm":
+		steps = []script.Step{usage(2, 1, 0.01), sleep(time.Second, 5*time.Second)}
+	case kind == driver.Cleanup: // the other agents have nothing to tidy
+	case agent == "coder":
+		steps = []script.Step{usage(10, 1, 0.01), sleep(time.Second, 40*time.Second), {Verb: "say", Text: "half of it"}, usage(7, 1, 0.01)}
+		if draw.Float64() < 0.5 {
+			steps = append(steps, sleep(time.Second, 10*time.Second))
+		}
+		steps = append(steps, usage(3, 1, 0.01))
+	case agent == "pm":
+		if leaves = draw.IntN(2) == 0; leaves {
+			steps = []script.Step{usage(5, 5, 0.02), sleep(5*time.Second, 90*time.Second), usage(6, 5, 0.02)}
+		} else {
+			steps = []script.Step{{Verb: "say", Text: "nothing to do"}}
+		}
+	default:
+		steps = flakySteps(draw.IntN(4), usage, sleep)
+	}
+	return &script.Program{File: "sim.script.yaml", Sessions: []script.Session{{Steps: steps}}, Cleanup: steps}, leaves
+}
+
+func flakySteps(choice int, usage func(in, out int64, cost float64) script.Step,
+	sleep func(from, to time.Duration) script.Step,
+) []script.Step {
+	switch choice {
+	case 0:
+		return []script.Step{
+			usage(4, 4, 0.3), sleep(time.Second, 20*time.Second),
+			{Verb: "fail", Text: "the network is down", Code: script.CodeFailed},
+		}
+	case 1:
+		return []script.Step{sleep(time.Second, 5*time.Second), usage(8, 4, 0.3), {Verb: "crash"}}
+	case 2:
+		return []script.Step{usage(9, 4, 0.3), {Verb: "hang", Text: "waits for something that never comes"}}
+	}
+	return []script.Step{sleep(time.Second, 5*time.Second), usage(1, 4, 0.3)}
 }
 
 // teamOf returns the configuration of a day.

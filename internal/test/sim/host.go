@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // hostSession is one agent process with its shim. It outlives engines. The world's lock guards it.
@@ -25,7 +26,7 @@ type hostSession struct {
 	terminating    bool
 	kind           driver.Kind
 	inputClosed    bool              // CloseInput was called
-	orders         chan script.Order // closed by CloseInput
+	orders         chan speech.Order // closed by CloseInput
 	input          *sessionInput
 	asks           *sessionQuestions
 	out            []byte        // its output so far, which the shim keeps
@@ -79,32 +80,32 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *hostSession 
 	kind := driver.Kind(launch.Argv[0])
 	ctx, kill := context.WithCancel(context.Background())
 	s := &hostSession{
-		id: id, fence: epoch, begun: time.Now(), kill: kill, sigterm: make(chan struct{}), orders: make(chan script.Order),
+		id: id, fence: epoch, begun: time.Now(), kill: kill, sigterm: make(chan struct{}), orders: make(chan speech.Order),
 		moreOutput: make(chan struct{}), over: make(chan struct{}), kind: kind, input: newSessionInput(), asks: newSessionQuestions(),
 	}
 	w.sessions[id] = s
 	w.started = append(w.started, id)
 	name := agentIn(id)
-	program := *programs()[name]
-	program.Seed = w.seed
-	world := &script.Memory{}
+	program, leaves := programOf(w.seed, name, id, kind)
 	if readsPrompts(kind) {
 		w.putFirstInput(s, launch.Input)
 	}
 	w.goroutines.Go(func() {
 		var end script.End
+		left := false
 		switch {
 		case readsPrompts(kind):
 			end = w.playAgent(ctx, s)
 		case asks(w.seed) && name == askingAgent:
 			end = fileWorld{w}.playAskingAgent(ctx, s)
 		default:
-			end = script.Play(ctx, &program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
-				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.sigterm, World: world})
+			left = leaves
+			end = script.Play(ctx, program, script.Part{Name: name, Session: id, Kind: kind, Attempt: 1, Prompt: "go on"},
+				script.Stage{Out: spool{w, s}, Orders: s.orders, Stop: s.sigterm})
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		s.leftProcesses = len(world.Spawned()) > 0
+		s.leftProcesses = left
 		signal := end.Signal
 		if s.signal != "" {
 			signal = s.signal
@@ -125,7 +126,8 @@ func (w *world) finish(s *hostSession, how seam.Ending) {
 	}
 	how.Bytes = int64(len(s.out))
 	s.ending = how
-	w.notef("%s has ended: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Exit.Code)}[how.Lost], how.Exit.Signal)
+	w.notef("%s has ended: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Exit.Code)}[how.Lost],
+		how.Exit.Signal)
 	close(s.over)
 	s.kill()
 }

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/machine/session"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
 
 // sessionInput is a session's input as its shim keeps it. Bytes below the reached offset are
@@ -35,7 +35,7 @@ type sessionInput struct {
 
 // line is one order in a session's input.
 type line struct {
-	order script.Order
+	order speech.Order
 	key   string // key of its action
 	end   int64  // offset of its end in the input
 }
@@ -57,7 +57,7 @@ func (t *sessionInput) take(offset int64, label string, b []byte) (fresh bool, e
 	t.all = append(t.all, b...)
 	for one := range bytes.Lines(b) {
 		t.taken += int64(len(one))
-		var order script.Order
+		var order speech.Order
 		if json.Unmarshal(one, &order) == nil { // the reader ignores an incomplete line
 			t.lines = append(t.lines, line{order: order, key: label, end: t.taken})
 		}
@@ -378,7 +378,8 @@ func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) er
 		j.w.mu.Lock()
 		if s.Seq == j.w.head {
 			ours, _ := json.Marshal(j.w.truth)
-			checks{j.w}.check(replayIsLive, string(ours) == string(kept.Team), "the engine's team at change %d differs from a replay of its journal:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
+			checks{j.w}.check(replayIsLive, string(ours) == string(kept.Team),
+				"the engine's team at change %d differs from a replay of its journal:\n  journal %s\n  engine  %s", s.Seq, ours, kept.Team)
 		}
 		j.w.mu.Unlock()
 	}
@@ -387,7 +388,10 @@ func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) er
 
 // stored applies a stored change to the replayed team; the caller holds the lock.
 func (w *world) stored(l *engineRun, rec journal.Change) {
-	ch := team.Change{Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger, At: rec.Time, Actor: team.Actor(rec.Actor)}
+	ch := team.Change{
+		Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger,
+		At: rec.Time, Actor: team.Actor(rec.Actor),
+	}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		checks{w}.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)
 		return
@@ -429,7 +433,8 @@ func (w *world) remember(ch team.Change) {
 		day := name + " " + body.Used.Usage.Day
 		w.countedDay[day] += body.Used.Usage.InputTokens
 		u := w.truth.Agents[name].Usage
-		checks{w}.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name, u.InputTokens, u.Day, w.countedDay[day])
+		checks{w}.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name,
+			u.InputTokens, u.Day, w.countedDay[day])
 	}
 }
 

@@ -4,26 +4,26 @@ package sim
 var ofQuestions = []mutant{
 	{
 		breaks: "an answer is recorded as delivered but is not delivered",
-		file:   "controller/questions/questiontell.go", old: "err := AnswerWith(ctx, conv, q.Ask, q.Option)",
+		file:   "work/questions/questiontell.go", old: "err := AnswerWith(ctx, conv, q.Ask, q.Option)",
 		new: "_, err := conv, error(nil)",
 	},
 	{
 		breaks: "an answer is not delivered when it is given",
-		file:   "controller/questions/due.go", old: "					c.answersOf(m, a)\n",
+		file:   "work/questions/due.go", old: "					c.answersOf(m, a)\n",
 		new: "",
 	},
 	{
 		breaks: "an agent starts during its provider's rate limit",
-		file:   "team/limited.go", old: "return a.Limited != nil && !a.Limited.Until.IsZero()", new: "return false",
+		file:   "core/team/limited.go", old: "return a.Limited.Waits()", new: "return false",
 	},
 	{
 		breaks: "denied permissions are missing from the result of a session",
-		file:   "listen/follow.go", old: "sessions.Joined(what.Why, denied, past)",
+		file:   "work/listen/follow.go", old: "sessions.Joined(what.Why, denied, past)",
 		new: "sessions.Joined(what.Why, past)",
 	},
 	{
 		breaks: "a question that its program withdrew stays open",
-		file:   "listen/question.go", old: "	case driver.PermissionWithdrawn:\n		l.also",
+		file:   "work/listen/question.go", old: "	case driver.PermissionWithdrawn:\n		l.also",
 		new: "	case driver.PermissionWithdrawn:\n		_",
 	},
 }

@@ -3,38 +3,49 @@ package sim
 // ofTasks are faults in what tasks do with git.
 var ofTasks = []mutant{
 	{
+		breaks: "a task lands on a base that has lost what it was shown on",
+		file:   "git/task/asked.go", old: "tip); worktree.GitSaidNo(err) {", new: "tip); worktree.GitSaidNo(err) && tip == \"\" {",
+		pkg: "./git/task", run: "TestLandsOnABaseThatHasChanged",
+	},
+	{
+		breaks: "another tree lands than the one that was shown",
+		file:   "git/task/asked.go", old: "case err == nil && is == t.Asked.Tree:", new: "case err == nil && is != \"\":",
+		pkg: "./git/task", run: "TestLandsTheTreeOfTheQuestion",
+	},
+	{
 		breaks: "a landing whose process died is done again",
-		file:   "task/step.go", old: "if of != work {", new: "if of != \"\" {",
-		pkg: "./task", run: "TestRandomOrders|TestLandKilled",
+		file:   "git/task/step.go", old: "if of == \"\" || of != t.Asked.Commit || commits(commit, on) != nil {", new: "if of != \"\" {",
+		pkg: "./git/task", run: "TestRandomOrders|TestLandKilled",
 	},
 	{
 		breaks: "a snapshot has no untracked files",
-		file:   "task/task.go", old: "!strings.HasSuffix(name, \"/\") && !t.copied(name) {", new: "name == \"\" && !t.copied(name) {",
-		pkg: "./task", run: "TestRandomOrders",
+		file:   "git/task/task.go", old: "} else if !t.copied(name) {", new: "} else if name == \"\" && !t.copied(name) {",
+		pkg: "./git/task", run: "TestRandomOrders",
 	},
 	{
 		breaks: "a task lands in a checkout with changes",
-		file:   "task/step.go", old: "files := worktree.Zeroed(dirty); len(files) > 0 {", new: "files := worktree.Zeroed(dirty); len(files) > 1000 {",
-		pkg: "./task", run: "TestRandomOrders|TestLandBesideChanges",
+		file:   "git/task/step.go", old: "	if len(files) > 0 {\n		return \"\", false,\n			&Blocked",
+		new: "	if len(files) > 1000 {\n		return \"\", false,\n			&Blocked",
+		pkg: "./git/task", run: "TestRandomOrders|TestLandBesideChanges",
 	},
 	{
 		breaks: "an ignored file of the person is overwritten by a landing",
-		file:   "task/step.go", old: "\"--no-overwrite-ignore\", ", new: "",
-		pkg: "./task", run: "TestRandomOrders|TestLandOverIgnored",
+		file:   "git/task/step.go", old: " \"--no-overwrite-ignore\",", new: "",
+		pkg: "./git/task", run: "TestRandomOrders|TestLandOverIgnored",
 	},
 	{
 		breaks: "the checks do not run on merged files",
-		file:   "task/step.go", old: "		if !t.passed(tree) {\n", new: "		if tree == \"\" {\n",
-		pkg: "./task", run: "TestRandomOrders|TestChecksOfMergedFiles",
+		file:   "git/task/step.go", old: "		if !t.passed(tree) {\n", new: "		if tree == \"\" {\n",
+		pkg: "./git/task", run: "TestRandomOrders|TestChecksOfMergedFiles",
 	},
 	{
 		breaks: "other branches of a task's folder are removed with it",
-		file:   "task/remove.go", old: "\"^refs/remotes/*\"}", new: "\"^refs/*\"}",
-		pkg: "./task", run: "TestRandomOrders|TestRemoveKeeps",
+		file:   "git/task/remove.go", old: "if name != in.On {", new: "if name == \"\" {",
+		pkg: "./git/task", run: "TestRandomOrders|TestRemoveKeeps",
 	},
 	{
 		breaks: "a folder is made under its own name, so that a half one may be left",
-		file:   "task/task.go", old: "	making := worktree.Aside(t.Tree, worktree.MakingSuffix)\n", new: "	making := t.Tree\n",
-		pkg: "./task", run: "TestRandomOrders|TestMake",
+		file:   "git/worktree/clone.go", old: "	making := Aside(c.Dir, MakingSuffix)\n", new: "	making := c.Dir\n",
+		pkg: "./git/task", run: "TestRandomOrders|TestMake",
 	},
 }

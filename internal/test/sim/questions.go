@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/machine/session"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // On one day in five an agent asks for permission before its calls, sometimes withdraws a question,
@@ -36,7 +37,10 @@ const questionTimeout = 2 * time.Minute
 func configureQuestions(conf *config.Config, seed uint64) {
 	for i := range conf.Agents {
 		if a := &conf.Agents[i]; asks(seed) && a.Name == askingAgent {
-			a.Permissions = config.Permissions{Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(git push)"}, Timeout: questionTimeout}
+			a.Permissions = config.Permissions{
+				Allow: []string{"Bash(git status)"}, Deny: []string{"Bash(git push)"},
+				Timeout: questionTimeout,
+			}
 			if seed/5%2 == 0 {
 				a.Permissions.Otherwise = config.OtherwiseAllow
 			}
@@ -86,7 +90,7 @@ func (w fileWorld) reply(a Act) {
 	case a.Do == "revoke" && len(standing) > 0:
 		id := standing[int(a.MS)%len(standing)].ID
 		w.order("revoke "+id, "", func(ctx context.Context, l *engineRun) (uint64, error) {
-			return l.engine.RevokeStanding(ctx, byPerson, id)
+			return l.engine.RevokeSavedAnswer(ctx, byPerson, id)
 		})
 	}
 }
@@ -141,7 +145,8 @@ func (k *askingSimAgent) askPermission() interruption {
 	k.s.asks.open[id] = true
 	k.w.mu.Unlock()
 	k.emit(map[string]any{
-		"type": driver.PermissionAsked, "id": id, "tool": "Bash", "text": "may I?", "args": map[string]string{"command": askedCommands[k.rnd.IntN(len(askedCommands))]},
+		"type": driver.PermissionAsked, "id": id, "tool": "Bash", "text": "may I?",
+		"args":    map[string]string{"command": askedCommands[k.rnd.IntN(len(askedCommands))]},
 		"options": []driver.Option{{ID: "always", Kind: "allow_always"}, {ID: "yes", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}},
 	})
 	var tired <-chan time.Time
@@ -154,7 +159,7 @@ func (k *askingSimAgent) askPermission() interruption {
 		lines := in.lines
 		in.lines = nil
 		for i := range lines {
-			if o := lines[i].order; o.Type == script.OrderAnswer && k.s.asks.answers[o.ID] == "" {
+			if o := lines[i].order; o.Type == speech.OrderAnswer && k.s.asks.answers[o.ID] == "" {
 				k.s.asks.answers[o.ID] = o.Option
 			}
 		}
@@ -186,12 +191,13 @@ func (k *askingSimAgent) askPermission() interruption {
 // checkAnswer runs before unlabelled input is written. An answer must be the stored one, and its
 // question must exist.
 func (w fileWorld) checkAnswer(s *hostSession, b []byte) {
-	var o script.Order
-	if json.Unmarshal(b, &o) != nil || o.Type != script.OrderAnswer {
+	var o speech.Order
+	if json.Unmarshal(b, &o) != nil || o.Type != speech.OrderAnswer {
 		return
 	}
 	q := w.truth.Questions.Of(s.id, o.ID)
-	checks(w).check(durableFirst, q != nil && q.Option == o.Option && q.State != question.Open, "%s receives %q for %s, but the stored question is %+v", s.id, o.Option, o.ID, q)
+	checks(w).check(durableFirst, q != nil && q.Option == o.Option && q.State != question.Open,
+		"%s receives %q for %s, but the stored question is %+v", s.id, o.Option, o.ID, q)
 	_, was := s.asks.open[o.ID]
 	checks(w).check(questionAnswered, was, "%s receives %q for %s, which it never asked", s.id, o.Option, o.ID)
 }
@@ -215,8 +221,8 @@ func (w fileWorld) checkQuestion(ch team.Change) {
 	}
 	if q.State == question.Delivered {
 		typed := slices.ContainsFunc(strings.Split(string(s.input.all), "\n"), func(text string) bool {
-			var o script.Order
-			return json.Unmarshal([]byte(text), &o) == nil && o.Type == script.OrderAnswer && o.ID == q.Ask && o.Option == q.Option
+			var o speech.Order
+			return json.Unmarshal([]byte(text), &o) == nil && o.Type == speech.OrderAnswer && o.ID == q.Ask && o.Option == q.Option
 		})
 		checks(w).check(questionAnswered, typed, "%s is stored as delivered, but the input of %s has no such answer", q.ID, s.id)
 	}
@@ -237,10 +243,12 @@ func (w fileWorld) checkEnd(ch team.Change) {
 	}
 	checks(w).check(deniedCounted, s.Denied == denied, "%s was denied %d calls, but its end counts %d", s.ID, denied, s.Denied)
 	if denied > 0 && s.Outcome == control.OK {
-		checks(w).check(deniedCounted, strings.Contains(s.Why, "denied"), "%s was denied %d calls, but its result is %q", s.ID, denied, s.Why)
+		checks(w).check(deniedCounted, strings.Contains(s.Why, "denied"), "%s was denied %d calls, but its result is %q", s.ID, denied,
+			s.Why)
 	}
 	if s.Outcome == control.RateLimited && !s.ServesChannels() {
-		w.oneShots[fmt.Sprintf("%s desired state %d", askingAgent, w.desiredOf[s.ID])]-- // the one-shot must run once more after the rate limit
+		// the one-shot must run once more after the rate limit
+		w.oneShots[fmt.Sprintf("%s desired state %d", askingAgent, w.desiredOf[s.ID])]--
 	}
 }
 
@@ -257,7 +265,8 @@ func (w fileWorld) checkQuestions() {
 		}
 		checks(w).check(questionAnswered, q.State != question.Answered, "%s was answered, but the answer did not reach %s", q.ID, q.Session)
 		checks(w).check(questionAnswered, q.State != question.Open || s.asks.open[q.Ask], "%s is open, but %s withdrew it", q.ID, q.Session)
-		checks(w).check(questionAnswered, q.State != question.Open || q.ExpiresAt.IsZero() || w.now().Before(q.ExpiresAt.Add(calmFor)), "%s is open, but timed out at %v", q.ID, q.ExpiresAt)
+		checks(w).check(questionAnswered, q.State != question.Open || q.ExpiresAt.IsZero() || w.now().Before(q.ExpiresAt.Add(calmFor)),
+			"%s is open, but timed out at %v", q.ID, q.ExpiresAt)
 	}
 	for id, s := range w.sessions {
 		a := w.truth.Agents[agentIn(id)]

@@ -11,14 +11,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/crewfile"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/crewdocs"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // StepsDefault is the default number of acts in a day: enough for three or four engines, and few
@@ -205,10 +205,12 @@ func newWorld(seed uint64, folder string, tracing bool) *world {
 		seed: seed, conf: teamOf(folder), journal: memory.New(), boot: 1, tracing: tracing, began: time.Now(),
 		sessions: map[string]*hostSession{}, fences: map[string]uint64{}, files: map[string]*stateFile{}, raceWrites: map[string]func(){},
 		fileChanged: make(chan struct{}), truth: team.New(nil), noted: map[string]bool{},
-		desiredOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{}, countedDay: map[string]int64{},
-		mustBeStored: map[string]storedLater{}, outsiderClient: outsiderClient{answered: map[string]bool{}}, record: newChannelRecord(), crew: newCrewRecord(), documents: newDocumentFolder(),
+		desiredOf: map[string]uint64{}, openedAt: map[string]time.Time{}, oneShots: map[string]int{}, counted: map[string]int64{},
+		countedDay:   map[string]int64{},
+		mustBeStored: map[string]storedLater{}, outsiderClient: outsiderClient{answered: map[string]bool{}}, record: newChannelRecord(),
+		crew: newCrewRecord(), documents: newDocumentFolder(),
 	}
-	w.truth.Crew.Render = crewfile.DocumentSum // the same function as in the engine
+	w.truth.Crew.Render = crewdocs.DocumentSum // the same function as in the engine
 	configureChannels(&w.conf, seed)
 	configureLead(&w.conf, seed)
 	configureQuestions(&w.conf, seed)
@@ -350,11 +352,11 @@ func (w *world) hold(on bool) {
 
 // stateToWrite returns a state file as another program writes it: it reads the file, changes it and
 // writes it back.
-func (w *world) stateToWrite(agent, word, note string, skew time.Duration) agentfile.State {
+func (w *world) stateToWrite(agent, word, note string, skew time.Duration) agentstate.State {
 	state, _ := w.files[agent].now.state()
-	state.DesiredState, state.SetBy, state.Note = word, agentfile.SetByHuman, note
+	state.DesiredState, state.SetBy, state.Note = word, agentstate.SetByHuman, note
 	state.Timestamp = file.FormatTime(time.Now().Add(skew))
-	state.CurrentState = cmp.Or(state.CurrentState, agentfile.Pause)
+	state.CurrentState = cmp.Or(state.CurrentState, agentstate.Pause)
 	return state
 }
 
@@ -367,7 +369,7 @@ func (w *world) foreignWrite(agent, word string, skew time.Duration) {
 	state := w.stateToWrite(agent, word, note, skew)
 	if w.writes%3 == 0 {
 		raw := fmt.Sprintf(`{"kept":[1.50,"<%d>\u00e9",null]}`, w.writes)
-		state.Extra = []file.Field{{Name: "theirs", Raw: []byte(raw)}}
+		state.Extra = file.Fields{{Name: "theirs", Raw: []byte(raw)}}
 	}
 	fileWorld{w}.put(agent, state.Render(), true, note)
 	fileWorld{w}.written(agent)

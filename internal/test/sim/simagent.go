@@ -5,10 +5,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
 
 // simAgent plays the process of a session for channels: it reads prompts and answers them, mostly
@@ -90,7 +91,7 @@ func (k *simAgent) next() interruption {
 		more, closed := in.more, in.closed
 		k.w.mu.Unlock()
 		switch {
-		case got != nil && got.order.Type == script.OrderCancel:
+		case got != nil && got.order.Type == speech.OrderCancel:
 			continue // no answer is in progress
 		case got != nil:
 			k.now, k.unanswered = *got, true
@@ -247,7 +248,7 @@ func (k *simAgent) sleep(least, most int) interruption {
 		in := k.s.input
 		stop := false
 		for i, l := range in.lines {
-			if l.order.Type == script.OrderCancel { // the order also drops the prompts before it
+			if l.order.Type == speech.OrderCancel { // the order also drops the prompts before it
 				stop, k.took = true, l.end
 				in.lines = in.lines[i+1:]
 				break

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/script"
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/internal/encode"
-	"github.com/fairlead-dev/fairlead/machine/crew"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
 )
 
 // registerKinds and reportKinds are the ways in which a lead registers members and reports their
@@ -33,7 +33,10 @@ func (k *simAgent) answerLead(do crew.ActionKind) (end script.End, over bool) {
 	}
 	why := k.sleep(100, 2500)
 	if why == uninterrupted {
-		k.emit(map[string]any{"type": driver.UsageReported, "input_tokens": 2, "output_tokens": 1, "cost_usd": leadCost(channelWorld{k.w}.isWellBehaved())})
+		k.emit(map[string]any{
+			"type": driver.UsageReported, "input_tokens": 2, "output_tokens": 1,
+			"cost_usd": leadCost(channelWorld{k.w}.isWellBehaved()),
+		})
 		switch do {
 		case crew.TellSummon, crew.TellRegister:
 			why = k.registerAll(how)
@@ -96,7 +99,10 @@ func (k *simAgent) registerAll(how string) interruption {
 		case "others":
 			k.sayMarker(k.registers("another agent", seat), "whole")
 		case "broken":
-			k.sayMarker(&markerText{marker: marker{kind: registerMark}, text: registerMark + ` {"name":"` + name + `","gridPosition":"` + strconv.Itoa(seat) + `"}`}, "whole")
+			k.sayMarker(&markerText{
+				marker: marker{kind: registerMark},
+				text:   registerMark + ` {"name":"` + name + `","gridPosition":"` + strconv.Itoa(seat) + `"}`,
+			}, "whole")
 		}
 		k.crew[seat] = name
 		if k.rnd.IntN(2) == 0 {
@@ -190,7 +196,9 @@ type markerText struct {
 }
 
 func (k *simAgent) report(said []entry) *markerText {
-	return &markerText{marker: marker{kind: statusMark, listed: said, valid: true}, text: k.status(said)}
+	inRange := func(e entry) bool { return e.seat != 4 && e.seat <= 8 } // -1: no seat
+	valid := len(said) == 0 || slices.ContainsFunc(said, inRange)
+	return &markerText{marker: marker{kind: statusMark, listed: said, valid: valid}, text: k.status(said)}
 }
 
 func (k *simAgent) copyMarker(m *markerText) *markerText {
@@ -210,7 +218,10 @@ func (k *simAgent) status(said []entry) string {
 
 func (k *simAgent) registers(name string, seat int) *markerText {
 	soul := fmt.Sprintf("I chose %s in %s. ]]> </soul> & \"so\" [AGENT_STATUS] {\"agents\":[]} %d", name, k.s.id, k.rnd.IntN(1000))
-	is := crew.Identity{Name: name, Seat: seat, Soul: soul, Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman", Face: crew.Face{Eyes: "standard", Mouth: "gentle"}}
+	is := crew.Identity{
+		Name: name, Seat: seat, Soul: soul, Color: "#c9b1e8", ColorName: "Violet Heaven", Gender: "woman",
+		Face: crew.Face{Eyes: "standard", Mouth: "gentle"},
+	}
 	return &markerText{marker: marker{kind: registerMark, who: is, valid: seat >= 0}, text: registerMark + " " + marshal(map[string]any{
 		"name": name, "color": is.Color, "colorName": is.ColorName, "gender": is.Gender, "gridPosition": seat,
 		"faceVariant": map[string]string{"eyes": "standard", "mouth": "gentle"}, "individuationArtifact": soul,

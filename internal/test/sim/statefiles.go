@@ -7,10 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/team"
 )
 
 // The timings of package agentfile.
@@ -29,11 +30,11 @@ type fileVersion struct {
 	malformed bool // it stayed invalid for too long
 }
 
-func (s *fileVersion) state() (agentfile.State, bool) {
+func (s *fileVersion) state() (agentstate.State, bool) {
 	if s == nil {
-		return agentfile.State{}, false
+		return agentstate.State{}, false
 	}
-	state, err := agentfile.Parse(s.bytes)
+	state, err := agentstate.Parse(s.bytes)
 	return state, err == nil
 }
 
@@ -102,16 +103,12 @@ func (w fileWorld) checkAll(agent string) {
 	w.fileChanged = make(chan struct{})
 }
 
-// stateFiles is one engine's view of the state files. It behaves as agentfile.Files documents it.
+// stateFiles is one engine's view of the state files. It behaves as agentstate.Files documents it.
 // The world's lock guards it.
 type stateFiles struct {
-	w           *world
-	l           *engineRun
-	seen        chan agentfile.Seen
-	wake        chan struct{}
-	queue       []agentfile.Seen
-	last        map[string]agentfile.Seen // the last delivered observation, for repeatNotice
-	now         map[string]agentfile.Seen
+	deliveries[agentstate.Seen]
+	last        map[string]agentstate.Seen // the last delivered observation, for repeatNotice
+	now         map[string]agentstate.Seen
 	fileVersion map[string]*fileVersion // the version that now describes
 	taken       map[string]uint64
 	seq         uint64
@@ -120,51 +117,75 @@ type stateFiles struct {
 
 func newStateFiles(w *world, l *engineRun) *stateFiles {
 	return &stateFiles{
-		w: w, l: l, seen: make(chan agentfile.Seen), wake: make(chan struct{}, 1), last: map[string]agentfile.Seen{},
-		now: map[string]agentfile.Seen{}, fileVersion: map[string]*fileVersion{}, taken: map[string]uint64{}, notes: map[uint64]*replacedVersion{},
+		deliveries: deliveries[agentstate.Seen]{w: w, l: l, wake: make(chan struct{}, 1)}, last: map[string]agentstate.Seen{},
+		now: map[string]agentstate.Seen{}, fileVersion: map[string]*fileVersion{}, taken: map[string]uint64{},
+		notes: map[uint64]*replacedVersion{},
 	}
 }
 
-func (e *stateFiles) Seen() <-chan agentfile.Seen { return e.seen }
+// Deliver is called before Add.
+func (e *stateFiles) Deliver(to func(agentstate.Seen)) {
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	e.to = to
+}
+
+// deliveries are the observations that an engine has not received yet. The world's lock guards them.
+type deliveries[T any] struct {
+	w     *world
+	l     *engineRun
+	to    func(T)
+	queue []T
+	wake  chan struct{}
+}
+
+func (d *deliveries[T]) add(seen T) {
+	d.queue = append(d.queue, seen)
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
 
 // deliver delivers the observations one by one, each when the director allows it.
-func (e *stateFiles) deliver() {
+func (d *deliveries[T]) deliver(name func(T) string, after func(T)) {
 	for {
-		e.w.mu.Lock()
-		var next agentfile.Seen
-		some := len(e.queue) > 0
+		d.w.mu.Lock()
+		var next T
+		some := len(d.queue) > 0
 		if some {
-			next, e.queue = e.queue[0], e.queue[1:]
+			next, d.queue = d.queue[0], d.queue[1:]
 		}
-		e.w.mu.Unlock()
+		to := d.to
+		d.w.mu.Unlock()
 		if !some {
 			select {
-			case <-e.wake:
+			case <-d.wake:
 				continue
-			case <-e.l.gone:
+			case <-d.l.gone:
 				return
 			}
 		}
-		if f := e.w.wait(e.l, "look "+next.Name); f == crashBefore {
-			e.w.crash(e.l)
+		if f := d.w.wait(d.l, "look "+name(next)); f == crashBefore {
+			d.w.crash(d.l)
 			return
 		}
-		e.w.mu.Lock()
-		e.w.notef("engine %d receives an observation", e.l.n) // before the delivery, so that the trace shows its effects below this line
-		e.w.mu.Unlock()
-		select {
-		case e.seen <- next:
-			e.w.mu.Lock()
-			e.last[next.Name] = next
-			e.w.mu.Unlock()
-		case <-e.l.gone:
-			return
-		}
+		d.w.mu.Lock()
+		d.w.notef("engine %d receives an observation", d.l.n) // before the delivery, so that the trace shows its effects below this line
+		d.w.mu.Unlock()
+		to(next)
+		d.w.mu.Lock()
+		after(next)
+		d.w.mu.Unlock()
 	}
 }
 
+func (e *stateFiles) deliver() {
+	e.deliveries.deliver(func(s agentstate.Seen) string { return s.Name }, func(s agentstate.Seen) { e.last[s.Name] = s })
+}
+
 // Took records that an observation is in the journal.
-func (e *stateFiles) Took(seen agentfile.Seen) {
+func (e *stateFiles) Took(seen agentstate.Seen) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	if e.l.dead {
@@ -179,26 +200,25 @@ func (e *stateFiles) Took(seen agentfile.Seen) {
 	}
 }
 
-func (e *stateFiles) report(s agentfile.Seen) agentfile.Seen {
+func (e *stateFiles) report(s agentstate.Seen) agentstate.Seen {
 	e.seq++
 	s.Seq, s.At = e.seq, time.Now().UTC()
-	e.queue = append(e.queue, s)
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
+	e.add(s)
 	return s
 }
 
 // seenOf describes a version. ok is false while an incomplete write may still be completed.
-func seenOf(agent string, s *fileVersion) (seen agentfile.Seen, ok bool) {
+func seenOf(agent string, s *fileVersion) (seen agentstate.Seen, ok bool) {
 	if s == nil {
-		return agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}, true
+		return agentstate.Seen{Name: agent, Kind: exchange.KindDeleted}, true
 	}
-	seen = agentfile.Seen{Name: agent, Kind: agentfile.KindWritten, Bytes: s.bytes, Sum: file.SumOf(s.bytes), Ident: fmt.Sprintf("write-%d", s.n)}
-	state, err := agentfile.Parse(s.bytes)
+	seen = agentstate.Seen{
+		Name: agent, Kind: exchange.KindWritten, Bytes: s.bytes, Sum: file.SumOf(s.bytes),
+		Ident: fmt.Sprintf("write-%d", s.n),
+	}
+	state, err := agentstate.Parse(s.bytes)
 	if err != nil {
-		seen.Kind, seen.Fault, seen.KeptAs = agentfile.KindMalformed, err.Error(), fmt.Sprintf("kept-%d", s.n)
+		seen.Kind, seen.Fault, seen.KeptAs = exchange.KindMalformed, err.Error(), fmt.Sprintf("kept-%d", s.n)
 		return seen, s.malformed
 	}
 	seen.State = state
@@ -237,13 +257,13 @@ func (e *stateFiles) Add(agent, _ string) error {
 			}
 		}
 	}
-	e.now[agent] = agentfile.Seen{Name: agent, Kind: agentfile.KindDeleted}
+	e.now[agent] = agentstate.Seen{Name: agent, Kind: exchange.KindDeleted}
 	fileWorld{e.w}.recheckLater(agent)
 	e.checkNow(agent)
 	return nil
 }
 
-func (e *stateFiles) reportSwapped(seen agentfile.Seen, s *replacedVersion) {
+func (e *stateFiles) reportSwapped(seen agentstate.Seen, s *replacedVersion) {
 	seen.FromSwap = true
 	s.reported, s.unreported = time.Time{}, true
 	s.last = e.report(seen).Seq
@@ -274,7 +294,7 @@ func (e *stateFiles) settled(ctx context.Context, agent string) error {
 	}
 }
 
-func (e *stateFiles) Read(agent string) (seen agentfile.Seen, err error) {
+func (e *stateFiles) Read(agent string) (seen agentstate.Seen, err error) {
 	err = e.w.act(e.l, "read "+agent, func() error {
 		e.w.mu.Lock()
 		defer e.w.mu.Unlock()
@@ -322,10 +342,10 @@ func (e *stateFiles) write(ctx context.Context, agent string, content []byte, ne
 		return err
 	}
 	seen, f := e.now[agent], e.w.files[agent]
-	ours := seen.Own || seen.Kind == agentfile.KindWritten && isOurs(seen.Sum)
+	ours := seen.Own || seen.Kind == exchange.KindWritten && isOurs(seen.Sum)
 	stale := !seen.Own && seen.Seq > newest
 	if stale || !ours && seen.Seq > e.taken[agent] {
-		return &agentfile.Changed{Seen: seen}
+		return &agentstate.Changed{Seen: seen}
 	}
 	if write := e.w.raceWrites[agent]; write != nil { // another program writes between the engine's read and its exchange
 		delete(e.w.raceWrites, agent)
@@ -336,9 +356,12 @@ func (e *stateFiles) write(ctx context.Context, agent string, content []byte, ne
 	fileWorld{e.w}.checkForeignWrite(agent, e.fileVersion[agent], old, content)
 	e.w.writes++
 	f.now = &fileVersion{n: e.w.writes, bytes: content, since: time.Now()}
-	state, _ := agentfile.Parse(content)
+	state, _ := agentstate.Parse(content)
 	e.seq++
-	e.now[agent] = agentfile.Seen{Name: agent, Seq: e.seq, Kind: agentfile.KindWritten, Bytes: content, State: state, Sum: file.SumOf(content), Own: true}
+	e.now[agent] = agentstate.Seen{
+		Name: agent, Seq: e.seq, Kind: exchange.KindWritten, Bytes: content, State: state,
+		Sum: file.SumOf(content), Own: true,
+	}
 	known := e.fileVersion[agent]
 	e.fileVersion[agent] = f.now
 	e.w.notef("the file of %s says %s/%s %s", agent, state.DesiredState, state.CurrentState, state.Note)
@@ -398,7 +421,8 @@ func (w fileWorld) completeWrite(agent string, s *fileVersion, whole []byte, not
 // The next engine handles the others.
 func (e *stateFiles) dropReported() {
 	for _, f := range e.w.files {
-		f.replacedVersions = slices.DeleteFunc(f.replacedVersions, func(s *replacedVersion) bool { return s.owner == e.l && (!s.unreported || !s.reported.IsZero()) })
+		f.replacedVersions = slices.DeleteFunc(f.replacedVersions,
+			func(s *replacedVersion) bool { return s.owner == e.l && (!s.unreported || !s.reported.IsZero()) })
 	}
 }
 
@@ -407,7 +431,8 @@ func (w fileWorld) hasUnreported() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, f := range w.files {
-		if slices.ContainsFunc(f.replacedVersions, func(s *replacedVersion) bool { return s.owner.dead && s.unreported && s.reported.IsZero() }) {
+		if slices.ContainsFunc(f.replacedVersions,
+			func(s *replacedVersion) bool { return s.owner.dead && s.unreported && s.reported.IsZero() }) {
 			return true
 		}
 	}
@@ -460,7 +485,7 @@ func (w fileWorld) playForeign() {
 	if !me.until.IsZero() {
 		me.until = time.Time{}
 		if me.doing != control.WordContinuous && state.DesiredState == me.doing { // rows C8 and C9, as seed 000 describes them
-			state.DesiredState, state.SetBy, state.Note = control.WordPause, agentfile.SetByAgent, me.doing+" is done"
+			state.DesiredState, state.SetBy, state.Note = control.WordPause, agentstate.SetByAgent, me.doing+" is done"
 		}
 	}
 	switch state.DesiredState {
@@ -487,9 +512,11 @@ func (w fileWorld) checkForeignFile(a *team.Agent, is control.File) {
 	if !whole || a.Control.Desired.N == 0 {
 		return // no desired state was ever set
 	}
-	checks(w).check(foreignLoop, state.DesiredState == is.Desired, "the desired state of the outsider is %s, but its file says %s", is.Desired, state.DesiredState)
+	checks(w).check(foreignLoop, state.DesiredState == is.Desired, "the desired state of the outsider is %s, but its file says %s",
+		is.Desired, state.DesiredState)
 	known := is.Current != "unknown"
-	checks(w).check(foreignLoop, !known || state.CurrentState == is.Current, "the outsider reports %s, but the journal says %s", state.CurrentState, is.Current)
+	checks(w).check(foreignLoop, !known || state.CurrentState == is.Current, "the outsider reports %s, but the journal says %s",
+		state.CurrentState, is.Current)
 	if f.extra != "" {
 		kept := extraOf(f.now)
 		checks(w).check(extraSurvives, kept == f.extra, "the file of %s has the unknown fields %s, want %s", outsider, kept, f.extra)
@@ -507,7 +534,7 @@ func (w fileWorld) checkForeignWrite(agent string, known, old *fileVersion, cont
 		return
 	}
 	was, whole := old.state()
-	now, err := agentfile.Parse(content)
+	now, err := agentstate.Parse(content)
 	if !whole || err != nil || was.CurrentState == "" || was.CurrentState == now.CurrentState {
 		return
 	}

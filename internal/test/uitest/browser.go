@@ -25,6 +25,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/target"
@@ -164,7 +165,8 @@ func Browse(t testing.TB, lines ...*Line) *Page {
 // with this hash of its public key, in base64.
 func BrowseAway(t testing.TB, name, key string) *Page {
 	t.Helper()
-	browser, stop, err := startBrowser(Chromium(t), chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"), chromedp.Flag("ignore-certificate-errors-spki-list", key))
+	browser, stop, err := startBrowser(Chromium(t), chromedp.Flag("host-resolver-rules", "MAP "+name+" 127.0.0.1"),
+		chromedp.Flag("ignore-certificate-errors-spki-list", key))
 	if err != nil {
 		t.Fatalf("start the browser: %v", err)
 	}
@@ -289,6 +291,18 @@ func (p *Page) Prefer(scheme, motion string) {
 	})
 }
 
+// Slow3G makes the window's line as slow as 3G is at its slowest: 400 ms to an answer, 400 kbit a second.
+func (p *Page) Slow3G() {
+	p.t.Helper()
+	p.do("a slow line", func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		const each = 400e3 / 8 // bytes a second
+		all := []*network.Conditions{{Latency: 400, DownloadThroughput: each, UploadThroughput: each}}
+		_, err := cdp.Call(ctx, t, network.EmulateNetworkConditionsByRule,
+			network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: all})
+		return chromedp.Void{}, err
+	})
+}
+
 // RunFirst runs a script at the beginning of every page that is opened later, before any of the page's own.
 func RunFirst(p *Page, script string) {
 	p.t.Helper()
@@ -309,7 +323,8 @@ func (p *Page) Until(what, expression string) {
 // failed ends the test and describes the page.
 func (p *Page) failed(what string) {
 	p.t.Helper()
-	p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", wait.Patience, what, strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
+	p.t.Fatalf("waited %v until %s; the page says: %.1500s\nthe focus is on: %s\nconsole: %v", wait.Patience, what,
+		strings.Join(strings.Fields(p.Text("body")), " "), p.Focused(), p.console())
 }
 
 // Text returns the visible text of the first element that a CSS selector finds.
@@ -321,9 +336,12 @@ func (p *Page) Text(selector string) string {
 // WaitText waits until the visible text of an element contains the text, regardless of case.
 func (p *Page) WaitText(selector, text string) {
 	p.t.Helper()
-	says := fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text)))
+	says := fmt.Sprintf(`[...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector,
+		quote(strings.ToLower(text)))
 	if !wait.Poll(func() bool { return Eval[bool](p, says) }) {
-		p.t.Logf("%s reads: %.1500s", selector, strings.Join(strings.Fields(Eval[string](p, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText ?? '').join(' | ')`, selector))), " "))
+		p.t.Logf("%s reads: %.1500s", selector,
+			strings.Join(strings.Fields(Eval[string](p,
+				fmt.Sprintf(`[...document.querySelectorAll(%q)].map(e => e.innerText ?? '').join(' | ')`, selector))), " "))
 		p.failed(fmt.Sprintf("%s reads %q", selector, text))
 	}
 }
@@ -332,7 +350,8 @@ func (p *Page) WaitText(selector, text string) {
 func (p *Page) WaitGone(selector, text string) {
 	p.t.Helper()
 	p.Until(fmt.Sprintf("%s no longer reads %q", selector, text),
-		fmt.Sprintf(`![...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector, quote(strings.ToLower(text))))
+		fmt.Sprintf(`![...document.querySelectorAll(%q)].some(e => (e.innerText ?? '').toLowerCase().includes(%s))`, selector,
+			quote(strings.ToLower(text))))
 }
 
 // standing is the position of an element after it has stopped moving, because a page that redraws
@@ -404,7 +423,8 @@ func (p *Page) Press(keys string) {
 // Focused describes the element that has the focus, for failure messages: its tag, class and text.
 func (p *Page) Focused() string {
 	p.t.Helper()
-	return Eval[string](p, `(() => { const e = document.activeElement; return e ? [e.tagName.toLowerCase(), e.id, e.className, (e.getAttribute('aria-label') ?? e.innerText ?? '').slice(0, 60)].join(' ').replace(/\s+/g, ' ').trim() : ''; })()`)
+	return Eval[string](p,
+		`(() => { const e = document.activeElement; return e ? [e.tagName.toLowerCase(), e.id, e.className, (e.getAttribute('aria-label') ?? e.innerText ?? '').slice(0, 60)].join(' ').replace(/\s+/g, ' ').trim() : ''; })()`)
 }
 
 // Screenshot writes the window to a PNG file and creates its folder.
@@ -447,7 +467,8 @@ func (p *Page) Busy() float64 {
 func metric(p *Page, name string) (value float64) {
 	p.t.Helper()
 	p.do("read "+name, func(ctx context.Context, t *chromedp.Target) (v chromedp.Void, err error) {
-		if _, err = cdp.Call(ctx, t, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+		if _, err = cdp.Call(ctx, t, performance.Enable,
+			performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 			return v, err
 		}
 		res, err := cdp.Call(ctx, t, performance.GetMetrics, cdp.Empty{})
@@ -490,7 +511,8 @@ func (p *Page) NoConsoleErrors() {
 func (p *Page) OpenTeam(url string) {
 	p.t.Helper()
 	p.Open(url + "#/agents")
-	p.Until("the page is live", `document.querySelector('.line-live')`) // until then the masthead moves, and with it what a test is about to press
+	// until then the masthead moves, and with it what a test is about to press
+	p.Until("the page is live", `document.querySelector('.line-live')`)
 }
 
 // quote returns a Go string as a JavaScript literal. JSON is a subset of it.

@@ -38,7 +38,8 @@ func (p *Page) talks(target Target) {
 	p.WaitText(".channel-list", target.ChannelStory.Name)
 	p.Click(".channel-rows", target.ChannelStory.Name)
 	p.WaitText("#channel-title", target.ChannelStory.Name)
-	p.Until("a message can be written", `document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty') && document.querySelectorAll('.member').length > 1`)
+	p.Until("a message can be written",
+		`document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty') && document.querySelectorAll('.member').length > 1`)
 	if m := target.ChannelStory; m.First == "" {
 		circle := Eval[[]string](p, `[...document.querySelectorAll('ol.members .member-name bdi')].map(e => e.textContent)`)
 		if len(circle) != 2 {
@@ -195,7 +196,8 @@ func (p *Page) toCircle(on bool) {
 func (p *Page) unfold(name string) {
 	p.t.Helper()
 	p.Click(".members", name)
-	p.Until(name+" is unfolded, and no other agent", fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
+	p.Until(name+" is unfolded, and no other agent",
+		fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
 }
 
 // CircleByHand grants the turn, and disables, removes and assigns agents.
@@ -216,8 +218,10 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.Click(".member-acts", "Enable")
 	p.WaitGone(".member-out", "disabled")
 	p.Click(".member-acts", "Remove")
-	p.Until("the agent is removed from the circle", fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
-	Eval[bool](p, fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
+	p.Until("the agent is removed from the circle",
+		fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
+	Eval[bool](p,
+		fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
 	p.Click(".assign", "Assign")
 	p.WaitText(".members", m.First)
 	p.unfold(m.Next)
@@ -265,7 +269,8 @@ func HostileTalk(t *testing.T, p *Page, target Target) {
 	if raw := Eval[string](p, `document.querySelector('.talk').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Error("a control or an override reached the page as itself")
 	}
-	if Eval[bool](p, `document.querySelector('.talk img, .talk script, .talk textarea, .channel-list img') !== null || document.title.includes('owned')`) {
+	if Eval[bool](p,
+		`document.querySelector('.talk img, .talk script, .talk textarea, .channel-list img') !== null || document.title.includes('owned')`) {
 		t.Error("text became markup")
 	}
 	if Eval[bool](p, "!"+Fits(p)+` || document.querySelector('.talk').scrollWidth > document.querySelector('.talk').clientWidth`) {
@@ -324,8 +329,10 @@ func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.WaitText(".banners", "Cut off since")
 	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
 	p.Press("half a thought")
-	p.Until("nothing can be said", `document.querySelector('.order-send').getAttribute('aria-disabled') === 'true' && document.querySelector('.channel-acts .order').getAttribute('aria-disabled') === 'true'`)
-	p.Until("the clock stands still", `(() => { const now = document.querySelector('.standing .countdown').innerText; const was = window.clockWas; window.clockWas = now; return now === was; })()`)
+	p.Until("nothing can be said",
+		`document.querySelector('.order-send').getAttribute('aria-disabled') === 'true' && document.querySelector('.channel-acts .order').getAttribute('aria-disabled') === 'true'`)
+	p.Until("the clock stands still",
+		`(() => { const now = document.querySelector('.standing .countdown').innerText; const was = window.clockWas; window.clockWas = now; return now === was; })()`)
 	m.Done("seven, while you were away")
 	m.TimeOut()
 	target.Line.Restore()
@@ -333,7 +340,8 @@ func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-turn", "seven, while you were away")
 	p.ownWords("Which berth is free?", "answered")
 	p.WaitText(".notice", "timed out")
-	p.Until("the draft is kept and can be sent", `document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
+	p.Until("the draft is kept and can be sent",
+		`document.querySelector('#words').value === 'half a thought' && !document.querySelector('.order-send').hasAttribute('aria-disabled') && window.notReloaded`)
 }
 
 // ChannelsAccessible checks that channels break no rule of axe, at any size, in either theme.
@@ -358,7 +366,8 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	p.WaitText(".standing", "waits: a signature")
 	for range inViews(p) {
 		p.Axe()
-		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
+		p.Until("nothing is wider than the window",
+			Fits(p)+` && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
 		p.toCircle(true)
 		p.Click(".members", m.First)
 		p.WaitText(".member-more", "Output")
@@ -367,7 +376,8 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 		p.toCircle(false)
 		p.Click(".places", "Channels")
 		p.WaitText(".channel-list", m.Name)
-		p.Until("no channel is chosen; a wide page opens the first", `location.hash === '#/channels' || innerWidth > 820 && document.querySelector('#channel-title')`)
+		p.Until("no channel is chosen; a wide page opens the first",
+			`location.hash === '#/channels' || innerWidth > 820 && document.querySelector('#channel-title')`)
 		p.Axe()
 		p.Click(".channel-rows", m.Name)
 		p.WaitText("#channel-title", m.Name)

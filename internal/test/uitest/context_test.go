@@ -28,7 +28,11 @@ func TestContextOfAModel(t *testing.T) {
 		percent    float64
 		now, pane  string
 		full, none bool
-	}{{0, "", "", false, true}, {41, "context 41 %", "context 41 % used", false, false}, {84, "context 84 %", "context 84 % used", true, false}} {
+	}{
+		{0, "", "", false, true},
+		{41, "context 41 %", "context 41 % used", false, false},
+		{84, "context 84 %", "context 84 % used", true, false},
+	} {
 		set := func(one any) {
 			if one, is := one.(map[string]any); is && c.percent > 0 {
 				one["context_percent"] = c.percent
@@ -54,7 +58,8 @@ func TestContextOfAModel(t *testing.T) {
 			t.Errorf("%v %%: without a figure: %t", c.percent, none)
 		}
 		if !c.none {
-			p.Until("the gauge shows the value", `document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
+			p.Until("the gauge shows the value",
+				`document.querySelector('.figures .gauge[aria-label*="per cent of the model\'s context used"]')`)
 		}
 		p.Axe()
 		p.NoConsoleErrors()

@@ -50,7 +50,7 @@ func TestCrewOnAnyDocuments(t *testing.T) {
 					head++;
 					const set = odd ? { status: pick(statuses), identity: rnd() < 0.5 ? { name: pick(any), color: pick(any), seat: pick(any), face: pick(any), soul: pick(any) } : undefined, created_at: pick(any), last_alive_at: pick(any) }
 						: { status, created_at: '2026-02-16T00:00:00.000Z', ...(truth.has(id) ? {} : { identity: { name: 'N' + id, seat: Number(id.slice(1)) } }) };
-					const change = { seq: late ? 5 : head, entity: 'presence/' + id, machine: 'presence', data: pick([{ presence: { doc: set } }, { presence: { doc: set } }, {}, undefined, { presence: { notice: {} } }]) };
+					const change = { seq: late ? 5 : head, entity: 'crew/' + id, machine: 'crew', data: pick([{ crew: { doc: set } }, { crew: { doc: set } }, {}, undefined, { crew: { notice: {} } }]) };
 					const old = crew.documentCell(id)?.peek();
 					crew.applyCrewChanges([change]);
 					if (late && crew.documentCell(id)?.peek() !== old) return 'seed ' + seed + ': a change that is older than what is shown was believed';

@@ -22,9 +22,11 @@ func TestPictureOfFaces(t *testing.T) {
 		const { Face } = await import('/crew/facedrawing.js'); const { EYES, MOUTHS } = await import('/crew/face.js'); const { html, render } = await import('/shell/lib.js');
 		const colors = ['#c9b1e8', '#3b6ea5', '#f2b705', '#7fb685', '#f2784b', '#1f2440', '#e8c39e', '#d94f70', '#8ad0d0', '#000000', '#ffffff', '#808080'];
 		const all = []; let n = 0;
-		for (let i = 0; i < 98; i++) all.push(html`+"`<div style=${{ width: '84px', height: '84px', margin: '4px' }}><${Face} color=${colors[i % 12]} eyes=${EYES[i % EYES.length]} mouth=${MOUTHS[(i * 3 + Math.floor(i / 15)) % MOUTHS.length]} name=${'n' + i * 7} /></div>`"+`);
+		for (let i = 0; i < 98; i++) all.push(html`+
+		"`<div style=${{ width: '84px', height: '84px', margin: '4px' }}><${Face} color=${colors[i % 12]} eyes=${EYES[i % EYES.length]} mouth=${MOUTHS[(i * 3 + Math.floor(i / 15)) % MOUTHS.length]} name=${'n' + i * 7} /></div>`"+`);
 		document.body.style.overflow = 'auto';
-		render(html`+"`<div style=${{ display: 'flex', flexWrap: 'wrap', padding: '12px' }}>${all}</div>`"+`, document.getElementById('app'));
+		render(html`+"`<div style=${{ display: 'flex', flexWrap: 'wrap', padding: '12px' }}>${all}</div>`"+
+		`, document.getElementById('app'));
 		return true; })()`)
 	p.Screenshot(filepath.Join(dir, "crew-faces.png"))
 	p.NoConsoleErrors()

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
-	"github.com/fairlead-dev/fairlead/machine/crew"
 )
 
 // TestCrewStorm checks that a lead that reports without pause, with members of very long souls,
@@ -36,7 +36,8 @@ func TestCrewStorm(t *testing.T) {
 	c.Report(0, 1, 2, 3, 5, 6, 7, 8)
 	p.Until("all are awake", `document.querySelectorAll('.seat-alive:not(.seat-lead)').length === 8`)
 	p.Until("the button is removed", `!document.querySelector('.crew-head .order')`)
-	t.Logf("%d changes of 8 agents with %d KiB of soul each taken in after %v; slowest frame %d ms; the crew was asked for %d times", c.Head(), soulBytes>>10,
+	t.Logf("%d changes of 8 agents with %d KiB of soul each taken in after %v; slowest frame %d ms; the crew was asked for %d times",
+		c.Head(), soulBytes>>10,
 		time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.asked`))
 	p.NoConsoleErrors()
 }
@@ -53,7 +54,8 @@ func TestEggsRest(t *testing.T) {
 	p.Prefer("dark", "no-preference")
 	p.Until("the eggs are animated", rocking)
 	if dir := os.Getenv("PICTURES"); dir != "" {
-		p.Until("one egg tilts", `document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().progress > 0.62 && a.effect.getComputedTiming().progress < 0.7)`)
+		p.Until("one egg tilts",
+			`document.getAnimations().some(a => a.effect.target?.classList.contains('egg-body') && a.effect.getComputedTiming().progress > 0.62 && a.effect.getComputedTiming().progress < 0.7)`)
 		p.Screenshot(filepath.Join(dir, "crew-eggs-moving.png"))
 	}
 	p.NoConsoleErrors()

@@ -85,7 +85,8 @@ func (p *Page) meet(name string) {
 // faces returns the parts of each member's face, by seat.
 func (p *Page) faces() []string {
 	p.t.Helper()
-	return Eval[[]string](p, `[...document.querySelectorAll('.seats .seat:not(.seat-lead)')].map(s => s.querySelector('.seat-name bdi')?.textContent + ' ' + s.querySelector('.face')?.dataset.eyes + ' ' + s.querySelector('.face')?.dataset.mouth)`)
+	return Eval[[]string](p,
+		`[...document.querySelectorAll('.seats .seat:not(.seat-lead)')].map(s => s.querySelector('.seat-name bdi')?.textContent + ' ' + s.querySelector('.face')?.dataset.eyes + ' ' + s.querySelector('.face')?.dataset.mouth)`)
 }
 
 // SummonedAndWoken checks eggs, faces, sleep, and the same faces after a wake, on all pages.
@@ -119,7 +120,8 @@ func SummonedAndWoken(t *testing.T, p *Page, target Target) {
 	for _, page := range []*Page{p, q} {
 		page.count(".seat-dim:not(.seat-lead)", c.Size, "sleep")
 		page.WaitText(".crew-head .order", "WAKE")
-		page.Until("their faces are dimmed", `[...document.querySelectorAll('.seat-dim .face')].every(f => Math.abs(getComputedStyle(f).opacity - 0.4) < 0.02)`)
+		page.Until("their faces are dimmed",
+			`[...document.querySelectorAll('.seat-dim .face')].every(f => Math.abs(getComputedStyle(f).opacity - 0.4) < 0.02)`)
 		page.Until("the lead is asleep", `document.querySelector('.seat-lead').dataset.status === 'asleep'`)
 	}
 	q.Click(".crew-head", "WAKE")
@@ -151,7 +153,8 @@ func CrewCutAndRestored(t *testing.T, p *Page, target Target) {
 	p.count(".seat-dim", c.Size+1, "are dimmed, the lead with them")
 	p.WaitText(".crew-line", "not known which members are awake")
 	p.Until("no member is shown as awake", `!document.querySelector('.place-count-crew')`)
-	p.Until("nothing can be ordered", `[...document.querySelectorAll('.crew .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
+	p.Until("nothing can be ordered",
+		`[...document.querySelectorAll('.crew .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
 	awake := c.Size
 	if c.Report != nil {
 		c.Report(0, 2)
@@ -219,7 +222,8 @@ func CrewRead(t *testing.T, p *Page, target Target) {
 	p.Click(".portrait .tabs", "Transcript")
 	p.WaitText(".said-box", "thought 149 of mine")
 	p.WaitGone(".said-box", "Not hers")
-	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.said-box'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("the newest is in sight",
+		`(() => { const e = document.querySelector('.said-box'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	c.Say("Lyra", "One more, while you look.")
 	p.WaitText(".said-box", "One more, while you look")
 	p.Click(".said-box", "Earlier messages")
@@ -314,7 +318,8 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	twin, rtl := "Mira", "\u202eمريم العاشرة"
 	c.Edit(map[int]func(*Document){
 		0: func(d *Document) {
-			d.Name, d.Color, d.ColorName, d.Gender, d.Face = &lie, "red;background:url(//evil)", Lie, Lie, FaceWords{"__proto__", "constructor"}
+			d.Name, d.Color, d.ColorName, d.Gender, d.Face = &lie, "red;background:url(//evil)", Lie, Lie,
+				FaceWords{"__proto__", "constructor"}
 			d.Soul = Lie + "\n" + strings.Repeat("soul ", soulBytesMany/5)
 		},
 		1: func(d *Document) { d.Name, d.Color = &twin, "#F2B705" },
@@ -329,27 +334,31 @@ func HostileCrew(t *testing.T, p *Page, target Target) {
 	p.WaitText(".seats", "\u27e8RLO\u27e9")
 	p.WaitText(".seat .seat-words", "dancing")
 	p.WaitText(".seatless-title", "Without a seat")
-	p.Until("both entries with the same name are listed", `[...document.querySelectorAll('.seat-name')].filter(e => e.textContent === 'Mira').length === 2`)
+	p.Until("both entries with the same name are listed",
+		`[...document.querySelectorAll('.seat-name')].filter(e => e.textContent === 'Mira').length === 2`)
 	p.WaitText(".noticed", "<img src=x")
 	p.Click(".seats", "<img src=x")
 	p.WaitText("#crew-who", "<img src=x onerror")
 	p.WaitText(".soul", "Show all of it")
 	p.Click(".soul", "Show all of it")
 	p.WaitText(".soul", "Show less")
-	if raw := Eval[string](p, `document.querySelector('#app').textContent.slice(0, 100000)`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+	if raw := Eval[string](p, `document.querySelector('#app').textContent.slice(0, 100000)`); strings.ContainsAny(raw,
+		"\x1b\x07\u202e\x00") {
 		t.Error("a control or an override reached the page as itself")
 	}
 	p.toCrew()
 	p.meet("Noor") // the server takes no speaker as long as the hostile one
 	p.Click(".portrait .tabs", "Transcript")
 	p.WaitText(".said-box", "<img src=x onerror")
-	if Eval[bool](p, `document.querySelector('.deck img, .deck script, .deck textarea') !== null || document.title.includes('owned') || document.querySelector('.deck [fill*="url"], .deck [style*="url"]') !== null`) {
+	if Eval[bool](p,
+		`document.querySelector('.deck img, .deck script, .deck textarea') !== null || document.title.includes('owned') || document.querySelector('.deck [fill*="url"], .deck [style*="url"]') !== null`) {
 		t.Error("text became markup")
 	}
 	if Eval[bool](p, "!"+Fits(p)) {
 		t.Error("a text made the page wider than the window")
 	}
-	if !Eval[bool](p, `[...document.querySelectorAll('.face')].every(f => f.classList.contains('face-lead') || f.classList.contains('face-none') || f.querySelectorAll('[fill^="#"]').length > 4)`) {
+	if !Eval[bool](p,
+		`[...document.querySelectorAll('.face')].every(f => f.classList.contains('face-lead') || f.classList.contains('face-none') || f.querySelectorAll('[fill^="#"]').length > 4)`) {
 		t.Error("a face lacks its colours")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // TestSinceYouLooked checks that a person sees what happened since it was marked as seen, once.
@@ -62,7 +62,8 @@ func TestSinceYouLooked(t *testing.T) {
 			for _, page := range []*uitest.Page{p, phone} {
 				page.WaitText(part, "coder finished a session")
 			}
-			p.Until("the history begins there too", `(location.hash = '#/agents/coder/history/since-you-looked', document.querySelector('.history-sum')?.innerText.includes('1 session ended: 1 ok'))`)
+			p.Until("the history begins there too",
+				`(location.hash = '#/agents/coder/history/since-you-looked', document.querySelector('.history-sum')?.innerText.includes('1 session ended: 1 ok'))`)
 			p.NoConsoleErrors()
 		})
 	}
@@ -93,7 +94,8 @@ func TestDigestIsExtended(t *testing.T) {
 		s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
 		wait.Until(t, "the session and the run are over", func() bool {
 			lines, d := read(begin)
-			return d.CostUSD == 2.5*float64(n) && strings.Contains(lines, "build r1 is done") && strings.Contains(lines, fmt.Sprintf("coder finished %s session", map[int]string{1: "a", 2: "2", 3: "3"}[n]))
+			return d.CostUSD == 2.5*float64(n) && strings.Contains(lines, "build r1 is done") &&
+				strings.Contains(lines, fmt.Sprintf("coder finished %s session", map[int]string{1: "a", 2: "2", 3: "3"}[n]))
 		})
 	}
 	again, _ := read(begin)

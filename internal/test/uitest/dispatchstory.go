@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/rank"
+	"github.com/fairlead-dev/fairlead/core/rank"
 )
 
 // DispatchStory is a dispatch of a target, and the hooks by which a test controls it. The hooks are
@@ -96,7 +96,8 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 	for _, page := range []*Page{p, q} {
 		page.WaitText(".state-now", "MAIN")
 		page.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
-		page.Until("the waiting session has begun", `!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
+		page.Until("the waiting session has begun",
+			`!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
 	}
 	p.read(s)
 	q.NoConsoleErrors()
@@ -138,7 +139,8 @@ func SessionFromHere(t *testing.T, p *Page, target Target) {
 	}
 	p.Click(".session-list", "Start a dispatch")
 	p.WaitText("dialog", "Who does the work")
-	Eval[bool](p, `(() => { const e = document.querySelector('#session-mode'); e.value = 'response'; e.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
+	Eval[bool](p,
+		`(() => { const e = document.querySelector('#session-mode'); e.value = 'response'; e.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.WaitText("dialog", "messages of an inbox go to agents")
 	p.Click("dialog .dialog-foot", "Start")
 	p.WaitText(".state-now", "QUEUE")
@@ -157,7 +159,8 @@ func SessionCut(t *testing.T, p *Page, target Target) {
 	p.sits(target)
 	target.Line.Cut()
 	p.WaitText(".banners", "Cut off since")
-	p.Until("nothing can be ordered", `[...document.querySelectorAll('.deck .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
+	p.Until("nothing can be ordered",
+		`[...document.querySelectorAll('.deck .order')].every(o => o.getAttribute('aria-disabled') === 'true')`)
 	target.DispatchStory.Other("while the page was cut off")
 	target.Line.Restore()
 	p.WaitGone(".banners", "Cut off")
@@ -203,22 +206,27 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 	})
 	s.EditTalk(func(talk *api.DispatchTalk) {
 		talk.Summary, talk.Agents = Lie, []string{Lie}
-		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: Lie, Bytes: int64(len(Lie))}, api.DispatchOutput{Name: "../../x", Bytes: 1})
+		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: Lie, Bytes: int64(len(Lie))},
+			api.DispatchOutput{Name: "../../x", Bytes: 1})
 		talk.Files = append(talk.Files, api.DispatchFile{Path: Lie, Summary: Lie})
-		talk.Dialogue += "\n## 2026-11-21T15:00:00 " + Lie + "\n\n" + Lie + "\n\n```\nnever closed " + Lie + "\n## 2026-11-21T15:00:01 next\n\nstill a part of its own\n" + strings.Repeat("y", lineBytesMany) + "\n# head\nbelow\n"
+		talk.Dialogue += "\n## 2026-11-21T15:00:00 " + Lie + "\n\n" + Lie + "\n\n```\nnever closed " + Lie +
+			"\n## 2026-11-21T15:00:01 next\n\nstill a part of its own\n" + strings.Repeat("y", lineBytesMany) + "\n# head\nbelow\n"
 	})
 	p.sits(target)
 	p.WaitText(".denials", "<img src=x onerror")
 	p.WaitText(".session-pane", "\u27e8RLO\u27e9gnp.exe")
 	unhurt := func() {
 		t.Helper()
-		if raw := Eval[string](p, `document.querySelector('#app').textContent.slice(0, 400000)`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+		if raw := Eval[string](p, `document.querySelector('#app').textContent.slice(0, 400000)`); strings.ContainsAny(raw,
+			"\x1b\x07\u202e\x00") {
 			t.Error("a control or an override reached the page as itself")
 		}
-		if Eval[bool](p, `document.querySelector('.deck img, .deck script, .session-pane textarea:not(#words)') !== null || document.title.includes('owned')`) {
+		if Eval[bool](p,
+			`document.querySelector('.deck img, .deck script, .session-pane textarea:not(#words)') !== null || document.title.includes('owned')`) {
 			t.Error("text became markup")
 		}
-		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
+		p.Until("nothing is wider than the window",
+			Fits(p)+` && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
 	}
 	unhurt()
 	p.Click(".talks", "conv_001")

@@ -21,7 +21,8 @@ func TestFocusWaitsForTheElement(t *testing.T) {
 	p := uitest.Browse(t)
 	p.Open(s.URL)
 	// A frame in which the page has drawn nothing yet.
-	uitest.Eval[bool](p, `(() => { const later = requestAnimationFrame; window.requestAnimationFrame = (f) => { if (!String(f).includes('focus')) return later(f); f(performance.now()); return 1; }; return true; })()`)
+	uitest.Eval[bool](p,
+		`(() => { const later = requestAnimationFrame; window.requestAnimationFrame = (f) => { if (!String(f).includes('focus')) return later(f); f(performance.now()); return 1; }; return true; })()`)
 	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"w.yaml","run_id":"r1"}`))
 	p.WaitText(".now-head", "1 thing needs you.")
 	p.Click(".need", "Add a note")
@@ -33,7 +34,10 @@ func TestFocusWaitsForTheElement(t *testing.T) {
 		s.Do("POST", "/agents/"+agent+"/once", strings.NewReader(`{}`))
 	}
 	p.WaitText(".now-head", "3 things need you.")
-	for n, next := range []string{`document.activeElement === document.querySelector('.need')`, `document.activeElement === document.querySelector('.need')`, `document.activeElement.id === 'now-title'`} {
+	for n, next := range []string{
+		`document.activeElement === document.querySelector('.need')`,
+		`document.activeElement === document.querySelector('.need')`, `document.activeElement.id === 'now-title'`,
+	} {
 		uitest.Eval[bool](p, `(document.querySelector('.need').focus(), true)`)
 		p.Press("a")
 		p.Until("one card fewer is shown", `document.querySelectorAll('.need').length === `+string(rune('2'-n)))

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Guests is the real server with channels whose agents have `loop: foreign`. The test acts for
@@ -117,7 +117,8 @@ func (g *Guests) Answer(name, text string) {
 	h := g.head(name)
 	g.confirm(h.Holder, channel.StopWork)
 	g.confirm(h.Aside.Agent, channel.StopWork, channel.TellAside)
-	g.must(g.engine.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: string(h.Aside.Agent), Re: h.Aside.Message, Text: text, Ended: true}))
+	g.must(g.engine.AgentSaid(g.t.Context(),
+		view.Speech{Channel: name, Agent: string(h.Aside.Agent), Re: h.Aside.Message, Text: text, Ended: true}))
 }
 
 // Late posts text of an agent for a turn that has ended.

@@ -14,7 +14,8 @@ func TestStreamHeldBack(t *testing.T) {
 	for _, v := range uitest.Views[:2] {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
-			s := uitest.NewServer(t, map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {description: Writes, driver: exec, command: [sh, -c, 'echo the first words; until [ -e finish ]; do sleep 0.05; done; echo the last words'], workspace: w}\n", "w/README": "w\n"})
+			s := uitest.NewServer(t,
+				map[string]string{"fairlead.yaml": "version: 1\nagents:\n  coder: {description: Writes, driver: exec, command: [sh, -c, 'echo the first words; until [ -e finish ]; do sleep 0.05; done; echo the last words'], workspace: w}\n", "w/README": "w\n"})
 			proxy := s.Intercept()
 			proxy.HoldStreams(true)
 			p := uitest.Browse(t)

@@ -38,7 +38,10 @@ func TestHistoryOfATime(t *testing.T) {
 			p.WaitText(".find-list", "coder: last hour")
 			p.Press(kb.Enter)
 			p.Until("the address names the time", `location.hash === '#/agents/coder/history/last-hour'`)
-			for _, words := range []string{"Ordered to run once", "Session coder-1 started", "Q1: asked: May I clean up?", "Q1: answered", "Session coder-1 ended: ok", "1 session ended: 1 ok."} {
+			for _, words := range []string{
+				"Ordered to run once", "Session coder-1 started", "Q1: asked: May I clean up?", "Q1: answered",
+				"Session coder-1 ended: ok", "1 session ended: 1 ok.",
+			} {
 				p.WaitText(".history", words)
 			}
 			p.Axe()
@@ -59,7 +62,9 @@ func TestHistoryOfATime(t *testing.T) {
 			fields := `[...document.querySelectorAll('.history-ends input')]`
 			p.Until("the fields show the time", fields+`.map(e => e.value).join() === '2020-01-01T00:00,2020-01-02T12:30'`)
 			set := func(n, value string) {
-				uitest.Eval[bool](p, `(() => { const e = `+fields+`[`+n+`]; e.value = '`+value+`'; e.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
+				uitest.Eval[bool](p,
+					`(() => { const e = `+fields+`[`+n+`]; e.value = '`+value+
+						`'; e.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 			}
 			set("1", "2019-12-31T00:00")
 			p.WaitText(".history-times", "The end is before the beginning.")
@@ -108,14 +113,19 @@ func TestHistoryOfTheTeam(t *testing.T) {
 	p.WaitText("[aria-labelledby=now-finished]", "coder finished a session")
 	p.WaitText("[aria-labelledby=now-finished]", "r1 is done")
 	p.Click("[aria-labelledby=now-finished] header", "History")
-	p.Until("the team's history is open", `location.hash === '#/history' && document.querySelector('.places [aria-current]').innerText.includes('History')`)
-	for _, words := range []string{"coder ordered to run once", "coder session coder-1 ended: ok", "tester was added to fairlead.yaml", "r1 the run started", "r1/make the step is done"} {
+	p.Until("the team's history is open",
+		`location.hash === '#/history' && document.querySelector('.places [aria-current]').innerText.includes('History')`)
+	for _, words := range []string{
+		"coder ordered to run once", "coder session coder-1 ended: ok", "tester was added to fairlead.yaml",
+		"r1 the run started", "r1/make the step is done",
+	} {
 		p.WaitText(".history", words)
 	}
 	p.WaitGone(".history", "is about to start")
 	s.Do("POST", "/agents/tester/once", strings.NewReader(`{}`))
 	p.WaitText(".history", "tester session tester-1 ended: ok")
-	p.Until("each change is listed once, the newest first", `(() => { const all = [...document.querySelectorAll('.change')].map(e => +e.dataset.seq); return all.every((n, i) => i === 0 || n < all[i - 1]); })()`)
+	p.Until("each change is listed once, the newest first",
+		`(() => { const all = [...document.querySelectorAll('.change')].map(e => +e.dataset.seq); return all.every((n, i) => i === 0 || n < all[i - 1]); })()`)
 	p.Click(".history-times", "Last hour")
 	p.WaitText(".history-sum", "sessions ended:")
 	p.Until("the address names the time", `location.hash === '#/history/last-hour'`)

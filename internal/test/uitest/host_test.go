@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/driver"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // localHost is an [dispatch.Host] that runs agents as children of the test, without shims: a
@@ -80,7 +80,8 @@ func instantReport(env []string) []byte {
 		of[name] = value
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
-	return fmt.Appendf(nil, "<<<RUN_REPORT_JSON\n{\"schema\":\"agent_run_report_v1\",\"run_id\":%q,\"step_id\":%q,\"agent\":%q,\"status\":\"COMPLETED\",\"started_at\":%q,\"ended_at\":%q,\"artifacts\":[],\"metrics\":{},\"logs\":[]}\nRUN_REPORT_JSON>>>\n",
+	return fmt.Appendf(nil,
+		"<<<RUN_REPORT_JSON\n{\"schema\":\"agent_run_report_v1\",\"run_id\":%q,\"step_id\":%q,\"agent\":%q,\"status\":\"COMPLETED\",\"started_at\":%q,\"ended_at\":%q,\"artifacts\":[],\"metrics\":{},\"logs\":[]}\nRUN_REPORT_JSON>>>\n",
 		of["RUN_ID"], of["STEP_ID"], cmp.Or(of["AGENT_ID"], "script"), now, now)
 }
 
@@ -200,7 +201,10 @@ func (p *process) Close() error              { return nil }
 func (p *process) Evidence(context.Context) (seam.Proof, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return seam.Proof{PID: p.pid, StartedAt: p.started, LastByteAt: p.lastByte, Bytes: int64(len(p.output)), Holds: []string{"a child of the test"}}, nil
+	return seam.Proof{
+		PID: p.pid, StartedAt: p.started, LastByteAt: p.lastByte, Bytes: int64(len(p.output)),
+		Holds: []string{"a child of the test"},
+	}, nil
 }
 
 func (p *process) Send(_ context.Context, input []byte) error {

@@ -77,14 +77,19 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 	}
 	target.Say(many.String())
 	p.WaitText(".tape", "line 399")
-	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("the newest is in sight",
+		`(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	size := Eval[[]int64](p, `[innerWidth, innerHeight]`)
 	p.Resize(Size{size[0], size[1] - 120}) // the window becomes smaller, for example for a keyboard; the reader did not scroll
-	p.Until("the newest is still in sight", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("the newest is still in sight",
+		`(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	p.Resize(Size{size[0], size[1]})
-	p.Until("the newest is in sight at the old size", `innerHeight === `+strconv.FormatInt(size[1], 10)+` && (() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })() && !document.querySelector('[data-jump]')`)
+	p.Until("the newest is in sight at the old size",
+		`innerHeight === `+strconv.FormatInt(size[1], 10)+
+			` && (() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })() && !document.querySelector('[data-jump]')`)
 	// A scroll in the same frame as the resize counts as the resize's own; a reader scrolls more than once.
-	p.Until("after scrolling back, a button leads to the newest message", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
+	p.Until("after scrolling back, a button leads to the newest message",
+		`(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
 	target.Say("one more\n")
 	p.WaitText(".tape-frame", "1 new, jump to newest")
 	if top := Eval[float64](p, `document.querySelector('.tape').scrollTop`); top != 100 {
@@ -101,7 +106,8 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 		// A tab that was closed and opened shows the end again, also when the next session begins.
 		target.Say(many.String())
 		p.WaitText(".tape", "line 399")
-		p.Until("scrolled back once more", `(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
+		p.Until("scrolled back once more",
+			`(document.querySelector('.tape').scrollTop = 100, document.querySelector('.tape-frame')?.innerText.includes('Jump to newest'))`)
 		p.Click("[role=tablist]", "History")
 		p.Click("[role=tablist]", "Output")
 		p.WaitText(".tape", "line 399")
@@ -110,6 +116,7 @@ func ReadingBack(t *testing.T, p *Page, target Target) {
 		return
 	}
 	p.Click(".tape-frame", "jump to newest")
-	p.Until("the newest is in sight again", `(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("the newest is in sight again",
+		`(() => { const e = document.querySelector('.tape'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	p.WaitGone(".tape-frame", "jump to newest")
 }

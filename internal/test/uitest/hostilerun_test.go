@@ -29,11 +29,15 @@ func TestHostileRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := `{"type":"object","properties":{` + string(lie) + `:{"type":"string","title":` + string(lie) + `,"description":` + string(lie) + `},"__proto__":{"enum":[` + string(lie) + `]}}}`
+	form := `{"type":"object","properties":{` + string(lie) + `:{"type":"string","title":` + string(lie) + `,"description":` + string(lie) +
+		`},"__proto__":{"enum":[` + string(lie) + `]}}}`
 	loose := `{"type":"object","properties":{"a":{"type":"array","title":` + string(lie) + `}}}`
 	lies := func(step any, schemas map[string]string) {
 		of, _ := step.(map[string]any)
-		for _, field := range []string{"agent", "last_error", "waits_for", "report_path", "prompt_path", "bad_input", "denied", "why", "workflow_name"} {
+		for _, field := range []string{
+			"agent", "last_error", "waits_for", "report_path", "prompt_path", "bad_input", "denied", "why",
+			"workflow_name",
+		} {
 			of[field] = uitest.Lie
 		}
 		if of["id"] == "work" {
@@ -61,7 +65,8 @@ func TestHostileRun(t *testing.T) {
 			var run struct {
 				ID string `json:"run_id"`
 			}
-			if err := json.Unmarshal(s.Do("POST", "/runs", strings.NewReader(`{"workflow":"hostile.yaml","pause_for_human_input":true}`)), &run); err != nil {
+			if err := json.Unmarshal(s.Do("POST", "/runs", strings.NewReader(`{"workflow":"hostile.yaml","pause_for_human_input":true}`)),
+				&run); err != nil {
 				t.Fatal(err)
 			}
 			wait.Until(t, "both steps wait for a person", func() bool {
@@ -122,10 +127,12 @@ func TestHostileRun(t *testing.T) {
 // showsText checks that hostile words are text on the page, without control characters, and fit into it.
 func showsText(t *testing.T, p *uitest.Page, where string) {
 	t.Helper()
-	if uitest.Eval[bool](p, `document.querySelector('main img, main script, dialog img') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
+	if uitest.Eval[bool](p,
+		`document.querySelector('main img, main script, dialog img') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
 		t.Errorf("%s: text became markup", where)
 	}
-	if raw := uitest.Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+	if raw := uitest.Eval[string](p,
+		`document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Errorf("%s: a control or an override reached the page as itself", where)
 	}
 	if uitest.Eval[bool](p, "!"+uitest.Fits(p)) {

@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/team"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const gatedAgent = "{driver: exec, command: [sh, -c, 'until [ -e go ]; do sleep 0.02; done'], workspace: %s}\n"
@@ -27,7 +27,10 @@ const gatedAgent = "{driver: exec, command: [sh, -c, 'until [ -e go ]; do sleep 
 // waits for a host.
 func aCluster(t *testing.T) *uitest.Server {
 	t.Helper()
-	files := map[string]string{"one.yaml": "name: training\nsteps:\n  - id: train\n    agent: trainer\n    prompt: train.md\n", "train.md": "Train the model.\n"}
+	files := map[string]string{
+		"one.yaml": "name: training\nsteps:\n  - id: train\n    agent: trainer\n    prompt: train.md\n",
+		"train.md": "Train the model.\n",
+	}
 	yaml := "version: 1\nagents:\n"
 	for _, name := range []string{"trainer", "drained", "lost", "waiter"} {
 		yaml += "  " + name + ": " + fmt.Sprintf(gatedAgent, name)
@@ -39,13 +42,21 @@ func aCluster(t *testing.T) *uitest.Server {
 		Copies: []view.JournalCopy{{Host: "a", InSync: true}, {Host: "d", Lacks: 12}, {Host: "e", InSync: true}},
 		Known: map[string]view.HostKnown{
 			"a": {Connected: true, Version: "1.5.0"},
-			"b": {Connected: true, Address: "192.168.1.7:51514", Version: "1.4.0", Lease: time.Second}, "c": {Version: "1.4.0", Lease: 31 * time.Second},
+			"b": {Connected: true, Address: "192.168.1.7:51514", Version: "1.4.0", Lease: time.Second},
+			"c": {Version: "1.4.0", Lease: 31 * time.Second},
 			"d": {Lease: 8 * time.Minute}, "e": {Connected: true, Address: "192.168.1.9:40112", Version: "1.4.0", Lease: 2 * time.Second},
 		},
-		Waiting: []view.WaitingSession{{Session: "waiter-1", Agent: "waiter", Why: "waits for a host: a: it lacks the label tpu; b: it lacks the label tpu"}},
+		Waiting: []view.WaitingSession{{
+			Session: "waiter-1", Agent: "waiter",
+			Why: "waits for a host: a: it lacks the label tpu; b: it lacks the label tpu",
+		}},
 	})
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
-		s.Happens("", host.Join{Name: name, Boot: "boot", Engine: map[string]string{"a": "a:4222", "d": "d:4222", "e": "e:4222"}[name], Capacity: 4, Labels: []string{"on-" + name, []string{"ssd", "gpu", "ssd", "gpu", "arm"}[i]}, Invited: true})
+		s.Happens("",
+			host.Join{
+				Name: name, Boot: "boot", Engine: map[string]string{"a": "a:4222", "d": "d:4222", "e": "e:4222"}[name], Capacity: 4,
+				Labels: []string{"on-" + name, []string{"ssd", "gpu", "ssd", "gpu", "arm"}[i]}, Invited: true,
+			})
 	}
 	s.Do("POST", "/runs", strings.NewReader(`{"workflow":"one.yaml","run_id":"r1"}`))
 	for agent, on := range map[string]string{"trainer": "b", "drained": "e", "lost": "d", "waiter": ""} {
@@ -58,7 +69,11 @@ func aCluster(t *testing.T) *uitest.Server {
 			t.Fatalf("%s does not run", agent)
 		}
 		if on != "" {
-			s.Happens(agent, team.PlaceAsked{Session: agent + "-1", Needs: host.Needs{Labels: []string{"on-" + on}}, OnLost: map[string]host.OnLost{"b": host.Restart, "d": host.Wait, "e": host.Ask}[on]})
+			s.Happens(agent,
+				team.PlaceAsked{
+					Session: agent + "-1", Needs: host.Needs{Labels: []string{"on-" + on}},
+					OnLost: map[string]host.OnLost{"b": host.Restart, "d": host.Wait, "e": host.Ask}[on],
+				})
 		}
 	}
 	for _, what := range []any{host.Doubt{Name: "c"}, host.Doubt{Name: "d"}, host.Lose{Name: "d"}, host.Drain{Name: "e"}} {
@@ -100,7 +115,10 @@ func TestHostsPage(t *testing.T) {
 		p.Press("l")
 		for name, words := range map[string][]string{
 			"a": {"joined", "leader", "it leads the team", "0 of 4 places"},
-			"b": {"joined", "1 of 4 places for sessions are taken", "renewed", "gpu", "trainer", "train of", "begins elsewhere if the host is lost", "fairlead 1.4.0 at 192.168.1.7:51514"},
+			"b": {
+				"joined", "1 of 4 places for sessions are taken", "renewed", "gpu", "trainer", "train of",
+				"begins elsewhere if the host is lost", "fairlead 1.4.0 at 192.168.1.7:51514",
+			},
 			"c": {"doubted", "its renewals stopped", "not connected"},
 			"d": {"lost", "waiting for it (on_lost: wait): lost-1", "1 late report"},
 			"e": {"draining", "as human/you asked", "a person is asked if the host is lost"},
@@ -113,7 +131,8 @@ func TestHostsPage(t *testing.T) {
 		p.WaitText(".host-waiting", "1 session waits for a host")
 		p.WaitText(".host-waiting", "b: it lacks the label tpu")
 		p.WaitText(".host-invite", "fairlead host invite --engine")
-		p.WaitText(".host-journal", "The journal is replicated by the engine hosts a, d, e. Its copies are on a, d, e: the copy on d lacks 12 messages, or does not answer.")
+		p.WaitText(".host-journal",
+			"The journal is replicated by the engine hosts a, d, e. Its copies are on a, d, e: the copy on d lacks 12 messages, or does not answer.")
 		p.Axe()
 		p.Until("nothing is wider than the window", uitest.Fits(p))
 		shot("hosts-page")
@@ -150,7 +169,10 @@ func TestHostsPage(t *testing.T) {
 		p.WaitText(".node", "running, on b")
 		p.Until("the step names its host", `[...document.querySelectorAll('.step-fact')].some(f => f.textContent === 'Hostb')`)
 		run := uitest.Eval[string](p, `location.hash.split('/')[2]`)
-		beside.Waiting = []view.WaitingSession{{Session: "trainer-1", Agent: "trainer", Run: run, Step: "train", Why: "waits for a host: b is full"}}
+		beside.Waiting = []view.WaitingSession{{
+			Session: "trainer-1", Agent: "trainer", Run: run, Step: "train",
+			Why: "waits for a host: b is full",
+		}}
 		s.Beside.Store(&beside)
 		s.Happens("", host.Join{Name: "f", Boot: "boot", Capacity: 3})
 		p.WaitText(".step", "waits for a host: b is full")
@@ -185,7 +207,10 @@ func TestLateReportsPage(t *testing.T) {
 		p.Until("nothing is missing", `document.querySelector('.host-missing') === null`)
 		p.WaitText(card, "2 late reports that changed nothing")
 		p.Click(card, "2 late reports that changed nothing")
-		for _, words := range []string{"train of", "it ended with exit status 3", "512 bytes of output", ".fairlead/hosts/late/r1/lost-1", "refs/fairlead/late/r1/train/lost-1", "not kept: its <b>soul</b>"} {
+		for _, words := range []string{
+			"train of", "it ended with exit status 3", "512 bytes of output", ".fairlead/hosts/late/r1/lost-1",
+			"refs/fairlead/late/r1/train/lost-1", "not kept: its <b>soul</b>",
+		} {
 			p.WaitText(card+" .host-late", words)
 		}
 		p.Axe()
@@ -201,8 +226,12 @@ func TestHostLostQuestion(t *testing.T) {
 	p := uitest.Browse(t)
 	p.Open(s.URL + "#/inbox")
 	s.Happens("trainer", question.Ask{Question: question.Question{
-		Kind: question.HostLost, Agent: "trainer", Session: "trainer-1", Ask: "lost/trainer-0/1/1", What: "host d was lost with trainer-0: begin the step elsewhere, or wait for d?", Why: "its agent has on_lost: ask",
-		Options: []question.Option{{ID: "elsewhere", Label: "begin elsewhere, with the files that were fetched"}, {ID: "wait", Label: "wait until d is back"}},
+		Kind: question.HostLost, Agent: "trainer", Session: "trainer-1", Ask: "lost/trainer-0/1/1",
+		What: "host d was lost with trainer-0: begin the step elsewhere, or wait for d?", Why: "its agent has on_lost: ask",
+		Options: []question.Option{
+			{ID: "elsewhere", Label: "begin elsewhere, with the files that were fetched"},
+			{ID: "wait", Label: "wait until d is back"},
+		},
 	}})
 	p.WaitText(".ask-form", "begin elsewhere, with the files that were fetched")
 	p.WaitText("main", "waits: the host of its step was lost")
@@ -285,7 +314,10 @@ func TestHostsReducer(t *testing.T) {
 	}
 	s.Happens("waiter", team.PlaceAsked{Session: "waiter-1"})
 	look()
-	input, err := json.Marshal(map[string]any{"snapshots": snapshots, "heads": heads, "journal": json.RawMessage(s.Do("GET", "/journal?limit=1000&after="+string(first), nil))})
+	input, err := json.Marshal(map[string]any{
+		"snapshots": snapshots, "heads": heads,
+		"journal": json.RawMessage(s.Do("GET", "/journal?limit=1000&after="+string(first), nil)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
@@ -23,33 +23,38 @@ const loadingOf = `(async () => {
 		Requests: files.length, KB: files.reduce((n, e) => n + e.transferSize, 0) / 1024 };
 })()`
 
-// TestLoadMeasured measures how long the page takes to appear, without a cache and with one, if
-// FAIRLEAD_LOAD_MEASURED=1 is set. The yardstick is a bare page in the same browser. Timings are
-// printed and not checked.
-func TestLoadMeasured(t *testing.T) {
-	if os.Getenv("FAIRLEAD_LOAD_MEASURED") == "" {
-		t.Skip("set FAIRLEAD_LOAD_MEASURED=1 to measure how long the page takes to appear")
-	}
+// BenchmarkLoad measures how long the page takes to appear in a window with an empty cache: on loopback, beside a bare page in
+// the same browser, and on a line as slow as 3G is at its slowest: 400 ms to an answer, 400 kbit a second.
+func BenchmarkLoad(b *testing.B) {
 	var config strings.Builder
 	config.WriteString("version: 1\nagents:\n")
 	for i := range 8 {
 		fmt.Fprintf(&config, "  agent-%d: {driver: script, script: s.yaml}\n", i)
 	}
-	s := uitest.NewServer(t, map[string]string{"fairlead.yaml": config.String(), "s.yaml": "steps:\n  - say: done\n"})
+	s := uitest.NewServer(b, map[string]string{"fairlead.yaml": config.String(), "s.yaml": "steps:\n  - say: done\n"})
 	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "<!doctype html><title>bare</title><p class=masthead>Some words")
 	}))
 	defer bare.Close()
-	all := map[string][]loading{}
-	for range 9 {
-		for _, c := range []struct{ name, url string }{{"bare", bare.URL}, {"page", s.URL + "#/now"}} {
-			p := uitest.Browse(t)
-			for _, cache := range []string{"first visit", "again"} {
-				p.Open(c.url)
-				p.Until("the page is shown", `document.querySelector('p, .now-head') !== null && performance.getEntriesByName('first-contentful-paint').length > 0`)
-				all[c.name+", "+cache] = append(all[c.name+", "+cache], uitest.Eval[loading](p, loadingOf))
-			}
+	const shown = `document.querySelector('p, .now-head') !== null && performance.getEntriesByName('first-contentful-paint').length > 0`
+	load := func(url string) loading {
+		p := uitest.Browse(b)
+		p.Open(url)
+		p.Until("the page is shown", shown)
+		return uitest.Eval[loading](p, loadingOf)
+	}
+	var bares, pages []loading
+	var slow []float64
+	for b.Loop() {
+		for range 5 {
+			bares, pages = append(bares, load(bare.URL)), append(pages, load(s.URL+"#/now"))
 		}
+		p := uitest.Browse(b)
+		p.Slow3G()
+		began := time.Now()
+		p.Open(s.URL + "#/now")
+		p.Until("the page is shown", shown)
+		slow = append(slow, time.Since(began).Seconds())
 	}
 	middle := func(of []loading, what func(loading) float64) float64 {
 		var n []float64
@@ -59,10 +64,11 @@ func TestLoadMeasured(t *testing.T) {
 		slices.Sort(n)
 		return n[len(n)/2]
 	}
-	t.Log("| page | first paint | largest paint | requests | KB |")
-	for _, name := range []string{"bare, first visit", "bare, again", "page, first visit", "page, again"} {
-		of := all[name]
-		t.Logf("| %s | %.0f ms | %.0f ms | %.0f | %.0f |", name, middle(of, func(l loading) float64 { return l.First }), middle(of, func(l loading) float64 { return l.Largest }),
-			middle(of, func(l loading) float64 { return l.Requests }), middle(of, func(l loading) float64 { return l.KB }))
-	}
+	b.ReportMetric(middle(bares, func(l loading) float64 { return l.First }), "ms/bare-page")
+	b.ReportMetric(middle(pages, func(l loading) float64 { return l.First }), "ms/first-paint")
+	b.ReportMetric(middle(pages, func(l loading) float64 { return l.Requests }), "requests")
+	b.ReportMetric(middle(pages, func(l loading) float64 { return l.KB }), "KB")
+	slices.Sort(slow)
+	b.ReportMetric(slow[len(slow)/2], "s/slow-3G")
+	b.ReportMetric(0, "ns/op")
 }

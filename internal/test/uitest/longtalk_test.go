@@ -24,11 +24,12 @@ func TestLongTalk(t *testing.T) {
 	t.Logf("%d turns after %v", words, time.Since(began).Round(time.Millisecond))
 	p := uitest.Browse(t)
 	began = time.Now()
-	p.Open(g.URL + "#/channel/quay")
+	p.Open(g.URL + "#/channels/quay")
 	last := fmt.Sprintf("word %d of many", words-1)
 	p.WaitText(".talk", last)
 	t.Logf("%d entries: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
-	p.Until("the newest is in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("the newest is in sight",
+		`(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	watchFrames(p)
 	began = time.Now()
 	reached := func(n int) string {
@@ -42,24 +43,29 @@ func TestLongTalk(t *testing.T) {
 		t.Errorf("%d entries are drawn; only a window of them should be", n)
 	}
 	p.Until("nothing is being fetched", `!document.querySelector('.talk-edge')?.innerText.includes('Fetching')`)
-	place := uitest.Eval[string](p, `(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
+	place := uitest.Eval[string](p,
+		`(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
 	g.Converse("quay", 50)
 	p.Until("after scrolling back, a button leads to the newest message", `document.querySelector('[data-jump]')`)
-	if now := uitest.Eval[string](p, `document.querySelector('[data-k="' + CSS.escape(window.held) + '"]')?.innerText ?? ''`); now != place {
+	if now := uitest.Eval[string](p,
+		`document.querySelector('[data-k="' + CSS.escape(window.held) + '"]')?.innerText ?? ''`); now != place {
 		t.Errorf("the reader was at %q and is now at %q", place, now)
 	}
 	began = time.Now()
 	p.Press("n")
 	p.WaitText(".talk", last)
-	p.Until("the newest is in sight again", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30 && !document.querySelector('[data-jump]'); })()`)
+	p.Until("the newest is in sight again",
+		`(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30 && !document.querySelector('[data-jump]'); })()`)
 	t.Logf("back at the newest after %v", time.Since(began).Round(time.Millisecond))
 	g.Hear("quay", "and one more", "")
 	p.WaitText(".say-human", "and one more")
-	p.Until("new messages are in sight", `(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+	p.Until("new messages are in sight",
+		`(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	began = time.Now()
 	g.Converse("quay", words)
 	p.WaitText(".talk", last)
-	p.Until("the newest of a storm is in sight", fmt.Sprintf(`[...document.querySelectorAll('.say-part')].at(-1)?.innerText.includes(%q)`, last))
+	p.Until("the newest of a storm is in sight",
+		fmt.Sprintf(`[...document.querySelectorAll('.say-part')].at(-1)?.innerText.includes(%q)`, last))
 	t.Logf("%d more at once: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
 	p.NoConsoleErrors()
 }
@@ -82,7 +88,8 @@ func TestFullChannel(t *testing.T) {
 	for i := range 60 {
 		agents = append(agents, fmt.Sprintf("hand-%02d", i+1))
 	}
-	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  all-hands: {agents: ["+strings.Join(agents, ", ")+"], maxRounds: 0}\n", agents...), agents...)
+	g := uitest.NewGuests(t,
+		uitest.GuestsYAML("channels:\n  all-hands: {agents: ["+strings.Join(agents, ", ")+"], maxRounds: 0}\n", agents...), agents...)
 	g.Hear("all-hands", "Everybody: how far are you?", "inject")
 	g.Converse("all-hands", 5*len(agents))
 	for i := range open {
@@ -90,9 +97,10 @@ func TestFullChannel(t *testing.T) {
 	}
 	g.Say("all-hands", strings.Repeat("Hatch after hatch, and every one of them is to be looked at. ", 12), false)
 	p := uitest.Browse(t)
-	p.Open(g.URL + "#/channel/all-hands")
+	p.Open(g.URL + "#/channels/all-hands")
 	p.WaitText(".standing", "hand-01 has the turn")
-	p.Until("all members are in the circle", `document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
+	p.Until("all members are in the circle",
+		`document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
 	p.WaitText(".open-messages summary", "256 messages not answered")
 	p.Click(".open-messages", "256 messages")
 	p.WaitText(".open-messages", "and 216 more")
@@ -100,7 +108,8 @@ func TestFullChannel(t *testing.T) {
 	began := time.Now()
 	p.Click(".channel-acts", "Skip")
 	p.WaitText(".standing", "hand-02 has the turn")
-	t.Logf("the next of 60 has the turn after %v; slowest frame %d ms", time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`))
+	t.Logf("the next of 60 has the turn after %v; slowest frame %d ms", time.Since(began).Round(time.Millisecond),
+		uitest.Eval[int](p, `Math.round(window.slowest)`))
 	p.Axe()
 	p.NoConsoleErrors()
 }
@@ -132,7 +141,8 @@ func TestManyChannels(t *testing.T) {
 	}
 	p.WaitText(".channel-list", "all hands")
 	p.WaitText(".place-count-channels", "99+")
-	t.Logf("%d channels changed, shown after %v; slowest frame %d ms", channels, time.Since(began).Round(time.Millisecond), uitest.Eval[int](p, `Math.round(window.slowest)`))
+	t.Logf("%d channels changed, shown after %v; slowest frame %d ms", channels, time.Since(began).Round(time.Millisecond),
+		uitest.Eval[int](p, `Math.round(window.slowest)`))
 	uitest.Eval[bool](p, `(document.querySelector('.channel-find input').focus(), true)`)
 	p.Press("quay-25")
 	p.WaitText(".channel-list", "quay-250")

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // TestOneLookForAStatus checks that a status has the same word and the same shape on the page and

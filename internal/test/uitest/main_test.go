@@ -4,9 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/driver/script"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
 )
 
 // TestMain lets this program run as a scripted agent, because driver script starts its own

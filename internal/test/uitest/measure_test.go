@@ -86,7 +86,9 @@ const whenShown = `(() => {
 
 // lateness causes events one after the other and returns how long each took from the journal to the
 // page and to its frame, in milliseconds. do causes one event and returns its entity.
-func lateness(t *testing.T, s *uitest.Server, p *uitest.Page, times int, look func(n int) string, do func(n int) string) (drawn, framed []float64) {
+func lateness(t *testing.T, s *uitest.Server, p *uitest.Page, times int, look func(n int) string,
+	do func(n int) string,
+) (drawn, framed []float64) {
 	t.Helper()
 	for n := range times {
 		before := s.Head()
@@ -157,7 +159,8 @@ func TestPageMeasured(t *testing.T) {
 		p := uitest.Browse(t)
 		p.Resize(size)
 		report := func(what string, drawn, framed []float64) {
-			t.Logf("| %s, %d wide | %.0f, %.0f ms | %.0f, %.0f ms |", what, size.Width, drawn[len(drawn)/2], drawn[len(drawn)-1], framed[len(framed)/2], framed[len(framed)-1])
+			t.Logf("| %s, %d wide | %.0f, %.0f ms | %.0f, %.0f ms |", what, size.Width, drawn[len(drawn)/2], drawn[len(drawn)-1],
+				framed[len(framed)/2], framed[len(framed)-1])
 		}
 		order := func(agent string) func(int) string {
 			return func(n int) string { s.Command(agent, state(n)); return "control/" + agent }
@@ -187,7 +190,8 @@ func TestPageMeasured(t *testing.T) {
 		})
 		report("an approval, in Needs you", drawn, framed)
 		drawn, framed = lateness(t, s, p, times/4, func(n int) string {
-			return not(n) + `!!document.querySelector('[aria-labelledby=now-working]')?.textContent.includes('agent-19` + fmt.Sprint(1+n/2%5) + `')`
+			return not(n) + `!!document.querySelector('[aria-labelledby=now-working]')?.textContent.includes('agent-19` +
+				fmt.Sprint(1+n/2%5) + `')`
 		}, func(n int) string {
 			agent := fmt.Sprintf("agent-19%d", 1+n/2%5)
 			if n%2 == 0 {
@@ -202,7 +206,8 @@ func TestPageMeasured(t *testing.T) {
 		p.WaitText(".roster", "agent-005")
 		rest()
 		drawn, framed = lateness(t, s, p, times, func(n int) string {
-			return not(n) + `[...document.querySelectorAll('.row')].some(e => e.textContent.includes('agent-005') && e.textContent.includes('starting'))`
+			return not(n) +
+				`[...document.querySelectorAll('.row')].some(e => e.textContent.includes('agent-005') && e.textContent.includes('starting'))`
 		}, order("agent-005"))
 		report("an order, in the list", drawn, framed)
 		p.Open(s.URL + "#/agents/agent-005/history")
@@ -226,7 +231,8 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 	t.Log("| page, 4 s | frames: median, 99 %, worst, over 50 ms | main thread, of a frame |")
 	for _, place := range [][2]string{{"now", ".now-rows"}, {"agents/writer/output", ".tape"}, {"agents/writer/history", ".change-list"}} {
 		p.Open(s.URL + "#/" + place[0])
-		p.Until("the page is shown", `document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
+		p.Until("the page is shown",
+			`document.querySelector('`+place[1]+`') && document.querySelector('.tape .sheet')?.childElementCount !== 0`)
 		for _, writes := range []bool{false, true} {
 			words := "no output"
 			if writes {
@@ -238,7 +244,8 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 			}
 			p.Until("the page sends no more requests", pageRests)
 			shown := func() int {
-				return uitest.Eval[int](p, `+(/line (\d+):/.exec(document.querySelector('.tape .sheet')?.lastElementChild?.textContent ?? '')?.[1] ?? 0)`)
+				return uitest.Eval[int](p,
+					`+(/line (\d+):/.exec(document.querySelector('.tape .sheet')?.lastElementChild?.textContent ?? '')?.[1] ?? 0)`)
 			}
 			lines, began, busy := shown(), time.Now(), p.Busy()
 			all := uitest.Eval[[]float64](p, frames)
@@ -246,7 +253,8 @@ func measureFrames(t *testing.T, s *uitest.Server, p *uitest.Page, size uitest.S
 			rate := float64(shown()-lines) / time.Since(began).Seconds() // of the lines on the page, if it shows them
 			slices.Sort(all)
 			slow, _ := slices.BinarySearch(all, 50)
-			t.Logf("| %s, %d wide, %s (%.0f new lines a second on the page) | %.1f, %.1f, %.0f ms, %d of %d | %.1f ms |", place[0], size.Width, words, rate, all[len(all)/2], all[len(all)*99/100], all[len(all)-1], len(all)-slow, len(all), busy)
+			t.Logf("| %s, %d wide, %s (%.0f new lines a second on the page) | %.1f, %.1f, %.0f ms, %d of %d | %.1f ms |", place[0],
+				size.Width, words, rate, all[len(all)/2], all[len(all)*99/100], all[len(all)-1], len(all)-slow, len(all), busy)
 		}
 		if err := os.Remove(s.Dir + "/many/writer/go"); err != nil {
 			t.Fatal(err)

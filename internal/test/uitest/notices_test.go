@@ -81,12 +81,14 @@ func TestNotices(t *testing.T) {
 
 			p.Open(target.URL + "#/usage")
 			uitest.Eval[bool](p, fakeNotifications)
-			uitest.Eval[bool](p, `(async () => { (await import('/inbox/browsernotices.js')).permission.value = 'granted'; window.away = true; return true; })()`)
+			uitest.Eval[bool](p,
+				`(async () => { (await import('/inbox/browsernotices.js')).permission.value = 'granted'; window.away = true; return true; })()`)
 			p.Until("the inbox is known", `(async () => (await import('/runs/state.js')).inbox.value.length >= 4)()`)
 			last := q.Ask()
 			until(1)
 			uitest.Eval[bool](p, `(window.away = false, window.shown[0].onclick(), true)`)
-			p.Until("the card has the focus", fmt.Sprintf(`location.hash === '#/inbox/%s' && (document.activeElement?.closest('.inbox-item')?.textContent ?? '').includes('%s')`, last, last))
+			p.Until("the card has the focus",
+				fmt.Sprintf(`location.hash === '#/inbox/%s' && (document.activeElement?.closest('.inbox-item')?.textContent ?? '').includes('%s')`, last, last))
 			if !uitest.Eval[bool](p, `window.shown[0].closed`) {
 				t.Error("the notification stays")
 			}

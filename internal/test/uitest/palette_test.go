@@ -23,7 +23,8 @@ func TestPaletteReachesWhatNeedsYou(t *testing.T) {
 	s.Do("POST", "/agents/coder/once", strings.NewReader(`{}`))
 	p.WaitText(".now-head", "1 thing needs you.")
 	byPalette(p, "answer clean", "Answer: coder")
-	p.Until("the card has the focus", `location.hash === '#/inbox/q1' && document.activeElement.matches('.need') && document.activeElement.innerText.includes('rm -rf build')`)
+	p.Until("the card has the focus",
+		`location.hash === '#/inbox/q1' && document.activeElement.matches('.need') && document.activeElement.innerText.includes('rm -rf build')`)
 	s.Do("POST", "/questions/q1/answer", strings.NewReader(`{"allow":false}`))
 	p.WaitText(".answered", "coder asked: ")
 	p.WaitText(".answered", "clean <b>up</b>?")
@@ -36,11 +37,15 @@ func TestPaletteReachesWhatNeedsYou(t *testing.T) {
 func byPalette(p *uitest.Page, typed, option string) {
 	p.Press("/")
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
-	uitest.Eval[bool](p, `(() => { const f = document.querySelector('#find'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
+	uitest.Eval[bool](p,
+		`(() => { const f = document.querySelector('#find'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
 	p.Press(typed)
-	p.Until("the option "+option+" is there", `[...document.querySelectorAll('.find-option')].some(e => e.innerText.includes('`+option+`'))`)
+	p.Until("the option "+option+" is there",
+		`[...document.querySelectorAll('.find-option')].some(e => e.innerText.includes('`+option+`'))`)
 	for range 20 {
-		if uitest.Eval[bool](p, `(document.getElementById(document.querySelector('#find').getAttribute('aria-activedescendant'))?.innerText ?? '').includes('`+option+`')`) {
+		if uitest.Eval[bool](p,
+			`(document.getElementById(document.querySelector('#find').getAttribute('aria-activedescendant'))?.innerText ?? '').includes('`+
+				option+`')`) {
 			break
 		}
 		p.Press(kb.ArrowDown)
@@ -63,9 +68,11 @@ func TestPaletteOrdersTheCrew(t *testing.T) {
 	p.Until("the crew hatches", seats("alive"))
 	p.Press("/")
 	p.Until("the palette has the focus", `document.activeElement.id === 'find'`)
-	uitest.Eval[bool](p, `(() => { const f = document.querySelector('#find'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
+	uitest.Eval[bool](p,
+		`(() => { const f = document.querySelector('#find'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
 	p.Press("crew")
-	p.Until("sleep is offered, and no summons", `(() => { const all = [...document.querySelectorAll('.find-option')].map(e => e.innerText).join('|'); return all.includes('Send the crew to sleep') && !all.includes('Summon the crew'); })()`)
+	p.Until("sleep is offered, and no summons",
+		`(() => { const all = [...document.querySelectorAll('.find-option')].map(e => e.innerText).join('|'); return all.includes('Send the crew to sleep') && !all.includes('Summon the crew'); })()`)
 	p.Press(kb.Escape)
 	p.Until("the palette is closed", `!document.querySelector('.find')`)
 	byPalette(p, "sleep", "Send the crew to sleep")

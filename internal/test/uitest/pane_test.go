@@ -16,9 +16,15 @@ func TestPaneTexts(t *testing.T) {
 	p.WaitText(".figures", "no limit set")
 	for _, c := range []struct{ name, agent, sessions, in, want string }{
 		{"a limit of a session", `{limits: {session: '5m'}, session: {...s, for: 'control'}}`, "", ".figures", " of 5m"},
-		{"a limit of each answer", `{limits: {session: '5m'}, session: {...s, for: 'channels'}}`, "", ".figures", "each answer ends after 5m"},
+		{
+			"a limit of each answer", `{limits: {session: '5m'}, session: {...s, for: 'channels'}}`, "", ".figures",
+			"each answer ends after 5m",
+		},
 		{"a limit of the team", `{limits: {team_cost_per_day_usd: 20}}`, "", ".figures", "the team's limit is $20"},
-		{"older sessions", "", `Array.from({length: 64}, (_, n) => ({id: 'coder-' + n, kind: 'work', from: Date.now() - 60_000, to: Date.now() - 30_000, outcome: 'completed'}))`, ".timeline", "only the newest 64 are shown"},
+		{
+			"older sessions", "",
+			`Array.from({length: 64}, (_, n) => ({id: 'coder-' + n, kind: 'work', from: Date.now() - 60_000, to: Date.now() - 30_000, outcome: 'completed'}))`, ".timeline", "only the newest 64 are shown",
+		},
 	} {
 		uitest.Eval[bool](p, `(async () => {
 			const { cell, names } = await import('/agents/state.js');

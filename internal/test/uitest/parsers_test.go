@@ -63,7 +63,8 @@ func TestParsersOnAnyBytes(t *testing.T) {
 				for (const b of blocks) if (b.type === 'turns' && /[\u0000-\u001f\u202e]/.test(JSON.stringify(turnLine(b.list).notes))) return 'seed ' + seed + ': a control came through a line of turns';
 				const text = make(rnd, alphabet, 300), shown = piecesOf(text).map(p => p.text).join('');
 				if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/.test(shown)) return 'seed ' + seed + ': a control came through: ' + JSON.stringify(shown);
-				if ([...shown].filter(c => c === 'a').length < [...text.split('\n').filter(l => !/^\s{0,3}` + "```" + `/.test(l)).join('')].filter(c => c === 'a').length) return 'seed ' + seed + ': words are lost';
+				if ([...shown].filter(c => c === 'a').length < [...text.split('\n').filter(l => !/^\s{0,3}` + "```" +
+			`/.test(l)).join('')].filter(c => c === 'a').length) return 'seed ' + seed + ': words are lost';
 				initials(text);
 			}
 			if (initials('hand-07') !== 'H7' || initials('night-watch') !== 'NW' || initials('coder') !== 'CO' || initials('') !== '?') return 'initials: ' + [initials('hand-07'), initials('night-watch'), initials('coder'), initials('')];

@@ -26,7 +26,8 @@ func TestPictureOf(t *testing.T) {
 	agent := os.Getenv("AGENT")
 	if agent == "" {
 		p.Open(page)
-		p.Until("the page shows its content", `document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
+		p.Until("the page shows its content",
+			`document.querySelector('.need .answer-foot, .now-clear') && document.querySelector('.now-row')`)
 	} else {
 		p.OpenTeam(page)
 		p.Choose(agent)

@@ -46,7 +46,7 @@ func TestPictures(t *testing.T) {
 	for _, v := range uitest.Views {
 		p.Resize(v.Size)
 		p.Scheme(v.Scheme)
-		p.Open(url + "#/agent/coder/output")
+		p.Open(url + "#/agents/coder/output")
 		p.WaitText(".tape", "Running the tests again")
 		shot(v.Name + "-agent")
 		p.Click(".tabs", "Evidence")
@@ -110,7 +110,8 @@ func TestPicturesOfChannels(t *testing.T) {
 	t.Parallel()
 	dir := pictures(t)
 	agents := []string{"coder", "reviewer", "tester"}
-	g := uitest.NewGuests(t, uitest.GuestsYAML("channels:\n  reviews: {agents: [coder, reviewer, tester]}\n  release: {agents: [tester]}\n  gardening: {agents: [coder, reviewer], maxRounds: 1}\n  empty: {agents: [coder], humanInterruptMode: queue}\n", agents...), agents...)
+	g := uitest.NewGuests(t,
+		uitest.GuestsYAML("channels:\n  reviews: {agents: [coder, reviewer, tester]}\n  release: {agents: [tester]}\n  gardening: {agents: [coder, reviewer], maxRounds: 1}\n  empty: {agents: [coder], humanInterruptMode: queue}\n", agents...), agents...)
 	g.Hear("gardening", "Which of the old berth tables is unused?", "")
 	g.Converse("gardening", 2)
 	g.Hear("release", "Tag 0.9 when the tests are green, and not before.", "")
@@ -132,7 +133,7 @@ func TestPicturesOfChannels(t *testing.T) {
 		p.WaitText(".channel-list", "reviews")
 		shot("list")
 		for _, name := range []string{"reviews", "release", "gardening", "empty"} {
-			p.Open(g.URL + "#/channel/" + name)
+			p.Open(g.URL + "#/channels/" + name)
 			p.WaitText("#channel-title", name)
 			p.Until("its words are shown", `document.querySelector('.say, .talk-empty')`)
 			shot(name)
@@ -141,7 +142,7 @@ func TestPicturesOfChannels(t *testing.T) {
 				shot(name + "-rotation")
 			}
 		}
-		p.Open(g.URL + "#/agent/tester/output")
+		p.Open(g.URL + "#/agents/tester/output")
 		p.WaitText(".turn-chips", "reviews")
 		shot("agent")
 	}

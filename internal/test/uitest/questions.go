@@ -12,8 +12,9 @@ import (
 type Questions struct {
 	Agent string // the agent that asks
 
-	Ask      func() string                        // asks to run `rm -rf build`; returns the question's id
-	Write    func()                               // asks to write a file outside of its workspace; one option has words of its own, and no answer can be saved
+	Ask func() string // asks to run `rm -rf build`; returns the question's id
+	// asks to write a file outside of its workspace; one option has words of its own, and no answer can be saved
+	Write    func()
 	InWords  func() string                        // asks "Which branch?" and offers main and next
 	Resume   func()                               // asks whether a conversation resumes under another model
 	Withdraw func(id string)                      // the agent withdraws the question
@@ -153,11 +154,15 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 	target.Questions.Hostile()
 	clean := func(where string) {
 		t.Helper()
-		if Eval[bool](p, `document.querySelector('main img, main script') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
+		if Eval[bool](p,
+			`document.querySelector('main img, main script') !== null || document.title.includes('owned') || ({}).polluted !== undefined`) {
 			t.Errorf("%s: text became markup", where)
 		}
-		if raw := Eval[string](p, `document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
-			t.Errorf("%s: a control or an override reached the page as itself: %s", where, Eval[string](p, `[...document.querySelectorAll('*')].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).concat([...e.attributes].map(a => a.value)).some(v => /[\x1b\x07\u202e\0]/.test(v))).map(e => e.outerHTML.slice(0, 200)).join(' | ').slice(0, 600)`))
+		if raw := Eval[string](p,
+			`document.body.textContent + [...document.querySelectorAll('*')].flatMap(e => [...e.attributes].map(a => a.value)).join('')`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+			t.Errorf("%s: a control or an override reached the page as itself: %s", where,
+				Eval[string](p,
+					`[...document.querySelectorAll('*')].filter(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.data).concat([...e.attributes].map(a => a.value)).some(v => /[\x1b\x07\u202e\0]/.test(v))).map(e => e.outerHTML.slice(0, 200)).join(' | ').slice(0, 600)`))
 		}
 		if Eval[bool](p, "!"+Fits(p)) {
 			t.Errorf("%s: the page is wider than the window", where)
@@ -175,8 +180,10 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 	p.WaitText(".usage", "<img src=x")
 	clean("usage")
 	p.Press("g")
-	p.Until("all kinds are there", `['permission', 'question', 'resume', 'step', 'failed', 'run', 'limit'].every(k => document.querySelector('.need[data-need=' + k + ']'))`)
-	p.Until("all cards are open", `(document.querySelectorAll('.need-toggle[aria-expanded=false]').forEach(b => b.click()), !document.querySelector('.need-toggle[aria-expanded=false]'))`)
+	p.Until("all kinds are there",
+		`['permission', 'question', 'resume', 'step', 'failed', 'run', 'limit'].every(k => document.querySelector('.need[data-need=' + k + ']'))`)
+	p.Until("all cards are open",
+		`(document.querySelectorAll('.need-toggle[aria-expanded=false]').forEach(b => b.click()), !document.querySelector('.need-toggle[aria-expanded=false]'))`)
 	p.WaitText(".now-rows", "<img src=x")
 	p.WaitText(".need-error", "<img src=x")
 	p.WaitText(".need-file", "<img src=x")
@@ -246,7 +253,7 @@ func AsksAccessible(t *testing.T, p *Page, target Target) {
 	c.Ask()
 	p.WaitText(".inbox-ask", "rm -rf build")
 	for range inViews(p) {
-		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agent/" + c.Agent + "/evidence": ".talked"} {
+		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agents/" + c.Agent + "/evidence": ".talked"} {
 			p.Open(target.URL + "#/" + place)
 			p.Until(place+" is shown", `document.querySelector('`+shown+`')?.innerText.length > 60`)
 			p.Until("nothing is wider than the window", Fits(p))

@@ -7,24 +7,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/controller/channels"
-	"github.com/fairlead-dev/fairlead/machine/crew"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
 // silentLead reads its prompts and says nothing; the test submits the lead's reports.
 const silentLead = `steps:
   - hang
 lead:
-  - repeat:
-      times: 1000000
-      steps:
-        - expect_prompt
+  - expect_prompt
+  - again
 `
 
 // Eight are the members that hatch in the stories, by seat.
 var Eight = map[int]crew.Identity{
-	0: member(0, "Lyra", "#c9b1e8", "Violet Heaven", "woman", "standard", "gentle", "I am Lyra.\n\nMy position on the wager: I would rather ask whether it is so than say that it is."),
+	0: member(0, "Lyra", "#c9b1e8", "Violet Heaven", "woman", "standard", "gentle",
+		"I am Lyra.\n\nMy position on the wager: I would rather ask whether it is so than say that it is."),
 	1: member(1, "Kael", "#3b6ea5", "Deep Current", "man", "narrow", "straight", "Kael. Short, because a name should fit into a shout."),
 	2: member(2, "Mira", "#f2b705", "Saffron Morning", "woman", "wide", "smile", "They call me Mira, and I look twice."),
 	3: member(3, "Oren", "#7fb685", "Moss after Rain", "man", "sleepy", "gentle", "Oren, a tree that is in no hurry."),
@@ -35,7 +34,10 @@ var Eight = map[int]crew.Identity{
 }
 
 func member(seat int, name, color, colorName, gender, eyes, mouth, soul string) crew.Identity {
-	return crew.Identity{Seat: seat, Name: name, Color: color, ColorName: colorName, Gender: gender, Face: crew.Face{Eyes: eyes, Mouth: mouth}, Soul: soul}
+	return crew.Identity{
+		Seat: seat, Name: name, Color: color, ColorName: colorName, Gender: gender,
+		Face: crew.Face{Eyes: eyes, Mouth: mouth}, Soul: soul,
+	}
 }
 
 // CrewByHand is the real server with a crew whose lead says nothing: the test submits the lead's
@@ -58,7 +60,7 @@ func NewCrewByHand(t testing.TB) *CrewByHand {
 
 func (c *CrewByHand) submit(what any) {
 	c.t.Helper()
-	if _, err := c.engine.Submit(c.t.Context(), channels.ByAgent(c.Lead), "", what); err != nil {
+	if _, err := c.engine.Submit(c.t.Context(), turns.ByAgent(c.Lead), "", what); err != nil {
 		c.t.Fatalf("submit %T: %v", what, err)
 	}
 }
@@ -157,7 +159,10 @@ func (c *CrewByHand) edit(changes map[int]func(*Document)) {
 // speaker.
 func (c *CrewByHand) spoken(speaker, text string) {
 	c.Proxy.Edit("/crew/transcript", func(body map[string]any) {
-		body["messages"] = []any{map[string]any{"seq": 1, "at": "2026-02-16T00:00:00Z", "session": "s", "speaker": speaker, "kind": "agent", "channel": "", "text": text}}
+		body["messages"] = []any{map[string]any{
+			"seq": 1, "at": "2026-02-16T00:00:00Z", "session": "s", "speaker": speaker, "kind": "agent",
+			"channel": "", "text": text,
+		}}
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
-	"github.com/fairlead-dev/fairlead/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/machine/dispatch"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
 
 // someAgents are the agents of a dispatch by name, with their descriptions.
@@ -83,7 +83,10 @@ func (d *DispatchByHand) Respond(text string) { d.post("respond", map[string]any
 
 // Deny records a denied write of MAIN.
 func (d *DispatchByHand) Deny(delegate string) {
-	d.report(dispatch.Deny{Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "This requires writing *.py, which MAIN cannot do.", Delegate: delegate, Capability: "write Python"})
+	d.report(dispatch.Deny{
+		Tool: "Write", Call: "hello_world.py", Row: "D8", Reason: "This requires writing *.py, which MAIN cannot do.",
+		Delegate: delegate, Capability: "write Python",
+	})
 }
 
 // Made creates a file among the outputs of the open conversation.
@@ -107,7 +110,10 @@ func (d *DispatchByHand) Foreign(trigger string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	line, err := json.Marshal(map[string]string{"timestamp": time.Now().Format("2006-01-02T15:04:05"), "type": "dance", "state": now.State(), "trigger": trigger})
+	line, err := json.Marshal(map[string]string{
+		"timestamp": time.Now().Format("2006-01-02T15:04:05"), "type": "dance",
+		"state": now.State(), "trigger": trigger,
+	})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/controller/channels"
-	"github.com/fairlead-dev/fairlead/machine/question"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
 // OneAgent are the files of a workspace with one idle agent, for tests that only need the page.
@@ -21,7 +21,6 @@ const limitedScript = `steps:
   - say: I work.
   - usage: {input_tokens: 1200000, output_tokens: 34000, cost_usd: 12.34}
   - run: until [ -e limited ] || [ ! -e "$PWD" ]; do sleep 0.05; done; rm -f limited
-    quiet: true
   - emit: |
       {"type":"stopped","ok":false,"reason":"rate_limited","detail":"429: too many requests","until":"%s"}
   - crash
@@ -48,7 +47,8 @@ agents:
 	a := &asker{Server: s, agent: "coder"}
 	a.session()
 	return Target{URL: s.URL, Agent: "coder", Questions: &Questions{
-		Agent: "coder", Ask: a.permission, Write: a.write, InWords: a.inWords, Resume: a.resume, Withdraw: a.withdraw, Heard: s.heard, Know: a.know,
+		Agent: "coder", Ask: a.permission, Write: a.write, InWords: a.inWords, Resume: a.resume, Withdraw: a.withdraw, Heard: s.heard,
+		Know:  a.know,
 		Limit: func() { s.Put("limited", "") }, Use: a.use,
 		Refuse: func() string {
 			const reason = "another person is just answering it"
@@ -68,7 +68,7 @@ type asker struct {
 
 func (a *asker) submit(what any) {
 	a.t.Helper()
-	if _, err := a.engine.Submit(a.t.Context(), channels.ByAgent(a.agent), a.agent, what); err != nil {
+	if _, err := a.engine.Submit(a.t.Context(), turns.ByAgent(a.agent), a.agent, what); err != nil {
 		a.t.Fatalf("submit %T: %v", what, err)
 	}
 }
@@ -106,15 +106,23 @@ func (a *asker) ask(q question.Question) (id string) {
 // permission asks with another key each time, so that a saved answer does not answer the next question.
 func (a *asker) permission() string {
 	return a.ask(question.Question{
-		Kind: question.Permission, What: "run rm -rf build", Why: "no rule allows it", Tool: "Bash", Call: `{"command":"rm -rf build","description":"Tidy up"}`,
-		Key: fmt.Sprintf("Bash rm -rf build %d", a.asked), Options: []question.Option{{ID: "once", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}}, ExpiresAt: time.Now().Add(30 * time.Minute),
+		Kind: question.Permission, What: "run rm -rf build", Why: "no rule allows it", Tool: "Bash",
+		Call:      `{"command":"rm -rf build","description":"Tidy up"}`,
+		Key:       fmt.Sprintf("Bash rm -rf build %d", a.asked),
+		Options:   []question.Option{{ID: "once", Kind: "allow_once"}, {ID: "no", Kind: "reject_once"}},
+		ExpiresAt: time.Now().Add(30 * time.Minute),
 	})
 }
 
 func (a *asker) write() {
 	a.ask(question.Question{
-		Kind: question.Permission, What: "write ../notes.md", Tool: "Write", Call: `{"file_path":"/work/notes.md","content":"one\ntwo"}`, Paths: []string{"/work/notes.md"},
-		Options: []question.Option{{ID: "a", Kind: "allow_once"}, {ID: "b", Kind: "allow_once_and_mode", Label: "Yes, and stop asking for edits"}, {ID: "c", Kind: "reject_once"}},
+		Kind: question.Permission, What: "write ../notes.md", Tool: "Write", Call: `{"file_path":"/work/notes.md","content":"one\ntwo"}`,
+		Paths: []string{"/work/notes.md"},
+		Options: []question.Option{
+			{ID: "a", Kind: "allow_once"},
+			{ID: "b", Kind: "allow_once_and_mode", Label: "Yes, and stop asking for edits"},
+			{ID: "c", Kind: "reject_once"},
+		},
 	})
 }
 
@@ -138,7 +146,8 @@ func (a *asker) withdraw(id string) {
 
 func (a *asker) know() {
 	a.submit(team.ConversationNamed{Session: a.session(), Conversed: team.Conversed{
-		ID: "ses_1a2b", Model: "scripted/m1", Mode: "build", Program: "opencode 1.18.33", Enforced: "asks before it writes and runs", Resumed: true,
+		ID: "ses_1a2b", Model: "scripted/m1", Mode: "build", Program: "opencode 1.18.33", Enforced: "asks before it writes and runs",
+		Resumed: true,
 	}})
 	a.submit(team.StatusSaid{Session: a.session(), Text: "reading the tests"})
 }
@@ -161,41 +170,67 @@ func (a *asker) use() []string {
 // hostile puts hostile texts into every field that an agent can choose. Names of agents and
 // workflows are checked when they are loaded, so those in the table of usage come from the proxy.
 func (a *asker) hostile(proxy *Proxy) {
-	lies := []question.Option{{ID: Lie, Kind: Lie, Label: Lie}, {ID: "__proto__", Kind: "__proto__"}, {ID: "x", Kind: "toString", Label: Lie}}
+	lies := []question.Option{
+		{ID: Lie, Kind: Lie, Label: Lie},
+		{ID: "__proto__", Kind: "__proto__"},
+		{ID: "x", Kind: "toString", Label: Lie},
+	}
 	for _, kind := range []question.Kind{question.Permission, question.Asked, question.Resume} {
 		a.ask(question.Question{
-			Kind: kind, What: Lie + "\n" + Lie, Why: Lie, Tool: "mcp__" + Lie + "__" + Lie, Call: `{"command":"` + "\\u202e\\u001b[31m<img src=x>" + `","__proto__":{"polluted":1}}`,
+			Kind: kind, What: Lie + "\n" + Lie, Why: Lie, Tool: "mcp__" + Lie + "__" + Lie,
+			Call:  `{"command":"` + "\\u202e\\u001b[31m<img src=x>" + `","__proto__":{"polluted":1}}`,
 			Paths: []string{Lie}, Options: lies, Key: Lie, Default: Lie,
 		})
 	}
-	id := a.ask(question.Question{Kind: question.Permission, What: Lie, Tool: Lie, Call: Lie, Key: "another", Options: []question.Option{{ID: "a", Kind: "allow_once"}}})
+	id := a.ask(question.Question{
+		Kind: question.Permission, What: Lie, Tool: Lie, Call: Lie, Key: "another",
+		Options: []question.Option{{ID: "a", Kind: "allow_once"}},
+	})
 	a.Do("POST", "/questions/"+id+"/answer", strings.NewReader(`{"allow":true,"scope":"always"}`))
 	session := a.session()
-	a.submit(team.ConversationNamed{Session: session, Conversed: team.Conversed{ID: Lie, Model: Lie, Mode: Lie, Program: Lie, Enforced: Lie}})
+	a.submit(team.ConversationNamed{
+		Session:   session,
+		Conversed: team.Conversed{ID: Lie, Model: Lie, Mode: Lie, Program: Lie, Enforced: Lie},
+	})
 	a.submit(team.StatusSaid{Session: session, Text: Lie})
 	proxy.Edit("/inbox", func(body map[string]any) {
 		items, _ := body["items"].([]any)
 		for _, kind := range []string{"step", "failed", "run", "limit"} {
-			item := map[string]any{"id": kind + Lie, "kind": kind, "since": Lie, "blocks": []any{Lie, Lie}, "artifacts": []any{Lie}, "logs": []any{Lie}, "metrics": map[string]any{Lie: Lie}}
-			for _, field := range []string{"run_id", "step_id", "workflow_name", "why", "agent", "error", "back_to", "bad_input", "manual_input_path", "shown"} {
+			item := map[string]any{
+				"id": kind + Lie, "kind": kind, "since": Lie, "blocks": []any{Lie, Lie}, "artifacts": []any{Lie},
+				"logs": []any{Lie}, "metrics": map[string]any{Lie: Lie},
+			}
+			for _, field := range []string{
+				"run_id", "step_id", "workflow_name", "why", "agent", "error", "back_to", "bad_input",
+				"manual_input_path", "shown",
+			} {
 				item[field] = Lie
 			}
 			item["then"], item["files"] = []any{Lie}, []any{map[string]any{"name": Lie, "bytes": 1, "text": Lie}}
-			item["made"] = []any{map[string]any{"step_id": Lie, "agent": Lie, "status": Lie, "artifacts": []any{Lie}, "metrics": map[string]any{"__proto__": Lie}, "logs": []any{Lie}}}
+			item["made"] = []any{map[string]any{
+				"step_id": Lie, "agent": Lie, "status": Lie, "artifacts": []any{Lie},
+				"metrics": map[string]any{"__proto__": Lie}, "logs": []any{Lie},
+			}}
 			items = append(items, item)
 		}
 		body["items"] = items
 	})
 	proxy.Edit("/working", func(body map[string]any) {
 		row := map[string]any{"status": Lie, "since": Lie, "last_at": Lie}
-		for _, field := range []string{"agent", "session_id", "status_why", "purpose", "run_id", "step_id", "workflow_name", "title", "last", "says"} {
+		for _, field := range []string{
+			"agent", "session_id", "status_why", "purpose", "run_id", "step_id", "workflow_name", "title",
+			"last", "says",
+		} {
 			row[field] = Lie
 		}
 		running := map[string]any{"status": "running", "agent": Lie, "session_id": "x", "title": Lie, "last": Lie, "since": nil}
 		body["working"] = []any{row, running}
 	})
 	proxy.Edit("/usage", func(body map[string]any) {
-		row := []any{map[string]any{"agent": Lie, "day": Lie, "run_id": Lie, "workflow_name": Lie, "sessions": 1, "input_tokens": 1, "output_tokens": 1, "cost_usd": 1e9}}
+		row := []any{map[string]any{
+			"agent": Lie, "day": Lie, "run_id": Lie, "workflow_name": Lie, "sessions": 1, "input_tokens": 1,
+			"output_tokens": 1, "cost_usd": 1e9,
+		}}
 		body["agents"], body["days"], body["runs"] = row, row, row
 	})
 }

@@ -40,16 +40,11 @@ steps:
 `
 
 // askingScript asks for permission each time that the file ask appears.
-const askingScript = `steps:
-  - say: I ask.
-  - repeat:
-      times: 9
-      steps:
-        - run: sh -c 'until [ -e ask ]; do sleep 0.02; done; rm -f ask'
-        - ask: May I clean up?
-          tool: Bash
-          args: {command: rm -rf build}
-`
+var askingScript = "steps:\n  - say: I ask.\n" + strings.Repeat(`  - run: until [ -e ask ]; do sleep 0.02; done; rm -f ask
+  - ask: May I clean up?
+    tool: Bash
+    args: {command: rm -rf build}
+`, 9)
 
 // RealTarget is the real server with a coder, a reviewer, a workflow and a channel, for a story. In some stories the
 // agents of the channel say what the test writes; otherwise they answer by themselves.
@@ -77,10 +72,13 @@ agents:
 	}
 	return Target{
 		URL: s.URL, Agent: "coder", Line: NewLine(t, s.URL), Says: "hello from a real process", ChannelStory: meeting,
-		Workflow: &Workflow{File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") }, Ask: func() { /* the run continues without an answer */ }},
-		Faulty:   "workflows/broken.yaml",
-		Say:      func(text string) { s.Put("coder/say", text) },
-		Finish:   func() { s.Put("coder/finish", "") },
+		Workflow: &Workflow{
+			File: PlanCodeReviewFile, Loop: func() { s.remove("workflows/hold") },
+			Ask: func() { /* the run continues without an answer */ },
+		},
+		Faulty: "workflows/broken.yaml",
+		Say:    func(text string) { s.Put("coder/say", text) },
+		Finish: func() { s.Put("coder/finish", "") },
 	}
 }
 
@@ -210,7 +208,7 @@ func (s *Server) heard(t *testing.T, id string) string {
 // RealCrew is the real server with the lead of examples/crew, which answers by itself.
 func RealCrew(t *testing.T) Target {
 	t.Helper()
-	files := exampleFiles(t, examples.Crew, "crew")
+	files := exampleFiles(t, examples.Files, "crew")
 	for name, text := range files {
 		files[name] = strings.Replace(text, `PACE: "0.7"`, `PACE: "0.05"`, 1)
 	}
@@ -222,7 +220,13 @@ func RealCrew(t *testing.T) Target {
 func RealDispatch(t *testing.T) Target {
 	t.Helper()
 	s := NewServer(t, exampleFiles(t, os.DirFS(filepath.Join(UIDir(), "..", "examples", "session")), "."))
-	return Target{URL: s.URL, Agent: "coordinator", DispatchStory: &DispatchStory{Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py", Text: "Hello, World!"}}
+	return Target{
+		URL: s.URL, Agent: "coordinator",
+		DispatchStory: &DispatchStory{
+			Input: "Write a hello world Python script", Agent: "fullstack-engineer", File: "hello_world.py",
+			Text: "Hello, World!",
+		},
+	}
 }
 
 func exampleFiles(t *testing.T, from fs.FS, root string) map[string]string {

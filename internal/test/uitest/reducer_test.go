@@ -34,7 +34,7 @@ const reducedScript = `sessions:
       - ask: May I clean up?
         tool: Bash
         args: {command: rm -rf build}
-        denied: [{run: "sh -c 'until [ -e go ]; do sleep 0.02; done; rm -f go'"}]
+      - run: sh -c 'until [ -e go ]; do sleep 0.02; done; rm -f go'
 `
 
 const reducedWorkflow = `name: one
@@ -49,7 +49,8 @@ steps:
 // follow from changes of the crew, of channels and of usage. The status is derived from the rest and
 // compared by itself.
 var notInJournal = []string{
-	"evidence_age_ms", "doubt", "certainty", "file_behind", "presence", "turn", "disabled", "over_limit", "status", "status_why", "idle_reason", "derived", "idle",
+	"evidence_age_ms", "doubt", "certainty", "file_behind", "presence", "turn", "disabled", "over_limit", "status", "status_why",
+	"idle_reason", "derived", "idle",
 }
 
 type teamView struct {
@@ -68,7 +69,8 @@ func TestReducerAgreesWithServer(t *testing.T) {
 		uitest.Lacks(t, "this test runs the page's reducer in node, and there is none")
 	}
 	s := uitest.NewServer(t, map[string]string{
-		"fairlead.yaml": reducedYAML, "coder/coder.script.yaml": reducedScript, "coder.script.yaml": reducedScript, "one.yaml": reducedWorkflow, "check.md": "Run the tests.\n",
+		"fairlead.yaml": reducedYAML, "coder/coder.script.yaml": reducedScript, "coder.script.yaml": reducedScript,
+		"one.yaml": reducedWorkflow, "check.md": "Run the tests.\n",
 	})
 	for _, dir := range []string{"coder", "tester", "loner", "failer"} {
 		if err := os.MkdirAll(filepath.Join(s.Dir, dir), 0o755); err != nil {
@@ -164,8 +166,10 @@ func compareReduced(t *testing.T, snapshots []json.RawMessage, page []byte) {
 		t.Fatal(err)
 	}
 	program := `
-		import { agentOf, fromSnapshot, reduce, reduceHold, teamOf } from ` + fmt.Sprintf("%q", "file://"+filepath.Join(uitest.UIDir(), "static", "shell", "reducer.js")) + `;
-		import { idleReason, statusOf } from ` + fmt.Sprintf("%q", "file://"+filepath.Join(uitest.UIDir(), "static", "shell", "status.js")) + `;
+		import { agentOf, fromSnapshot, reduce, reduceHold, teamOf } from ` +
+		fmt.Sprintf("%q", "file://"+filepath.Join(uitest.UIDir(), "static", "shell", "reducer.js")) + `;
+		import { idleReason, statusOf } from ` +
+		fmt.Sprintf("%q", "file://"+filepath.Join(uitest.UIDir(), "static", "shell", "status.js")) + `;
 		import { readFileSync } from 'node:fs';
 		const { snapshots, changes } = JSON.parse(readFileSync(0, 'utf8'));
 		const [first] = snapshots;
@@ -208,7 +212,8 @@ func compareReduced(t *testing.T, snapshots []json.RawMessage, page []byte) {
 			delete(got, "complete")
 			reason, _ := agent["idle_reason"].(string)
 			if agent["status"] != got["derived"] || reason != got["idle"] {
-				t.Errorf("snapshot %d at %d: %v is %v (%v), and the page shows %v (%v)", i, want.Head, agent["name"], agent["status"], reason, got["derived"], got["idle"])
+				t.Errorf("snapshot %d at %d: %v is %v (%v), and the page shows %v (%v)", i, want.Head, agent["name"], agent["status"],
+					reason, got["derived"], got["idle"])
 			}
 			for _, field := range notInJournal {
 				delete(got, field)

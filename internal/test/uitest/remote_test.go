@@ -59,7 +59,10 @@ func usedFrom(t *testing.T, p *uitest.Page, s *uitest.Server, origin string, cli
 	p.Until("the page still has a stream", `document.querySelector('.line-live:not(.line-polls)')`)
 
 	secret := uitest.Eval[string](p, `localStorage.getItem('fairlead.secret')`)
-	for from, want := range map[string]int{origin: http.StatusOK, "https://other.example": http.StatusForbidden, strings.TrimSuffix(local, "/"): http.StatusForbidden} {
+	for from, want := range map[string]int{
+		origin: http.StatusOK, "https://other.example": http.StatusForbidden,
+		strings.TrimSuffix(local, "/"): http.StatusForbidden,
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, origin+"/api/v1/hold", strings.NewReader(`{}`))
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +91,10 @@ func TestRemoteByProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +103,8 @@ func TestRemoteByProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +143,8 @@ func TestRemoteBySSH(t *testing.T) {
 	sshd, err := exec.LookPath("sshd")
 	if err != nil {
 		if sshd = "/usr/sbin/sshd"; !isFile(sshd) {
-			uitest.Lacks(t, "this test opens a tunnel through sshd, and there is none; install it (Debian: apt-get install openssh-server openssh-client)")
+			uitest.Lacks(t,
+				"this test opens a tunnel through sshd, and there is none; install it (Debian: apt-get install openssh-server openssh-client)")
 		}
 	}
 	me, err := user.Current()
@@ -149,7 +157,8 @@ func TestRemoteBySSH(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"host", "me"} {
-		if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path(name)).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
+			path(name)).CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v: %s", err, out)
 		}
 	}
@@ -171,7 +180,8 @@ func TestRemoteBySSH(t *testing.T) {
 	local, _, _ := strings.Cut(s.URL, "/?")
 	write("authorized", read("me.pub"))
 	write("known", fmt.Sprintf("[127.0.0.1]:%d %s", port, read("host.pub")))
-	write("config", fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %s\nAuthorizedKeysFile %s\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPidFile none\nPermitRootLogin prohibit-password\n", port, path("host"), path("authorized")))
+	write("config",
+		fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %s\nAuthorizedKeysFile %s\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPidFile none\nPermitRootLogin prohibit-password\n", port, path("host"), path("authorized")))
 	run := func(ready int, name string, words ...string) {
 		t.Helper()
 		cmd := exec.Command(name, words...)
@@ -200,8 +210,10 @@ func TestRemoteBySSH(t *testing.T) {
 		})
 	}
 	run(port, sshd, "-D", "-e", "-f", path("config"))
-	run(near, "ssh", "-N", "-F", "none", "-i", path("me"), "-p", fmt.Sprint(port), "-L", fmt.Sprintf("%d:%s", near, strings.TrimPrefix(local, "http://")),
-		"-o", "UserKnownHostsFile="+path("known"), "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "ExitOnForwardFailure=yes", me.Username+"@127.0.0.1")
+	run(near, "ssh", "-N", "-F", "none", "-i", path("me"), "-p", fmt.Sprint(port), "-L",
+		fmt.Sprintf("%d:%s", near, strings.TrimPrefix(local, "http://")),
+		"-o", "UserKnownHostsFile="+path("known"), "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes",
+		"-o", "ExitOnForwardFailure=yes", me.Username+"@127.0.0.1")
 	usedFrom(t, uitest.Browse(t), s, origin, http.DefaultClient)
 }
 

@@ -53,12 +53,14 @@ func ARun(t *testing.T, p *Page, target Target) {
 	p.WaitText(".node-wait", "waits for you")
 	p.WaitText(".place-count-now", "1")
 	p.Click(".run-forms", "Timeline")
-	p.Until("each attempt has a bar", `[...document.querySelectorAll('.time-row')].find(r => r.innerText.includes('code')).querySelectorAll('.bar').length >= 2`)
+	p.Until("each attempt has a bar",
+		`[...document.querySelectorAll('.time-row')].find(r => r.innerText.includes('code')).querySelectorAll('.bar').length >= 2`)
 	p.Click(".places", "Inbox")
 	p.WaitText(".inbox-item", "approve")
 	p.Click(".inbox-item .answer-foot", "Approve")
 	p.WaitText(".entry-fault", "is needed")
-	Eval[bool](p, `(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
+	Eval[bool](p,
+		`(() => { const s = document.querySelector('.inbox-item select'); s.value = '0'; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	p.Click(".inbox-item .answer-foot", "Approve")
 	p.WaitText(".inbox", "Nothing waits for you")
 	p.Until("the count is removed", `!document.querySelector('.place-count-now')`)
@@ -134,7 +136,8 @@ func RunsAccessible(t *testing.T, p *Page, target Target) {
 			p.Click(".run-forms", form)
 			p.Axe()
 		}
-		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.run-pane').scrollWidth <= document.querySelector('.run-pane').clientWidth`)
+		p.Until("nothing is wider than the window",
+			Fits(p)+` && document.querySelector('.run-pane').scrollWidth <= document.querySelector('.run-pane').clientWidth`)
 		p.Click(".places", "Inbox")
 		p.WaitText(".inbox", "Risk")
 		p.Axe()

@@ -118,7 +118,12 @@ type View struct {
 }
 
 // AllViews are all combinations of a size and a theme, in which each part of the page is checked.
-var AllViews = []View{{"desktop dark", Desktop, "dark"}, {"phone light", Phone, "light"}, {"desktop light", Desktop, "light"}, {"phone dark", Phone, "dark"}}
+var AllViews = []View{
+	{"desktop dark", Desktop, "dark"},
+	{"phone light", Phone, "light"},
+	{"desktop light", Desktop, "light"},
+	{"phone dark", Phone, "dark"},
+}
 
 // Views are those in which the states of a story are checked: each size and each theme once, and with
 // FAIRLEAD_LONG=1 all.
@@ -220,7 +225,8 @@ func Start(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Click(".tabs", "History")
 	p.WaitText(".history", "Ordered to run continuously")
-	p.Until("rules are shown on request", `(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
+	p.Until("rules are shown on request",
+		`(() => { const box = document.querySelector('.history-head input'); if (!box.checked) box.click(); return [...document.querySelectorAll('.history .rule')].some(e => /^[A-Z]\d+$/.test(e.textContent)); })()`)
 }
 
 // StopInMidSession checks that a stop interrupts nothing, and that the page shows the request until
@@ -313,7 +319,8 @@ func (p *Page) tabTo(what, expression string) {
 	p.t.Helper()
 	for range tabsMax {
 		p.Press(kb.Tab)
-		if Eval[bool](p, `(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row, .channel-row, .mode, .composer-box, .seat') ?? e).outlineStyle === 'none'; })()`) {
+		if Eval[bool](p,
+			`(() => { const e = document.activeElement; return e !== document.body && getComputedStyle(e).outlineStyle === 'none' && getComputedStyle(e.closest('.row, .run-row, .channel-row, .mode, .composer-box, .seat') ?? e).outlineStyle === 'none'; })()`) {
 			p.t.Errorf("the focus cannot be seen on: %s", p.Focused())
 		}
 		if Eval[bool](p, `(() => { const e = document.activeElement; return !!(`+expression+`); })()`) {
@@ -329,7 +336,8 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.WaitText(".roster", target.Agent)
 	p.tabTo("the team", `e.classList.contains('row-name')`)
 	p.Press(kb.Home)
-	onAgent := fmt.Sprintf(`document.activeElement.classList.contains('row-name') && document.activeElement.innerText.trim() === %s`, quote(target.Agent))
+	onAgent := fmt.Sprintf(`document.activeElement.classList.contains('row-name') && document.activeElement.innerText.trim() === %s`,
+		quote(target.Agent))
 	for range 40 {
 		if Eval[bool](p, onAgent) {
 			break
@@ -351,7 +359,8 @@ func KeyboardAlone(t *testing.T, p *Page, target Target) {
 	p.WaitText(".evidence", "yes")
 	p.Press("1")
 	p.Until("the output is shown", `document.querySelector('.tape')`)
-	p.Until("the last order has finished, and another one can be given", `document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
+	p.Until("the last order has finished, and another one can be given",
+		`document.querySelector('.orders .order-stop') && !document.querySelector('.orders .order[aria-disabled]')`)
 	p.Press("x")
 	p.WaitText(".agent-title", "stopping after this session")
 	p.Press("/")
@@ -407,7 +416,8 @@ func (p palette) finds(query, words string) {
 // replaces replaces the text of a field.
 func (p palette) replaces(selector, text string) {
 	p.t.Helper()
-	Eval[bool](p.Page, fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); f.focus(); return true; })()`, quote(selector)))
+	Eval[bool](p.Page,
+		fmt.Sprintf(`(() => { const f = document.querySelector(%s); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); f.focus(); return true; })()`, quote(selector)))
 	p.Press(text)
 }
 
@@ -415,7 +425,8 @@ func (p palette) replaces(selector, text string) {
 func (p palette) walks(words string) {
 	p.t.Helper()
 	for range 60 {
-		if Eval[bool](p.Page, fmt.Sprintf(`(document.getElementById(document.querySelector('#find')?.getAttribute('aria-activedescendant'))?.innerText ?? '').includes(%s)`, quote(words))) {
+		if Eval[bool](p.Page,
+			fmt.Sprintf(`(document.getElementById(document.querySelector('#find')?.getAttribute('aria-activedescendant'))?.innerText ?? '').includes(%s)`, quote(words))) {
 			p.Press(kb.Enter)
 			p.Until("the palette is closed", `!document.querySelector('.find')`)
 			return
@@ -433,9 +444,11 @@ func Found(t *testing.T, p *Page, target Target) {
 	target.Say("first line of many\nthe harbour pilot retries the upload of crates\nsomething after it\n")
 	p.WaitText(".tape", "something after it")
 	palette{p}.finds("pilot upload", "the harbour pilot retries the upload")
-	p.Until("the words are marked", `['pilot', 'upload'].every(w => [...document.querySelectorAll('.find-result mark')].some(m => m.textContent === w))`)
+	p.Until("the words are marked",
+		`['pilot', 'upload'].every(w => [...document.querySelectorAll('.find-result mark')].some(m => m.textContent === w))`)
 	palette{p}.walks("the harbour pilot")
-	p.Until("the address names the line", fmt.Sprintf(`/^#\/agents\/%s\/output\/%s-\d+\/\d+$/.test(location.hash)`, target.Agent, target.Agent))
+	p.Until("the address names the line",
+		fmt.Sprintf(`/^#\/agents\/%s\/output\/%s-\d+\/\d+$/.test(location.hash)`, target.Agent, target.Agent))
 	p.Until("the line is marked and in view", `(() => {
 		const e = document.querySelector('.tape .spot');
 		if (!e || !e.textContent.includes('the harbour pilot')) return false;
@@ -493,7 +506,8 @@ func CommandsByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press(kb.Escape)
 	p.Until("the dialog is closed", `!document.querySelector('dialog')`)
 	open("new task", "New task")
-	p.Until("the dialog of a task is open", `location.hash === '#/tasks' && document.querySelector('dialog:has(textarea)')?.contains(document.activeElement)`)
+	p.Until("the dialog of a task is open",
+		`location.hash === '#/tasks' && document.querySelector('dialog:has(textarea)')?.contains(document.activeElement)`)
 	p.Press(kb.Escape)
 	p.Until("the dialog is closed", `!document.querySelector('dialog')`)
 	p.Press("/")
@@ -518,11 +532,13 @@ func HostileFound(t *testing.T, p *Page, target Target) {
 	if Eval[bool](p, `/[\u202e\u0007\u001b]/.test(document.querySelector('.find').textContent)`) {
 		t.Error("an override reached the page as itself")
 	}
-	bad := Eval[[]string](p, `import('/search/words.js').then(m => ['javascript:alert(1)', 'https://elsewhere/', '//x', '#/a b', '#"x', null, 7, '#/agents/x'].map(l => m.linkOf(l)).filter(Boolean))`)
+	bad := Eval[[]string](p,
+		`import('/search/words.js').then(m => ['javascript:alert(1)', 'https://elsewhere/', '//x', '#/a b', '#"x', null, 7, '#/agents/x'].map(l => m.linkOf(l)).filter(Boolean))`)
 	if len(bad) != 1 || bad[0] != "#/agents/x" {
 		t.Errorf("links that are followed: %q", bad)
 	}
-	pieces := Eval[string](p, `import('/search/words.js').then(m => m.piecesOf('a\u{1f6a2}bcd', [[1, 2], [1, 3], [3, 99], [2, 4]]).map(x => (x.hit ? '[' : '') + x.text + (x.hit ? ']' : '')).join('|'))`)
+	pieces := Eval[string](p,
+		`import('/search/words.js').then(m => m.piecesOf('a\u{1f6a2}bcd', [[1, 2], [1, 3], [3, 99], [2, 4]]).map(x => (x.hit ? '[' : '') + x.text + (x.hit ? ']' : '')).join('|'))`)
 	if pieces != "a|[\U0001f6a2]|[bc]|d" {
 		t.Errorf("pieces: %s", pieces)
 	}
@@ -543,9 +559,11 @@ func SearchAccessible(t *testing.T, p *Page, target Target) {
 		p.Press(kb.Escape)
 		p.Until("the palette is closed", `!document.querySelector('dialog')`)
 		palette{p}.finds("dredger", "dredger clears")
-		p.Until("the options name the chosen one", `document.getElementById(document.querySelector('#find').getAttribute('aria-activedescendant'))?.getAttribute('aria-selected') === 'true'`)
+		p.Until("the options name the chosen one",
+			`document.getElementById(document.querySelector('#find').getAttribute('aria-activedescendant'))?.getAttribute('aria-selected') === 'true'`)
 		p.Axe()
-		p.Until("nothing is wider than the window", Fits(p)+` && document.querySelector('.find').getBoundingClientRect().right <= innerWidth && document.querySelector('.find-list').scrollWidth <= document.querySelector('.find-list').clientWidth`)
+		p.Until("nothing is wider than the window",
+			Fits(p)+` && document.querySelector('.find').getBoundingClientRect().right <= innerWidth && document.querySelector('.find-list').scrollWidth <= document.querySelector('.find-list').clientWidth`)
 		palette{p}.walks("dredger clears")
 		p.Until("the line is marked", `document.querySelector('.tape .spot')`)
 		p.Axe()

@@ -19,7 +19,10 @@ var (
 	asking     = []string{"permission given", "permission standing", "asks by keyboard"}
 	submitting = []string{"asked in words", "an answer refused", "hostile asks", "what is known of a program", "usage", "asks accessible"}
 	dispatch   = []string{"a hosted session"}
-	byReport   = []string{"a session denied and delegated", "a session from here", "a session cut and restored", "hostile session", "a session by keyboard", "sessions accessible"}
+	byReport   = []string{
+		"a session denied and delegated", "a session from here", "a session cut and restored", "hostile session",
+		"a session by keyboard", "sessions accessible",
+	}
 )
 
 // target returns the server that a scenario needs.
@@ -72,7 +75,8 @@ func crowd(t *testing.T, agents int) *uitest.Server {
 	config.WriteString("version: 1\nagents:\n")
 	files := map[string]string{}
 	for i := range agents {
-		fmt.Fprintf(&config, "  agent-%03d: {description: One of many, driver: exec, command: [\"true\"], loop: foreign, workspace: many/%03d}\n", i, i)
+		fmt.Fprintf(&config,
+			"  agent-%03d: {description: One of many, driver: exec, command: [\"true\"], loop: foreign, workspace: many/%03d}\n", i, i)
 		files[fmt.Sprintf("many/%03d/README", i)] = "A workspace.\n"
 	}
 	files["fairlead.yaml"] = config.String()
@@ -97,7 +101,7 @@ func TestCrowd(t *testing.T) {
 	s := crowd(t, agents)
 	p := uitest.Browse(t)
 	began := time.Now()
-	p.OpenTeam(s.URL)
+	p.Open(s.URL + "#/agents/agent-000") // without a name the page chooses an agent that has failed by then
 	p.WaitText(".roster", "agent-000")
 	t.Logf("%d agents on screen after %v", agents, time.Since(began).Round(time.Millisecond))
 	if n := uitest.Eval[int](p, `document.querySelectorAll('.row').length`); n > 40 {
@@ -117,7 +121,8 @@ func TestCrowd(t *testing.T) {
 	t.Logf("%d changes made after %v", s.Head(), time.Since(began).Round(time.Millisecond))
 	p.Choose("agent-003")
 	p.Click(".tabs", "History")
-	p.Until("the newest change is shown", fmt.Sprintf(`document.querySelector('.change-list .change')?.dataset.seq === '%d'`, s.Newest("control/agent-003")))
+	p.Until("the newest change is shown",
+		fmt.Sprintf(`document.querySelector('.change-list .change')?.dataset.seq === '%d'`, s.Newest("control/agent-003")))
 	t.Logf("%d changes taken in after %v; slowest frame %d ms of %d", s.Head(), time.Since(began).Round(time.Millisecond),
 		uitest.Eval[int](p, `Math.round(window.slowest)`), uitest.Eval[int](p, `window.frames`))
 	began = time.Now()
@@ -143,8 +148,9 @@ func TestFlood(t *testing.T) {
 	t.Parallel()
 	bySize(t)
 	s := uitest.NewServer(t, map[string]string{
-		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, %q], workspace: coder}\n", floodScript),
-		"coder/README":  "The workspace of coder.\n",
+		"fairlead.yaml": fmt.Sprintf("version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, %q], workspace: coder}\n",
+			floodScript),
+		"coder/README": "The workspace of coder.\n",
 	})
 	p := uitest.Browse(t)
 	p.OpenTeam(s.URL)

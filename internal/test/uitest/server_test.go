@@ -16,24 +16,24 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/api/server"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/team"
 
-	"github.com/fairlead-dev/fairlead/agentfile"
+	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/controller"
-	dispatchctl "github.com/fairlead-dev/fairlead/controller/dispatch"
-	"github.com/fairlead-dev/fairlead/controller/indexer"
-	"github.com/fairlead-dev/fairlead/controller/seam"
-	"github.com/fairlead-dev/fairlead/crewfile"
-	"github.com/fairlead-dev/fairlead/driver"
-	"github.com/fairlead-dev/fairlead/driver/claude"
-	"github.com/fairlead-dev/fairlead/driver/exec"
-	"github.com/fairlead-dev/fairlead/driver/script"
-	"github.com/fairlead-dev/fairlead/journal/memory"
-	"github.com/fairlead-dev/fairlead/machine/notice"
-	"github.com/fairlead-dev/fairlead/search"
+	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/engine/journal/memory"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/crewdocs"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/claude"
+	"github.com/fairlead-dev/fairlead/process/driver/exec"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/read/indexer"
+	"github.com/fairlead-dev/fairlead/read/search"
+	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/ui"
-	"github.com/fairlead-dev/fairlead/view"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // serverToken lets callers in over TCP.
@@ -50,7 +50,7 @@ type Server struct {
 	api    string
 
 	Beside        atomic.Pointer[view.HostsBeside] // of a team with hosts
-	engine        *controller.Supervisor
+	engine        *app.Supervisor
 	proxyListener net.Listener
 }
 
@@ -96,17 +96,15 @@ func (s *Server) serve() {
 	conf, err := config.Load(s.Dir, os.LookupEnv)
 	must(err)
 	log := slog.New(slog.DiscardHandler)
-	states, err := agentfile.Watch(log)
-	must(err)
-	documents, err := crewfile.WatchDocuments(filepath.Join(s.Dir, ".fairlead", "agents"), log)
-	must(err)
+	states := agentstate.Watch(log)
+	documents := crewdocs.Watch(filepath.Join(s.Dir, ".fairlead", "agents"), log)
 	sessions, err := dispatchctl.WatchSessions(s.Dir, log)
 	must(err)
 	host := newLocalHost()
 	ctx, cancel := context.WithCancel(context.Background())
 	j := memory.New()
 	drivers := map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}
-	e, err := controller.Open(ctx, seam.Options{
+	e, err := app.Open(ctx, seam.Options{
 		Name: "harbour-api", Config: conf, Journal: j, Host: host, Files: states, Documents: documents, Sessions: sessions,
 		Drivers: drivers, Lookup: os.LookupEnv, Log: log,
 		Notices: noticesOf(conf),
@@ -133,7 +131,8 @@ func (s *Server) serve() {
 	server := server.New(server.Options{
 		Search:  index,
 		Origins: conf.Origins,
-		Engine:  e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir, Store: "memory",
+		Engine:  e, UI: ui.Handler(), Token: serverToken, Logins: s.Logins, User: "ann", Log: log, Version: "test", Dir: s.Dir,
+		Store: "memory",
 		Hosts: []string{listener.Addr().String(), s.proxyListener.Addr().String()},
 	})
 	s.engine = e

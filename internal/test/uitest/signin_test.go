@@ -27,7 +27,8 @@ func TestSignIn(t *testing.T) {
 			p.Resize(at)
 			p.Open(base + "#/agents/coder")
 			p.WaitText("main", "fairlead open")
-			p.Until("the page asks for a code and shows no team", `document.querySelector('#login-code') && !document.querySelector('.roster, .places, [data-view]')`)
+			p.Until("the page asks for a code and shows no team",
+				`document.querySelector('#login-code') && !document.querySelector('.roster, .places, [data-view]')`)
 			p.Until("nothing was requested", `performance.getEntriesByType('resource').every(e => !e.name.includes('/api/'))`)
 			picture(p, "signin-"+size)
 			p.Axe()

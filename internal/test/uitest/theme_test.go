@@ -44,7 +44,8 @@ func TestFirstPaint(t *testing.T) {
 					t.Errorf("a %s page shows %q", v.theme, one)
 				}
 			}
-			if got := uitest.Eval[string](p, `[...document.querySelectorAll('meta[name=theme-color]')].map(e => e.content).join()`); got != map[string]string{"dark": "#0c141c", "light": "#e9e5da"}[v.theme] {
+			if got := uitest.Eval[string](p,
+				`[...document.querySelectorAll('meta[name=theme-color]')].map(e => e.content).join()`); got != map[string]string{"dark": "#0c141c", "light": "#e9e5da"}[v.theme] {
 				t.Errorf("the browser's bar has the colour %s", got)
 			}
 		})

@@ -27,6 +27,7 @@ func TestNowClaimsNothingBeforeItKnows(t *testing.T) {
 		await new Promise((go) => setTimeout(go, 100));
 		return true; })`)
 	p.WaitText("#now-title", "Asking Fairlead")
-	p.Until("no section says that it has nothing", `[...document.querySelectorAll('[aria-labelledby=now-next], [aria-labelledby=now-working]')].every(e => e.innerText.includes('Asking') && !/\d/.test(e.innerText))`)
+	p.Until("no section says that it has nothing",
+		`[...document.querySelectorAll('[aria-labelledby=now-next], [aria-labelledby=now-working]')].every(e => e.innerText.includes('Asking') && !/\d/.test(e.innerText))`)
 	p.NoConsoleErrors()
 }

@@ -33,14 +33,21 @@ func TestUsagePage(t *testing.T) {
 			p.WaitText(".usage-chart-head", "Cost by day")
 			p.WaitText(".usage", "The team: $2.50 of $100.00 today")
 			p.WaitText(".usage", "Reached. No session starts until the next day")
-			p.Until("the chart has one bar", `document.querySelector('.usage-chart canvas') !== null && document.querySelector('.usage-chart').getAttribute('aria-label').includes('the most was $2.50')`)
+			p.Until("the chart has one bar",
+				`document.querySelector('.usage-chart canvas') !== null && document.querySelector('.usage-chart').getAttribute('aria-label').includes('the most was $2.50')`)
 			// The bar is drawn: the middle of the canvas has another colour than its corner.
-			p.Until("the bar is drawn", `(() => { const c = document.querySelector('.usage-chart canvas'), copy = document.createElement('canvas'); copy.width = c.width; copy.height = c.height;
+			p.Until("the bar is drawn",
+				`(() => { const c = document.querySelector('.usage-chart canvas'), copy = document.createElement('canvas'); copy.width = c.width; copy.height = c.height;
 				const x = copy.getContext('2d', { willReadFrequently: true }); x.drawImage(c, 0, 0);
 				const at = (px, py) => x.getImageData(px, py, 1, 1).data.join(); return at(Math.round(c.width * 0.55), Math.round(c.height * 0.6)) !== at(1, 1); })()`)
 			p.WaitText(".usage-table tfoot", "$2.50")
 			p.Axe()
-			for _, by := range []struct{ word, text string }{{"Agent", "coder"}, {"Model", "opus <b>x</b>"}, {"Model", "not reported"}, {"Task", "Nothing has been reported by task yet."}} {
+			for _, by := range []struct{ word, text string }{
+				{"Agent", "coder"},
+				{"Model", "opus <b>x</b>"},
+				{"Model", "not reported"},
+				{"Task", "Nothing has been reported by task yet."},
+			} {
 				p.Click(".usage-switch", by.word)
 				p.WaitText(".usage", by.text)
 				p.Axe()
@@ -60,7 +67,8 @@ func TestUsagePage(t *testing.T) {
 				while (!window.blob) await new Promise(requestAnimationFrame);
 				return window.blob.text(); })()`)
 			lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-			if err != nil || len(lines) != 5 || lines[1][2] != "coder" || lines[1][8] != "1500" || lines[2][2] != "reader" || lines[2][10] != "" || lines[3][6] != "opus <b>x</b>" || lines[3][8] != "1200" || lines[4][6] != "" || lines[4][8] != "320" {
+			if err != nil || len(lines) != 5 || lines[1][2] != "coder" || lines[1][8] != "1500" || lines[2][2] != "reader" ||
+				lines[2][10] != "" || lines[3][6] != "opus <b>x</b>" || lines[3][8] != "1200" || lines[4][6] != "" || lines[4][8] != "320" {
 				t.Errorf("%v: %q", err, text)
 			}
 			p.Until("nothing is wider than the window", uitest.Fits(p))

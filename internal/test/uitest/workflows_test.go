@@ -26,7 +26,10 @@ func TestWorkflowsAreChosen(t *testing.T) {
 			p.Scheme(view.Scheme)
 			p.Open(s.URL + "#/runs")
 			p.Click(".run-tools", "Start a run")
-			for _, words := range []string{"Build <b>it</b>", "flows/build.yaml", "Compiles and tests", "2 steps; asks a person at sign", "flows/broken.yaml:3:5", "name an agent, or give a command"} {
+			for _, words := range []string{
+				"Build <b>it</b>", "flows/build.yaml", "Compiles and tests", "2 steps; asks a person at sign",
+				"flows/broken.yaml:3:5", "name an agent, or give a command",
+			} {
 				p.WaitText(".workflows", words)
 			}
 			p.Until("nothing else is listed", `document.querySelectorAll('.workflows li').length === 2`)
@@ -38,9 +41,11 @@ func TestWorkflowsAreChosen(t *testing.T) {
 			p.Until("the path has the focus", `document.activeElement.name === 'workflow'`)
 			p.Press("broken")
 			p.Until("only what fits is listed", `document.querySelectorAll('.workflows li').length === 1`)
-			uitest.Eval[bool](p, `(() => { const f = document.querySelector('input[name=workflow]'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
+			uitest.Eval[bool](p,
+				`(() => { const f = document.querySelector('input[name=workflow]'); f.value = ''; f.dispatchEvent(new InputEvent('input', {bubbles: true})); return true; })()`)
 			p.Click(".workflows", "Build")
-			p.Until("the workflow is selected", `document.querySelector('input[name=workflow]').value === 'flows/build.yaml' && document.querySelector('.workflows [aria-pressed=true]').innerText.includes('Build')`)
+			p.Until("the workflow is selected",
+				`document.querySelector('input[name=workflow]').value === 'flows/build.yaml' && document.querySelector('.workflows [aria-pressed=true]').innerText.includes('Build')`)
 			p.Click("dialog .dialog-foot", "Start")
 			p.WaitText("#run-title", "Build <b>it</b>")
 			p.NoConsoleErrors()

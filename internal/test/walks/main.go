@@ -32,7 +32,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
-	"github.com/fairlead-dev/fairlead/view"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 const (
@@ -67,12 +67,10 @@ const (
 `
 	talkerScript = `steps: [{say: "I only talk in the channel."}]
 turn:
-  - repeat:
-      times: 1000
-      steps:
-        - expect_prompt
-        - run: until rm "FOLDER/speak" 2>/dev/null; do sleep 0.02; done
-        - say: "I have spoken. TURN_COMPLETE"
+  - expect_prompt
+  - run: until rm "FOLDER/speak" 2>/dev/null; do sleep 0.02; done
+  - say: "I have spoken. TURN_COMPLETE"
+  - again
 `
 )
 
@@ -179,7 +177,8 @@ func (w *world) touch(name string) error {
 
 // desire replaces agent_state.json, as a person's editor does.
 func (w *world) desire(state string) error {
-	text := fmt.Sprintf(`{"desired_state": %q, "current_state": "pause", "timestamp": %q, "setBy": "human", "note": ""}`, state, time.Now().UTC().Format(time.RFC3339Nano))
+	text := fmt.Sprintf(`{"desired_state": %q, "current_state": "pause", "timestamp": %q, "setBy": "human", "note": ""}`, state,
+		time.Now().UTC().Format(time.RFC3339Nano))
 	path := filepath.Join(w.dir, "filed", "agent_state.json")
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		return err
@@ -271,7 +270,8 @@ func executed(ctx context.Context, dir string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		if len(fields) != 3 || fields[2] == "0.0%" || !strings.HasPrefix(fields[0], module) || strings.HasPrefix(fields[0], module+"internal/test/") {
+		if len(fields) != 3 || fields[2] == "0.0%" || !strings.HasPrefix(fields[0], module) ||
+			strings.HasPrefix(fields[0], module+"internal/test/") {
 			continue
 		}
 		found[strings.TrimPrefix(fields[0], module)+" "+fields[1]] = true
@@ -334,7 +334,8 @@ func show(out io.Writer, name string, functions []string, list bool) {
 
 // build builds a daemon with counters.
 func build(ctx context.Context, program string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-cover", "-covermode=atomic", "-coverpkg="+module+"...", "-o", program, module+"internal/test/walks/daemon")
+	cmd := exec.CommandContext(ctx, "go", "build", "-cover", "-covermode=atomic", "-coverpkg="+module+"...", "-o", program,
+		module+"internal/test/walks/daemon")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build a daemon with counters; run this in the repository: %w: %s", err, said)
 	}

@@ -16,7 +16,7 @@ const AGAIN_MS = 300;
 const FACT_CHARS_MAX = 4000;
 
 /** @type {Record<string, string>} */
-const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', permission_answered: 'answered', permission_withdrawn: 'withdrawn', conversation_named: 'conversation', rate_limited: 'limited', usage_reported: 'usage', text_read: 'told', stopped: 'stopped', faulted: 'fault' };
+const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', permission_answered: 'answered', permission_withdrawn: 'withdrawn', conversation_named: 'conversation', rate_limited: 'limited', provider_away: 'waits', usage_reported: 'usage', text_read: 'told', stopped: 'stopped', faulted: 'fault' };
 
 /** @param {any} usage */
 function usageWords(usage) {

@@ -37,6 +37,7 @@ function Row({ name, index, total, roving }) {
         <button type="button" class="row-name" data-index=${index} tabIndex=${roving ? 0 : -1} aria-current=${isChosen ? 'true' : undefined}
           onClick=${() => choose(name)}><bdi>${plain(name, 80)}</bdi></button>
         <${Badge} cell=${c} /><${OnHost} name=${a.session?.host} />
+        ${a.wall === 'nothing' && html`<span class="no-wall">no wall</span>`}
         ${worries.length > 0 && html`<span class="look" title=${plain(worries.join('; '), 300)}><${Icon} name="look" /><span class="hidden">needs a look: ${plain(worries[0], 120)}</span></span>`}
       </span>
       <${RowLine} cell=${c} />

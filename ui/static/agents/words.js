@@ -1,5 +1,6 @@
 // Turns an agent's values into text and colours. Pure.
 
+import { providerWords } from '../history/words.js';
 import { shortClock } from '../shell/format.js';
 import { statusOf } from '../shell/status.js';
 
@@ -26,6 +27,7 @@ export function intent(a, hold, nowMs) {
   if (!(want in STATE_WORDS)) return `desired state is not known: ${want}`;
   const retry = a.retry_at ? Date.parse(a.retry_at) - nowMs : NaN;
   if (a.session?.ending) return `ending this session: ${a.session.ending}`;
+  if (a.session?.provider) return providerWords(a.session.provider);
   if (a.limited_until && Date.parse(a.limited_until) > nowMs) return `rate limited until ${shortClock(Date.parse(a.limited_until))}`;
   if (running(a)) {
     if (Number.isFinite(retry)) return retry > 0 ? `tries again in ${Math.ceil(retry / 1000)} s` : 'tries again now';
@@ -65,6 +67,16 @@ export function concerns(a) {
   if (a.waiting_behind && a.desired_state !== 'pause') list.push(`waiting behind ${a.waiting_behind}`);
   if (running(a) !== (a.badge === 'RUNNING')) list.push(`the badge says ${a.badge}, current_state says ${a.current_state}`);
   return list;
+}
+
+/**
+ * What an agent's wall does not hold, and its holes; empty: not known. @param {Agent} a @returns {string[]}
+ */
+export function wallWords(a) {
+  if (!a.wall) return [];
+  if (a.wall === 'nothing') return ['no wall: its program can do what your user can'];
+  const unheld = a.unheld ?? [];
+  return [`wall of ${a.wall}${unheld.length > 0 ? `, not held: ${unheld.join(', ')}` : ''}`, ...(a.holes ?? []).map((hole) => `hole: ${hole}`)];
 }
 
 /** How a session ended, and how that looks. @type {Record<string, {label: string, look: string, mark: string}>} */

@@ -202,6 +202,7 @@ export function turnLine(list) {
       ended = who;
       if (chain.length === 0) chain.push(who);
       if (ENDS[row]) notes.push(`${plain(who, 60)} ${ENDS[row]}${BY_HAND.has(row) && e.by ? ` by ${plain(e.by, 60)}` : ''}`);
+      else if (e.text && (row === 'T7' || row === 'T8')) notes.push(`${plain(who, 60)}: ${plain(e.text, 160)}`);
     } else if (from === 'QUEUED' && to === 'ACTIVE') {
       if (chain.length > 0 && ended !== chain[chain.length - 1]) chain.length = 0;
       chain.push(who);

@@ -1,6 +1,6 @@
 // The crew on its nine seats, with the lead in the middle, and the main button.
 
-import { crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, sure, tally, memberOf } from './state.js';
+import { button, crew, crewKnown, crewWrong, documentCell, lead, LEAD_SEAT, members, onSeat, seatless, SEATS, sure, tally, memberOf } from './state.js';
 import { imported, importFiles, importing, sleep, summon, wake } from './actions.js';
 import { lastWords } from './lastwords.js';
 import { evidenceOf, headline, leadLook, leadWords, lookOf, nameOf, statusAt, NOTICES, ago } from './words.js';
@@ -90,9 +90,9 @@ function Seats() {
     ${seatless.value.length > 0 && html`<h3 class="seatless-title">Without a seat of their own</h3><ul class="seats">${seatless.value.map((id) => html`<${Seat} key=${id} id=${id} seat=${-1} roving=${true} />`)}</ul>`}`;
 }
 
-/** The main button; the server names it. */
+/** The main button. */
 function Button() {
-  const word = crew.value.button;
+  const word = button.value;
   if (word === 'SUMMON') return html`<${Act} look="start crew-button" icon="spark" label="SUMMON" at="crew" act=${summon} hint="For a new crew: puts an egg on each free seat, and the lead hatches them" />`;
   if (word === 'WAKE') return html`<${Act} look="start crew-button" icon="sun" label="WAKE" at="crew" act=${wake} hint="Asks the lead which members are awake; it wakes the others with their souls" />`;
   if (word === 'none' || !word) return null;

@@ -1,10 +1,10 @@
 // The crew: its members and which of them are awake.
 //
-// A change carries a whole document, so a face changes with the change. The server derives the
-// button, the lead's state and the notices, and the page requests them again, one request at a
-// time. Each document is a signal.
+// A change carries a whole document, so a face and the main button change with the change. The server
+// derives the lead's state and the notices, and the page requests them again, one request at a time.
+// Each document is a signal.
 
-import { statusAt } from './words.js';
+import { buttonOf, statusAt } from './words.js';
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
 import { Refetch } from '../shell/refetch.js';
@@ -35,7 +35,7 @@ export const crewKnown = signal(false);
 export const crewWrong = signal('');
 /** Whether the page asks for confirmation before the crew is put to sleep. */
 export const sure = signal(false);
-export const crew = signal({ button: 'none', inProgress: '', size: 8, soulsLeftOut: 0, notices: /** @type {api.CrewNotice[]} */ ([]) });
+export const crew = signal({ inProgress: '', size: 8, soulsLeftOut: 0, notices: /** @type {api.CrewNotice[]} */ ([]) });
 export const lead = signal(/** @type {api.CrewLead} */ (NO_LEAD));
 /** Members that have not expired, by seat. */
 export const members = signal(/** @type {string[]} */ ([]));
@@ -69,6 +69,9 @@ export const tally = computed(() => {
   return n;
 });
 
+/** The main button for the members that are shown; empty: they are not known yet. */
+export const button = computed(() => (crewKnown.value ? buttonOf(members.value.map((id) => cells.get(id)?.value.status ?? ''), crew.value.inProgress) : ''));
+
 /** Members that are awake; 0 while the page has no connection. */
 export const awake = computed(() => (answers.value ? tally.value.alive : 0));
 
@@ -98,7 +101,7 @@ export function applyCrew(view) {
     for (const id of cells.keys()) if (!ids.has(id)) cells.delete(id);
     for (const d of docs) put(soulKept(d, view));
     seatAll();
-    crew.value = { button: view.button, inProgress: view.in_progress, size: view.size, soulsLeftOut: view.souls_left_out ?? 0, notices: view.notices ?? [] };
+    crew.value = { inProgress: view.in_progress, size: view.size, soulsLeftOut: view.souls_left_out ?? 0, notices: view.notices ?? [] };
     lead.value = view.lead ?? NO_LEAD;
     crewKnown.value = true;
     crewWrong.value = '';
@@ -154,7 +157,7 @@ function reduce(id, set) {
 
 const STAGES = new Set(['summoning', 'asking', 'waking']);
 
-/** Applies what a change says of the lead; the button and the rest come with the next answer. @param {any} told */
+/** Applies what a change says of the lead; the rest comes with the next answer. @param {any} told */
 function applyLead(told) {
   const now = lead.peek(), reported = typeof told.reported === 'string' ? told.reported : null;
   crew.value = { ...crew.peek(), inProgress: STAGES.has(told.stage) ? told.stage : '' };
@@ -167,13 +170,13 @@ export function applyCrewChanges(changes) {
   batch(() => {
     const { agent, state } = lead.peek();
     for (const ch of changes) {
-      if (ch.entity.startsWith('presence/')) {
-        if (ch.data?.presence?.words) { words = true; continue; }
+      if (ch.entity.startsWith('crew/')) {
+        if (ch.data?.crew?.words) { words = true; continue; }
         mine = true;
         touched = Math.max(touched, ch.seq);
-        const set = ch.data?.presence?.doc;
-        const told = ch.data?.presence?.lead;
-        if (set && crewKnown.peek() && ch.seq > asOf) put(reduce(ch.entity.slice('presence/'.length), set));
+        const set = ch.data?.crew?.doc;
+        const told = ch.data?.crew?.lead;
+        if (set && crewKnown.peek() && ch.seq > asOf) put(reduce(ch.entity.slice('crew/'.length), set));
         if (told && crewKnown.peek() && ch.seq > asOf) applyLead(told);
       } else if (ch.entity.startsWith('session/')) {
         if (agent && (state === 'waits' || ch.entity === `session/${agent}`)) mine = true;

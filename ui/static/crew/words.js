@@ -12,6 +12,17 @@ export const ALIVE_MS = 5 * 60_000;
 /** The status of a member at a time: what was alive long ago is not known to be alive. @param {{status: string, lastAliveAt: string | null}} d @param {number} now by the server's clock */
 export const statusAt = (d, now) => (d.status === 'alive' && !(now - Date.parse(d.lastAliveAt ?? '') <= ALIVE_MS) ? 'unknown' : d.status);
 
+/**
+ * The main button. It depends on the members and on what is in progress alone; it is crew.ButtonOf of the server, which a test compares.
+ * @param {string[]} statuses of the members that have not expired @param {string} inProgress
+ */
+export function buttonOf(statuses, inProgress) {
+  if (inProgress) return 'WAKING\u2026';
+  if (statuses.length === 0) return 'SUMMON';
+  if (statuses.includes('sleeping') || statuses.includes('unknown')) return 'WAKE';
+  return statuses.includes('hatching') ? 'WAKING\u2026' : 'none';
+}
+
 /** How a member is drawn: in colour, dimmed, or as an egg. Without a connection no member counts as awake. @param {string} status @param {boolean} live @returns {'alive' | 'dim' | 'egg'} */
 export const lookOf = (status, live) => (status === 'hatching' ? 'egg' : status === 'alive' && live ? 'alive' : 'dim');
 

@@ -58,7 +58,7 @@ export function ChangeRow({ change: ch, whole }) {
 /** The text that a change carries: a question, a note, a status. @param {{change: Change}} props */
 export function Said({ change: ch }) {
   const d = ch.data ?? {}, q = d.question?.question ?? {};
-  const texts = [q.what, q.call, q.why, q.text, q.option, d.control?.value?.wish?.note, d.says?.text, d.limited?.why, d.session?.why, d.team?.hold?.note].filter((t) => typeof t === 'string' && t);
+  const texts = [q.what, q.call, q.why, q.text, q.option, d.control?.value?.desired?.note, d.says?.text, d.limited?.why, d.session?.why, d.team?.hold?.note].filter((t) => typeof t === 'string' && t);
   return texts.map((t, i) => html`<p key=${i} class="history-said">${plain(t, 2000)}</p>`);
 }
 

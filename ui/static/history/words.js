@@ -8,8 +8,15 @@ import { CHANGE_WORDS } from './wordtable.js';
 /** The name after the machine. @param {string} entity */
 const nameIn = (entity) => plain(entity.slice(entity.indexOf('/') + 1), 80);
 
+/** What a program says about its provider, with its own words; without a code it answers again. @param {{code?: string, why?: string}} p */
+export function providerWords(p) {
+  const known = CHANGE_WORDS.provider, code = p.code ?? '';
+  return (Object.hasOwn(known, code) ? known[code] : known.unavailable) + (p.why ? `: ${plain(p.why, 120)}` : '');
+}
+
 /** What a change did, without its time and its subject. @param {Change} ch */
 export function changeWords(ch) {
+  if (ch.data?.used?.provider) return `session ${plain(ch.data.used.session ?? '', 60)}: ${providerWords(ch.data.used.provider)}`;
   const machine = Object.hasOwn(CHANGE_WORDS, ch.machine) ? CHANGE_WORDS[ch.machine] : {};
   const known = Object.hasOwn(machine, ch.trigger) && machine[ch.trigger];
   if (!known) return plain(ch.trigger, 160).replaceAll('_', ' ') + (ch.from === ch.to ? '' : `: ${plain(ch.to, 40)}`);
@@ -33,10 +40,10 @@ export function changeActor(ch) {
 /** Events that only prepare or confirm another one, by the machine that a change names. @type {Record<string, string[]>} */
 const DETAILS = {
   control: ['due_continuous', 'due_run_once', 'due_run_cleanup', 'file_found', 'file_seen', 'file_missing'],
-  session: ['opened', 'told', 'named', 'token_given', 'tell_given', 'claimed', 'claim_dropped'],
+  session: ['opened', 'told', 'named', 'token_given', 'tell_given', 'claimed', 'request_dropped'],
   run: ['gates_read', 'settings_given'],
   workflow: ['run_started', 'when_true', 'items_found', 'until_holds', 'target_done'],
-  presence: ['listed', 'lead_heard', 'lead_told', 'reported', 'reported_part'],
+  crew: ['listed', 'lead_heard', 'lead_told', 'reported', 'reported_part'],
   turn: ['configured', 'connected', 'handed', 'handed_on', 'got_answer'],
   notice: ['delivered'],
 };

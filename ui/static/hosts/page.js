@@ -83,7 +83,6 @@ export function HostDialogs() {
   const send = async () => {
     if (!live.peek() || !await orderHost(verb, h.name)) return;
     dialog.value = '';
-    requestAnimationFrame(() => document.getElementById('hosts-title')?.focus()); // the button that had the focus goes with the order
   };
   return html`<${Sheet} title="${verb === 'drain' ? 'Drain' : 'Remove'} ${name}?"><ul class="plain-list">
       ${verb === 'drain' ? html`<li>It gets no new session.</li><li>${h.sessions.length > 0 ? `Its ${busy} will finish. It leaves when the last one has ended.` : 'It has no session, so it leaves at once.'}</li>`

@@ -38,6 +38,11 @@ export const orderKey = (agent) => `order ${agent}`;
 /** @param {string} agent an agent that gave up @param {'start' | 'stop'} verb */
 export const orderAgent = (agent, verb) => order(orderKey(agent), `${plain(agent, 60)}: ${verb}`, () => api.command(agent, verb, NOTES[verb]), then);
 
+/** @param {string} governing */
+export const confirmKey = (governing) => `confirm ${governing}`;
+/** @param {string} governing the hash of the change that was shown */
+export const confirmConfig = (governing) => order(confirmKey(governing), 'the changed fairlead.yaml is loaded', () => api.confirmConfig(governing), then);
+
 /** @param {string} run */
 export const resumeKey = (run) => `resume ${run}`;
 /** @param {string} run a run that failed */

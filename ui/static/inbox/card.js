@@ -13,7 +13,7 @@ import { Mark } from '../runs/list.js';
 import { Icon } from '../shell/icons.js';
 import { AskBody } from './question.js';
 import { StepBody, TaskBody } from './stepcard.js';
-import { AgentBody, LimitBody, RunBody } from './failure.js';
+import { AgentBody, ConfigBody, LimitBody, RunBody } from './failure.js';
 import { holdsUp, needLook, wants } from './words.js';
 
 /** @typedef {import('../shell/api.js').InboxItem} InboxItem */
@@ -28,7 +28,9 @@ const showAgent = (name) => batch(() => { go('agents'); choose(name); });
 function Title({ item: i }) {
   if (i.question) return html`<button type="button" class="link" onClick=${() => showAgent(i.agent ?? '')}><bdi>${plain(i.agent, 80)}</bdi></button> <span>${wants(i.question)}</span>`;
   if (i.kind === 'failed') return html`<button type="button" class="link" onClick=${() => showAgent(i.agent ?? '')}><bdi>${plain(i.agent, 80)}</bdi></button> <span>gave up</span>`;
+  if (i.kind === 'login' || i.kind === 'billing') return html`<button type="button" class="link" onClick=${() => showAgent(i.agent ?? '')}><bdi>${plain(i.agent, 80)}</bdi></button> <span>${i.kind === 'login' ? 'is not signed in' : 'has no credit or quota left'}</span>`;
   if (i.kind === 'limit') return i.run_id ? html`<button type="button" class="link" onClick=${() => showRun(i.run_id)}><bdi>${plain(i.workflow_name, 80)}</bdi></button> <span>is paused</span>` : html`<span>${plain(i.why, 160)}</span>`;
+  if (i.kind === 'config') return html`<span>fairlead.yaml was changed</span>`;
   if (i.kind === 'branch') return html`<span>A branch lacks commits of a host that led before</span>`;
   if (i.task) return html`<button type="button" class="link" onClick=${() => showTask(i.run_id)}><bdi>${plain(i.task.title, 160) || 'untitled'}</bdi></button>`;
   return html`<button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}><bdi>${plain(i.step_id, 100)}</bdi></button> <span>of ${plain(i.workflow_name, 80)}</span>`;
@@ -51,7 +53,8 @@ function Body({ item: i, id }) {
     case 'failed': return html`<${AgentBody} item=${i} />`;
     case 'run': return html`<${RunBody} item=${i} />`;
     case 'limit': return html`<${LimitBody} item=${i} />`;
-    case 'branch': return html`<p class="need-why">${plain(i.why, 900)}</p>`;
+    case 'config': return html`<${ConfigBody} item=${i} />`;
+    case 'login': case 'billing': case 'branch': return html`<p class="need-why">${plain(i.why, 900)}</p>`;
     default: return i.task && !i.input_schema ? html`<${TaskBody} item=${i} id=${id} />` : html`<${StepBody} item=${i} id=${id} />`;
   }
 }

@@ -2,13 +2,13 @@
 // last lines of its error and what can be done.
 
 import { html } from '../shell/lib.js';
-import { plain } from '../shell/text.js';
+import { lines, plain } from '../shell/text.js';
 import { batch } from '../shell/lib.js';
 import { choose, go, showRun, showTab, showTask } from '../shell/router.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 import { keyOf, mergeTask, resumeTask } from '../tasks/actions.js';
-import { orderAgent, orderKey, resumeFailed, resumeKey } from './actions.js';
+import { confirmConfig, confirmKey, orderAgent, orderKey, resumeFailed, resumeKey } from './actions.js';
 import { lastWords } from './content.js';
 import { putAway } from './state.js';
 import { lastLines } from './words.js';
@@ -56,6 +56,17 @@ export function RunBody({ item: i }) {
       <button type="button" class="order order-quiet" onClick=${() => (i.task ? showTask(id) : showRun(id, i.step_id))}><span>${i.task ? 'Open the task' : 'Open the step'}</span><${Icon} name="shut" /></button>
       <${Away} item=${i} /></div>
     <${Fault} at=${at} />`;
+}
+
+/** A change of fairlead.yaml that no person has confirmed. @param {{item: InboxItem}} props */
+export function ConfigBody({ item: i }) {
+  const u = i.unconfirmed;
+  if (!u) return null;
+  return html`<p class="need-why">${plain(i.why, 400)}</p>
+    <p class="soft">${(u.files ?? []).map((f) => plain(f, 200)).join(', ')}</p>
+    <pre class="check-out" tabIndex=${0} aria-label="What was changed">${lines(u.diff)}</pre>
+    <div class="answer-foot"><${Act} at=${confirmKey(u.governing)} look="approve" icon="check" label="Confirm the change" answer="yes" act=${() => confirmConfig(u.governing)} /></div>
+    <${Fault} at=${confirmKey(u.governing)} />`;
 }
 
 /** @param {{item: InboxItem}} props */

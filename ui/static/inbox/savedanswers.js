@@ -12,7 +12,7 @@ import { Act, Fault } from '../shell/orderbutton.js';
 /** Rows shown; the command line lists all of them. */
 const SHOWN_MAX = 200;
 
-/** @param {{s: import('../shell/api.js').Standing}} props */
+/** @param {{s: import('../shell/api.js').SavedAnswer}} props */
 function Row({ s }) {
   const { chief, written, rest } = callOf(s.call);
   return html`<li class="stood"><div class="stood-what">

@@ -8,7 +8,7 @@ import { kept } from '../shell/prefs.js';
 import { Refetch } from '../shell/refetch.js';
 import { inbox, refreshInbox } from '../runs/state.js';
 
-export const savedAnswers = signal(/** @type {import('../shell/api.js').Standing[]} */ ([]));
+export const savedAnswers = signal(/** @type {import('../shell/api.js').SavedAnswer[]} */ ([]));
 
 // --- what a person put away ---------------------------------------------------------
 
@@ -37,7 +37,7 @@ export const noticeTargets = signal(/** @type {import('../shell/api.js').NoticeT
 
 const receivers = new Refetch(async () => { noticeTargets.value = (await api.noticeTargets()).targets ?? []; });
 
-const list = new Refetch(async () => { savedAnswers.value = (await api.savedAnswers()).standing ?? []; });
+const list = new Refetch(async () => { savedAnswers.value = (await api.savedAnswers()).saved ?? []; });
 
 /** Requests saved answers and the inbox again; soon: a person waits for them. @param {boolean} [soon] */
 export function refreshQuestions(soon = false) {
@@ -56,9 +56,14 @@ function gaveUp(ch) {
   return Boolean(value.gave_up) !== inbox.peek().some((i) => i.kind === 'failed' && i.agent === name) || inbox.peek().some((i) => i.kind === 'limit');
 }
 
+/** Does a change say that a provider refuses an agent until a person does something, or may it end that? @param {import('../shell/api.js').Change} ch */
+function refused(ch) {
+  return Boolean(ch.data?.used?.provider) || ch.machine === 'session' && inbox.peek().some((i) => i.kind === 'login' || i.kind === 'billing');
+}
+
 /** Applies changes of the journal. @param {import('../shell/api.js').Change[]} changes */
 export function applyQuestionChanges(changes) {
-  if (changes.some(gaveUp)) refreshInbox();
+  if (changes.some((ch) => gaveUp(ch) || refused(ch) || ch.entity === 'team/team' && ch.trigger.startsWith('config_'))) refreshInbox();
   for (const ch of changes) {
     if (!ch.entity.startsWith('notice/')) continue;
     receivers.want();

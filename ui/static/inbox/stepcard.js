@@ -11,6 +11,7 @@ import { Icon } from '../shell/icons.js';
 import { Mark } from '../runs/list.js';
 import { stepLook } from '../runs/words.js';
 import { keyOf, mergeTask, requestTask } from '../tasks/actions.js';
+import { Governs, allowed } from '../tasks/governs.js';
 import { fileNotes, landing, some } from '../tasks/words.js';
 import { Answer } from './approval.js';
 import { changesOf, forgetChanges } from './content.js';
@@ -77,12 +78,13 @@ export function TaskBody({ item: i, id }) {
   const task = i.run_id;
   const again = useSignal(0);
   const text = useSignal('');
+  const yes = useSignal('');
   const writing = useSignal(false);
   const words = useFocus(`${id}-words`);
   const version = `${i.id} ${again.value}`;
   const { value: c, wrong } = changesOf(task, version).value;
   const reread = () => { forgetChanges(task, version); again.value++; };
-  const land = async () => { if (!await mergeTask(task, c?.shown ?? '')) reread(); };
+  const land = async () => { if (!await mergeTask(task, c?.tree ?? '', yes.peek())) reread(); };
   const request = async () => {
     if (!writing.peek() || !text.value.trim()) { writing.value = true; focusOn(`${id}-words`); return; }
     if (!await requestTask(task, text.value.trim(), c?.shown ?? '')) reread();
@@ -92,13 +94,16 @@ export function TaskBody({ item: i, id }) {
   return html`<${Renewed} shown=${c.shown ?? ''} />
     ${c.text.trim().includes('\n') && html`<details class="need-file"><summary>The whole task</summary><pre class="ask-words">${block(c.text)}</pre></details>`}
     ${last && html`<p class="need-asked"><span class="soft">You asked in round ${last.round}:</span> ${lines(last.text, 300)}</p>`}
+    ${i.task?.why && html`<p class="worry-box"><${Icon} name="look" /><span>Shown to you again: ${plain(i.task.why, 600)}</span></p>`}
+    ${i.bad_input && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(i.bad_input, 600)}</span></p>`}
+    <${Governs} c=${c} yes=${yes} />
     <${Diff} c=${c} />
     <${Checks} checks=${c.checks} />
-    ${c.shown && html`<p class="need-then soft">Approval ${landing(c.land, plain(c.base, 100))}: exactly commit <code>${plain(c.shown, 40).slice(0, 10)}</code>, as shown here. Without an answer it waits.</p>
+    ${c.shown && html`<p class="need-then soft">Approval ${landing(c.land, plain(c.base, 100))}: exactly tree <code>${plain(c.tree ?? '', 64).slice(0, 12)}</code>, as shown here. Without an answer it waits.</p>
       <form onSubmit=${(/** @type {Event} */ e) => e.preventDefault()} class="ask-form" aria-label="Your answer">
       ${writing.value && html`<div class="entry"><label for="${id}-words">What should change</label><textarea ref=${words} id="${id}-words" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea></div>`}
       <div class="answer-foot">
-        <${Act} at=${keyOf('merge', task)} look="approve" icon="check" label="Approve and land" answer="yes" act=${land} />
+        <${Act} at=${keyOf('merge', task)} look="approve" icon="check" label="Approve and land" answer="yes" disabled=${!allowed(c, yes.value)} act=${land} />
         <${Act} at=${keyOf('request', task)} look=${text.value.trim() ? 'plain' : 'quiet'} icon="send" label="Request changes" answer="no" act=${request} />
         <button type="button" class="order order-quiet" onClick=${() => showTask(task)}><span>All changes</span><${Icon} name="shut" /></button></div></form>`}
     <${Fault} at=${keyOf('merge', task)} /><${Fault} at=${keyOf('request', task)} />`;

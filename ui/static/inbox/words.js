@@ -28,7 +28,10 @@ export function needLook(i) {
     case 'permission': return { label: 'Permission', look: 'wait', mark: '?' };
     case 'failed': return { label: 'Gave up', look: 'failed', mark: '\u2715' };
     case 'run': return { label: i.task?.failed_step === 'land' ? 'Did not land' : 'Failed', look: 'failed', mark: '\u2715' };
+    case 'login': return { label: 'Login', look: 'failed', mark: '!' };
+    case 'billing': return { label: 'Billing', look: 'failed', mark: '!' };
     case 'limit': return { label: 'Limit', look: 'wait', mark: '\u2016' };
+    case 'config': return { label: 'Configuration', look: 'wait', mark: '?' };
     case 'branch': return { label: 'Branch', look: 'wait', mark: '?' };
     default: return { label: 'Question', look: 'wait', mark: '?' };
   }

@@ -80,6 +80,7 @@ export function StepDetail({ run }) {
   return html`<section class="step" aria-labelledby="step-title">
     <header class="step-head"><h3 id="step-title" ref=${title}><bdi>${plain(id, 64)}</bdi></h3><${Mark} look=${look} />${words && html`<span class="soft">${words}</span>`}<${Orders} run=${run} s=${s} /></header>
     ${s.denied && html`<p class="soft step-denied">${plain(s.denied, 400)}</p>`}
+    ${s.cut && html`<p class="soft step-denied">${plain(s.cut, 400)}</p>`}
     ${s.last_error && html`<p class="worry-box"><${Icon} name="look" /><span class="step-error">${lines(s.last_error, 1000)}</span></p>`}
     <${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.run === run && w.step === id} />
     ${s.waits_for && html`<p class="soft step-waits">${plain(s.waits_for, 400)}</p>`}
@@ -92,6 +93,7 @@ export function StepDetail({ run }) {
       ${(s.needs ?? []).length > 0 && html`<${Fact} label="Needs">${(s.needs ?? []).slice(0, 20).map((n, i) => html`${i > 0 ? ', ' : ''}<button key=${n} type="button" class="link" onClick=${() => showRun(run, n)}>${plain(n, 64)}</button>`)}<//>`}
       ${s.loop_back_to && html`<${Fact} label="Leads back to"><button type="button" class="link" onClick=${() => showRun(run, s.loop_back_to)}>${plain(s.loop_back_to, 64)}</button><//>`}
       ${s.blocked_by_loop && html`<${Fact} label="Blocked by the loop of">${plain(s.blocked_by_loop, 64)}<//>`}
+      ${s.answer && html`<${Fact} label="Answer">${plain(s.answer.words, 300)}<//>`}
       ${s.prompt_path && html`<${Fact} label="Prompt"><code>${plain(s.prompt_path, 300)}</code><//>`}
       ${s.report_path && html`<${Fact} label="Report"><code>${plain(s.report_path, 300)}</code><//>`}
       ${s.log_path && html`<${Fact} label="Log"><code>${plain(s.log_path, 300)}</code><//>`}

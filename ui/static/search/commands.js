@@ -7,7 +7,7 @@ import * as api from '../shell/api.js';
 import { configure } from '../configure/state.js';
 import { needs } from '../inbox/state.js';
 import { summon, wake } from '../crew/actions.js';
-import { crew, lead, sure } from '../crew/state.js';
+import { button, lead, sure } from '../crew/state.js';
 import { channelNames } from '../channels/state.js';
 import { sessions } from '../dispatch/state.js';
 import { openRepository } from '../repositories/actions.js';
@@ -42,7 +42,7 @@ export function mainCommands() {
     order(team.value.hold ? 'Release the team' : 'Hold the team', 'H', 'hold', () => { dialog.value = team.peek().hold ? 'release' : 'hold'; });
   }
   if (live.value) {
-    const word = crew.value.button;
+    const word = button.value;
     if (word === 'SUMMON' || word === 'WAKE') order(`${word === 'WAKE' ? 'Wake' : 'Summon'} the crew`, '', 'sun', () => { go('crew'); void (word === 'WAKE' ? wake : summon)(); });
     if (lead.value.session) order('Send the crew to sleep\u2026', '', 'moon', () => { go('crew'); sure.value = true; });
   }

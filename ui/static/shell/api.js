@@ -6,7 +6,6 @@
 
 import { asOf, polls } from './connection.js';
 import { proof, refused } from './signin.js';
-
 const BASE = '/api/v1';
 
 /** @typedef {'pause' | 'continuous' | 'run_once' | 'run_cleanup'} State */
@@ -51,11 +50,14 @@ const BASE = '/api/v1';
  * @property {string} [limited_why]
  * @property {{text: string, at: string} | null} [says] what it says it is at
  * @property {{id?: string, session_id?: string, model?: string, mode?: string, program?: string, enforced?: string, resumed?: boolean, at?: string} | null} [conversation]
+ * @property {string} [wall] namespaces, landlock or nothing; left out: not known
+ * @property {string[]} [unheld] what its wall does not hold
+ * @property {string[]} [holes] openings in its wall, a sentence each
  * @property {number} [denied] what it was denied in the session that is open
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
-/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], host?: string, context_percent?: number}} OpenSession */
+/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], host?: string, context_percent?: number, provider?: {code: string, why?: string, since?: string}}} OpenSession */
 /** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null, layers?: {name: string, holds: boolean, text: string}[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
@@ -92,6 +94,8 @@ const BASE = '/api/v1';
  * @property {number} [loop_index]
  * @property {number} [loop_items]
  * @property {number} [loop_done]
+ * @property {{by: string, by_file: boolean, tree?: string, hash_given: boolean, words: string} | null} [answer] the record of a person's answer
+ * @property {string} [cut] what of its report is only in its file, because of a limit
  * @property {string} [denied] what its agent asked for and was not allowed, where it was done all the same
  */
 /**
@@ -112,20 +116,20 @@ const BASE = '/api/v1';
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, created_at: string, updated_at: string}} TaskView */
-/** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
-/** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} DiffRow */
-/** @typedef {{rows: DiffRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} DiffRows */
+/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[]} | null, created_at: string, updated_at: string}} TaskView */
+/** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, governing?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
+/** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} ChangedRow */
+/** @typedef {{rows: ChangedRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} ChangedRows */
 /** @typedef {{command: string, state: 'passed' | 'failed' | 'not_run', took_ms?: number, ended_at?: string, output?: string}} TaskCheck */
 /** @typedef {{id: string, subject: string, author: string, at: string}} TaskCommit */
-/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
+/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, tree?: string, governing_hash?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
 /** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string}} TaskComment a comment that is not sent yet */
 /** @typedef {{name: string, bytes: number, text?: string, cut?: boolean, why?: string}} InboxFile */
 /** @typedef {{step_id: string, agent?: string, status: string, artifacts?: string[] | null, metrics?: Record<string, string>, logs?: string[] | null}} InboxStep */
 /**
  * @typedef {object} InboxItem
  * @property {string} id
- * @property {string} kind step, permission, question, resume, failed, run, limit, branch
+ * @property {string} kind step, permission, question, resume, failed, run, limit, branch, config
  * @property {string} run_id
  * @property {string} step_id
  * @property {string} workflow_name
@@ -148,6 +152,7 @@ const BASE = '/api/v1';
  * @property {string[]} [then]
  * @property {string} [back_to]
  * @property {string} [shown] goes with the answer
+ * @property {{governing: string, files: string[] | null, diff: string}} [unconfirmed] config: the change
  */
 /** @typedef {{agent?: string, session_id?: string, status: string, status_why?: string, purpose?: string, host?: string, run_id?: string, step_id?: string, workflow_name?: string, title?: string, since: string | null, last?: string, last_at?: string | null, says?: string, context_percent?: number, files_changed?: number, tokens_today?: number, cost_usd_today?: number}} Work a session or a step that runs */
 /** @typedef {'once' | 'session' | 'always'} Scope */
@@ -173,7 +178,7 @@ const BASE = '/api/v1';
  * @property {string} [otherwise]
  */
 /** @typedef {{allow: boolean, option?: string, text?: string, scope: Scope}} AnswerBody */
-/** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} Standing */
+/** @typedef {{id: string, agent: string, session_id?: string, tool: string, call?: string, allow: boolean, by: string, at: string}} SavedAnswer */
 /** @typedef {{agent?: string, day?: string, run_id?: string, workflow_name?: string, title?: string, model?: string, sessions?: number, input_tokens?: number, output_tokens?: number, cost_usd?: number}} UsageRow */
 /**
  * @typedef {object} NoticeTarget a receiver of notices
@@ -432,6 +437,8 @@ export const why = (agent, signal) => kept(`/agents/${name(agent)}`, signal);
 export const command = (agent, verb, note) => post(`/agents/${name(agent)}/${verb}`, note ? { note } : {});
 /** @param {boolean} on @param {string} note @returns {Promise<{seq: number, hold: boolean}>} */
 export const hold = (on, note) => post(on ? '/hold' : '/unhold', note ? { note } : {});
+/** Confirms a changed fairlead.yaml. @param {string} governing the hash of what was shown @returns {Promise<{changes: string[]}>} */
+export const confirmConfig = (governing) => post('/reload', { governing });
 /** @param {{after?: number, limit?: number, entity?: string, tail?: number, agent?: string, since?: string, until?: string}} query @returns {Promise<{changes: Change[] | null, head: number, next?: number}>} */
 export const journal = (query) =>
   kept('/journal?' + new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)])));
@@ -450,7 +457,7 @@ export const runs = () => kept('/runs');
 export const run = (id) => kept(`/runs/${name(id)}`);
 /** @param {string} id @param {{from?: string, to?: string}} between commits; none: everything @returns {Promise<TaskChanges>} */
 export const taskChanges = (id, between) => get(`/runs/${name(id)}/changes?` + new URLSearchParams(between));
-/** @param {string} id @param {string} from @param {string} to @param {number} n of the file in the list @returns {Promise<DiffRows>} */
+/** @param {string} id @param {string} from @param {string} to @param {number} n of the file in the list @returns {Promise<ChangedRows>} */
 export const taskFile = (id, from, to, n) => get(`/runs/${name(id)}/changes/${n}?` + new URLSearchParams({ from, to }));
 /** An image that was given with a task, as an address for an element; a link to the server would send no header. @param {string} id @param {string} file @returns {Promise<string>} */
 export async function taskImage(id, file) {
@@ -477,7 +484,7 @@ export const changeComment = (id, n, text) => post(`/runs/${name(id)}/comments/$
 export const removeComment = async (id, n) => (await ask(`/runs/${name(id)}/comments/${n}`, { method: 'DELETE' })).json();
 /** @param {string} id @param {{text: string, shown: string}} body @returns {Promise<{seq: number}>} */
 export const requestTask = (id, body) => post(`/runs/${name(id)}/request`, body);
-/** @param {string} id @param {{shown?: string}} body @returns {Promise<{seq: number}>} */
+/** @param {string} id @param {{tree?: string, governing?: string}} body @returns {Promise<{seq: number}>} */
 export const mergeTask = (id, body) => post(`/runs/${name(id)}/merge`, body);
 /** @param {string} id @returns {Promise<{ref: string}>} */
 export const dropTask = (id) => post(`/runs/${name(id)}/drop`, {});
@@ -505,7 +512,7 @@ export const answerStep = (id, step, yes, body) => post(`/runs/${name(id)}/steps
 
 /** @param {string} id @param {AnswerBody} body @returns {Promise<{seq: number}>} */
 export const answerQuestion = (id, body) => post(`/questions/${name(id)}/answer`, body);
-/** @returns {Promise<{standing: Standing[] | null}>} */
+/** @returns {Promise<{saved: SavedAnswer[] | null}>} */
 export const savedAnswers = () => kept('/saved-answers');
 /** @param {string} id @returns {Promise<{seq: number}>} */
 export const revokeAnswer = async (id) => (await ask(`/saved-answers/${name(id)}`, { method: 'DELETE' })).json();

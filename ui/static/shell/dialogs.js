@@ -1,6 +1,7 @@
 // The help dialog, and the dialogs that set and lift the hold.
 
 import { hold } from '../agents/actions.js';
+import { focusHeading } from './focus.js';
 import { html, useEffect, useRef, useSignal } from './lib.js';
 import { letterKeys } from './prefs.js';
 import { dialog } from './router.js';
@@ -16,7 +17,8 @@ export function Sheet({ title, children, wide }) {
     const el = /** @type {HTMLDialogElement} */ (ref.current);
     const before = document.activeElement;
     el.showModal();
-    return () => { if (before instanceof HTMLElement) before.focus(); };
+    // Nothing outside of an open dialog takes the focus, so this waits until the dialog is gone. The button may be gone by then, too.
+    return () => queueMicrotask(() => { if (before instanceof HTMLElement && before.isConnected) before.focus(); else focusHeading(); });
   }, []);
   return html`<dialog ref=${ref} class="sheet-dialog ${wide ? 'wide' : ''}" aria-labelledby="dialog-title" onClose=${() => { dialog.value = ''; }}
     onKeyDown=${(/** @type {KeyboardEvent} */ e) => { if (e.key === 'Escape') { e.preventDefault(); ref.current?.close(); } }}

@@ -1,4 +1,4 @@
-// The focus for an element that is not drawn yet.
+// The focus: for an element that is not drawn yet, and on the heading of what is open.
 
 import { signal, useLayoutEffect, useRef } from './lib.js';
 
@@ -18,4 +18,10 @@ export function useFocus(id) {
     ref.current.focus();
   });
   return ref;
+}
+
+/** Puts the focus on the heading of what is open; in a part with a list that is the last one. */
+export function focusHeading() {
+  const content = document.getElementById('content');
+  (/** @type {HTMLElement | undefined} */ ([...(content?.querySelectorAll('h2[id$="-title"]') ?? [])].pop()) ?? content)?.focus();
 }

@@ -1,5 +1,6 @@
 // The top of the page: the team's name, the hold, and whether the page is live.
 
+import { focusHeading } from './focus.js';
 import { moment, when } from './format.js';
 import { html, signal } from './lib.js';
 import { retryNow } from './feed.js';
@@ -29,11 +30,10 @@ function Hold() {
     onClick=${() => { if (!off) dialog.value = held ? 'release' : 'hold'; }}><${Icon} name="hold" /><span>${held ? 'Held' : 'Hold team'}</span></button>`;
 }
 
-/** Puts the focus on the heading of what is open; in a part with a list that is the last one. @param {Event} e */
+/** @param {Event} e */
 function skip(e) {
   e.preventDefault();
-  const content = document.getElementById('content');
-  (/** @type {HTMLElement | undefined} */ ([...(content?.querySelectorAll('h2[id$="-title"]') ?? [])].pop()) ?? content)?.focus();
+  focusHeading();
 }
 
 export function Masthead() {

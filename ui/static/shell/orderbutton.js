@@ -12,12 +12,12 @@ export function Fault({ at }) {
     <button type="button" class="icon-button" aria-label="Dismiss" onClick=${() => clearFault(at)}><${Icon} name="close" /></button></p>`}</div>`;
 }
 
-/** @param {{look: string, icon: string, label: string, act: () => Promise<unknown>, at: string, hint?: string, answer?: 'yes' | 'no'}} props at: where its fault is said; answer: a key gives it */
-export function Act({ look, icon, label, act, at, hint, answer }) {
-  const off = !live.value || asked.value !== '';
+/** @param {{look: string, icon: string, label: string, act: () => Promise<unknown>, at: string, hint?: string, answer?: 'yes' | 'no', disabled?: boolean}} props at: where its fault is said; answer: a key gives it; disabled: something has to be given first */
+export function Act({ look, icon, label, act, at, hint, answer, disabled }) {
+  const off = Boolean(disabled) || !live.value || asked.value !== '';
   const button = useRef(/** @type {HTMLElement | null} */ (null));
   // An order that was carried out may end the button. The focus goes to the heading of the page, and does not disappear with it.
-  useLayoutEffect(() => () => { if (button.current && button.current === document.activeElement) /** @type {HTMLElement | null} */ (document.querySelector('#now-title, #task-title, #channel-title, #crew-title, #session-title, #inbox-title'))?.focus(); }, []);
+  useLayoutEffect(() => () => { if (button.current && button.current === document.activeElement) /** @type {HTMLElement | null} */ (document.querySelector('#now-title, #task-title, #channel-title, #crew-title, #session-title, #inbox-title, #hosts-title'))?.focus(); }, []);
   return html`<button type="button" ref=${button} class="order order-${look}" title=${hint} data-answer=${answer} aria-disabled=${off ? 'true' : undefined} aria-busy=${asked.value === at ? 'true' : undefined}
     onClick=${() => { if (!off) void act(); }}><${Icon} name=${icon} /><span>${label}</span></button>`;
 }

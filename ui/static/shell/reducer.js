@@ -4,7 +4,7 @@
 // A change carries the whole value of its entity, so the page shows a new status without asking
 // the server. The result equals what GET /api/v1/agents answers at the same place in the
 // journal; reducer_test.go in internal/test/uitest compares the two. Some fields come with the next
-// snapshot only: evidence_age_ms, doubt and certainty, which the agent's shim is asked for;
+// snapshot only: evidence_age_ms, doubt, certainty, wall, unheld and holes, which the agent's shim is asked for;
 // file_behind, which is about a file; description, which is in fairlead.yaml alone; disabled and
 // over_limit, which changes of other entities decide. shell/status.js derives the status itself.
 
@@ -21,7 +21,7 @@
  * @property {boolean} complete false: a change needs a value that no snapshot carries; ask the server
  */
 
-/** Requests of the queue that waiting_behind names; the same number as in team/seat.go. */
+/** Requests of the queue that waiting_behind names; the same number as in core/team/slot.go. */
 const BEHIND_SHOWN = 5;
 const PAUSE = 'pause';
 
@@ -67,7 +67,7 @@ export function reduce(was, ch, team) {
   if (body.session) return withSession(was, ch, body.session);
   if (body.host?.lease) return withSessions(was, String(body.host.lease.session), { host: String(body.host.lease.host) });
   if (body.used) return withUsage(was, ch, body.used);
-  if (body.line) return waiting({ ...was, queue: body.line.claims ?? [] });
+  if (body.queue) return waiting({ ...was, queue: body.queue.requests ?? [] });
   if (body.limited) return withLimit(was, body.limited);
   if (body.says) return withAgent(was, { says: { text: String(body.says.text ?? ''), at: body.says.at } });
   if (body.conversation) return withConversation(was, body.conversation);
@@ -93,7 +93,7 @@ const moment = (time) => (typeof time === 'string' && time !== '' ? time : null)
 
 /** agent_state.json as the journal has it (seed 000). @param {Known} was @param {any} value @param {Team} team @returns {Known} */
 function withControl(was, value, team) {
-  const wish = value.wish ?? {};
+  const wish = value.desired ?? {};
   const current = (value.state === 'foreign' ? value.reported : CURRENT[value.state] ?? PAUSE) || 'unknown';
   let desired = wish.n ? String(wish.desired ?? '') : PAUSE;
   let note = String(wish.note ?? '');
@@ -120,7 +120,7 @@ function withSession(was, ch, s) {
   const same = was.agent.session?.id === s.id;
   const slot = Number(s.slot ?? 0);
   const host = (was.agent.sessions ?? []).find((o) => o.id === s.id)?.host;
-  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(host && { host }), ...(s.context_percent && { context_percent: Number(s.context_percent) }), ...(s.ending && { ending: String(s.ending) }) };
+  const shown = { id: s.id, pid: s.pid ?? 0, started_at: moment(s.started_at), kind: String(s.kind ?? ''), phase: s.phase ?? ch.to, for: String(s.for ?? ''), slot, ...(host && { host }), ...(s.context_percent && { context_percent: Number(s.context_percent) }), ...(s.provider && { provider: s.provider }), ...(s.ending && { ending: String(s.ending) }) };
   const others = (was.agent.sessions ?? []).filter((o) => (o.slot ?? 0) !== slot);
   const sessions = isOpen(ch) ? [...others, shown].sort((a, b) => (a.slot ?? 0) - (b.slot ?? 0)) : others;
   const next = slot > 0
@@ -142,6 +142,7 @@ function withUsage(was, ch, used) {
   const more = used.usage ?? {};
   const at = Number(used.context_percent ?? used.stop?.context_percent ?? 0);
   if (at > 0) was = withSessions(was, String(used.session ?? ''), { context_percent: at });
+  if (used.provider) was = withSessions(was, String(used.session ?? ''), { provider: used.provider.code ? used.provider : undefined });
   const before = more.day === ch.time.slice(0, 10) && was.agent.usage_today || {};
   const sum = (/** @type {'input_tokens' | 'output_tokens' | 'cost_usd'} */ k) => (before[k] ?? 0) + (more[k] ?? 0);
   if (more.day && more.day !== ch.time.slice(0, 10)) return was; // of a day that is over

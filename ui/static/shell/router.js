@@ -9,8 +9,6 @@
 //
 //   #/agents/NAME/history/last-night  #/agents/NAME/output/SESSION/OFFSET  #/agents/NAME/history/SEQ  #/channels/NAME/SEQ
 //   #/crew/NAME/transcript/SEQ  #/tasks/ID/request-2  #/history/SEQ
-//
-// The words of earlier versions (agent, channel, run, session, sessions) still resolve.
 
 import { batch, computed, signal } from './lib.js';
 import { cell, names } from '../agents/state.js';
@@ -90,10 +88,9 @@ export const counts = computed(() => {
   return { all: names.value.length, running: run, idle, look };
 });
 
-/** The part of the page for each first word of the address; old words still resolve. @type {Record<string, Place>} */
+/** The part of the page for each first word of the address. @type {Record<string, Place>} */
 const PARTS = Object.assign(Object.create(null), {
-  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', history: 'history', repositories: 'repositories', repos: 'repositories', hosts: 'hosts', host: 'hosts',
-  task: 'tasks', agent: 'agents', channel: 'channels', run: 'runs', session: 'dispatch', sessions: 'dispatch',
+  now: 'now', tasks: 'tasks', agents: 'agents', channels: 'channels', crew: 'crew', runs: 'runs', dispatch: 'dispatch', inbox: 'inbox', usage: 'usage', history: 'history', repositories: 'repositories', hosts: 'hosts',
 });
 
 /** @param {string} text */

@@ -1,4 +1,4 @@
-// The status of an agent: one word, derived from evidence. Pure. The same table as view/status.go;
+// The status of an agent: one word, derived from evidence. Pure. The same table as read/view/status.go;
 // reducer_test.go in internal/test/uitest compares the two.
 
 /** @typedef {import('./api.js').Agent} Agent */
@@ -21,9 +21,9 @@ export function statusOf(a, stopping, nowMs) {
   const s = a.session;
   const works = a.badge === 'RUNNING'; // as its loop says
   const own = a.loop === 'foreign' && !a.program;
-  const there = (own && works) || (!!s && s.phase === 'running' && (s.kind !== 'foreign' || works));
+  const there = (own && works) || (!!s && s.phase === 'running' && (s.kind !== 'foreign' || works || a.current_state === 'unknown'));
   const others = (a.sessions ?? []).filter((o) => (o.slot ?? 0) > 0 && o.phase === 'running');
-  if (a.certainty === 'unknown' || a.current_state === 'unknown') return 'unknown';
+  if (a.certainty === 'unknown' || (own && a.current_state === 'unknown')) return 'unknown';
   if (s?.ending || ((there || others.length) && stopping)) return 'stopping';
   if (there && works && a.desired_state === 'pause' && (own || s?.for === 'control')) return 'stopping';
   if (a.asks) return 'waiting';

@@ -20,9 +20,9 @@ export const removeComment = (id, n) => order(keyOf('remove', `${id} ${n}`), 'th
 /** @param {string} id @param {string} text @param {string} shown */
 export const requestTask = (id, text, shown) => order(keyOf('request', id), `${plain(id, 40)} goes back to its agent`, () => api.requestTask(id, { text, shown }), { done: () => { comments.value = []; }, ...then });
 
-/** @param {string} id @param {string} shown */
-export async function mergeTask(id, shown) {
-  const done = await order(keyOf('merge', id), `${plain(id, 40)} is landing`, () => api.mergeTask(id, shown ? { shown } : {}), then);
+/** @param {string} id @param {string} tree the hash of what is drawn; empty: it is approved already @param {string} [governing] the separate yes */
+export async function mergeTask(id, tree, governing) {
+  const done = await order(keyOf('merge', id), `${plain(id, 40)} is landing`, () => api.mergeTask(id, ({ ...(tree && { tree }), ...(governing && { governing }) })), then);
   if (!done) void readChanges(id); // it may have been changed since
   return done;
 }

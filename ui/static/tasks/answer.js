@@ -6,6 +6,7 @@ import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 import { dialog } from '../shell/router.js';
 import { keyOf, mergeTask, requestTask, resumeTask } from './actions.js';
+import { Governs, allowed } from './governs.js';
 import { changes, comments, drafts, scope } from './state.js';
 import { checked, isLive, landing, some } from './words.js';
 
@@ -13,12 +14,13 @@ import { checked, isLive, landing, some } from './words.js';
 const TEXT_MAX = 60_000;
 
 /** What lands, and how. @param {{c: import('../shell/api.js').TaskChanges, n: number}} props n: comments that are not sent */
-const Outcome = ({ c, n }) => html`<p class="soft answer-what">${checked(c.checks)} Approval ${landing(c.land, plain(c.base, 100))}<span>: exactly commit <code>${plain(c.shown ?? '', 40).slice(0, 10)}</code></span>.${scope.value !== 'all' ? ' You look at a part of it; approval is for all of it.' : ''}${n > 0 ? ` It does not send the ${n === 1 ? 'comment' : 'comments'}.` : ''}</p>`;
+const Outcome = ({ c, n }) => html`<p class="soft answer-what">${checked(c.checks)} Approval ${landing(c.land, plain(c.base, 100))}<span>: exactly tree <code>${plain(c.tree ?? '', 64).slice(0, 12)}</code></span>.${scope.value !== 'all' ? ' You look at a part of it; approval is for all of it.' : ''}${n > 0 ? ` It does not send the ${n === 1 ? 'comment' : 'comments'}.` : ''}</p>`;
 
 /** @param {{run: import('../shell/api.js').RunView}} props */
 export function TaskAnswer({ run }) {
   const id = run.run_id, t = /** @type {import('../shell/api.js').TaskView} */ (run.task);
   const text = useSignal(drafts.get(id) ?? '');
+  const yes = useSignal('');
   const c = changes.value;
   const n = comments.value.length;
   const write = (/** @type {string} */ words) => { text.value = words; drafts.set(id, words); };
@@ -47,8 +49,10 @@ export function TaskAnswer({ run }) {
       <textarea id="task-words" rows="2" maxlength=${TEXT_MAX} placeholder=${n > 0 ? 'optional' : 'or comment on a line of the changes'} value=${text.value} onInput=${(/** @type {any} */ e) => write(e.target.value)}></textarea></div>
     <div class="answer-foot">
       <${Act} at=${keyOf('request', id)} look=${more ? 'primary' : 'plain'} icon="send" label="Request changes" act=${send} />
-      <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'approve'} icon="check" label="Approve and land" act=${() => mergeTask(id, c.shown ?? '')} />
+      <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
       ${drop}</div></div>
+    ${t.why && html`<p class="worry-box"><${Icon} name="look" /><span>Shown to you again: ${plain(t.why, 600)}</span></p>`}
+    <${Governs} c=${c} yes=${yes} />
     <${Outcome} c=${c} n=${n} />
     <${Fault} at=${keyOf('request', id)} /><${Fault} at=${keyOf('merge', id)} />
   </form>`;

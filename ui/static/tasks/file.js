@@ -28,7 +28,7 @@ export function File({ task, changes, n }) {
   const open = useSignal(f.added + f.deleted <= OPEN_LINES_MAX && n < 100 && !seen);
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const near = useNear(ref, n === 0);
-  const data = useSignal(/** @type {import('../shell/api.js').DiffRows | null} */ (null));
+  const data = useSignal(/** @type {import('../shell/api.js').ChangedRows | null} */ (null));
   const wrong = useSignal('');
   const wanted = near && open.value;
   useEffect(() => {

@@ -11,7 +11,7 @@ import { later, notLater, soon, watchNear } from './near.js';
 import { byPlace, editing } from './state.js';
 import { placeOf, some } from './words.js';
 
-/** @typedef {import('../shell/api.js').DiffRow} DiffRow */
+/** @typedef {import('../shell/api.js').ChangedRow} ChangedRow */
 
 const BLOCK_ROWS = 25;
 /** The width of a character beside the font size of the page: rows have 0.75 of it, and a character is 0.6 as wide as high. */
@@ -25,18 +25,18 @@ const NAMES = { add: 'added line', del: 'deleted line', hunk: '', same: 'line', 
 /** A row's text with tabs kept and everything deceptive visible. @param {string} text */
 const code = (text) => (/[^\t\x20-\x7e]/.test(text) ? text.split('\t').map(reveal).join('\t') : text);
 
-/** @param {DiffRow} r */
+/** @param {ChangedRow} r */
 const textOf = (r) => (r.t ?? []).map((t) => t.x).join('');
-/** @param {DiffRow} r */
+/** @param {ChangedRow} r */
 const isLine = (r) => r.kind !== 'hunk' && r.kind !== 'note';
-/** The line of a row on its own side. @param {DiffRow} r */
+/** The line of a row on its own side. @param {ChangedRow} r */
 const lineOf = (r) => (r.kind === 'del' ? r.old : r.new) || 0;
-/** @param {string} file @param {DiffRow} r */
+/** @param {string} file @param {ChangedRow} r */
 const rowPlace = (file, r) => (isLine(r) && lineOf(r) ? placeOf(file, lineOf(r), r.kind === 'del') : '');
-/** @param {DiffRow} r */
+/** @param {ChangedRow} r */
 const moreOf = (r) => (r.more_bytes ? ` \u2026 ${some(r.more_bytes, 'more byte', 'more bytes')} of this line` : '');
 
-/** @param {{r: DiffRow, at: number, active: boolean}} props at: its place in the file */
+/** @param {{r: ChangedRow, at: number, active: boolean}} props at: its place in the file */
 function Row({ r, at, active }) {
   if (!isLine(r)) return html`<div class="dl dl-${r.kind}"><span class="dl-no"></span><span class="dl-code">${code(textOf(r))}</span></div>`;
   return html`<div class="dl dl-${r.kind}"><button type="button" class="dl-no num" data-row=${at} tabIndex=${active ? 0 : -1}><span class="hidden">Comment on ${NAMES[r.kind]} </span><span class="dl-old">${r.old || ''}</span><span class="dl-new">${r.new || ''}</span></button><span class="dl-mark" aria-hidden="true">${MARKS[r.kind]}</span><span class="dl-code">${(r.t ?? []).map((t) => (t.c || t.m ? html`<span class="${t.c ? `tk-${t.c}` : ''}${t.m ? ' tk-changed' : ''}">${code(t.x)}</span>` : code(t.x)))}${r.more_bytes ? html`<span class="dl-more">${moreOf(r)}</span>` : ''}</span></div>`;
@@ -56,7 +56,7 @@ function inUse(el) {
   return !!el && (el.contains(document.activeElement) || (!!s && !s.isCollapsed && (el.contains(s.anchorNode) || el.contains(s.focusNode))));
 }
 
-/** @param {{task: string, file: string, rows: DiffRow[], from: number, first: number, columns: number, active: import('../shell/lib.js').Signal<number>, moved: {current: boolean}}} props from, first, active: places in the file; moved: the focus goes to active */
+/** @param {{task: string, file: string, rows: ChangedRow[], from: number, first: number, columns: number, active: import('../shell/lib.js').Signal<number>, moved: {current: boolean}}} props from, first, active: places in the file; moved: the focus goes to active */
 function Block({ task, file, rows, from, first, columns, active, moved }) {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const near = useRef(from < 2 * BLOCK_ROWS); // the first rows are there at once
@@ -97,7 +97,7 @@ function Block({ task, file, rows, from, first, columns, active, moved }) {
   })}</div>`;
 }
 
-/** Comments on lines that the rows do not have, or on the whole file. @param {{task: string, file: string, rows: DiffRow[]}} props */
+/** Comments on lines that the rows do not have, or on the whole file. @param {{task: string, file: string, rows: ChangedRow[]}} props */
 export function Others({ task, file, rows }) {
   const mine = [...byPlace.value].filter(([, all]) => all[0].file === file);
   const shown = mine.length > 0 ? new Set(rows.map((r) => rowPlace(file, r))) : null;
@@ -108,7 +108,7 @@ export function Others({ task, file, rows }) {
     ${at && at.id === 0 && at.place === place ? html`<${CommentForm} task=${task} at=${at} text="" name=${plain(file, 200)} />` : ''}`;
 }
 
-/** @param {{task: string, file: string, data: import('../shell/api.js').DiffRows}} props */
+/** @param {{task: string, file: string, data: import('../shell/api.js').ChangedRows}} props */
 export function Rows({ task, file, data }) {
   const rows = data.rows ?? [];
   const first = rows.findIndex(isLine);

@@ -10,7 +10,7 @@ import { placeOf } from './words.js';
 
 /** @typedef {import('../shell/api.js').TaskChanges} TaskChanges */
 /** @typedef {import('../shell/api.js').TaskComment} TaskComment */
-/** @typedef {import('../shell/api.js').DiffRows} DiffRows */
+/** @typedef {import('../shell/api.js').ChangedRows} ChangedRows */
 
 export const tasks = computed(() => runs.value.filter((r) => r.task));
 export const needYou = computed(() => tasks.value.filter((r) => r.task?.status === 'needs_you' || r.task?.status === 'failed').length);
@@ -100,7 +100,7 @@ export function showScope(what) {
 
 // --- the rows of files -----------------------------------------------------------
 
-/** @type {Map<string, Promise<DiffRows>>} */
+/** @type {Map<string, Promise<ChangedRows>>} */
 const rows = new Map();
 
 /** The rows of a file, requested once. @param {TaskChanges} c @param {number} n */

@@ -65,7 +65,7 @@ export const some = (n, one, many) => `${n.toLocaleString('en-GB')} ${n === 1 ? 
 
 /** @param {import('../shell/api.js').TaskFile} f @returns {string[]} what happened to the file besides its lines */
 export function fileNotes(f) {
-  const notes = [];
+  const notes = f.governing ? ['decides what runs'] : [];
   if (f.status !== 'modified') notes.push(f.status === 'added' ? 'new' : f.status);
   if (f.binary) notes.push('binary');
   if (f.old_mode && f.new_mode) notes.push(`${f.old_mode} \u2192 ${f.new_mode}`);

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/machine/session"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
 // tolerance is the precision of the checks of time, in which clocks are multiplied by rates.
@@ -38,7 +38,8 @@ type truth struct {
 
 func newTruth(w *world) truth {
 	t := truth{
-		w: w, placeOf: map[string]uint64{}, wordN: map[string]uint64{}, started: map[string]uint64{}, paused: map[string]uint64{}, words: map[string]string{},
+		w: w, placeOf: map[string]uint64{}, wordN: map[string]uint64{}, started: map[string]uint64{}, paused: map[string]uint64{},
+		words: map[string]string{},
 		procs: map[string]map[*proc]bool{}, last: map[string]time.Duration{}, renewed: map[*peer]host.BootTime{},
 	}
 	w.in(time.Second, w.watch)

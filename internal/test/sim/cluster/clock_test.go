@@ -3,7 +3,7 @@ package cluster
 import (
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/core/host"
 )
 
 // clock has the clocks of one machine. Rate is theirs against true time.

@@ -8,7 +8,10 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-var usual = Size{Hosts: 6, Agents: 14, Channels: 3, Faults: 12 * time.Minute, Calm: 4 * time.Minute, Session: 40 * time.Second, Orders: 3 * time.Second}
+var usual = Size{
+	Hosts: 6, Agents: 14, Channels: 3, Faults: 12 * time.Minute, Calm: 4 * time.Minute, Session: 40 * time.Second,
+	Orders: 3 * time.Second,
+}
 
 // TestClusters plays runs with random faults and orders.
 func TestClusters(t *testing.T) {
@@ -23,7 +26,10 @@ func TestClusters(t *testing.T) {
 		}
 	}
 	t.Log(met)
-	for _, what := range []string{epochs, starts, leaseEnds, lost, closed, moved, late, retries, falseConflicts, conflicts, pauses, rebuilt} {
+	for _, what := range []string{
+		epochs, starts, leaseEnds, lost, closed, moved, late, retries, falseConflicts, conflicts, pauses,
+		rebuilt,
+	} {
 		if met[what] == 0 && !testsize.Race {
 			t.Errorf("no run has met %s: %v", what, met)
 		}

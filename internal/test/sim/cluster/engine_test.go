@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/attempt"
-	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
 )
 
 const nodes = 3 // of the engine; a message is stored when two have it
@@ -114,17 +114,17 @@ func (w *world) entry(i int, key string) version {
 }
 
 // call is a request of a host to its node. The answer may be lost, also after the request was obeyed.
-func (w *world) call(p *peer, does func(i int) attempt.Answer, answered func(attempt.Answer)) {
+func (w *world) call(p *peer, does func(i int) jetstream.Answer, answered func(jetstream.Answer)) {
 	const timeout = time.Second
 	over := false
-	answer := func(a attempt.Answer) {
+	answer := func(a jetstream.Answer) {
 		if !over {
 			over = true
 			p.run(func() { answered(a) })
 		}
 	}
 	life, node, i := p.life, w.peers[p.node], p.node
-	p.later(host.BootTime(timeout), func() { answer(attempt.NoAnswer) })
+	p.later(host.BootTime(timeout), func() { answer(jetstream.NoAnswer) })
 	if !w.reaches(p, node) {
 		return
 	}
@@ -133,7 +133,7 @@ func (w *world) call(p *peer, does func(i int) attempt.Answer, answered func(att
 			return
 		}
 		a := does(i)
-		if a == attempt.NoAnswer || w.faulty && w.chance(3) {
+		if a == jetstream.NoAnswer || w.faulty && w.chance(3) {
 			return
 		}
 		w.in(w.between(time.Millisecond, 5*time.Millisecond), func() {
@@ -145,30 +145,30 @@ func (w *world) call(p *peer, does func(i int) attempt.Answer, answered func(att
 }
 
 // publish asks a node to store a message at a place.
-func (w *world) publish(p *peer, m *message, id string, place uint64, answered func(attempt.Answer)) {
-	w.call(p, func(i int) attempt.Answer { return w.store(i, m, id, place) }, answered)
+func (w *world) publish(p *peer, m *message, id string, place uint64, answered func(jetstream.Answer)) {
+	w.call(p, func(i int) jetstream.Answer { return w.store(i, m, id, place) }, answered)
 }
 
 // store is how a node treats a message. Only a stored one is acknowledged; error 10071 means nothing.
-func (w *world) store(i int, m *message, id string, place uint64) attempt.Answer {
+func (w *world) store(i int, m *message, id string, place uint64) jetstream.Answer {
 	e := &w.engine
 	n := &e.node[i]
 	if !n.majority { // it takes the first try, can never store it, and takes the second for another writer's
 		if n.stuck {
 			w.counts[falseConflicts]++
-			return attempt.WrongLast
+			return jetstream.WrongLast
 		}
 		n.stuck = true
-		return attempt.NoAnswer
+		return jetstream.NoAnswer
 	}
 	switch {
 	case w.now < e.ready:
-		return attempt.NoAnswer
+		return jetstream.NoAnswer
 	case place != uint64(len(e.log))+1:
-		return attempt.WrongLast
+		return jetstream.WrongLast
 	case e.slow != nil:
 		w.counts[falseConflicts]++
-		return attempt.WrongLast
+		return jetstream.WrongLast
 	}
 	stored := *m
 	stored.id = id
@@ -183,14 +183,14 @@ func (w *world) store(i int, m *message, id string, place uint64) attempt.Answer
 				w.commit(&stored)
 			}
 		})
-		return attempt.NoAnswer
+		return jetstream.NoAnswer
 	}
 	w.commit(&stored)
 	if w.mute > 0 {
 		w.mute--
-		return attempt.NoAnswer
+		return jetstream.NoAnswer
 	}
-	return attempt.Acknowledged
+	return jetstream.Acknowledged
 }
 
 // commit stores a message. From now on all mirrors have it, sooner or later.
@@ -207,13 +207,13 @@ func (w *world) commit(m *message) {
 
 // set changes an entry if it has the revision of to, which gets the next one. Only a positive answer is proof.
 func (w *world) set(p *peer, key string, to version, answered func(ok bool)) {
-	w.call(p, func(i int) attempt.Answer {
+	w.call(p, func(i int) jetstream.Answer {
 		all := w.engine.entries[key]
 		if !w.engine.node[i].majority || w.now < w.engine.ready {
-			return attempt.NoAnswer
+			return jetstream.NoAnswer
 		}
 		if n := len(all); n > 0 && all[n-1].rev != to.rev || n == 0 && to.rev != 0 {
-			return attempt.WrongLast
+			return jetstream.WrongLast
 		}
 		if len(all) > 300 {
 			all = append([]version{}, all[200:]...)
@@ -224,6 +224,6 @@ func (w *world) set(p *peer, key string, to version, answered func(ok bool)) {
 		if next.boots == p.boots && !to.closed && to.by.N > 0 {
 			w.truth.renewed[p] = max(w.truth.renewed[p], to.sent)
 		}
-		return attempt.Acknowledged
-	}, func(a attempt.Answer) { answered(a == attempt.Acknowledged) })
+		return jetstream.Acknowledged
+	}, func(a jetstream.Answer) { answered(a == jetstream.Acknowledged) })
 }

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/journal/attempt"
-	"github.com/fairlead-dev/fairlead/loop"
-	"github.com/fairlead-dev/fairlead/machine/channel"
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/host"
-	"github.com/fairlead-dev/fairlead/machine/session"
-	"github.com/fairlead-dev/fairlead/team"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
 const batchMax = 256 // requests of one append
@@ -82,7 +82,8 @@ type watch struct {
 func newLead(p *peer) *lead {
 	l := &lead{
 		p: p, team: team.New(nil), versions: map[string]uint64{}, notes: map[string]bool{}, place: uint64(p.pos), chain: p.chain,
-		unplaced: map[string]string{}, homes: map[string]string{}, watches: map[string]*watch{}, grants: map[string]host.BootTime{}, asks: map[host.Token]*question{}, pauses: map[string]map[string]func(){},
+		unplaced: map[string]string{}, homes: map[string]string{}, watches: map[string]*watch{}, grants: map[string]host.BootTime{},
+		asks: map[host.Token]*question{}, pauses: map[string]map[string]func(){},
 	}
 	for _, m := range p.w.engine.log[:p.pos] {
 		for i := range m.records {
@@ -115,7 +116,10 @@ func newLead(p *peer) *lead {
 const hostMachine = "host"
 
 func hostChange(r *journal.Change) host.Change {
-	ch := host.Change{Entity: team.AgentOf(r.Entity), Row: r.Row, From: host.State(r.From), To: host.State(r.To), Event: host.Event(r.Trigger)}
+	ch := host.Change{
+		Entity: team.AgentOf(r.Entity), Row: r.Row, From: host.State(r.From), To: host.State(r.To),
+		Event: host.Event(r.Trigger),
+	}
 	if err := json.Unmarshal(r.Data, &ch.Body); err != nil {
 		panic(err)
 	}
@@ -164,7 +168,10 @@ func (l *lead) actor() team.Actor { return team.Actor{Kind: "engine", ID: l.p.na
 
 // configure begins a new team.
 func (l *lead) configure() {
-	conf := team.Configured{Agents: map[string]team.Settings{}, Turns: map[string]channel.AgentSettings{}, Channels: map[string]team.Channel{}}
+	conf := team.Configured{
+		Agents: map[string]team.Settings{}, Turns: map[string]channel.AgentSettings{},
+		Channels: map[string]team.Channel{},
+	}
 	size := l.p.w.size
 	for i := range size.Agents {
 		conf.Agents[agentName(i)] = team.Settings{Driver: "exec"}
@@ -314,20 +321,20 @@ func (l *lead) append() {
 		r.Hash = r.Sum(l.chain.Hash)
 		l.chain.Seq, l.chain.Hash = r.Seq, r.Hash
 	}
-	try := attempt.New(fmt.Sprintf("%s-%x", l.p.name, l.p.w.rnd.Uint64()), l.place)
-	l.next(m, try, attempt.Publish)
+	try := jetstream.NewAttempt(fmt.Sprintf("%s-%x", l.p.name, l.p.w.rnd.Uint64()), l.place)
+	l.next(m, try, jetstream.Publish)
 }
 
 // next does what the attempt asks for.
-func (l *lead) next(m *message, try *attempt.Attempt, step attempt.Step) {
+func (l *lead) next(m *message, try *jetstream.Attempt, step jetstream.Step) {
 	switch step {
-	case attempt.Publish:
+	case jetstream.Publish:
 		began := l.p.w.now
-		l.p.w.publish(l.p, m, try.MessageID(), try.Place(), func(a attempt.Answer) {
+		l.p.w.publish(l.p, m, try.MessageID(), try.Place(), func(a jetstream.Answer) {
 			l.next(m, try, try.Answered(a, l.p.w.now-began))
 		})
-	case attempt.Reconnect, attempt.Look:
-		if step == attempt.Reconnect {
+	case jetstream.Reconnect, jetstream.Look:
+		if step == jetstream.Reconnect {
 			l.p.reconnect()
 		}
 		l.p.later(host.BootTime(100*time.Millisecond), func() {
@@ -337,15 +344,15 @@ func (l *lead) next(m *message, try *attempt.Attempt, step attempt.Step) {
 				id = l.p.w.engine.log[try.Place()-1].id
 			}
 			step := try.Read(id)
-			if step == attempt.Publish {
+			if step == jetstream.Publish {
 				l.p.w.counts[retries]++
 			}
 			l.next(m, try, step)
 		})
-	case attempt.Stored:
+	case jetstream.Stored:
 		l.place, l.done = try.Place(), l.done+len(m.records)
 		l.append()
-	case attempt.Conflict:
+	case jetstream.Conflict:
 		l.p.w.counts[conflicts]++
 		l.failed = true
 		l.answer(false)
@@ -491,7 +498,10 @@ func (l *lead) asked(token host.Token, grant func(epoch uint64), refuse func()) 
 			return errRefused
 		}
 		l.grants[token.Session] = l.p.now()
-		return l.decide(team.Event{Actor: l.actor(), Agent: agent, What: team.TokenGiven{Session: token.Session, Hash: fmt.Sprintf("%016x", l.p.w.rnd.Uint64())}})
+		return l.decide(team.Event{
+			Actor: l.actor(), Agent: agent,
+			What: team.TokenGiven{Session: token.Session, Hash: fmt.Sprintf("%016x", l.p.w.rnd.Uint64())},
+		})
 	}, func(stored bool, err error) {
 		if stored && err == nil {
 			q.grant(l.epoch)
@@ -508,14 +518,18 @@ var outcomes = map[string]control.Outcome{
 
 // started and ended take in reports of hosts. Those under a token that does not count are late.
 func (l *lead) started(token host.Token) {
-	if a := l.team.Agents[agentOf(token.Session)]; a != nil && a.Session != nil && a.Session.ID == token.Session && a.Session.Phase == session.Running {
+	if a := l.team.Agents[agentOf(token.Session)]; a != nil && a.Session != nil && a.Session.ID == token.Session &&
+		a.Session.Phase == session.Running {
 		return
 	}
 	l.submit(func() error {
 		if ok, _ := l.hosts.Counts(token); !ok {
 			return errVoid
 		}
-		return l.decide(team.Event{Actor: l.actor(), Agent: agentOf(token.Session), What: team.SessionStarted{Session: token.Session, PID: 1}})
+		return l.decide(team.Event{
+			Actor: l.actor(), Agent: agentOf(token.Session),
+			What: team.SessionStarted{Session: token.Session, PID: 1},
+		})
 	}, nil)
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/journal"
-	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
 // peer is one machine with its daemon, shims and processes.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/core/host"
 )
 
 // proc is a shim with the process of one session.
@@ -136,7 +136,10 @@ func (p *peer) granted(grant host.Grant) {
 		return
 	}
 	end, _ := p.guard.Deadline()
-	s := &proc{p: p, session: grant.Session, token: grant.Token, man: host.DeadMan{StartBy: by, EndAt: end, Waits: lease.OnLost == host.Wait}}
+	s := &proc{
+		p: p, session: grant.Session, token: grant.Token,
+		man: host.DeadMan{StartBy: by, EndAt: end, Waits: lease.OnLost == host.Wait},
+	}
 	p.shims[s.session] = s
 	p.machine(host.BootTime(p.w.between(time.Millisecond, 100*time.Millisecond)), s.begin)
 }

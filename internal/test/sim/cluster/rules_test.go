@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/machine/control"
-	"github.com/fairlead-dev/fairlead/machine/host"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/host"
 )
 
 // small is a team that works long sessions without faults, but for those that a test makes.

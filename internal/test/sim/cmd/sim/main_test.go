@@ -42,7 +42,8 @@ func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 
 func TestOneDayPrintsItsTrace(t *testing.T) {
 	out, log, code := command(t, "--seed", "1", "--steps", "20")
-	if code != 0 || !strings.Contains(out, "start") || !strings.Contains(out, "seed 1: every promise held") || strings.Contains(out, "PASS") {
+	if code != 0 || !strings.Contains(out, "start") || !strings.Contains(out, "seed 1: every promise held") ||
+		strings.Contains(out, "PASS") {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}
 }

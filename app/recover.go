@@ -1,0 +1,218 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/fairlead-dev/fairlead/hosts/membership"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+	"github.com/fairlead-dev/fairlead/work/turns"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/team/governing"
+	"github.com/fairlead-dev/fairlead/process/driver"
+)
+
+// recover reconciles the team with the machine: it observes first (processes, then files), and only
+// then starts anything. It runs before the loop, in the loop's goroutine.
+func (e *Supervisor) recover(ctx context.Context) error {
+	before := e.State().Copy()
+	found, err := e.reckon(ctx, e.opts.Host, e.AdoptAll, e.ReadFiles)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		for i := range found {
+			found[i].Close()
+		}
+		return err
+	}
+	e.announcePlan(before, found)
+	if err := e.SettleOrphans(ctx); err != nil {
+		for i := range found {
+			found[i].Close()
+		}
+		return err
+	}
+	for _, a := range found {
+		e.PickUp(a)
+	}
+	e.sweep(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := e.Begin(ctx); err != nil {
+		return err
+	}
+	e.ChannelsBegin()
+	e.ActOnAll()
+	e.DocumentsBegin()
+	e.FoldersBegin()
+	e.FollowShells()
+	e.Go(func(context.Context) { e.TakeIn() })
+	e.Go(e.NotifyPeople)
+	e.Go(e.Cluster.HostsBegin)
+	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
+		e.Go(e.TakeIssues)
+	}
+	return nil
+}
+
+// reckon observes and decides. It starts nothing: its decisions are in the journal when it returns,
+// and carried out later. A dry run calls it with an observer and a journal that stores nothing.
+func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(context.Context) []sessions.Adoption,
+	files func(context.Context) error,
+) ([]sessions.Adoption, error) {
+	if err := e.FindOrphans(ctx, witness); err != nil {
+		return nil, err
+	}
+	if e.State().Epoch == 0 && e.opts.Config.Team.Hold { // before the epoch begins, so that a crash in between does not lose it
+		if err := e.TellAgent(ctx, "", team.HoldAsked{Note: "team.hold in fairlead.yaml"}); err != nil {
+			return nil, err
+		}
+	}
+	if err := mayLead(e.opts.Cluster, e.State(), e.opts.Config); err != nil {
+		return nil, err
+	}
+	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
+	started := team.DaemonStarted{BootID: e.opts.BootID}
+	own := ""
+	if c := e.opts.Cluster; c != nil {
+		if own = c.Name; c.Stream || e.State().Leader != "" { // also when the journal comes back from the stream to one machine
+			started.Leader = own
+		}
+		if c.Lost {
+			started.Skip = epochsLost
+		}
+	}
+	if started.Leader != "" || e.State().Root != "" {
+		dir, err := rootOf(e.opts.Config)
+		if err != nil {
+			return nil, err
+		}
+		started.Root = dir
+		if started.Leader != "" {
+			started.Config = e.opts.Config.Sum
+		}
+	}
+	var places []host.Place
+	if started.Leader != "" { // otherwise no other machine can have led
+		former := membership.FormerLeader(e.State(), own)
+		if e.Moved = former != ""; e.Moved {
+			places = membership.LeaseFormer(e.State(), former)
+		}
+	}
+	if err := e.TellAgent(ctx, "", started); err != nil {
+		return nil, err
+	}
+	if g := e.State().Governing; e.opts.Confirmed != "" && e.opts.Confirmed != g.Sum {
+		if err := e.TellAgent(ctx, "", governing.Confirmed{Sum: e.opts.Confirmed, Runs: g.Runs}); err != nil {
+			return nil, err
+		}
+	}
+	for _, place := range places {
+		if err := e.TellAgent(ctx, "", place); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.TellAgent(ctx, "", configured(e.opts.Config, e.Capabilities)); err != nil {
+		return nil, err
+	}
+	e.addRemoved()
+	found := sessions(ctx)
+	if err := files(ctx); err != nil {
+		return found, err
+	}
+	for _, a := range found {
+		if err := e.Resume(ctx, a); err != nil {
+			return found, err
+		}
+	}
+	for _, name := range e.State().Names() {
+		if err := e.TellAgent(ctx, name, control.Started{}); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// epochsLost is more epochs than hosts can have had that are lost: if one of them is not, and leads, hosts that have seen this
+// leader refuse it.
+const epochsLost = 1000
+
+// mayLead refuses a machine that the journal does not have as an engine host any longer: it was taken out while its own files say
+// otherwise.
+func mayLead(c *seam.Cluster, t *team.Team, conf *config.Config) error {
+	if c == nil || !c.Stream {
+		return nil
+	}
+	if h := t.Hosts.Hosts[c.Name]; h != nil && (h.Engine == "" || h.State == host.Left || h.RemovedBy != "") {
+		return &seam.Fenced{Why: "host " + c.Name + " is no engine host of the team any longer, by its journal, so it does not lead"}
+	}
+	if t.Leader != c.Name && t.Config != "" && t.Config != conf.Sum {
+		return &seam.Fenced{Why: OtherConfig(t.Leader, t.Config, conf.Sum), Leader: t.Leader, Config: t.Config}
+	}
+	return nil
+}
+
+// OtherConfig is why a host does not lead that has another configuration than the previous leader, and what to do.
+func OtherConfig(leader, its, own string) string {
+	return fmt.Sprintf("the %s here (%s) is not the one with which %s leads or led the team (%s), so this host does not lead; to let it lead, run `git show refs/fairlead/engine/%s:%s > %s` in this repository", config.FileName, own, leader, its, leader, config.FileName, config.FileName)
+}
+
+// rootOf is the folder of the repository, as paths in the team's state begin.
+func rootOf(conf *config.Config) (string, error) { return sessions.SettledDir(conf.Dir) }
+
+// sweep ends processes that lost sessions left behind. A process that cannot be ended is logged and
+// delays nothing: it hangs in the kernel with a pending kill signal and does nothing more.
+func (e *Supervisor) sweep(ctx context.Context) {
+	strays, err := e.opts.Host.Sweep(ctx)
+	for _, stray := range strays {
+		e.log.Warn("ended a process that a lost session had left behind", "process", stray)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.log.Error("processes that ended sessions left behind could not all be ended", "error", err)
+	}
+}
+
+// configured is the part of the configuration that the team needs. capabilities returns what an
+// agent can in a session for channels.
+func configured(conf *config.Config, capabilities func(config.Agent) driver.Capabilities) team.Configured {
+	agents := make(map[string]team.Settings, len(conf.Agents))
+	for _, a := range conf.Agents {
+		foreign := a.Loop == config.LoopForeign
+		agents[a.Name] = team.Settings{
+			Driver:    a.Driver,
+			Limits:    team.Limits(a.Limits),
+			Instances: a.Instances,
+			Policy: control.Policy{
+				Foreign: foreign, Program: foreign && len(a.Command) > 0, CleanupEvery: a.CleanupEvery,
+				FailuresMax: a.FailuresMax, BackoffFirst: a.Backoff.First, BackoffMax: a.Backoff.Max,
+			},
+		}
+	}
+	c := team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
+	turns.ConfigureTurns(&c, conf, capabilities)
+	crewctl.ConfigureLead(&c, conf)
+	return c
+}
+
+// addRemoved keeps the slot of an agent that is no longer configured while its session lasts.
+func (e *Supervisor) addRemoved() {
+	for _, name := range e.State().Names() {
+		if a := e.State().Agents[name]; e.Slots[name] == nil && len(a.Sessions()) > 0 {
+			d, ok := e.opts.Drivers[a.Settings.Driver]
+			if !ok {
+				e.log.Warn("a session belongs to an agent whose driver this build of fairlead does not have; Fairlead only waits for its end", "agent", name, "driver", a.Settings.Driver)
+				d = sessions.MissingDriver{}
+			}
+			e.AddMember(sessions.NewSlot(&config.Agent{Name: name, Driver: a.Settings.Driver, Grace: config.GraceDefault}, d))
+		}
+	}
+}

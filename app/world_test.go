@@ -1,0 +1,200 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/read/view"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
+	"github.com/fairlead-dev/fairlead/files/agentstate"
+	"github.com/fairlead-dev/fairlead/files/crewdocs"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/driver/acp"
+	"github.com/fairlead-dev/fairlead/process/driver/claude"
+	"github.com/fairlead-dev/fairlead/process/driver/codex"
+	driverexec "github.com/fairlead-dev/fairlead/process/driver/exec"
+	"github.com/fairlead-dev/fairlead/process/driver/script"
+)
+
+// world is a repository with a running supervisor on real processes, files and a database.
+type world struct {
+	t         *testing.T
+	dir       string
+	engine    *Supervisor
+	stop      func()                              // stops the supervisor; agents continue
+	files     func(seam.Files) seam.Files         // wraps the real files, if a test needs it
+	documents func(seam.Documents) seam.Documents // the same for the crew's documents
+}
+
+const waitMax = 2 * time.Minute // far more than any test needs
+
+var human = seam.Actor{Kind: "human", ID: "tester"}
+
+func newWorld(t *testing.T, yaml string, files map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	w.write("fairlead.yaml", yaml)
+	for name, text := range files {
+		w.write(name, text)
+	}
+	w.start()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+		defer cancel()
+		if w.stop != nil {
+			_ = w.engine.Stop(ctx, human, true)
+			select {
+			case <-w.engine.Stopped():
+			case <-ctx.Done():
+				t.Error("the engine did not stop")
+			}
+			w.stop()
+		}
+	})
+	return w
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) start() {
+	t := w.t
+	t.Helper()
+	conf, err := config.Load(w.dir, os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	state := filepath.Join(w.dir, ".fairlead")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	j, err := sqlite.Open(ctx, filepath.Join(state, "journal.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := agentstate.Watch(log)
+	documents := crewdocs.Watch(filepath.Join(state, "agents"), log)
+	folders, err := dispatchctl.WatchSessions(w.dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var papers seam.Documents = documents
+	if w.documents != nil {
+		papers = w.documents(documents)
+	}
+	var between seam.Files = files
+	if w.files != nil {
+		between = w.files(files)
+	}
+	e, err := Open(ctx, seam.Options{
+		Offer: tokenIn,
+		Name:  "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+		Host: inView(&sessions.Shims{Folder: filepath.Join(state, "sessions"), Workspace: w.dir}),
+		Drivers: map[string]driver.Driver{
+			"exec": driverexec.Driver{}, "script": script.Driver{}, "acp": acp.Driver{},
+			"claude": claude.Driver{}, "codex": codex.Driver{},
+		}, Documents: papers, Sessions: folders,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	w.engine = e
+	w.stop = func() {
+		cancel()
+		if err := <-ran; err != nil {
+			t.Errorf("the engine failed: %v", err)
+		}
+		_ = files.Close()
+		_ = documents.Close()
+		_ = folders.Close()
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+		w.stop = nil
+	}
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// until waits for a condition on an agent, or fails with its last view.
+func (w *world) until(agent, what string, ok func(view.AgentView) bool) view.AgentView {
+	w.t.Helper()
+	return wait.Value(w.t, what, func() (view.AgentView, error) { return w.engine.Agent(context.Background(), agent) }, ok)
+}
+
+func (w *world) command(agent, desired string) {
+	w.t.Helper()
+	if _, err := w.engine.Command(context.Background(), human, agent, desired, ""); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) file(agent string) agentstate.State {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, agent, agentstate.FileName))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	state, err := agentstate.Parse(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return state
+}
+
+func (w *world) history(entity string) []string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
+	defer cancel()
+	var lines []string
+	for ch, err := range w.engine.Journal().Read(ctx, journal.Query{Entity: entity}) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprintf("%s %s -> %s %s", ch.Row, ch.From, ch.To, ch.Trigger))
+	}
+	return lines
+}
+
+// took fails if a row never occurred.
+func (w *world) took(entity string, rows ...string) {
+	w.t.Helper()
+	history := w.history(entity)
+	for _, row := range rows {
+		if !slices.ContainsFunc(history, func(line string) bool { return strings.HasPrefix(line, row+" ") }) {
+			w.t.Errorf("row %s does not occur for %s:\n%s", row, entity, strings.Join(history, "\n"))
+		}
+	}
+}

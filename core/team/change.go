@@ -1,0 +1,358 @@
+package team
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team/governing"
+	"github.com/fairlead-dev/fairlead/core/team/models"
+	"github.com/fairlead-dev/fairlead/core/team/usage"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+)
+
+// Change is one fact that Decide found. The journal stores it.
+type Change struct {
+	Machine string
+	Entity  string // MACHINE/NAME; of a run: run/ID, of a step run/ID/STEP
+	Row     string
+	From    string
+	To      string
+	Trigger string
+	At      time.Time
+	Actor   Actor
+	Body    Body
+}
+
+// Body is what Apply needs: exactly one field is set. Every value is absolute or names what it is
+// added to, so that Apply needs neither a table nor a rule.
+type Body struct {
+	Control *ControlSet `json:"control,omitempty"`
+	Session *Session    `json:"session,omitempty"` // the session's new state; phase none: it has ended
+	Used    *Used       `json:"used,omitempty"`
+	Agent   *AgentSet   `json:"agent,omitempty"`
+	Team    *TeamSet    `json:"team,omitempty"`
+
+	Run   *workflow.Body `json:"run,omitempty"`
+	Queue *QueueSet      `json:"queue,omitempty"`
+	Note  *NoteSet       `json:"note,omitempty"`
+	Left  *RunLeft       `json:"left,omitempty"`
+
+	Turn          *TurnSet       `json:"turn,omitempty"`
+	ChannelConfig *ChannelConfig `json:"channel_config,omitempty"` // the channel's configuration in fairlead.yaml
+	Delivery      *Delivery      `json:"delivery,omitempty"`       // what the agent's session was told last
+
+	Presence *crew.Body `json:"crew,omitempty"`
+
+	Dispatch *DispatchSet `json:"dispatch,omitempty"` // of a dispatch folder
+
+	Question     *question.Body `json:"question,omitempty"`
+	Limited      *Limited       `json:"limited,omitempty"`      // the rate limit of the agent's provider
+	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, with the program's name for it
+	Says         *Says          `json:"says,omitempty"`         // the agent's own status
+	Tells        *TellsSet      `json:"tells,omitempty"`        // what the agent is still to be told
+
+	Notice *notice.Record `json:"notice,omitempty"` // what a target of notify was sent
+
+	Host *host.Body `json:"host,omitempty"` // of a machine that runs sessions, and of a session's place on it
+}
+
+// ControlSet is the new state of an agent's control.
+type ControlSet struct {
+	Value     control.Value    `json:"value"`
+	Overtaken *control.Desired `json:"overtaken,omitempty"` // an overtaken desired state, for the record
+	Seen      string           `json:"seen,omitempty"`      // identity of the other program's write that this change takes in
+	Swapped   string           `json:"swapped,omitempty"`   // the same for a write found in a replaced file
+	Sum       string           `json:"sum,omitempty"`       // identity of the new file if this change writes one
+}
+
+// Used is an agent's report of its usage.
+type Used struct {
+	Session string       `json:"session"`
+	Offset  int64        `json:"offset"`
+	Usage   Usage        `json:"usage"`
+	Models  []models.Use `json:"models,omitempty"`          // the parts of Usage whose model was reported
+	Context int          `json:"context_percent,omitempty"` // 0: no news
+	Stop    *Stop        `json:"stop,omitempty"`
+
+	RepoDay  string    `json:"repo_day,omitempty"` // for RunUsage; empty: it is of no run's step
+	RepoEnds time.Time `json:"repo_day_ends,omitzero"`
+
+	RateLimit *RateLimit `json:"rate_limit,omitempty"`
+	Provider  *Provider  `json:"provider,omitempty"` // without a code: it answers again
+
+	// Of a session for channels: when its answer ended, and what Delivery.Held is now.
+	Over time.Time `json:"over,omitzero"`
+	Held string    `json:"held,omitempty"`
+}
+
+// TurnSet is a change of the channel state. Text is the text of a message, if there is one: the
+// channel state only has numbers.
+type TurnSet struct {
+	Agent string       `json:"agent,omitempty"` // the agent concerned; the channel is the entity's name
+	Body  channel.Body `json:"body"`
+	Text  string       `json:"text,omitempty"`
+
+	// the session of the message: the UUID of a lead session, otherwise the session's ID; empty: from a person, or from a foreign agent
+	Session string `json:"session,omitempty"`
+}
+
+// AgentSet is the new configuration of an agent.
+type AgentSet struct {
+	Settings Settings `json:"settings"`
+	Removed  bool     `json:"removed,omitempty"`
+}
+
+// TeamSet is the new state of the team.
+type TeamSet struct {
+	Hold      Hold            `json:"hold,omitzero"`
+	Stopping  bool            `json:"stopping,omitempty"`
+	Epoch     uint64          `json:"epoch,omitempty"`
+	BootID    string          `json:"boot_id,omitempty"`
+	Limits    Limits          `json:"limits,omitzero"`
+	Places    int             `json:"places,omitempty"` // of the worker pool
+	Leader    string          `json:"leader,omitempty"` // the host that leads, if another one can, too
+	Root      string          `json:"root,omitempty"`   // the folder of the repository on that host, if it is known
+	Config    string          `json:"config,omitempty"` // the identity of its fairlead.yaml, if another host can lead, too
+	Governing governing.State `json:"governing,omitzero"`
+}
+
+// QueueSet is the new queue for a slot.
+type QueueSet struct {
+	Requests []Request `json:"requests,omitempty"`
+}
+
+// NoteSet is the new state of a run outside of its machine.
+type NoteSet struct {
+	Settings RunSettings `json:"settings"`
+	Waived   string      `json:"waived,omitempty"`
+	LookAt   time.Time   `json:"look_at,omitzero"`
+	Warned   Warned      `json:"warned,omitzero"`   // zero: unchanged
+	Here     bool        `json:"here,omitempty"`    // its newest files are on the machine that leads, or are given up
+	Changes  uint64      `json:"changes,omitempty"` // of a recalled run, before it was archived: copies of that time do not count as new
+}
+
+// RunLeft is a run that is removed from the value, with its progress.
+type RunLeft struct {
+	Status workflow.Status `json:"status"`
+}
+
+// Apply performs a change. It panics for an unknown change, which is a bug or comes from a newer
+// version's journal, because continuing would corrupt the state.
+func (t *Team) Apply(ch Change) {
+	switch name := AgentOf(ch.Entity); {
+	case ch.Body.Team != nil:
+		t.setTeamTo(ch.Body.Team)
+	case strings.HasPrefix(ch.Entity, runPrefix):
+		t.applyRun(ch)
+	case ch.Body.Turn != nil:
+		t.Channels.Apply(ch.turn())
+	case ch.Body.Presence != nil:
+		t.Crew.Apply(ch.presence())
+	case ch.Body.Dispatch != nil:
+		t.applyDispatch(name, ch.Body.Dispatch)
+	case ch.Body.Question != nil:
+		t.applyQuestion(*ch.Body.Question)
+	case ch.Body.Limited != nil:
+		limited := *ch.Body.Limited
+		t.Agents[name].Limited = &limited
+	case ch.Body.Conversation != nil:
+		t.Agents[name].converses(*ch.Body.Conversation)
+	case ch.Body.Says != nil:
+		says := *ch.Body.Says
+		t.Agents[name].Says = &says
+	case ch.Body.Tells != nil:
+		t.Agents[name].Tells, t.Agents[name].LastTell = ch.Body.Tells.Tells, ch.Body.Tells.Last
+	case ch.Body.Notice != nil:
+		put(&t.Notices, name, *ch.Body.Notice)
+		t.forgetNotices()
+	case ch.Body.Host != nil:
+		t.Hosts.Apply(host.Change{Body: *ch.Body.Host})
+		t.noteFrom(ch.Body.Host.Lease)
+	case ch.Body.ChannelConfig != nil:
+		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
+	case ch.Body.Delivery != nil:
+		t.Agents[name].setDelivery(*ch.Body.Delivery)
+	case ch.Entity == poolEntity && ch.Body.Queue != nil:
+		t.Pool.Queue = ch.Body.Queue.Requests
+	case ch.Body.Queue != nil:
+		t.Agents[name].Queue = ch.Body.Queue.Requests
+	case ch.Body.Agent != nil:
+		a := t.Agents[name]
+		if a == nil {
+			a = &Agent{Name: name, Control: control.Control{Name: name, Value: control.Value{State: control.Absent}}}
+			t.Agents[name] = a
+		}
+		a.Settings, a.Removed = ch.Body.Agent.Settings, ch.Body.Agent.Removed
+		a.Control.Policy = a.Settings.Policy
+	case ch.Body.Control != nil:
+		t.Agents[name].setControl(ch.Body.Control)
+	case ch.Body.Session != nil:
+		t.Agents[name].setSession(*ch.Body.Session)
+	case ch.Body.Used != nil:
+		used := ch.Body.Used
+		t.Usage = t.Usage.On(used.Usage.Day).Plus(used.Usage)
+		t.useRun(t.Agents[name].use(*used), *used)
+	default:
+		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
+	}
+}
+
+// applyRun performs a change of a run, of one of its steps, or of a step's own session.
+func (t *Team) applyRun(ch Change) {
+	key := nameOf(ch.Entity)
+	id, step, _ := strings.Cut(key, "/")
+	switch body := ch.Body; {
+	case body.Run != nil:
+		r := t.Runs[id]
+		if r == nil {
+			r = &workflow.Run{}
+			put(&t.Runs, id, r)
+			drop(&t.Archive, id)
+		}
+		r.Apply(workflow.Change{
+			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body.Run,
+		})
+		if t.Leader != "" && ch.To != string(workflow.Running) {
+			note := t.Notes[id]
+			note.Changes++
+			put(&t.Notes, id, note)
+		}
+	case body.Session != nil:
+		t.Pool.Queue = withoutRequest(t.Pool.Queue, body.Session)
+		if body.Session.Phase == session.None {
+			drop(&t.Pool.Sessions, key)
+			return
+		}
+		put(&t.Pool.Sessions, key, body.Session)
+	case body.Used != nil:
+		a := t.stepSlot(key)
+		forWhom := a.use(*body.Used)
+		t.Pool.Sessions[key] = a.Session
+		t.Usage = t.Usage.On(body.Used.Usage.Day).Plus(body.Used.Usage)
+		t.useRun(forWhom, *body.Used)
+	case body.Note != nil:
+		note := t.Notes[id]
+		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
+		note.Changes += body.Note.Changes
+		note.Warned = cmp.Or(body.Note.Warned, note.Warned)
+		if body.Note.Here {
+			note.Away = ""
+		}
+		put(&t.Notes, id, note)
+	case body.Left != nil:
+		drop(&t.Runs, id)
+		drop(&t.Notes, id)
+		put(&t.Archive, id, ch.At)
+	default:
+		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
+	}
+}
+
+// useRun adds a session's usage to the run that it works for.
+func (t *Team) useRun(forWhom Purpose, used Used) {
+	id, _, ok := StepOf(forWhom)
+	if !ok {
+		return
+	}
+	note := t.Notes[id]
+	note.Usage = note.Usage.On(used.Usage.Day).Plus(used.Usage)
+	note.Total = note.Total.Plus(used.Usage)
+	put(&t.Notes, id, note)
+	if r := t.Runs[id]; r != nil {
+		put(&t.RunUsage, r.RepoDir, usage.RepoDay{Usage: t.RunUsage[r.RepoDir].On(used.RepoDay).Plus(used.Usage), Ends: used.RepoEnds})
+	}
+}
+
+func (a *Agent) setControl(set *ControlSet) {
+	a.Control.Value = set.Value
+	if set.Seen != "" && set.Seen != a.Seen {
+		a.remember(a.Seen)
+		a.Seen = set.Seen
+	}
+	a.remember(set.Swapped)
+	if set.Sum != "" {
+		a.Sums = append(a.Sums, set.Sum) // appends copy, because a copy of the agent may share the old slice
+		a.Sums = a.Sums[max(0, len(a.Sums)-sumsMax):]
+	}
+}
+
+func (a *Agent) remember(ident string) {
+	if ident == "" || slices.Contains(a.Before, ident) {
+		return
+	}
+	a.Before = append(a.Before[:len(a.Before):len(a.Before)], ident)
+	if len(a.Before) > seenMax {
+		a.Before = a.Before[len(a.Before)-seenMax:]
+	}
+}
+
+func (a *Agent) setSession(s Session) {
+	if s.N > a.Opened && a.step() == "" {
+		a.Days = usage.Days(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
+	}
+	a.Opened = max(a.Opened, s.N)
+	a.Queue = withoutRequest(a.Queue, &s)
+	if s.Phase != session.None {
+		if s.Phase == session.Running && len(s.FirstTells) > 0 {
+			a.Tells = a.without(s.FirstTells)
+		}
+		a.setOpen(s.Slot, &s)
+		return
+	}
+	a.setOpen(s.Slot, nil)
+	a.Past = append(a.Past[:len(a.Past):len(a.Past)], s)
+	if most := pastMax * a.instances(); len(a.Past) > most {
+		a.Past = a.Past[len(a.Past)-most:]
+	}
+}
+
+// use adds a report to the agent and to its session, and returns what that session is for.
+func (a *Agent) use(used Used) Purpose {
+	a.Usage = a.Usage.On(used.Usage.Day).Plus(used.Usage)
+	if a.Days = usage.Days(a.Days, used.Usage); len(used.Models) > 0 {
+		a.Models = models.Add(a.Models, used.Models, a.Days[len(a.Days)-1].Day, a.Days[0].Day)
+	}
+	s := *cmp.Or(a.Open(used.Session), a.Session)
+	s.Offset = used.Offset
+	s.Usage = s.Usage.Plus(used.Usage)
+	s.Context = cmp.Or(used.Context, s.Context)
+	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {
+		delivery := *s.Delivery
+		delivery.Held = used.Held
+		if !used.Over.IsZero() {
+			delivery.Over = used.Over
+		}
+		s.Delivery = &delivery
+	}
+	if used.Stop != nil {
+		s.Stop = used.Stop
+	}
+	if used.RateLimit != nil {
+		s.RateLimit = used.RateLimit
+	}
+	if used.Provider != nil {
+		s.Provider = used.Provider.Standing()
+	}
+	a.setOpen(s.Slot, &s)
+	return s.For
+}
+
+// nameOf returns the part of an entity after its machine.
+func nameOf(entity string) string {
+	for i := range len(entity) {
+		if entity[i] == '/' {
+			return entity[i+1:]
+		}
+	}
+	return entity
+}

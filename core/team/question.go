@@ -1,0 +1,91 @@
+package team
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/internal/clip"
+)
+
+const (
+	questionPrefix = "question/"
+	deniedShown    = 10  // the journal has the others
+	deniedBytes    = 200 // of each
+)
+
+// byAgentKind is an actor that may ask but never answer.
+const byAgentKind = "agent"
+
+// questions decides an input about questions. No agent may answer a question that waits for a person
+// (X10), whichever agent asked it.
+func (d *decision) questions(in question.Input) error {
+	switch in := in.(type) {
+	case question.Answer:
+		if err := d.onlyPeople(in.ID, string(question.Replied)); err != nil {
+			return err
+		}
+		if q := d.team.Questions.Questions[in.ID]; q != nil && q.Order != "" {
+			return d.answerOrder(in)
+		}
+	case question.Revoke:
+		if err := d.onlyPeople(in.ID, string(question.Revoked)); err != nil {
+			return err
+		}
+	case question.Ask:
+		a := d.team.Agents[in.Question.Agent]
+		if a == nil {
+			return &Unknown{What: "agent", Name: in.Question.Agent, Known: d.team.Names()}
+		}
+		if a.Open(in.Question.Session) == nil {
+			return &table.Refusal{
+				Subject: a.Name, Event: string(question.Raised), State: string(question.None), Row: "Q1",
+				Reason: "its session " + in.Question.Session + " is over, or it never was",
+			}
+		}
+	}
+	return d.questioned(in)
+}
+
+func (d *decision) onlyPeople(id, event string) error {
+	if d.ev.Actor.Kind != byAgentKind {
+		return nil
+	}
+	return &table.Refusal{
+		Subject: id, Event: event, State: string(question.Open), Row: "X10",
+		Reason: "a question for a person cannot be answered by an agent",
+	}
+}
+
+func (d *decision) questioned(in question.Input) error {
+	changes, err := d.team.Questions.Decide(d.ev.At, strings.TrimSuffix(d.ev.Actor.Kind+"/"+d.ev.Actor.ID, "/"), in)
+	if err != nil {
+		return err
+	}
+	for i := range changes {
+		ch := &changes[i]
+		d.add(questionPrefix+ch.Entity, "question", ch.Row, string(ch.From), string(ch.To), string(ch.Event), Body{Question: &ch.Body})
+		next := *d.team
+		next.Questions.Apply(question.Change{Body: ch.Body})
+		d.team = &next
+	}
+	return nil
+}
+
+// applyQuestion performs a change of the questions, and counts a session's denied calls.
+func (t *Team) applyQuestion(body question.Body) {
+	t.Questions.Apply(question.Change{Body: body})
+	q := body.Question
+	if q == nil || q.State != question.Answered || q.Kind != question.Permission || q.Allow {
+		return
+	}
+	if a := t.Agents[q.Agent]; a != nil && a.Open(q.Session) != nil {
+		s := *a.Open(q.Session)
+		if s.Denied++; len(s.DeniedWhat) < deniedShown {
+			s.DeniedWhat = append(s.DeniedWhat[:len(s.DeniedWhat):len(s.DeniedWhat)],
+				clip.To(cmp.Or(cutLine(q.Called()), q.What), deniedBytes))
+		}
+		a.setOpen(s.Slot, &s)
+	}
+}

@@ -1,0 +1,181 @@
+package workflow
+
+import "time"
+
+// Input is an event of a run. Input about an attempt or a question names its lease.
+type Input interface{ input() }
+
+// RunAsked starts a run. The plan and the options were checked before.
+type RunAsked struct {
+	ID                                   RunID
+	Plan                                 Plan
+	Options                              Options
+	RepoDir, ReportsDir, ManualInputsDir string
+	By                                   string
+	LeaseFloor                           uint64 // the last lease of an earlier run of this name: its input must not reach this one
+}
+
+// StateFound is a run_state.json of another program, or of a Fairlead whose journal is missing, with
+// its plan. Steps are identified by ID; steps that the file lacks are PENDING. Times, paths and
+// texts are taken from the file.
+type StateFound struct {
+	RunAsked
+	Extra     string    // unknown fields of the file, not interpreted (X7)
+	CreatedAt time.Time // zero: now
+	Steps     map[StepID]Progress
+}
+
+// StateEdited is the run_state.json of this run, which a person or another program edited while nothing of
+// the run was active.
+type StateEdited struct {
+	By    string
+	Extra string              // unknown fields of the file, not interpreted (X7)
+	Steps map[StepID]Progress // those that were edited
+}
+
+// PauseAsked prevents steps from starting; running ones finish. ReleaseAsked ends the pause.
+type (
+	PauseAsked struct {
+		By, Why string // Why is for display
+		Reason  PauseReason
+	}
+	ReleaseAsked struct {
+		By, Why     string
+		LimitLifted bool // the run was paused by a limit that is no longer reached
+	}
+)
+
+// CancelAsked ends a run or, with Step, that RUNNING step only (W14).
+type CancelAsked struct {
+	Step    StepID // empty: the run
+	By, Why string
+}
+
+// ResumeAsked continues a run that has stopped: from a step (--start-at-step, W12), or with its
+// failed steps from the beginning.
+type ResumeAsked struct {
+	From    StepID   // empty: all failed steps
+	By, Why string   // Why is for display
+	Plan    *Plan    // the workflow if it was read again; nil: unchanged
+	Options *Options // the current flags; nil: unchanged
+}
+
+// GatesSeen is the content of the gate-state file: the names that are true.
+type GatesSeen struct{ Open []string }
+
+// SkipsDue skips steps that have become unnecessary. Actions requests it.
+type SkipsDue struct{}
+
+// Verdict is the result of evaluating a condition.
+type Verdict struct {
+	Holds bool
+	Fault string // why it cannot be evaluated; empty: it can
+}
+
+// WhenWeighed is the result of a step's `when`. Actions requests it.
+type WhenWeighed struct {
+	Step      StepID
+	Iteration int
+	Verdict   Verdict
+}
+
+// ItemsSeen contains the items of a loop that takes them from elsewhere. Actions requests it.
+type ItemsSeen struct {
+	Step      StepID
+	Iteration int
+	Items     []string // JSON texts
+	Fault     string   // why they cannot be read
+}
+
+// StartAsked starts a step that Actions listed: there is a place for it (W2).
+type StartAsked struct{ Step StepID }
+
+// ProcessAdopted is a step's process that outlived the runner (W13).
+type ProcessAdopted struct{ Lease Lease }
+
+// StartWithdrawn is a step whose process was not started, because the last check forbade it.
+type StartWithdrawn struct {
+	Lease Lease
+	Why   string
+}
+
+// ProcessLost is a step whose process has disappeared without a known end or a report (W13).
+type ProcessLost struct {
+	Lease Lease
+	Why   string
+}
+
+// ProviderBusy is a step whose process ended because of its provider's rate limit.
+type ProviderBusy struct {
+	Lease Lease
+	Why   string
+}
+
+// ProcessEnded is the end of a step's process. If the attempt is still open, there is no valid
+// report, and Why says what is wrong: the exit status, or the report's error in quotes.
+type ProcessEnded struct {
+	Lease Lease
+	Why   string
+}
+
+// ReportRead is a complete report for this lease.
+type ReportRead struct {
+	Lease  Lease
+	Report Report
+	Until  *Verdict // result of the loop's until_condition if the step has one
+	Over   bool     // the process has ended too
+}
+
+// Report is a step's own report (SPEC Workflow).
+type Report struct {
+	Failed     bool          // status FAILED; otherwise COMPLETED
+	GateFailed bool          // gate_failure
+	Again      time.Duration // again_in_seconds: the step is not done; 0: it is
+	Why        string        // reason for either, in the report's words
+	Facts
+}
+
+// Fails reports whether the step has failed or is sent back.
+func (r Report) Fails() bool { return r.Failed || r.GateFailed }
+
+// LimitHit is a limit of the step's agent or of the team that was reached (X9).
+type LimitHit struct {
+	Lease Lease
+	Limit string
+}
+
+// AnswerRead is people's answer to a step that waits for them (W9, W10).
+type AnswerRead struct {
+	Lease    Lease
+	Rejected bool
+	By, Note string
+	Record   Answer   // what else is recorded of it
+	Fault    string   // why the input is invalid
+	Until    *Verdict // as with a report: approval may end a loop
+	Place    bool     // a place is free, for an agent that works after the answer
+}
+
+// TimerFired is a deadline that has passed, as returned by Deadline.
+type TimerFired struct{ About Deadline }
+
+func (RunAsked) input()       {}
+func (StateFound) input()     {}
+func (StateEdited) input()    {}
+func (PauseAsked) input()     {}
+func (ReleaseAsked) input()   {}
+func (CancelAsked) input()    {}
+func (ResumeAsked) input()    {}
+func (GatesSeen) input()      {}
+func (SkipsDue) input()       {}
+func (WhenWeighed) input()    {}
+func (ItemsSeen) input()      {}
+func (StartAsked) input()     {}
+func (ProcessAdopted) input() {}
+func (StartWithdrawn) input() {}
+func (ProcessLost) input()    {}
+func (ProviderBusy) input()   {}
+func (ProcessEnded) input()   {}
+func (ReportRead) input()     {}
+func (LimitHit) input()       {}
+func (AnswerRead) input()     {}
+func (TimerFired) input()     {}

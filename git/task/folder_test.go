@@ -1,0 +1,350 @@
+package task
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/file"
+)
+
+// Setup runs once for a folder, and again when its commands or a lock file change.
+func TestSetupIsCached(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.task.Setup = []string{"echo ran >> ignored"}
+	w.task.Checks = []string{"true"}
+	runs := func() int {
+		text, err := os.ReadFile(filepath.Join(w.task.Tree, "ignored"))
+		w.must(err)
+		return strings.Count(string(text), "ran")
+	}
+	var out bytes.Buffer
+	w.must(w.task.Prepare(t.Context(), &out))
+	w.must(w.task.Prepare(t.Context(), &out))
+	w.put(w.task.Tree, "a.txt", "changed\n")
+	w.must(w.task.Check(t.Context(), &out))
+	if n := runs(); n != 1 {
+		t.Errorf("setup ran %d times: %s", n, &out)
+	}
+	w.put(w.task.Tree, "web/package-lock.json", "{}\n")
+	w.must(w.task.Check(t.Context(), &out))
+	w.must(w.task.Check(t.Context(), &out))
+	if n := runs(); n != 2 {
+		t.Errorf("setup ran %d times after a lock file was added: %s", n, &out)
+	}
+	w.task.Setup = append(w.task.Setup, "false")
+	var failed *CheckFailed
+	if err := w.task.Check(t.Context(), &out); !errors.As(err, &failed) || err.Error() != "setup `false`: exit status 1" {
+		t.Errorf("%v", err)
+	}
+	if err := w.task.Prepare(t.Context(), &out); err == nil || runs() != 4 {
+		t.Errorf("a setup that failed counts as done: %v, ran %d times", err, runs())
+	}
+}
+
+// The checks of merged files have a folder that tasks share, so that setup runs once. What a check leaves there is
+// removed, unless git ignores it.
+func TestSetupOfMergedFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(w.repo, ".env", "ONE\n")
+	tasks := []Task{w.task, w.give("T2", ""), w.give("T3", "")}
+	var out bytes.Buffer
+	for i := range tasks {
+		one := &tasks[i]
+		one.Copy = []string{".env"}
+		one.Setup = []string{"echo setup >> ignored"}
+		one.Checks = []string{"test ! -e left && touch left && cp .env ignored.env && test $(grep -c setup ignored) = 1"}
+		w.put(one.Tree, one.ID+".txt", "x\n")
+		w.ask(one)
+		_, err := one.Land(t.Context(), &out)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", one.ID, err, &out)
+		}
+		w.put(w.repo, ".env", "TWO\n")
+	}
+	dir := landingDir(w.task)
+	if _, err := os.Stat(filepath.Join(dir, "T3.txt")); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, ".env")); err != nil || string(got) != "TWO\n" {
+		t.Errorf("a file of copy is old: %q, %v", got, err)
+	}
+	w.must(os.WriteFile(dir+".index", []byte("nonsense"), 0o600)) // of a git that was killed
+	last := w.give("T4", "")
+	w.put(last.Tree, "T4.txt", "x\n")
+	last.Checks = []string{"test -e T4.txt && test ! -e ignored"}
+	w.ask(&last)
+	if _, err := last.Land(t.Context(), &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// A command that hangs is ended with all its processes, and the message names it.
+func TestCommandTimesOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.task.Timeout = 300 * time.Millisecond
+	w.task.Setup = []string{"sleep 600 & sleep 600; true"}
+	var out bytes.Buffer
+	err := w.task.Prepare(t.Context(), &out) // it waits for the end of both, which hold its output
+	if err == nil ||
+		!strings.Contains(err.Error(), "setup `sleep 600 & sleep 600; true`: it ran longer than 300ms, the limit (tasks.timeout") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Each content of the folder is kept under a number, up to a limit; the folder comes back from each.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.task.Restore(t.Context(), 0); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "is there") {
+		t.Fatalf("over a folder: %v", err)
+	}
+	w.put(w.task.Tree, "b.txt", "committed\n")
+	w.git(w.task.Tree, "add", "b.txt")
+	w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+	head := w.git(w.task.Tree, "rev-parse", "HEAD")
+	w.put(w.task.Tree, "c.txt", "loose\n")
+	w.must(os.Remove(filepath.Join(w.task.Tree, "a.txt")))
+	loose, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if again, err := w.task.Snapshot(t.Context()); err != nil || again != loose {
+		t.Errorf("nothing has changed: %+v, then %+v, %v", loose, again, err)
+	}
+	w.put(w.task.Tree, "c.txt", "newer\n")
+	_, err = w.task.Snapshot(t.Context())
+	w.must(err)
+	all, err := w.task.Snapshots(t.Context())
+	w.must(err)
+	if len(all) != 3 || all[1].Commit != loose.Commit || all[1].N != 2 {
+		t.Fatalf("%+v", all)
+	}
+	w.must(os.RemoveAll(w.task.Tree))
+	if _, err := w.task.Snapshot(t.Context()); err == nil || !strings.Contains(err.Error(), "`fairlead task restore T1` makes it again") {
+		t.Errorf("the folder is gone: %v", err)
+	}
+	for _, c := range []struct {
+		at   int
+		want string
+	}{{0, "newer\n"}, {2, "loose\n"}} {
+		w.must(os.RemoveAll(w.task.Tree))
+		w.must(os.Mkdir(w.task.Tree, 0o755))
+		if _, err := w.task.Restore(t.Context(), c.at); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(w.task.Tree, "c.txt"))
+		w.must(err)
+		if string(got) != c.want || w.git(w.task.Tree, "rev-parse", "HEAD") != head ||
+			w.git(w.task.Tree, "symbolic-ref", "--short", "HEAD") != w.task.Branch {
+			t.Errorf("%d: %q on %s", c.at, got, w.git(w.task.Tree, "log", "--oneline"))
+		}
+		if got := w.git(w.task.Tree, "status", "--porcelain"); got != "D a.txt\n?? c.txt" {
+			t.Errorf("%d: %q", c.at, got)
+		}
+	}
+	w.put(w.task.Tree, ".git/HEAD", "nonsense\n")
+	if _, err := w.task.Restore(t.Context(), 0); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "could not be kept") {
+		t.Errorf("over a folder that cannot be kept: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.task.Tree, "c.txt")); err != nil {
+		t.Error(err)
+	}
+	w.must(os.RemoveAll(w.task.Tree))
+	if _, err := w.task.Restore(t.Context(), 77); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), "no snapshot 77") {
+		t.Errorf("%v", err)
+	}
+}
+
+// At the limit the oldest snapshot is forgotten.
+func TestSnapshotsMax(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	var refs strings.Builder
+	for n := 1; n <= snapshotsMax; n++ {
+		fmt.Fprintf(&refs, "update %s.%d %s\n", w.task.Ref(), n, first.Commit)
+	}
+	_, err = w.task.own().Run(t.Context(), time.Minute, nil, writes(refs.String()), "update-ref", "--stdin")
+	w.must(err)
+	w.put(w.task.Tree, "b.txt", "b\n")
+	_, err = w.task.Snapshot(t.Context())
+	w.must(err)
+	all, err := w.task.Snapshots(t.Context())
+	w.must(err)
+	if len(all) != snapshotsMax || all[0].N != 2 || all[snapshotsMax-1].N != snapshotsMax+1 {
+		t.Errorf("%d snapshots, %d to %d", len(all), all[0].N, all[len(all)-1].N)
+	}
+}
+
+// What copy lists is in no commit, snapshot or difference: neither a file nor a folder, also after the agent has
+// changed them.
+func TestCopiesStayOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(w.repo, ".env", "SECRET=1\n")
+	w.put(w.repo, "conf/local/key", "SECRET=2\n")
+	w.task.Copy = []string{".env", "conf/local"}
+	w.must(os.RemoveAll(w.task.Tree))
+	w.must(w.task.Make(t.Context()))
+	w.must(w.task.Prepare(t.Context(), &bytes.Buffer{}))
+	w.put(w.task.Tree, ".env", "SECRET=changed\n")
+	w.put(w.task.Tree, "conf/local/key", "SECRET=changed\n")
+	w.put(w.task.Tree, "conf/local/more", "SECRET=more\n")
+	w.put(w.task.Tree, "by the agent", "b\n")
+	w.git(w.task.Tree, "add", "--all")
+	w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+	w.put(w.task.Tree, "conf/own", "mine\n")
+	p, err := w.task.Snapshot(t.Context())
+	w.must(err)
+	if got := strings.Split(w.git(w.repo, "ls-tree", "-r", "--name-only", p.Commit), "\n"); !slices.Equal(got,
+		[]string{".gitignore", "a.txt", "by the agent", "conf/own"}) {
+		t.Errorf("the snapshot has %q", got)
+	}
+	s, err := w.task.Show(t.Context(), w.task.Run)
+	w.must(err)
+	if text, err := os.ReadFile(s.Diff); err != nil || strings.Contains(string(text), "SECRET") {
+		t.Errorf("the difference: %s, %v", text, err)
+	}
+	if text := w.git(w.repo, "diff", "main", w.task.Ref()); strings.Contains(text, "SECRET") {
+		t.Errorf("the kept content: %s", text)
+	}
+	w.task.Asked = s.Asked
+	_, err = w.task.Land(t.Context(), &bytes.Buffer{})
+	w.must(err)
+	if got := w.git(w.repo, "show", "--name-only", "--format=", "main"); got != "by the agent\nconf/own" {
+		t.Errorf("it landed %q", got)
+	}
+}
+
+// The folder of a task that has landed is removed, unless something was changed after it was shown.
+func TestRemoveLanded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "b\n")
+	_, err := w.land(&w.task)
+	w.must(err)
+	w.put(w.task.Tree, "c.txt", "later\n")
+	if stays, err := w.task.RemoveLanded(t.Context()); err != nil || !stays {
+		t.Errorf("%v, %v", stays, err)
+	}
+	w.must(os.Remove(filepath.Join(w.task.Tree, "c.txt")))
+	if stays, err := w.task.RemoveLanded(t.Context()); err != nil || stays {
+		t.Errorf("%v, %v", stays, err)
+	}
+	if _, err := os.Stat(w.task.Tree); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there still: %v", err)
+	}
+}
+
+// A task may land a link in place of a folder of Copy. Neither copying nor removing follows it out of the task's folder.
+func TestCopyFollowsNoLinkOut(t *testing.T) {
+	t.Parallel()
+	w := newRepo(t)
+	outside := filepath.Join(filepath.Dir(w.repo), "outside")
+	for _, dir := range []string{outside, filepath.Join(w.repo, "conf")} {
+		w.must(os.MkdirAll(dir, 0o755))
+	}
+	w.put(outside, "local", "a person's\n")
+	w.put(filepath.Join(w.repo, "conf"), "local", "secret\n")
+	w.put(filepath.Join(w.repo, ".git", "info"), "exclude", "conf\n")
+	land := func(id, link string) (Task, error) {
+		next := w.give(id, "")
+		next.Copy, next.Checks = []string{"conf/local"}, []string{"true"}
+		if link != "" {
+			w.must(os.Symlink(link, filepath.Join(next.Tree, "conf")))
+			w.git(next.Tree, "add", "--force", "conf")
+		}
+		w.put(next.Tree, "b.txt", id)
+		w.git(next.Tree, "add", "b.txt")
+		w.git(next.Tree, "commit", "--quiet", "-m", id)
+		w.put(w.repo, "a.txt", "moved by "+id+"\n")
+		w.git(w.repo, "commit", "--quiet", "-a", "-m", "the branch moves") // so the checks run on merged files
+		_, err := w.land(&next)
+		return next, err
+	}
+	for i, id := range []string{"T1", "T2"} { // the second one finds the folder of the first
+		_, err := land(id, []string{outside, ""}[i])
+		if text, fault := os.ReadFile(filepath.Join(outside, "local")); fault != nil || string(text) != "a person's\n" {
+			t.Fatalf("%s changed a file outside: %q, %v (%v)", id, text, fault, err)
+		}
+		if i == 0 && (err == nil || !strings.Contains(err.Error(), "conf/local")) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	w.must(os.Remove(filepath.Join(outside, "local")))
+	if _, err := land("T3", outside); err == nil {
+		t.Error("it landed")
+	}
+	if _, err := os.Lstat(filepath.Join(outside, "local")); err == nil {
+		t.Error("a file was copied out")
+	}
+}
+
+// TestLoadElsewhere loads a task that began on another machine, where the repository is in another folder.
+func TestLoadElsewhere(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []struct{ prefix, folder, repo string }{
+		{"", "web/.agents/runs/T1", dir + "/web"},
+		{"sub", "web/sub/.agents/runs/T1", dir + "/web"},
+		{"", "web/.agents/archive/runs/T1", "/a/web"},
+		{"other", "web/.agents/runs/T1", "/a/web"},
+	} {
+		folder := filepath.Join(dir, at.folder)
+		workspace := filepath.Join("/a/web", at.prefix)
+		was := Task{
+			ID: "T1", Base: "main", Repo: "/a/web", Git: "/a/web/.git", Prefix: at.prefix, Run: workspace + "/.agents/runs/T1",
+			Tree: workspace + "/.agents/worktrees/T1",
+		}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.StoreJSON(filepath.Join(folder, FileName), was); err != nil {
+			t.Fatal(err)
+		}
+		now := filepath.Join(at.repo, at.prefix)
+		if got, err := Load(filepath.Join(folder, FileName)); err != nil || got.Repo != at.repo || got.Git != at.repo+"/.git" ||
+			got.Run != now+"/.agents/runs/T1" || got.Tree != now+"/.agents/worktrees/T1" {
+			t.Errorf("in %s: %+v, %v", at.folder, got, err)
+		}
+	}
+}
+
+// What another machine has shown lands here, if the folder is the same. The ref here is missing, or of an earlier round.
+func TestLandsWhatAnotherMachineHasShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	show := func(text string) {
+		w.put(w.task.Tree, "b.txt", text)
+		w.ask(&w.task)
+	}
+	show("first\n")
+	first := w.git(w.repo, "rev-parse", w.task.shownRef())
+	show("second\n")
+	w.task.Asked.Commit = strings.Repeat("5", len(first)) // of the other repository
+	w.git(w.repo, "update-ref", "-d", w.task.shownRef())
+	w.put(w.task.Tree, "b.txt", "not shown\n")
+	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Again)) {
+		t.Errorf("other files: %v", err)
+	}
+	w.put(w.task.Tree, "b.txt", "second\n")
+	w.git(w.repo, "update-ref", w.task.shownRef(), first)
+	_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+	w.must(err)
+	if got := w.onBase("b.txt"); got != "second" {
+		t.Errorf("%q has landed", got)
+	}
+}

@@ -1,0 +1,120 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/internal/retry"
+	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/work/seam"
+)
+
+// Router is the host of all sessions of a team: each call goes to the machine on which its session runs. What
+// starts on another machine is started by HostController.StartOn, because that needs more.
+type Router struct {
+	seam.Host // this machine
+	c         *HostController
+}
+
+// Router returns it. Without a cluster it is the host of this machine itself.
+func (c *HostController) Router() seam.Host {
+	if c.is == nil {
+		return c.local
+	}
+	return &Router{Host: c.local, c: c}
+}
+
+// Start implements seam.Host for sessions of this machine.
+func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
+	if name := r.c.HostOf(session); name != "" {
+		return nil, &seam.CannotStart{Why: "it is placed on host " + name}
+	}
+	if !r.c.is.Stream {
+		return r.Host.Start(ctx, session, epoch, launch, grace)
+	}
+	r.c.mu.Lock()
+	lease, placed := r.c.leases[session]
+	r.c.mu.Unlock()
+	if !placed {
+		return nil, &seam.CannotStart{Why: "it has no lease on this machine"}
+	}
+	if err := r.c.is.NoteLease(lease); err != nil { // first: a slow disk may outlast the leader's lease
+		return nil, &seam.CannotStart{Why: err.Error()}
+	}
+	for !r.c.is.Confirmed() { // another host may lead
+		if !retry.Rest(ctx, loop.RetryFirst) {
+			return nil, context.Cause(ctx)
+		}
+	}
+	man := &host.DeadMan{StartBy: r.c.Clock() + host.GrantFor, EndAt: r.c.is.Deadline(), Waits: lease.OnLost == host.Wait}
+	return r.c.is.StartLeased(ctx, session, epoch, launch, grace, man)
+}
+
+// adoptWithin is how long a connected host may take to answer. Then the question is repeated.
+const adoptWithin = 10 * time.Second
+
+// Adopt implements seam.Host. While the host of a session has no connection, its outcome is not known.
+func (r *Router) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
+	lease, away := r.c.LeaseOf(session)
+	if !away {
+		return r.Host.Adopt(ctx, session, epoch)
+	}
+	select {
+	case <-r.c.Lost(session):
+		return nil, seam.Lost, nil
+	default:
+	}
+	if r.c.is.Connected(lease.Host) == "" {
+		return nil, "", &NotConnected{Host: lease.Host}
+	}
+	asking, cancel := context.WithTimeout(ctx, adoptWithin)
+	defer cancel()
+	proc, found, err := r.c.remote(lease.Host).Adopt(asking, session, epoch)
+	if err == nil && proc != nil && found != seam.NeverStarted {
+		r.c.follow(session, proc)
+	}
+	return proc, found, err
+}
+
+// NotConnected says that a host has no connection to its leader now.
+type NotConnected struct{ Host string }
+
+func (n *NotConnected) Error() string {
+	return "host " + n.Host + " has no connection to this machine; `fairlead hosts` says since when"
+}
+
+// Output implements seam.Host.
+func (r *Router) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
+	lease, away := r.c.LeaseOf(session)
+	switch {
+	case away && r.c.is.Connected(lease.Host) != "":
+		return r.c.remote(lease.Host).Output(ctx, session, offset)
+	case away:
+		return r.c.outputs.open(session, offset)
+	}
+	out, err := r.Host.Output(ctx, session, offset)
+	if errors.Is(err, fs.ErrNotExist) {
+		if kept, fault := r.c.outputs.open(session, offset); fault == nil {
+			return kept, nil
+		}
+	}
+	return out, err
+}
+
+// Orphans implements seam.OrphanFinder for this machine.
+func (r *Router) Orphans(ctx context.Context, over func(session string) bool) ([]seam.Orphan, error) {
+	if finder, is := r.Host.(seam.OrphanFinder); is {
+		return finder.Orphans(ctx, over)
+	}
+	return nil, nil
+}
+
+// PutAside implements seam.OrphanMover for this machine.
+func (r *Router) PutAside(session string) (string, error) {
+	return r.Host.(seam.OrphanMover).PutAside(session) //nolint:forcetypeassert // the hosts of daemons are both
+}

@@ -1,1 +1,0 @@
-printf '{"schema":"run_report@v0","run_id":"%s","step_id":"%s","agent":"me","status":"COMPLETED","started_at":"2026-11-21T10:00:00.000000Z","ended_at":"2026-11-21T10:00:01.000000Z"}' "$RUN_ID" "$STEP_ID" > "$REPORT_PATH"

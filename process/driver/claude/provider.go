@@ -1,0 +1,13 @@
+package claude
+
+import (
+	_ "embed"
+
+	"github.com/fairlead-dev/fairlead/process/driver/adapter"
+)
+
+//go:embed provider_errors.json
+var providerErrorsText []byte
+
+// providerErrors is what programs say about errors of their provider.
+var providerErrors = adapter.ReadProviderErrors(providerErrorsText)

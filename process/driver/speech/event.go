@@ -1,0 +1,238 @@
+package speech
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/internal/encode"
+	"github.com/fairlead-dev/fairlead/internal/termtext"
+	"github.com/fairlead-dev/fairlead/process/driver"
+)
+
+// Event is one line that an agent writes: a fact, in JSON. Type is a driver.FactKind; it determines
+// which other fields are set.
+type Event struct {
+	Type driver.FactKind `json:"type"`
+
+	Text string `json:"text,omitempty"` // of permission_answered: the chosen option
+	Part bool   `json:"part,omitempty"` // said, thought: the line continues
+	Tool string `json:"tool,omitempty"`
+
+	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn,
+	// and the ID of the steer order in text_read.
+	ID      string          `json:"id,omitempty"`
+	Options []driver.Option `json:"options,omitempty"`
+	Paths   []string        `json:"paths,omitempty"` // absolute
+
+	// Args is a JSON object: the arguments of a tool, in Claude Code's vocabulary if the tool is one of
+	// its tools (file_path, content, command, …). Cut names the arguments that are incomplete. It
+	// contains "args" or "paths" if some of those are missing completely, and "tool" if the program does
+	// not name the tool. Policies must not allow a call by an incomplete argument.
+	Args json.RawMessage `json:"args,omitempty"`
+	Cut  []string        `json:"cut,omitempty"`
+
+	driver.Usage
+
+	Input  int64  `json:"input,omitempty"` // listening: bytes of input received
+	OK     *bool  `json:"ok,omitempty"`    // stopped
+	Reason string `json:"reason,omitempty"`
+	Detail string `json:"detail,omitempty"`
+
+	ContextPercent int `json:"context_percent,omitempty"` // stopped, usage_reported: how full the model's context is
+
+	Alone string `json:"alone,omitempty"` // stopped: driver.Stop.Alone
+
+	Until        time.Time           `json:"until,omitzero"`     // rate_limited
+	Provider     driver.ProviderCode `json:"provider,omitempty"` // provider_away
+	Conversation *driver.Conversed   `json:"conversation,omitempty"`
+
+	// Raw is the program's own message, for diagnosis: unchanged or, if it is too long or not JSON, a
+	// string with its beginning.
+	Raw json.RawMessage `json:"raw,omitempty"`
+}
+
+// Args builds an event's arguments from names and texts.
+func Args(of map[string]string) json.RawMessage {
+	if len(of) == 0 {
+		return nil
+	}
+	return encode.JSON(of)
+}
+
+// Ended is the terminal event for a stop.
+func Ended(stop driver.Stop) Event {
+	return Event{
+		Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail, ContextPercent: stop.ContextPercent,
+		Alone: stop.Alone,
+	}
+}
+
+// Fact parses one line of an agent's output. A line that does not begin with a brace was printed by
+// a program that does not know the protocol: it is Said. Everything else is an event, or Faulted.
+func Fact(line driver.Line) driver.Fact {
+	f := driver.Fact{Kind: driver.Said, Offset: line.End, Text: line.Text()}
+	trimmed := bytes.TrimSpace(line.Bytes)
+	if len(trimmed) == 0 || trimmed[0] != '{' {
+		return f
+	}
+	f.Kind = driver.Faulted
+	if line.Cut {
+		f.Text = "an event was not read, it is too long: " + f.Text
+		return f
+	}
+	var e Event
+	raw := bytes.ToValidUTF8(trimmed, []byte(string(utf8.RuneError)))
+	if !json.Valid(raw) {
+		return f // the line is the best description
+	}
+	f.Raw = raw
+	if err := json.Unmarshal(raw, &e); err != nil {
+		f.Text = fmt.Sprintf("an event could not be read: %v", err)
+		return f
+	}
+	if why := e.fault(); why != "" {
+		f.Text = why
+		return f
+	}
+	e.fill(&f)
+	return f
+}
+
+// fill copies the fields of a valid event into a fact.
+func (e *Event) fill(f *driver.Fact) {
+	f.Kind, f.Text, f.Part, f.Tool = e.Type, e.Text, e.Part, e.Tool
+	switch e.Type {
+	case driver.Listening:
+		f.Part, f.Tool, f.Input = false, "", e.Input // a point in time, not speech
+	case driver.PermissionAsked:
+		f.Ask = driver.Ask{ID: e.ID, Options: driver.Unambiguous(e.Options), Paths: e.Paths}
+	case driver.PermissionAnswered, driver.PermissionWithdrawn:
+		f.Ask = driver.Ask{ID: e.ID}
+	case driver.TextRead:
+		f.ID = e.ID
+	case driver.UsageReported:
+		f.Usage, f.Context = e.Usage, percent(e.ContextPercent)
+	case driver.ConversationNamed:
+		f.Conversation = *e.Conversation
+	case driver.RateLimited:
+		f.Until = e.Until
+	case driver.ProviderAway:
+		f.Provider = e.Provider
+	case driver.Stopped:
+		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail, ContextPercent: percent(e.ContextPercent), Alone: e.Alone}
+		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
+	}
+}
+
+// percent keeps a number within the range of a percentage.
+func percent(n int) int { return min(max(n, 0), 100) }
+
+// fault returns why an event is invalid; empty if it is valid.
+func (e *Event) fault() string {
+	switch e.Type {
+	case driver.Said, driver.Thought, driver.Faulted, driver.RateLimited:
+	case driver.Listening:
+		if e.Input < 0 {
+			return "a listening event has a negative amount of input"
+		}
+	case driver.ToolCalled:
+		if e.Tool == "" {
+			return "a tool_called event does not name the tool"
+		}
+	case driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn:
+		if e.ID == "" && e.Type == driver.PermissionAsked {
+			return "a permission_asked event has no id, so it cannot be answered"
+		}
+		if e.ID == "" {
+			return fmt.Sprintf("a %s event does not name the question", e.Type)
+		}
+	case driver.ProviderAway:
+		if !e.Provider.Known() {
+			return "a provider_away event does not say why"
+		}
+	case driver.TextRead:
+		if e.ID == "" {
+			return "a text_read event does not name the text"
+		}
+	case driver.UsageReported:
+		if e.InputTokens < 0 || e.OutputTokens < 0 || e.CostUSD < 0 {
+			return "a usage_reported event has a negative number"
+		}
+	case driver.ConversationNamed:
+		if e.Conversation == nil || e.Conversation.ID == "" {
+			return "a conversation_named event does not name the conversation"
+		}
+	case driver.Stopped:
+		if e.OK == nil {
+			return "a stopped event does not say whether it is ok"
+		}
+	default:
+		return fmt.Sprintf("an event of an unknown type: %q", clip.Text(string(e.Type), clippedBytes))
+	}
+	return ""
+}
+
+// A result is shown to people while the agent works. The program has the whole result.
+const (
+	resultLinesMax = 40      // fits on a screen
+	resultBytesMax = 4 << 10 // 40 lines of about 100 characters
+)
+
+// Result reports what a tool call has printed or changed. It does not count as text of the agent.
+// Control characters are shown as visible characters. Text above the limits is omitted, with a
+// note. Output of a tool that only reads is not reported, because the call names what it read.
+func (w *Writer) Result(tool, text string) {
+	if slices.Contains(readers, tool) {
+		return
+	}
+	if text = visible(strings.TrimRight(text, " \t\r\n")); text == "" || tool == "" {
+		return
+	}
+	shown := text
+	if lines := strings.SplitAfterN(shown, "\n", resultLinesMax+1); len(lines) > resultLinesMax {
+		shown = strings.Join(lines[:resultLinesMax], "")
+	}
+	shown = shown[:edge(shown, resultBytesMax)]
+	if left := len(text) - len(shown); left > 0 {
+		shown = strings.TrimRight(shown, "\n") + fmt.Sprintf("\n… [%d more bytes are not shown]", left)
+	}
+	w.Tell(Event{Type: driver.Said, Tool: tool, Text: shown})
+}
+
+var readers = []string{"Read", "LS", "Glob", "Grep", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite", "TodoRead"}
+
+// visible shows control characters, except line breaks and tabs.
+func visible(text string) string { return termtext.Show(strings.ReplaceAll(text, "\r\n", "\n")) }
+
+// Diff describes a change of a file: its name, the lines that were removed and those that were added.
+func Diff(path, before, after string) string {
+	old, now := lines(before), lines(after)
+	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
+		old, now = old[1:], now[1:]
+	}
+	for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+		old, now = old[:len(old)-1], now[:len(now)-1]
+	}
+	var b strings.Builder
+	b.WriteString(path)
+	for _, l := range old {
+		b.WriteString("\n- " + l)
+	}
+	for _, l := range now {
+		b.WriteString("\n+ " + l)
+	}
+	return b.String()
+}
+
+func lines(text string) []string {
+	if text = strings.TrimSuffix(text, "\n"); text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}

@@ -1,0 +1,250 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+)
+
+// RunFlags are the options for starting or resuming a run: the flags of `fairlead run` (SPEC
+// Workflow, "What the flags mean"). Paths are absolute, or relative to Repo. An option that is left
+// out has the seed's default; for a resumed run it keeps its value.
+type RunFlags struct {
+	Workflow        string   `json:"workflow,omitempty" maxLength:"4096" doc:"The YAML file"`
+	Repo            string   `json:"repo,omitempty" maxLength:"4096" doc:"The repository that the steps work on; default: the daemon's"`
+	RunID           string   `json:"run_id,omitempty" maxLength:"48" doc:"The run's id; default: generated"`
+	StartAtStep     string   `json:"start_at_step,omitempty" maxLength:"64" doc:"Continue from this step (W12)"`
+	Wrapper         string   `json:"wrapper,omitempty" maxLength:"4096" doc:"An executable or a .py file to run for each step"`
+	WrapperArgs     []string `json:"wrapper_args,omitempty" maxItems:"64" doc:"Additional arguments for the wrapper"`
+	CommandTemplate string   `json:"command_template,omitempty" maxLength:"16384" doc:"A whole command instead of a wrapper, with {run_id} {step_id} {agent} {prompt} {repo} {report} {attempt} {manual_input}"`
+	Env             []string `json:"env,omitempty" maxItems:"256" doc:"K=V for every step; only the daemon keeps the values"`
+	MaxAttempts     *int     `json:"max_attempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts per iteration; default: 2"`
+	MaxIterations   *int     `json:"max_iterations,omitempty" minimum:"0" maximum:"1000" doc:"Loop-backs per gate; default: 4"`
+	SideBySide      *int     `json:"side_by_side,omitempty" minimum:"1" maximum:"256" doc:"Steps that run at the same time; default: the number of CPUs"`
+	PauseForHumans  bool     `json:"pause_for_human_input,omitempty" doc:"Steps for people wait; this is the default"`
+	Unattended      bool     `json:"unattended,omitempty" doc:"Steps for people go on without an answer; each of them has a log entry"`
+	GateStateFile   string   `json:"gate_state_file,omitempty" maxLength:"4096" doc:"A JSON object of name to true or false"`
+	PollIntervalMS  int64    `json:"poll_interval_ms,omitempty" minimum:"0" maximum:"3600000" doc:"How often to check files for which the system reports no events; default: 200"`
+	LogsDir         string   `json:"logs_dir,omitempty" maxLength:"4096" doc:"Folder for the steps' logs; default: RUN/logs"`
+	Workdir         string   `json:"workdir,omitempty" maxLength:"4096" doc:"Folder in which the steps' processes run; default: the repository"`
+	ReportSchema    string   `json:"report_schema,omitempty" maxLength:"4096" doc:"A JSON Schema for reports (--schema)"`
+	DailyCostLimit  *float64 `json:"daily_cost_limit,omitempty" minimum:"0" doc:"USD per day of the repository, for all its runs together; 0: no limit"`
+	CostLimitAction string   `json:"cost_limit_action,omitempty" enum:"warn,pause,fail" doc:"What happens at the limit"`
+	GitWorktree     bool     `json:"git_worktree,omitempty" doc:"Work in a clone of the repository"`
+	WorktreeRef     string   `json:"git_worktree_ref,omitempty" maxLength:"256" doc:"The commit that the clone starts from; default: HEAD"`
+	WorktreeBranch  string   `json:"git_worktree_branch,omitempty" maxLength:"256" doc:"The branch of the clone, which comes into the repository after each step; default: fairlead/RUN"`
+	WorktreeRoot    string   `json:"git_worktree_root,omitempty" maxLength:"4096" doc:"Folder for the clone; default: .agents/worktrees"`
+	WorktreeKeep    bool     `json:"git_worktree_keep,omitempty" doc:"Keep the clone when the run has ended"`
+
+	Task *TaskFlags `json:"task,omitempty" doc:"Start a task: a run of the workflow for tasks. No other field has an effect then"`
+}
+
+// TaskFlags is a task as a person gives it.
+type TaskFlags struct {
+	Text  string `json:"text" minLength:"1" maxLength:"65536" doc:"What is to be done"`
+	Agent string `json:"agent,omitempty" maxLength:"64" doc:"The agent that does it; default: the one whose description fits the text"`
+	Base  string `json:"base,omitempty" maxLength:"200" doc:"The branch to land on; default: tasks.base of fairlead.yaml, or the current branch"`
+	Issue string `json:"issue,omitempty" maxLength:"2000" doc:"The URL of the issue that it is from; the text says what it is about"`
+
+	Attachments []TaskAttachment `json:"attachments,omitempty" maxItems:"10" doc:"Text files of at most 256 KiB and images of at most 3 MiB that the agent gets with the task"`
+
+	After []string `json:"after,omitempty" maxItems:"16" doc:"The ids of tasks that must have landed before it begins"`
+}
+
+// TaskAttachment is a text file or an image that is given with a task.
+type TaskAttachment struct {
+	Name  string `json:"name" minLength:"1" maxLength:"100" doc:"Without a folder"`
+	Text  string `json:"text,omitempty" maxLength:"262144" doc:"The content of a text file"`
+	Image []byte `json:"image,omitempty" doc:"The content of a PNG, JPEG, GIF or WebP image, in base64"`
+}
+
+// The status of a task.
+const (
+	TaskQueued   = "queued"    // it waits for its agent
+	TaskBlocked  = "blocked"   // it waits for other tasks
+	TaskWorking  = "working"   // its agent works on it
+	TaskChecking = "checking"  // the checks run
+	TaskReview   = "review"    // another agent reviews it
+	TaskNeedsYou = "needs_you" // it waits for a person
+	TaskLanding  = "landing"   // it is merged, or waits for the tasks that land before it
+	TaskPROpen   = "pr_open"   // its pull request is open
+	TaskDone     = "done"      // it has landed
+	TaskFailed   = "failed"    // it gave up; a person may resume it
+	TaskDropped  = "dropped"   // a person has ended it
+)
+
+// Metrics of a task's step land.
+const (
+	MetricPull    = "pull_request_state"
+	MetricPullURL = "pull_request"
+)
+
+// TaskView describes a run that is a task.
+type TaskView struct {
+	ID           string     `json:"id"`
+	Title        string     `json:"title" doc:"The first line of its text"`
+	Agent        string     `json:"agent"`
+	Status       string     `json:"status" enum:"queued,blocked,working,checking,review,needs_you,landing,pr_open,done,failed,dropped"`
+	Why          string     `json:"why,omitempty" doc:"What it waits for, or what failed"`
+	FailedStep   string     `json:"failed_step,omitempty" doc:"The step that failed; resume the run to try again"`
+	Branch       string     `json:"branch" doc:"The branch in its folder"`
+	Worktree     string     `json:"worktree" doc:"The folder in which the work is done"`
+	Base         string     `json:"base" doc:"The branch on which it lands"`
+	RunID        string     `json:"run_id" doc:"The run that carries it out"`
+	Host         string     `json:"host,omitempty" doc:"The host on which its session runs; empty: the leader's machine, or none is open"`
+	After        []string   `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
+	FilesChanged int        `json:"files_changed" doc:"As it was last shown"`
+	LandedCommit string     `json:"landed_commit,omitempty"`
+	Asked        *TaskAsked `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
+	PullRequest  string     `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
+	Issue        string     `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
+	CreatedAt    time.Time  `json:"created_at"`
+	UpdatedAt    time.Time  `json:"updated_at"`
+}
+
+// TreeDigits is how many digits of a tree's hash are printed, and how many an approval has to name at least.
+const TreeDigits = 12
+
+// TaskAsked is what a question about a task shows.
+type TaskAsked struct {
+	Tree   string `json:"tree" doc:"The hash of the git tree; an approval names it, with at least 12 digits, and lands exactly this"`
+	Commit string `json:"commit" doc:"A commit with that tree"`
+	From   string `json:"from" doc:"The commit of the base branch that it is compared with"`
+
+	GoverningHash string   `json:"governing_hash,omitempty" doc:"The hash that an approval has to name as governing, if governing files are changed"`
+	Governing     []string `json:"governing,omitempty" doc:"The changed files that decide what runs later; a long list ends with how many more there are"`
+}
+
+// RunView is one run.
+type RunView struct {
+	ID           string     `json:"run_id"`
+	Workflow     string     `json:"workflow_name"`
+	Status       string     `json:"status" doc:"running, waiting, completed, failed or cancelled"`
+	Stage        string     `json:"stage" doc:"driven, paused, parked or cancelled"`
+	RepoDir      string     `json:"repo_dir"`
+	StateFile    string     `json:"run_state" doc:"The path of run_state.json"`
+	CreatedAt    time.Time  `json:"created_at"`
+	UpdatedAt    time.Time  `json:"updated_at"`
+	Waits        []string   `json:"waits" doc:"What it waits for, one sentence each"`
+	By           string     `json:"by,omitempty" doc:"The actor that paused, cancelled or resumed it last"`
+	Why          string     `json:"why,omitempty"`
+	Warnings     []string   `json:"warnings,omitempty" doc:"Fields of the workflow's file that have no effect, with line and column; only in the answer for a single run"`
+	Limit        string     `json:"limit_warning,omitempty" doc:"Its daily limit was reached, which only warns: when, and with which use; only in the answer for a single run"`
+	Worktree     string     `json:"worktree,omitempty" doc:"The path of its clone (--git-worktree); only in the answer for a single run"`
+	WorktreeEnd  string     `json:"worktree_end,omitempty" doc:"Whether the worktree was removed after the run, or why it stays; and why its branch was left as it is. Empty: the run goes on, or it is not known"`
+	StateEdited  string     `json:"state_edited,omitempty" doc:"run_state.json was edited by a person or another program: that it was taken in, or why not, and the name under which it is kept; empty: it was not, or it is not known"`
+	WorktreeBusy bool       `json:"worktree_busy,omitempty" doc:"The worktree is being removed"`
+	Away         string     `json:"away,omitempty" doc:"The host that led before and has its newest files; its steps wait until they arrive, or until it is resumed without them"`
+	CostUSD      float64    `json:"cost_usd" doc:"Of all its sessions, on all days, as reported"`
+	Counts       Counts     `json:"counts" doc:"Number of steps in each state"`
+	FileBehind   bool       `json:"file_behind" doc:"run_state.json is older than the journal"`
+	Task         *TaskView  `json:"task,omitempty" doc:"Only if the run is a task"`
+	Steps        []StepView `json:"steps,omitempty" doc:"In the plan's order; only in the answer for a single run"`
+}
+
+// Counts is the number of steps in each state.
+type Counts struct {
+	Pending   int `json:"pending"`
+	Running   int `json:"running"`
+	Waiting   int `json:"waiting_on_human"`
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`
+	Skipped   int `json:"skipped"`
+}
+
+// StepView is one step of a run.
+type StepView struct {
+	ID              string            `json:"id"`
+	Agent           string            `json:"agent,omitempty"`
+	Status          string            `json:"status" doc:"As in run_state.json: PENDING, RUNNING, WAITING_ON_HUMAN, COMPLETED, FAILED or SKIPPED"`
+	Attempts        int               `json:"attempts"`
+	Iteration       int               `json:"iteration_count"`
+	StartedAt       *time.Time        `json:"started_at"`
+	EndedAt         *time.Time        `json:"ended_at"`
+	LastError       string            `json:"last_error,omitempty"`
+	WaitsFor        string            `json:"waits_for,omitempty" doc:"What the step waits for, as text, with its position in a queue"`
+	Needs           []string          `json:"needs"`
+	LoopBackTo      string            `json:"loop_back_to,omitempty"`
+	Human           bool              `json:"human_in_the_loop,omitempty"`
+	BlockedBy       string            `json:"blocked_by_loop,omitempty"`
+	Session         string            `json:"session,omitempty" doc:"The session that executes it now; its output is at /sessions/{id}/output"`
+	Host            string            `json:"host,omitempty" doc:"The host on which that session runs; empty: the leader's machine"`
+	LastSession     string            `json:"last_session,omitempty" doc:"The newest session that has ended"`
+	ReportPath      string            `json:"report_path,omitempty"`
+	LogPath         string            `json:"log_path,omitempty"`
+	PromptPath      string            `json:"prompt_path,omitempty"`
+	ManualInputPath string            `json:"manual_input_path,omitempty"`
+	InputSchema     string            `json:"input_schema,omitempty" doc:"JSON"`
+	BadInput        string            `json:"bad_input,omitempty" doc:"What was wrong with the last answer (W10)"`
+	Answer          *StepAnswered     `json:"answer,omitempty" doc:"The last valid answer of a person in this round"`
+	Cut             string            `json:"cut,omitempty" doc:"What of its report is only in the file at report_path, because of a limit"`
+	Denied          string            `json:"denied,omitempty" doc:"Calls that were denied to its agent, if the step completed anyway; for a failed step, see last_error"`
+	Artifacts       []string          `json:"artifacts"`
+	Metrics         map[string]string `json:"metrics"`
+	Logs            []string          `json:"logs"`
+	LoopIndex       int               `json:"loop_index,omitempty"`
+	LoopItems       int               `json:"loop_items,omitempty"`
+	LoopDone        int               `json:"loop_done,omitempty" doc:"Number of items that are done"`
+	Rounds          int               `json:"rounds,omitempty" doc:"How often its report asked to be run again later"`
+	DueAt           *time.Time        `json:"due_at,omitempty" doc:"When it is run again, because its report asked for it"`
+}
+
+// StepAnswer is a person's answer to a step.
+type StepAnswer struct {
+	Rejected bool   `json:"rejected,omitempty"`
+	Note     string `json:"note,omitempty" maxLength:"1000"`
+	Input    string `json:"input,omitempty" maxLength:"1048576" doc:"JSON, if the step asks for more than yes or no"`
+	Shown    string `json:"shown,omitempty" maxLength:"64" doc:"What the person looked at, as the inbox has it; empty: it is not checked"`
+	Tree     string `json:"tree,omitempty" maxLength:"64" doc:"Of a task: the hash of the tree that the person looked at; empty: the record says that none was given"`
+
+	Governing string `json:"governing,omitempty" maxLength:"64" doc:"Of a task that changes governing files: their hash, as a separate yes"`
+}
+
+// StepAnswered is the record of a person's answer.
+type StepAnswered struct {
+	By     string `json:"by"`
+	ByFile bool   `json:"by_file" doc:"It was written to manual_input_path"`
+	Tree   string `json:"tree,omitempty" doc:"Of a task: the hash of the tree that was shown"`
+	Named  bool   `json:"hash_given" doc:"The answer named that tree"`
+	Words  string `json:"words" doc:"The record as text"`
+
+	Governing string `json:"governing,omitempty" doc:"Of a task: the hash of the governing files, to which the person said a separate yes"`
+}
+
+// Answered is the record of an answer; nil: there was none.
+func Answered(a workflow.Answer) *StepAnswered {
+	if a == (workflow.Answer{}) {
+		return nil
+	}
+	return &StepAnswered{By: a.By, ByFile: a.ByFile, Tree: a.Tree, Named: a.Named, Words: AnswerWords(a), Governing: a.Governing}
+}
+
+// AnswerWords is the record of an answer as text.
+func AnswerWords(a workflow.Answer) string {
+	words := "by " + cmp.Or(a.By, "a person")
+	if a.ByFile {
+		words = "by file"
+		if a.By != "" {
+			words += ", which names " + a.By
+		}
+	}
+	switch {
+	case a.Tree == "":
+	case a.Named:
+		words += fmt.Sprintf(", for tree %.*s", TreeDigits, a.Tree)
+	default:
+		words += fmt.Sprintf(", for tree %.*s, no hash given", TreeDigits, a.Tree)
+	}
+	if a.Governing != "" {
+		words += fmt.Sprintf(", and for governing files %.*s", TreeDigits, a.Governing)
+	}
+	return words
+}
+
+// WarnedWords is the warning that a run has reached its own daily limit, where that only warns.
+func WarnedWords(w team.Warned) string {
+	return "daily limit reached on " + w.Day + ": " + w.Limit + "; the run goes on"
+}

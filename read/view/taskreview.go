@@ -1,0 +1,77 @@
+package view
+
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/git/diff"
+)
+
+// TaskCommit is a commit of a task's branch.
+type TaskCommit struct {
+	ID      string    `json:"id"`
+	Subject string    `json:"subject"`
+	Author  string    `json:"author"`
+	At      time.Time `json:"at"`
+}
+
+// TaskRound is what a person was shown once.
+type TaskRound struct {
+	Round  int    `json:"round" doc:"From 1"`
+	Commit string `json:"commit"`
+}
+
+// TaskRequest is what a person asked to be changed.
+type TaskRequest struct {
+	Round int    `json:"round" doc:"The round of the work that it began, from 1"`
+	Text  string `json:"text"`
+}
+
+// TaskCheck is the result of one command of the checks.
+type TaskCheck struct {
+	Command string     `json:"command"`
+	State   string     `json:"state" enum:"passed,failed,not_run"`
+	TookMS  int64      `json:"took_ms,omitempty"`
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+	Output  string     `json:"output,omitempty" doc:"Its last lines"`
+}
+
+// TaskChanges is what a task has changed, and what a person needs to judge it.
+type TaskChanges struct {
+	Text     string             `json:"text" doc:"What was to be done"`
+	Base     string             `json:"base" doc:"The branch on which it lands"`
+	Land     string             `json:"land" doc:"How it lands: squash or merge"`
+	From     string             `json:"from" doc:"The commit that the changes are compared with"`
+	To       string             `json:"to" doc:"The commit with the changes"`
+	Shown    string             `json:"shown,omitempty" doc:"The commit that a person is asked to approve; an approval names it"`
+	Tree     string             `json:"tree,omitempty" doc:"The hash of its tree; an approval names it, too"`
+	Govern   string             `json:"governing_hash,omitempty" doc:"The hash of the governing files that are shown; an approval needs it"`
+	Live     bool               `json:"live" doc:"The agent may still change it"`
+	Files    []diff.ChangedFile `json:"files"`
+	More     int                `json:"more_files,omitempty" doc:"Files that are left out"`
+	Commits  []TaskCommit       `json:"commits" doc:"From the base on, the oldest first"`
+	Rounds   []TaskRound        `json:"rounds" doc:"What was shown before, the oldest first"`
+	Requests []TaskRequest      `json:"requests"`
+	Checks   []TaskCheck        `json:"checks"`
+	Attached []TaskAttached     `json:"attachments" doc:"Files that were given with the task"`
+}
+
+// TaskAttached is a file that was given with a task.
+type TaskAttached struct {
+	Name  string `json:"name"`
+	Image string `json:"image,omitempty" doc:"The media type, if it is an image: image/png, image/jpeg, image/gif or image/webp"`
+}
+
+// TaskComment is a person's comment on a line, which is not sent yet.
+type TaskComment struct {
+	ID    int    `json:"id,omitempty" doc:"From 1"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty" doc:"0: the whole file"`
+	Old   bool   `json:"old,omitempty" doc:"The line is one of the old file"`
+	Quote string `json:"quote,omitempty" doc:"The text of the line"`
+	Text  string `json:"text"`
+}
+
+// TaskComments are the comments that are not sent yet.
+type TaskComments struct {
+	Comments []TaskComment `json:"comments"`
+}

@@ -1,0 +1,153 @@
+package agents
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+)
+
+// AgentHooks returns the agents' hooks into the loop.
+func (c *AgentController) AgentHooks() loop.Hooks {
+	return loop.Hooks{
+		Note: func(ch team.Change, t *loop.Touched) bool {
+			c.warn(ch)
+			if ch.Body.Team == nil && ch.Body.Notice == nil && !strings.HasPrefix(ch.Entity, "run/") {
+				t.Agent(team.AgentOf(ch.Entity))
+			}
+			return true
+		},
+		Act: func(t *loop.Touched) {
+			for name := range t.Agents {
+				c.beginActions(name)
+			}
+		},
+		Next: func() (next time.Time) {
+			for name, a := range c.State().Agents {
+				next = table.Earliest(next, c.deadline(a))
+				if m := c.Files[name]; m != nil {
+					next = table.Earliest(table.Earliest(next, m.Again), m.keptUntil)
+				}
+			}
+			return next
+		},
+		Due:     c.dueOfAgents,
+		Settled: func(bool) bool { return c.filesSettled() },
+		Drain:   c.endIntake,
+	}
+}
+
+// dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
+// due again.
+func (c *AgentController) dueOfAgents(now time.Time) []loop.Request {
+	var batch []loop.Request
+	for _, name := range c.State().Names() {
+		a := c.State().Agents[name]
+		if at := c.deadline(a); !at.IsZero() && !now.Before(at) {
+			batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Agent: name, What: team.TimerFired{}}})
+		}
+		if m := c.Files[name]; m != nil && m.kept != nil && !now.Before(m.keptUntil) {
+			batch = append(batch, c.SeenRequest(*m.kept))
+			m.kept, m.keptUntil = nil, time.Time{}
+		}
+		if m := c.Files[name]; m != nil && !m.Again.IsZero() && !now.Before(m.Again) {
+			m.Again = time.Time{}
+			if !m.Known {
+				c.lookAgain(m)
+			}
+			batch = append(batch, loop.Request{Agent: name})
+		}
+	}
+	return batch
+}
+
+// deadline is the next deadline of an agent. A session that has ended, but whose end is not yet in
+// the journal, has none: it may have ended long before, while no daemon ran, and must not be
+// reported as timed out.
+func (c *AgentController) deadline(a *team.Agent) time.Time {
+	at := c.State().Deadline(a)
+	if at.IsZero() {
+		return at
+	}
+	for _, s := range a.Sessions() {
+		if proc := c.sessions.Proc(s.ID); proc != nil && sessions.IsDone(proc) {
+			return time.Time{}
+		}
+	}
+	return at
+}
+
+// filesSettled reports whether every file is up to date or cannot be written at present.
+func (c *AgentController) filesSettled() bool {
+	for name, m := range c.Files {
+		waits := m.Failed != "" || !m.Again.IsZero()
+		if m.Writing || (!waits && c.FileDue(m, c.State().Agents[name])) {
+			return false
+		}
+	}
+	return true
+}
+
+// beginActions starts the actions that the agent's state asks for and that have not begun. It is
+// called after every change, so that no other code has to remember to call it.
+func (c *AgentController) beginActions(name string) {
+	a, m := c.State().Agents[name], c.sessions.Slots[name]
+	if a == nil || m == nil || c.Holding() {
+		return
+	}
+	for todo := range c.State().Actions(a) {
+		if todo.Do == team.WriteFile {
+			c.writeFile(c.Files[name], a)
+			continue
+		}
+		m := m.At(todo.Session.Slot)
+		if m.Begun(todo.Session.ID, todo.Key) {
+			continue
+		}
+		switch s := todo.Session; todo.Do {
+		case team.StartSession:
+			c.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
+		case team.EndSession:
+			c.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
+		default:
+			panic("agents: unknown action: " + string(todo.Do))
+		}
+	}
+	c.writeNext()
+}
+
+// warnings maps events of machine control to log messages for people. They stop nothing.
+var warnings = map[control.Event]string{
+	control.FileMalformed:       "agent_state.json was malformed: its content is kept beside it, and the desired state is pause",
+	control.FileTorn:            "agent_state.json was torn by a restart of the machine: it is written again from the journal",
+	control.WantedUnknown:       "desired_state is not a word that fairlead knows: it counts as pause",
+	control.FailedForGood:       "too many sessions failed in a row: the agent is paused",
+	control.OneShotFailed:       "a one-shot session failed",
+	control.LimitReached:        "a limit is reached: the session is ended and the agent paused",
+	control.RaiseAsked:          "agent_state.json asks for more work while a session runs that can write it: a person is asked; fairlead inbox shows it",
+	control.PauseStands:         "agent_state.json asks to start an agent that a person paused: the pause is kept; fairlead start, once or cleanup lift it",
+	control.CurrentContradicted: "another program wrote current_state: it is corrected",
+}
+
+// warn logs each warning once per start for each agent.
+func (c *AgentController) warn(ch team.Change) {
+	text, known := warnings[control.Event(ch.Trigger)]
+	if !known || ch.Machine != "control" { // steps have an event of the same name
+		return
+	}
+	key := ch.Entity + " " + ch.Trigger
+	if c.warned[key] {
+		return
+	}
+	c.warned[key] = true
+	note := ""
+	if ch.Body.Control != nil {
+		note = ch.Body.Control.Value.Desired.Note
+	}
+	c.log.Warn(text, "agent", team.AgentOf(ch.Entity), "row", ch.Row, "note", note)
+}

@@ -1,0 +1,143 @@
+package crew
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/work/sessions"
+	"github.com/fairlead-dev/fairlead/work/turns"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/prompts"
+	"github.com/fairlead-dev/fairlead/process/driver"
+)
+
+// configureLead adds what the configuration says of the team that sleeps and wakes.
+func ConfigureLead(c *team.Configured, conf *config.Config) {
+	if conf.Team.Lead == "" {
+		return // a workspace without a lead gets no change in its journal
+	}
+	c.Lead = crew.LeadConfigured{
+		Agent: conf.Team.Lead, Size: conf.Team.Size, StatusMax: conf.Team.StatusTimeout, HatchMax: conf.Team.HatchTimeout,
+	}
+}
+
+// mayTellLead refuses requests for a lead that cannot receive input, because the request would wait
+// forever. It runs in the loop.
+func (c *CrewController) mayTellLead(what any) error {
+	var row string
+	switch what.(type) {
+	case crew.SummonAsked:
+		row = "P1"
+	case crew.WakeAsked:
+		row = "P8"
+	default:
+		return nil
+	}
+	m := c.sessions.Slots[c.State().Crew.Lead.Agent]
+	if m == nil || c.channels.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
+		return nil // or the team says why not
+	}
+	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {
+		return &table.Refusal{
+			Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
+			Reason: "it cannot be started: " + err.Error(),
+		}
+	}
+	return &table.Refusal{
+		Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
+		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",
+	}
+}
+
+// crewHooks are what the crew's controller does in the loop.
+func (c *CrewController) CrewHooks() loop.Hooks {
+	return loop.Hooks{
+		Check:    c.mayTellLead,
+		Appended: c.CrewState.note,
+		Note: func(ch team.Change, t *loop.Touched) bool {
+			set, lead := ch.Body.Presence, c.State().Crew.Lead.Agent
+			if lead != "" && (set != nil && set.Words == nil || ch.Body.Team != nil) { // the end of a hold
+				t.Agent(lead)
+			}
+			return set != nil
+		},
+		Next:    func() time.Time { return c.State().Crew.Deadline() },
+		Due:     func(time.Time) []loop.Request { return c.leadDue() },
+		Settled: func(stopping bool) bool { return !stopping || c.documentsSettled() },
+	}
+}
+
+// LeadPrompt renders an action of the lead as text for its session. It omits members that have
+// become awake meanwhile. atStart: the session begins with this text, so no member is awake in it.
+func (c *CrewController) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
+	var ask crew.Action
+	var docs []*crew.Document // never changed, only replaced
+	still, lead := false, ""
+	if err := c.View(ctx, func(t *team.Team) {
+		if ask, still = t.LeadAction(todo); !still {
+			return
+		}
+		lead = t.Crew.Lead.Agent
+		for _, id := range ask.Docs {
+			if doc := t.Crew.Docs[id]; doc != nil && doc.Visible() && (atStart || doc.Status != crew.Alive) {
+				docs = append(docs, doc)
+			}
+		}
+	}); err != nil {
+		return "", err
+	}
+	switch {
+	case !still:
+		return "", turns.ErrOvertaken
+	case ask.Do == crew.TellStatus:
+		return prompts.ForStatus(), nil
+	case ask.Do == crew.TellSummon:
+		return prompts.ForSummon(ask.Seats, lead), nil
+	case ask.Do == crew.TellRegister:
+		return prompts.ForRegistration(ask.Seats, ask.Names), nil
+	case ask.Do != crew.TellWake:
+		panic("engine: the lead is told no such thing: " + string(ask.Do))
+	case len(docs) == 0:
+		return "", turns.ErrNoRecipient
+	}
+	wakes := make([]prompts.Sleeper, 0, len(docs))
+	for _, doc := range docs {
+		messages, leftOut, err := c.MessagesFor(ctx, doc.LastSession, doc.Name)
+		if err != nil {
+			return "", fmt.Errorf("read what %s said before: %w", doc.Name, err)
+		}
+		wakes = append(wakes, prompts.Sleeper{Document: doc, Messages: messages, LeftOut: leftOut})
+	}
+	return prompts.ForWake(wakes, wakeTranscriptMax), nil
+}
+
+// wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).
+const wakeTranscriptMax = 32 << 10
+
+// ConfirmLeadAction acknowledges an action of the lead for which no text had to be written.
+func (c *CrewController) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
+	_, err := c.Do(ctx,
+		loop.Request{
+			Event: loop.EventBy(sessions.ByShim, "", crew.ActionReceived{N: n}), Agent: m.Conf.Name,
+			Look: c.channels.ClearTelling(m),
+		})
+	if loop.IsAnswer(err) {
+		return nil
+	}
+	return err
+}
+
+// leadDue are the timers of the team that have run out.
+func (c *CrewController) leadDue() []loop.Request {
+	if at := c.State().Crew.Deadline(); at.IsZero() || c.Now().Before(at) {
+		return nil
+	}
+	return []loop.Request{{Event: loop.EventBy(sessions.ByTimer, "", crew.TimerFired{})}}
+}

@@ -1,0 +1,301 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/marker"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
+	"github.com/fairlead-dev/fairlead/process/sandbox/places"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+)
+
+// DispatchController follows dispatch folders and lets agents do what they ask for.
+type DispatchController struct {
+	*loop.Loop
+	Orders
+	sessions *sessions.SessionController
+	opts     seam.Options
+	log      *slog.Logger
+
+	FolderState folderSide // what is kept of folders beside the team
+}
+
+// New makes the controller of the dispatch folders.
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *DispatchController {
+	return &DispatchController{
+		Loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log,
+		FolderState: newFolderSide(),
+	}
+}
+
+// A dispatch folder is its own journal: every writer takes the folder's lock, decides and writes,
+// with or without a daemon (ADR 14). The engine does three things with it. It copies every line into
+// its own journal, so that the history and the page show it. It starts agents of fairlead.yaml for
+// the work that a hosted conversation requests. And it reports the result to the folder, with the
+// same lock as every other writer. The report is a new line, which is copied into the journal again.
+
+var byFolders = team.Actor{Kind: "engine", ID: "session folders"}
+
+// folderSide is what the engine keeps beside the team of session folders, and could find out again.
+type folderSide struct {
+	moved chan struct{} // something was written to a folder by us, or it may be time to serve an inbox
+
+	// The loop's own.
+	Hosted map[string]bool // folders that are open and have agents of this team at work
+	doing  map[string]bool // keys of the actions that have begun
+
+	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
+	// dies in it.
+	Door func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error)
+
+	Mu     sync.Mutex
+	Before map[string]*treeState   // by agent: what lay in the workspace when its session as MAIN began
+	layers map[string][]view.Layer // what holds in MAIN's newest session, by folder
+}
+
+func newFolderSide() folderSide {
+	return folderSide{
+		moved: make(chan struct{}, 1), Hosted: map[string]bool{}, doing: map[string]bool{}, Door: ThroughDoor,
+		Before: map[string]*treeState{}, layers: map[string][]view.Layer{},
+	}
+}
+
+// ThroughDoor tells a folder something in the way in which every program does.
+func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
+	_, now, err := f.Do(time.Now(), by, in)
+	return now, err
+}
+
+// poke has the folders looked at now.
+func (d *folderSide) Poke() {
+	select {
+	case d.moved <- struct{}{}:
+	default: // a look is already due and will find this, too
+	}
+}
+
+// dispatchHooks are what the dispatch controller does in the loop.
+func (c *DispatchController) DispatchHooks() loop.Hooks {
+	return loop.Hooks{
+		Note: func(ch team.Change, _ *loop.Touched) bool {
+			if ch.Body.Dispatch != nil {
+				c.noteHosted(strings.TrimPrefix(ch.Entity, "dispatch/"))
+			}
+			return ch.Body.Dispatch != nil
+		},
+		Act: func(*loop.Touched) { c.errandsOfFolders() },
+	}
+}
+
+func (c *DispatchController) noteHosted(name string) {
+	f := c.State().Dispatches[name]
+	if f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Phase != dispatch.Closed {
+		c.FolderState.Hosted[name] = true
+		return
+	}
+	if c.FolderState.Hosted[name] {
+		delete(c.FolderState.Hosted, name)
+		c.forgetActions(name, nil)
+	}
+}
+
+// errandsOfFolders begins the pending actions of dispatch folders. It is called after every batch;
+// few folders are open at a time.
+func (c *DispatchController) errandsOfFolders() {
+	if c.Holding() {
+		return
+	}
+	for name := range c.FolderState.Hosted {
+		todo := c.State().DispatchActions(name, c.Now())
+		c.forgetActions(name, todo)
+		for _, one := range todo {
+			if c.FolderState.doing[one.Key] {
+				continue
+			}
+			c.FolderState.doing[one.Key] = true
+			path := c.State().Dispatches[name].Path
+			c.Go(func(ctx context.Context) { c.tellFolder(ctx, path, one) })
+		}
+	}
+}
+
+// forgetActions lets go of those that are not asked for any more.
+func (c *DispatchController) forgetActions(name string, todo []team.Action) {
+	maps.DeleteFunc(c.FolderState.doing, func(key string, _ bool) bool {
+		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
+	})
+}
+
+// errandOfFolder reports whether an action belongs to a folder, from its key:
+// told/dispatch/NAME/conv_001/1/0, answer/NAME/12.
+func errandOfFolder(key, name string) bool {
+	return strings.HasPrefix(key, "told/dispatch/"+name+"/") || strings.HasPrefix(key, "answer/"+name+"/")
+}
+
+// foldersBegin lets the folders be taken in and served. It runs when recovery is over.
+func (c *DispatchController) FoldersBegin() {
+	for name := range c.State().Dispatches {
+		c.noteHosted(name)
+	}
+	c.sweepTemps()
+	if c.opts.Sessions == nil {
+		return
+	}
+	c.Go(func(ctx context.Context) {
+		p := &FolderPen{E: c, from: c.opts.Sessions, Known: map[string]*PenFolder{}}
+		p.keep(ctx)
+	})
+}
+
+// sweepTemps removes the own folders of sessions whose end the daemon missed.
+func (c *DispatchController) sweepTemps() {
+	dir := filepath.Dir(c.PrivateTemp("any"))
+	names, err := readNames(dir, tempsMax)
+	if err != nil {
+		c.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)
+	}
+	for _, name := range names {
+		if sessions.IsShell(name) {
+			continue // FollowShells removes it
+		}
+		open := slices.ContainsFunc(slices.Collect(maps.Values(c.State().Agents)), func(a *team.Agent) bool { return a.Open(name) != nil })
+		for _, s := range c.State().Pool.Sessions {
+			open = open || s.ID == name
+		}
+		if open {
+			continue
+		}
+		if err := places.End(filepath.Join(dir, name)); err != nil {
+			c.log.Warn("the temporary folder of an old session cannot be removed", "session", name, "error", err)
+		}
+	}
+}
+
+const tempsMax = 1000 // that one start removes; there is one for each session of MAIN that was killed
+
+// tellFolder repeats an action of a folder until it succeeds. The folder may be locked by a process
+// that hangs, or its disk may be full.
+func (c *DispatchController) tellFolder(ctx context.Context, path string, todo team.Action) {
+	warned := ""
+	for again := loop.Retry(); ; {
+		err := c.tellOnce(ctx, path, todo)
+		if err == nil || ctx.Err() != nil {
+			c.FolderState.Poke()
+			return
+		}
+		if loop.IsAnswer(err) {
+			c.log.Warn("a session folder does not take what it is told", "folder", path, "action", todo.Key, "error", err)
+			c.FolderState.Poke()
+			return
+		}
+		if warned != err.Error() {
+			warned = err.Error()
+			c.log.Error("the result of an action was not written to its session folder; Fairlead tries again", "folder", path, "action",
+				todo.Key, "error", err)
+		}
+		if !again.Rest(ctx) {
+			return
+		}
+		still := false
+		if c.View(ctx, func(t *team.Team) {
+			still = slices.ContainsFunc(t.DispatchActions(todo.Folder, c.Now()), func(now team.Action) bool { return now.Key == todo.Key })
+		}) != nil || !still {
+			return
+		}
+	}
+}
+
+// tellOnce takes the folder's door once.
+func (c *DispatchController) tellOnce(ctx context.Context, path string, todo team.Action) error {
+	f, err := dispatchfolder.Open(path)
+	if err != nil {
+		return err
+	}
+	if todo.Do == team.AnswerFolder {
+		return c.answerFolder(f)
+	}
+	work, ok := dispatch.ActionOf(todo.Work)
+	if !ok {
+		panic("engine: no such work: " + todo.Work)
+	}
+	end := todo.End
+	text, err := c.resultOf(ctx, end)
+	if err != nil {
+		return err
+	}
+	by := dispatchfolder.Actor{Kind: "agent", ID: end.Agent}
+	var in dispatch.Input = dispatch.TaskEnded{
+		Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: wentWell(end),
+		Result: text,
+	}
+	if work.Task == 0 {
+		in = dispatch.MainEnded{Conversation: work.Conversation, Round: work.Round, OK: wentWell(end), Result: text}
+	}
+	if end.Outcome == control.Lost {
+		s, err := f.Session()
+		if err != nil || !s.Wanted(work) {
+			return err // it was told before, and another conversation may be open by now
+		}
+		// D11: no session will end it any more
+		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")}
+	}
+	_, err = c.FolderState.Door(f, by, in)
+	return err
+}
+
+// answerFolder closes a conversation whose answer needs no agent.
+func (c *DispatchController) answerFolder(f *dispatchfolder.Folder) error {
+	s, err := f.Session()
+	if err != nil {
+		return err
+	}
+	answer, ok := s.Answer()
+	if !ok {
+		return nil // another process closed it
+	}
+	_, err = c.FolderState.Door(f, dispatchfolder.Actor(byFolders), answer)
+	return err
+}
+
+// folderName gives a folder a name that stays: its own, and where two have the same, with a part
+// of its path's hash.
+func folderName(path string, taken func(name string) bool) string {
+	base := filepath.Base(path)
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		default:
+			return '_'
+		}
+	}, base)
+	if len(name) > folderNameMax {
+		name = name[:folderNameMax]
+	}
+	if name == base && !taken(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(path))
+	return name + "-" + hex.EncodeToString(sum[:3])
+}
+
+const folderNameMax = 80 // the journal takes names of 256 with what is before them
+
+// DelegateMarkers are what an agent with work in a dispatch folder says to Fairlead and not to people.
+var DelegateMarkers = []marker.Kind{marker.Delegate}

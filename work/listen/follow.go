@@ -1,0 +1,200 @@
+package listen
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+
+	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/process/driver"
+)
+
+// Follow listens to a session until it ends and submits its outcome. The session continues if the
+// listener stops. A later listener reads the output that was not journaled.
+func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
+	kept := e.runs.KeepLog(m, s, proc)
+	ear := &SessionListener{e: e, m: m, s: s, proc: proc}
+	if s.ServesChannels() {
+		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
+			return
+		}
+		defer e.channels.SetSessionWriter(s.ID, nil)
+		ear.talk.leads = s.IsLead()
+	}
+	if err := e.hearsCrew(ctx, ear); err != nil {
+		return
+	}
+	if _, _, works := team.DispatchActionOf(s.For); works {
+		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
+			ear.lead, ear.crew = earFor(dispatchctl.DelegateMarkers), nil
+		}
+	}
+	if err := ear.listen(ctx); err != nil {
+		return
+	}
+	select {
+	case <-proc.Done():
+	case <-ctx.Done():
+		return
+	}
+	ending, err := proc.Ended(ctx)
+	if err != nil {
+		if ctx.Err() != nil || e.sessions.Fenced(err) {
+			return
+		}
+		ending = seam.Ending{Lost: true, Why: err.Error()}
+	}
+	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart, NoVerdict: ending.Exit.Signal != ""}
+	verdict := judge(m, s, ending, ear.stop)
+	what.Outcome, what.Why = verdict.outcome, verdict.Why
+	if e.judgeAgain(ctx, ear, &what) != nil {
+		return
+	}
+	var said []string
+	if verdict.Quote {
+		said = lastLines(ctx, proc, ending.Bytes)
+	}
+	switch {
+	case what.Outcome == control.Anew:
+		what.Why = sessions.NotResumedWords(s.Launch)
+	case what.Outcome != control.RateLimited:
+	case ear.limit != nil:
+		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
+	}
+	if what.Outcome == control.Failed && ear.stop != nil && ear.stop.Reason == session.ReasonNotSignedIn {
+		what.ForGood = true
+		what.Why = "its provider refuses it: " + driver.SignIn(m.Conf.Driver, m.Conf.Command) + ", then order it again; it says: " +
+			what.Why
+	}
+	if !e.questions.DeliverAnswers(ctx, m) {
+		return
+	}
+	denied, err := e.deniedWords(ctx, m, s.ID)
+	if err != nil {
+		return
+	}
+	past := ear.past.words()
+	if past != "" {
+		e.log.Warn("an agent did not ask for what its rules deny; see what its program may do by itself", "agent", m.Conf.Name, "session",
+			s.ID, "what", past)
+	}
+	what.Why = sessions.Joined(what.Why, denied, past)
+	if !ear.work.over(ctx, &what) {
+		return
+	}
+	if run, step, isStep := team.StepOf(s.For); isStep {
+		if err := e.sessions.Hooks.BringBack(ctx, s); ctx.Err() != nil {
+			return
+		} else if err != nil && !ending.Lost {
+			what.Outcome, what.Why = control.Failed, "what it has made is not here: "+err.Error()
+		}
+		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, said, kept) {
+			return
+		}
+		if what.Report != nil { // people see the logs of a step that succeeded
+			facts := &what.Report.Report.Facts
+			facts.Denied = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
+			facts.Logs = slices.Concat(facts.Logs, facts.Denied)
+		}
+	}
+	if words := driver.LastWords(said); words != "" {
+		what.Why += ": " + clip.Text(words, quoteBytesMax)
+	}
+	if !e.sessions.SessionEnded(ctx, m, what, sessions.ByShim) {
+		return
+	}
+	if err := proc.Ack(ctx); err != nil && ctx.Err() == nil && !e.sessions.Fenced(err) {
+		e.log.Warn("a shim was not told that its exit is in the journal", "session", s.ID, "error", err)
+	}
+	e.sessions.SetProc(s.ID, nil)
+	_ = proc.Close() // the process has no output left to lose
+}
+
+// hearsCrew makes the listener find the crew's markers, if this is a session of the lead.
+func (e *Listener) hearsCrew(ctx context.Context, ear *SessionListener) error {
+	leads := ear.s.IsLead()
+	err := e.View(ctx, func(t *team.Team) {
+		now := ear.m.Open(t)
+		leads = leads || t.Crew.Lead.Agent == ear.m.Conf.Name && now == t.Agents[ear.m.Conf.Name].Session
+	})
+	if err != nil || !leads {
+		return err
+	}
+	ear.lead = earFor(leadMarkers)
+	crew := &crewListener{agent: ear.m.Conf.Name, session: ear.s.ID}
+	if ear.talk != nil {
+		ear.talk.crew = crew
+	} else {
+		ear.crew = crew
+	}
+	return nil
+}
+
+// verdict is the driver's evaluation of a session, and what it means for the agent.
+type verdict struct {
+	driver.Outcome
+	outcome control.Outcome
+}
+
+// judge asks the driver what an ending means.
+func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.Stop) verdict {
+	if ending.Lost {
+		return verdict{driver.Outcome{Why: ending.Why}, control.Lost}
+	}
+	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop), control.Failed}
+	if ending.Cut > 0 {
+		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", ending.Cut, is.Why)
+	}
+	switch {
+	case is.OK:
+		is.outcome = control.OK
+	case sessions.NotResumed(s, stop):
+		is.outcome = control.Anew
+	case stop != nil && !stop.OK && stop.Reason == session.ReasonRateLimited:
+		is.outcome = control.RateLimited
+	}
+	return is
+}
+
+const (
+	quoteLines    = 5       // of the output that explain a failure
+	quoteReadMax  = 4 << 10 // bytes at the end of the output that are read for them
+	quoteBytesMax = 300     // of the one line that is quoted in a sentence
+)
+
+// lastLines returns the last lines that a program printed before it ended. They are untrusted text.
+func lastLines(ctx context.Context, proc seam.Process, size int64) (lines []string) {
+	from := max(0, size-quoteReadMax)
+	for line, err := range driver.ReadLines(ctx, proc, from) {
+		if err != nil {
+			break // what was read explains enough
+		}
+		text := strings.TrimSpace(driver.WithoutEscapes(line.Text()))
+		if text == "" || from > 0 && line.Start == from { // the first line is not whole
+			continue
+		}
+		lines = append(lines[max(0, len(lines)-quoteLines+1):], text)
+	}
+	return lines
+}
+
+// deniedWords lists the requests of a session that were denied. It is empty if there were none. A
+// result produced despite denials must not look like one without.
+func (e *Listener) deniedWords(ctx context.Context, m *sessions.Slot, session string) (text string, err error) {
+	err = e.View(ctx, func(t *team.Team) {
+		if s := m.Open(t); s != nil && s.ID == session {
+			text = sessions.DeniedOf(s)
+		}
+	})
+	return text, err
+}

@@ -1,0 +1,42 @@
+package listen
+
+import (
+	"log/slog"
+
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/questions"
+	"github.com/fairlead-dev/fairlead/work/runs"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+	"github.com/fairlead-dev/fairlead/work/turns"
+)
+
+// Listener follows sessions.
+type Listener struct {
+	*loop.Loop
+	sessions  *sessions.SessionController
+	channels  *turns.ChannelController
+	runs      *runs.RunController
+	dispatch  *dispatchctl.DispatchController
+	questions *questions.QuestionController
+	opts      seam.Options
+	log       *slog.Logger
+}
+
+// Parts are the controllers that listeners report to.
+type Parts struct {
+	Sessions  *sessions.SessionController
+	Channels  *turns.ChannelController
+	Runs      *runs.RunController
+	Dispatch  *dispatchctl.DispatchController
+	Questions *questions.QuestionController
+}
+
+// New makes a listener.
+func New(l *loop.Loop, opts seam.Options, p Parts) *Listener {
+	return &Listener{
+		Loop: l, sessions: p.Sessions, channels: p.Channels, runs: p.Runs, dispatch: p.Dispatch,
+		questions: p.Questions, opts: opts, log: opts.Log,
+	}
+}

@@ -1,0 +1,41 @@
+package runs
+
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/work/sessions"
+
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+)
+
+// RunHooks are the functions of the controller that the loop calls.
+func (c *RunController) RunHooks() loop.Hooks {
+	return loop.Hooks{
+		Act: func(t *loop.Touched) {
+			for id := range t.Runs {
+				c.errandsOfRun(id)
+			}
+		},
+		Next: func() (next time.Time) {
+			for _, at := range c.snapshots {
+				next = table.Earliest(next, at)
+			}
+			for id := range c.State().Runs {
+				next = table.Earliest(next, c.State().DeadlineRun(id))
+			}
+			return next
+		},
+		Due: func(now time.Time) []loop.Request {
+			c.takeSnapshots(now)
+			var batch []loop.Request
+			for _, id := range c.State().RunIDs() {
+				if at := c.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {
+					batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Run: id, What: team.TimerFired{}}})
+				}
+			}
+			return batch
+		},
+	}
+}

@@ -1,0 +1,123 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/work/seam"
+
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/team/root"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/runstate"
+	"github.com/fairlead-dev/fairlead/git/worktree"
+)
+
+// RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
+// then records the run from the journal. After a crash in between, the next prune archives the
+// folder again. The error is *team.Unknown if no archived run has that ID.
+func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string) error {
+	r, note, err := c.archivedRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	elsewhere := false
+	if err := c.View(ctx, func(t *team.Team) {
+		h := t.Hosts.Hosts[note.Away]
+		elsewhere = t.Leader != note.Away && h != nil && h.State != host.Left && h.RemovedBy == ""
+	}); err != nil {
+		return err
+	}
+	if elsewhere {
+		return worktree.RefuseRun(id,
+			fmt.Sprintf("it was archived when %s led, which has its files: `fairlead cluster lead %s` lets that machine lead. If that is lost for good, `fairlead host remove %s` lets the run begin with what is here", note.Away, note.Away, note.Away))
+	}
+	if err := FromArchive(r.RepoDir, id, runstate.FormatRunTime(r.UpdatedAt)); err != nil {
+		return err
+	}
+	_, err = c.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: note.Settings, Changes: note.Changes})
+	return err
+}
+
+// archivedRun reads a run from the journal as it was when it was archived. Away in its note is the host that has its files since then;
+// empty: no other host can lead. It reads the whole journal: the case is rare, and the time is that of a start without a snapshot.
+func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunNote, error) {
+	var note team.RunNote
+	past, key := c.NewTeam(), "run/"+id
+	var r *workflow.Run
+	var moved root.Move // since it was archived
+	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
+		if err != nil {
+			return nil, note, fmt.Errorf("read the journal for run %s: %w", id, err)
+		}
+		if rec.Entity != "team/team" && rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
+			continue
+		}
+		ch, err := loop.ChangeOf(rec)
+		if err != nil {
+			return nil, note, err
+		}
+		switch body := ch.Body; {
+		case body.Team != nil: // another machine may lead by now, with other paths
+		case body.Left != nil:
+			r, note = past.Runs[id], past.Notes[id]
+			moved.From = past.Root
+			note.Away = cmp.Or(note.Away, past.Leader)
+		case body.Run == nil && body.Note == nil:
+			continue // sessions of its steps
+		default:
+			r = nil
+		}
+		if past.Apply(ch); r != nil {
+			note.Away = cmp.Or(note.Away, past.Leader) // the first one was the machine that had the journal alone
+		}
+	}
+	if r == nil {
+		return nil, note, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
+	}
+	if moved.To = past.Root; moved.From != "" && moved.To != "" {
+		workflow.EachPath(r, moved.Of)
+		note.Settings.How = moved.JSON(note.Settings.How)
+	}
+	return r, note, nil
+}
+
+// FromArchive moves a run's folder back. Of the folders with its name it takes the one whose
+// run_state.json was written at the given time. An existing folder is accepted. If the archive has
+// none, the run starts a new folder.
+func FromArchive(repo, id, updated string) (err error) {
+	defer func() { err = wrapped("get the folder of run "+id+" out of the archive", err) }()
+	root, err := os.OpenRoot(repo)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	to := filepath.Join(".agents", "runs", id)
+	if _, err := root.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	from := filepath.Join(archiveDir(), id)
+	for n := 2; n <= archiveTriesMax; n++ {
+		if _, err := root.Lstat(from); err != nil {
+			break
+		}
+		state, err := runstate.ReadRunState(filepath.Join(repo, from, runstate.RunStateName))
+		if err == nil && state.RunID == id && state.UpdatedAt == updated {
+			if err := root.MkdirAll(filepath.Dir(to), DirMode); err != nil {
+				return err
+			}
+			return root.Rename(from, to)
+		}
+		from = filepath.Join(archiveDir(), fmt.Sprintf("%s.%d", id, n))
+	}
+	return nil
+}

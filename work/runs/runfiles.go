@@ -1,0 +1,343 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/internal/retry"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/runstate"
+	"github.com/fairlead-dev/fairlead/internal/file"
+)
+
+// ProjectRun updates run_state.json from the journal.
+func (c *RunController) ProjectRun(m *runMember) {
+	if m.dirty == nil {
+		m.dirty = make(chan struct{}, 1)
+		dirty := m.dirty
+		ctx, end := context.WithCancel(c.Context())
+		m.pen = end
+		c.Go(func(context.Context) { m.state.keep(ctx, dirty) })
+	}
+	m.due++
+	m.rouse()
+}
+
+// rouse makes the writer of run_state.json run, now or after its current write.
+func (m *runMember) rouse() {
+	select {
+	case m.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// statePen writes the state file of one run.
+type statePen struct {
+	e      *RunController
+	m      *runMember
+	warned bool
+	edited atomic.Pointer[string] // the outcome of the last edit of the file by another program, in words
+
+	pause func() // replaced in tests: between two looks at a torn file
+
+	mu   sync.Mutex  // one at a time examines the file and writes it
+	last fs.FileInfo // of the file as Fairlead wrote it or took it in last; nil: neither
+}
+
+func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
+	for {
+		select {
+		case <-dirty:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
+		if err := p.write(ctx); err != nil && ctx.Err() == nil {
+			if !p.warned {
+				p.warned = true
+				p.e.log.Error("run_state.json cannot be written; it is tried again, and the journal has everything", "run", p.m.id, "error",
+					err)
+			}
+			if !retry.Rest(ctx, time.Second) {
+				return
+			}
+			p.m.rouse()
+			continue
+		}
+		p.warned = false
+		if !retry.Rest(ctx, max(workspace.StateEvery, min(workspace.StateShare*time.Since(began), workspace.StateLate))) {
+			return
+		}
+	}
+}
+
+// write replaces the file with the state in the journal. What another program wrote there is kept under another name,
+// or stays if it may be taken in when the run is resumed.
+func (p *statePen) write(ctx context.Context) (err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is, err := p.now(ctx)
+	if err != nil || is.path == "" {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			p.m.said.Store(is.due)
+		}
+	}()
+	if _, err := os.Lstat(filepath.Dir(is.path)); errors.Is(err, fs.ErrNotExist) {
+		return p.withoutFolder(ctx, filepath.Dir(is.path), is.over)
+	}
+	content := is.state.Render()
+	there, err := p.look(&is, content, sessions.ByEngine.ID)
+	switch {
+	case err != nil:
+		return err
+	case there.same:
+		p.last = there.info
+		return nil
+	case there.edit != nil:
+		return nil // it stays as it is until the run is resumed
+	case there.why != "":
+		if err := p.keepAside(is.path, there.why); err != nil {
+			return err
+		}
+	}
+	return p.replace(is.path, content, there)
+}
+
+// replace puts content in the place of the file that was looked at. If another program has written it since, its file is kept aside.
+func (p *statePen) replace(path string, content []byte, there stateThere) (err error) {
+	if there.info == nil || there.why != "" { // nothing is there now
+		err = file.ReplaceUnsynced(path, content, workspace.StateMode)
+	} else {
+		err = p.exchange(path, content, there.info)
+	}
+	if err != nil {
+		return err
+	}
+	p.last, err = os.Lstat(path)
+	return err
+}
+
+func (p *statePen) exchange(path string, content []byte, was fs.FileInfo) error {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	next := filepath.Join(dir.Name(), "."+filepath.Base(path)+"-next")
+	if err := file.ReplaceUnsynced(next, content, workspace.StateMode); err != nil {
+		return err
+	}
+	// it was removed, or this file system cannot
+	if err := file.Exchange(int(dir.Fd()), filepath.Base(next), filepath.Base(path)); err != nil {
+		return os.Rename(next, path)
+	}
+	now, err := os.Lstat(next)
+	if err != nil || os.SameFile(now, was) && now.ModTime().Equal(was.ModTime()) && now.Size() == was.Size() {
+		return errors.Join(err, os.Remove(next))
+	}
+	return p.putAside(next, path, "it was edited while Fairlead wrote it")
+}
+
+// atEnd reports whether no step of a run is running or waiting.
+func atEnd(r *workflow.Run) bool {
+	status := r.Status()
+	return status != workflow.IsRunning && status != workflow.IsWaiting
+}
+
+// withoutFolder handles a run whose folder was removed. A run that has ended is archived, as by
+// `fairlead run prune`. For an active run the folder is created again.
+func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) error {
+	if !over {
+		if err := os.MkdirAll(dir, DirMode); err != nil {
+			return err
+		}
+		p.m.rouse()
+		return nil
+	}
+	if _, err := p.e.SubmitRun(ctx, sessions.ByEngine, p.m.id, team.RunArchived{}); err != nil && !loop.IsAnswer(err) {
+		return err
+	}
+	p.e.log.Info("the folder of a run that is over is gone: the run counts as put away", "run", p.m.id)
+	return nil
+}
+
+// writtenAtOnce reports whether a file was written at the time that it states. That holds for files
+// from Fairlead, and not for a file that was edited later.
+func writtenAtOnce(updated string, at time.Time) bool {
+	said, err := file.ParseTime(updated)
+	return err == nil && at.Sub(said) < workspace.StateOurs
+}
+
+// lookAfter starts or stops the polling of files that people and other programs write for a run:
+// gates, and answers to open questions.
+func (c *RunController) lookAfter(m *runMember, r *workflow.Run, asks bool) {
+	how := howOf(c.State(), m.id)
+	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
+	switch {
+	case wanted && m.watch == nil:
+		ctx, stop := context.WithCancel(c.Context())
+		m.watch = stop
+		w := &runWatch{e: c, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
+		c.Go(func(context.Context) { w.run(ctx) })
+	case !wanted && m.watch != nil:
+		m.watch()
+		m.watch = nil
+	}
+}
+
+// runWatch polls files. They may be on any file system, and each check is one system call.
+type runWatch struct {
+	e      *RunController
+	id     string
+	how    howRun
+	open   []string
+	seen   bool
+	warned string
+	judged map[uint64]fs.FileInfo // rejected answers, by lease
+}
+
+func (w *runWatch) run(ctx context.Context) {
+	every := workspace.PollDefault
+	if w.how.PollMS > 0 {
+		every = time.Duration(w.how.PollMS) * time.Millisecond
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		w.gates(ctx)
+		w.answers(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gates reports the open gates to the run after a change. A missing gate is closed.
+func (w *runWatch) gates(ctx context.Context) {
+	if w.how.GateFile == "" {
+		return
+	}
+	open, err := runstate.ReadGates(w.how.GateFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if w.warned != err.Error() {
+			w.warned = err.Error()
+			w.e.log.Warn("the gate file cannot be read; the gates stay as they are", "run", w.id, "error", err)
+		}
+		return
+	}
+	slices.Sort(open)
+	if w.seen && slices.Equal(open, w.open) {
+		return
+	}
+	if _, err := w.e.SubmitRun(ctx, sessions.ByEngine, w.id, workflow.GatesSeen{Open: open}); err == nil || loop.IsAnswer(err) {
+		w.seen, w.open = true, open
+	}
+}
+
+// stepQuestion is a step that waits for an answer in a file.
+type stepQuestion struct {
+	lease  workflow.Lease
+	path   string
+	schema string
+	since  time.Time
+}
+
+// answers reads the answers that people have written into files. It does not look while Answer is between writing such a
+// file and deciding: the person would be refused, because the file had answered already.
+func (w *runWatch) answers(ctx context.Context) {
+	w.e.answers.Lock()
+	defer w.e.answers.Unlock()
+	var asked []stepQuestion
+	if w.e.View(ctx, func(t *team.Team) {
+		r := t.Runs[w.id]
+		if r == nil {
+			return
+		}
+		for _, todo := range t.RunActions(w.id, w.e.Now()) {
+			if todo.Do == team.AskThem {
+				step := todo.Step.Lease.Step
+				plan, p, _ := r.Find(step)
+				asked = append(asked, stepQuestion{todo.Step.Lease, r.InputFile(step), plan.InputSchema, p.StartedAt})
+			}
+		}
+	}) != nil {
+		return
+	}
+	for _, q := range asked {
+		w.answer(ctx, q)
+	}
+}
+
+func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
+	info, err := os.Lstat(q.path)
+	if err != nil {
+		return // no answer yet
+	}
+	if was := w.judged[q.lease.N]; was != nil && was.ModTime().Equal(info.ModTime()) && was.Size() == info.Size() &&
+		os.SameFile(was, info) {
+		return // it has not changed since it was rejected
+	}
+	if w.how.Task != nil {
+		w.judged[q.lease.N] = info
+		_, _ = w.e.answerRun(ctx, byFile(q.path), w.id,
+			workflow.AnswerRead{
+				Lease: q.lease,
+				Fault: "a task is not approved by a file; this one has no effect. Approve it on the page or with `fairlead merge " + w.id +
+					"`",
+			})
+		return
+	}
+	if info.ModTime().Before(q.since) { // an answer to an earlier question
+		if err := setAside(q.path, q.lease.N, false); err != nil {
+			w.e.log.Warn("an old answer cannot be set aside; a new one cannot be told from it", "run", w.id, "error", err)
+		}
+		return
+	}
+	in, err := runstate.ReadManualInput(q.path, q.schema)
+	if half, ok := errors.AsType[*runstate.ReportFault](err); ok && half.Unfinished {
+		return // it is still being written
+	}
+	w.judged[q.lease.N] = info
+	what := workflow.AnswerRead{
+		Lease: q.lease, Rejected: err == nil && !in.Approved, By: in.By, Note: in.Note,
+		Record: workflow.Answer{ByFile: true},
+	}
+	if err != nil {
+		what.Fault = err.Error()
+	}
+	_, _ = w.e.answerRun(ctx, byFile(q.path), w.id, what)
+}
+
+// byFile is the actor of an answer in a file: any program that may write the file can have written it.
+func byFile(path string) team.Actor {
+	return team.Actor{Kind: "human", ID: "file " + filepath.Base(path)}
+}
+
+// answerRun evaluates the loop's condition with an answer and submits the result.
+func (c *RunController) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+	if err := c.View(ctx, func(t *team.Team) {
+		if r := t.Runs[id]; r != nil && what.Fault == "" {
+			what.Until = runstate.WeighUntil(r, what.Lease.Step, runstate.ReportSoFar(r, what.Lease.Step))
+		}
+	}); err != nil {
+		return 0, err
+	}
+	return c.SubmitRun(ctx, by, id, what)
+}

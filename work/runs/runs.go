@@ -1,0 +1,39 @@
+package runs
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+)
+
+// RunController carries out the steps of runs.
+type RunController struct {
+	*loop.Loop
+	sessions *sessions.SessionController
+	opts     seam.Options
+	log      *slog.Logger
+
+	// Only the loop's goroutine reads or writes it.
+	Live     map[string]*runMember // of runs that are not archived
+	starting map[string]bool       // runs whose folder is made for an order that is not decided yet
+
+	snapshots map[string]time.Time // when the folder of a task at work is kept next
+
+	sizes folderSizes
+
+	taking sync.Mutex // the files of one step at a time: two may have the same name
+
+	answers sync.Mutex // one answer of a person at a time: it is checked, kept in its file, then decided; held while files are looked at
+}
+
+// New returns the controller of runs.
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *RunController {
+	return &RunController{
+		Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{},
+		starting: map[string]bool{}, snapshots: map[string]time.Time{},
+	}
+}

@@ -1,0 +1,147 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+)
+
+// Runs returns all runs that are not archived, latest change first, without their steps.
+func (c *RunController) Runs(ctx context.Context) ([]view.RunView, error) {
+	views := []view.RunView{}
+	err := c.View(ctx, func(t *team.Team) {
+		for _, id := range t.RunIDs() {
+			views = append(views, c.runView(t, t.Runs[id]))
+		}
+	})
+	slices.SortStableFunc(views, func(a, b view.RunView) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	return views, err
+}
+
+// RunByID returns one run with its steps. The error is *team.Unknown if it does not exist.
+func (c *RunController) RunByID(ctx context.Context, id string) (view.RunView, error) {
+	var shown view.RunView
+	var unknown error
+	err := c.View(ctx, func(t *team.Team) {
+		r := t.Runs[id]
+		if r == nil {
+			unknown = &team.Unknown{What: "run", Name: id, Known: t.RunIDs()}
+			return
+		}
+		shown = c.runView(t, r)
+		shown.Steps = make([]view.StepView, len(r.Plan.Steps))
+		how := howOf(t, id)
+		shown.Warnings = how.Warnings
+		c.showWorktree(&shown, r, how)
+		if m := c.Live[id]; m != nil && m.state.edited.Load() != nil {
+			shown.StateEdited = *m.state.edited.Load()
+		}
+		if w := t.Notes[id].Warned; w.Day != "" {
+			shown.Limit = view.WarnedWords(w)
+		}
+		for i := range r.Plan.Steps {
+			shown.Steps[i] = c.stepView(t, r, how, i)
+		}
+	})
+	return shown, cmp.Or(err, unknown)
+}
+
+func (c *RunController) runView(t *team.Team, r *workflow.Run) view.RunView {
+	id := string(r.ID)
+	away := view.AwayWords(t, id)
+	view := view.RunView{
+		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
+	}
+	if view.Away = t.Notes[id].Away; away != "" {
+		view.Waits = append(view.Waits, away)
+	}
+	view.Task = taskView(t, howOf(t, id), r)
+	if view.Waits == nil {
+		view.Waits = []string{}
+	}
+	view.CostUSD = t.Notes[id].Total.CostUSD
+	if m := c.Live[id]; m != nil {
+		view.FileBehind = m.due != m.said.Load()
+	}
+	for i := range r.Steps {
+		switch r.Steps[i].State {
+		case workflow.Pending:
+			view.Counts.Pending++
+		case workflow.Running:
+			view.Counts.Running++
+		case workflow.Waiting:
+			view.Counts.Waiting++
+		case workflow.Completed:
+			view.Counts.Completed++
+		case workflow.Failed:
+			view.Counts.Failed++
+		case workflow.Skipped:
+			view.Counts.Skipped++
+		}
+	}
+	return view
+}
+
+func (c *RunController) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
+	plan, p := &r.Plan.Steps[i], &r.Steps[i]
+	id := string(r.ID)
+	shown := view.StepView{
+		ID: string(plan.ID), Agent: plan.Agent, Status: string(p.State), Attempts: p.Attempts, Iteration: p.Iteration,
+		LastError: p.LastError, WaitsFor: t.StepWaits(id, string(plan.ID)), Needs: make([]string, len(plan.Needs)),
+		LoopBackTo: string(plan.LoopBackTo),
+		Human:      plan.Human, BlockedBy: string(p.BlockedBy), ReportPath: p.ReportPath, ManualInputPath: p.ManualInputPath,
+		InputSchema: plan.InputSchema, BadInput: p.Fault, Artifacts: view.Some(p.Artifacts), Logs: view.Some(p.Logs),
+		Metrics:   map[string]string{},
+		LoopIndex: p.Index, LoopItems: len(r.LoopItems(plan.ID)), LoopDone: p.Done, PromptPath: plan.Prompt,
+	}
+	for n, need := range plan.Needs {
+		shown.Needs[n] = string(need)
+	}
+	for _, metric := range p.Metrics {
+		shown.Metrics[metric.Name] = metric.Value
+	}
+	shown.Answer = view.Answered(p.Answer)
+	if how.Task != nil {
+		shown.ManualInputPath = "" // it is not approved by a file
+	}
+	shown.Rounds, shown.DueAt = p.Rounds, view.Moment(p.DueAt)
+	shown.StartedAt, shown.EndedAt = view.Moment(p.StartedAt), view.Moment(p.EndedAt)
+	if p.Attempts > 0 || p.Rounds > 0 {
+		shown.LogPath = logFile(r, how, plan.ID, max(1, p.Attempts))
+	}
+	shown.LastSession = lastSession(t, id, plan, p)
+	if _, s, ok := t.SessionOf(id, string(plan.ID)); ok {
+		shown.Session, shown.LastSession, shown.Host = s.ID, s.ID, view.HostOfSession(t, s.ID)
+		for _, q := range t.Questions.Open(plan.Agent) {
+			if q.Session == s.ID && shown.WaitsFor == "" {
+				shown.WaitsFor = "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")"
+			}
+		}
+	}
+	shown.Denied, shown.Cut = sessions.Joined(p.Denied...), sessions.Joined(p.Cut...)
+	return shown
+}
+
+// lastSession is the newest session of a step that the team's state still holds.
+func lastSession(t *team.Team, run string, plan *workflow.Step, p *workflow.Progress) string {
+	if a := t.Agents[plan.Agent]; a != nil && len(plan.Command) == 0 && !t.Notes[run].Settings.Wrapped {
+		for i := len(a.Past) - 1; i >= 0; i-- {
+			if a.Past[i].For == team.ForStep(run, plan.ID) {
+				return a.Past[i].ID
+			}
+		}
+		return ""
+	}
+	if p.Attempts == 0 && p.Iteration == 0 && p.Rounds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s@%s-%d", plan.ID, run, p.N)
+}

@@ -1,0 +1,273 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/rank"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/files/runstate"
+	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+)
+
+const (
+	taskIDPrefix      = "T"
+	taskIterationsMax = 20 // loop-backs for each gate: a person may ask for many changes
+	slugWords         = 5
+	slugBytesMax      = 40
+	requestBytesMax   = 64 << 10
+)
+
+// howTask is the part of howRun for a run that is a task.
+type howTask struct {
+	Text   string `json:"text"` // its first line
+	Agent  string `json:"agent"`
+	Base   string `json:"base"`
+	Branch string `json:"branch"`
+	Tree   string `json:"tree"`
+	Issue  string `json:"issue,omitempty"`
+	Intake bool   `json:"intake,omitempty"` // the daemon took it by its label
+}
+
+// JournaledTask is what the journal has of a task: enough to remove its folder if its task.json is gone. It is zero if there is no such
+// run, or it is not a task.
+func JournaledTask(t *team.Team, id string) (workspace string, is task.Task) {
+	r, how := t.Runs[id], howOf(t, id).Task
+	if r == nil || how == nil {
+		return "", is
+	}
+	return r.RepoDir,
+		task.Task{ID: id, Text: how.Text, Agent: how.Agent, Run: runDir(r), Tree: how.Tree, Base: how.Base, Branch: how.Branch}
+}
+
+// requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
+// otherwise. dir is the run's folder.
+func requested(gate workflow.StepID, dir string, round int) string {
+	name := task.RequestName(round)
+	switch gate {
+	case task.StepApprove:
+	case task.StepLand: // a pull request sends back more than fits into a reason
+		name = task.FeedbackName
+	default:
+		return ""
+	}
+	text, err := sessions.ReadUpTo(filepath.Join(dir, name), requestBytesMax)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
+func (c *RunController) startTask(ctx context.Context, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
+	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
+	conf := c.opts.Config
+	no := func(err error) (view.RunView, error) {
+		return view.RunView{}, &table.Refusal{Subject: "task", Event: "run_asked", State: "asked", Row: "W1", Reason: err.Error()}
+	}
+	text := strings.TrimSpace(asked.Text)
+	if text == "" {
+		return no(errors.New("it has no text; say what is to be done"))
+	}
+	agent, err := agentForTask(conf, text, asked.Agent)
+	if err != nil {
+		return no(err)
+	}
+	workspace, err := sessions.SettledDir(conf.Dir)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	if full, err := c.diskFull(ctx, workspace); err != nil {
+		return view.RunView{}, err
+	} else if full != "" {
+		return no(errors.New(full))
+	}
+	t, err := task.Place(ctx, workspace, cmp.Or(asked.Base, conf.Tasks.Base))
+	if err != nil {
+		return no(err)
+	}
+	id, release, err := c.nextTask(ctx, workspace)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	defer release()
+	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
+	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
+	t.Governing = governingOf(conf, workspace)
+	t.Copy, t.Setup, t.Checks, t.Timeout = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout
+	if err := t.Include(ctx); err != nil {
+		return no(err)
+	}
+	t.Run = filepath.Join(runsDir(workspace), id)
+	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(t.Title())).Replace(conf.Tasks.Branch)
+	t.Wall = task.Wall{
+		Mode: agent.Sandbox.Mode, Read: agent.Sandbox.Read, Write: agent.Sandbox.Write, Hide: agent.Sandbox.Hide,
+		Sockets: agent.Sandbox.Sockets,
+	}
+	for i := range conf.Agents {
+		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
+			t.Homes = append(t.Homes, filepath.ToSlash(home))
+		}
+		if conf.Agents[i].Workspace != agent.Workspace {
+			t.Wall.Others = append(t.Wall.Others, conf.Agents[i].Workspace)
+		}
+	}
+	if t.Tree, err = placeFor(&runRequest{id: id, repo: workspace}, view.RunFlags{}); err != nil {
+		return view.RunView{}, err
+	}
+	if err := os.MkdirAll(t.Run, DirMode); err != nil {
+		return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
+	}
+	begun := false
+	defer func() {
+		// after any other error the run may have started
+		if err != nil && (!begun || errors.As(err, new(*table.Refusal)) || errors.As(err, new(*runstate.FileFaults))) {
+			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
+		}
+	}()
+	prompt, review := filepath.Join(t.Run, task.PromptName), filepath.Join(t.Run, task.ReviewName)
+	flow, err := taskFlow(c.opts.Included(conf.Tasks.Flow),
+		runstate.TaskBlanks{Agent: agent.Name, Prompt: prompt, Reviewer: conf.Tasks.Reviewer, Review: review})
+	if err != nil {
+		return no(err)
+	}
+	told, err := attach(t, asked.Attachments)
+	if err != nil {
+		return no(err)
+	}
+	for name, text := range map[string]string{
+		prompt: text + "\n" + told, review: "(written when the review begins)\n",
+		filepath.Join(t.Run, task.WorkflowName): flow,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return view.RunView{}, err
+		}
+	}
+	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
+		return no(err)
+	}
+	most := taskIterationsMax
+	req, err := prepareRun(view.RunFlags{
+		Workflow: filepath.Join(t.Run, task.WorkflowName), Repo: workspace, RunID: id,
+		Workdir: t.Workdir(), MaxIterations: &most,
+	}, conf)
+	if err != nil {
+		return view.RunView{}, err
+	}
+	req.settings.After = asked.After
+	if t.How != task.PR { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
+		req.settings.OneAtATime = map[string]string{task.StepLand: t.Base}
+	}
+	req.options.AnswersFree = true
+	req.how.Task = &howTask{
+		Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
+		Issue: asked.Issue, Intake: intake,
+	}
+	begun = true
+	return c.begin(ctx, by, req, workflow.RunAsked{
+		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,
+		RepoDir: req.repo, ReportsDir: filepath.Join(t.Run, "reports"), ManualInputsDir: filepath.Join(t.Run, "manual_inputs"),
+	})
+}
+
+// taskFlow is the text of the workflow for tasks, of a file or the built-in one.
+func taskFlow(file string, with runstate.TaskBlanks) (string, error) {
+	if file == "" {
+		return runstate.FillTask(runstate.TaskWorkflow(), with)
+	}
+	text, err := sessions.ReadUpTo(file, promptBytesMax)
+	if err != nil {
+		return "", err
+	}
+	return runstate.FillTask(string(text), with)
+}
+
+// agentForTask is the named agent, the only one, or the one whose description fits the text.
+func agentForTask(conf *config.Config, text, name string) (config.Agent, error) {
+	var names []string
+	var all []rank.Description
+	for i := range conf.Agents {
+		if a := &conf.Agents[i]; a.Loop != config.LoopForeign {
+			names = append(names, a.Name)
+			all = append(all, rank.Description{Name: a.Name, Text: a.Description})
+		}
+	}
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	if name == "" {
+		found := rank.Rank(text, all)
+		if found.Best == "" {
+			return config.Agent{},
+				fmt.Errorf("no agent's description fits the text (%s); name one with --agent: %s", found.Reason,
+					cmp.Or(strings.Join(names, ", "), "there is none in fairlead.yaml"))
+		}
+		name = found.Best
+	}
+	agent, ok := conf.Agent(name)
+	if !ok || !slices.Contains(names, name) {
+		return config.Agent{},
+			fmt.Errorf("there is no agent %q that can take a task; there are %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+	}
+	return agent, nil
+}
+
+// nextTask reserves the next free id: T1, T2 and so on.
+func (c *RunController) nextTask(ctx context.Context, workspace string) (id string, release func(), err error) {
+	last := 0
+	note := func(name string) {
+		if n, err := strconv.Atoi(strings.TrimPrefix(name, taskIDPrefix)); err == nil && strings.HasPrefix(name, taskIDPrefix) {
+			last = max(last, n)
+		}
+	}
+	entries, err := os.ReadDir(runsDir(workspace))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, err
+	}
+	for _, e := range entries {
+		note(e.Name())
+	}
+	if err := c.View(ctx, func(t *team.Team) {
+		for id := range t.Runs {
+			note(id)
+		}
+		for id := range t.Archive {
+			note(id)
+		}
+	}); err != nil {
+		return "", nil, err
+	}
+	for {
+		last++
+		id = taskIDPrefix + strconv.Itoa(last)
+		release, err := c.reserve(ctx, id)
+		if !errors.As(err, new(*table.Refusal)) {
+			return id, release, err
+		}
+	}
+}
+
+// slug makes a part of a branch name from the first words of a text.
+func slug(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text),
+		func(c rune) bool { return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	name := strings.Join(words[:min(len(words), slugWords)], "-")
+	return cmp.Or(strings.TrimRight(name[:min(len(name), slugBytesMax)], "-"), "task")
+}

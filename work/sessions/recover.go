@@ -1,0 +1,24 @@
+package sessions
+
+import (
+	"context"
+
+	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/work/seam"
+)
+
+// TellAgent decides one event about an agent before the loop runs.
+func (c *SessionController) TellAgent(ctx context.Context, agent string, what any) error {
+	return c.Loop.Tell(ctx, &team.Event{Actor: ByRecovery, Agent: agent, What: what})
+}
+
+// TellSlot decides one event about a slot before the loop runs.
+func (c *SessionController) TellSlot(ctx context.Context, m *Slot, what any) error {
+	return c.Loop.Tell(ctx, m.Event(ByRecovery, what))
+}
+
+// FoundAs converts the phases of a shim.
+var FoundAs = map[shim.Phase]seam.Found{
+	shim.NeverStarted: seam.NeverStarted, shim.Running: seam.Running, shim.Exited: seam.Exited, shim.Lost: seam.Lost,
+}

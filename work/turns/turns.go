@@ -1,0 +1,61 @@
+package turns
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
+)
+
+// ChannelController delivers turns to agents and records what people and foreign agents say.
+type ChannelController struct {
+	*loop.Loop
+	*Conversations
+	sessions *sessions.SessionController
+	opts     seam.Options
+	log      *slog.Logger
+
+	// Hooks are set before the loop runs.
+	Hooks Hooks
+
+	// Only the loop's goroutine reads or writes these.
+	participants map[string]*participant // by the agent's name
+	timers       timerQueue              // the next deadline of every channel
+	waits        map[string]*actionWait  // by agent: requests that wait for its actions
+	silences     map[channel.ChannelID]silence
+
+	mu      sync.Mutex
+	writers map[string]*SessionWriter // of the sessions that take part in channels, by session id, while they are followed
+
+	probes chan struct{} // limits concurrent probes
+}
+
+// Conversations reads what was said in channels.
+type Conversations struct {
+	*loop.Loop
+	log   *slog.Logger
+	index messageIndex // where in the journal the conversations are
+}
+
+// Hooks are what the crew's controller does for the lead's session.
+type Hooks struct {
+	// LeadPrompt returns the text of an action for the lead.
+	LeadPrompt func(ctx context.Context, todo channel.Action, atStart bool) (string, error)
+
+	// ConfirmLeadAction acknowledges an action for the lead that needed no text.
+	ConfirmLeadAction func(ctx context.Context, m *sessions.Slot, n uint64) error
+}
+
+// New makes the controller of the channels.
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *ChannelController {
+	return &ChannelController{
+		Loop: l, Conversations: &Conversations{Loop: l, log: opts.Log, index: messageIndex{making: make(chan struct{}, 1)}},
+		sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
+		writers: map[string]*SessionWriter{}, waits: map[string]*actionWait{}, silences: map[channel.ChannelID]silence{},
+		probes: make(chan struct{}, probesMax),
+	}
+}
