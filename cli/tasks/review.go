@@ -336,18 +336,12 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 				Err: fmt.Errorf("task %s has not landed: %s: %s", name, cli.Plain(r.Task.FailedStep),
 					cli.Line(r.Task.Why, cli.ErrorWidth)),
 			}
-		case r.Task.Status != view.TaskLanding:
-			for _, s := range r.Steps {
-				if s.ID == task.StepLand && s.LastError != "" {
-					return &cli.Coded{
-						Code: cli.ExitFailed,
-						Err: fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent),
-							cli.Line(s.LastError, cli.ErrorWidth)),
-					}
-				}
-			}
-			if r.Task.Status == view.TaskDropped {
-				return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("task %s was dropped", name)}
+		case r.Task.Status == view.TaskDropped:
+			return &cli.Coded{Code: cli.ExitCancelled, Err: fmt.Errorf("task %s was dropped", name)}
+		case wentBack(&r) != "":
+			return &cli.Coded{
+				Code: cli.ExitFailed,
+				Err:  fmt.Errorf("task %s has not landed and went back to %s: %s", name, cli.Plain(r.Task.Agent), wentBack(&r)),
 			}
 		}
 		select {
@@ -356,6 +350,20 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			return err
 		}
 	}
+}
+
+// wentBack is why a task that was to land is with its agent again; empty: it is not. A task that a person has to look at again is no such
+// task, also in the moment before it is shown, when only its status says so.
+func wentBack(r *view.RunView) string {
+	if r.Task.Status == view.TaskLanding || r.Task.Status == view.TaskChecking && r.Task.Why != "" {
+		return ""
+	}
+	for _, s := range r.Steps {
+		if s.ID == task.StepLand && s.LastError != "" {
+			return cli.Line(s.LastError, cli.ErrorWidth)
+		}
+	}
+	return ""
 }
 
 // pull does one round of a task's pull request, and returns fields of the step's report.
