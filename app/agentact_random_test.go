@@ -58,26 +58,26 @@ func (h *toolCaller) acts(t *testing.T, whims []int, mixes bool) func(*fakeSessi
 			switch whim % 8 {
 			case 0, 1:
 				s.calls("turn_complete")
-				_, _ = e.ActTurnComplete(ctx, c, "", "") // whatever the result, the call must have no other effect
+				_, _ = e.Tools.ActTurnComplete(ctx, c, "", "") // whatever the result, the call must have no other effect
 				pause()
-				_, _ = e.ActTurnComplete(ctx, c, "", "")
+				_, _ = e.Tools.ActTurnComplete(ctx, c, "", "")
 			case 2:
-				_, _ = e.ActPass(ctx, c, "") // without any text in the output
+				_, _ = e.Tools.ActPass(ctx, c, "") // without any text in the output
 			case 3:
 				s.calls("wait")
-				_, _ = e.ActWait(ctx, c, "", "for somebody", 20*time.Second)
-				_, _ = h.engine.Load().ActTurnComplete(ctx, c, "", "done after waiting")
+				_, _ = e.Tools.ActWait(ctx, c, "", "for somebody", 20*time.Second)
+				_, _ = h.engine.Load().Tools.ActTurnComplete(ctx, c, "", "done after waiting")
 			case 4:
 				s.calls("ask_human")
-				_, _ = e.ActAskHuman(ctx, c, tools.AgentQuestion{Text: fmt.Sprintf("which %d?", n)}, 15*time.Second)
-				_, _ = h.engine.Load().ActTurnComplete(ctx, c, "", "")
+				_, _ = e.Tools.ActAskHuman(ctx, c, tools.AgentQuestion{Text: fmt.Sprintf("which %d?", n)}, 15*time.Second)
+				_, _ = h.engine.Load().Tools.ActTurnComplete(ctx, c, "", "")
 			case 5:
-				_, _ = e.ActSay(ctx, c, "", fmt.Sprintf("%s half way %d", c.Agent, n))
+				_, _ = e.Tools.ActSay(ctx, c, "", fmt.Sprintf("%s half way %d", c.Agent, n))
 				s.say("%s ends %d%s", c.Agent, n, ends)
 				s.say("listening %d", s.read())
 				continue
 			case 6:
-				_, _ = e.ActTurnComplete(ctx, c, "reviews", fmt.Sprintf("%s done %d", c.Agent, n))
+				_, _ = e.Tools.ActTurnComplete(ctx, c, "reviews", fmt.Sprintf("%s done %d", c.Agent, n))
 				s.say("and %s says so%s", c.Agent, ends)
 				s.say("listening %d", s.read())
 				continue
@@ -123,15 +123,15 @@ func randomActs(t *testing.T, dir string, rnd *rand.Rand) {
 		ctx := t.Context()
 		switch rnd.IntN(10) {
 		case 0, 1, 2, 3:
-			_, _ = b.engine.Say(ctx, human, "reviews", fmt.Sprintf("message %d", n),
+			_, _ = b.engine.Channels.Say(ctx, human, "reviews", fmt.Sprintf("message %d", n),
 				[]string{"queue", "inject", "interrupt", "parallel"}[rnd.IntN(4)])
 		case 4:
-			_, _ = b.engine.Skip(ctx, human, "reviews", 0)
+			_, _ = b.engine.Channels.Skip(ctx, human, "reviews", 0)
 		case 5:
-			_, _ = b.engine.Override(ctx, human, "reviews", rnd.IntN(2) == 0)
+			_, _ = b.engine.Channels.Override(ctx, human, "reviews", rnd.IntN(2) == 0)
 		case 6:
-			if open, err := b.engine.Questions(ctx); err == nil && len(open) > 0 {
-				_, _ = b.engine.AnswerQuestion(ctx, human, open[0].ID, view.QuestionAnswer{Text: "that one"})
+			if open, err := b.engine.Questions.Questions(ctx); err == nil && len(open) > 0 {
+				_, _ = b.engine.Questions.AnswerQuestion(ctx, human, open[0].ID, view.QuestionAnswer{Text: "that one"})
 			}
 		default:
 			b.after(time.Duration(rnd.IntN(15_000)) * time.Millisecond)

@@ -31,8 +31,8 @@ steps:
   - {id: check, agent: none, needs: [build], command: [sh, -c, 'while [ ! -e went ]; do sleep 0.02; done']}
 `,
 		})
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	one := 1
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r1", MaxAttempts: &one})
 	step := func(id string) func(view.RunView) bool {
@@ -57,17 +57,17 @@ steps:
 		{Status: "COMPLETED", Metrics: map[string]any{"x": "TBD"}},
 	} {
 		var no *table.Refusal
-		if _, err := w.engine.ActReportStep(t.Context(), ada, bad); !errors.As(err, &no) || no.Row != "W3" {
+		if _, err := w.engine.Tools.ActReportStep(t.Context(), ada, bad); !errors.As(err, &no) || no.Row != "W3" {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Error("a report that was refused was written")
 	}
-	if _, err := w.engine.ActReportStep(t.Context(), ada, runs.AgentReport{Status: "FAILED", Logs: []string{"not yet"}}); err != nil {
+	if _, err := w.engine.Tools.ActReportStep(t.Context(), ada, runs.AgentReport{Status: "FAILED", Logs: []string{"not yet"}}); err != nil {
 		t.Error(err)
 	}
-	done, err := w.engine.ActReportStep(t.Context(), ada,
+	done, err := w.engine.Tools.ActReportStep(t.Context(), ada,
 		runs.AgentReport{Status: "done", Artifacts: []string{"out/app"}, Metrics: map[string]any{"tests": 12, "cost_usd": 0.5}})
 	if err != nil || done.Run != "r1" || done.Step != "build" || done.Status != "COMPLETED" {
 		t.Errorf("the report returns %+v, %v", done, err)
@@ -75,12 +75,12 @@ steps:
 	w.write("go", "")
 	y.until("r1", "the check runs", step("check"))
 	var over *tools.SessionOver
-	if _, err := w.engine.ActReportStep(t.Context(), ada, runs.AgentReport{Status: "COMPLETED"}); !errors.As(err, &over) {
+	if _, err := w.engine.Tools.ActReportStep(t.Context(), ada, runs.AgentReport{Status: "COMPLETED"}); !errors.As(err, &over) {
 		t.Errorf("after its session: %v", err)
 	}
 	y.until("r1", "its process is there", func(view.RunView) bool {
 		pid := 0
-		if err := w.engine.View(t.Context(), func(tm *team.Team) {
+		if err := w.engine.Loop.View(t.Context(), func(tm *team.Team) {
 			if s := tm.Pool.Sessions["r1/check"]; s != nil {
 				pid = s.PID
 			}
@@ -90,22 +90,22 @@ steps:
 		return pid != 0
 	})
 	check := callerOf("check@r1", "check@r1-1")
-	if err := w.engine.ActOpen(t.Context(), check); err != nil {
+	if err := w.engine.Tools.ActOpen(t.Context(), check); err != nil {
 		t.Error(err)
 	}
 	for what, err := range map[string]error{
-		"ask_human":  second(w.engine.ActAskHuman(t.Context(), check, tools.AgentQuestion{Text: "?"}, time.Second)),
-		"set_status": w.engine.ActSetStatus(t.Context(), check, "checking"),
-		"turn":       second(w.engine.ActTurnComplete(t.Context(), check, "", "")),
+		"ask_human":  second(w.engine.Tools.ActAskHuman(t.Context(), check, tools.AgentQuestion{Text: "?"}, time.Second)),
+		"set_status": w.engine.Tools.ActSetStatus(t.Context(), check, "checking"),
+		"turn":       second(w.engine.Tools.ActTurnComplete(t.Context(), check, "", "")),
 	} {
 		if !loop.IsAnswer(err) {
 			t.Errorf("%s of a step without an agent: %v", what, err)
 		}
 	}
-	if here, err := w.engine.ActWhoIsHere(t.Context(), check, ""); err != nil || here.You.Run != "r1" || here.You.Step != "check" {
+	if here, err := w.engine.Tools.ActWhoIsHere(t.Context(), check, ""); err != nil || here.You.Run != "r1" || here.You.Step != "check" {
 		t.Errorf("whoami returns %+v, %v", here.You, err)
 	}
-	if _, err := w.engine.ActReportStep(t.Context(), check,
+	if _, err := w.engine.Tools.ActReportStep(t.Context(), check,
 		runs.AgentReport{Status: "COMPLETED", Logs: []string{"all is well"}}); err != nil {
 		t.Error(err)
 	}

@@ -23,9 +23,9 @@ import (
 )
 
 // toolCaller makes tool calls for the sessions of a bubble, on the running engine.
-type toolCaller struct{ engine atomic.Pointer[Supervisor] }
+type toolCaller struct{ engine atomic.Pointer[App] }
 
-func (h *toolCaller) of(s *fakeSession) (*Supervisor, tools.AgentCaller) {
+func (h *toolCaller) of(s *fakeSession) (*App, tools.AgentCaller) {
 	return h.engine.Load(), callerOf(agentIn(s.id), s.id)
 }
 
@@ -54,7 +54,7 @@ func (s *fakeSession) calls(tool string) { s.say("calls mcp__fairlead__%s {}", t
 // said returns the messages of a channel: kind, author and text.
 func (b *bubble) said(channel string) (lines []string) {
 	b.t.Helper()
-	page, err := b.engine.ChannelEntries(b.t.Context(), channel, view.EntryQuery{Limit: 500})
+	page, err := b.engine.Channels.ChannelEntries(b.t.Context(), channel, view.EntryQuery{Limit: 500})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -102,14 +102,14 @@ func TestTurnEndsByCall(t *testing.T) {
 				e, c := h.of(s)
 				if c.Agent == "bob" {
 					s.calls("pass")
-					_, err := e.ActPass(t.Context(), c, "")
+					_, err := e.Tools.ActPass(t.Context(), c, "")
 					b.must(err, "pass")
 					s.say("listening %d", s.read())
 					continue
 				}
 				s.say("ada looks %d", n)
 				s.calls("turn_complete")
-				ended, err := e.ActTurnComplete(t.Context(), c, "", "")
+				ended, err := e.Tools.ActTurnComplete(t.Context(), c, "", "")
 				b.must(err, "turn_complete")
 				if ended.Channel != "reviews" || ended.Turn == 0 || ended.Over {
 					t.Errorf("the turn ended as %+v", ended)
@@ -117,14 +117,14 @@ func TestTurnEndsByCall(t *testing.T) {
 				s.say("ada is done")
 				s.say("listening %d", s.read())
 				s.lasts(time.Second)
-				_, err = e.ActTurnComplete(t.Context(), c, "", "too late")
+				_, err = e.Tools.ActTurnComplete(t.Context(), c, "", "too late")
 				if !strings.HasPrefix(reason(err), "N3") {
 					t.Errorf("a second time: %v", err)
 				}
 			}
 		}
 		b.acting(h)
-		_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+		_, err := b.engine.Channels.Say(t.Context(), human, "reviews", "please", "")
 		b.must(err, "say")
 		b.after(time.Minute)
 		b.wantSaid("reviews", "human tester: please", "turn ada: ada looks 1\nada is done", "late ada: too late",
@@ -152,13 +152,13 @@ func TestActsOfOthersAreRefused(t *testing.T) {
 			callerOf("build@r1", "build@r1-1"),
 		} {
 			var over *tools.SessionOver
-			if err := e.ActOpen(ctx, c); !errors.As(err, &over) {
+			if err := e.Tools.ActOpen(ctx, c); !errors.As(err, &over) {
 				t.Errorf("%+v: %v", c, err)
 			}
-			if _, err := e.ActTurnComplete(ctx, c, "", ""); !errors.As(err, &over) {
+			if _, err := e.Tools.ActTurnComplete(ctx, c, "", ""); !errors.As(err, &over) {
 				t.Errorf("%+v: %v", c, err)
 			}
-			if err := e.ActSetStatus(ctx, c, "at work"); !errors.As(err, &over) {
+			if err := e.Tools.ActSetStatus(ctx, c, "at work"); !errors.As(err, &over) {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}
@@ -166,27 +166,27 @@ func TestActsOfOthersAreRefused(t *testing.T) {
 		b.command("bob", "run_once")
 		b.settle()
 		ada := callerOf("ada", "ada-1")
-		b.must(e.ActOpen(ctx, ada), "an open session")
+		b.must(e.Tools.ActOpen(ctx, ada), "an open session")
 		var over *tools.SessionOver
-		if err := e.ActOpen(ctx, callerOf("bob", "ada-1")); !errors.As(err, &over) {
+		if err := e.Tools.ActOpen(ctx, callerOf("bob", "ada-1")); !errors.As(err, &over) {
 			t.Errorf("bob in ada's session: %v", err)
 		}
 		forged := ada // an open session with another token
 		for _, hash := range []string{"", seam.HashOfToken("guessed"), seam.HashOfToken(tokenIn("bob", "bob-1").Token)} {
 			forged.TokenHash = hash
-			if err := e.ActOpen(ctx, forged); !errors.As(err, &over) {
+			if err := e.Tools.ActOpen(ctx, forged); !errors.As(err, &over) {
 				t.Errorf("a forged token is valid: %v", err)
 			}
-			if err := e.ActSetStatus(ctx, forged, "not me"); !errors.As(err, &over) {
+			if err := e.Tools.ActSetStatus(ctx, forged, "not me"); !errors.As(err, &over) {
 				t.Errorf("a forged token acts: %v", err)
 			}
 		}
 		for what, err := range map[string]error{
-			"turn_complete": second(e.ActTurnComplete(ctx, ada, "", "")),
-			"pass":          second(e.ActPass(ctx, ada, "reviews")),
-			"say":           second(e.ActSay(ctx, ada, "", "hello")),
-			"wait":          second(e.ActWait(ctx, ada, "", "", time.Second)),
-			"report_step":   second(e.ActReportStep(ctx, ada, runs.AgentReport{Status: "COMPLETED"})),
+			"turn_complete": second(e.Tools.ActTurnComplete(ctx, ada, "", "")),
+			"pass":          second(e.Tools.ActPass(ctx, ada, "reviews")),
+			"say":           second(e.Tools.ActSay(ctx, ada, "", "hello")),
+			"wait":          second(e.Tools.ActWait(ctx, ada, "", "", time.Second)),
+			"report_step":   second(e.Tools.ActReportStep(ctx, ada, runs.AgentReport{Status: "COMPLETED"})),
 		} {
 			var no *table.Refusal
 			if !errors.As(err, &no) || no.Reason == "" {
@@ -194,13 +194,13 @@ func TestActsOfOthersAreRefused(t *testing.T) {
 			}
 		}
 		var unknown *team.Unknown
-		if _, err := e.ActSay(ctx, ada, "elsewhere", "hello"); !errors.As(err, &unknown) {
+		if _, err := e.Tools.ActSay(ctx, ada, "elsewhere", "hello"); !errors.As(err, &unknown) {
 			t.Errorf("an unknown channel: %v", err)
 		}
-		if _, err := e.ActSay(ctx, ada, "reviews", "without the turn"); err == nil {
+		if _, err := e.Tools.ActSay(ctx, ada, "reviews", "without the turn"); err == nil {
 			t.Error("a message without the turn was posted")
 		}
-		if _, err := e.ActSay(ctx, callerOf("bob", "bob-1"), "reviews", "a stranger"); err == nil {
+		if _, err := e.Tools.ActSay(ctx, callerOf("bob", "bob-1"), "reviews", "a stranger"); err == nil {
 			t.Error("an agent outside of the channel posted a message")
 		}
 		b.wantSaid("reviews", "late ada: without the turn")
@@ -225,14 +225,14 @@ func TestWaitByCall(t *testing.T) {
 	}{
 		"a person writes": {
 			func(b *bubble) {
-				_, err := b.engine.Say(b.t.Context(), human, "reviews", "the tests are green", "")
+				_, err := b.engine.Channels.Say(b.t.Context(), human, "reviews", "the tests are green", "")
 				b.must(err, "say")
 			}, tools.ActResumed, "a person wrote something into the channel",
 			[]string{"human tester: please", "turn ada: I need ann.", "human tester: the tests are green", "turn ada: going on"},
 		},
 		"a person has it go on": {
 			func(b *bubble) {
-				_, err := b.engine.Override(b.t.Context(), human, "reviews", true)
+				_, err := b.engine.Channels.Override(b.t.Context(), human, "reviews", true)
 				b.must(err, "override")
 			}, tools.ActResumed, "a person had it go on",
 			[]string{"human tester: please", "turn ada: I need ann.", "turn ada: going on"},
@@ -243,7 +243,7 @@ func TestWaitByCall(t *testing.T) {
 		},
 		"a person ends it": {
 			func(b *bubble) {
-				_, err := b.engine.Skip(b.t.Context(), human, "reviews", 0)
+				_, err := b.engine.Channels.Skip(b.t.Context(), human, "reviews", 0)
 				b.must(err, "skip")
 			}, tools.ActForfeited, "the turn is over",
 			[]string{
@@ -272,19 +272,19 @@ func TestWaitByCall(t *testing.T) {
 						e, c := h.of(s)
 						s.say("I need ann.")
 						s.calls("wait")
-						waited, err := e.ActWait(t.Context(), c, "", "for ann", 30*time.Second)
+						waited, err := e.Tools.ActWait(t.Context(), c, "", "for ann", 30*time.Second)
 						ended <- end{waited, err}
 						s.say("going on")
 						s.calls("turn_complete")
-						_, _ = e.ActTurnComplete(t.Context(), c, "", "") // late if the turn has ended
+						_, _ = e.Tools.ActTurnComplete(t.Context(), c, "", "") // late if the turn has ended
 						s.say("listening %d", s.read())
 					}
 				}
 				b.acting(h)
-				_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+				_, err := b.engine.Channels.Say(t.Context(), human, "reviews", "please", "")
 				b.must(err, "say")
 				b.after(5 * time.Second)
-				view, err := b.engine.Channel(t.Context(), "reviews")
+				view, err := b.engine.Channels.Channel(t.Context(), "reviews")
 				if err != nil || view.State != "WAITING" || view.Why != "for ann" {
 					t.Errorf("during the wait the channel is %s (%s), %v", view.State, view.Why, err)
 				}
@@ -311,7 +311,7 @@ func TestWaitByCall(t *testing.T) {
 
 func (b *bubble) channelHolder(name string) string {
 	b.t.Helper()
-	view, err := b.engine.Channel(b.t.Context(), name)
+	view, err := b.engine.Channels.Channel(b.t.Context(), name)
 	b.must(err, "channel")
 	return view.Holder
 }
@@ -332,26 +332,26 @@ func TestAskHuman(t *testing.T) {
 			ask := tools.AgentQuestion{Text: "Ship it?", Options: []string{"no", "yes"}}
 			e, c := h.of(s)
 			s.calls("ask_human")
-			answer, err := e.ActAskHuman(t.Context(), c, ask, 10*time.Second)
+			answer, err := e.Tools.ActAskHuman(t.Context(), c, ask, 10*time.Second)
 			b.must(err, "ask")
 			ended <- answer
 			<-go1 // the daemon restarts meanwhile
 			e, c = h.of(s)
-			same, err := e.ActAskHuman(t.Context(), c, ask, time.Second)
+			same, err := e.Tools.ActAskHuman(t.Context(), c, ask, time.Second)
 			b.must(err, "ask in the same words")
 			ended <- same
-			answer, err = e.ActAskHuman(t.Context(), c, tools.AgentQuestion{ID: answer.ID}, 4*time.Minute)
+			answer, err = e.Tools.ActAskHuman(t.Context(), c, tools.AgentQuestion{ID: answer.ID}, 4*time.Minute)
 			b.must(err, "ask by id")
 			ended <- answer
 			s.calls("turn_complete")
-			_, err = e.ActTurnComplete(t.Context(), c, "", "shipped")
+			_, err = e.Tools.ActTurnComplete(t.Context(), c, "", "shipped")
 			b.must(err, "turn_complete")
 			s.say("listening %d", s.read())
 			<-s.asked
 			s.say("stop ok")
 		}
 		b.acting(h)
-		_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+		_, err := b.engine.Channels.Say(t.Context(), human, "reviews", "please", "")
 		b.must(err, "say")
 		b.after(15 * time.Second)
 		first := <-ended
@@ -362,7 +362,7 @@ func TestAskHuman(t *testing.T) {
 		if q.What != "Ship it?" || q.Agent != "ada" || len(q.Options) != 2 || q.ExpiresAt == nil {
 			t.Errorf("the inbox has %+v", q)
 		}
-		if view, err := b.engine.Channel(t.Context(), "reviews"); err != nil || view.State != "WAITING" {
+		if view, err := b.engine.Channels.Channel(t.Context(), "reviews"); err != nil || view.State != "WAITING" {
 			t.Errorf("meanwhile the channel is %s, %v", view.State, err)
 		}
 		b.must(b.stop(), "stop")
@@ -382,7 +382,7 @@ func TestAskHuman(t *testing.T) {
 		b.noneOpen()
 		b.after(time.Minute)
 		b.wantSaid("reviews", "human tester: please", "turn ada: shipped")
-		if view, err := b.engine.QuestionByID(t.Context(), first.ID); err != nil || view.State != string(question.Delivered) {
+		if view, err := b.engine.Questions.QuestionByID(t.Context(), first.ID); err != nil || view.State != string(question.Delivered) {
 			t.Errorf("in the end it is %s, %v", view.State, err)
 		}
 	})
@@ -402,25 +402,25 @@ func TestAskHumanOfOthers(t *testing.T) {
 		b.settle()
 		ctx, e := t.Context(), b.engine
 		ada, bob := callerOf("ada", "ada-1"), callerOf("bob", "bob-1")
-		asked, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
+		asked, err := e.Tools.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
 		b.must(err, "ask")
-		if _, err := e.ActAskHuman(ctx, bob, tools.AgentQuestion{ID: asked.ID}, time.Second); err == nil {
+		if _, err := e.Tools.ActAskHuman(ctx, bob, tools.AgentQuestion{ID: asked.ID}, time.Second); err == nil {
 			t.Error("bob reads ada's answer")
 		}
-		if _, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: "q99"}, time.Second); err == nil {
+		if _, err := e.Tools.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: "q99"}, time.Second); err == nil {
 			t.Error("an unknown question was answered")
 		}
-		late, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: asked.ID}, 2*time.Minute)
+		late, err := e.Tools.ActAskHuman(ctx, ada, tools.AgentQuestion{ID: asked.ID}, 2*time.Minute)
 		if err != nil || late.State != tools.ActUnanswered {
 			t.Errorf("without an answer the question is %+v, %v", late, err)
 		}
-		again, err := e.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
+		again, err := e.Tools.ActAskHuman(ctx, ada, tools.AgentQuestion{Text: "Which one?"}, time.Second)
 		if err != nil || again.ID == asked.ID {
 			t.Errorf("asked again it is %+v, %v", again, err)
 		}
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		if _, err := e.ActAskHuman(gone, ada, tools.AgentQuestion{ID: again.ID}, time.Minute); !errors.Is(err, context.Canceled) {
+		if _, err := e.Tools.ActAskHuman(gone, ada, tools.AgentQuestion{ID: again.ID}, time.Minute); !errors.Is(err, context.Canceled) {
 			t.Errorf("a removed agent: %v", err)
 		}
 	})
@@ -438,14 +438,14 @@ func TestStatusAndWhoIsHere(t *testing.T) {
 				return
 			}
 			e, c := h.of(s)
-			b.must(e.ActSetStatus(t.Context(), c, "  running the tests\nand more"), "set_status")
-			is, err := e.ActWhoIsHere(t.Context(), c, "")
+			b.must(e.Tools.ActSetStatus(t.Context(), c, "  running the tests\nand more"), "set_status")
+			is, err := e.Tools.ActWhoIsHere(t.Context(), c, "")
 			b.must(err, "who_is_here")
 			here <- is
 			<-s.asked
 		}
 		b.acting(h)
-		_, err := b.engine.Say(t.Context(), human, "reviews", "please", "")
+		_, err := b.engine.Channels.Say(t.Context(), human, "reviews", "please", "")
 		b.must(err, "say")
 		b.after(time.Second)
 		is := <-here

@@ -202,7 +202,7 @@ agents:
 			if _, err := os.Lstat(filepath.Join(at, ".claude")); err == nil {
 				t.Error("a folder that the view needed is left")
 			}
-			why, err := w.engine.Why(t.Context(), "coder")
+			why, err := w.engine.Status.Why(t.Context(), "coder")
 			said := ""
 			for _, l := range why.Layers {
 				if l.Name == view.LayerGit && l.Holds {
@@ -235,7 +235,7 @@ agents:
   coder: {workspace: coder, failures_max: 1, command: [sh, -c, "touch ran"], `+c.agent+`}
 `, nil)
 			if c.without != "" {
-				w.engine.Boxed.Once.Do(func() { w.engine.Boxed.Why = c.without })
+				w.engine.Sessions.Boxed.Once.Do(func() { w.engine.Sessions.Boxed.Why = c.without })
 			}
 			w.command("coder", "run_once")
 			w.until("coder", "it could not be started",
@@ -269,7 +269,7 @@ agents:
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	why, err := w.engine.Why(t.Context(), "coder")
+	why, err := w.engine.Status.Why(t.Context(), "coder")
 	if err != nil || !strings.Contains(why.Layers[2].Text, "write in src, a home and a temporary folder of their own") ||
 		!strings.Contains(why.Layers[1].Text, "the kernel holds the folders of can_write") {
 		t.Errorf("the layers are %+v, %v", why.Layers, err)
@@ -284,7 +284,7 @@ version: 1
 agents:
   coder: {workspace: coder, failures_max: 1, command: [sh, -c, "touch ran"], permissions: {can_write: ["src/**"]}}
 `, nil)
-	w.engine.Boxed.Once.Do(func() { w.engine.Boxed.Why = "there is no sandbox here: old kernel" })
+	w.engine.Sessions.Boxed.Once.Do(func() { w.engine.Sessions.Boxed.Why = "there is no sandbox here: old kernel" })
 	w.command("coder", "run_once")
 	w.until("coder", "its session is over", func(v view.AgentView) bool {
 		return v.Session == nil && v.CurrentState == "pause" && len(w.sessions()) > 0
@@ -292,7 +292,7 @@ agents:
 	if _, err := os.Stat(w.path("coder/ran")); err != nil {
 		t.Error(err)
 	}
-	why, err := w.engine.Why(t.Context(), "coder")
+	why, err := w.engine.Status.Why(t.Context(), "coder")
 	if err != nil || why.Layers[2].Holds || !strings.Contains(why.Layers[2].Text, "old kernel") ||
 		!strings.Contains(why.Layers[1].Text, "words alone") {
 		t.Errorf("the layers are %+v, %v", why.Layers, err)

@@ -16,7 +16,7 @@ func TestAppendsOfAnOrder(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		const steps = 10
 		b.host.play = func(s *fakeSession) {
-			if run, err := b.engine.RunByID(t.Context(), "r"); err == nil {
+			if run, err := b.engine.Runs.RunByID(t.Context(), "r"); err == nil {
 				for _, step := range run.Steps {
 					if step.Session == s.id {
 						s.reports("r", step.ID)

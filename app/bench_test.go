@@ -52,7 +52,7 @@ func benchConfig(b testing.TB, yaml string) *config.Config {
 
 // benchEngine returns an engine on a real disk. edits change the configuration where the file
 // cannot.
-func benchEngine(b testing.TB, yaml string, edits ...func(*config.Config)) (*Supervisor, string, *journaltest.Faults) {
+func benchEngine(b testing.TB, yaml string, edits ...func(*config.Config)) (*App, string, *journaltest.Faults) {
 	b.Helper()
 	conf := benchConfig(b, yaml)
 	dir := conf.Dir
@@ -87,10 +87,10 @@ func benchEngine(b testing.TB, yaml string, edits ...func(*config.Config)) (*Sup
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- e.Run(ctx) }()
-	<-e.Ready()
+	<-e.Loop.Ready()
 	b.Cleanup(func() {
-		_ = e.Stop(ctx, human, true)
-		<-e.Stopped()
+		_ = e.Agents.Stop(ctx, human, true)
+		<-e.Loop.Stopped()
 		cancel()
 		if err := <-ran; err != nil {
 			b.Error(err)
@@ -143,8 +143,8 @@ func benchCommands(b *testing.B, callers int) {
 		fmt.Fprintf(&yaml, "  a%d: {driver: exec, command: [\"true\"], workspace: a%d}\n", n, n)
 	}
 	e, _, appended := benchEngine(b, yaml.String())
-	if err := e.View(context.Background(), func(*team.Team) {
-		for _, m := range e.Files { // the benchmark does not measure the files
+	if err := e.Loop.View(context.Background(), func(*team.Team) {
+		for _, m := range e.Agents.Files { // the benchmark does not measure the files
 			m.Crowded = true
 		}
 	}); err != nil {
@@ -173,12 +173,12 @@ func benchCommands(b *testing.B, callers int) {
 }
 
 // commandsAtOnce makes callers give commands in parallel, each one after the other.
-func commandsAtOnce(b *testing.B, e *Supervisor, callers, each int) {
+func commandsAtOnce(b *testing.B, e *App, callers, each int) {
 	var asking sync.WaitGroup
 	for n := range callers {
 		asking.Go(func() {
 			for range each {
-				if _, err := e.Command(context.Background(), human, fmt.Sprintf("a%d", n), "pause", ""); err != nil {
+				if _, err := e.Agents.Command(context.Background(), human, fmt.Sprintf("a%d", n), "pause", ""); err != nil {
 					b.Error(err)
 					return
 				}
@@ -290,17 +290,17 @@ func BenchmarkDeath(b *testing.B) {
 		}
 		bares = append(bares, time.Since(began))
 
-		seq, err := e.Command(ctx, human, "coder", "run_once", "")
+		seq, err := e.Agents.Command(ctx, human, "coder", "run_once", "")
 		if err != nil {
 			b.Fatal(err)
 		}
 		pid := 0
-		for ch, err := range e.Changes(ctx, seq, "") {
+		for ch, err := range e.Loop.Changes(ctx, seq, "") {
 			if err != nil {
 				b.Fatal(err)
 			}
 			if ch.Row == "S1" {
-				view, err := e.Agent(ctx, "coder")
+				view, err := e.Status.Agent(ctx, "coder")
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -39,7 +39,7 @@ type bubble struct {
 	boot   string
 	logged *logBuffer
 
-	engine     *Supervisor // the running supervisor
+	engine     *App // the running supervisor
 	files      *fakeFiles
 	crashPoint *crashPoint
 	cancel     context.CancelFunc
@@ -143,7 +143,7 @@ func (b *bubble) start() {
 	b.run()
 	synctest.Wait()
 	select {
-	case <-b.engine.Ready():
+	case <-b.engine.Loop.Ready():
 	case err := <-b.ran:
 		b.t.Fatalf("the start failed: %v", err)
 	case <-time.After(time.Minute):
@@ -180,7 +180,7 @@ func (b *bubble) end() {
 // command gives a command that must be accepted.
 func (b *bubble) command(agent, desired string) {
 	b.t.Helper()
-	if _, err := b.engine.Command(b.t.Context(), human, agent, desired, ""); err != nil {
+	if _, err := b.engine.Agents.Command(b.t.Context(), human, agent, desired, ""); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -196,7 +196,7 @@ func (b *bubble) after(d time.Duration) {
 
 func (b *bubble) view(agent string) view.AgentView {
 	b.t.Helper()
-	view, err := b.engine.Agent(b.t.Context(), agent)
+	view, err := b.engine.Status.Agent(b.t.Context(), agent)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.
 	w.t.Helper()
 	var last view.ChannelView
 	if !wait.Poll(func() (is bool) {
-		now, err := w.engine.Channel(context.Background(), name)
+		now, err := w.engine.Channels.Channel(context.Background(), name)
 		if err == nil {
 			last = now
 		}
@@ -62,7 +62,7 @@ func (w *world) channel(name, what string, ok func(view.ChannelView) bool) view.
 // talk returns the whole conversation of a channel as lines.
 func (w *world) talk(name string) string {
 	w.t.Helper()
-	page, err := w.engine.ChannelEntries(context.Background(), name, view.EntryQuery{Limit: 500, Moves: true})
+	page, err := w.engine.Channels.ChannelEntries(context.Background(), name, view.EntryQuery{Limit: 500, Moves: true})
 	if err != nil {
 		return err.Error()
 	}
@@ -80,7 +80,7 @@ func (w *world) talk(name string) string {
 
 func (w *world) say(channel, text, mode string) view.Spoken {
 	w.t.Helper()
-	spoken, err := w.engine.Say(context.Background(), human, channel, text, mode)
+	spoken, err := w.engine.Channels.Say(context.Background(), human, channel, text, mode)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestAgentsTalk(t *testing.T) {
 			t.Errorf("%s is %+v, session %+v", agent, view, view.Session)
 		}
 	}
-	page, err := w.engine.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
+	page, err := w.engine.Channels.ChannelEntries(t.Context(), "reviews", view.EntryQuery{})
 	if err != nil || len(page.Entries) != 8 || page.Entries[7].Kind != "notice" || page.Entries[0].State != "answered" ||
 		page.Entries[1].Text != "I have read it." || page.More {
 		t.Errorf("the page is %+v, %v", page, err)
@@ -169,7 +169,7 @@ func TestAgentsPassAndWait(t *testing.T) {
 	if v.Turn != 1 || strings.Count(w.ledger("ada"), "Channel reviews") != 1 {
 		t.Errorf("the agent had %d turns and received:\n%s", v.Turn, w.ledger("ada"))
 	}
-	if _, err := w.engine.Assign(t.Context(), human, "reviews", "bob"); err != nil {
+	if _, err := w.engine.Channels.Assign(t.Context(), human, "reviews", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	w.say("reviews", "and now?", "")
@@ -199,7 +199,7 @@ func TestWordBeforeTheLast(t *testing.T) {
 				func(view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: Hear me.") })
 			w.write("ada/heard", "")
 			w.until("ada", "the last word is held back", func(view.AgentView) (is bool) {
-				err := w.engine.View(t.Context(), func(now *team.Team) {
+				err := w.engine.Loop.View(t.Context(), func(now *team.Team) {
 					is = slices.ContainsFunc(now.Agents["ada"].Sessions(),
 						func(s *team.Session) bool { return s.Delivery != nil && s.Delivery.Held == "TURN_PASS\n" })
 				})
@@ -335,29 +335,29 @@ func TestAgentsComeAndGo(t *testing.T) {
 	})
 	ctx := t.Context()
 	w.connected("reviews", "ada", "bob")
-	if _, err := w.engine.Unassign(ctx, human, "reviews", "bob"); err != nil {
+	if _, err := w.engine.Channels.Unassign(ctx, human, "reviews", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	w.say("reviews", "please review", "queue")
 	w.channel("reviews", "ada has begun", func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn ada: I begin") })
-	if _, err := w.engine.Assign(ctx, human, "reviews", "bob"); err != nil {
+	if _, err := w.engine.Channels.Assign(ctx, human, "reviews", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	if v := w.channel("reviews", "bob stands in the queue", func(v view.ChannelView) bool { return len(v.Queue) == 1 }); v.Holder != "ada" {
 		t.Errorf("the channel is %+v", v)
 	}
 	var refusal *table.Refusal
-	if _, err := w.engine.Grant(ctx, human, "reviews", "bob", false); !errors.As(err, &refusal) || refusal.Row != "T23" {
+	if _, err := w.engine.Channels.Grant(ctx, human, "reviews", "bob", false); !errors.As(err, &refusal) || refusal.Row != "T23" {
 		t.Errorf("a grant while ada has the turn: %v", err)
 	}
-	if _, err := w.engine.Unassign(ctx, human, "reviews", "ada"); err != nil {
+	if _, err := w.engine.Channels.Unassign(ctx, human, "reviews", "ada"); err != nil {
 		t.Fatal(err)
 	}
 	w.channel("reviews", "bob has answered",
 		func(v view.ChannelView) bool { return strings.Contains(w.talk("reviews"), "turn bob: I am here.") })
 	w.until("ada", "its work was stopped", func(v view.AgentView) bool { return v.Session == nil })
 	for _, agent := range []string{"ada", "bob"} {
-		if _, err := w.engine.Disable(ctx, human, agent); err != nil {
+		if _, err := w.engine.Channels.Disable(ctx, human, agent); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -366,18 +366,18 @@ func TestAgentsComeAndGo(t *testing.T) {
 	if got := w.talk("reviews"); !strings.Contains(got, "⚠️ No agents available in this channel") || len(v.Open) != 1 {
 		t.Errorf("without agents the messages are:\n%s", got)
 	}
-	if _, err := w.engine.Enable(ctx, human, "bob"); err != nil {
+	if _, err := w.engine.Channels.Enable(ctx, human, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.engine.Assign(ctx, human, "reviews", "bob"); err != nil {
+	if _, err := w.engine.Channels.Assign(ctx, human, "reviews", "bob"); err != nil {
 		t.Fatal(err)
 	}
 	w.channel("reviews", "bob has answered that, too", func(v view.ChannelView) bool { return len(v.Open) == 0 })
 	var unknown *team.Unknown
-	if _, err := w.engine.Channel(ctx, "reviewz"); !errors.As(err, &unknown) || unknown.What != "channel" {
+	if _, err := w.engine.Channels.Channel(ctx, "reviewz"); !errors.As(err, &unknown) || unknown.What != "channel" {
 		t.Errorf("an unknown channel: %v", err)
 	}
-	if _, err := w.engine.AgentReady(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "J3" {
+	if _, err := w.engine.Channels.AgentReady(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "J3" {
 		t.Errorf("ada reports that it is ready: %v", err)
 	}
 }

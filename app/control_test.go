@@ -58,7 +58,7 @@ func says(desired, current string) func(agentstate.State) bool {
 
 func (w *world) sessions() []view.PastSession {
 	w.t.Helper()
-	why, err := w.engine.Why(context.Background(), "coder")
+	why, err := w.engine.Status.Why(context.Background(), "coder")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestRunCleanup(t *testing.T) {
 
 func (w *world) output(session string) string {
 	w.t.Helper()
-	out, _, err := w.engine.Output(context.Background(), session, 0)
+	out, _, err := w.engine.Sessions.Output(context.Background(), session, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestHold(t *testing.T) {
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
 	w.until("coder", "it runs", running)
-	if _, err := w.engine.Hold(context.Background(), human, true, "lunch"); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, true, "lunch"); err != nil {
 		t.Fatal(err)
 	}
 	w.write("go", "")
@@ -213,11 +213,11 @@ func TestHold(t *testing.T) {
 	if a := w.until("coder", "it rests", idle); a.DesiredState != "continuous" {
 		t.Errorf("desired is %s after the restart", a.DesiredState)
 	}
-	if view, err := w.engine.Team(context.Background()); err != nil || !view.Hold {
+	if view, err := w.engine.Status.Team(context.Background()); err != nil || !view.Hold {
 		t.Fatalf("the hold did not survive: %+v, %v", view, err)
 	}
 	w.write("go2", "")
-	if _, err := w.engine.Hold(context.Background(), human, false, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, false, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.until("coder", "it runs again", func(view.AgentView) bool { return len(w.sessions()) > 1 })
@@ -231,13 +231,13 @@ func TestStopKeepsTheDesiredState(t *testing.T) {
 	w := newWorld(t, agentYAML(gated), nil)
 	w.command("coder", "continuous")
 	w.until("coder", "it runs", running)
-	if err := w.engine.Stop(context.Background(), human, false); err != nil {
+	if err := w.engine.Agents.Stop(context.Background(), human, false); err != nil {
 		t.Fatal(err)
 	}
 	w.until("coder", "it still runs", running)
 	w.write("go", "")
 	select {
-	case <-w.engine.Stopped():
+	case <-w.engine.Loop.Stopped():
 	case <-time.After(waitMax):
 		t.Fatal("the stop did not complete")
 	}
@@ -361,7 +361,7 @@ func TestForeignWriters(t *testing.T) {
 	if a := w.until("coder", "it obeys the file", running); a.SetBy != "file" {
 		t.Errorf("the file's setBy is shown as the author: %q", a.SetBy)
 	}
-	why, err := w.engine.Why(t.Context(), "coder")
+	why, err := w.engine.Status.Why(t.Context(), "coder")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,11 +410,11 @@ func TestForeignWriters(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)
-	_, err := w.engine.Command(context.Background(), human, "codr", "continuous", "")
+	_, err := w.engine.Agents.Command(context.Background(), human, "codr", "continuous", "")
 	if err == nil || !strings.Contains(err.Error(), "coder") {
 		t.Errorf("an unknown agent: %v", err)
 	}
-	_, err = w.engine.Command(context.Background(), human, "coder", "turbo", "")
+	_, err = w.engine.Agents.Command(context.Background(), human, "coder", "turbo", "")
 	var refusal *table.Refusal
 	if !errors.As(err, &refusal) || refusal.Row != "C13" {
 		t.Errorf("an unknown desired state: %v", err)

@@ -58,7 +58,7 @@ func (b *bubble) retryCommand(agent, desired, note string) {
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), note) }) {
 			return
 		}
-		if _, err := b.engine.Command(b.t.Context(), human, agent, desired, note); err == nil {
+		if _, err := b.engine.Agents.Command(b.t.Context(), human, agent, desired, note); err == nil {
 			return
 		}
 	}
@@ -97,7 +97,7 @@ func crashScenario(b *bubble) {
 	hold := func(on bool) {
 		for range 3 {
 			b.restartIfDead()
-			if _, err := b.engine.Hold(t.Context(), human, on, ""); err == nil {
+			if _, err := b.engine.Agents.Hold(t.Context(), human, on, ""); err == nil {
 				return
 			}
 		}
@@ -116,7 +116,7 @@ func crashScenario(b *bubble) {
 	pass(20 * time.Second)
 	for range 3 {
 		b.restartIfDead()
-		if b.engine.Stop(t.Context(), human, false) == nil {
+		if b.engine.Agents.Stop(t.Context(), human, false) == nil {
 			b.settle()
 			if !b.crashPoint.isDead() {
 				break
@@ -124,7 +124,7 @@ func crashScenario(b *bubble) {
 		}
 	}
 	select {
-	case <-b.engine.Stopped():
+	case <-b.engine.Loop.Stopped():
 	case <-time.After(time.Hour):
 		t.Error("the stop was never complete")
 	}
@@ -194,9 +194,9 @@ func (b *bubble) engineTeamIsReplayed() error {
 	}
 	var live []byte
 	var head uint64
-	if err := b.engine.View(b.t.Context(), func(t *team.Team) {
+	if err := b.engine.Loop.View(b.t.Context(), func(t *team.Team) {
 		live, _ = json.Marshal(t)
-		head = b.engine.Head()
+		head = b.engine.Loop.Head()
 	}); err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 		agent, word := agents[rnd.IntN(len(agents))], words[rnd.IntN(len(words))]
 		switch rnd.IntN(12) {
 		case 0, 1, 2:
-			_, _ = b.engine.Command(t.Context(), human, agent, word, "")
+			_, _ = b.engine.Agents.Command(t.Context(), human, agent, word, "")
 		case 3, 4:
 			b.disk.writeDesired(agent, word, "by file", time.Now())
 		case 5:
@@ -328,7 +328,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 		case 7:
 			b.disk.put(agent, nil)
 		case 8:
-			_, _ = b.engine.Hold(t.Context(), human, rnd.IntN(2) == 0, "")
+			_, _ = b.engine.Agents.Hold(t.Context(), human, rnd.IntN(2) == 0, "")
 		case 9:
 			if ids := b.host.running(); len(ids) > 0 {
 				b.host.session(ids[rnd.IntN(len(ids))]).finish(seam.Ending{Lost: rnd.IntN(2) == 0, Why: "killed"})
@@ -347,7 +347,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 	// All agents must stop: the latest desired state applies, regardless of earlier ones.
 	for range 3 {
 		b.restartIfDead()
-		if _, err := b.engine.Hold(t.Context(), human, false, ""); err == nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, false, ""); err == nil {
 			break
 		}
 	}

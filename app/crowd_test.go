@@ -125,26 +125,26 @@ func (c *crowd) load(things int) {
 		case 0:
 			c.after(time.Duration(c.rnd.IntN(900)) * time.Millisecond)
 		case 1:
-			_, _ = c.engine.Grant(ctx, human, channel, agent, c.rnd.IntN(2) == 0)
+			_, _ = c.engine.Channels.Grant(ctx, human, channel, agent, c.rnd.IntN(2) == 0)
 		case 2:
-			_, _ = c.engine.Skip(ctx, human, channel, 0)
+			_, _ = c.engine.Channels.Skip(ctx, human, channel, 0)
 		case 3:
-			_, _ = c.engine.Override(ctx, human, channel, c.rnd.IntN(2) == 0)
+			_, _ = c.engine.Channels.Override(ctx, human, channel, c.rnd.IntN(2) == 0)
 		case 4:
-			_, _ = c.engine.Assign(ctx, human, channel, agent)
+			_, _ = c.engine.Channels.Assign(ctx, human, channel, agent)
 		case 5:
 			if c.rnd.IntN(4) == 0 {
-				_, _ = c.engine.Unassign(ctx, human, channel, agent)
+				_, _ = c.engine.Channels.Unassign(ctx, human, channel, agent)
 			}
 		case 6:
 			if c.rnd.IntN(4) == 0 {
-				_, _ = c.engine.AgentLeft(ctx, agent)
+				_, _ = c.engine.Channels.AgentLeft(ctx, agent)
 			}
 		case 7:
 			c.speaksLate(channel, agent)
 		case 8, 9, 10, 11, 12, 13, 14, 15:
 			text := c.text()
-			_, err := c.engine.Say(ctx, human, channel, text, []string{"", "queue", "inject", "interrupt", "parallel"}[c.rnd.IntN(5)])
+			_, err := c.engine.Channels.Say(ctx, human, channel, text, []string{"", "queue", "inject", "interrupt", "parallel"}[c.rnd.IntN(5)])
 			c.took(text, err)
 		default:
 			c.acts(agent, c.rnd.IntN(8) == 0)
@@ -156,11 +156,11 @@ func (c *crowd) load(things int) {
 func (c *crowd) assignAgain() {
 	ctx := c.t.Context()
 	for _, agent := range c.agents {
-		_, _ = c.engine.AgentReady(ctx, agent)
+		_, _ = c.engine.Channels.AgentReady(ctx, agent)
 	}
 	for _, channel := range c.conf.Channels {
 		for _, agent := range channel.Agents {
-			_, _ = c.engine.Assign(ctx, human, channel.Name, agent) // an error says that it is assigned already
+			_, _ = c.engine.Channels.Assign(ctx, human, channel.Name, agent) // an error says that it is assigned already
 		}
 	}
 }
@@ -168,16 +168,16 @@ func (c *crowd) assignAgain() {
 // acts makes an agent fetch its pending actions and answer them.
 func (c *crowd) acts(agent string, sloppy bool) {
 	ctx := c.t.Context()
-	if _, err := c.engine.AgentReady(ctx, agent); err != nil {
+	if _, err := c.engine.Channels.AgentReady(ctx, agent); err != nil {
 		return // the engine has crashed, or the agent is ready already
 	}
-	_ = c.engine.AgentBeat(ctx, agent)
-	errands, err := c.engine.AgentActions(ctx, agent, 0)
+	_ = c.engine.Channels.AgentBeat(ctx, agent)
+	errands, err := c.engine.Channels.AgentActions(ctx, agent, 0)
 	if err != nil {
 		return
 	}
 	for _, errand := range errands {
-		if _, err := c.engine.AgentConfirm(ctx, agent, errand.Key); err != nil || errand.Do == string(channel.StopWork) {
+		if _, err := c.engine.Channels.AgentConfirm(ctx, agent, errand.Key); err != nil || errand.Do == string(channel.StopWork) {
 			continue
 		}
 		s := view.Speech{
@@ -185,19 +185,19 @@ func (c *crowd) acts(agent string, sloppy bool) {
 			Ended: true,
 		}
 		if !sloppy {
-			_, err := c.engine.AgentSaid(ctx, s)
+			_, err := c.engine.Channels.AgentSaid(ctx, s)
 			c.took(s.Text, err)
 			continue
 		}
 		switch c.rnd.IntN(5) {
 		case 0:
-			_, _ = c.engine.AgentPass(ctx, s.Channel, agent, s.Turn)
+			_, _ = c.engine.Channels.AgentPass(ctx, s.Channel, agent, s.Turn)
 		case 1:
-			_, _ = c.engine.AgentWait(ctx, s.Channel, agent, s.Turn, "a build")
+			_, _ = c.engine.Channels.AgentWait(ctx, s.Channel, agent, s.Turn, "a build")
 		case 2: // no message at all
 		default:
 			s.Complete = c.rnd.IntN(2) == 0
-			_, err := c.engine.AgentSaid(ctx, s)
+			_, err := c.engine.Channels.AgentSaid(ctx, s)
 			c.took(s.Text, err)
 		}
 	}
@@ -206,7 +206,7 @@ func (c *crowd) acts(agent string, sloppy bool) {
 // speaksLate makes an agent post a message under a turn that it does not have.
 func (c *crowd) speaksLate(channel, agent string) {
 	s := view.Speech{Channel: channel, Agent: agent, Turn: uint64(c.rnd.IntN(9)) + 1000, Text: c.text(), Complete: true}
-	_, err := c.engine.AgentSaid(c.t.Context(), s)
+	_, err := c.engine.Channels.AgentSaid(c.t.Context(), s)
 	c.took(s.Text, err)
 }
 
@@ -220,7 +220,7 @@ func (c *crowd) settleAll() {
 	c.assignAgain()
 	for _, channel := range c.channels {
 		text := c.text()
-		_, err := c.engine.Say(c.t.Context(), human, channel, text, "queue")
+		_, err := c.engine.Channels.Say(c.t.Context(), human, channel, text, "queue")
 		c.took(text, err)
 	}
 	for range 20 {
@@ -282,7 +282,7 @@ func (c *crowd) unanswered(people map[string]channel.MessageState) (answered int
 			continue
 		}
 		channel, _, _ := strings.Cut(key, "/")
-		view, err := c.engine.Channel(c.t.Context(), channel)
+		view, err := c.engine.Channels.Channel(c.t.Context(), channel)
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (b *bubble) hostSessions(dir string) notifiedSessions {
 // crashOnFolderWrite makes the engine crash also at writes into a folder.
 func (b *bubble) crashOnFolderWrite() {
 	fate := b.crashPoint
-	b.engine.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Dispatch,
+	b.engine.Dispatch.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Dispatch,
 		err error,
 	) {
 		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.ThroughDoor(f, by, in) })

@@ -88,7 +88,7 @@ func judgedWorld(t *testing.T, main string) func(text string, n int) (string, vi
 			t.Fatal(err)
 		}
 		dialogue := w.answered(f, n)
-		view, err := w.engine.Folder(context.Background(), f.Name())
+		view, err := w.engine.Dispatch.Folder(context.Background(), f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func secretMain(t *testing.T, box string) (*world, string, view.FolderView) {
 		t.Fatal(err)
 	}
 	dialogue := w.answered(f, 1)
-	view, err := w.engine.Folder(context.Background(), f.Name())
+	view, err := w.engine.Dispatch.Folder(context.Background(), f.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestMainInItsSandbox(t *testing.T) {
 	if len(view.Layers) != 3 || !view.Layers[1].Holds || view.Layers[2].Holds {
 		t.Errorf("the layers are %+v", view.Layers)
 	}
-	why, err := w.engine.Why(context.Background(), "coordinator")
+	why, err := w.engine.Status.Why(context.Background(), "coordinator")
 	if err != nil {
 		t.Fatal(err)
 	}

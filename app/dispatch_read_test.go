@@ -202,7 +202,7 @@ func TestHostedSessionIsHeld(t *testing.T) {
 	inFolders(t, func(t *testing.T, b *bubble, s notifiedSessions, dir string) {
 		f := beginSession(t, dir, dispatch.Orchestrator)
 		b.start()
-		if _, err := b.engine.Hold(t.Context(), human, true, "lunch"); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, true, "lunch"); err != nil {
 			t.Fatal(err)
 		}
 		do(t, f, dispatch.UserInput{Text: "a script", Match: &dispatch.Match{Agent: "engineer"}})
@@ -211,11 +211,11 @@ func TestHostedSessionIsHeld(t *testing.T) {
 		if n := b.host.startsOf("engineer"); n != 0 {
 			t.Fatalf("%d sessions in a held team", n)
 		}
-		view, err := b.engine.Folder(t.Context(), f.Name())
+		view, err := b.engine.Dispatch.Folder(t.Context(), f.Name())
 		if err != nil || !strings.Contains(view.Waits["conv_001/1/0"], "held") {
 			t.Errorf("the input waits for %v, %v", view.Waits, err)
 		}
-		if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		b.after(10 * time.Second)

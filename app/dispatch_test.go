@@ -146,7 +146,7 @@ func TestHostedSession(t *testing.T) {
 	tellSession(t, f, "Please have it done by yourself")
 	holds(t, "the dialogue", w.answered(f, 5), "write a script, as asked", "I wrote hello.py.", "It is written.")
 
-	shown, err := w.engine.Folder(context.Background(), f.Name())
+	shown, err := w.engine.Dispatch.Folder(context.Background(), f.Name())
 	talks, fault := f.Conversations()
 	if err != nil || fault != nil {
 		t.Fatalf("the page says %+v, %v, %v", shown, err, fault)

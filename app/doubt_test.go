@@ -34,7 +34,7 @@ func (w *world) why(agent string) view.WhyView {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
 	defer cancel()
-	why, err := w.engine.Why(ctx, agent)
+	why, err := w.engine.Status.Why(ctx, agent)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (w *world) why(agent string) view.WhyView {
 // shimOf returns the shim of a session.
 func (w *world) shimOf(session string) int {
 	w.t.Helper()
-	proof, err := w.engine.Proc(session).Evidence(context.Background())
+	proof, err := w.engine.Sessions.Proc(session).Evidence(context.Background())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -164,18 +164,18 @@ func TestContradictions(t *testing.T) {
 				b.command("coder", "continuous")
 				b.settle()
 				e := b.engine
-				real := e.Proc("coder-1")
+				real := e.Sessions.Proc("coder-1")
 				var want string
-				e.SetProc("coder-1", liar{real, func(p *seam.Proof) { want = lie(p) }})
+				e.Sessions.SetProc("coder-1", liar{real, func(p *seam.Proof) { want = lie(p) }})
 				shown := b.view("coder")
 				if !unsure(shown) || !strings.Contains(shown.Doubt, want) || shown.Badge != view.BadgeRunning {
 					t.Errorf("%s, doubt %q", shown.Certainty, shown.Doubt)
 				}
-				why, err := e.Why(t.Context(), "coder")
+				why, err := e.Status.Why(t.Context(), "coder")
 				if err != nil || len(against(why)) != 1 || !strings.Contains(why.Verdict, "UNKNOWN: ") {
 					t.Errorf("%q, against it: %q, %v", why.Verdict, against(why), err)
 				}
-				e.SetProc("coder-1", real)
+				e.Sessions.SetProc("coder-1", real)
 				if view := b.view("coder"); !sure(view) {
 					t.Errorf("doubt %q", view.Doubt)
 				}

@@ -40,9 +40,9 @@ func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Pl
 	if err != nil {
 		return view.Plan{}, err
 	}
-	defer e.Shutdown(nil)
-	e.NoSnapshots()
-	before := e.State().Copy()
+	defer e.Loop.Shutdown(nil)
+	e.Loop.NoSnapshots()
+	before := e.Loop.State().Copy()
 	found, err := e.reckon(ctx, look, func(ctx context.Context) []sessions.Adoption { return e.observeSessions(ctx, look) },
 		func(ctx context.Context) error {
 			return e.observeFiles(ctx, look)
@@ -54,10 +54,10 @@ func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Pl
 }
 
 // observeSessions is AdoptAll for a dry run.
-func (e *Supervisor) observeSessions(ctx context.Context, look seam.Observer) []sessions.Adoption {
-	return e.EachOpen(func(a *sessions.Adoption) {
+func (e *App) observeSessions(ctx context.Context, look seam.Observer) []sessions.Adoption {
+	return e.Sessions.EachOpen(func(a *sessions.Adoption) {
 		var pid int
-		a.Found, pid, a.Err = look.Session(ctx, a.Session.ID, e.State().Epoch)
+		a.Found, pid, a.Err = look.Session(ctx, a.Session.ID, e.Loop.State().Epoch)
 		if a.Err == nil {
 			a.Proc = observedProcess{pid: pid}
 		}
@@ -65,7 +65,7 @@ func (e *Supervisor) observeSessions(ctx context.Context, look seam.Observer) []
 }
 
 // observeFiles is ReadFiles for a dry run.
-func (e *Supervisor) observeFiles(ctx context.Context, look seam.Observer) error {
+func (e *App) observeFiles(ctx context.Context, look seam.Observer) error {
 	type page struct {
 		looks []agentstate.Seen
 		err   error
@@ -73,8 +73,8 @@ func (e *Supervisor) observeFiles(ctx context.Context, look seam.Observer) error
 	pages := map[string]*page{}
 	slots := make(chan struct{}, observeFilesMax)
 	var looking sync.WaitGroup
-	for name, m := range e.Files {
-		if e.State().Agents[name] == nil || m.Conf.Workspace == "" {
+	for name, m := range e.Agents.Files {
+		if e.Loop.State().Agents[name] == nil || m.Conf.Workspace == "" {
 			continue
 		}
 		p := &page{}
@@ -89,12 +89,12 @@ func (e *Supervisor) observeFiles(ctx context.Context, look seam.Observer) error
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
 		p := pages[name]
 		if p.err != nil {
-			e.CannotLook(e.Files[name], p.err)
+			e.Agents.CannotLook(e.Agents.Files[name], p.err)
 			continue
 		}
 		for i := range p.looks {
 			p.looks[i].Name, p.looks[i].Seq = name, uint64(i)+1
-			if err := e.Step(ctx, []loop.Request{e.SeenRequest(p.looks[i])}); err != nil {
+			if err := e.Loop.Step(ctx, []loop.Request{e.Agents.SeenRequest(p.looks[i])}); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
-			for ch, err := range b.engine.Changes(ctx, b.engine.Head(), "") {
+			for ch, err := range b.engine.Loop.Changes(ctx, b.engine.Loop.Head(), "") {
 				if err != nil {
 					return
 				}
@@ -41,7 +41,7 @@ func TestNothingBeforeTheAppend(t *testing.T) {
 		entered, release := b.faults.Hold()
 		answered := make(chan error, 1)
 		go func() {
-			_, err := b.engine.Command(t.Context(), human, "coder", "continuous", "")
+			_, err := b.engine.Agents.Command(t.Context(), human, "coder", "continuous", "")
 			answered <- err
 		}()
 		if batch := <-entered; len(batch) != 2 {
@@ -84,7 +84,7 @@ func TestOneAppendForMany(t *testing.T) {
 		answered := make(chan uint64, callers)
 		for _, name := range names {
 			go func() {
-				seq, err := b.engine.Command(t.Context(), human, name, "pause", "together")
+				seq, err := b.engine.Agents.Command(t.Context(), human, name, "pause", "together")
 				if err != nil {
 					t.Error(err)
 				}
@@ -125,7 +125,7 @@ func TestFailedAppend(t *testing.T) {
 				errs := make(chan error, 3)
 				for _, agent := range []string{"coder", "pm"} {
 					go func() {
-						_, err := b.engine.Command(t.Context(), human, agent, "continuous", "")
+						_, err := b.engine.Agents.Command(t.Context(), human, agent, "continuous", "")
 						errs <- err
 					}()
 				}
@@ -148,11 +148,11 @@ func TestFailedAppend(t *testing.T) {
 				if b.host.startsOf("coder")+b.host.startsOf("pm") > 0 {
 					t.Error("a session was started")
 				}
-				if _, err := b.engine.Command(t.Context(), human, "coder", "pause", ""); !errors.Is(err, loop.ErrClosed) ||
+				if _, err := b.engine.Agents.Command(t.Context(), human, "coder", "pause", ""); !errors.Is(err, loop.ErrClosed) ||
 					!strings.Contains(err.Error(), "no space left") {
 					t.Errorf("a later caller got %v", err)
 				}
-				for ch, err := range b.engine.Changes(t.Context(), 1<<40, "") {
+				for ch, err := range b.engine.Loop.Changes(t.Context(), 1<<40, "") {
 					if !errors.Is(err, loop.ErrClosed) {
 						t.Errorf("a watcher got %v, %v", ch, err)
 					}
@@ -203,7 +203,7 @@ func TestOvertakenByAnother(t *testing.T) {
 		first, files, fate, cancel, ran := b.engine, b.files, b.crashPoint, b.cancel, b.ran
 		b.start()
 		second, files2, fate2, cancel2, ran2 := b.engine, b.files, b.crashPoint, b.cancel, b.ran
-		_, err := first.Command(t.Context(), human, "pm", "continuous", "")
+		_, err := first.Agents.Command(t.Context(), human, "pm", "continuous", "")
 		if err == nil || !strings.Contains(err.Error(), "another fairlead") {
 			t.Errorf("the first engine answers %v", err)
 		}
@@ -239,7 +239,7 @@ func TestFenced(t *testing.T) {
 				switch when {
 				case "end":
 					overtake()
-					if err := b.engine.Stop(t.Context(), human, true); err != nil {
+					if err := b.engine.Agents.Stop(t.Context(), human, true); err != nil {
 						t.Fatal(err)
 					}
 				case "ended":

@@ -15,7 +15,7 @@ import (
 // askedOfHost is the open question about a lost host; nil: there is none.
 func (b *bubble) askedOfHost() *view.QuestionView {
 	b.t.Helper()
-	open, err := b.engine.Questions(b.t.Context())
+	open, err := b.engine.Questions.Questions(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func askBubble(t *testing.T, test func(t *testing.T, b *bubble, o, c *otherHost)
 		if got := b.waits(); got != "waits for an answer to "+q.ID+": b was lost with coder-1" {
 			t.Errorf("it %s", got)
 		}
-		if _, err := b.engine.AnswerQuestion(t.Context(), human, q.ID, view.QuestionAnswer{Text: "whatever"}); err == nil ||
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), human, q.ID, view.QuestionAnswer{Text: "whatever"}); err == nil ||
 			!strings.Contains(err.Error(), "elsewhere, wait") {
 			t.Errorf("an answer without an option: %v", err)
 		}
 		var no *table.Refusal
-		if _, err := b.engine.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "critic"}, q.ID,
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "critic"}, q.ID,
 			view.QuestionAnswer{Option: "elsewhere"}); !errors.As(err, &no) || no.Row != "X10" {
 			t.Errorf("an agent answers: %v", err)
 		}
@@ -137,7 +137,7 @@ func TestAskUntilTheHostIsRemoved(t *testing.T) {
 	askBubble(t, func(t *testing.T, b *bubble, o, c *otherHost) {
 		b.answer(b.askedOfHost().ID, view.QuestionAnswer{Option: "wait"})
 		c.lives(5 * time.Second)
-		if _, err := b.engine.RemoveHost(t.Context(), human, "b"); err != nil {
+		if _, err := b.engine.Status.RemoveHost(t.Context(), human, "b"); err != nil {
 			t.Fatal(err)
 		}
 		c.lives(15 * time.Second)

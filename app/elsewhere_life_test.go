@@ -16,7 +16,7 @@ import (
 // hostOf is the host on which the step of T1 is placed.
 func (b *bubble) hostOf() string {
 	b.t.Helper()
-	r, err := b.engine.RunByID(b.t.Context(), "T1")
+	r, err := b.engine.Runs.RunByID(b.t.Context(), "T1")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func (b *bubble) hostOf() string {
 
 func (b *bubble) statusOf() string {
 	b.t.Helper()
-	r, err := b.engine.RunByID(b.t.Context(), "T1")
+	r, err := b.engine.Runs.RunByID(b.t.Context(), "T1")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func (b *bubble) statusOf() string {
 
 func (b *bubble) hosts() view.Hosts {
 	b.t.Helper()
-	all, err := b.engine.Hosts(b.t.Context())
+	all, err := b.engine.Status.Hosts(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestWaitsForAHost(t *testing.T) {
 		if len(waiting) != 1 || waiting[0].Run != "T1" || !strings.Contains(waiting[0].Why, "gpu") {
 			t.Fatalf("%+v", waiting)
 		}
-		if _, err := b.engine.CancelRun(t.Context(), human, "T1", "", ""); err != nil {
+		if _, err := b.engine.Runs.CancelRun(t.Context(), human, "T1", "", ""); err != nil {
 			t.Fatal(err)
 		}
 		b.after(time.Minute)

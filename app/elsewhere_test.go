@@ -36,17 +36,17 @@ func TestStepElsewhere(t *testing.T) {
 		"version: 1\nagents:\n  ada: {driver: claude, command: [no-such-program], workspace: ada, env: {KEY: \"${LEADER_SECRET}\", PLAIN: as written}}\n", map[string]string{
 			".agents/prompts/work.md": "do the work", "flow.yaml": "name: far\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n",
 		})
-	<-w.engine.Ready()
+	<-w.engine.Loop.Ready()
 	prepared := make(chan sessions.PreparedLaunch, 1)
-	local := w.engine.SessionController.Hooks.PrepareStep
-	w.engine.SessionController.Hooks.PrepareStep = func(ctx context.Context, m *sessions.Slot, s team.Session, run string,
+	local := w.engine.Sessions.Hooks.PrepareStep
+	w.engine.Sessions.Hooks.PrepareStep = func(ctx context.Context, m *sessions.Slot, s team.Session, run string,
 		step workflow.StepID,
 	) (sessions.PreparedLaunch, error) {
 		for _, ev := range []*team.Event{
 			loop.EventBy(human, "", host.Join{Name: "b", Boot: "boot", Capacity: 1, Invited: true}),
 			m.Event(human, team.PlaceAsked{Session: s.ID}),
 		} {
-			if _, err := w.engine.Do(ctx, loop.Request{Event: ev}); err != nil {
+			if _, err := w.engine.Loop.Do(ctx, loop.Request{Event: ev}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -57,7 +57,7 @@ func TestStepElsewhere(t *testing.T) {
 		prepared <- ready
 		return ready, errors.New("this test starts nothing")
 	}
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r", Env: []string{"GIVEN=" + canary}})
 	launch := (<-prepared).Launch
 	if shown := fmt.Sprintf("%q %s %q %s", launch.Argv, launch.Dir, launch.Env, launch.Input); strings.Contains(shown, canary) {

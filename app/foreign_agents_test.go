@@ -21,7 +21,7 @@ import (
 // pendingAction returns the only pending action of a foreign agent.
 func (b *bubble) pendingAction(agent string) view.ActionView {
 	b.t.Helper()
-	views, err := b.engine.AgentActions(b.t.Context(), agent, 0)
+	views, err := b.engine.Channels.AgentActions(b.t.Context(), agent, 0)
 	if err != nil || len(views) != 1 {
 		b.t.Fatalf("the pending actions of %s are %+v, %v", agent, views, err)
 	}
@@ -45,18 +45,18 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 		b.foreign("ada", "bob")
 		b.start()
 		var refusal *table.Refusal
-		if err := b.engine.AgentBeat(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "T1" {
+		if err := b.engine.Channels.AgentBeat(ctx, "ada"); !errors.As(err, &refusal) || refusal.Row != "T1" {
 			t.Errorf("a heartbeat of a disconnected agent: %v", err)
 		}
 		for _, name := range []string{"ada", "bob"} {
-			if _, err := b.engine.AgentReady(ctx, name); err != nil {
+			if _, err := b.engine.Channels.AgentReady(ctx, name); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var waited sync.WaitGroup
 		var came, again []view.ActionView
-		waited.Go(func() { came, _ = b.engine.AgentActions(ctx, "ada", time.Minute) })
-		waited.Go(func() { again, _ = b.engine.AgentActions(ctx, "ada", time.Minute) })
+		waited.Go(func() { came, _ = b.engine.Channels.AgentActions(ctx, "ada", time.Minute) })
+		waited.Go(func() { again, _ = b.engine.Channels.AgentActions(ctx, "ada", time.Minute) })
 		b.after(8 * time.Second)
 		b.retrySay("please review", "")
 		waited.Wait()
@@ -67,42 +67,42 @@ func TestForeignAgentsTakeTurns(t *testing.T) {
 			!strings.Contains(came[0].Text, "POST /api/v1/channels/reviews/said") || len(came[0].Messages) != 1 {
 			t.Fatalf("ada received %+v", came)
 		}
-		if _, err := b.engine.AgentConfirm(ctx, "ada", came[0].Key); err != nil {
+		if _, err := b.engine.Channels.AgentConfirm(ctx, "ada", came[0].Key); err != nil {
 			t.Fatal(err)
 		}
-		if views, err := b.engine.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
+		if views, err := b.engine.Channels.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
 			t.Errorf("ada has the turn, but pending is %+v, %v", views, err)
 		}
-		if _, err := b.engine.AgentWait(ctx, "reviews", "ada", 1, "a build"); err != nil {
+		if _, err := b.engine.Channels.AgentWait(ctx, "reviews", "ada", 1, "a build"); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := b.engine.Channel(ctx, "reviews"); err != nil || v.State != "WAITING" || v.Why != "a build" {
+		if v, err := b.engine.Channels.Channel(ctx, "reviews"); err != nil || v.State != "WAITING" || v.Why != "a build" {
 			t.Errorf("the channel is %+v, %v", v, err)
 		}
-		if _, err := b.engine.AgentGoesOn(ctx, "reviews", "ada", 1); err != nil {
+		if _, err := b.engine.Channels.AgentGoesOn(ctx, "reviews", "ada", 1); err != nil {
 			t.Fatal(err)
 		}
-		if views, err := b.engine.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
+		if views, err := b.engine.Channels.AgentActions(ctx, "ada", 0); err != nil || len(views) != 0 {
 			t.Errorf("ada has continued, but pending is %+v, %v", views, err)
 		}
-		if _, err := b.engine.AgentSaid(ctx,
+		if _, err := b.engine.Channels.AgentSaid(ctx,
 			view.Speech{Channel: "reviews", Agent: "ada", Turn: 1, Text: "it is good", Complete: true}); err != nil {
 			t.Fatal(err)
 		}
 		if todo := b.pendingAction("bob"); todo.Turn != 2 || !strings.Contains(todo.Text, "> it is good") {
 			t.Errorf("bob receives %+v", todo)
 		}
-		if _, err := b.engine.AgentSaid(ctx,
+		if _, err := b.engine.Channels.AgentSaid(ctx,
 			view.Speech{Channel: "reviews", Agent: "ada", Turn: 1, Text: "and one more thing"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.engine.AgentPass(ctx, "reviews", "ada", 1); !errors.As(err, &refusal) {
+		if _, err := b.engine.Channels.AgentPass(ctx, "reviews", "ada", 1); !errors.As(err, &refusal) {
 			t.Errorf("ada passes without the turn: %v", err)
 		}
-		if _, err := b.engine.AgentPass(ctx, "reviews", "bob", 2); err != nil {
+		if _, err := b.engine.Channels.AgentPass(ctx, "reviews", "bob", 2); err != nil {
 			t.Fatal(err)
 		}
-		page, err := b.engine.ChannelEntries(ctx, "reviews", view.EntryQuery{})
+		page, err := b.engine.Channels.ChannelEntries(ctx, "reviews", view.EntryQuery{})
 		if err != nil || len(page.Entries) != 3 || page.Entries[2].Kind != "late" {
 			t.Errorf("the page is %+v, %v", page, err)
 		}
@@ -122,21 +122,21 @@ func TestForeignAgentFallsSilent(t *testing.T) {
 		b.foreign("ada", "bob")
 		b.start()
 		for _, name := range []string{"ada", "bob"} {
-			if _, err := b.engine.AgentReady(ctx, name); err != nil {
+			if _, err := b.engine.Channels.AgentReady(ctx, name); err != nil {
 				t.Fatal(err)
 			}
 		}
 		b.retrySay("please review", "")
 		for range 4 {
 			b.after(10 * time.Second)
-			if err := b.engine.AgentBeat(ctx, "bob"); err != nil {
+			if err := b.engine.Channels.AgentBeat(ctx, "bob"); err != nil {
 				t.Fatal(err)
 			}
-			if v, _ := b.engine.Channel(ctx, "reviews"); v.Holder == "bob" {
+			if v, _ := b.engine.Channels.Channel(ctx, "reviews"); v.Holder == "bob" {
 				break
 			}
 		}
-		v, err := b.engine.Channel(ctx, "reviews")
+		v, err := b.engine.Channels.Channel(ctx, "reviews")
 		if err != nil || v.Holder != "bob" || v.Agents[0].Connected || !v.Agents[0].Crashed {
 			t.Fatalf("ada was silent for 40 s, but the channel is %+v, %v", v, err)
 		}
@@ -150,11 +150,11 @@ func TestForeignAgentFallsSilent(t *testing.T) {
 		b.after(20 * time.Second)
 		b.start()
 		b.after(20 * time.Second)
-		if v, _ := b.engine.Channel(ctx, "reviews"); !v.Agents[1].Connected {
+		if v, _ := b.engine.Channels.Channel(ctx, "reviews"); !v.Agents[1].Connected {
 			t.Error("bob counts as disconnected for a time in which no daemon ran")
 		}
 		b.after(11 * time.Second)
-		if v, _ := b.engine.Channel(ctx, "reviews"); v.Agents[1].Connected {
+		if v, _ := b.engine.Channels.Channel(ctx, "reviews"); v.Agents[1].Connected {
 			t.Error("bob was silent for 31 s but counts as connected")
 		}
 	})
@@ -168,7 +168,7 @@ func TestAgentsAreProbed(t *testing.T) {
 		b.driver.check.set(func(string) error { return errors.New("it is not installed") })
 		b.start()
 		b.retrySay("please review", "")
-		v, err := b.engine.Channel(t.Context(), "reviews")
+		v, err := b.engine.Channels.Channel(t.Context(), "reviews")
 		if err != nil || v.Parked != string(channel.NoAgents) || v.Agents[0].Connected {
 			t.Fatalf("the channel is %+v, %v", v, err)
 		}
@@ -177,7 +177,7 @@ func TestAgentsAreProbed(t *testing.T) {
 		}
 		b.driver.check.set(nil)
 		b.after(31 * time.Second)
-		if v, _ := b.engine.Channel(t.Context(), "reviews"); v.Holder == "" || !v.Agents[0].Connected || !v.Agents[1].Connected {
+		if v, _ := b.engine.Channels.Channel(t.Context(), "reviews"); v.Holder == "" || !v.Agents[0].Connected || !v.Agents[1].Connected {
 			t.Errorf("the agents can be started, but the channel is %+v", v)
 		}
 	})
@@ -193,24 +193,24 @@ func TestPagesOfAConversation(t *testing.T) {
 		b.foreign("ada", "bob")
 		b.start()
 		for range 30 {
-			if _, err := b.engine.Say(ctx, human, "reviews", strings.Repeat("x", 30), "queue"); err != nil {
+			if _, err := b.engine.Channels.Say(ctx, human, "reviews", strings.Repeat("x", 30), "queue"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		whole := func(e *Supervisor) []view.ChannelEntry {
+		whole := func(e *App) []view.ChannelEntry {
 			t.Helper()
-			page, err := e.ChannelEntries(ctx, "reviews", view.EntryQuery{Limit: 500, Moves: true})
+			page, err := e.Channels.ChannelEntries(ctx, "reviews", view.EntryQuery{Limit: 500, Moves: true})
 			if err != nil || page.More || len(page.Entries) < 30 {
 				t.Fatalf("%d entries, %v", len(page.Entries), err)
 			}
 			return page.Entries
 		}
-		check := func(e *Supervisor) {
+		check := func(e *App) {
 			t.Helper()
 			all := whole(e)
 			var older []view.ChannelEntry
 			for before := uint64(0); ; {
-				page, err := e.ChannelEntries(ctx, "reviews", view.EntryQuery{Limit: 7, Before: before, Moves: true})
+				page, err := e.Channels.ChannelEntries(ctx, "reviews", view.EntryQuery{Limit: 7, Before: before, Moves: true})
 				if err != nil || len(page.Entries) == 0 {
 					t.Fatalf("before %d: %v, %v", before, page, err)
 				}
@@ -222,7 +222,7 @@ func TestPagesOfAConversation(t *testing.T) {
 			}
 			var newer []view.ChannelEntry
 			for after := uint64(1); ; {
-				page, err := e.ChannelEntries(ctx, "reviews", view.EntryQuery{Limit: 7, After: after, Moves: true})
+				page, err := e.Channels.ChannelEntries(ctx, "reviews", view.EntryQuery{Limit: 7, After: after, Moves: true})
 				if err != nil || len(page.Entries) == 0 {
 					t.Fatalf("after %d: %v, %v", after, page, err)
 				}
@@ -242,7 +242,7 @@ func TestPagesOfAConversation(t *testing.T) {
 		}
 		b.start()
 		check(b.engine) // the same from the journal alone
-		if v, err := b.engine.Channel(ctx, "reviews"); err != nil || v.Last == nil || v.Last.N != 30 {
+		if v, err := b.engine.Channels.Channel(ctx, "reviews"); err != nil || v.Last == nil || v.Last.N != 30 {
 			t.Errorf("the last messages are %+v, %v", v.Last, err)
 		}
 	})
@@ -256,14 +256,14 @@ func TestWaitForActionsEnds(t *testing.T) {
 		b.inOneChannel("ada")
 		b.foreign("ada")
 		b.start()
-		if _, err := b.engine.AgentReady(t.Context(), "ada"); err != nil {
+		if _, err := b.engine.Channels.AgentReady(t.Context(), "ada"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone, closed error
 		var waits sync.WaitGroup
-		waits.Go(func() { _, gone = b.engine.AgentActions(ctx, "ada", time.Minute) })
-		waits.Go(func() { _, closed = b.engine.AgentActions(t.Context(), "ada", time.Minute) })
+		waits.Go(func() { _, gone = b.engine.Channels.AgentActions(ctx, "ada", time.Minute) })
+		waits.Go(func() { _, closed = b.engine.Channels.AgentActions(t.Context(), "ada", time.Minute) })
 		b.settle()
 		cancel()
 		b.settle()
@@ -276,7 +276,7 @@ func TestWaitForActionsEnds(t *testing.T) {
 		}
 		var unknown *team.Unknown
 		b.start()
-		if _, err := b.engine.AgentActions(t.Context(), "eve", 0); !errors.As(err, &unknown) {
+		if _, err := b.engine.Channels.AgentActions(t.Context(), "eve", 0); !errors.As(err, &unknown) {
 			t.Errorf("actions of an unknown agent: %v", err)
 		}
 	})

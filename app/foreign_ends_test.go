@@ -15,12 +15,12 @@ func inForeignTurn(t *testing.T, test func(b *bubble, says func(view.Speech))) {
 		b.conf.TurnConfig.AutoDetectTurnEnd = true
 		b.start()
 		for _, name := range []string{"ada", "bob"} {
-			if _, err := b.engine.AgentReady(t.Context(), name); err != nil {
+			if _, err := b.engine.Channels.AgentReady(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
 		}
 		b.retrySay("please review", "")
-		if _, err := b.engine.AgentConfirm(t.Context(), "ada", b.pendingAction("ada").Key); err != nil {
+		if _, err := b.engine.Channels.AgentConfirm(t.Context(), "ada", b.pendingAction("ada").Key); err != nil {
 			t.Fatal(err)
 		}
 		test(b, func(s view.Speech) {
@@ -28,7 +28,7 @@ func inForeignTurn(t *testing.T, test func(b *bubble, says func(view.Speech))) {
 			if s.Channel = "reviews"; s.Turn == 0 {
 				s.Turn = 1
 			}
-			if _, err := b.engine.AgentSaid(t.Context(), s); err != nil {
+			if _, err := b.engine.Channels.AgentSaid(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -38,7 +38,7 @@ func inForeignTurn(t *testing.T, test func(b *bubble, says func(view.Speech))) {
 // answered returns the state of the person's message and the agent that has the turn.
 func (b *bubble) answered() (state, holder string) {
 	b.t.Helper()
-	v, err := b.engine.Channel(b.t.Context(), "reviews")
+	v, err := b.engine.Channels.Channel(b.t.Context(), "reviews")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestForeignSilenceEndsTheTurn(t *testing.T) {
 		b.after(9 * time.Second)
 		says(view.Speech{Agent: "ada", Text: "two"})
 		for _, name := range []string{"ada", "bob"} {
-			if err := b.engine.AgentBeat(b.t.Context(), name); err != nil {
+			if err := b.engine.Channels.AgentBeat(b.t.Context(), name); err != nil {
 				b.t.Fatal(err)
 			}
 		}

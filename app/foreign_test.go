@@ -185,7 +185,7 @@ func TestForeignLoop(t *testing.T) {
 
 	w.command("coder", "continuous")
 	reports("continuous", "continuous")
-	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, true, ""); err != nil {
 		t.Fatal(err)
 	}
 	reports("pause", "pause")
@@ -196,7 +196,7 @@ func TestForeignLoop(t *testing.T) {
 		t.Errorf("another program runs: %+v", a.Session)
 	}
 	reports("pause", "pause")
-	if _, err := w.engine.Hold(context.Background(), human, false, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, false, ""); err != nil {
 		t.Fatal(err)
 	}
 	reports("continuous", "continuous")
@@ -209,11 +209,11 @@ func TestForeignLoop(t *testing.T) {
 	w.took("control/coder", "F1", "F2", "F3", "F5", "C18")
 	w.took("session/coder", "S1", "S2")
 
-	if err := w.engine.Stop(context.Background(), human, false); err != nil { // down ends the program
+	if err := w.engine.Agents.Stop(context.Background(), human, false); err != nil { // down ends the program
 		t.Fatal(err)
 	}
 	select {
-	case <-w.engine.Stopped():
+	case <-w.engine.Loop.Stopped():
 	case <-time.After(waitMax):
 		t.Fatal("the stop was never complete")
 	}
@@ -269,13 +269,13 @@ func TestForeignLoopThatKeepsOrdersOut(t *testing.T) {
 	w.until("coder", "it works", func(a view.AgentView) bool { return a.CurrentState == "pause" })
 	w.command("coder", "continuous")
 	wait.Until(t, "a card for it in the inbox", func() bool {
-		items, err := w.engine.Inbox(t.Context())
+		items, err := w.engine.Status.Inbox(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return len(items) == 1 && strings.Contains(items[0].Why, "keeps writing")
 	})
-	why, err := w.engine.Why(t.Context(), "coder")
+	why, err := w.engine.Status.Why(t.Context(), "coder")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestForeignLoopThatKeepsOrdersOut(t *testing.T) {
 		t.Errorf("the desired state is %s", why.Agent.DesiredState)
 	}
 	w.command("coder", "pause") // as the loop writes it
-	if items, err := w.engine.Inbox(t.Context()); err != nil || len(items) != 0 {
+	if items, err := w.engine.Status.Inbox(t.Context()); err != nil || len(items) != 0 {
 		t.Errorf("%+v %v", items, err)
 	}
 }

@@ -35,13 +35,13 @@ func TestCommandOfAHostsFiles(t *testing.T) {
 				"work/build.sh": "touch ran; touch ../wrote; exit 0\n",
 				"flow.yaml":     "name: build\nsteps:\n  - {id: build, command: [sh, build.sh]}\n",
 			})
-			<-w.engine.Ready()
-			w.engine.Boxed.Once.Do(func() { w.engine.Boxed.Why = c.without })
-			local := w.engine.SessionController.Hooks.PrepareStep
-			w.engine.SessionController.Hooks.PrepareStep = func(ctx context.Context, m *sessions.Slot, s team.Session, run string,
+			<-w.engine.Loop.Ready()
+			w.engine.Sessions.Boxed.Once.Do(func() { w.engine.Sessions.Boxed.Why = c.without })
+			local := w.engine.Sessions.Hooks.PrepareStep
+			w.engine.Sessions.Hooks.PrepareStep = func(ctx context.Context, m *sessions.Slot, s team.Session, run string,
 				step workflow.StepID,
 			) (sessions.PreparedLaunch, error) {
-				if err := w.engine.View(ctx, func(t *team.Team) {
+				if err := w.engine.Loop.View(ctx, func(t *team.Team) {
 					note := t.Notes[run]
 					note.From = c.from
 					t.Notes[run] = note
@@ -50,7 +50,7 @@ func TestCommandOfAHostsFiles(t *testing.T) {
 				}
 				return local(ctx, m, s, run, step)
 			}
-			y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
+			y := &runWorld{App: w.engine, t: t, dir: w.dir}
 			one := 1
 			y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r", Workdir: filepath.Join(w.dir, "work"), MaxAttempts: &one})
 			y.until("r", "it ends", over)
@@ -59,7 +59,7 @@ func TestCommandOfAHostsFiles(t *testing.T) {
 			if (noRan == nil) != c.ran || (noWrote == nil) != c.wrote {
 				t.Errorf("it ran: %v, it wrote outside: %v", noRan == nil, noWrote == nil)
 			}
-			shown, err := w.engine.RunByID(t.Context(), "r")
+			shown, err := w.engine.Runs.RunByID(t.Context(), "r")
 			if err != nil {
 				t.Fatal(err)
 			}

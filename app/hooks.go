@@ -1,12 +1,12 @@
 package app
 
 // registerAll adds the hooks of every controller in the order in which they act.
-func (e *Supervisor) registerAll() {
-	e.Register(e.Cluster.HostHooks())
-	e.Register(e.ChannelHooks())
-	e.Register(e.CrewHooks())
-	e.Register(e.DispatchHooks())
-	e.Register(e.QuestionHooks())
-	e.Register(e.AgentHooks())
-	e.Register(e.RunHooks())
+func (e *App) registerAll() {
+	e.Loop.Register(e.Cluster.HostHooks())
+	e.Loop.Register(e.Channels.ChannelHooks())
+	e.Loop.Register(e.Crew.CrewHooks())
+	e.Loop.Register(e.Dispatch.DispatchHooks())
+	e.Loop.Register(e.Questions.QuestionHooks())
+	e.Loop.Register(e.Agents.AgentHooks())
+	e.Loop.Register(e.Runs.RunHooks())
 }

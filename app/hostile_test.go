@@ -28,13 +28,13 @@ func TestHostileInput(t *testing.T) {
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()
 		by := seam.Actor{Kind: strings.Repeat("human", 100), ID: "me\n\x00\xff" + strings.Repeat("<é>", 1000)}
-		if _, err := b.engine.Command(t.Context(), by, "coder", "pause", strings.Repeat("\xff", 5<<20)); err != nil {
+		if _, err := b.engine.Agents.Command(t.Context(), by, "coder", "pause", strings.Repeat("\xff", 5<<20)); err != nil {
 			t.Error(err)
 		}
-		if _, err := b.engine.Hold(t.Context(), by, true, strings.Repeat("<\x00", 5<<20)); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), by, true, strings.Repeat("<\x00", 5<<20)); err != nil {
 			t.Error(err)
 		}
-		if _, err := b.engine.Hold(t.Context(), by, false, ""); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), by, false, ""); err != nil {
 			t.Error(err)
 		}
 		for _, stamp := range []string{"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "1969-01-01T00:00:00Z", "nonsense", ""} {
@@ -219,7 +219,7 @@ func TestHoldOfThousands(t *testing.T) {
 		b.start()
 		b.faults.FailAfter(0)
 		before := b.faults.Appends()
-		if _, err := b.engine.Hold(t.Context(), human, true, ""); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, true, ""); err != nil {
 			t.Fatal(err)
 		}
 		if n := b.faults.Appends() - before; n != 4 {
@@ -230,7 +230,7 @@ func TestHoldOfThousands(t *testing.T) {
 				t.Fatalf("%s is %s", name, a.Control.State)
 			}
 		}
-		view, err := b.engine.Team(t.Context())
+		view, err := b.engine.Status.Team(t.Context())
 		if err != nil || len(view.Agents) != agents || !view.Hold {
 			t.Errorf("%d agents, %v", len(view.Agents), err)
 		}
@@ -243,7 +243,7 @@ func TestDeadlineWithoutEffect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
-		if err := b.engine.View(t.Context(), func(all *team.Team) { // no rule leaves this deadline
+		if err := b.engine.Loop.View(t.Context(), func(all *team.Team) { // no rule leaves this deadline
 			a := all.Agents["coder"]
 			a.Control.State = control.Resting
 			a.Settings.Limits.Session = time.Second
@@ -347,7 +347,7 @@ func TestWriteWaitsForForeignContent(t *testing.T) {
 			b.disk.writeDesired("coder", "run_once", "in between", time.Now().Add(time.Second))
 			return nil
 		})
-		if _, err := b.engine.Command(t.Context(), seam.Actor{Kind: "agent", ID: "pm"}, "coder", "pause", ""); err != nil {
+		if _, err := b.engine.Agents.Command(t.Context(), seam.Actor{Kind: "agent", ID: "pm"}, "coder", "pause", ""); err != nil {
 			t.Fatal(err)
 		}
 		b.after(30 * time.Second)

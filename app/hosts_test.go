@@ -21,11 +21,11 @@ import (
 func TestNoHosts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML("true"), nil)
-	if all, err := w.engine.Hosts(t.Context()); err != nil || all.On || all.Hosts == nil || all.Waiting == nil {
+	if all, err := w.engine.Status.Hosts(t.Context()); err != nil || all.On || all.Hosts == nil || all.Waiting == nil {
 		t.Errorf("%+v, %v", all, err)
 	}
 	var no *table.Refusal
-	if _, err := w.engine.DrainHost(t.Context(), human, "b"); !errors.As(err, &no) || !strings.Contains(err.Error(), "cluster init") {
+	if _, err := w.engine.Status.DrainHost(t.Context(), human, "b"); !errors.As(err, &no) || !strings.Contains(err.Error(), "cluster init") {
 		t.Errorf("%v", err)
 	}
 }
@@ -36,7 +36,7 @@ func TestHostsView(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	e := w.engine
-	e.HostsBeside = func() view.HostsBeside {
+	e.Status.HostsBeside = func() view.HostsBeside {
 		return view.HostsBeside{
 			Team: "harbour", Leader: "a", Known: map[string]view.HostKnown{"b": {Connected: true, Lease: time.Second}},
 			Waiting: []view.WaitingSession{{Session: "coder-1"}, {Session: "coder-0"}},
@@ -44,20 +44,20 @@ func TestHostsView(t *testing.T) {
 	}
 	submit := func(what any) {
 		t.Helper()
-		if _, err := e.Submit(t.Context(), human, "", what); err != nil {
+		if _, err := e.Loop.Submit(t.Context(), human, "", what); err != nil {
 			t.Fatal(err)
 		}
 	}
 	submit(host.Join{Name: "b", Boot: "boot", Capacity: 2, Invited: true})
 	w.command("coder", "run_once")
 	w.until("coder", "it runs", running)
-	if _, err := e.Submit(t.Context(), human, "coder", team.PlaceAsked{Session: "coder-1", OnLost: host.Ask}); err != nil {
+	if _, err := e.Loop.Submit(t.Context(), human, "coder", team.PlaceAsked{Session: "coder-1", OnLost: host.Ask}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.DrainHost(t.Context(), human, "b"); err != nil {
+	if _, err := e.Status.DrainHost(t.Context(), human, "b"); err != nil {
 		t.Fatal(err)
 	}
-	all, err := e.Hosts(t.Context())
+	all, err := e.Status.Hosts(t.Context())
 	if err != nil || !all.On || all.Team != "harbour" || len(all.Hosts) != 1 || len(all.Waiting) != 1 ||
 		all.Waiting[0].Session != "coder-1" {
 		t.Fatalf("%+v, %v", all, err)
@@ -72,21 +72,21 @@ func TestHostsView(t *testing.T) {
 	if a := w.until("coder", "it runs on b", running); a.Session.Host != "b" || a.Sessions[0].Host != "b" {
 		t.Errorf("%+v", a.Session)
 	}
-	if all, err := e.Working(t.Context()); err != nil || len(all) != 1 || all[0].Host != "b" {
+	if all, err := e.Status.Working(t.Context()); err != nil || len(all) != 1 || all[0].Host != "b" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := e.RemoveHost(t.Context(), human, "b"); err != nil {
+	if _, err := e.Status.RemoveHost(t.Context(), human, "b"); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := e.Hosts(t.Context()); err != nil || all.Hosts[0].State != "doubted" || all.Hosts[0].RemovedBy != "human/tester" {
+	if all, err := e.Status.Hosts(t.Context()); err != nil || all.Hosts[0].State != "doubted" || all.Hosts[0].RemovedBy != "human/tester" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	w.write("go", "")
 	w.until("coder", "it rests", idle)
-	if all, err := e.Hosts(t.Context()); err != nil || len(all.Hosts[0].Sessions) != 0 {
+	if all, err := e.Status.Hosts(t.Context()); err != nil || len(all.Hosts[0].Sessions) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := e.DrainHost(t.Context(), human, "z"); err == nil || !strings.Contains(err.Error(), "no such host") {
+	if _, err := e.Status.DrainHost(t.Context(), human, "z"); err == nil || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("%v", err)
 	}
 }
@@ -103,16 +103,16 @@ func TestHostOfATask(t *testing.T) {
 		b.start()
 		happens := func(agent string, what any) {
 			t.Helper()
-			if _, err := b.engine.Submit(t.Context(), human, agent, what); err != nil {
+			if _, err := b.engine.Loop.Submit(t.Context(), human, agent, what); err != nil {
 				t.Fatal(err)
 			}
 		}
 		happens("", host.Join{Name: "b", Boot: "boot", Capacity: 2, Invited: true})
 		b.give("Write the file b")
 		happens("coder", team.PlaceAsked{Session: "coder-1"})
-		on := func(e *Supervisor) string {
+		on := func(e *App) string {
 			t.Helper()
-			r, err := e.RunByID(t.Context(), "T1")
+			r, err := e.Runs.RunByID(t.Context(), "T1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestHostOfATask(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- e.RunReads(ctx) }()
-		all, err := e.Hosts(t.Context())
+		all, err := e.Status.Hosts(t.Context())
 		if got := on(e); got != "b b" || err != nil || !all.On || len(all.Hosts) != 1 || len(all.Hosts[0].Sessions) != 1 ||
 			all.Hosts[0].Sessions[0].Run != "T1" {
 			t.Errorf("as of then they run on %q; %+v, %v", got, all, err)

@@ -16,7 +16,7 @@ import (
 // asked waits until the inbox has one item, and returns it.
 func (y *runWorld) asked(kind string) view.InboxItem {
 	y.t.Helper()
-	items, err := y.Inbox(y.t.Context())
+	items, err := y.Status.Inbox(y.t.Context())
 	if err != nil || len(items) != 1 || items[0].Kind != kind {
 		y.t.Fatalf("the inbox: %+v, %v; want one item of kind %s", items, err, kind)
 	}
@@ -47,7 +47,7 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	refused := func(shown, words string) {
 		t.Helper()
 		var no *table.Refusal
-		if _, err := y.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: shown}); !errors.As(err, &no) ||
+		if _, err := y.Runs.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: shown}); !errors.As(err, &no) ||
 			!strings.Contains(no.Reason, words) {
 			t.Errorf("the answer: %v; want a refusal with %q", err, words)
 		}
@@ -58,7 +58,7 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	if second.Files[0].Text != "Version 2\n" || second.Shown == first.Shown {
 		t.Errorf("after the change: %+v", second)
 	}
-	if _, err := y.Answer(t.Context(), human, "r1", "draft",
+	if _, err := y.Runs.Answer(t.Context(), human, "r1", "draft",
 		view.StepAnswer{Shown: second.Shown, Rejected: true, Note: "again"}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestApprovalIsForWhatWasShown(t *testing.T) {
 	errs := make([]error, 2)
 	for i := range errs {
 		both.Go(func() {
-			_, errs[i] = y.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: third.Shown, Note: fmt.Sprint("person ", i)})
+			_, errs[i] = y.Runs.Answer(t.Context(), human, "r1", "draft", view.StepAnswer{Shown: third.Shown, Note: fmt.Sprint("person ", i)})
 		})
 	}
 	both.Wait()

@@ -38,8 +38,8 @@ fi
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	w.command("ada", "run_once")
 	w.until("ada", "its own work runs", func(a view.AgentView) bool { return a.Session != nil && a.Session.PID > 0 })
 	for _, id := range []string{"r1", "r2", "r3"} {
@@ -61,7 +61,7 @@ fi
 	waits := fmt.Sprintf("it waits in the queue behind control (%s), run/r1/work (%s), run/r2/work (%s)", before.Sessions[0].ID,
 		before.Sessions[1].ID, before.Sessions[2].ID)
 	y.until("r3", "it waits and says behind whom", func(v view.RunView) bool { return v.Steps[0].WaitsFor == waits })
-	why, err := w.engine.Why(context.Background(), "ada")
+	why, err := w.engine.Status.Why(context.Background(), "ada")
 	if err != nil || !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool { return e.What == "step work of run r3: "+waits }) ||
 		!strings.Contains(why.Verdict, before.Sessions[2].ID+" is running on step work of run r2") {
 		t.Errorf("why says %s: %+v, %v", why.Verdict, why.Evidence, err)
@@ -69,8 +69,8 @@ fi
 
 	w.stop() // the daemon stops; its sessions continue
 	w.start()
-	y.Supervisor = w.engine
-	<-y.Ready()
+	y.App = w.engine
+	<-y.Loop.Ready()
 	after := w.until("ada", "three sessions are adopted", three)
 	for i, s := range after.Sessions {
 		if was := before.Sessions[i]; s.ID != was.ID || s.PID != was.PID || s.For != was.For || !slices.Equal(s.Ports, was.Ports) {
@@ -109,8 +109,8 @@ echo '{"schema":"v0","run_id":"'$RUN_ID'","step_id":"'$STEP_ID'","agent":"'$AGEN
 `,
 		"ada/.keep": "", "p.md": "work", "flow.yaml": "name: tree\nsteps:\n  - {id: work, agent: ada, prompt: p.md}\n",
 	})
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	for _, id := range []string{"r1", "r2"} {
 		y.start(view.RunFlags{Workflow: "flow.yaml", RunID: id, Workdir: "ada"})
 	}

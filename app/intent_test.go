@@ -27,12 +27,12 @@ func TestIntentIsCheckedLast(t *testing.T) {
 			b.disk.writeDesired("coder", "pause", "no", time.Now().Add(time.Second))
 		}, "pause", "pause"},
 		"hold": {func(t *testing.T, b *bubble) {
-			if _, err := b.engine.Hold(t.Context(), human, true, "lunch"); err != nil {
+			if _, err := b.engine.Agents.Hold(t.Context(), human, true, "lunch"); err != nil {
 				t.Error(err)
 			}
 		}, "run_once", "pause"},
 		"stop": {func(t *testing.T, b *bubble) {
-			if err := b.engine.Stop(t.Context(), human, false); err != nil {
+			if err := b.engine.Agents.Stop(t.Context(), human, false); err != nil {
 				t.Error(err)
 			}
 		}, "run_once", "pause"},
@@ -63,7 +63,7 @@ func TestIntentIsCheckedLast(t *testing.T) {
 					b.files.reading.set(nil)
 					b.driver.check.set(nil)
 					if what == "hold" {
-						if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
+						if _, err := b.engine.Agents.Hold(t.Context(), human, false, ""); err != nil {
 							t.Fatal(err)
 						}
 						b.settle()
@@ -182,7 +182,7 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 		if a := b.view("coder"); a.Session == nil || !strings.Contains(a.Doubt, "answer") {
 			t.Errorf("coder: %+v, doubt %q", a.Session, a.Doubt)
 		}
-		if err := b.engine.Stop(t.Context(), human, true); err != nil {
+		if err := b.engine.Agents.Stop(t.Context(), human, true); err != nil {
 			t.Fatal(err)
 		}
 		b.after(time.Hour)
@@ -195,7 +195,7 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("running: %v", got)
 		}
 		select {
-		case <-b.engine.Stopped():
+		case <-b.engine.Loop.Stopped():
 		default:
 			t.Error("the stop is not complete")
 		}
@@ -260,10 +260,10 @@ func TestHeldFromTheStart(t *testing.T) {
 		b.disk.writeDesired("coder", "continuous", "go", time.Now())
 		b.start()
 		b.after(time.Minute)
-		if n := b.host.startsOf("coder"); n != 0 || !b.engine.State().Hold.On {
+		if n := b.host.startsOf("coder"); n != 0 || !b.engine.Loop.State().Hold.On {
 			t.Errorf("started %d times", n)
 		}
-		if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, false, ""); err != nil {
 			t.Fatal(err)
 		}
 		b.settle()
@@ -274,7 +274,7 @@ func TestHeldFromTheStart(t *testing.T) {
 			t.Error(err)
 		}
 		b.start()
-		if b.engine.State().Hold.On {
+		if b.engine.Loop.State().Hold.On {
 			t.Error("the second start holds the team")
 		}
 	})

@@ -39,7 +39,7 @@ func leadScenario(b *bubble, l *scriptedLead) {
 	}
 	b.restartIfDead()
 	b.retryOrder(string(crew.SummonBegins), func() error {
-		_, err := b.engine.Summon(b.t.Context(), human)
+		_, err := b.engine.Crew.Summon(b.t.Context(), human)
 		return err
 	})
 	pass(12 * time.Second)
@@ -56,7 +56,7 @@ func leadScenario(b *bubble, l *scriptedLead) {
 		b.t.Errorf("without its lead the crew is %q", got)
 	}
 	b.retryOrder(string(crew.WakeUnheard), func() error {
-		_, err := b.engine.Wake(b.t.Context(), human, nil)
+		_, err := b.engine.Crew.Wake(b.t.Context(), human, nil)
 		return err
 	})
 	pass(40 * time.Second)

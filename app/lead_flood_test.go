@@ -38,7 +38,7 @@ func TestReportsWithoutEnd(t *testing.T) {
 		if most := listen.TallyMax + 60; reports < listen.TallyMax/2 || reports > most {
 			t.Errorf("%d reports are in the journal, want at most %d", reports, most)
 		}
-		if view, err := b.engine.Document(t.Context(), "Lyra"); err != nil || view.Status != "alive" {
+		if view, err := b.engine.Crew.Document(t.Context(), "Lyra"); err != nil || view.Status != "alive" {
 			t.Errorf("Lyra is %+v: %v", view, err)
 		}
 	})

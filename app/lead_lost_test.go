@@ -29,7 +29,7 @@ func TestLeadLosesItsConversation(t *testing.T) {
 		b.start()
 		b.summons()
 		b.after(time.Minute)
-		if _, err := b.engine.Sleep(t.Context(), human); err != nil {
+		if _, err := b.engine.Crew.Sleep(t.Context(), human); err != nil {
 			t.Fatal(err)
 		}
 		b.after(time.Minute)

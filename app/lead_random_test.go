@@ -60,17 +60,17 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 		}
 		switch rnd.IntN(12) {
 		case 0, 1:
-			_, _ = b.engine.Summon(t.Context(), human)
+			_, _ = b.engine.Crew.Summon(t.Context(), human)
 		case 2, 3:
-			_, _ = b.engine.Wake(t.Context(), human, nil)
+			_, _ = b.engine.Crew.Wake(t.Context(), human, nil)
 		case 4:
-			_, _ = b.engine.Wake(t.Context(), human, []string{crewNames[rnd.IntN(3)]})
+			_, _ = b.engine.Crew.Wake(t.Context(), human, []string{crewNames[rnd.IntN(3)]})
 		case 5:
 			if rnd.IntN(3) == 0 {
-				_, _ = b.engine.Sleep(t.Context(), human)
+				_, _ = b.engine.Crew.Sleep(t.Context(), human)
 			}
 		case 6:
-			_, _ = b.engine.Hold(t.Context(), human, rnd.IntN(3) == 0, "")
+			_, _ = b.engine.Agents.Hold(t.Context(), human, rnd.IntN(3) == 0, "")
 		case 7:
 			if ids := b.host.running(); len(ids) > 0 && rnd.IntN(3) == 0 {
 				b.host.session(ids[0]).finish(seam.Ending{Lost: rnd.IntN(2) == 0, Why: "killed"})
@@ -79,9 +79,9 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 			b.crashPoint.die()
 		case 9:
 			if len(b.conf.Channels) > 0 {
-				_, _ = b.engine.Say(t.Context(), human, "reviews", "how is the team?", "")
+				_, _ = b.engine.Channels.Say(t.Context(), human, "reviews", "how is the team?", "")
 			} else {
-				_, _ = b.engine.Command(t.Context(), human, "julian", "run_once", "")
+				_, _ = b.engine.Agents.Command(t.Context(), human, "julian", "run_once", "")
 			}
 		default:
 			b.after(time.Duration(rnd.IntN(8000)) * time.Millisecond)
@@ -91,7 +91,7 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 	}
 	b.restartIfDead()
 	for range 2 {
-		_, _ = b.engine.Hold(t.Context(), human, false, "")
+		_, _ = b.engine.Agents.Hold(t.Context(), human, false, "")
 		b.after(6 * time.Minute)
 		b.restartIfDead()
 	}

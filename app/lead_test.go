@@ -37,7 +37,7 @@ func TestSummonAndWake(t *testing.T) {
 		if view := b.view("julian"); view.Session == nil || view.Session.Kind != "lead" || view.Presence != "lead" {
 			t.Errorf("the lead is shown as %+v", view)
 		}
-		if _, err := b.engine.Summon(t.Context(), human); !isRefusal(err) {
+		if _, err := b.engine.Crew.Summon(t.Context(), human); !isRefusal(err) {
 			t.Errorf("a second summon: %v", err)
 		}
 		b.wakes() // no member is asleep
@@ -70,7 +70,7 @@ func TestSummonAndWake(t *testing.T) {
 			!strings.Contains(last, "Mira") {
 			t.Errorf("the prompt has members that were awake:\n%s", last)
 		}
-		if _, err := b.engine.Sleep(t.Context(), human); err != nil {
+		if _, err := b.engine.Crew.Sleep(t.Context(), human); err != nil {
 			t.Error(err)
 		}
 		b.after(time.Minute)
@@ -106,11 +106,11 @@ func TestSilentLead(t *testing.T) {
 				b.summons()
 				b.after(play.over - 6*time.Second)
 				b.isCrew("WAKING…, ? hatching, ? hatching, ? hatching")
-				if view, _ := b.engine.Crew(t.Context(), false); view.InProgress != "summoning" {
+				if view, _ := b.engine.Crew.Crew(t.Context(), false); view.InProgress != "summoning" {
 					t.Errorf("before the timeout the crew is %q", view.InProgress)
 				}
 				b.after(12 * time.Second)
-				if view, _ := b.engine.Crew(t.Context(), false); view.InProgress != "" {
+				if view, _ := b.engine.Crew.Crew(t.Context(), false); view.InProgress != "" {
 					t.Errorf("after the timeout the crew is %q", view.InProgress)
 				}
 				if got := b.notices(); !strings.Contains(got, "silent: ") {
@@ -380,7 +380,7 @@ func TestLeadInAChannel(t *testing.T) {
 		if n := b.host.startsOf("julian"); n != 1 {
 			t.Errorf("%d sessions", n)
 		}
-		page, err := b.engine.ChannelEntries(t.Context(), "reviews", view.EntryQuery{Limit: 50})
+		page, err := b.engine.Channels.ChannelEntries(t.Context(), "reviews", view.EntryQuery{Limit: 50})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +405,7 @@ func TestLeadInAChannel(t *testing.T) {
 		if ids := b.host.running(); len(ids) != 1 {
 			t.Errorf("running: %v", ids)
 		}
-		view, err := b.engine.Why(t.Context(), "julian")
+		view, err := b.engine.Status.Why(t.Context(), "julian")
 		if err != nil || !strings.Contains(view.Verdict, "leads the team") {
 			t.Errorf("why says %q, %v", view.Verdict, err)
 		}
@@ -420,10 +420,10 @@ func TestLeadWithoutInput(t *testing.T) {
 		b.led("julian")
 		b.driver.talks = false
 		b.start()
-		if _, err := b.engine.Summon(t.Context(), human); !isRefusal(err) || !strings.Contains(err.Error(), "told nothing while it runs") {
+		if _, err := b.engine.Crew.Summon(t.Context(), human); !isRefusal(err) || !strings.Contains(err.Error(), "told nothing while it runs") {
 			t.Errorf("summon: %v", err)
 		}
-		if _, err := b.engine.Wake(t.Context(), human, nil); !isRefusal(err) {
+		if _, err := b.engine.Crew.Wake(t.Context(), human, nil); !isRefusal(err) {
 			t.Errorf("wake: %v", err)
 		}
 		if n := b.host.startsOf("julian"); n != 0 {
@@ -452,7 +452,7 @@ func TestLeadWaitsInTheQueue(t *testing.T) {
 		b.settle()
 		b.summons()
 		b.settle()
-		view, err := b.engine.Why(t.Context(), "julian")
+		view, err := b.engine.Status.Why(t.Context(), "julian")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -478,7 +478,7 @@ func TestPlanOfALead(t *testing.T) {
 			b.crashPoint.die()
 			return errors.New("the machine is going")
 		})
-		_, _ = b.engine.Summon(t.Context(), human)
+		_, _ = b.engine.Crew.Summon(t.Context(), human)
 		b.settle()
 		b.host.starts.set(nil)
 		b.restartIfDead()
@@ -501,17 +501,17 @@ func TestStopWithALead(t *testing.T) {
 		b.start()
 		b.summons()
 		b.after(20 * time.Second)
-		if err := b.engine.Stop(t.Context(), human, false); err != nil {
+		if err := b.engine.Agents.Stop(t.Context(), human, false); err != nil {
 			t.Fatal(err)
 		}
 		b.after(15 * time.Second)
 		select {
-		case <-b.engine.Stopped():
+		case <-b.engine.Loop.Stopped():
 		default:
 			t.Error("the stop did not complete")
 		}
 		b.isCrew("WAKE, Lyra sleeping, Kael sleeping, Mira sleeping")
-		if _, err := b.engine.Wake(t.Context(), human, nil); !isRefusal(err) {
+		if _, err := b.engine.Crew.Wake(t.Context(), human, nil); !isRefusal(err) {
 			t.Errorf("a wake while it stops: %v", err)
 		}
 	})
@@ -533,12 +533,12 @@ func TestHeldLead(t *testing.T) {
 		b.wakes()
 		b.after(500 * time.Millisecond)
 		hold := func(on bool) {
-			if _, err := b.engine.Hold(t.Context(), human, on, ""); err != nil {
+			if _, err := b.engine.Agents.Hold(t.Context(), human, on, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
 		hold(true)
-		if _, err := b.engine.Wake(t.Context(), human, nil); !isRefusal(err) {
+		if _, err := b.engine.Crew.Wake(t.Context(), human, nil); !isRefusal(err) {
 			t.Errorf("a wake while it is held: %v", err)
 		}
 		b.after(20 * time.Second)

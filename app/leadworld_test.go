@@ -120,7 +120,7 @@ func registering(seat int) string {
 // crew returns the crew as text by seat: Lyra alive, and so on.
 func (b *bubble) crew() string {
 	b.t.Helper()
-	view, err := b.engine.Crew(b.t.Context(), false)
+	view, err := b.engine.Crew.Crew(b.t.Context(), false)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (b *bubble) isCrew(want string) {
 // notices returns the notices as text.
 func (b *bubble) notices() string {
 	b.t.Helper()
-	view, err := b.engine.Crew(b.t.Context(), false)
+	view, err := b.engine.Crew.Crew(b.t.Context(), false)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -159,14 +159,14 @@ func (b *bubble) notices() string {
 // wakes and summons give an order that must be accepted.
 func (b *bubble) summons() {
 	b.t.Helper()
-	if _, err := b.engine.Summon(b.t.Context(), human); err != nil {
+	if _, err := b.engine.Crew.Summon(b.t.Context(), human); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
 func (b *bubble) wakes(who ...string) {
 	b.t.Helper()
-	if _, err := b.engine.Wake(b.t.Context(), human, who); err != nil {
+	if _, err := b.engine.Crew.Wake(b.t.Context(), human, who); err != nil {
 		b.t.Fatal(err)
 	}
 }

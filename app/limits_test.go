@@ -42,7 +42,7 @@ func TestLimitsByReports(t *testing.T) {
 					t.Errorf("the note does not name the limit: %q", a.Note)
 				}
 				b.is("pm", "continuous", "continuous")
-				if _, err := b.engine.Command(t.Context(), human, "coder", "run_once", ""); err == nil ||
+				if _, err := b.engine.Agents.Command(t.Context(), human, "coder", "run_once", ""); err == nil ||
 					!strings.Contains(err.Error(), "C17") {
 					t.Errorf("over its daily limit, the agent's status is %v", err)
 				}

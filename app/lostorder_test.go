@@ -117,7 +117,7 @@ func raceOrders(t *testing.T, w *world, agent string, rnd *rand.Rand, rounds int
 	defer ran.Wait()
 	defer close(loop.over)
 	order := func(word string) bool {
-		_, err := w.engine.Command(context.Background(), human, agent, word, "order "+word)
+		_, err := w.engine.Agents.Command(context.Background(), human, agent, word, "order "+word)
 		if err != nil {
 			t.Error(err)
 		}
@@ -153,11 +153,11 @@ func raceOrders(t *testing.T, w *world, agent string, rnd *rand.Rand, rounds int
 		}
 		given.Add(1)
 		stands := wait.Poll(func() bool {
-			a, err := w.engine.Agent(context.Background(), agent)
+			a, err := w.engine.Status.Agent(context.Background(), agent)
 			return err == nil && a.DesiredState == "continuous" && a.CurrentState == "continuous" && fileDesires(loop.path, "continuous")
 		})
 		if !stands {
-			a, err := w.engine.Agent(context.Background(), agent)
+			a, err := w.engine.Status.Agent(context.Background(), agent)
 			text, _ := os.ReadFile(loop.path)
 			t.Errorf("the order is lost: the API says %s and %s (%v), the file says\n%s", a.DesiredState, a.CurrentState, err, text)
 			return
@@ -180,7 +180,7 @@ func fileDesires(path, word string) bool {
 
 // quietly waits for a condition on an agent, from any goroutine.
 func (w *world) quietly(agent string, ok func(view.AgentView) bool) {
-	if !wait.Poll(func() bool { a, err := w.engine.Agent(context.Background(), agent); return err == nil && ok(a) }) {
+	if !wait.Poll(func() bool { a, err := w.engine.Status.Agent(context.Background(), agent); return err == nil && ok(a) }) {
 		w.t.Errorf("%s does not do as the test needs", agent)
 	}
 }

@@ -149,7 +149,7 @@ func TestNoticesOfAFailingTarget(t *testing.T) {
 		if n := strings.Count(b.logged.String(), "could not be delivered"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
-		targets, err := b.engine.NoticeTargets(t.Context())
+		targets, err := b.engine.Notices.NoticeTargets(t.Context())
 		if err != nil || len(targets) != 2 || targets[0].State != "failing" || targets[0].Cause != "connection refused" ||
 			targets[0].Waiting != 1 || targets[1].State != "reached" || targets[1].LastHour != 1 {
 			t.Errorf("%+v, %v", targets, err)
@@ -189,7 +189,7 @@ func TestNoticesHang(t *testing.T) {
 		flushing, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		began := time.Now()
-		b.engine.FlushNotices(flushing)
+		b.engine.Notices.FlushNotices(flushing)
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("the daemon waited %v for a target that hangs", took)
 		}
@@ -201,7 +201,7 @@ func TestNoticesHang(t *testing.T) {
 
 func (b *bubble) asked() []view.QuestionView {
 	b.t.Helper()
-	open, err := b.engine.Questions(b.t.Context())
+	open, err := b.engine.Questions.Questions(b.t.Context())
 	if err != nil {
 		b.t.Error(err)
 	}
@@ -257,9 +257,9 @@ func TestFlushNotices(t *testing.T) {
 		b.agent("coder").Permissions = config.Permissions{Timeout: time.Hour}
 		b.start()
 		b.command("coder", "run_once")
-		b.engine.FlushNotices(t.Context())
+		b.engine.Notices.FlushNotices(t.Context())
 		b.settle()
-		b.engine.FlushNotices(t.Context())
+		b.engine.Notices.FlushNotices(t.Context())
 		b.wantNotices(mail, "phone needs_you question/q1")
 	})
 }
@@ -271,7 +271,7 @@ func TestTestNotice(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.start()
 		var refused *table.Refusal
-		if _, err := b.engine.TestNotice(t.Context(), human, ""); !errors.As(err, &refused) ||
+		if _, err := b.engine.Notices.TestNotice(t.Context(), human, ""); !errors.As(err, &refused) ||
 			!strings.Contains(err.Error(), "notify.targets") {
 			t.Errorf("without targets: %v", err)
 		}
@@ -281,15 +281,15 @@ func TestTestNotice(t *testing.T) {
 		mail := b.notifies(phone(),
 			notice.Target{Name: "night", Quiet: notice.Quiet{From: 0, To: 24*time.Hour - time.Minute, Zone: time.UTC}})
 		b.start()
-		if done, err := b.engine.TestNotice(t.Context(), human, "phone"); err != nil || len(done) != 1 || !done[0].Delivered ||
+		if done, err := b.engine.Notices.TestNotice(t.Context(), human, "phone"); err != nil || len(done) != 1 || !done[0].Delivered ||
 			done[0].Kind != "test" {
 			t.Errorf("%+v, %v", done, err)
 		}
 		var unknown *team.Unknown
-		if _, err := b.engine.TestNotice(t.Context(), human, "x"); !errors.As(err, &unknown) || len(unknown.Known) != 2 {
+		if _, err := b.engine.Notices.TestNotice(t.Context(), human, "x"); !errors.As(err, &unknown) || len(unknown.Known) != 2 {
 			t.Errorf("an unknown one: %v", err)
 		}
-		if _, err := b.engine.TestNotice(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, ""); !errors.As(err, &refused) ||
+		if _, err := b.engine.Notices.TestNotice(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, ""); !errors.As(err, &refused) ||
 			refused.Row != "X10" {
 			t.Errorf("an agent: %v", err)
 		}
@@ -298,7 +298,7 @@ func TestTestNotice(t *testing.T) {
 			return &notice.Failure{Cause: "it answers 404", WayOut: "correct it"}
 		}
 		mail.mu.Unlock()
-		if done, err := b.engine.TestNotice(t.Context(), human, ""); err != nil || len(done) != 2 || done[0].Delivered ||
+		if done, err := b.engine.Notices.TestNotice(t.Context(), human, ""); err != nil || len(done) != 2 || done[0].Delivered ||
 			done[1].Cause != "it answers 404" {
 			t.Errorf("%+v, %v", done, err)
 		}

@@ -145,7 +145,7 @@ func TestOrphans(t *testing.T) {
 			if err != nil || !strings.Contains(string(aside), "I am") {
 				t.Errorf("its output is lost: %q, %v", aside, err)
 			}
-			out, _, err := w.engine.Output(t.Context(), again.Session.ID, 0)
+			out, _, err := w.engine.Sessions.Output(t.Context(), again.Session.ID, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,8 +26,8 @@ type shownTeam struct {
 }
 
 // shows collects it, without data that only processes and files have.
-func shows(ctx context.Context, e *Supervisor) (shownTeam, error) {
-	shown, err := e.Team(ctx)
+func shows(ctx context.Context, e *App) (shownTeam, error) {
+	shown, err := e.Status.Team(ctx)
 	for i := range shown.Agents {
 		a := &shown.Agents[i]
 		a.Certainty, a.Doubt, a.EvidenceAgeMS, a.FileBehind = "", "", nil, false
@@ -35,10 +35,10 @@ func shows(ctx context.Context, e *Supervisor) (shownTeam, error) {
 		a.Wall, a.Unheld, a.Holes = "", nil, nil // of this machine and of processes
 		a.SetStatus(shown.Stopping, time.Time{})
 	}
-	channels, err2 := e.Channels(ctx)
-	inbox, err3 := e.Inbox(ctx)
-	usage, err4 := e.Usage(ctx, false)
-	questions, err5 := e.Questions(ctx)
+	channels, err2 := e.Channels.Channels(ctx)
+	inbox, err3 := e.Status.Inbox(ctx)
+	usage, err4 := e.Status.Usage(ctx, false)
+	questions, err5 := e.Questions.Questions(ctx)
 	text, err6 := json.MarshalIndent(map[string]any{
 		"team": shown, "channels": channels, "inbox": inbox, "usage": usage,
 		"questions": questions,
@@ -73,16 +73,16 @@ func randomPast(t *testing.T, dir string, rnd *rand.Rand) {
 		ctx, agent := t.Context(), agents[rnd.IntN(len(agents))]
 		switch rnd.IntN(9) {
 		case 0, 1:
-			_, _ = b.engine.Say(ctx, human, "reviews", fmt.Sprintf("message %d", n), "queue")
+			_, _ = b.engine.Channels.Say(ctx, human, "reviews", fmt.Sprintf("message %d", n), "queue")
 		case 2, 3, 4:
 			orders := []string{"continuous", "run_once", "pause", "run_cleanup"}
-			_, _, _ = b.engine.Order(ctx, human, agent, orders[rnd.IntN(len(orders))], "")
+			_, _, _ = b.engine.Status.Order(ctx, human, agent, orders[rnd.IntN(len(orders))], "")
 		case 5:
-			_, _ = b.engine.Hold(ctx, human, rnd.IntN(3) == 0, "a note")
+			_, _ = b.engine.Agents.Hold(ctx, human, rnd.IntN(3) == 0, "a note")
 		case 6:
-			_, _ = b.engine.Disable(ctx, human, agent)
+			_, _ = b.engine.Channels.Disable(ctx, human, agent)
 		case 7:
-			_, _ = b.engine.Enable(ctx, human, agent)
+			_, _ = b.engine.Channels.Enable(ctx, human, agent)
 		case 8:
 			if rnd.IntN(3) == 0 {
 				if err := b.stop(); err != nil {

@@ -60,7 +60,7 @@ func (b *bubble) retryTell(text string) (when string) {
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), text) }) {
 			return when
 		}
-		receipt, err := b.engine.TellRunning(b.t.Context(), human, "coder", text)
+		receipt, err := b.engine.Agents.TellRunning(b.t.Context(), human, "coder", text)
 		if err == nil {
 			b.settle()
 			return receipt.When

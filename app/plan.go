@@ -284,7 +284,7 @@ func whyPlan(was, a *team.Agent, s observation, looked bool, at time.Time) []vie
 const RecoveryPlan = "recovery"
 
 // announcePlan reports what recovery is about to do.
-func (e *Supervisor) announcePlan(before *team.Team, found []sessions.Adoption) {
+func (e *App) announcePlan(before *team.Team, found []sessions.Adoption) {
 	plan := e.plan(before, found)
 	for _, line := range plan.Lines {
 		if !line.Quiet() {
@@ -297,11 +297,11 @@ func (e *Supervisor) announcePlan(before *team.Team, found []sessions.Adoption) 
 }
 
 // plan is planOf for what this supervisor has found.
-func (e *Supervisor) plan(before *team.Team, found []sessions.Adoption) view.Plan {
+func (e *App) plan(before *team.Team, found []sessions.Adoption) view.Plan {
 	seen := map[string]observation{}
-	for name, m := range e.Slots {
+	for name, m := range e.Sessions.Slots {
 		s := observation{resumes: m.Resumption()}
-		s.file, s.fileOK = e.Files[name].Summary()
+		s.file, s.fileOK = e.Agents.Files[name].Summary()
 		seen[name] = s
 	}
 	for _, a := range found {
@@ -318,8 +318,8 @@ func (e *Supervisor) plan(before *team.Team, found []sessions.Adoption) view.Pla
 		}
 		seen[a.Agent] = s
 	}
-	plan := planOf(before, e.State(), seen, e.Rebooted, e.Now())
-	e.AddOrphans(&plan)
+	plan := planOf(before, e.Loop.State(), seen, e.Agents.Rebooted, e.Loop.Now())
+	e.Sessions.AddOrphans(&plan)
 	e.addRuns(&plan, found)
 	return plan
 }

@@ -69,7 +69,7 @@ func TestPlanOfATalkThatNeverBegan(t *testing.T) {
 			b.crashPoint.die()
 			return errors.New("the machine is going")
 		})
-		_, _ = b.engine.Say(t.Context(), human, "reviews", "please review", "")
+		_, _ = b.engine.Channels.Say(t.Context(), human, "reviews", "please review", "")
 		b.settle()
 		b.host.starts.set(nil)
 		b.discardEngine()

@@ -15,7 +15,7 @@ import (
 // stopNow stops Fairlead as `down --now` does, and waits for its end.
 func (b *bubble) stopNow() {
 	b.t.Helper()
-	if err := b.engine.Stop(b.t.Context(), human, true); err != nil {
+	if err := b.engine.Agents.Stop(b.t.Context(), human, true); err != nil {
 		b.t.Fatal(err)
 	}
 	b.after(time.Minute)
@@ -189,7 +189,7 @@ func TestPlanKnowsTheAnswer(t *testing.T) {
 			// The daemon crashes when the answer is in the journal and the session has not received
 			// it.
 			b.dieAtNextAct()
-			if _, err := b.engine.AnswerQuestion(b.t.Context(), human, q.ID, view.QuestionAnswer{Option: option}); err == nil {
+			if _, err := b.engine.Questions.AnswerQuestion(b.t.Context(), human, q.ID, view.QuestionAnswer{Option: option}); err == nil {
 				t.Error("the daemon lives")
 			}
 			b.settle()

@@ -14,16 +14,16 @@ import (
 
 // addRuns adds the plan for runs: each session that a step has without an agent or in a slot above 0,
 // and each run with steps that may start. Sessions in slot 0 are listed with their agents.
-func (e *Supervisor) addRuns(plan *view.Plan, found []sessions.Adoption) {
+func (e *App) addRuns(plan *view.Plan, found []sessions.Adoption) {
 	for i := range found {
 		if a := &found[i]; a.Agent == "" || a.Session.Slot > 0 {
 			plan.Lines = append(plan.Lines, e.planOfStep(a))
 		}
 	}
-	for _, id := range e.State().RunIDs() {
-		r := e.State().Runs[id]
+	for _, id := range e.Loop.State().RunIDs() {
+		r := e.Loop.State().Runs[id]
 		begins := 0
-		for todo := range r.Actions(workflow.Now{At: e.Now()}) {
+		for todo := range r.Actions(workflow.Now{At: e.Loop.Now()}) {
 			if todo.Do == workflow.StartIt {
 				begins++
 			}
@@ -32,20 +32,20 @@ func (e *Supervisor) addRuns(plan *view.Plan, found []sessions.Adoption) {
 			continue
 		}
 		step := view.PlanStep{Do: view.DoStart, Session: fmt.Sprintf("%d of its steps", begins), Why: "what they need is done"}
-		if e.State().Hold.On {
+		if e.Loop.State().Hold.On {
 			step = view.PlanStep{Do: view.DoRest, Why: fmt.Sprintf("the team is held; %d of its steps wait for the release", begins)}
 		}
 		plan.Lines = append(plan.Lines, view.PlanLine{
 			Agent: "run/" + id, Steps: []view.PlanStep{step},
 			Why: []view.Evidence{{
 				Source: "journal", What: fmt.Sprintf("run %s of %s is %s", id, r.Plan.Name, r.Status()), Holds: true,
-				AgeMS: age(e.Now(), r.UpdatedAt),
+				AgeMS: age(e.Loop.Now(), r.UpdatedAt),
 			}},
 		})
 	}
 }
 
-func (e *Supervisor) planOfStep(a *sessions.Adoption) view.PlanLine {
+func (e *App) planOfStep(a *sessions.Adoption) view.PlanLine {
 	s := a.Session
 	run, step, _ := team.StepOf(s.For)
 	line := view.PlanLine{Agent: s.For.String(), Session: s.ID, Found: string(a.Found)}
@@ -66,7 +66,7 @@ func (e *Supervisor) planOfStep(a *sessions.Adoption) view.PlanLine {
 	}
 	line.Steps = []view.PlanStep{do}
 	what := fmt.Sprintf("step %s of run %s, lease %d, was %s", step, run, s.Lease, s.Phase)
-	line.Why = []view.Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.Now(), s.OpenedAt)}}
+	line.Why = []view.Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.Loop.Now(), s.OpenedAt)}}
 	if a.Proc != nil && a.Found == seam.Running {
 		line.Why = append(line.Why, view.Evidence{Source: "shim", What: fmt.Sprintf("process %d runs", a.Proc.PID()), Holds: true})
 	}

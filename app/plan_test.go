@@ -146,7 +146,7 @@ type situation struct {
 
 func wishes(word string) func(b *bubble) {
 	return func(b *bubble) {
-		if _, err := b.engine.Command(b.t.Context(), human, "coder", word, "another one"); err != nil {
+		if _, err := b.engine.Agents.Command(b.t.Context(), human, "coder", word, "another one"); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -179,13 +179,13 @@ var turnSituations = map[string]situation{
 	"held":             {first: "continuous", alive: func(b *bubble) { b.hold() }, paused: true},
 	"held, file: once": {first: "continuous", alive: func(b *bubble) { b.hold() }, down: writes("run_once"), paused: true},
 	"stopping": {first: "continuous", alive: func(b *bubble) {
-		if err := b.engine.Stop(b.t.Context(), human, false); err != nil {
+		if err := b.engine.Agents.Stop(b.t.Context(), human, false); err != nil {
 			b.t.Fatal(err)
 		}
 	}},
 	"ending": {first: "continuous", alive: func(b *bubble) {
 		b.host.ends.set(func(string) error { return fmt.Errorf("not now") })
-		if err := b.engine.Stop(b.t.Context(), human, true); err != nil {
+		if err := b.engine.Agents.Stop(b.t.Context(), human, true); err != nil {
 			b.t.Fatal(err)
 		}
 	}, down: func(b *bubble) { b.host.ends.set(nil) }},
@@ -211,7 +211,7 @@ var turnSituations = map[string]situation{
 }
 
 func (b *bubble) hold() {
-	if _, err := b.engine.Hold(b.t.Context(), human, true, "lunch"); err != nil {
+	if _, err := b.engine.Agents.Hold(b.t.Context(), human, true, "lunch"); err != nil {
 		b.t.Fatal(err)
 	}
 }

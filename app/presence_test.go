@@ -23,7 +23,7 @@ func TestCrewIsShown(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	var refused *table.Refusal
-	if _, err := w.engine.Summon(ctx, human); !errors.As(err, &refused) {
+	if _, err := w.engine.Crew.Summon(ctx, human); !errors.As(err, &refused) {
 		t.Errorf("a lead without input, and a held team: %v", err)
 	}
 	w.leads("Lyra", "Twin")
@@ -42,24 +42,24 @@ func TestCrewIsShown(t *testing.T) {
 	if all := w.crew(true).Agents; len(all) != 4 || all[3].Status != "expired" || all[3].Extra != nil {
 		t.Errorf("%+v", all)
 	}
-	if one, err := w.engine.Document(ctx, "Lyra"); err != nil || one.ID != "agent-1" || one.Soul != "I am Lyra." || one.LastAliveAt == nil {
+	if one, err := w.engine.Crew.Document(ctx, "Lyra"); err != nil || one.ID != "agent-1" || one.Soul != "I am Lyra." || one.LastAliveAt == nil {
 		t.Errorf("%+v %v", one, err)
 	}
-	if one, err := w.engine.Document(ctx, "agent-4"); err != nil || string(one.Extra) != `{"x":1}` || one.Name != nil {
+	if one, err := w.engine.Crew.Document(ctx, "agent-4"); err != nil || string(one.Extra) != `{"x":1}` || one.Name != nil {
 		t.Errorf("%+v %v", one, err)
 	}
-	if _, err := w.engine.Document(ctx, "Twin"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "agent-2") ||
+	if _, err := w.engine.Crew.Document(ctx, "Twin"); !errors.As(err, &refused) || !strings.Contains(err.Error(), "agent-2") ||
 		!strings.Contains(err.Error(), "agent-3") {
 		t.Errorf("two members with one name: %v", err)
 	}
 	var unknown *team.Unknown
-	if _, err := w.engine.Document(ctx, "Nobody"); !errors.As(err, &unknown) {
+	if _, err := w.engine.Crew.Document(ctx, "Nobody"); !errors.As(err, &unknown) {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.engine.Wake(ctx, human, []string{"Lyra", "Nobody"}); !errors.As(err, &unknown) {
+	if _, err := w.engine.Crew.Wake(ctx, human, []string{"Lyra", "Nobody"}); !errors.As(err, &unknown) {
 		t.Errorf("%v", err)
 	}
-	if view, err := w.engine.Agent(ctx, "julian"); err != nil || view.Presence != "lead" {
+	if view, err := w.engine.Status.Agent(ctx, "julian"); err != nil || view.Presence != "lead" {
 		t.Errorf("%+v %v", view, err)
 	}
 }

@@ -32,7 +32,7 @@ const leadUUID = "00000000-0000-8000-8000-00000000000a"
 func newCrew(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, crewYAML, map[string]string{"julian.script": "listen\n"})
-	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil { // no session begins
+	if _, err := w.engine.Agents.Hold(context.Background(), human, true, ""); err != nil { // no session begins
 		t.Fatal(err)
 	}
 	return w
@@ -40,7 +40,7 @@ func newCrew(t *testing.T) *world {
 
 func (w *world) happens(what crew.Input) {
 	w.t.Helper()
-	if _, err := w.engine.Submit(context.Background(), sessions.ByShim, "", what); err != nil {
+	if _, err := w.engine.Loop.Submit(context.Background(), sessions.ByShim, "", what); err != nil {
 		w.t.Fatalf("%T: %v", what, err)
 	}
 }
@@ -87,7 +87,7 @@ func (w *world) filed(id string) crew.Document {
 			return false, err.Error()
 		}
 		var want []byte
-		_ = w.engine.View(context.Background(), func(t *team.Team) {
+		_ = w.engine.Loop.View(context.Background(), func(t *team.Team) {
 			if is := t.Crew.Docs[crew.DocID(id)]; is != nil {
 				want = crewdocs.WriteDocument(is)
 			}
@@ -100,7 +100,7 @@ func (w *world) filed(id string) crew.Document {
 
 func (w *world) crew(all bool) view.CrewView {
 	w.t.Helper()
-	view, err := w.engine.Crew(context.Background(), all)
+	view, err := w.engine.Crew.Crew(context.Background(), all)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestDocumentsFollowTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start()
-	<-w.engine.Ready()
+	<-w.engine.Loop.Ready()
 	w.filed("agent-1")
 	if got := w.crew(true).Notices; len(got) != 0 {
 		t.Errorf("a file that Fairlead wrote counts as another program's: %+v", got)
@@ -201,7 +201,7 @@ func TestFilesOfOthersAreImported(t *testing.T) {
 	w.write(folder+"agent-1.json",
 		strings.Replace(strings.Replace(string(text), `"alive"`, `"sleeping"`, 1), `"type"`, `"note": 7, "type"`, 1))
 	w.eventually("the note is taken in", func() (bool, string) {
-		view, err := w.engine.Document(context.Background(), "Lyra")
+		view, err := w.engine.Crew.Document(context.Background(), "Lyra")
 		return string(view.Extra) == `{"note":7}`, fmt.Sprintf("%+v %v", view, err)
 	})
 	if got := w.filed("agent-1"); got.Status != crew.Alive || string(got.Extra) != `{"note":7}` {
@@ -223,7 +223,7 @@ func TestFilesOfOthersAreImported(t *testing.T) {
 	w.filed("agent-1")
 	w.stop()
 	w.start() // the next start finds no new file
-	<-w.engine.Ready()
+	<-w.engine.Loop.Ready()
 	for _, id := range []string{"agent-1", "agent-2", "mira", "noor"} {
 		w.filed(id)
 	}
@@ -311,7 +311,7 @@ func TestDocumentWhileFairleadWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			view, err := w.engine.Document(context.Background(), "agent-1")
+			view, err := w.engine.Crew.Document(context.Background(), "agent-1")
 			return string(view.Extra) == fmt.Sprintf(`{"count":%d}`, n), fmt.Sprintf("%d: %s %v", n, view.Extra, err)
 		})
 	}
@@ -324,7 +324,7 @@ func TestImportDocument(t *testing.T) {
 	t.Parallel()
 	w := newCrew(t)
 	ctx := context.Background()
-	view, err := w.engine.ImportDocument(ctx, human, []byte(doc("Mira", 5, `,"id":"elsewhere-7","mood":"<calm>","status":"alive"`)))
+	view, err := w.engine.Crew.ImportDocument(ctx, human, []byte(doc("Mira", 5, `,"id":"elsewhere-7","mood":"<calm>","status":"alive"`)))
 	if err != nil || view.ID != "agent-1" || view.Status != "unknown" || *view.Name != "Mira" {
 		t.Fatalf("%+v %v", view, err)
 	}
@@ -340,13 +340,13 @@ func TestImportDocument(t *testing.T) {
 	w.filed("agent-1")
 	var bad *crewctl.BadDocument
 	var refused *table.Refusal
-	if _, err := w.engine.ImportDocument(ctx, human, []byte(`{"type":"cat"}`)); !errors.As(err, &bad) {
+	if _, err := w.engine.Crew.ImportDocument(ctx, human, []byte(`{"type":"cat"}`)); !errors.As(err, &bad) {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.engine.ImportDocument(ctx, human, []byte(doc("Mira", 5, ""))); !errors.As(err, &refused) {
+	if _, err := w.engine.Crew.ImportDocument(ctx, human, []byte(doc("Mira", 5, ""))); !errors.As(err, &refused) {
 		t.Errorf("%v", err)
 	}
-	if _, err := w.engine.ImportDocument(ctx, human, []byte(doc("Mira", 4, ""))); !errors.As(err, &refused) {
+	if _, err := w.engine.Crew.ImportDocument(ctx, human, []byte(doc("Mira", 4, ""))); !errors.As(err, &refused) {
 		t.Errorf("%v", err)
 	}
 }
@@ -403,7 +403,7 @@ func (stuckDocuments) PutAside(crewdocs.Seen, string) (string, error) {
 // is reported once, although every look finds it again.
 func TestStuckDocumentIsReportedOnce(t *testing.T) {
 	t.Parallel()
-	p := crewctl.NewDocumentFiles(newCrew(t).engine.CrewController, stuckDocuments{})
+	p := crewctl.NewDocumentFiles(newCrew(t).engine.Crew, stuckDocuments{})
 	found := crewdocs.Seen{Name: "mira", Sum: "1"}
 	said := 0
 	for range 5 {

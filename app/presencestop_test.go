@@ -31,25 +31,25 @@ func TestStopWaitsForTheDocuments(t *testing.T) {
 	w.write("fairlead.yaml", crewYAML)
 	w.write("julian.script", "listen\n")
 	w.start()
-	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, true, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.leads("Lyra")
-	if err := w.engine.Stop(context.Background(), human, true); err != nil {
+	if err := w.engine.Agents.Stop(context.Background(), human, true); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 { // the loop runs some rounds in which a document is not written
-		if _, err := w.engine.Agent(context.Background(), "julian"); err != nil {
+		if _, err := w.engine.Status.Agent(context.Background(), "julian"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	select {
-	case <-w.engine.Stopped():
+	case <-w.engine.Loop.Stopped():
 		t.Error("the stop has completed, but no file has Lyra")
 	default:
 	}
 	close(let)
-	<-w.engine.Stopped()
+	<-w.engine.Loop.Stopped()
 	text, err := os.ReadFile(w.agentFile("agent-1"))
 	if err != nil || !strings.Contains(string(text), "Lyra") {
 		t.Errorf("%v\n%s", err, text)

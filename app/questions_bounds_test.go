@@ -107,7 +107,7 @@ steps:
 	}
 	dialogue := w.answered(f, 1)
 	holds(t, "the dialogue", dialogue, "I may not make it.", "It was run.", "I may not hide it.")
-	view, err := w.engine.Folder(context.Background(), f.Name())
+	view, err := w.engine.Dispatch.Folder(context.Background(), f.Name())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func (b *bubble) retryAnswer(call string, a view.QuestionAnswer) {
 		if id == "" {
 			continue
 		}
-		if _, err := b.engine.AnswerQuestion(b.t.Context(), human, id, a); err == nil {
+		if _, err := b.engine.Questions.AnswerQuestion(b.t.Context(), human, id, a); err == nil {
 			b.settle()
 			return
 		}
@@ -163,19 +163,19 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 		agent := []string{"coder", "pm"}[rnd.IntN(2)]
 		switch rnd.IntN(9) {
 		case 0:
-			_, _ = b.engine.Command(t.Context(), human, agent, []string{"continuous", "run_once", "pause"}[rnd.IntN(3)], "")
+			_, _ = b.engine.Agents.Command(t.Context(), human, agent, []string{"continuous", "run_once", "pause"}[rnd.IntN(3)], "")
 		case 1, 2, 3:
-			if open, err := b.engine.Questions(t.Context()); err == nil && len(open) > 0 {
+			if open, err := b.engine.Questions.Questions(t.Context()); err == nil && len(open) > 0 {
 				q := open[rnd.IntN(len(open))]
 				a := view.QuestionAnswer{Allow: rnd.IntN(2) == 0, Scope: []string{"once", "session", "always"}[rnd.IntN(3)]}
 				if q.Kind == string(question.Resume) {
 					a = view.QuestionAnswer{Option: []string{view.GoOn, view.Anew}[rnd.IntN(2)]}
 				}
-				_, _ = b.engine.AnswerQuestion(t.Context(), human, q.ID, a)
+				_, _ = b.engine.Questions.AnswerQuestion(t.Context(), human, q.ID, a)
 			}
 		case 4:
-			if standing, err := b.engine.SavedAnswers(t.Context()); err == nil && len(standing) > 0 {
-				_, _ = b.engine.RevokeSavedAnswer(t.Context(), human, standing[rnd.IntN(len(standing))].ID)
+			if standing, err := b.engine.Questions.SavedAnswers(t.Context()); err == nil && len(standing) > 0 {
+				_, _ = b.engine.Questions.RevokeSavedAnswer(t.Context(), human, standing[rnd.IntN(len(standing))].ID)
 			}
 		case 5:
 			b.crashPoint.die()
@@ -188,7 +188,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 				}
 			}
 		case 7:
-			_, _ = b.engine.LiftLimit(t.Context(), human, agent)
+			_, _ = b.engine.Questions.LiftLimit(t.Context(), human, agent)
 		default:
 			b.after(time.Duration(rnd.IntN(90_000)) * time.Millisecond)
 		}
@@ -196,7 +196,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 	}
 	b.restartIfDead()
 	for _, agent := range []string{"coder", "pm"} {
-		_, _ = b.engine.Command(t.Context(), human, agent, "pause", "")
+		_, _ = b.engine.Agents.Command(t.Context(), human, agent, "pause", "")
 	}
 	b.after(70 * time.Minute) // all timeouts have passed
 	b.noneOpen()

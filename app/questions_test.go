@@ -80,7 +80,7 @@ func (r *replies) asksFor(calls ...string) func(*fakeSession) {
 
 func (b *bubble) open1(kind question.Kind) view.QuestionView {
 	b.t.Helper()
-	open, err := b.engine.Questions(b.t.Context())
+	open, err := b.engine.Questions.Questions(b.t.Context())
 	if err != nil || len(open) != 1 || open[0].Kind != string(kind) {
 		b.t.Fatalf("open questions: %+v, %v; want one %s", open, err, kind)
 	}
@@ -89,7 +89,7 @@ func (b *bubble) open1(kind question.Kind) view.QuestionView {
 
 func (b *bubble) answer(id string, a view.QuestionAnswer) {
 	b.t.Helper()
-	if _, err := b.engine.AnswerQuestion(b.t.Context(), human, id, a); err != nil {
+	if _, err := b.engine.Questions.AnswerQuestion(b.t.Context(), human, id, a); err != nil {
 		b.t.Fatal(err)
 	}
 	b.settle()
@@ -97,7 +97,7 @@ func (b *bubble) answer(id string, a view.QuestionAnswer) {
 
 func (b *bubble) noneOpen() {
 	b.t.Helper()
-	if open, err := b.engine.Questions(b.t.Context()); err != nil || len(open) != 0 {
+	if open, err := b.engine.Questions.Questions(b.t.Context()); err != nil || len(open) != 0 {
 		b.t.Errorf("open questions: %+v, %v", open, err)
 	}
 }
@@ -127,7 +127,7 @@ func TestPermissionByAPerson(t *testing.T) {
 			len(q.Options) != 3 {
 			t.Errorf("got %+v", q)
 		}
-		inbox, err := b.engine.Inbox(t.Context())
+		inbox, err := b.engine.Status.Inbox(t.Context())
 		if err != nil || len(inbox) != 1 || inbox[0].Kind != "permission" || inbox[0].Question == nil || inbox[0].Agent != "coder" {
 			t.Errorf("the inbox is %+v, %v", inbox, err)
 		}
@@ -138,26 +138,26 @@ func TestPermissionByAPerson(t *testing.T) {
 		if v := b.view("coder"); v.Asks != 1 || v.AsksWhat == "" {
 			t.Errorf("the agent is shown as %+v", v)
 		}
-		if why, err := b.engine.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "waits for a person") {
+		if why, err := b.engine.Status.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "waits for a person") {
 			t.Errorf("why says %q, %v", why.Verdict, err)
 		}
 		var refused *table.Refusal
-		if _, err := b.engine.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, q.ID,
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, q.ID,
 			view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) || refused.Row != "X10" {
 			t.Errorf("an agent's answer returns %v", err)
 		}
 		b.answer(q.ID, view.QuestionAnswer{Allow: true})
 		b.checkReceived(r, "coder-1", "yes")
 		b.noneOpen()
-		if is, err := b.engine.QuestionByID(t.Context(), q.ID); err != nil || is.State != "told" || is.Allow == nil || !*is.Allow ||
+		if is, err := b.engine.Questions.QuestionByID(t.Context(), q.ID); err != nil || is.State != "told" || is.Allow == nil || !*is.Allow ||
 			is.By != "human/tester" {
 			t.Errorf("afterwards the question is %+v, %v", is, err)
 		}
-		if _, err := b.engine.AnswerQuestion(t.Context(), human, q.ID, view.QuestionAnswer{}); !errors.As(err, &refused) {
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), human, q.ID, view.QuestionAnswer{}); !errors.As(err, &refused) {
 			t.Errorf("a second answer returns %v", err)
 		}
 		var unknown *team.Unknown
-		if _, err := b.engine.AnswerQuestion(t.Context(), human, "q99", view.QuestionAnswer{}); !errors.As(err, &unknown) {
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), human, "q99", view.QuestionAnswer{}); !errors.As(err, &unknown) {
 			t.Errorf("an answer to an unknown question returns %v", err)
 		}
 		b.is("coder", "pause", "pause")
@@ -257,7 +257,7 @@ func TestSavedAnswers(t *testing.T) {
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "session"})
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Scope: "always"}) // for make clean; the second one was answered by it
 		b.checkReceived(r, "coder-1", "yes", "yes", "no")
-		standing, err := b.engine.SavedAnswers(t.Context())
+		standing, err := b.engine.Questions.SavedAnswers(t.Context())
 		if err != nil || len(standing) != 1 || standing[0].Allow || standing[0].Session != "" || standing[0].Call != "make clean" {
 			t.Fatalf("saved answers: %+v, %v; one for a session must end with it", standing, err)
 		}
@@ -265,11 +265,11 @@ func TestSavedAnswers(t *testing.T) {
 		b.settle()
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "always"})
 		b.checkReceived(r, "coder-2", "yes", "yes", "no")
-		if _, err := b.engine.RevokeSavedAnswer(t.Context(), human, "s2"); err != nil {
+		if _, err := b.engine.Questions.RevokeSavedAnswer(t.Context(), human, "s2"); err != nil {
 			t.Fatal(err)
 		}
 		var unknown *team.Unknown
-		if _, err := b.engine.RevokeSavedAnswer(t.Context(), human, "s2"); !errors.As(err, &unknown) {
+		if _, err := b.engine.Questions.RevokeSavedAnswer(t.Context(), human, "s2"); !errors.As(err, &unknown) {
 			t.Errorf("a second revocation returns %v", err)
 		}
 		b.command("coder", "run_once")
@@ -331,7 +331,7 @@ func TestTooManyQuestions(t *testing.T) {
 		b.start()
 		b.command("coder", "run_once")
 		b.after(time.Second)
-		open, err := b.engine.Questions(t.Context())
+		open, err := b.engine.Questions.Questions(t.Context())
 		no := r.of("coder-1")
 		if err != nil || len(open) == 0 || len(open)+len(no) != many || slices.Contains(no, "yes") {
 			t.Errorf("%d are open, %d were denied, of %d; %v", len(open), len(no), many, err)
@@ -365,7 +365,7 @@ func TestQuestionInATurn(t *testing.T) {
 		b.retrySay("please make it", "")
 		b.after(2 * time.Second)
 		q := b.open1(question.Permission)
-		shown, err := b.engine.Channel(t.Context(), "reviews")
+		shown, err := b.engine.Channels.Channel(t.Context(), "reviews")
 		if err != nil || shown.Holder != "ada" || b.view("ada").Turn["reviews"] != "WAITING" {
 			t.Errorf("the channel is %+v, ada is %v, %v", shown, b.view("ada").Turn, err)
 		}

@@ -25,7 +25,7 @@ func TestRateOfOrders(t *testing.T) {
 		b.host.play = func(s *fakeSession) { s.lasts(24 * time.Hour) }
 		b.start()
 		order := func(by seam.Actor, agent, word string) error {
-			_, err := b.engine.Command(t.Context(), by, agent, word, "because")
+			_, err := b.engine.Agents.Command(t.Context(), by, agent, word, "because")
 			return err
 		}
 		for n := range agents.OrdersMax {
@@ -58,7 +58,7 @@ func TestRateOfOrders(t *testing.T) {
 			t.Errorf("999 more pauses made %d changes", n)
 		}
 		for range 1000 {
-			if _, err := b.engine.Hold(t.Context(), byBob, true, "stop"); err != nil {
+			if _, err := b.engine.Agents.Hold(t.Context(), byBob, true, "stop"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -162,14 +162,14 @@ func TestRateOfAskHuman(t *testing.T) {
 		ada, asked := callerOf("ada", "ada-1"), 0
 		var last error
 		for n := range 1000 {
-			if _, err := b.engine.ActAskHuman(t.Context(), ada, tools.AgentQuestion{Text: fmt.Sprint("Which one? ", n)},
+			if _, err := b.engine.Tools.ActAskHuman(t.Context(), ada, tools.AgentQuestion{Text: fmt.Sprint("Which one? ", n)},
 				time.Millisecond); err != nil {
 				last = err
 				continue
 			}
 			asked++
 		}
-		open, err := b.engine.Questions(t.Context())
+		open, err := b.engine.Questions.Questions(t.Context())
 		if asked != questions.AskedMax || err != nil || len(open) != questions.AskedMax {
 			t.Errorf("%d were asked, and %d are in the inbox: %v", asked, len(open), err)
 		}

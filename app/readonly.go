@@ -14,7 +14,7 @@ import (
 // OpenReadOnly opens a team for reading while no daemon runs. Use RunReads instead of Run. Of the
 // options, Host is used only to read the output of sessions; Files and everything that writes are
 // not used.
-func OpenReadOnly(ctx context.Context, opts seam.Options) (*Supervisor, error) {
+func OpenReadOnly(ctx context.Context, opts seam.Options) (*App, error) {
 	opts.Journal = &dryJournal{Journal: opts.Journal}
 	folders := readOnlyFiles{}
 	for _, a := range opts.Config.Agents {
@@ -25,12 +25,12 @@ func OpenReadOnly(ctx context.Context, opts seam.Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.NoSnapshots()
+	e.Loop.NoSnapshots()
 	return e, nil
 }
 
 // RunReads answers read requests until ctx ends.
-func (e *Supervisor) RunReads(ctx context.Context) (err error) {
+func (e *App) RunReads(ctx context.Context) (err error) {
 	defer func() { e.Close(err) }()
 	return e.Loop.RunReads(ctx)
 }

@@ -21,10 +21,10 @@ func TestRecallRun(t *testing.T) {
 	t.Parallel()
 	y := archive(t)
 	// changes are counted from now on
-	if _, err := y.Do(t.Context(), loop.Request{Event: &team.Event{What: team.DaemonStarted{Leader: "a"}}}); err != nil {
+	if _, err := y.Loop.Do(t.Context(), loop.Request{Event: &team.Event{What: team.DaemonStarted{Leader: "a"}}}); err != nil {
 		t.Fatal(err)
 	}
-	was, err := y.RunByID(t.Context(), "bad")
+	was, err := y.Runs.RunByID(t.Context(), "bad")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,19 +36,19 @@ func TestRecallRun(t *testing.T) {
 		}
 		// Its files are on the machine that archived it.
 		for _, leads := range []string{"b", "a"} {
-			if _, err := y.Do(t.Context(), loop.Request{Event: &team.Event{What: team.DaemonStarted{Leader: leads}}}); err != nil {
+			if _, err := y.Loop.Do(t.Context(), loop.Request{Event: &team.Event{What: team.DaemonStarted{Leader: leads}}}); err != nil {
 				t.Fatal(err)
 			}
-			if err := y.View(t.Context(),
+			if err := y.Loop.View(t.Context(),
 				func(now *team.Team) { now.Hosts.Hosts = map[string]*host.Host{"a": {Name: "a", State: host.Joined}} }); err != nil {
 				t.Fatal(err)
 			}
 			var no *table.Refusal
-			if err := y.RecallRun(t.Context(), human, "bad"); leads == "b" && !errors.As(err, &no) || leads == "a" && err != nil {
+			if err := y.Runs.RecallRun(t.Context(), human, "bad"); leads == "b" && !errors.As(err, &no) || leads == "a" && err != nil {
 				t.Fatalf("%s leads: %v", leads, err)
 			}
 		}
-		if err := y.View(t.Context(), func(now *team.Team) {
+		if err := y.Loop.View(t.Context(), func(now *team.Team) {
 			if more := now.Notes["bad"].Changes; more <= n {
 				t.Errorf("it has %d changes, and had %d before it was archived", more, n)
 			} else {
@@ -57,7 +57,7 @@ func TestRecallRun(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		view, err := y.RunByID(t.Context(), "bad")
+		view, err := y.Runs.RunByID(t.Context(), "bad")
 		if err != nil || view.Status != "failed" || view.Steps[0].Attempts != was.Steps[0].Attempts ||
 			view.Steps[0].LastError != was.Steps[0].LastError {
 			t.Fatalf("restored as %+v, %v", view, err)
@@ -71,7 +71,7 @@ func TestRecallRun(t *testing.T) {
 		[]byte("name: bad\nsteps:\n  - id: only\n    command: "+quoted(report(``))+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := y.ResumeRun(t.Context(), human, "bad", view.RunFlags{}); err != nil {
+	if _, err := y.Runs.ResumeRun(t.Context(), human, "bad", view.RunFlags{}); err != nil {
 		t.Fatal(err)
 	}
 	if view := y.until("bad", "it is over", over); view.Status != "completed" {
@@ -79,10 +79,10 @@ func TestRecallRun(t *testing.T) {
 	}
 	var unknown *team.Unknown
 	var no *table.Refusal
-	if err := y.RecallRun(t.Context(), human, "bad"); !errors.As(err, &unknown) && !errors.As(err, &no) {
+	if err := y.Runs.RecallRun(t.Context(), human, "bad"); !errors.As(err, &unknown) && !errors.As(err, &no) {
 		t.Errorf("a run that was never archived is restored: %v", err)
 	}
-	if err := y.RecallRun(t.Context(), human, "nobody"); !errors.As(err, &unknown) {
+	if err := y.Runs.RecallRun(t.Context(), human, "nobody"); !errors.As(err, &unknown) {
 		t.Errorf("an unknown run is restored: %v", err)
 	}
 }

@@ -21,9 +21,9 @@ import (
 
 // recover reconciles the team with the machine: it observes first (processes, then files), and only
 // then starts anything. It runs before the loop, in the loop's goroutine.
-func (e *Supervisor) recover(ctx context.Context) error {
-	before := e.State().Copy()
-	found, err := e.reckon(ctx, e.opts.Host, e.AdoptAll, e.ReadFiles)
+func (e *App) recover(ctx context.Context) error {
+	before := e.Loop.State().Copy()
+	found, err := e.reckon(ctx, e.opts.Host, e.Sessions.AdoptAll, e.Agents.ReadFiles)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -34,64 +34,64 @@ func (e *Supervisor) recover(ctx context.Context) error {
 		return err
 	}
 	e.announcePlan(before, found)
-	if err := e.SettleOrphans(ctx); err != nil {
+	if err := e.Sessions.SettleOrphans(ctx); err != nil {
 		for i := range found {
 			found[i].Close()
 		}
 		return err
 	}
 	for _, a := range found {
-		e.PickUp(a)
+		e.Sessions.PickUp(a)
 	}
 	e.sweep(ctx)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := e.Begin(ctx); err != nil {
+	if err := e.Loop.Begin(ctx); err != nil {
 		return err
 	}
-	e.ChannelsBegin()
-	e.ActOnAll()
-	e.DocumentsBegin()
-	e.FoldersBegin()
-	e.FollowShells()
-	e.Go(func(context.Context) { e.TakeIn() })
-	e.Go(e.NotifyPeople)
-	e.Go(e.Cluster.HostsBegin)
+	e.Channels.ChannelsBegin()
+	e.Loop.ActOnAll()
+	e.Crew.DocumentsBegin()
+	e.Dispatch.FoldersBegin()
+	e.Sessions.FollowShells()
+	e.Loop.Go(func(context.Context) { e.Agents.TakeIn() })
+	e.Loop.Go(e.Notices.NotifyPeople)
+	e.Loop.Go(e.Cluster.HostsBegin)
 	if len(e.opts.Config.Tasks.From) > 0 && !e.opts.RunsOnly {
-		e.Go(e.TakeIssues)
+		e.Loop.Go(e.Runs.TakeIssues)
 	}
 	return nil
 }
 
 // reckon observes and decides. It starts nothing: its decisions are in the journal when it returns,
 // and carried out later. A dry run calls it with an observer and a journal that stores nothing.
-func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(context.Context) []sessions.Adoption,
+func (e *App) reckon(ctx context.Context, witness any, sessions func(context.Context) []sessions.Adoption,
 	files func(context.Context) error,
 ) ([]sessions.Adoption, error) {
-	if err := e.FindOrphans(ctx, witness); err != nil {
+	if err := e.Sessions.FindOrphans(ctx, witness); err != nil {
 		return nil, err
 	}
-	if e.State().Epoch == 0 && e.opts.Config.Team.Hold { // before the epoch begins, so that a crash in between does not lose it
-		if err := e.TellAgent(ctx, "", team.HoldAsked{Note: "team.hold in fairlead.yaml"}); err != nil {
+	if e.Loop.State().Epoch == 0 && e.opts.Config.Team.Hold { // before the epoch begins, so that a crash in between does not lose it
+		if err := e.Sessions.TellAgent(ctx, "", team.HoldAsked{Note: "team.hold in fairlead.yaml"}); err != nil {
 			return nil, err
 		}
 	}
-	if err := mayLead(e.opts.Cluster, e.State(), e.opts.Config); err != nil {
+	if err := mayLead(e.opts.Cluster, e.Loop.State(), e.opts.Config); err != nil {
 		return nil, err
 	}
-	e.Rebooted = e.State().BootID != "" && e.State().BootID != e.opts.BootID
+	e.Agents.Rebooted = e.Loop.State().BootID != "" && e.Loop.State().BootID != e.opts.BootID
 	started := team.DaemonStarted{BootID: e.opts.BootID}
 	own := ""
 	if c := e.opts.Cluster; c != nil {
-		if own = c.Name; c.Stream || e.State().Leader != "" { // also when the journal comes back from the stream to one machine
+		if own = c.Name; c.Stream || e.Loop.State().Leader != "" { // also when the journal comes back from the stream to one machine
 			started.Leader = own
 		}
 		if c.Lost {
 			started.Skip = epochsLost
 		}
 	}
-	if started.Leader != "" || e.State().Root != "" {
+	if started.Leader != "" || e.Loop.State().Root != "" {
 		dir, err := rootOf(e.opts.Config)
 		if err != nil {
 			return nil, err
@@ -103,25 +103,25 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 	}
 	var places []host.Place
 	if started.Leader != "" { // otherwise no other machine can have led
-		former := membership.FormerLeader(e.State(), own)
-		if e.Moved = former != ""; e.Moved {
-			places = membership.LeaseFormer(e.State(), former)
+		former := membership.FormerLeader(e.Loop.State(), own)
+		if e.Agents.Moved = former != ""; e.Agents.Moved {
+			places = membership.LeaseFormer(e.Loop.State(), former)
 		}
 	}
-	if err := e.TellAgent(ctx, "", started); err != nil {
+	if err := e.Sessions.TellAgent(ctx, "", started); err != nil {
 		return nil, err
 	}
-	if g := e.State().Governing; e.opts.Confirmed != "" && e.opts.Confirmed != g.Sum {
-		if err := e.TellAgent(ctx, "", governing.Confirmed{Sum: e.opts.Confirmed, Runs: g.Runs}); err != nil {
+	if g := e.Loop.State().Governing; e.opts.Confirmed != "" && e.opts.Confirmed != g.Sum {
+		if err := e.Sessions.TellAgent(ctx, "", governing.Confirmed{Sum: e.opts.Confirmed, Runs: g.Runs}); err != nil {
 			return nil, err
 		}
 	}
 	for _, place := range places {
-		if err := e.TellAgent(ctx, "", place); err != nil {
+		if err := e.Sessions.TellAgent(ctx, "", place); err != nil {
 			return nil, err
 		}
 	}
-	if err := e.TellAgent(ctx, "", configured(e.opts.Config, e.Capabilities)); err != nil {
+	if err := e.Sessions.TellAgent(ctx, "", configured(e.opts.Config, e.Channels.Capabilities)); err != nil {
 		return nil, err
 	}
 	e.addRemoved()
@@ -130,12 +130,12 @@ func (e *Supervisor) reckon(ctx context.Context, witness any, sessions func(cont
 		return found, err
 	}
 	for _, a := range found {
-		if err := e.Resume(ctx, a); err != nil {
+		if err := e.Sessions.Resume(ctx, a); err != nil {
 			return found, err
 		}
 	}
-	for _, name := range e.State().Names() {
-		if err := e.TellAgent(ctx, name, control.Started{}); err != nil {
+	for _, name := range e.Loop.State().Names() {
+		if err := e.Sessions.TellAgent(ctx, name, control.Started{}); err != nil {
 			return found, err
 		}
 	}
@@ -171,7 +171,7 @@ func rootOf(conf *config.Config) (string, error) { return sessions.SettledDir(co
 
 // sweep ends processes that lost sessions left behind. A process that cannot be ended is logged and
 // delays nothing: it hangs in the kernel with a pending kill signal and does nothing more.
-func (e *Supervisor) sweep(ctx context.Context) {
+func (e *App) sweep(ctx context.Context) {
 	strays, err := e.opts.Host.Sweep(ctx)
 	for _, stray := range strays {
 		e.log.Warn("ended a process that a lost session had left behind", "process", stray)
@@ -204,9 +204,9 @@ func configured(conf *config.Config, capabilities func(config.Agent) driver.Capa
 }
 
 // addRemoved keeps the slot of an agent that is no longer configured while its session lasts.
-func (e *Supervisor) addRemoved() {
-	for _, name := range e.State().Names() {
-		if a := e.State().Agents[name]; e.Slots[name] == nil && len(a.Sessions()) > 0 {
+func (e *App) addRemoved() {
+	for _, name := range e.Loop.State().Names() {
+		if a := e.Loop.State().Agents[name]; e.Sessions.Slots[name] == nil && len(a.Sessions()) > 0 {
 			d, ok := e.opts.Drivers[a.Settings.Driver]
 			if !ok {
 				e.log.Warn("a session belongs to an agent whose driver this build of fairlead does not have; Fairlead only waits for its end", "agent", name, "driver", a.Settings.Driver)

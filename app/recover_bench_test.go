@@ -37,7 +37,7 @@ func BenchmarkRecover(b *testing.B) {
 	}
 	defer func() { _ = j.Close() }()
 	live(b, j, changes)
-	open := func() (*Supervisor, time.Duration) {
+	open := func() (*App, time.Duration) {
 		began := time.Now()
 		e, err := Open(ctx, seam.Options{Config: &config.Config{}, Journal: j, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -49,7 +49,7 @@ func BenchmarkRecover(b *testing.B) {
 	bares = append(bares, decodeAll(b, j))
 	e, took := open()
 	withouts = append(withouts, took)
-	snap, err := e.Snapshot(ctx)
+	snap, err := e.Loop.Snapshot(ctx)
 	if err == nil {
 		err = j.SaveSnapshot(ctx, snap)
 	}

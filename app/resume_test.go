@@ -170,7 +170,7 @@ func TestResumeThatDiffers(t *testing.T) {
 				if b.host.session("coder-2") != nil {
 					t.Error("the session was started before the answer")
 				}
-				why, err := b.engine.Why(t.Context(), "coder")
+				why, err := b.engine.Status.Why(t.Context(), "coder")
 				if err != nil || !strings.Contains(why.Verdict, "its conversation would be resumed with other settings") {
 					t.Errorf("why says %s, %v", why.Verdict, err)
 				}
@@ -296,7 +296,7 @@ func TestResumeElsewhere(t *testing.T) {
 					!strings.Contains(text, "tmux, session 0") {
 					t.Errorf("it says %s", text)
 				}
-				if why, err := b.engine.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "4711") {
+				if why, err := b.engine.Status.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "4711") {
 					t.Errorf("why says %s, %v", why.Verdict, err)
 				}
 				want := ""
@@ -334,7 +334,7 @@ func TestConversationNotFound(t *testing.T) {
 		if got := b.resumedBy("coder-2"); got != "talk-coder-1" {
 			t.Fatalf("resumed %q", got)
 		}
-		why, err := b.engine.Why(t.Context(), "coder")
+		why, err := b.engine.Status.Why(t.Context(), "coder")
 		if err != nil || !slices.ContainsFunc(why.Evidence, func(e view.Evidence) bool {
 			return strings.Contains(e.What, "did not find conversation talk-coder-1, and began talk-coder-2") && !e.Holds
 		}) {
@@ -373,7 +373,7 @@ func TestRateLimited(t *testing.T) {
 			!strings.Contains(v.LimitedWhy, "five hour limit") {
 			t.Errorf("it is %+v", v)
 		}
-		if why, err := b.engine.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "rate limited until") {
+		if why, err := b.engine.Status.Why(t.Context(), "coder"); err != nil || !strings.Contains(why.Verdict, "rate limited until") {
 			t.Errorf("why says %s, %v", why.Verdict, err)
 		}
 		b.after(9 * time.Minute)
@@ -423,7 +423,7 @@ func TestInjectIsKept(t *testing.T) {
 				b.start()
 				b.retrySay("please review", "")
 				b.after(5 * time.Second)
-				if _, err := b.engine.Say(t.Context(), human, "reviews", "mind the tests", "inject"); err != nil {
+				if _, err := b.engine.Channels.Say(t.Context(), human, "reviews", "mind the tests", "inject"); err != nil {
 					t.Fatal(err)
 				}
 				b.after(5 * time.Second)

@@ -38,7 +38,7 @@ func archive(t *testing.T) *runWorld {
 // prune returns the result for each run, and the present location of each run.
 func (y *runWorld) prune(keep int, olderThan time.Duration, all, dry bool) string {
 	y.t.Helper()
-	said, err := y.PruneRuns(y.t.Context(), human, keep, olderThan, all, dry)
+	said, err := y.Runs.PruneRuns(y.t.Context(), human, keep, olderThan, all, dry)
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestPruneRuns(t *testing.T) {
 			t.Errorf("%+v archives %q", c, got)
 		}
 	}
-	views, err := y.Runs(t.Context())
+	views, err := y.Runs.Runs(t.Context())
 	if err != nil || len(views) != 1 || views[0].ID != "on" {
 		t.Errorf("left are %+v, %v", views, err)
 	}
@@ -93,11 +93,11 @@ func TestPruneRuns(t *testing.T) {
 		t.Errorf("its state: %+v, %v", state, err)
 	}
 	var unknown *team.Unknown
-	if _, err := y.RunByID(t.Context(), "old-1"); !errors.As(err, &unknown) {
+	if _, err := y.Runs.RunByID(t.Context(), "old-1"); !errors.As(err, &unknown) {
 		t.Errorf("it is still known: %v", err)
 	}
 	var no *table.Refusal
-	if _, err := y.PruneRuns(t.Context(), human, -1, 0, false, false); !errors.As(err, &no) {
+	if _, err := y.Runs.PruneRuns(t.Context(), human, -1, 0, false, false); !errors.As(err, &no) {
 		t.Errorf("a negative limit: %v", err)
 	}
 	if err := os.Rename(filepath.Join(y.dir, ".agents/archive/runs/old-1"), filepath.Join(y.dir, ".agents/runs/old-1")); err != nil {
@@ -114,7 +114,7 @@ func TestPruneRunsAfterACrash(t *testing.T) {
 	t.Parallel()
 	y := archive(t)
 	for _, id := range []string{"old-1", "old-2"} {
-		if _, err := y.SubmitRun(t.Context(), human, id, team.RunArchived{}); err != nil {
+		if _, err := y.Runs.SubmitRun(t.Context(), human, id, team.RunArchived{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -37,8 +37,8 @@ steps:
   - {id: four, agent: ada, prompt: work.md, needs: [two, three]}
 `,
 		})
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	four := 4
 	for _, id := range []string{"a", "b"} {
 		y.start(view.RunFlags{Workflow: "flow.yaml", RunID: id, SideBySide: &four, Workdir: "ada"})
@@ -63,7 +63,7 @@ steps:
 	if w := y.count("ada/overlaps"); w > 0 {
 		t.Errorf("%d times an agent worked on two steps at once", w)
 	}
-	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, true, ""); err != nil {
 		t.Fatal(err)
 	}
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "c", Workdir: "ada"})
@@ -71,7 +71,7 @@ steps:
 	if n := y.count("played"); n != 8 {
 		t.Errorf("%d steps were played under a hold", n-8)
 	}
-	if _, err := w.engine.Hold(context.Background(), human, false, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, false, ""); err != nil {
 		t.Fatal(err)
 	}
 	if view := y.until("c", "it completes", over); view.Status != "completed" {
@@ -92,8 +92,8 @@ func TestReportThatIsSaid(t *testing.T) {
 		"say.script.yaml": script, "tool.txt": in("FAILED", "a tool") + "\n", "p.md": "work",
 		"flow.yaml": "name: said\nsteps:\n  - {id: one, agent: ada, prompt: p.md}\n",
 	})
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	one := 1
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "said", MaxAttempts: &one})
 	view := y.until("said", "it is over", over)

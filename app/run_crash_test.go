@@ -37,7 +37,7 @@ type crashingEngine struct {
 
 // life opens an engine. die is the append, counted from 1, at which it loses its journal; 0: never.
 // The returned function says how often the engine appended, after it has stopped.
-func (b *crashingEngine) life(die int, done bool) (*Supervisor, func() int) {
+func (b *crashingEngine) life(die int, done bool) (*App, func() int) {
 	b.t.Helper()
 	conf, err := config.Load(b.dir, os.LookupEnv)
 	if err != nil {
@@ -142,10 +142,10 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 	started := make(chan error, 1)
 	go func() {
 		select {
-		case <-e.Ready():
-		case <-e.Quit():
+		case <-e.Loop.Ready():
+		case <-e.Loop.Quit():
 		}
-		_, err := e.StartRun(context.Background(), human, view.RunFlags{Workflow: "flow.yaml", RunID: "r"})
+		_, err := e.Runs.StartRun(context.Background(), human, view.RunFlags{Workflow: "flow.yaml", RunID: "r"})
 		started <- err
 	}()
 	shown := awaitRun(t, e)
@@ -156,9 +156,9 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 	if die > 0 {
 		<-started // the journal says whether it began, regardless of the result
 		e, end = b.life(0, false)
-		<-e.Ready()
-		if _, err := e.RunByID(t.Context(), "r"); err != nil { // it had not begun
-			if _, err := e.StartRun(context.Background(), human, view.RunFlags{Workflow: "flow.yaml", RunID: "r"}); err != nil {
+		<-e.Loop.Ready()
+		if _, err := e.Runs.RunByID(t.Context(), "r"); err != nil { // it had not begun
+			if _, err := e.Runs.StartRun(context.Background(), human, view.RunFlags{Workflow: "flow.yaml", RunID: "r"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,18 +182,18 @@ func surviveRun(t *testing.T, steps, die int, done bool) (appends int) {
 }
 
 // awaitRun waits until the run is over, or its engine is.
-func awaitRun(t *testing.T, e *Supervisor) view.RunView {
+func awaitRun(t *testing.T, e *App) view.RunView {
 	t.Helper()
 	var last view.RunView
 	wait.Until(t, "the end of the run or of the supervisor", func() bool {
-		if view, err := e.RunByID(context.Background(), "r"); err == nil {
+		if view, err := e.Runs.RunByID(context.Background(), "r"); err == nil {
 			last = view
 			if over(view) {
 				return true
 			}
 		}
 		select {
-		case <-e.Quit():
+		case <-e.Loop.Quit():
 			return true
 		default:
 			return false

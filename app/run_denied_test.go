@@ -32,8 +32,8 @@ agents:
 		"report.sh": `echo '{"schema":"v0","run_id":"'$RUN_ID'","step_id":"'$STEP_ID'","agent":"ada","status":"ok","started_at":"2026-11-21T10:00:00Z","ended_at":"2026-11-21T10:00:01Z","logs":["built"]}' > "$REPORT_PATH"` + "\n",
 		"flow.yaml": "name: asking\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n",
 	})
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r", Workdir: "ada"})
 	view := y.until("r", "it completes", over)
 	if view.Status != "completed" || len(view.Steps) != 1 {
@@ -46,15 +46,15 @@ agents:
 	if got := view.Steps[0].Denied; got != logs[1] {
 		t.Errorf("the step has %q", got)
 	}
-	if v, err := w.engine.Agent(t.Context(), "ada"); err != nil || v.Asks != 0 {
+	if v, err := w.engine.Status.Agent(t.Context(), "ada"); err != nil || v.Asks != 0 {
 		t.Errorf("%d questions are left, %v", v.Asks, err)
 	}
-	table, err := w.engine.Usage(t.Context(), false)
+	table, err := w.engine.Status.Usage(t.Context(), false)
 	if err != nil || len(table.Runs) != 1 || table.Runs[0].Run != "r" || table.Runs[0].Sessions != 1 || len(table.Agents) != 1 {
 		t.Errorf("usage: %+v, %v", table, err)
 	}
 	usedBefore(t, y, table.Runs[0])
-	if why, err := w.engine.Why(t.Context(), "ada"); err != nil || len(why.Sessions) == 0 ||
+	if why, err := w.engine.Status.Why(t.Context(), "ada"); err != nil || len(why.Sessions) == 0 ||
 		!strings.Contains(why.Sessions[0].Why, "2 calls were denied") {
 		t.Errorf("why says %+v, %v", why.Sessions, err)
 	}
@@ -66,12 +66,12 @@ func usedBefore(t *testing.T, y *runWorld, was view.UsageRow) {
 	if got := y.prune(0, 0, true, false); got != "r" {
 		t.Fatalf("archived: %q", got)
 	}
-	table, err := y.Usage(t.Context(), false)
+	table, err := y.Status.Usage(t.Context(), false)
 	if err != nil || len(table.Runs) != 0 || table.Archived != 1 {
 		t.Errorf("without the archive it is %+v, %v", table, err)
 	}
 	was.Archived = true
-	table, err = y.Usage(t.Context(), true)
+	table, err = y.Status.Usage(t.Context(), true)
 	if err != nil || len(table.Runs) != 1 || table.Runs[0] != was {
 		t.Errorf("with the archive it is %+v, %v; want %+v", table.Runs, err, was)
 	}

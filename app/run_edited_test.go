@@ -75,7 +75,7 @@ func TestEditedStateOfARun(t *testing.T) {
 		}
 		edited := c.edit(string(text))
 		y.file(filepath.Join(".agents", "runs", id, runstate.RunStateName), edited)
-		if _, err := y.ResumeRun(t.Context(), human, id, view.RunFlags{}); err != nil {
+		if _, err := y.Runs.ResumeRun(t.Context(), human, id, view.RunFlags{}); err != nil {
 			t.Errorf("%d: %v", n, err)
 		}
 		shown := y.until(id, "it is over", over)
@@ -111,19 +111,19 @@ func TestEditedStateOfACompletedRun(t *testing.T) {
 	flow := y.file("flow.yaml", fmt.Sprintf("name: f\nsteps:\n  - id: one\n    command: %s\n", quoted(`echo one >> ran; `+report(``))))
 	y.start(view.RunFlags{Workflow: flow, RunID: "r"})
 	before := y.until("r", "it has completed", over)
-	after, err := y.ResumeRun(t.Context(), human, "r", view.RunFlags{})
+	after, err := y.Runs.ResumeRun(t.Context(), human, "r", view.RunFlags{})
 	if err != nil || !after.UpdatedAt.Equal(before.UpdatedAt) || after.StateEdited != "" {
 		t.Errorf("%+v, %v", after, err)
 	}
 	path := filepath.Join(".agents", "runs", "r", runstate.RunStateName)
 	text, _ := os.ReadFile(filepath.Join(y.dir, path))
 	y.file(path, strings.Replace(string(text), "COMPLETED", "RUNNING", 1))
-	after, err = y.ResumeRun(t.Context(), human, "r", view.RunFlags{})
+	after, err = y.Runs.ResumeRun(t.Context(), human, "r", view.RunFlags{})
 	if err != nil || !after.UpdatedAt.Equal(before.UpdatedAt) || !strings.HasPrefix(after.StateEdited, "kept aside") {
 		t.Errorf("%+v, %v", after, err)
 	}
 	y.file(path, strings.Replace(string(text), "COMPLETED", "PENDING", 1))
-	if _, err := y.ResumeRun(t.Context(), human, "r", view.RunFlags{}); err != nil {
+	if _, err := y.Runs.ResumeRun(t.Context(), human, "r", view.RunFlags{}); err != nil {
 		t.Fatal(err)
 	}
 	if shown := y.until("r", "it has completed again",

@@ -23,7 +23,7 @@ func TestNameOfADeletedRun(t *testing.T) {
 	archived := func(id string) string { return filepath.Join(y.dir, ".agents", "archive", "runs", id) }
 	again := func(id string) error {
 		one := 1
-		_, err := y.StartRun(t.Context(), human, view.RunFlags{Workflow: filepath.Join(y.dir, id+".yaml"), RunID: id, MaxAttempts: &one})
+		_, err := y.Runs.StartRun(t.Context(), human, view.RunFlags{Workflow: filepath.Join(y.dir, id+".yaml"), RunID: id, MaxAttempts: &one})
 		return err
 	}
 	refused := func(id, words string) {
@@ -39,7 +39,7 @@ func TestNameOfADeletedRun(t *testing.T) {
 	refused("on", "there is a run of that name already") // it is not over
 
 	for id, status := range map[string]string{"old-1": "completed", "bad": "failed"} {
-		before, err := y.RunByID(t.Context(), id)
+		before, err := y.Runs.RunByID(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestNameOfADeletedRun(t *testing.T) {
 	}
 	y.until("old-2", "it has completed", func(v view.RunView) bool { return v.Status == "completed" })
 	left := 0
-	for ch, err := range y.Journal().Read(t.Context(), journal.Query{Entity: "run/old-2"}) {
+	for ch, err := range y.Loop.Journal().Read(t.Context(), journal.Query{Entity: "run/old-2"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestNameOfADeletedRun(t *testing.T) {
 	if left != 1 {
 		t.Errorf("the journal has %d ends of the old run", left)
 	}
-	if err := y.View(t.Context(), func(now *team.Team) {
+	if err := y.Loop.View(t.Context(), func(now *team.Team) {
 		if _, gone := now.Archive["old-2"]; gone || now.Runs["old-2"] == nil {
 			t.Error("it is archived")
 		}

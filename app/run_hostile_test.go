@@ -161,7 +161,7 @@ func TestReportsThatAreLate(t *testing.T) {
 		t.Errorf("the late report is kept as %v", kept)
 	}
 	y.file(filepath.Join(".agents", "runs", "late", "reports", "late__one.json"), late)
-	if _, err := y.ResumeRun(t.Context(), human, "late", view.RunFlags{}); err != nil {
+	if _, err := y.Runs.ResumeRun(t.Context(), human, "late", view.RunFlags{}); err != nil {
 		t.Fatal(err)
 	}
 	shown = y.until("late", "it has failed again", func(v view.RunView) bool { return over(v) && v.Steps[0].Attempts == 2 })
@@ -217,7 +217,7 @@ func TestStubbornSteps(t *testing.T) {
 		list := []oddStep{{id: "one", does: stubborn, status: "FAILED", says: "cancelled by"}}
 		y.start(view.RunFlags{Workflow: y.oddWorkflow(list), RunID: "slow"})
 		y.until("slow", "all three are there", func(view.RunView) bool { return y.count("pids") == 3 })
-		if _, err := y.CancelRun(t.Context(), human, "slow", "", "enough"); err != nil {
+		if _, err := y.Runs.CancelRun(t.Context(), human, "slow", "", "enough"); err != nil {
 			t.Fatal(err)
 		}
 		y.compareSteps(y.until("slow", "its tree is gone", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" }), list)
@@ -228,8 +228,8 @@ func TestStubbornSteps(t *testing.T) {
 // impatient shortens the time between SIGTERM and SIGKILL for a step.
 func (y *runWorld) impatient(run, step string) {
 	y.t.Helper()
-	if err := y.View(y.t.Context(), func(*team.Team) {
-		y.PoolSlot(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).Conf.Grace = 200 * time.Millisecond
+	if err := y.Loop.View(y.t.Context(), func(*team.Team) {
+		y.Runs.PoolSlot(&team.Session{For: team.Purpose{Kind: team.PurposeStep, Run: run, Step: step}}).Conf.Grace = 200 * time.Millisecond
 	}); err != nil {
 		y.t.Fatal(err)
 	}

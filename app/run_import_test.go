@@ -78,7 +78,7 @@ func TestSeedExamplesContinue(t *testing.T) {
 				y.file(filepath.Join(".agents", "runs", c.id, "reports", c.id+"__"+c.lay+".json"), fmt.Sprintf(
 					`{"schema":"v0","run_id":%q,"step_id":%q,"agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`, c.id, c.lay))
 			}
-			shown, err := y.ResumeRun(t.Context(), human, "", view.RunFlags{Workflow: flow, PauseForHumans: true})
+			shown, err := y.Runs.ResumeRun(t.Context(), human, "", view.RunFlags{Workflow: flow, PauseForHumans: true})
 			if err != nil || shown.ID != c.id {
 				t.Fatalf("%s: %v", shown.ID, err)
 			}
@@ -121,10 +121,10 @@ func TestRunNamesThatLeadElsewhere(t *testing.T) {
 	flow := y.oddWorkflow([]oddStep{{id: "one", does: "true"}})
 	for _, id := range []string{"..", ".", "../up", "../../../up", "a/b", "/tmp/x", "a\x00b", "a b", "-x", "ü", strings.Repeat("r", 49)} {
 		var refusal *table.Refusal
-		if _, err := y.StartRun(t.Context(), human, view.RunFlags{Workflow: flow, RunID: id}); !errors.As(err, &refusal) {
+		if _, err := y.Runs.StartRun(t.Context(), human, view.RunFlags{Workflow: flow, RunID: id}); !errors.As(err, &refusal) {
 			t.Errorf("%q: %v", id, err)
 		}
-		if _, err := y.ResumeRun(t.Context(), human, id, view.RunFlags{Workflow: flow}); err == nil {
+		if _, err := y.Runs.ResumeRun(t.Context(), human, id, view.RunFlags{Workflow: flow}); err == nil {
 			t.Errorf("resume %q: no error", id)
 		}
 	}
@@ -162,7 +162,7 @@ func TestReportsHaveToFitTheSchema(t *testing.T) {
 		`{"schema":"v0","run_id":"f8c1a491","step_id":"coding","agent":"a","status":"COMPLETED","started_at":"2025-01-15T14:30:00Z","ended_at":"2025-01-15T14:31:00Z"}`)
 	const ok = `echo $STEP_ID >> ran; say COMPLETED ',"reviewed_by":"ann"' > "$REPORT_PATH"`
 	flow := y.oddWorkflow([]oddStep{{id: "planning", does: ok}, {id: "coding", does: ok}, {id: "code_review", does: ok}})
-	if _, err := y.ResumeRun(t.Context(), human, "f8c1a491",
+	if _, err := y.Runs.ResumeRun(t.Context(), human, "f8c1a491",
 		view.RunFlags{Workflow: flow, ReportSchema: "report.schema.json"}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ steps:
 func (y *runWorld) logsEachStep() {
 	y.t.Helper()
 	path := filepath.Join(y.t.TempDir(), "transitions.jsonl")
-	status, err := y.Status(y.t.Context())
+	status, err := y.Status.Status(y.t.Context())
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (y *runWorld) logUntil(path, text string) string {
 	y.t.Helper()
 	ctx, stop := context.WithCancel(y.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- y.LogTransitions(ctx, path) }()
+	go func() { done <- y.Transitions.LogTransitions(ctx, path) }()
 	defer stop()
 	var got []byte
 	wait.Until(y.t, "the log has "+text, func() bool {
@@ -105,7 +105,7 @@ func TestRunFails(t *testing.T) {
 	// A person fixes the fault, and the run continues at the failed step.
 	y.file("flow.yaml", fmt.Sprintf("name: bad\nsteps:\n  - id: one\n    command: %s\n  - id: two\n    needs: [one]\n    command: %s\n",
 		quoted(report(``)), quoted(report(``))))
-	if _, err := y.ResumeRun(t.Context(), human, "r3", view.RunFlags{}); err != nil {
+	if _, err := y.Runs.ResumeRun(t.Context(), human, "r3", view.RunFlags{}); err != nil {
 		t.Fatal(err)
 	}
 	if shown = y.until("r3", "it completes", over); shown.Status != "completed" {
@@ -123,7 +123,7 @@ func TestRunAsksPeople(t *testing.T) {
 			quoted(report(``)), quoted(report(``))))
 	for n, answer := range []func(id string){
 		func(id string) {
-			if _, err := y.Answer(t.Context(), human, id, "draft", view.StepAnswer{Note: "good"}); err != nil {
+			if _, err := y.Runs.Answer(t.Context(), human, id, "draft", view.StepAnswer{Note: "good"}); err != nil {
 				t.Error(err)
 			}
 		},
@@ -137,7 +137,7 @@ func TestRunAsksPeople(t *testing.T) {
 		id := fmt.Sprint("ask", n)
 		y.start(view.RunFlags{Workflow: flow, RunID: id, PauseForHumans: true})
 		y.until(id, "it asks", func(v view.RunView) bool { return v.Status == "waiting" && v.Steps[0].Status == "WAITING_ON_HUMAN" })
-		items, err := y.Inbox(t.Context())
+		items, err := y.Status.Inbox(t.Context())
 		if err != nil || len(items) != 1 || items[0].Step != "draft" {
 			t.Errorf("the inbox: %+v, %v", items, err)
 		}
@@ -156,7 +156,7 @@ func TestRunIsCancelled(t *testing.T) {
 	flow := y.file("flow.yaml", fmt.Sprintf("name: long\nsteps:\n  - id: sleep\n    command: %s\n", quoted("sleep 1000")))
 	y.start(view.RunFlags{Workflow: flow, RunID: "r5"})
 	y.until("r5", "it works", func(v view.RunView) bool { return v.Steps[0].Session != "" })
-	if _, err := y.CancelRun(t.Context(), human, "r5", "", "enough"); err != nil {
+	if _, err := y.Runs.CancelRun(t.Context(), human, "r5", "", "enough"); err != nil {
 		t.Fatal(err)
 	}
 	view := y.until("r5", "its process has ended", func(v view.RunView) bool { return over(v) && v.Steps[0].Session == "" })
@@ -194,7 +194,7 @@ func TestRunWithoutItsFolder(t *testing.T) {
 	})
 	dir := filepath.Join(y.dir, ".agents", "runs", "g")
 	y.clear(dir)
-	if _, err := y.PauseRun(t.Context(), human, "g", "a change"); err != nil {
+	if _, err := y.Runs.PauseRun(t.Context(), human, "g", "a change"); err != nil {
 		t.Fatal(err)
 	}
 	y.until("g", "its file is there again", func(view.RunView) bool {
@@ -207,12 +207,12 @@ func TestRunWithoutItsFolder(t *testing.T) {
 	y.file("go", "")
 	y.until("g", "it completes", over)
 	y.clear(dir)
-	if err := y.View(t.Context(), func(*team.Team) { y.ProjectRun(y.RunMember("g")) }); err != nil {
+	if err := y.Loop.View(t.Context(), func(*team.Team) { y.Runs.ProjectRun(y.Runs.RunMember("g")) }); err != nil {
 		t.Fatal(err)
 	}
 	late := time.After(waitMax)
 	for gone := false; !gone; {
-		if err := y.View(t.Context(), func(t *team.Team) { _, gone = t.Archive["g"] }); err != nil {
+		if err := y.Loop.View(t.Context(), func(t *team.Team) { _, gone = t.Archive["g"] }); err != nil {
 			t.Fatal(err)
 		}
 		select {

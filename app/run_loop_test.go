@@ -159,7 +159,7 @@ func TestMisspeltConditions(t *testing.T) {
 				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
-			if _, err := y.StartRun(t.Context(), human, view.RunFlags{Workflow: flow}); !errors.As(err, &faults) {
+			if _, err := y.Runs.StartRun(t.Context(), human, view.RunFlags{Workflow: flow}); !errors.As(err, &faults) {
 				t.Errorf("the run started: %v", err)
 			}
 		})

@@ -54,7 +54,7 @@ func TestWrapperOverCommand(t *testing.T) {
 		y.start(c.flags)
 		v := y.until(c.name, "it is over", over)
 		if c.continued.Wrapper != "" || c.continued.CommandTemplate != "" || c.continued.Env != nil {
-			if _, err := y.ResumeRun(t.Context(), human, c.name, c.continued); err != nil {
+			if _, err := y.Runs.ResumeRun(t.Context(), human, c.name, c.continued); err != nil {
 				t.Fatal(err)
 			}
 			v = y.until(c.name, "it is over again", over)

@@ -54,7 +54,7 @@ func TestLogOfAGigabyte(t *testing.T) {
 	looked := time.Now()
 	late := time.After(10 * time.Minute)
 	for {
-		view, err := y.RunByID(t.Context(), "big")
+		view, err := y.Runs.RunByID(t.Context(), "big")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 	reads := 0
 	late := time.Now().Add(waitMax)
 	for done := false; !done; {
-		all, err := y.Runs(t.Context())
+		all, err := y.Runs.Runs(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestStateFileUnderLoad(t *testing.T) {
 	slices.Sort(lags)
 	t.Logf("%d looks, %d reads, all whole; behind by %s in the middle, %s at most; a write takes %s", len(lags), reads, lags[len(lags)/2],
 		lags[len(lags)-1], write)
-	if _, err := y.CancelRun(t.Context(), human, "load", "", "seen enough"); err != nil {
+	if _, err := y.Runs.CancelRun(t.Context(), human, "load", "", "seen enough"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -287,8 +287,8 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 				{id: "one", does: `until [ -e go ]; do sleep 0.01; done; say COMPLETED > "$REPORT_PATH"`},
 			})
 			var end func() int
-			y.Supervisor, end = b.life(0, false)
-			<-y.Ready()
+			y.App, end = b.life(0, false)
+			<-y.Loop.Ready()
 			path := y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r"}).StateFile
 			y.until("r", "it works, and its file says so", func(v view.RunView) bool { return !v.FileBehind && v.Steps[0].Session != "" })
 			was := y.wholeState(path, "RUNNING")
@@ -315,9 +315,9 @@ func TestStateFileEditedBetweenLives(t *testing.T) {
 				want = ""
 			}
 			y.file("go", "")
-			y.Supervisor, end = b.life(0, false)
-			<-y.Ready()
-			if view := awaitRun(t, y.Supervisor); view.Status != "completed" {
+			y.App, end = b.life(0, false)
+			<-y.Loop.Ready()
+			if view := awaitRun(t, y.App); view.Status != "completed" {
 				t.Errorf("%+v", view)
 			}
 			y.wholeState(path, "COMPLETED")
@@ -375,7 +375,7 @@ func TestStateFileThatIsBroken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := y.file(filepath.Join(".agents", "runs", "xyz789", runstate.RunStateName), c.text)
-			_, err := y.ResumeRun(t.Context(), human, "xyz789", view.RunFlags{Workflow: flow})
+			_, err := y.Runs.ResumeRun(t.Context(), human, "xyz789", view.RunFlags{Workflow: flow})
 			var fault *file.JSONFault
 			if err == nil || c.line > 0 && (!errors.As(err, &fault) || fault.Line != c.line) {
 				t.Errorf("%v (line %d)", err, c.line)
@@ -386,7 +386,7 @@ func TestStateFileThatIsBroken(t *testing.T) {
 			if aside, _ := filepath.Glob(path + ".*"); len(aside) > 0 {
 				t.Errorf("files beside it: %v", aside)
 			}
-			if all, err := y.Runs(t.Context()); err != nil || len(all) > 0 {
+			if all, err := y.Runs.Runs(t.Context()); err != nil || len(all) > 0 {
 				t.Errorf("the file was imported: %+v, %v", all, err)
 			}
 		})

@@ -18,7 +18,7 @@ import (
 
 // runWorld is an engine on a real disk with real processes, for runs.
 type runWorld struct {
-	*Supervisor
+	*App
 	t   testing.TB
 	dir string
 }
@@ -26,7 +26,7 @@ type runWorld struct {
 func newRunWorld(t *testing.T) *runWorld {
 	t.Helper()
 	e, dir, _ := benchEngine(t, "version: 1\nagents: {}\n")
-	return &runWorld{Supervisor: e, t: t, dir: dir}
+	return &runWorld{App: e, t: t, dir: dir}
 }
 
 // recorded is a log that a test can read.
@@ -63,12 +63,12 @@ func report(more string) string {
 // until waits for a condition on a run.
 func (y *runWorld) until(id, what string, is func(view.RunView) bool) view.RunView {
 	y.t.Helper()
-	return wait.Value(y.t, what, func() (view.RunView, error) { return y.RunByID(y.t.Context(), id) }, is)
+	return wait.Value(y.t, what, func() (view.RunView, error) { return y.Runs.RunByID(y.t.Context(), id) }, is)
 }
 
 func (y *runWorld) start(flags view.RunFlags) view.RunView {
 	y.t.Helper()
-	view, err := y.StartRun(y.t.Context(), human, flags)
+	view, err := y.Runs.StartRun(y.t.Context(), human, flags)
 	if err != nil {
 		y.t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestOneRunOfAName(t *testing.T) {
 		for n := range 8 {
 			group.Go(func() {
 				who := fmt.Sprint("caller", n)
-				if _, err := y.StartRun(t.Context(), human,
+				if _, err := y.Runs.StartRun(t.Context(), human,
 					view.RunFlags{Workflow: flow, RunID: id, Env: []string{"WHO=" + who}}); err != nil {
 					refused <- err
 					return
@@ -162,7 +162,7 @@ steps:
 		text, _ := json.MarshalIndent(view, "", " ")
 		t.Fatalf("%s", text)
 	}
-	if again, err := y.ResumeRun(t.Context(), human, "r1", resumeFlags); err != nil || again.Status != "completed" ||
+	if again, err := y.Runs.ResumeRun(t.Context(), human, "r1", resumeFlags); err != nil || again.Status != "completed" ||
 		again.UpdatedAt != view.UpdatedAt {
 		t.Errorf("resumed after its end it is %s, %v", again.Status, err)
 	}

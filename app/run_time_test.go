@@ -22,7 +22,7 @@ func (b *bubble) startRun(id, flow string, flags view.RunFlags) {
 		}
 	}
 	flags.Repo, flags.Workflow, flags.RunID = dir, "flow.yaml", id
-	if _, err := b.engine.StartRun(b.t.Context(), human, flags); err != nil {
+	if _, err := b.engine.Runs.StartRun(b.t.Context(), human, flags); err != nil {
 		b.t.Fatal(err)
 	}
 	b.settle()
@@ -30,7 +30,7 @@ func (b *bubble) startRun(id, flow string, flags view.RunFlags) {
 
 func (b *bubble) runView(id string) view.RunView {
 	b.t.Helper()
-	view, err := b.engine.RunByID(b.t.Context(), id)
+	view, err := b.engine.Runs.RunByID(b.t.Context(), id)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestRunsShareAnAgent(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) {
 			for _, id := range []string{"a", "b"} {
-				if view, err := b.engine.RunByID(t.Context(), id); err == nil {
+				if view, err := b.engine.Runs.RunByID(t.Context(), id); err == nil {
 					for _, step := range view.Steps {
 						if step.Session == s.id {
 							s.lasts(time.Minute)
@@ -161,7 +161,7 @@ func TestRunsShareAnAgent(t *testing.T) {
 		if s := b.runView("b").Steps[0]; s.Status != "PENDING" || !strings.Contains(s.WaitsFor, "behind run/a/one") {
 			t.Errorf("it waits and does not say for what: %+v", s)
 		}
-		if _, err := b.engine.Hold(t.Context(), human, true, "wait"); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, true, "wait"); err != nil {
 			t.Fatal(err)
 		}
 		b.after(10 * time.Minute)
@@ -169,7 +169,7 @@ func TestRunsShareAnAgent(t *testing.T) {
 			two.Steps[0].Status != "PENDING" {
 			t.Errorf("held: %+v\n%+v", a.Steps, two.Steps)
 		}
-		if _, err := b.engine.Hold(t.Context(), human, false, "go"); err != nil {
+		if _, err := b.engine.Agents.Hold(t.Context(), human, false, "go"); err != nil {
 			t.Fatal(err)
 		}
 		b.after(10 * time.Minute)

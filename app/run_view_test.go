@@ -41,8 +41,8 @@ esac
 			".agents/runs/old/secret": "secret",
 			"flow.yaml":               "name: views\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n  - {id: two, agent: ada, prompt: work.md, needs: [one]}\n",
 		})
-	y := &runWorld{Supervisor: w.engine, t: t, dir: w.dir}
-	<-y.Ready()
+	y := &runWorld{App: w.engine, t: t, dir: w.dir}
+	<-y.Loop.Ready()
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r", Workdir: "ada"})
 	if view := y.until("r", "it completes", over); view.Status != "completed" {
 		t.Fatalf("%+v", view)

@@ -72,7 +72,7 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 	y.git("commit", "-qm", "first")
 	y.start(view.RunFlags{Workflow: flow, RunID: "w1", GitWorktree: true, PauseForHumans: true})
 	y.until("w1", "a person is asked", func(v view.RunView) bool { return v.Status == "waiting" })
-	ok(y.View(t.Context(), func(now *team.Team) {
+	ok(y.Loop.View(t.Context(), func(now *team.Team) {
 		note := now.Notes["w1"]
 		note.Away = "c"
 		now.Notes["w1"] = note
@@ -82,12 +82,12 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 	y.git("branch", "-D", "fairlead/w1")
 	ok(os.RemoveAll(filepath.Join(y.dir, ".agents", "runs", "w1")))
 
-	_, err := y.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{})
+	_, err := y.Runs.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{})
 	ok(err)
 	y.until("w1", "the next step waits for them", func(v view.RunView) bool {
 		return strings.Contains(strings.Join(v.Waits, "; "), "which led before") && v.Steps[1].Status == "RUNNING"
 	})
-	_, err = y.ReleaseRun(t.Context(), human, "w1", "")
+	_, err = y.Runs.ReleaseRun(t.Context(), human, "w1", "")
 	if refused, is := errors.AsType[*table.Refusal](err); !is || !strings.Contains(refused.Reason, "`git branch fairlead/w1 COMMIT`") {
 		t.Errorf("without its branch: %v", err)
 	}
@@ -95,7 +95,7 @@ func TestResumeWithoutItsFiles(t *testing.T) {
 		t.Errorf("it waits for %q", v.Away)
 	}
 	y.git("branch", "fairlead/w1")
-	_, err = y.ReleaseRun(t.Context(), human, "w1", "")
+	_, err = y.Runs.ReleaseRun(t.Context(), human, "w1", "")
 	ok(err)
 	if v := y.until("w1", "it completes", over); v.Status != "completed" || v.Steps[1].Attempts != 1 {
 		t.Fatalf("%+v", v)
@@ -117,21 +117,21 @@ func TestItemsAfterNewestFiles(t *testing.T) {
 	y.git("commit", "-qm", "first")
 	y.start(view.RunFlags{Workflow: flow, RunID: "w1", GitWorktree: true, PauseForHumans: true})
 	y.until("w1", "a person is asked", func(v view.RunView) bool { return v.Status == "waiting" })
-	if err := y.View(t.Context(), func(now *team.Team) {
+	if err := y.Loop.View(t.Context(), func(now *team.Team) {
 		note := now.Notes["w1"]
 		note.Away = "c"
 		now.Notes["w1"] = note
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := y.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{}); err != nil {
+	if _, err := y.Runs.Answer(t.Context(), human, "w1", "ask", view.StepAnswer{}); err != nil {
 		t.Fatal(err)
 	}
 	y.until("w1", "the other step waits for its files", func(v view.RunView) bool {
 		return strings.Contains(strings.Join(v.Waits, "; "), "which led before") && v.Steps[2].Status == "RUNNING"
 	})
 	y.file(".agents/worktrees/w1/list.json", `["one"]`)
-	if _, err := y.ReleaseRun(t.Context(), human, "w1", ""); err != nil {
+	if _, err := y.Runs.ReleaseRun(t.Context(), human, "w1", ""); err != nil {
 		t.Fatal(err)
 	}
 	if v := y.until("w1", "it is over", over); v.Status != "completed" {

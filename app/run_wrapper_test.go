@@ -68,7 +68,7 @@ steps:
 		Env: []string{"GIVEN_A=b=c", "GIVEN_EMPTY=", "RUN_ID=mine"}, PauseForHumans: true,
 	})
 	y.until("c1", "it asks", func(v view.RunView) bool { return v.Status == "waiting" && v.Steps[2].Status == "WAITING_ON_HUMAN" })
-	if _, err := y.Answer(t.Context(), human, "c1", "ask", view.StepAnswer{}); err != nil {
+	if _, err := y.Runs.Answer(t.Context(), human, "c1", "ask", view.StepAnswer{}); err != nil {
 		t.Fatal(err)
 	}
 	view := y.until("c1", "it completes", over)
@@ -156,7 +156,7 @@ func TestPromptsOutside(t *testing.T) {
 	}
 	for _, prompt := range []string{rel, "link.md", "way/secret.md", "way/../way/secret.md", "nowhere.md", "."} {
 		var faults *runstate.FileFaults
-		if _, err := y.StartRun(t.Context(), human, flags("no", prompt)); !errors.As(err, &faults) || faults.List[0].Line != 3 {
+		if _, err := y.Runs.StartRun(t.Context(), human, flags("no", prompt)); !errors.As(err, &faults) || faults.List[0].Line != 3 {
 			t.Errorf("%s: %v", prompt, err)
 		}
 	}

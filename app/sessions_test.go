@@ -29,17 +29,17 @@ func TestMalformedSessionIDs(t *testing.T) {
 			"coder-\x001",
 		} {
 			var unknown *team.Unknown
-			if _, err := b.engine.Session(t.Context(), id); !errors.As(err, &unknown) {
+			if _, err := b.engine.Sessions.Session(t.Context(), id); !errors.As(err, &unknown) {
 				t.Errorf("%q: %v", id, err)
 			}
-			if _, _, err := b.engine.Output(t.Context(), id, 0); !errors.As(err, &unknown) {
+			if _, _, err := b.engine.Sessions.Output(t.Context(), id, 0); !errors.As(err, &unknown) {
 				t.Errorf("output of %q: %v", id, err)
 			}
-			if _, err := b.engine.Facts(t.Context(), id, -1, 1, time.Second); !errors.As(err, &unknown) {
+			if _, err := b.engine.Sessions.Facts(t.Context(), id, -1, 1, time.Second); !errors.As(err, &unknown) {
 				t.Errorf("facts of %q: %v", id, err)
 			}
 		}
-		if info, err := b.engine.Session(t.Context(), "coder-1"); err != nil || !info.Open || info.Agent != "coder" {
+		if info, err := b.engine.Sessions.Session(t.Context(), "coder-1"); err != nil || !info.Open || info.Agent != "coder" {
 			t.Errorf("%+v, %v", info, err)
 		}
 	})
@@ -61,7 +61,7 @@ func TestOutputAndFacts(t *testing.T) {
 		b.settle()
 		ask := func(id string, tail int) []driver.Fact {
 			t.Helper()
-			facts, err := b.engine.Facts(t.Context(), id, -1, tail, time.Second)
+			facts, err := b.engine.Sessions.Facts(t.Context(), id, -1, tail, time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestOutputAndFacts(t *testing.T) {
 		}
 		read := func(id string, offset int64) string {
 			t.Helper()
-			out, _, err := b.engine.Output(t.Context(), id, offset)
+			out, _, err := b.engine.Sessions.Output(t.Context(), id, offset)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,11 +100,11 @@ func TestOutputAndFacts(t *testing.T) {
 			if n, m := len(ask(id, 7)), len(read(id, 0)); n != 7 || m < all {
 				t.Errorf("%s: %d facts, %d bytes", id, n, m)
 			}
-			if info, err := b.engine.Session(t.Context(), id); err != nil || info.Open || (id == "coder-20" && info.Outcome != "ok") {
+			if info, err := b.engine.Sessions.Session(t.Context(), id); err != nil || info.Open || (id == "coder-20" && info.Outcome != "ok") {
 				t.Errorf("%s: %+v, %v", id, info, err)
 			}
 		}
-		if m := b.engine.Slots["coder"]; len(m.Doing) > 4 {
+		if m := b.engine.Sessions.Slots["coder"]; len(m.Doing) > 4 {
 			t.Errorf("actions of old sessions are kept: %v", m.Doing)
 		}
 	})
@@ -137,7 +137,7 @@ func TestRemovedAgent(t *testing.T) {
 			if a := b.view("coder"); a.Session == nil || !a.Removed {
 				t.Errorf("%+v", a)
 			}
-			if _, err := b.engine.Why(t.Context(), "coder"); err != nil {
+			if _, err := b.engine.Status.Why(t.Context(), "coder"); err != nil {
 				t.Error(err)
 			}
 			b.host.session("coder-1").say("usage 1 1 1")
@@ -147,15 +147,15 @@ func TestRemovedAgent(t *testing.T) {
 			if a := b.view("coder"); a.Session != nil || b.host.startsOf("coder") != 1 || (!driverGone && a.UsageToday.InputTokens != 1) {
 				t.Errorf("%+v, %d starts", a, b.host.startsOf("coder"))
 			}
-			if view, err := b.engine.Team(t.Context()); err != nil || len(view.Agents) != 1 {
+			if view, err := b.engine.Status.Team(t.Context()); err != nil || len(view.Agents) != 1 {
 				t.Errorf("%+v, %v", view, err)
 			}
-			if err := b.engine.Stop(t.Context(), human, false); err != nil {
+			if err := b.engine.Agents.Stop(t.Context(), human, false); err != nil {
 				t.Fatal(err)
 			}
 			b.settle()
 			select {
-			case <-b.engine.Stopped():
+			case <-b.engine.Loop.Stopped():
 			default:
 				t.Error("the stop is not complete")
 			}
@@ -247,17 +247,17 @@ func TestStopOfASessionWithoutEnd(t *testing.T) {
 		})
 		for _, now := range []bool{false, false, true} {
 			select {
-			case <-b.engine.Stopped():
+			case <-b.engine.Loop.Stopped():
 				t.Fatal("it was stopped")
 			default:
 			}
-			if err := b.engine.Stop(t.Context(), human, now); err != nil {
+			if err := b.engine.Agents.Stop(t.Context(), human, now); err != nil {
 				t.Fatal(err)
 			}
 			b.after(24 * time.Hour)
 		}
 		select {
-		case <-b.engine.Stopped():
+		case <-b.engine.Loop.Stopped():
 		default:
 			t.Error("the stop is not complete")
 		}

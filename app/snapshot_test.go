@@ -46,7 +46,7 @@ func TestSnapshots(t *testing.T) {
 				}
 				b.start()
 				read := 0
-				if err := b.engine.View(t.Context(), func(*team.Team) { read = b.engine.Unsaved() }); err != nil {
+				if err := b.engine.Loop.View(t.Context(), func(*team.Team) { read = b.engine.Loop.Unsaved() }); err != nil {
 					t.Fatal(err)
 				}
 				b.after(10 * time.Second)
@@ -69,7 +69,7 @@ func TestSnapshotThatIsRefused(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		b.unsaving = true
 		b.start()
-		if err := b.engine.View(t.Context(), func(*team.Team) { b.engine.SnapshotNow() }); err != nil {
+		if err := b.engine.Loop.View(t.Context(), func(*team.Team) { b.engine.Loop.SnapshotNow() }); err != nil {
 			t.Fatal(err)
 		}
 		b.command("coder", "pause")

@@ -49,7 +49,7 @@ func TestForeignLoopThatFallsSilentIsUnknown(t *testing.T) {
 		if v := is("six minutes later", view.StatusUnknown); !strings.Contains(v.Doubt, "6m0s ago") || v.Badge != view.BadgeRunning {
 			t.Errorf("badge %s, doubt %q", v.Badge, v.Doubt)
 		}
-		why, err := b.engine.Why(t.Context(), "ada")
+		why, err := b.engine.Status.Why(t.Context(), "ada")
 		if err != nil || !strings.HasPrefix(why.Verdict, "ada is UNKNOWN: ") || len(against(why)) == 0 {
 			t.Errorf("%q, against it %q, %v", why.Verdict, against(why), err)
 		}
@@ -78,7 +78,7 @@ func TestGaveUpIsFailed(t *testing.T) {
 		if v := b.view("ada"); v.Status != view.StatusFailed || v.GaveUp == nil || !strings.Contains(v.StatusWhy, "no such program") {
 			t.Fatalf("it is %s: %q, note %q", v.Status, v.StatusWhy, v.Note)
 		}
-		items, err := b.engine.Inbox(t.Context())
+		items, err := b.engine.Status.Inbox(t.Context())
 		if err != nil || len(items) != 1 || items[0].Kind != view.InboxFailed || items[0].Agent != "ada" {
 			t.Errorf("the inbox: %+v, %v", items, err)
 		}
@@ -87,7 +87,7 @@ func TestGaveUpIsFailed(t *testing.T) {
 		if v := b.view("ada"); v.Status != view.StatusIdle || v.IdleReason != view.IdlePaused {
 			t.Errorf("after the pause it is %s (%s)", v.Status, v.IdleReason)
 		}
-		if items, err := b.engine.Inbox(t.Context()); err != nil || len(items) != 0 {
+		if items, err := b.engine.Status.Inbox(t.Context()); err != nil || len(items) != 0 {
 			t.Errorf("the inbox: %+v, %v", items, err)
 		}
 	})
@@ -116,7 +116,7 @@ func TestForeignLoopIsKnownByItsProcess(t *testing.T) {
 		b.command("ada", "continuous")
 		b.settle()
 		is("after an order", "ada", view.StatusRunning)
-		if why, err := b.engine.Why(t.Context(), "ada"); err != nil || !strings.HasPrefix(why.Verdict, "ada is RUNNING") {
+		if why, err := b.engine.Status.Why(t.Context(), "ada"); err != nil || !strings.HasPrefix(why.Verdict, "ada is RUNNING") {
 			t.Errorf("%q, %v", why.Verdict, err)
 		}
 	})

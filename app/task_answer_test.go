@@ -60,7 +60,7 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		}
 		s.say("stop ok")
 	}, func(b *bubble, n int, _ string) string { return asksAbout(commits[n-1], trees[n-1], commits[0]) }, func(t *testing.T, b *bubble) {
-		ctx, e := t.Context(), func() *Supervisor { return b.engine }
+		ctx, e := t.Context(), func() *App { return b.engine }
 		for _, name := range []string{"c.txt", "d.txt", "e.txt"} {
 			b.put(name, "x\n")
 			gitIn(t, b.conf.Dir, "add", name)
@@ -86,47 +86,47 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		}
 		b.put(".agents/runs/T1/shown", trees[2]+"\n")
 
-		_, err := e().MergeTask(ctx, human, "T1", commits[2], "", "")
+		_, err := e().Tasks.MergeTask(ctx, human, "T1", commits[2], "", "")
 		refused(err, "it was changed since you looked")
-		_, err = e().MergeTask(ctx, human, "T1", "", trees[2], "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", "", trees[2], "")
 		refused(err, "Look at it again")
-		_, err = e().MergeTask(ctx, human, "T1", "", trees[0][:11], "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", "", trees[0][:11], "")
 		refused(err, "too short")
-		_, err = e().Answer(ctx, human, "T1", "approve", view.StepAnswer{Tree: trees[2][:12]})
+		_, err = e().Runs.Answer(ctx, human, "T1", "approve", view.StepAnswer{Tree: trees[2][:12]})
 		refused(err, "Look at it again")
-		_, err = e().RequestTask(ctx, human, "T1", "", commits[0])
+		_, err = e().Tasks.RequestTask(ctx, human, "T1", "", commits[0])
 		refused(err, "there is nothing to send")
 		for _, text := range []string{"no: honour the context", "and why?"} {
-			if _, err := e().AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
+			if _, err := e().Tasks.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err = e().RequestTask(ctx, human, "T1", "also the docs", commits[2])
+		_, err = e().Tasks.RequestTask(ctx, human, "T1", "also the docs", commits[2])
 		refused(err, "it was changed since you looked")
-		if left, err := e().Comments(ctx, "T1"); err != nil || len(left) != 2 {
+		if left, err := e().Tasks.Comments(ctx, "T1"); err != nil || len(left) != 2 {
 			t.Errorf("after a refusal the comments are %+v, %v", left, err)
 		}
 
-		if _, err := e().RequestTask(ctx, human, "T1", "also the docs", commits[0]); err != nil {
+		if _, err := e().Tasks.RequestTask(ctx, human, "T1", "also the docs", commits[0]); err != nil {
 			t.Fatal(err)
 		}
 		b.after(30 * time.Second)
-		if left, err := e().Comments(ctx, "T1"); err != nil || len(left) > 0 {
+		if left, err := e().Tasks.Comments(ctx, "T1"); err != nil || len(left) > 0 {
 			t.Errorf("after they were sent the comments are %+v, %v", left, err)
 		}
 		if len(prompts) != 2 || strings.Count(prompts[1], "b.txt:2: no: honour the context") != 1 ||
 			!strings.Contains(prompts[1], "also the docs") || !strings.Contains(prompts[1], "b.txt:2: and why?") {
 			t.Fatalf("the agent received %q", prompts)
 		}
-		_, err = e().MergeTask(ctx, human, "T1", commits[0], "", "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", commits[0], "", "")
 		refused(err, "it does not wait for your answer now")
-		_, err = e().RequestTask(ctx, human, "T1", "more", "")
+		_, err = e().Tasks.RequestTask(ctx, human, "T1", "more", "")
 		refused(err, "it does not wait for your answer now")
 
 		b.after(2 * time.Minute)
-		_, err = e().MergeTask(ctx, human, "T1", commits[0], "", "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", commits[0], "", "")
 		refused(err, "it was changed since you looked") // the question of the first round
-		if _, err := e().MergeTask(ctx, human, "T1", "", trees[1][:12], ""); err != nil {
+		if _, err := e().Tasks.MergeTask(ctx, human, "T1", "", trees[1][:12], ""); err != nil {
 			t.Fatal(err)
 		}
 		b.after(time.Minute)
@@ -173,7 +173,7 @@ func TestApprovalWithoutHash(t *testing.T) {
 			if said != 1 {
 				t.Errorf("the journal says %d times that a file has no effect", said)
 			}
-			if _, err := b.engine.MergeTask(t.Context(), human, "T1", "", "", ""); err != nil {
+			if _, err := b.engine.Tasks.MergeTask(t.Context(), human, "T1", "", "", ""); err != nil {
 				t.Fatal(err)
 			}
 			b.after(time.Minute)
@@ -195,21 +195,21 @@ func TestTaskComments(t *testing.T) {
 			b.start()
 			b.give("Write the file b")
 			for _, text := range []string{"no", "remove me", "and why?"} {
-				if _, err := b.engine.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
+				if _, err := b.engine.Tasks.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := b.engine.RemoveComment(ctx, "T1", 2); err != nil {
+			if _, err := b.engine.Tasks.RemoveComment(ctx, "T1", 2); err != nil {
 				t.Error(err)
 			}
-			if _, err := b.engine.ChangeComment(ctx, "T1", 1, "no: honour the context"); err != nil {
+			if _, err := b.engine.Tasks.ChangeComment(ctx, "T1", 1, "no: honour the context"); err != nil {
 				t.Error(err)
 			}
-			_, err := b.engine.AddComment(ctx, "T1", view.TaskComment{File: "../b.txt", Line: 1, Text: "outside"})
+			_, err := b.engine.Tasks.AddComment(ctx, "T1", view.TaskComment{File: "../b.txt", Line: 1, Text: "outside"})
 			refusedTask(t, err, "not one of the repository")
-			_, err = b.engine.ChangeComment(ctx, "T1", 3, " ")
+			_, err = b.engine.Tasks.ChangeComment(ctx, "T1", 3, " ")
 			refusedTask(t, err, "a comment has 1 to")
-			if _, err := b.engine.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Text: "last"}); err != nil {
+			if _, err := b.engine.Tasks.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Text: "last"}); err != nil {
 				t.Error(err)
 			}
 			want := []view.TaskComment{
@@ -217,12 +217,12 @@ func TestTaskComments(t *testing.T) {
 				{ID: 3, File: "b.txt", Line: 2, Text: "and why?"},
 				{ID: 4, File: "b.txt", Text: "last"},
 			}
-			if left, err := b.engine.Comments(ctx, "T1"); err != nil || !slices.Equal(left, want) {
+			if left, err := b.engine.Tasks.Comments(ctx, "T1"); err != nil || !slices.Equal(left, want) {
 				t.Errorf("comments: %+v, %v", left, err)
 			}
-			_, gone := b.engine.ChangeComment(ctx, "T1", 2, "gone")
-			_, twice := b.engine.RemoveComment(ctx, "T1", 2)
-			_, other := b.engine.Comments(ctx, "T2")
+			_, gone := b.engine.Tasks.ChangeComment(ctx, "T1", 2, "gone")
+			_, twice := b.engine.Tasks.RemoveComment(ctx, "T1", 2)
+			_, other := b.engine.Tasks.Comments(ctx, "T2")
 			for name, err := range map[string]error{"changed after it was removed": gone, "removed twice": twice, "another task": other} {
 				var unknown *team.Unknown
 				if !errors.As(err, &unknown) {

@@ -28,7 +28,7 @@ func TestLandAgainIsForWhatWasApproved(t *testing.T) {
 			commit, tree = gitIn(t, b.conf.Dir, "rev-parse", "HEAD"), gitIn(t, b.conf.Dir, "rev-parse", "HEAD^{tree}")
 			other := gitIn(t, b.conf.Dir, "hash-object", "-t", "tree", "-w", "/dev/null")
 			merge := func(shown, tree string) error {
-				_, err := b.engine.MergeTask(t.Context(), human, "T1", shown, tree, "")
+				_, err := b.engine.Tasks.MergeTask(t.Context(), human, "T1", shown, tree, "")
 				return err
 			}
 			b.start()

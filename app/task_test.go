@@ -83,7 +83,7 @@ func (b *bubble) write(name, text string) {
 
 func (b *bubble) give(text string) {
 	b.t.Helper()
-	if _, err := b.engine.StartRun(b.t.Context(), human, view.RunFlags{Task: &view.TaskFlags{Text: text, Agent: "coder"}}); err != nil {
+	if _, err := b.engine.Runs.StartRun(b.t.Context(), human, view.RunFlags{Task: &view.TaskFlags{Text: text, Agent: "coder"}}); err != nil {
 		b.t.Fatal(err)
 	}
 	b.settle()
@@ -187,7 +187,7 @@ func TestReviewerChangesFiles(t *testing.T) {
 			!strings.Contains(why, "fairlead run resume T1") {
 			t.Fatalf("%+v", v)
 		}
-		if _, err := b.engine.ResumeRun(t.Context(), human, "T1", view.RunFlags{}); err != nil {
+		if _, err := b.engine.Runs.ResumeRun(t.Context(), human, "T1", view.RunFlags{}); err != nil {
 			t.Fatal(err)
 		}
 		b.after(time.Minute)
@@ -294,7 +294,7 @@ func TestTaskDisk(t *testing.T) {
 		b.start()
 		b.give("Write the file b")
 		b.after(time.Minute)
-		_, err := b.engine.StartRun(t.Context(), human, view.RunFlags{Task: &view.TaskFlags{Text: "more", Agent: "coder"}})
+		_, err := b.engine.Runs.StartRun(t.Context(), human, view.RunFlags{Task: &view.TaskFlags{Text: "more", Agent: "coder"}})
 		if err == nil || !strings.Contains(err.Error(), "of 1.0 MB (tasks.disk in fairlead.yaml): T1 2.") ||
 			!strings.Contains(err.Error(), "fairlead drop TASK") {
 			t.Fatalf("%v", err)
@@ -302,7 +302,7 @@ func TestTaskDisk(t *testing.T) {
 		if err := os.RemoveAll(b.tree()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.engine.StartRun(t.Context(), human, view.RunFlags{Task: &view.TaskFlags{Text: "more", Agent: "coder"}}); err != nil {
+		if _, err := b.engine.Runs.StartRun(t.Context(), human, view.RunFlags{Task: &view.TaskFlags{Text: "more", Agent: "coder"}}); err != nil {
 			t.Error(err)
 		}
 	})

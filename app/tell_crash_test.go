@@ -121,7 +121,7 @@ func (b *bubble) retrySay(text, mode string) {
 		if slices.ContainsFunc(b.history(), func(ch journal.Change) bool { return strings.Contains(string(ch.Data), `"text":"`+text) }) {
 			return
 		}
-		if _, err := b.engine.Say(b.t.Context(), human, "reviews", text, mode); err == nil {
+		if _, err := b.engine.Channels.Say(b.t.Context(), human, "reviews", text, mode); err == nil {
 			return
 		}
 	}
@@ -275,7 +275,7 @@ func TestCrashKeepsTheTurn(t *testing.T) {
 				b.retrySay("mind the tests", "queue")
 				b.settle()
 				was, _ := json.Marshal(b.replayed().Channels.ByID)
-				view, err := b.engine.Channel(t.Context(), "reviews")
+				view, err := b.engine.Channels.Channel(t.Context(), "reviews")
 				if err != nil || view.Holder != "ada" || view.Deadline == nil {
 					t.Fatalf("the channel is %+v, %v", view, err)
 				}
@@ -318,11 +318,11 @@ func TestTalkCrashAtEveryStep(t *testing.T) {
 			if err := b.engineTeamIsReplayed(); err != nil {
 				t.Error(err)
 			}
-			if v, err := b.engine.Channel(t.Context(), "reviews"); err != nil || v.Holder != "" || len(v.Open) != 0 || v.Turn < 6 {
+			if v, err := b.engine.Channels.Channel(t.Context(), "reviews"); err != nil || v.Holder != "" || len(v.Open) != 0 || v.Turn < 6 {
 				t.Errorf("in the end the channel is %+v, %v", v, err)
 			}
 			if t.Failed() {
-				page, _ := b.engine.ChannelEntries(t.Context(), "reviews", view.EntryQuery{Limit: 500, Moves: true})
+				page, _ := b.engine.Channels.ChannelEntries(t.Context(), "reviews", view.EntryQuery{Limit: 500, Moves: true})
 				for _, one := range page.Entries {
 					t.Log(one.At.Format("04:05.0"), one.Kind, one.By, one.Text, one.Row, one.Agent, one.From, one.To, one.Turn)
 				}

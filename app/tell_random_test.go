@@ -123,29 +123,29 @@ func randomTalk(t *testing.T, dir string, rnd *rand.Rand) {
 		agent, channel := agents[rnd.IntN(len(agents))], channels[rnd.IntN(len(channels))]
 		switch rnd.IntN(16) {
 		case 0, 1, 2, 3:
-			_, _ = b.engine.Say(ctx, human, channel, fmt.Sprintf("message %d", n), modes[rnd.IntN(len(modes))])
+			_, _ = b.engine.Channels.Say(ctx, human, channel, fmt.Sprintf("message %d", n), modes[rnd.IntN(len(modes))])
 		case 4:
-			_, _ = b.engine.Grant(ctx, human, channel, agent, rnd.IntN(2) == 0)
+			_, _ = b.engine.Channels.Grant(ctx, human, channel, agent, rnd.IntN(2) == 0)
 		case 5:
-			_, _ = b.engine.Skip(ctx, human, channel, 0)
+			_, _ = b.engine.Channels.Skip(ctx, human, channel, 0)
 		case 6:
-			_, _ = b.engine.Override(ctx, human, channel, rnd.IntN(2) == 0)
+			_, _ = b.engine.Channels.Override(ctx, human, channel, rnd.IntN(2) == 0)
 		case 7:
-			_, _ = b.engine.Assign(ctx, human, channel, agent)
+			_, _ = b.engine.Channels.Assign(ctx, human, channel, agent)
 		case 8:
-			_, _ = b.engine.Unassign(ctx, human, channel, agent)
+			_, _ = b.engine.Channels.Unassign(ctx, human, channel, agent)
 		case 9:
-			_, _ = b.engine.Disable(ctx, human, agent)
+			_, _ = b.engine.Channels.Disable(ctx, human, agent)
 		case 10:
-			_, _ = b.engine.Enable(ctx, human, agent)
+			_, _ = b.engine.Channels.Enable(ctx, human, agent)
 		case 11:
 			if ids := b.host.running(); len(ids) > 0 {
 				b.host.session(ids[rnd.IntN(len(ids))]).finish(seam.Ending{Lost: rnd.IntN(3) == 0, Why: "killed"})
 			}
 		case 12:
-			_, _ = b.engine.Command(ctx, human, agent, "run_once", "")
+			_, _ = b.engine.Agents.Command(ctx, human, agent, "run_once", "")
 		case 13:
-			_, _ = b.engine.Hold(ctx, human, rnd.IntN(3) == 0, "")
+			_, _ = b.engine.Agents.Hold(ctx, human, rnd.IntN(3) == 0, "")
 		default:
 			b.after(time.Duration(rnd.IntN(20_000)) * time.Millisecond)
 		}
@@ -160,25 +160,25 @@ func (b *bubble) checkBecomesIdle(agents, channels []string) {
 	t := b.t
 	t.Helper()
 	b.restartIfDead()
-	if _, err := b.engine.Hold(t.Context(), human, false, ""); err != nil {
+	if _, err := b.engine.Agents.Hold(t.Context(), human, false, ""); err != nil {
 		b.restartIfDead()
-		_, _ = b.engine.Hold(t.Context(), human, false, "")
+		_, _ = b.engine.Agents.Hold(t.Context(), human, false, "")
 	}
 	b.restartIfDead()
 	for _, agent := range agents {
-		_, _ = b.engine.Enable(t.Context(), human, agent)
+		_, _ = b.engine.Channels.Enable(t.Context(), human, agent)
 	}
 	for range 240 { // waits expire after five minutes each
 		b.after(10 * time.Second)
 		b.restartIfDead()
 	}
-	if err := b.engine.View(t.Context(), func(tm *team.Team) {
+	if err := b.engine.Loop.View(t.Context(), func(tm *team.Team) {
 		for _, id := range channels {
 			c := tm.Channels.ByID[channel.ChannelID(id)]
 			if c.Head.Holder != "" || c.Head.Aside.Message != 0 {
 				t.Errorf("%s still has the turn in %s: %+v", c.Head.Holder, id, c.Head)
 			}
-			for _, todo := range tm.ChannelActions(id, b.engine.Now()) {
+			for _, todo := range tm.ChannelActions(id, b.engine.Loop.Now()) {
 				t.Errorf("pending in %s: %+v", id, todo)
 			}
 		}

@@ -33,7 +33,7 @@ func TestWriterInATightLoop(t *testing.T) {
 		n := 0
 		defer func() { ordered <- n }()
 		for ctx.Err() == nil {
-			if _, err := w.engine.Command(ctx, human, "coder", "pause", fmt.Sprintf("ours %d", n)); err != nil {
+			if _, err := w.engine.Agents.Command(ctx, human, "coder", "pause", fmt.Sprintf("ours %d", n)); err != nil {
 				return
 			}
 			n++
@@ -104,7 +104,7 @@ func (w *world) rewrite(note string) time.Duration {
 // isRecorded reports whether the journal has a desired state with this note.
 func (w *world) isRecorded(note string) bool {
 	w.t.Helper()
-	for ch, err := range w.engine.Journal().Read(context.Background(), journal.Query{Entity: "control/coder"}) {
+	for ch, err := range w.engine.Loop.Journal().Read(context.Background(), journal.Query{Entity: "control/coder"}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

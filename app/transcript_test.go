@@ -24,7 +24,7 @@ const crewTalksYAML = crewYAML + "channels:\n  plan: {agents: [julian]}\n"
 func newTalkingCrew(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, crewTalksYAML, map[string]string{"julian.script": "listen\n"})
-	if _, err := w.engine.Hold(context.Background(), human, true, ""); err != nil {
+	if _, err := w.engine.Agents.Hold(context.Background(), human, true, ""); err != nil {
 		t.Fatal(err)
 	}
 	w.leads("Lyra", "Kael")
@@ -33,7 +33,7 @@ func newTalkingCrew(t *testing.T) *world {
 
 func (w *world) transcript(q crewctl.TranscriptQuery) crewctl.TranscriptPage {
 	w.t.Helper()
-	page, err := w.engine.Transcript(context.Background(), q)
+	page, err := w.engine.Crew.Transcript(context.Background(), q)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTranscriptSplitsALeadsText(t *testing.T) {
 		Session: "julian-1",
 		Text:    "Hello.\n[Lyra]: I am here,\nand well.\n[Nobody]: who?\n[Kael]: so am I\n[julian]: Good.",
 	})
-	if _, err := w.engine.Say(context.Background(), human, "plan", "[Lyra]: this is a person's", ""); err != nil {
+	if _, err := w.engine.Channels.Say(context.Background(), human, "plan", "[Lyra]: this is a person's", ""); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -86,11 +86,11 @@ func TestTranscriptSplitsALeadsText(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	messages, leftOut, err := w.engine.MessagesFor(context.Background(), leadUUID, "Lyra")
+	messages, leftOut, err := w.engine.Crew.MessagesFor(context.Background(), leadUUID, "Lyra")
 	if err != nil || len(messages) != 1 || leftOut != 0 || !strings.HasPrefix(messages[0].Text, "I am here") {
 		t.Errorf("%+v %d %v", messages, leftOut, err)
 	}
-	if messages, _, err := w.engine.MessagesFor(context.Background(), "elsewhere", "Lyra"); err != nil || len(messages) != 0 {
+	if messages, _, err := w.engine.Crew.MessagesFor(context.Background(), "elsewhere", "Lyra"); err != nil || len(messages) != 0 {
 		t.Errorf("from another machine: %+v %v", messages, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestTranscriptSplitsALeadsText(t *testing.T) {
 func TestTranscriptIndexIsMadeByTheFirstQuery(t *testing.T) {
 	t.Parallel()
 	w := newTalkingCrew(t)
-	said := &w.engine.CrewState.Said
+	said := &w.engine.Crew.CrewState.Said
 	places := func() int {
 		said.Mu.Lock()
 		defer said.Mu.Unlock()
@@ -111,7 +111,7 @@ func TestTranscriptIndexIsMadeByTheFirstQuery(t *testing.T) {
 	if n := places(); n != 0 {
 		t.Errorf("%d places are in the index before a query", n)
 	}
-	if err := w.engine.MakeTranscript(context.Background()); err != nil || places() != 1 {
+	if err := w.engine.Crew.MakeTranscript(context.Background()); err != nil || places() != 1 {
 		t.Errorf("%d places after the first query: %v", places(), err)
 	}
 	w.happens(crew.Spoke{Session: "julian-1", Text: "after"})
@@ -153,7 +153,7 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 	speakers := []string{"julian", "Lyra", "Kael"}
 	for n := range 300 {
 		if n%7 == 0 {
-			if _, err := w.engine.Say(context.Background(), human, "plan", fmt.Sprintf("Question %d", n), ""); err != nil {
+			if _, err := w.engine.Channels.Say(context.Background(), human, "plan", fmt.Sprintf("Question %d", n), ""); err != nil {
 				t.Fatal(err)
 			}
 			continue
@@ -208,9 +208,9 @@ func TestTranscriptPagesAndFinds(t *testing.T) {
 	check("as it was said")
 	w.stop()
 	w.start()
-	<-w.engine.Ready()
+	<-w.engine.Loop.Ready()
 	check("after a start")
-	said := &w.engine.CrewState.Said
+	said := &w.engine.Crew.CrewState.Said
 	said.Mu.Lock()
 	half := len(said.Places) / 2
 	for said.Places[half].Seq == said.Places[half-1].Seq {

@@ -60,10 +60,10 @@ func TestTransitionLog(t *testing.T) {
 	inBubble(t, "coder", func(t *testing.T, b *bubble) {
 		for round := range 6 {
 			b.start()
-			b.engine.LogBytesMax = 3000 // about ten lines
+			b.engine.Transitions.LogBytesMax = 3000 // about ten lines
 			done := make(chan error, 1)
 			e := b.engine
-			go func() { done <- e.LogTransitions(t.Context(), path) }()
+			go func() { done <- e.Transitions.LogTransitions(t.Context(), path) }()
 			for range 5 {
 				b.command("coder", "run_once")
 				b.settle()
@@ -89,7 +89,7 @@ func TestTransitionLog(t *testing.T) {
 		}
 		b.start() // adds what is missing and removes the torn line
 		e, done := b.engine, make(chan error, 1)
-		go func() { done <- e.LogTransitions(t.Context(), path) }()
+		go func() { done <- e.Transitions.LogTransitions(t.Context(), path) }()
 		b.settle()
 		if err := b.stop(); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestTransitionLogFaults(t *testing.T) {
 		if err := os.WriteFile(foreign, []byte("hello\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.engine.LogTransitions(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "move the file away") {
+		if err := b.engine.Transitions.LogTransitions(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "move the file away") {
 			t.Errorf("%v", err)
 		}
 		blocked := filepath.Join(dir, "blocked")
@@ -133,7 +133,7 @@ func TestTransitionLogFaults(t *testing.T) {
 		path := filepath.Join(blocked, "transitions.jsonl")
 		done := make(chan error, 1)
 		e := b.engine
-		go func() { done <- e.LogTransitions(t.Context(), path) }()
+		go func() { done <- e.Transitions.LogTransitions(t.Context(), path) }()
 		b.after(3 * transitions.LogRetry)
 		if err := os.Remove(blocked); err != nil {
 			t.Fatal(err)
@@ -180,14 +180,14 @@ func TestTransitionLogIsWholeAfterEveryCut(t *testing.T) {
 			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 				for range 8 {
 					b.open(1+rnd.IntN(40), rnd.IntN(2) == 0)
-					b.engine.LogBytesMax = 4000 // some twenty lines
+					b.engine.Transitions.LogBytesMax = 4000 // some twenty lines
 					ctx, cut := context.WithCancel(t.Context())
 					done, e := make(chan error, 1), b.engine
-					go func() { done <- e.LogTransitions(ctx, path) }()
+					go func() { done <- e.Transitions.LogTransitions(ctx, path) }()
 					b.run()
 					for range rnd.IntN(6) {
 						b.settle()
-						_, _ = b.engine.Command(ctx, human, []string{"coder", "pm"}[rnd.IntN(2)],
+						_, _ = b.engine.Agents.Command(ctx, human, []string{"coder", "pm"}[rnd.IntN(2)],
 							[]string{"run_once", "pause"}[rnd.IntN(2)], "")
 						b.each(func(s *fakeSession) { s.exit(0) })
 					}
@@ -198,7 +198,7 @@ func TestTransitionLogIsWholeAfterEveryCut(t *testing.T) {
 				}
 				b.start()
 				done, e := make(chan error, 1), b.engine
-				go func() { done <- e.LogTransitions(t.Context(), path) }()
+				go func() { done <- e.Transitions.LogTransitions(t.Context(), path) }()
 				b.settle()
 				if err := b.stop(); err != nil {
 					t.Fatal(err)
@@ -233,9 +233,9 @@ func TestTransitionLogOfALostJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transitions.jsonl")
 	run := func(t *testing.T, b *bubble, orders int) {
 		b.start()
-		b.engine.LogBytesMax = 3000
+		b.engine.Transitions.LogBytesMax = 3000
 		done, e := make(chan error, 1), b.engine
-		go func() { done <- e.LogTransitions(t.Context(), path) }()
+		go func() { done <- e.Transitions.LogTransitions(t.Context(), path) }()
 		for range orders {
 			b.command("coder", "run_once")
 			b.settle()

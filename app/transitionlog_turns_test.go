@@ -48,7 +48,7 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 	line := strings.TrimSuffix(want.String(), "}") +
 		`,"machine":"turn","entity":"channel/reviews","row":"T7","actor":{"kind":"agent","id":"pm"},"seq":41}` + "\n"
 	for what, lines := range map[string]func(context.Context, journal.Change) ([][]byte, error){
-		"turns": (&transitions.TransitionController{}).TurnLines, "transitions": (&transitions.TransitionController{}).TransitionLines,
+		"turns": (&transitions.Controller{}).TurnLines, "transitions": (&transitions.Controller{}).TransitionLines,
 	} {
 		got, err := lines(t.Context(), ch)
 		if err != nil || len(got) != 1 || string(got[0]) != line {
@@ -59,22 +59,22 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 	for _, still := range []struct{ from, to string }{{"", ""}, {"QUEUED", "QUEUED"}, {"", "OFFLINE"}} {
 		ch := ch
 		ch.From, ch.To, ch.Trigger = still.from, still.to, "told"
-		if got, err := (&transitions.TransitionController{}).TurnLines(t.Context(), ch); err != nil || len(got) != 0 {
+		if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 0 {
 			t.Errorf("%+v: %s, %v", still, got, err)
 		}
-		got, err := (&transitions.TransitionController{}).TransitionLines(t.Context(), ch)
+		got, err := (&transitions.Controller{}).TransitionLines(t.Context(), ch)
 		if err != nil || len(got) != 1 || !strings.Contains(string(got[0]), `"agentId":"pm"`) ||
 			!strings.Contains(string(got[0]), `"channel":"reviews"`) {
 			t.Errorf("%+v: %s, %v", still, got, err)
 		}
 	}
 	ch.Entity, ch.From, ch.To, ch.Trigger = "turn/pm", "OFFLINE", "IDLE", string(machineturn.Connected) // the agent itself, in no channel
-	if got, err := (&transitions.TransitionController{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 ||
+	if got, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err != nil || len(got) != 1 ||
 		!strings.Contains(string(got[0]), `"trigger":"Agent starts","channel":"",`) {
 		t.Errorf("%s, %v", got, err)
 	}
 	ch.Data = json.RawMessage(`{"turn":`)
-	if _, err := (&transitions.TransitionController{}).TurnLines(t.Context(), ch); err == nil {
+	if _, err := (&transitions.Controller{}).TurnLines(t.Context(), ch); err == nil {
 		t.Error("an incomplete change is written")
 	}
 }
@@ -97,7 +97,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 		begins := fmt.Appendf(nil, `{"timestamp":%q,"event":"state_transition","agentId":%q,"from":%q,"to":%q,"trigger":%q,"channel":%q,`,
 			ch.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"), body.Turn.Agent, ch.From, ch.To,
 			machineturn.TriggerFrom(machineturn.State(ch.From), machineturn.Event(ch.Trigger)), name)
-		if got, err := (&transitions.TransitionController{}).TurnLines(b.t.Context(), ch); err != nil || len(got) != 1 ||
+		if got, err := (&transitions.Controller{}).TurnLines(b.t.Context(), ch); err != nil || len(got) != 1 ||
 			!bytes.HasPrefix(got[0], begins) {
 			b.t.Errorf("%s, %v; want %s", got, err, begins)
 		}
@@ -118,10 +118,10 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 			inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 				for range 6 {
 					b.open(20+rnd.IntN(60), rnd.IntN(2) == 0)
-					b.engine.LogBytesMax = 3000 // some ten lines
+					b.engine.Transitions.LogBytesMax = 3000 // some ten lines
 					ctx, cut := context.WithCancel(t.Context())
 					done, e := make(chan error, 1), b.engine
-					go func() { done <- e.LogTurns(ctx, path) }()
+					go func() { done <- e.Transitions.LogTurns(ctx, path) }()
 					b.run()
 					b.settle()
 					b.chat(ctx, rnd)
@@ -132,7 +132,7 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 				}
 				b.start()
 				done, e := make(chan error, 1), b.engine
-				go func() { done <- e.LogTurns(t.Context(), path) }()
+				go func() { done <- e.Transitions.LogTurns(t.Context(), path) }()
 				b.settle()
 				if err := b.stop(); err != nil {
 					t.Fatal(err)
@@ -157,7 +157,7 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	tell := func(ev team.Event) {
 		ev.Actor = team.Actor(human)
-		_, _ = b.engine.Do(ctx, loop.Request{Event: &ev}) // refusals are valid results, and so is the end of the loop
+		_, _ = b.engine.Loop.Do(ctx, loop.Request{Event: &ev}) // refusals are valid results, and so is the end of the loop
 	}
 	conf := configured(b.conf, func(config.Agent) driver.Capabilities { return driver.Capabilities{Prompts: true, Answers: true} })
 	conf.Turns = map[string]machineturn.AgentSettings{"coder": {}, "pm": {}}
@@ -169,7 +169,7 @@ func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	}
 	for range 6 {
 		var token machineturn.Token
-		_ = b.engine.View(ctx, func(t *team.Team) {
+		_ = b.engine.Loop.View(ctx, func(t *team.Team) {
 			if c := t.Channels.ByID["reviews"]; c != nil {
 				token = machineturn.Token{Channel: "reviews", Agent: c.Head.Holder, Turn: c.Head.Turn}
 			}

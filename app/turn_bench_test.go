@@ -21,7 +21,7 @@ import (
 // that answer without end.
 type benchRound struct {
 	b      *testing.B
-	e      *Supervisor
+	e      *App
 	rings  [][]string // by channel: the agent that has the turn, then the agents after it
 	turns  []uint64   // by channel: the number of the current turn
 	inEach int
@@ -48,24 +48,24 @@ func newRound(b *testing.B, channels, inEach int) *benchRound {
 	}
 	r.e, _, _ = benchEngine(b, yaml.String(), func(c *config.Config) { c.Channels = conf })
 	ctx := context.Background()
-	if err := r.e.View(ctx, func(*team.Team) {
-		for _, m := range r.e.Files { // the benchmark does not measure the files
+	if err := r.e.Loop.View(ctx, func(*team.Team) {
+		for _, m := range r.e.Agents.Files { // the benchmark does not measure the files
 			m.Crowded = true
 		}
 	}); err != nil {
 		b.Fatal(err)
 	}
 	for n := range agents {
-		if _, err := r.e.AgentReady(ctx, fmt.Sprintf("a%d", n)); err != nil {
+		if _, err := r.e.Channels.AgentReady(ctx, fmt.Sprintf("a%d", n)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	r.beats(agents)
 	r.everywhere(channels, func(c int) {
-		if _, err := r.e.Say(ctx, human, benchChannel(c), "go on for ever", "queue"); err != nil {
+		if _, err := r.e.Channels.Say(ctx, human, benchChannel(c), "go on for ever", "queue"); err != nil {
 			b.Error(err)
 		}
-		view, err := r.e.Channel(ctx, benchChannel(c))
+		view, err := r.e.Channels.Channel(ctx, benchChannel(c))
 		if err != nil || view.Holder == "" {
 			b.Errorf("no agent has the turn: %+v, %v", view, err)
 			return
@@ -83,7 +83,7 @@ func (r *benchRound) beats(agents int) {
 	beating.Go(func() {
 		for retry.Rest(ctx, channel.BeatEvery) {
 			for n := range agents {
-				_ = r.e.AgentBeat(ctx, fmt.Sprintf("a%d", n))
+				_ = r.e.Channels.AgentBeat(ctx, fmt.Sprintf("a%d", n))
 			}
 		}
 	})
@@ -113,7 +113,7 @@ func (r *benchRound) handOff(c int) time.Duration {
 			if first {
 				close(asked)
 			}
-			views, err := r.e.AgentActions(ctx, next, time.Minute)
+			views, err := r.e.Channels.AgentActions(ctx, next, time.Minute)
 			if err != nil {
 				r.b.Error(err)
 			}
@@ -123,14 +123,14 @@ func (r *benchRound) handOff(c int) time.Duration {
 				return
 			}
 			for i := range views { // turns of other channels
-				_, _ = r.e.AgentConfirm(ctx, next, views[i].Key)
+				_, _ = r.e.Channels.AgentConfirm(ctx, next, views[i].Key)
 			}
 		}
 	}()
 	<-asked
 	number, ring := r.turns[c], r.rings[c]
 	began := time.Now()
-	if _, err := r.e.AgentSaid(ctx,
+	if _, err := r.e.Channels.AgentSaid(ctx,
 		view.Speech{Channel: benchChannel(c), Agent: ring[0], Turn: number, Text: "so it is", Complete: true}); err != nil {
 		r.b.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func (r *benchRound) handOff(c int) time.Duration {
 func (r *benchRound) has(c int) {
 	agent := r.rings[c][0]
 	key := fmt.Sprintf("%s/%s/%s/%d", channel.TellTurn, benchChannel(c), agent, r.turns[c])
-	if _, err := r.e.AgentConfirm(context.Background(), agent, key); err != nil {
+	if _, err := r.e.Channels.AgentConfirm(context.Background(), agent, key); err != nil {
 		r.b.Error(err)
 	}
 }

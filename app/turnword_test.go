@@ -12,7 +12,7 @@ import (
 // endsAndLate lists the ends of turns in a channel, and the late messages.
 func (b *bubble) endsAndLate() string {
 	b.t.Helper()
-	page, err := b.engine.ChannelEntries(b.t.Context(), "reviews", view.EntryQuery{Limit: 500, Moves: true})
+	page, err := b.engine.Channels.ChannelEntries(b.t.Context(), "reviews", view.EntryQuery{Limit: 500, Moves: true})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func TestWorkingHasTheLastLine(t *testing.T) {
 	flow := y.file("flow.yaml",
 		"name: long\nsteps:\n  - id: build\n    command: [sh, -c, 'head -c 100000 /dev/zero | tr \"\\0\" x; echo; echo compiling main.go; echo; until [ -e go ]; do sleep 0.01; done']\n")
 	y.start(view.RunFlags{Workflow: flow, RunID: "r1"})
-	work := wait.Value(t, "its last line is shown", func() ([]view.WorkView, error) { return y.Working(t.Context()) },
+	work := wait.Value(t, "its last line is shown", func() ([]view.WorkView, error) { return y.Status.Working(t.Context()) },
 		func(all []view.WorkView) bool {
 			return len(all) == 1 && strings.Contains(all[0].Last, "compiling")
 		})[0]
@@ -26,6 +26,6 @@ func TestWorkingHasTheLastLine(t *testing.T) {
 	}
 	y.file("go", "")
 	y.until("r1", "it ends", over)
-	wait.Value(t, "nothing runs", func() ([]view.WorkView, error) { return y.Working(t.Context()) },
+	wait.Value(t, "nothing runs", func() ([]view.WorkView, error) { return y.Status.Working(t.Context()) },
 		func(all []view.WorkView) bool { return len(all) == 0 })
 }

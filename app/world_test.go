@@ -35,7 +35,7 @@ import (
 type world struct {
 	t         *testing.T
 	dir       string
-	engine    *Supervisor
+	engine    *App
 	stop      func()                              // stops the supervisor; agents continue
 	files     func(seam.Files) seam.Files         // wraps the real files, if a test needs it
 	documents func(seam.Documents) seam.Documents // the same for the crew's documents
@@ -57,9 +57,9 @@ func newWorld(t *testing.T, yaml string, files map[string]string) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), waitMax)
 		defer cancel()
 		if w.stop != nil {
-			_ = w.engine.Stop(ctx, human, true)
+			_ = w.engine.Agents.Stop(ctx, human, true)
 			select {
-			case <-w.engine.Stopped():
+			case <-w.engine.Loop.Stopped():
 			case <-ctx.Done():
 				t.Error("the engine did not stop")
 			}
@@ -151,12 +151,12 @@ func (w testWriter) Write(b []byte) (int, error) {
 // until waits for a condition on an agent, or fails with its last view.
 func (w *world) until(agent, what string, ok func(view.AgentView) bool) view.AgentView {
 	w.t.Helper()
-	return wait.Value(w.t, what, func() (view.AgentView, error) { return w.engine.Agent(context.Background(), agent) }, ok)
+	return wait.Value(w.t, what, func() (view.AgentView, error) { return w.engine.Status.Agent(context.Background(), agent) }, ok)
 }
 
 func (w *world) command(agent, desired string) {
 	w.t.Helper()
-	if _, err := w.engine.Command(context.Background(), human, agent, desired, ""); err != nil {
+	if _, err := w.engine.Agents.Command(context.Background(), human, agent, desired, ""); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -179,7 +179,7 @@ func (w *world) history(entity string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
 	defer cancel()
 	var lines []string
-	for ch, err := range w.engine.Journal().Read(ctx, journal.Query{Entity: entity}) {
+	for ch, err := range w.engine.Loop.Journal().Read(ctx, journal.Query{Entity: entity}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/work/runs"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/tools"
@@ -32,7 +31,7 @@ const (
 	mcpHeardAgain = 10_000 // agents whose calls are counted; older counts are dropped
 )
 
-// AgentBackend is what the tools need from the controller. *app.Supervisor is the real one.
+// AgentBackend is what the tools need from the controller. *tools.Controller is the real one.
 // Its errors are *tools.SessionOver if the session is no longer open, *machine.Refusal or
 // *team.Unknown if the request is refused, and other errors for failures.
 type AgentBackend interface {
@@ -47,7 +46,7 @@ type AgentBackend interface {
 	ActWhoIsHere(ctx context.Context, c tools.AgentCaller, channel string) (tools.ActHere, error)
 }
 
-var _ AgentBackend = (*app.Supervisor)(nil)
+var _ AgentBackend = (*tools.Controller)(nil)
 
 // Options configure the tools.
 type Options struct {

@@ -119,7 +119,7 @@ func (s *Server) moment(ctx context.Context, text string) (Moment, error) {
 	bad := func(format string, args ...any) error {
 		return api.NewProblem(http.StatusUnprocessableEntity, format, args...)
 	}
-	j := s.engine.Journal()
+	j := s.engine.Loop.Journal()
 	if seq, err := strconv.ParseUint(text, 10, 63); err == nil {
 		_, last, err := journal.Until(ctx, j, seq)
 		if _, ok := errors.AsType[*journal.NoChange](err); ok {

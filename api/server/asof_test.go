@@ -25,7 +25,7 @@ type pasts struct {
 	fail         error
 }
 
-func (p *pasts) open(ctx context.Context, at Moment) (*app.Supervisor, func() error, error) {
+func (p *pasts) open(ctx context.Context, at Moment) (*app.App, func() error, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail != nil {
@@ -62,7 +62,7 @@ func TestAsOf(t *testing.T) {
 	first, noted := s.sup.first, map[uint64]string{} // what coder's note was at each change
 	for n := range uint64(20) {
 		noted[first+n+1] = fmt.Sprintf("note %d.", n)
-		if seq, err := s.sup.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil ||
+		if seq, err := s.sup.Agents.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil ||
 			seq != first+n+1 {
 			t.Fatal(seq, err)
 		}

@@ -129,7 +129,7 @@ func asSession(ctx context.Context, session string) context.Context {
 // name the person as the actor.
 func TestUnseenCaller(t *testing.T) {
 	f := supervise(t, memory.New(), t.TempDir(), pair)
-	h := New(Options{Engine: f.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: f.App, User: "sam"}).SocketHandler()
 	for name, who := range map[string]caller.Caller{"not seen": {Unseen: true}, "gone": {Who: shim.Birth{PID: 1 << 30, Start: 1}}} {
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
@@ -154,7 +154,7 @@ func TestUnseenCaller(t *testing.T) {
 		if got := f.changes(t); len(got) == 0 || got[len(got)-1] != `agent (not seen): team/team X8 held` {
 			t.Errorf("%s: orders: %s", name, got)
 		}
-		if _, err := f.Hold(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, false, ""); err != nil {
+		if _, err := f.Agents.Hold(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, false, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestUnseenCaller(t *testing.T) {
 // An agent of another repository may read, and no route that changes anything is for it.
 func TestAgentOfAnotherRepository(t *testing.T) {
 	f := supervise(t, memory.New(), t.TempDir(), pair)
-	h := New(Options{Engine: f.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: f.App, User: "sam"}).SocketHandler()
 	ask := func(method, path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		ctx := caller.With(t.Context(), caller.Caller{Foreign: "coder-17"})

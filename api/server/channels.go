@@ -49,50 +49,50 @@ func channelRoutes() []route {
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
 			"Refused while another agent has the turn, unless `now` is set. Both agents go to the end of the rotation when their turns are over.",
 			orderChannel("grant",
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
-					return e.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
+					return e.Channels.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
 				}),
 		},
 		{
 			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
 			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
 			orderChannel("skip",
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
-					return e.Skip(ctx, by, in.Channel, or(in.Body).Turn)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
+					return e.Channels.Skip(ctx, by, in.Channel, or(in.Body).Turn)
 				}),
 		},
 		{
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
 			"The waiting agent continues or forfeits the turn.",
 			orderChannel("override",
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
-					return e.Override(ctx, by, in.Channel, in.Body.GoOn)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
+					return e.Channels.Override(ctx, by, in.Channel, in.Body.GoOn)
 				}),
 		},
 		{
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
 			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
 			orderChannel("assign",
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
-					return e.Assign(ctx, by, in.Channel, in.Body.Agent)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
+					return e.Channels.Assign(ctx, by, in.Channel, in.Body.Agent)
 				}),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
 			"Its place in other channels does not change.",
-			orderChannel("remove", func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *memberIn) (uint64, error) {
-				return e.Unassign(ctx, by, in.Channel, in.Agent)
+			orderChannel("remove", func(ctx context.Context, e *app.App, by seam.Actor, in *memberIn) (uint64, error) {
+				return e.Channels.Unassign(ctx, by, in.Channel, in.Agent)
 			}),
 		},
 		{
 			"disable-agent", post, "/agents/{name}/disable", "Give an agent no turns",
 			"The agent leaves every queue and is OFFLINE until it is enabled (T20).",
-			able("disable", (*app.Supervisor).Disable),
+			able("disable", func(e *app.App) namedOrder { return e.Channels.Disable }),
 		},
 		{
 			"enable-agent", post, "/agents/{name}/enable", "Give an agent turns again",
 			"The agent is queued in each channel that it was assigned to meanwhile, and IDLE in the others (T21).",
-			able("enable", (*app.Supervisor).Enable),
+			able("enable", func(e *app.App) namedOrder { return e.Channels.Enable }),
 		},
 	}
 }
@@ -100,11 +100,11 @@ func channelRoutes() []route {
 func handleChannels(ctx context.Context, s *Server, _ *nothing) (*api.Channels, error) {
 	// Read the head before the view: a client that follows from here may see a change twice, but misses
 	// none.
-	head, _, err := s.engine.Journal().Head(ctx)
+	head, _, err := s.engine.Loop.Journal().Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.engine.Channels(ctx)
+	all, err := s.engine.Channels.Channels(ctx)
 	for i := range all {
 		all[i] = *channelNoNulls(all[i])
 	}
@@ -112,7 +112,7 @@ func handleChannels(ctx context.Context, s *Server, _ *nothing) (*api.Channels, 
 }
 
 func handleChannel(ctx context.Context, s *Server, in *ChannelPath) (*view.ChannelView, error) {
-	view, err := s.engine.Channel(ctx, in.Channel)
+	view, err := s.engine.Channels.Channel(ctx, in.Channel)
 	return channelNoNulls(view), err
 }
 
@@ -130,7 +130,7 @@ func handleEntries(ctx context.Context, s *Server, in *entriesIn) (*view.Channel
 	if err := oneStart(in.Before, in.After); err != nil {
 		return nil, err
 	}
-	page, err := s.engine.ChannelEntries(ctx, in.Channel, in.EntryQuery)
+	page, err := s.engine.Channels.ChannelEntries(ctx, in.Channel, in.EntryQuery)
 	page = fitPage(page, in.After == 0)
 	page.Entries = some(page.Entries)
 	return &page, err
@@ -140,7 +140,7 @@ func handleSay(ctx context.Context, s *Server, in *forChannel[api.SayBody]) (*vi
 	if err := identity(ctx).MayOrderChannel("message", "#"+in.Channel); err != nil {
 		return nil, err
 	}
-	spoken, err := s.engine.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
+	spoken, err := s.engine.Channels.Say(ctx, s.actor(ctx), in.Channel, in.Body.Text, in.Body.Mode)
 	return &spoken, err
 }
 
@@ -148,7 +148,7 @@ func handleSay(ctx context.Context, s *Server, in *forChannel[api.SayBody]) (*vi
 func orderChannel[In any, P interface {
 	*In
 	name() string
-}](event string, do func(context.Context, *app.Supervisor, seam.Actor, P) (uint64, error)) adder {
+}](event string, do func(context.Context, *app.App, seam.Actor, P) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *In) (*api.ChannelOrdered, error) {
 		name := P(in).name()
 		if err := identity(ctx).MayOrderChannel(event, "#"+name); err != nil {
@@ -158,22 +158,25 @@ func orderChannel[In any, P interface {
 		if err != nil {
 			return nil, err
 		}
-		view, err := s.engine.Channel(ctx, name)
+		view, err := s.engine.Channels.Channel(ctx, name)
 		return &api.ChannelOrdered{Seq: seq, Channel: *channelNoNulls(view)}, err
 	})
 }
 
+// namedOrder is an order about the agent or host of that name. It returns the sequence of its change.
+type namedOrder = func(ctx context.Context, by seam.Actor, name string) (uint64, error)
+
 // able is a route that disables or enables an agent.
-func able(event string, do func(*app.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
+func able(event string, order func(*app.App) namedOrder) adder {
 	return answer(func(ctx context.Context, s *Server, in *ableIn) (*api.Commanded, error) {
 		if err := identity(ctx).MayOrderChannel(event, in.Name); err != nil {
 			return nil, err
 		}
-		seq, err := do(s.engine, ctx, s.actor(ctx), in.Name)
+		seq, err := order(s.engine)(ctx, s.actor(ctx), in.Name)
 		if err != nil {
 			return nil, err
 		}
-		view, err := s.engine.Agent(ctx, in.Name)
+		view, err := s.engine.Status.Agent(ctx, in.Name)
 		return &api.Commanded{Seq: seq, Agent: view}, err
 	})
 }

@@ -196,7 +196,7 @@ func TestReadChannels(t *testing.T) {
 // person. It may read. It acts only in its own name; a step's session has no name.
 func TestAgentsInChannels(t *testing.T) {
 	sup := supervise(t, memory.New(), t.TempDir(), strings.NewReplacer("scout", "coder2", "pilot", "reviewer2").Replace(guests))
-	h := New(Options{Engine: sup.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: sup.App, User: "sam"}).SocketHandler()
 	people := map[string]string{
 		"POST /channels/reviews/messages": `{"text":"x"}`, "POST /channels/reviews/grant": `{"agent":"coder2"}`,
 		"POST /channels/reviews/skip":     "",

@@ -90,7 +90,7 @@ func TestClientErrors(t *testing.T) {
 	ctx := t.Context()
 
 	_, err := c.EndAgentSession(ctx, "coder")
-	_, want := s.sup.EndAgentSession(ctx, seam.Actor{Kind: "human", ID: "sam"}, "coder")
+	_, want := s.sup.Agents.EndAgentSession(ctx, seam.Actor{Kind: "human", ID: "sam"}, "coder")
 	var refused *client.Refused
 	if !errors.As(err, &refused) || want == nil || err.Error() != want.Error() || refused.Refusal.Reason == "" {
 		t.Errorf("a refusal came as %#v", err)

@@ -52,7 +52,7 @@ var configAsked = []askedOnce{
 
 // X10: no agent in one of Fairlead's sessions reads or changes the configuration, and no caller that cannot be identified.
 func TestAgentsConfigureNothing(t *testing.T) {
-	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam", Editor: paper{}}).SocketHandler()
+	h := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).App, User: "sam", Editor: paper{}}).SocketHandler()
 	for by, may := range map[caller.Caller]bool{
 		{Session: "coder-17"}: false, {Session: "coder@r1-2"}: false, {Unseen: true}: false,
 		{}: true,

@@ -63,7 +63,7 @@ func crewRoutes() []route {
 		{
 			"summon-crew", post, "/crew/summon", "Summon a crew for the first time",
 			"Fairlead makes one placeholder for each free seat and notifies the lead (P1). Refused if the crew has members already: use `wake` then. The request returns when the placeholders are durable; the lead's session decides what they become.",
-			orderCrew("summon", (*app.Supervisor).Summon),
+			orderCrew("summon", func(e *app.App) crewOrder { return e.Crew.Summon }),
 		},
 		{
 			"wake-crew", post, "/crew/wake", "Wake the crew",
@@ -73,7 +73,7 @@ func crewRoutes() []route {
 		{
 			"send-crew-to-sleep", post, "/crew/sleep", "End the lead's session",
 			"Members that were awake are asleep afterwards (P3). No document is lost.",
-			orderCrew("sleep", (*app.Supervisor).Sleep),
+			orderCrew("sleep", func(e *app.App) crewOrder { return e.Crew.Sleep }),
 		},
 		{
 			"get-document", get, "/crew/agents/{agent}", "One agent's document",
@@ -99,7 +99,7 @@ func crewRoutes() []route {
 }
 
 func handleCrew(ctx context.Context, s *Server, in *crewIn) (*view.CrewView, error) {
-	view, err := s.engine.Crew(ctx, in.All)
+	view, err := s.engine.Crew.Crew(ctx, in.All)
 	view = fitCrew(view)
 	return &view, err
 }
@@ -109,17 +109,19 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 	if err != nil {
 		return nil, err
 	}
-	view, err := s.engine.Crew(ctx, false)
+	view, err := s.engine.Crew.Crew(ctx, false)
 	return &api.CrewOrdered{Seq: seq, Team: fitCrew(view)}, err
 }
 
+type crewOrder = func(ctx context.Context, by seam.Actor) (uint64, error)
+
 // orderCrew is a route for an order to the whole crew.
-func orderCrew(event string, do func(*app.Supervisor, context.Context, seam.Actor) (uint64, error)) adder {
+func orderCrew(event string, order func(*app.App) crewOrder) adder {
 	return answer(func(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*api.CrewOrdered, error) {
 		if err := identity(ctx).MayOrderCrew(event); err != nil {
 			return nil, err
 		}
-		seq, err := do(s.engine, ctx, s.actor(ctx))
+		seq, err := order(s.engine)(ctx, s.actor(ctx))
 		return s.afterCrew(ctx, seq, err)
 	})
 }
@@ -132,12 +134,12 @@ func handleWakeCrew(ctx context.Context, s *Server, in *only[*api.WakeBody]) (*a
 	for _, name := range or(in.Body).Agents {
 		who = append(who, string(name))
 	}
-	seq, err := s.engine.Wake(ctx, s.actor(ctx), who)
+	seq, err := s.engine.Crew.Wake(ctx, s.actor(ctx), who)
 	return s.afterCrew(ctx, seq, err)
 }
 
 func handleDocument(ctx context.Context, s *Server, in *crewAgentIn) (*view.DocumentView, error) {
-	view, err := s.engine.Document(ctx, in.Agent)
+	view, err := s.engine.Crew.Document(ctx, in.Agent)
 	return &view, err
 }
 
@@ -146,7 +148,7 @@ func handleDocument(ctx context.Context, s *Server, in *crewAgentIn) (*view.Docu
 func handleSoul(s *Server, w http.ResponseWriter, r *http.Request, in *crewAgentIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
-	view, err := s.engine.Document(ctx, in.Agent)
+	view, err := s.engine.Crew.Document(ctx, in.Agent)
 	if err != nil {
 		api.ProblemOf(err).Write(w)
 		return
@@ -176,7 +178,7 @@ func handleImportDocument(ctx context.Context, s *Server, in *only[documentBody]
 	if err := identity(ctx).MayOrderCrew("import"); err != nil {
 		return nil, err
 	}
-	view, err := s.engine.ImportDocument(ctx, s.actor(ctx), in.Body.text)
+	view, err := s.engine.Crew.ImportDocument(ctx, s.actor(ctx), in.Body.text)
 	if bad, ok := errors.AsType[*crewctl.BadDocument](err); ok {
 		p := api.NewProblem(http.StatusUnprocessableEntity, "%s", bad)
 		p.Errors = []api.Fault{{Message: api.Shorten(bad.Error()), Location: "body"}}
@@ -197,7 +199,7 @@ func handleTranscript(ctx context.Context, s *Server, in *crewctl.TranscriptQuer
 	if err := oneStart(in.Before, in.After); err != nil {
 		return nil, err
 	}
-	page, err := s.engine.Transcript(ctx, *in)
+	page, err := s.engine.Crew.Transcript(ctx, *in)
 	page = fitTranscript(page, in.After == 0)
 	return &page, err
 }

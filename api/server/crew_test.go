@@ -145,7 +145,7 @@ func TestFileNames(t *testing.T) {
 // does a caller that cannot be identified. All of them may read.
 func TestAgentsSummonNobody(t *testing.T) {
 	s, _ := serveCrew(t)
-	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: s.sup.App, User: "sam"}).SocketHandler()
 	for who, may := range map[caller.Caller]bool{
 		{Session: "coder-17"}: false, {Session: "reviewer-3"}: false,
 		{Session: "coder@r1-2"}: false, {Unseen: true}: false, {}: true,

@@ -43,7 +43,7 @@ func handleDigest(ctx context.Context, s *Server, in *digestIn) (*view.Digest, e
 	if first {
 		since = time.Now().Add(-firstDigest).UTC().Truncate(time.Hour) // the same one for an hour
 	}
-	d, err := s.engine.Digest(ctx, since)
+	d, err := s.engine.Status.Digest(ctx, since)
 	d.First = first
 	return &d, err
 }

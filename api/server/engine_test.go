@@ -190,11 +190,11 @@ func TestOrderOfACallerWhoLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sup := superviseStill(t, memory.New(), pair)
 		busy, ended := make(chan struct{}), make(chan error, 1)
-		go func() { _ = sup.View(context.WithoutCancel(t.Context()), func(*team.Team) { <-busy }) }()
+		go func() { _ = sup.Loop.View(context.WithoutCancel(t.Context()), func(*team.Team) { <-busy }) }()
 		synctest.Wait()
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
-			_, shown, err := sup.Order(ctx, seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", "")
+			_, shown, err := sup.Status.Order(ctx, seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", "")
 			if shown.Name != "" {
 				t.Errorf("a caller who left was shown %s", shown.Name)
 			}

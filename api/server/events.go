@@ -61,7 +61,7 @@ func handleEvents(s *Server, w http.ResponseWriter, r *http.Request, in *eventsI
 
 // place returns the sequence after which a stream begins.
 func (s *Server) place(ctx context.Context, in *eventsIn) (uint64, error) {
-	head, _, err := s.engine.Journal().Head(ctx)
+	head, _, err := s.engine.Loop.Journal().Head(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +110,7 @@ func (s *Server) last(ctx context.Context, n int, q journal.Query, agent string)
 	for until := q.Until; until > q.After && len(found) < n; window *= 2 {
 		after := max(q.After, until-min(until, window))
 		var part []journal.Change
-		for c, err := range s.engine.Journal().Read(ctx, journal.Query{After: after, Until: until, Entity: q.Entity}) {
+		for c, err := range s.engine.Loop.Journal().Read(ctx, journal.Query{After: after, Until: until, Entity: q.Entity}) {
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +140,7 @@ func (t *watcher) run(ctx context.Context) error {
 	defer ping.Stop()
 	late := t.pollEnd()
 	for {
-		part, err := t.s.engine.Since(ctx, t.place, t.entity)
+		part, err := t.s.engine.Loop.Since(ctx, t.place, t.entity)
 		if err != nil {
 			return stillThere(ctx, err)
 		}
@@ -208,7 +208,7 @@ type journalIn struct {
 
 // handleJournal serves one page of the journal.
 func handleJournal(ctx context.Context, s *Server, in *journalIn) (*api.Page, error) {
-	head, _, err := s.engine.Journal().Head(ctx)
+	head, _, err := s.engine.Loop.Journal().Head(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func handleJournal(ctx context.Context, s *Server, in *journalIn) (*api.Page, er
 		return page, nil
 	}
 	bytes, read := 0, 0
-	for c, err := range s.engine.Journal().Read(ctx, q) {
+	for c, err := range s.engine.Loop.Journal().Read(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
@@ -249,14 +249,14 @@ func handleJournal(ctx context.Context, s *Server, in *journalIn) (*api.Page, er
 func (s *Server) between(ctx context.Context, in *journalIn, head uint64) (journal.Query, error) {
 	q := journal.Query{After: uint64(max(0, in.After)), Until: head, Entity: in.Entity}
 	if !in.Since.IsZero() {
-		before, err := journal.LastAt(ctx, s.engine.Journal(), in.Since.Add(-1))
+		before, err := journal.LastAt(ctx, s.engine.Loop.Journal(), in.Since.Add(-1))
 		if err != nil {
 			return q, err
 		}
 		q.After = max(q.After, before)
 	}
 	if !in.Until.IsZero() {
-		last, err := journal.LastAt(ctx, s.engine.Journal(), in.Until)
+		last, err := journal.LastAt(ctx, s.engine.Loop.Journal(), in.Until)
 		if err != nil {
 			return q, err
 		}

@@ -400,7 +400,7 @@ func TestPings(t *testing.T) {
 		sup := superviseStill(t, memory.New(), pair)
 		sup.begin(t, "coder", 1).say("x")
 		synctest.Wait()
-		s := New(Options{Engine: sup.Supervisor})
+		s := New(Options{Engine: sup.App})
 		ctx, cancel := context.WithCancel(t.Context())
 		events, output := &memoryAnswer{header: http.Header{}}, &memoryAnswer{header: http.Header{}}
 		one := watchIn(ctx, s, "/events", events)
@@ -423,7 +423,7 @@ func TestPings(t *testing.T) {
 func TestBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sup := superviseStill(t, memory.New(), pair)
-		s := New(Options{Engine: sup.Supervisor})
+		s := New(Options{Engine: sup.App})
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &memoryAnswer{header: http.Header{}, gate: make(chan struct{})}
 		done := watchIn(ctx, s, "/events", w)

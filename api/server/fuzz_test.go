@@ -61,7 +61,7 @@ func FuzzRequest(f *testing.F) {
 	p := sup.begin(f, "coder", 1)
 	p.say("hello\n")
 	sup.over(f, p)
-	s := New(Options{Engine: sup.Supervisor, Token: testToken, UI: http.NotFoundHandler()})
+	s := New(Options{Engine: sup.App, Token: testToken, UI: http.NotFoundHandler()})
 	s.hosts = []string{"example:80"}
 	f.Fuzz(func(t *testing.T, method, target, body, id string) {
 		req, err := http.NewRequest(method, "http://example", strings.NewReader(body))
@@ -190,7 +190,7 @@ func FuzzBodies(f *testing.F) {
 	}
 	sup := supervise(f, memory.New(), dir, guests)
 	handler := New(Options{
-		Engine: sup.Supervisor, User: "sam",
+		Engine: sup.App, User: "sam",
 		Reload: func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) { return nil, nil },
 	}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
@@ -277,7 +277,7 @@ func FuzzDocument(f *testing.F) {
 	}
 	sup := supervise(f, memory.New(), dir,
 		"version: 1\nagents:\n  julian: {description: Leads the team, driver: script, script: julian.script.yaml}\nteam: {lead: julian, size: 8}\n")
-	handler := New(Options{Engine: sup.Supervisor, User: "sam"}).SocketHandler()
+	handler := New(Options{Engine: sup.App, User: "sam"}).SocketHandler()
 	f.Fuzz(func(t *testing.T, body string) {
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, api.Base+importPath, strings.NewReader(body))
 		req.Header.Set("Content-Type", "application/json")

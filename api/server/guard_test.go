@@ -77,7 +77,7 @@ func TestWhoIsLetIn(t *testing.T) {
 }
 
 func TestNoTokenMeansNobody(t *testing.T) {
-	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor})
+	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).App})
 	defer s.Close()
 	web := httptest.NewServer(s.Handler())
 	defer web.Close()
@@ -226,7 +226,7 @@ func TestActors(t *testing.T) {
 
 func TestBugIsAnsweredAndLogged(t *testing.T) {
 	s := serve(t)
-	s.opts.Past = func(context.Context, Moment) (*app.Supervisor, func() error, error) {
+	s.opts.Past = func(context.Context, Moment) (*app.App, func() error, error) {
 		panic("a bug, on purpose")
 	}
 	s.want(t, 500, "GET", api.Base+"/agents?at=1", "")

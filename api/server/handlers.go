@@ -13,7 +13,7 @@ import (
 )
 
 func handleTeam(ctx context.Context, s *Server, _ *nothing) (*view.TeamView, error) {
-	team, err := s.engine.Team(ctx)
+	team, err := s.engine.Status.Team(ctx)
 	team.Agents, team.Past = some(team.Agents), stale(s)
 	return &team, err
 }
@@ -34,7 +34,7 @@ func leaderOf(s *Server) api.Leader {
 }
 
 func handleWhy(ctx context.Context, s *Server, in *AgentPath) (*view.WhyView, error) {
-	view, err := s.engine.Why(ctx, in.Name)
+	view, err := s.engine.Status.Why(ctx, in.Name)
 	view.Evidence, view.Sessions = some(view.Evidence), some(view.Sessions)
 	return &view, err
 }
@@ -45,7 +45,7 @@ func order(desired string) adder {
 		if err := identity(ctx).MayOrder("wanted_"+desired, in.Name); err != nil {
 			return nil, err
 		}
-		seq, agent, err := s.engine.Order(ctx, s.actor(ctx), in.Name, desired, or(in.Body).Note)
+		seq, agent, err := s.engine.Status.Order(ctx, s.actor(ctx), in.Name, desired, or(in.Body).Note)
 		return &api.Commanded{Seq: seq, Agent: agent}, err
 	})
 }
@@ -62,7 +62,7 @@ func hold(on bool) adder {
 				return nil, err
 			}
 		}
-		seq, err := s.engine.Hold(ctx, s.actor(ctx), on, or(in.Body).Note)
+		seq, err := s.engine.Agents.Hold(ctx, s.actor(ctx), on, or(in.Body).Note)
 		return &api.Held{Seq: seq, Hold: on}, err
 	})
 }
@@ -79,7 +79,7 @@ func handleDown(ctx context.Context, s *Server, in *downIn) (*api.Stopping, erro
 	}
 	now := in.Body != nil && in.Body.Now
 	if s.opts.Stop == nil {
-		return &api.Stopping{Stopping: true}, s.engine.Stop(ctx, s.actor(ctx), now)
+		return &api.Stopping{Stopping: true}, s.engine.Agents.Stop(ctx, s.actor(ctx), now)
 	}
 	unwritten, err := s.opts.Stop(ctx, s.actor(ctx), now)
 	return &api.Stopping{Stopping: true, Unwritten: unwritten}, err
@@ -92,12 +92,12 @@ func handleReload(ctx context.Context, s *Server, in *only[*api.ReloadBody]) (*a
 	if s.opts.Reload == nil {
 		return nil, api.NewProblem(http.StatusNotImplemented, "this daemon cannot load fairlead.yaml again; stop it and start it anew")
 	}
-	st, err := s.engine.Status(ctx)
+	st, err := s.engine.Status.Status(ctx)
 	if err != nil {
 		return nil, err
 	}
 	leader := ""
-	if err := s.engine.View(ctx, func(t *team.Team) { leader = t.Leader }); err != nil {
+	if err := s.engine.Loop.View(ctx, func(t *team.Team) { leader = t.Leader }); err != nil {
 		return nil, err
 	}
 	want := api.ReloadBody{}
@@ -114,7 +114,7 @@ func handleReload(ctx context.Context, s *Server, in *only[*api.ReloadBody]) (*a
 }
 
 func handleStatus(ctx context.Context, s *Server, _ *nothing) (*api.Status, error) {
-	st, err := s.engine.Status(ctx)
+	st, err := s.engine.Status.Status(ctx)
 	fault := ""
 	if s.opts.ReloadFault != nil {
 		fault = s.opts.ReloadFault.Error()

@@ -24,7 +24,7 @@ func hostRoutes() []route {
 			"list-hosts", http.MethodGet, "/hosts", "List the hosts of the team",
 			"The machines on which its sessions run, with their leases, and the sessions that wait for a place. `on` is false if the repository is of one machine only. `/events` has each change of a host as the entity `host/NAME`.",
 			asOf(answer(func(ctx context.Context, s *Server, _ *nothing) (*view.Hosts, error) {
-				all, err := s.engine.Hosts(ctx)
+				all, err := s.engine.Status.Hosts(ctx)
 				all.Past = stale(s)
 				return &all, err
 			})),
@@ -45,12 +45,12 @@ func hostRoutes() []route {
 		{
 			"drain-host", http.MethodPost, "/hosts/{name}/drain", "Drain a host",
 			"It gets no new session (H9), and leaves when its last one has ended. Agents may not do this (X10).",
-			hostOrder("drain", (*app.Supervisor).DrainHost),
+			hostOrder("drain", func(e *app.App) namedOrder { return e.Status.DrainHost }),
 		},
 		{
 			"remove-host", http.MethodPost, "/hosts/{name}/remove", "Remove a host",
 			"Its lease is closed at once, and sessions that run there end by their deadline (H12, H13). It needs a new invitation to join again. Agents may not do this (X10).",
-			hostOrder("remove", (*app.Supervisor).RemoveHost),
+			hostOrder("remove", func(e *app.App) namedOrder { return e.Status.RemoveHost }),
 		},
 		{
 			"lead-host", http.MethodPost, "/hosts/{name}/lead", "Let another engine host lead",
@@ -62,8 +62,8 @@ func hostRoutes() []route {
 			"For a journal that three engine hosts keep. The other ones are ordinary hosts from then on (H17), and the daemon starts again with the journal as a file. Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
-					return e.KeepAlone(ctx, by)
+				func(ctx context.Context, e *app.App, by seam.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
+					return e.Status.KeepAlone(ctx, by)
 				},
 			),
 		},
@@ -104,11 +104,11 @@ func handleLead(ctx context.Context, s *Server, in *hostIn) (*api.Leads, error) 
 	return &api.Leads{Leader: in.Name}, s.opts.Lead(ctx, in.Name)
 }
 
-func hostOrder(event string, do func(*app.Supervisor, context.Context, seam.Actor, string) (uint64, error)) adder {
+func hostOrder(event string, order func(*app.App) namedOrder) adder {
 	return ordered(
 		func(by seam.Caller, in *hostIn) error { return by.MayOrderHost(event, in.Name) },
-		func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *hostIn) (uint64, error) {
-			return do(e, ctx, by, in.Name)
+		func(ctx context.Context, e *app.App, by seam.Actor, in *hostIn) (uint64, error) {
+			return order(e)(ctx, by, in.Name)
 		},
 	)
 }

@@ -30,7 +30,7 @@ var hostsAsked = []askedOnce{
 // X10: an agent may see the hosts. It drains and removes none, and neither does a caller that cannot be identified.
 func TestAgentsOrderNoHosts(t *testing.T) {
 	s := supervise(t, memory.New(), t.TempDir(), pair)
-	h := New(Options{Engine: s.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: s.App, User: "sam"}).SocketHandler()
 	about := map[string]string{
 		"drain-host": "host b", "remove-host": "host b", "invite-host": "the team", "lead-host": "host b",
 		"leave-cluster": "the team",
@@ -84,7 +84,7 @@ func TestHostsClient(t *testing.T) {
 func TestInvitation(t *testing.T) {
 	var asked []string
 	h := New(Options{
-		Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, User: "sam",
+		Engine: supervise(t, memory.New(), t.TempDir(), pair).App, User: "sam",
 		Invite: func(_ context.Context, by string, labels []string, engine bool) (*api.Invitation, error) {
 			if engine {
 				by += " engine"
@@ -123,7 +123,7 @@ func TestInvitation(t *testing.T) {
 // A person hands the lead over to another engine host, an agent does not. Without a cluster there is none.
 func TestHandOver(t *testing.T) {
 	var asked []string
-	engine := supervise(t, memory.New(), t.TempDir(), pair).Supervisor
+	engine := supervise(t, memory.New(), t.TempDir(), pair).App
 	for _, c := range []struct {
 		by   caller.Caller
 		lead func(context.Context, string) error

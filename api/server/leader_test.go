@@ -15,7 +15,7 @@ func TestNoLeaderAnswers(t *testing.T) {
 	dir := newWorkspace(t)
 	is := api.Leader{Leads: true}
 	s := New(Options{
-		Engine: supervise(t, memory.New(), dir, pair).Supervisor, Dir: dir, Store: "memory",
+		Engine: supervise(t, memory.New(), dir, pair).App, Dir: dir, Store: "memory",
 		Leader: func() api.Leader { return is },
 	})
 	defer s.Close()

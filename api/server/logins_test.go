@@ -149,7 +149,7 @@ func TestAgentsDoNotSignIn(t *testing.T) {
 	}
 	logins := newLogins(t)
 	server := New(Options{
-		Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: logins,
+		Engine: supervise(t, memory.New(), t.TempDir(), pair).App, Token: testToken, Logins: logins,
 		Hosts: []string{"example.com:80"},
 	})
 	code, _ := logins.NewCode()
@@ -204,7 +204,7 @@ func TestRepositoryLoginIsRefused(t *testing.T) {
 		}
 	}
 	server := New(Options{
-		Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Token: testToken, Logins: newLogins(t),
+		Engine: supervise(t, memory.New(), t.TempDir(), pair).App, Token: testToken, Logins: newLogins(t),
 		Hosts: []string{"example.com:80"},
 	})
 	for name, h := range map[string]http.Handler{"socket": server.SocketHandler(), "port": server.Handler()} {

@@ -51,8 +51,8 @@ func memberRoutes() []route {
 			"The agent leaves every queue, and its turn passes to the next agent (T3, T6, T11). When it returns, people must assign it again.",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayActAs("leave", in.Name) },
-				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *ableIn) (uint64, error) {
-					return e.AgentLeft(ctx, in.Name)
+				func(ctx context.Context, e *app.App, _ seam.Actor, in *ableIn) (uint64, error) {
+					return e.Channels.AgentLeft(ctx, in.Name)
 				},
 			),
 		},
@@ -66,8 +66,8 @@ func memberRoutes() []route {
 			"For a text: the agent has received it. For `stop_work`: it has stopped. Confirming an action that is no longer in the list is harmless.",
 			ordered(
 				func(by seam.Caller, in *forAgent[api.ConfirmBody]) error { return by.MayActAs("done", in.Name) },
-				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forAgent[api.ConfirmBody]) (uint64, error) {
-					return e.AgentConfirm(ctx, in.Name, in.Body.Key)
+				func(ctx context.Context, e *app.App, _ seam.Actor, in *forAgent[api.ConfirmBody]) (uint64, error) {
+					return e.Channels.AgentConfirm(ctx, in.Name, in.Body.Key)
 				},
 			),
 		},
@@ -81,8 +81,8 @@ func memberRoutes() []route {
 			"The next agent gets the turn, and no message is posted (T22).",
 			ordered(
 				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("pass", in.Body.Agent) },
-				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
-					return e.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+				func(ctx context.Context, e *app.App, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
+					return e.Channels.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 				},
 			),
 		},
@@ -91,8 +91,8 @@ func memberRoutes() []route {
 			"The turn pauses and the channel waits, at most for its wait timeout (T10).",
 			ordered(
 				func(by seam.Caller, in *forChannel[api.WaitBody]) error { return by.MayActAs("wait", in.Body.Agent) },
-				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forChannel[api.WaitBody]) (uint64, error) {
-					return e.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
+				func(ctx context.Context, e *app.App, _ seam.Actor, in *forChannel[api.WaitBody]) (uint64, error) {
+					return e.Channels.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
 				},
 			),
 		},
@@ -101,8 +101,8 @@ func memberRoutes() []route {
 			"The wait is over; the turn continues with the time that it had left (T12).",
 			ordered(
 				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("go_on", in.Body.Agent) },
-				func(ctx context.Context, e *app.Supervisor, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
-					return e.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
+				func(ctx context.Context, e *app.App, _ seam.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
+					return e.Channels.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 				},
 			),
 		},
@@ -113,7 +113,7 @@ func handleReady(ctx context.Context, s *Server, in *ableIn) (*api.Joined, error
 	if err := identity(ctx).MayActAs("ready", in.Name); err != nil {
 		return nil, err
 	}
-	seq, err := s.engine.AgentReady(ctx, in.Name)
+	seq, err := s.engine.Channels.AgentReady(ctx, in.Name)
 	return &api.Joined{Seq: seq, HeartbeatMS: channel.BeatEvery.Milliseconds(), MissedMax: channel.BeatsMissedMax}, err
 }
 
@@ -121,7 +121,7 @@ func handleHeartbeat(ctx context.Context, s *Server, in *ableIn) (*api.Beaten, e
 	if err := identity(ctx).MayActAs("heartbeat", in.Name); err != nil {
 		return nil, err
 	}
-	return &api.Beaten{HeartbeatMS: channel.BeatEvery.Milliseconds()}, s.engine.AgentBeat(ctx, in.Name)
+	return &api.Beaten{HeartbeatMS: channel.BeatEvery.Milliseconds()}, s.engine.Channels.AgentBeat(ctx, in.Name)
 }
 
 // handleActions waits for actions of an agent. It ends when the client is gone or the daemon stops.
@@ -141,7 +141,7 @@ func handleActions(ctx context.Context, s *Server, in *actionsIn) (*api.Actions,
 	defer cancel()
 	stop := context.AfterFunc(s.ctx, cancel)
 	defer stop()
-	list, err := s.engine.AgentActions(ctx, in.Name, wait)
+	list, err := s.engine.Channels.AgentActions(ctx, in.Name, wait)
 	if err != nil && s.ctx.Err() != nil {
 		err = loop.ErrClosed
 	}
@@ -173,7 +173,7 @@ func handleSaid(ctx context.Context, s *Server, in *forChannel[api.SaidBody]) (*
 		p.Errors = []api.Fault{{Message: "text is empty, and neither complete nor ended is given", Location: "body.text"}}
 		return nil, p
 	}
-	seq, err := s.engine.AgentSaid(ctx, view.Speech{
+	seq, err := s.engine.Channels.AgentSaid(ctx, view.Speech{
 		Channel: in.Channel, Agent: b.Agent, Turn: b.Turn, Re: b.Re, Text: b.Text, Complete: b.Complete, Ended: b.Ended,
 	})
 	return &api.Ordered{Seq: seq}, err

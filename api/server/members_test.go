@@ -58,7 +58,7 @@ func (s *served) poll(ctx context.Context, t *testing.T, wait string) <-chan str
 func TestLongPoll(t *testing.T) {
 	t.Parallel()
 	s := serveHasty(t)
-	if _, err := s.sup.AgentReady(t.Context(), "pilot"); err != nil {
+	if _, err := s.sup.Channels.AgentReady(t.Context(), "pilot"); err != nil {
 		t.Fatal(err)
 	}
 	longer := hasty.request + hasty.answer/2

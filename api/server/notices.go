@@ -23,7 +23,7 @@ func noticeRoutes() []route {
 }
 
 func handleNoticeTargets(ctx context.Context, s *Server, _ *nothing) (*api.NoticeTargets, error) {
-	all, err := s.engine.NoticeTargets(ctx)
+	all, err := s.engine.Notices.NoticeTargets(ctx)
 	return &api.NoticeTargets{Targets: some(all)}, err
 }
 
@@ -37,6 +37,6 @@ func handleTestNotice(ctx context.Context, s *Server, in *testNoticeIn) (*api.No
 	if err := identity(ctx).MayAnswer("test", "notify"); err != nil {
 		return nil, err
 	}
-	done, err := s.engine.TestNotice(ctx, s.actor(ctx), in.Body.Target)
+	done, err := s.engine.Notices.TestNotice(ctx, s.actor(ctx), in.Body.Target)
 	return &api.NoticeTests{Tests: some(done)}, err
 }

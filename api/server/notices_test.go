@@ -42,7 +42,7 @@ func TestNoGetActs(t *testing.T) {
 	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) { // so that there is something to act on
 		return c.path, func(string, http.Header) {}
 	})
-	<-s.sup.Stopped()
+	<-s.sup.Loop.Stopped()
 	wait.Until(t, "the journal has the end of the dispatch", func() bool {
 		return slices.ContainsFunc(s.sup.changes(t), func(line string) bool { return strings.HasSuffix(line, "dispatch/quay D10 MAIN") })
 	})

@@ -60,7 +60,7 @@ func handleRaw(s *Server, w http.ResponseWriter, r *http.Request, in *rawIn) {
 func (s *Server) readOutput(ctx context.Context, id string, from int64, limit int) ([]byte, bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out, info, err := s.engine.Output(ctx, id, from)
+	out, info, err := s.engine.Sessions.Output(ctx, id, from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, info.Open, nil // its process has not started
 	}
@@ -153,7 +153,7 @@ func handleOutputStream(s *Server, w http.ResponseWriter, r *http.Request, in *o
 	}
 	defer s.leave()
 	ctx := r.Context()
-	if _, err := s.engine.Session(ctx, in.ID); err != nil {
+	if _, err := s.engine.Sessions.Session(ctx, in.ID); err != nil {
 		api.ProblemOf(err).Write(w)
 		return
 	}
@@ -206,7 +206,7 @@ func (s *Server) nearEnd(ctx context.Context, id string, tail int64) int64 {
 func (s *Server) hasByte(ctx context.Context, id string, offset int64) bool {
 	ctx, cancel := context.WithTimeout(ctx, probeWait)
 	defer cancel()
-	out, _, err := s.engine.Output(ctx, id, offset)
+	out, _, err := s.engine.Sessions.Output(ctx, id, offset)
 	if err != nil {
 		return false
 	}
@@ -258,7 +258,7 @@ func (t *listener) run(ctx context.Context) error {
 func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.SessionInfo, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	out, info, err := t.s.engine.Output(ctx, t.id, t.at+int64(len(t.held)))
+	out, info, err := t.s.engine.Sessions.Output(ctx, t.id, t.at+int64(len(t.held)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return info, nil // its process has not started
 	}
@@ -350,7 +350,7 @@ type factsIn struct {
 const factsWait = 400 * time.Millisecond
 
 func handleFacts(ctx context.Context, s *Server, in *factsIn) (*api.Facts, error) {
-	heard, err := s.engine.Facts(ctx, in.ID, in.From, in.Tail, factsWait)
+	heard, err := s.engine.Sessions.Facts(ctx, in.ID, in.From, in.Tail, factsWait)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

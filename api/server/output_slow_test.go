@@ -27,7 +27,7 @@ func TestRawOutputOfSlowDisk(t *testing.T) {
 		p.say(strings.Repeat("x", 3*pieceBytes))
 		synctest.Wait() // the controller follows it
 		sup.host.direct(func() { sup.host.read = func(out io.ReadCloser) io.ReadCloser { return slowDisk{out} } })
-		s := &Server{engine: sup.Supervisor}
+		s := &Server{engine: sup.App}
 		if body, more, err := s.readOutput(t.Context(), "coder-1", 0, rawMax); len(body) != 0 || !more || err != nil {
 			t.Errorf("of a running session: %d bytes, more %t, %v", len(body), more, err)
 		}

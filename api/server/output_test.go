@@ -102,7 +102,7 @@ func TestOutputWaits(t *testing.T) {
 		p := sup.begin(t, "coder", 1)
 		synctest.Wait() // the controller follows it
 		sup.host.direct(func() { sup.host.read = func(io.ReadCloser) io.ReadCloser { return http.NoBody } })
-		s := New(Options{Engine: sup.Supervisor})
+		s := New(Options{Engine: sup.App})
 		w := &memoryAnswer{header: http.Header{}}
 		done := watchIn(t.Context(), s, "/sessions/coder-1/output/stream", w)
 		said := func(want ...string) {
@@ -177,7 +177,7 @@ func TestNearEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // a busy machine takes longer than a probe waits
 		sup := superviseStill(t, memory.New(), pair)
-		s := New(Options{Engine: sup.Supervisor})
+		s := New(Options{Engine: sup.App})
 		defer s.Close()
 		for i, size := range []int64{0, 1, 500, 70_000, 65_536, 300_000, 5_000_000} {
 			p := sup.begin(t, "coder", i+1)
@@ -203,7 +203,7 @@ func TestOutputIsCoalesced(t *testing.T) {
 		sup := superviseStill(t, memory.New(), pair)
 		p := sup.begin(t, "coder", 1)
 		p.say("x")
-		s := New(Options{Engine: sup.Supervisor})
+		s := New(Options{Engine: sup.App})
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &memoryAnswer{header: http.Header{}}
 		done := watchIn(ctx, s, "/sessions/coder-1/output/stream", w)

@@ -44,8 +44,8 @@ func questionRoutes() []route {
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
 			ordered(
 				func(by seam.Caller, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *answerQuestionIn) (uint64, error) {
-					return e.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
+				func(ctx context.Context, e *app.App, by seam.Actor, in *answerQuestionIn) (uint64, error) {
+					return e.Questions.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
 				},
 			),
 		},
@@ -59,8 +59,8 @@ func questionRoutes() []route {
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
 			ordered(
 				func(by seam.Caller, in *savedAnswerIn) error { return by.MayAnswer("revoked", in.ID) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *savedAnswerIn) (uint64, error) {
-					return e.RevokeSavedAnswer(ctx, by, in.ID)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *savedAnswerIn) (uint64, error) {
+					return e.Questions.RevokeSavedAnswer(ctx, by, in.ID)
 				},
 			),
 		},
@@ -69,8 +69,8 @@ func questionRoutes() []route {
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
-					return e.LiftLimit(ctx, by, in.Name)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *ableIn) (uint64, error) {
+					return e.Questions.LiftLimit(ctx, by, in.Name)
 				},
 			),
 		},
@@ -79,8 +79,8 @@ func questionRoutes() []route {
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *ableIn) (uint64, error) {
-					return e.EndAgentSession(ctx, by, in.Name)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *ableIn) (uint64, error) {
+					return e.Agents.EndAgentSession(ctx, by, in.Name)
 				},
 			),
 		},
@@ -108,7 +108,7 @@ func questionRoutes() []route {
 }
 
 func handleQuestions(ctx context.Context, s *Server, _ *nothing) (*api.Questions, error) {
-	all, err := s.engine.Questions(ctx)
+	all, err := s.engine.Questions.Questions(ctx)
 	for i := range all {
 		noNullsIn(&all[i])
 	}
@@ -116,13 +116,13 @@ func handleQuestions(ctx context.Context, s *Server, _ *nothing) (*api.Questions
 }
 
 func handleQuestion(ctx context.Context, s *Server, in *questionIn) (*view.QuestionView, error) {
-	q, err := s.engine.QuestionByID(ctx, in.ID)
+	q, err := s.engine.Questions.QuestionByID(ctx, in.ID)
 	noNullsIn(&q)
 	return &q, err
 }
 
 func handleSavedAnswers(ctx context.Context, s *Server, _ *nothing) (*api.SavedAnswers, error) {
-	all, err := s.engine.SavedAnswers(ctx)
+	all, err := s.engine.Questions.SavedAnswers(ctx)
 	return &api.SavedAnswers{Saved: some(all)}, err
 }
 
@@ -137,7 +137,7 @@ func handleTell(ctx context.Context, s *Server, in *tellIn) (*view.TellResult, e
 	if err := identity(ctx).MayOrderAgent("person_told", in.Name); err != nil {
 		return nil, err
 	}
-	told, err := s.engine.TellRunning(ctx, s.actor(ctx), in.Name, in.Body.Text)
+	told, err := s.engine.Agents.TellRunning(ctx, s.actor(ctx), in.Name, in.Body.Text)
 	return &told, err
 }
 
@@ -156,7 +156,7 @@ func handleShell(ctx context.Context, s *Server, in *shellIn) (*view.Shell, erro
 			Reason: "a shell is opened by `fairlead shell` on this machine",
 		}
 	}
-	shell, err := s.engine.OpenShell(ctx, s.actor(ctx), in.Name)
+	shell, err := s.engine.Runs.OpenShell(ctx, s.actor(ctx), in.Name)
 	shell.Env, shell.Notes = some(shell.Env), some(shell.Notes)
 	return &shell, err
 }
@@ -166,7 +166,7 @@ type usageIn struct {
 }
 
 func handleUsage(ctx context.Context, s *Server, in *usageIn) (*view.UsageTable, error) {
-	used, err := s.engine.Usage(ctx, in.Archived)
+	used, err := s.engine.Status.Usage(ctx, in.Archived)
 	used.Agents, used.Days, used.Runs, used.Models, used.Budgets = some(used.Agents), some(used.Days), some(used.Runs), some(used.Models),
 		some(used.Budgets)
 	return &used, err
@@ -175,7 +175,7 @@ func handleUsage(ctx context.Context, s *Server, in *usageIn) (*view.UsageTable,
 func handleUsageCSV(s *Server, w http.ResponseWriter, r *http.Request, in *usageIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
-	used, err := s.engine.Usage(ctx, in.Archived)
+	used, err := s.engine.Status.Usage(ctx, in.Archived)
 	if err != nil {
 		api.ProblemOf(err).Write(w)
 		return

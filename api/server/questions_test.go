@@ -93,7 +93,7 @@ func TestQuestionOrders(t *testing.T) {
 func TestAgentsAnswerNothing(t *testing.T) {
 	s := houseAt(t)
 	id, _ := s.question(t, dial(t, s))
-	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: s.sup.App, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "reviewer-1", "build@r1-2"} {
 		for path, status := range map[string]int{
 			"POST /questions/ID/answer": 409, "DELETE /saved-answers/s1": 409, "POST /agents/reviewer/retry": 409,

@@ -44,11 +44,11 @@ func repositoryRoutes() []route {
 }
 
 func handleSummary(ctx context.Context, s *Server, _ *nothing) (*api.Summary, error) {
-	team, err := s.engine.Team(ctx)
+	team, err := s.engine.Status.Team(ctx)
 	if err != nil {
 		return nil, err
 	}
-	inbox, err := s.engine.Inbox(ctx)
+	inbox, err := s.engine.Status.Inbox(ctx)
 	sum := &api.Summary{
 		Dir: s.repository(), Name: team.Team, Version: api.VersionOrZero(s.opts.Version), PID: os.Getpid(), Address: s.opts.Address,
 		Origins:  []string{},

@@ -55,8 +55,8 @@ func runRoutes() []route {
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
 			ordered(
 				func(by seam.Caller, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
-					return e.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
+					return e.Runs.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
 				},
 			),
 		},
@@ -70,8 +70,8 @@ func runRoutes() []route {
 			"The run continues where it was paused.",
 			ordered(
 				func(by seam.Caller, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *runNoteIn) (uint64, error) {
-					return e.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *runNoteIn) (uint64, error) {
+					return e.Runs.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
 				},
 			),
 		},
@@ -104,7 +104,7 @@ func runRoutes() []route {
 			"list-working", get, "/working", "List what runs now",
 			"The sessions of agents and the steps without an agent, each with the last line of its output. The longest running comes first. The output of at most 100 of them is read.",
 			asOf(answer(func(ctx context.Context, s *Server, _ *nothing) (*api.Working, error) {
-				all, err := s.engine.Working(ctx)
+				all, err := s.engine.Status.Working(ctx)
 				return &api.Working{Working: some(all)}, err
 			})),
 		},
@@ -130,7 +130,7 @@ func handleWorkflows(_ context.Context, s *Server, _ *nothing) (*api.Workflows, 
 }
 
 func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
-	all, err := s.engine.Runs(ctx)
+	all, err := s.engine.Runs.Runs(ctx)
 	for i := range all {
 		all[i] = *noNulls(all[i])
 		all[i].Steps = nil
@@ -139,7 +139,7 @@ func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
 }
 
 func handleRun(ctx context.Context, s *Server, in *RunPath) (*view.RunView, error) {
-	view, err := s.engine.RunByID(ctx, in.ID)
+	view, err := s.engine.Runs.RunByID(ctx, in.ID)
 	return noNulls(view), err
 }
 
@@ -162,7 +162,7 @@ func handleStartRun(ctx context.Context, s *Server, in *only[*api.RunBody]) (*vi
 	if flags.Workflow, err = fromhost.Workflow(ctx, "start-run", flags.Workflow, s.opts.Dir, s.opts.Listed); err != nil {
 		return nil, err
 	}
-	view, err := s.engine.StartRun(ctx, s.actor(ctx), flags)
+	view, err := s.engine.Runs.StartRun(ctx, s.actor(ctx), flags)
 	return noNulls(view), missing(err)
 }
 
@@ -170,7 +170,7 @@ func handleResumeRun(ctx context.Context, s *Server, in *forRun[*api.RunBody]) (
 	if err := identity(ctx).MayOrderRun("resume", in.ID); err != nil {
 		return nil, err
 	}
-	view, err := s.engine.ResumeRun(ctx, s.actor(ctx), in.ID, view.RunFlags(or(in.Body)))
+	view, err := s.engine.Runs.ResumeRun(ctx, s.actor(ctx), in.ID, view.RunFlags(or(in.Body)))
 	return noNulls(view), missing(err)
 }
 
@@ -185,7 +185,7 @@ func missing(err error) error {
 
 // handlePauseRun is allowed for every caller, like holding the team, because it only stops work.
 func handlePauseRun(ctx context.Context, s *Server, in *runNoteIn) (*api.Ordered, error) {
-	seq, err := s.engine.PauseRun(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
+	seq, err := s.engine.Runs.PauseRun(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
 	return &api.Ordered{Seq: seq}, err
 }
 
@@ -201,7 +201,7 @@ func reply(rejected bool) adder {
 		if err := object(said.Input); err != nil {
 			return nil, err
 		}
-		seq, err := s.engine.Answer(ctx, s.actor(ctx), in.ID, in.Step, said)
+		seq, err := s.engine.Runs.Answer(ctx, s.actor(ctx), in.ID, in.Step, said)
 		return &api.Ordered{Seq: seq}, err
 	})
 }
@@ -244,12 +244,12 @@ func handlePruneRuns(ctx context.Context, s *Server, in *only[*api.PruneBody]) (
 	if what.OlderThanMS != nil {
 		older = time.Duration(*what.OlderThanMS) * time.Millisecond
 	}
-	done, err := s.engine.PruneRuns(ctx, s.actor(ctx), keep, older, what.All, what.DryRun)
+	done, err := s.engine.Runs.PruneRuns(ctx, s.actor(ctx), keep, older, what.All, what.DryRun)
 	return &api.Pruned{Runs: some(done)}, err
 }
 
 func handleInbox(ctx context.Context, s *Server, _ *nothing) (*api.Inbox, error) {
-	items, err := s.engine.Inbox(ctx)
+	items, err := s.engine.Status.Inbox(ctx)
 	for i := range items {
 		items[i].Artifacts, items[i].Logs, items[i].Blocks = some(items[i].Artifacts), some(items[i].Logs), some(items[i].Blocks)
 		if q := items[i].Question; q != nil {

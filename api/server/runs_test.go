@@ -101,7 +101,7 @@ func TestWorkflowFaults(t *testing.T) {
 func TestAgentsOrderNoRuns(t *testing.T) {
 	s := houseAt(t)
 	id := s.gate(t, dial(t, s))
-	h := New(Options{Engine: s.sup.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: s.sup.App, User: "sam"}).SocketHandler()
 	for _, session := range []string{"coder-17", "build@r1-2"} {
 		ask := func(method, path string) *httptest.ResponseRecorder {
 			w := httptest.NewRecorder()
@@ -130,7 +130,7 @@ func TestAgentsOrderNoRuns(t *testing.T) {
 		if all := s.sup.changes(t); !strings.HasPrefix(all[len(all)-1], "agent ") {
 			t.Errorf("%s paused as %s", session, all[len(all)-1])
 		}
-		if _, err := s.sup.ReleaseRun(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, id, ""); err != nil {
+		if _, err := s.sup.Runs.ReleaseRun(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		// Which agent a step's session is, its name does not say: it orders no agent about either.

@@ -50,7 +50,7 @@ func handleSearch(ctx context.Context, s *Server, in *api.SearchQuery) (*view.Se
 	for i := range found.Found {
 		page.Results = append(page.Results, resultOf(&found.Found[i]))
 	}
-	page.Index, err = indexState(ctx, s.engine.Journal(), found.Position)
+	page.Index, err = indexState(ctx, s.engine.Loop.Journal(), found.Position)
 	return page, err
 }
 

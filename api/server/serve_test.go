@@ -60,7 +60,7 @@ func serveAt(t testing.TB, sup *supervisor, dir string, patience waits, tcp net.
 	s := &served{sup: sup, dir: dir, logs: &lockedText{}}
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("the page")) })
 	s.Server = New(Options{
-		Engine: sup.Supervisor, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory",
+		Engine: sup.App, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory",
 		User: "sam", Editor: paper{},
 		Reload: func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) {
 			return []string{"agent coder changed"}, nil

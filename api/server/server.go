@@ -21,7 +21,7 @@ import (
 
 // Options configure a server.
 type Options struct {
-	Engine  *app.Supervisor
+	Engine  *app.App
 	UI      http.Handler    // Mission Control; nil: none
 	Token   string          // the token for programs over TCP; empty: it opens nothing
 	Logins  *login.Logins   // the browsers that are signed in; nil: none can sign in
@@ -54,7 +54,7 @@ type Options struct {
 	Leader func() api.Leader
 
 	// Past opens the team as it was at an earlier moment, for reading; nil: the past cannot be shown. end closes it.
-	Past func(ctx context.Context, at Moment) (engine *app.Supervisor, end func() error, err error)
+	Past func(ctx context.Context, at Moment) (engine *app.App, end func() error, err error)
 
 	// ReloadFault is why the daemon did not start with a changed fairlead.yaml and runs with the one before.
 	ReloadFault error
@@ -62,7 +62,7 @@ type Options struct {
 
 // Server is the API server. Make it with New; Close ends its streams.
 type Server struct {
-	engine *app.Supervisor
+	engine *app.App
 	ui     http.Handler
 	token  [sha256.Size]byte
 	closed bool // to all callers over TCP, because there is no token

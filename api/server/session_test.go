@@ -368,7 +368,7 @@ func TestLongDialogue(t *testing.T) {
 // neither may a caller that cannot be identified. All of them may read, and ask what would be allowed.
 func TestAgentsEndNoSession(t *testing.T) {
 	dir := newWorkspace(t)
-	h := New(Options{Engine: supervise(t, memory.New(), dir, pair).Supervisor, User: "sam", Dir: dir}).SocketHandler()
+	h := New(Options{Engine: supervise(t, memory.New(), dir, pair).App, User: "sam", Dir: dir}).SocketHandler()
 	f := sessionAt(t, dir, "quay", dispatch.Setup{})
 	tellFolder(t, f, dispatch.UserInput{Text: "x"})
 	tellFolder(t, f, dispatch.Delegate{Agent: "fullstack-engineer", Text: "y"})
@@ -521,7 +521,7 @@ func FuzzSessionBodies(f *testing.F) {
 	}
 	dir := f.TempDir()
 	folder := sessionAt(f, dir, "quay", dispatch.Setup{})
-	handler := New(Options{Engine: supervise(f, memory.New(), dir, pair).Supervisor, User: "sam", Dir: dir}).SocketHandler()
+	handler := New(Options{Engine: supervise(f, memory.New(), dir, pair).App, User: "sam", Dir: dir}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
 		path := paths[int(route)%len(paths)]
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -556,10 +556,10 @@ func TestHostedView(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the controller has taken it in", func() bool {
-		all, err := s.sup.Folders(t.Context())
+		all, err := s.sup.Dispatch.Folders(t.Context())
 		return err == nil && len(all) == 1
 	})
-	all, err := s.sup.Folders(t.Context())
+	all, err := s.sup.Dispatch.Folders(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

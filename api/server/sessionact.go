@@ -24,7 +24,7 @@ func handleDispatchStart(ctx context.Context, s *Server, in *only[*api.DispatchS
 		return nil, err
 	}
 	how := or(in.Body)
-	f, err := s.engine.StartDispatch(s.actor(ctx), how.Mode, how.Host, how.Path)
+	f, err := s.engine.Dispatch.StartDispatch(s.actor(ctx), how.Mode, how.Host, how.Path)
 	if err != nil {
 		return nil, badPath(err, how.Path)
 	}
@@ -88,7 +88,7 @@ func handleDispatchInput(ctx context.Context, s *Server, in *forDispatch[api.Dis
 		return nil, err
 	}
 	was := f.Session.Made
-	is, err := s.engine.DispatchInput(s.actor(ctx), f.target(), in.Body.Text)
+	is, err := s.engine.Dispatch.DispatchInput(s.actor(ctx), f.target(), in.Body.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func tell[In any](event string, what func(*In) (name string, say dispatch.Input)
 		if err != nil {
 			return nil, err
 		}
-		if err := s.engine.DispatchReport(s.actor(ctx), f.target(), event, say); err != nil {
+		if err := s.engine.Dispatch.DispatchReport(s.actor(ctx), f.target(), event, say); err != nil {
 			return nil, err
 		}
 		return s.viewAt(ctx, f.Folder)
@@ -124,7 +124,7 @@ func handleDispatchDone(ctx context.Context, s *Server, in *forDispatch[*api.Dis
 	if err != nil {
 		return nil, err
 	}
-	if err := s.engine.DispatchTaskDone(s.actor(ctx), f.target(), !or(in.Body).Failed, or(in.Body).Text); err != nil {
+	if err := s.engine.Dispatch.DispatchTaskDone(s.actor(ctx), f.target(), !or(in.Body).Failed, or(in.Body).Text); err != nil {
 		return nil, err
 	}
 	return s.viewAt(ctx, f.Folder)
@@ -135,7 +135,7 @@ func handleDispatchEnd(ctx context.Context, s *Server, in *forDispatch[*api.Note
 	if err != nil {
 		return nil, err
 	}
-	if err := s.engine.EndDispatch(s.actor(ctx), f.target(), or(in.Body).Note); err != nil {
+	if err := s.engine.Dispatch.EndDispatch(s.actor(ctx), f.target(), or(in.Body).Note); err != nil {
 		return nil, err
 	}
 	return s.viewAt(ctx, f.Folder)
@@ -143,7 +143,7 @@ func handleDispatchEnd(ctx context.Context, s *Server, in *forDispatch[*api.Note
 
 // ranked compares a text with a dispatch's descriptions; no list in the answer is null.
 func (s *Server) ranked(is dispatch.Dispatch, text string) rank.Ranking {
-	r := s.engine.RankDispatch(is, text)
+	r := s.engine.Dispatch.RankDispatch(is, text)
 	r.Terms, r.Scores = some(r.Terms), some(r.Scores)
 	for i := range r.Scores {
 		r.Scores[i].Terms = some(r.Scores[i].Terms)
@@ -166,7 +166,7 @@ func (s *Server) judged(ctx context.Context, name string) (found, error) {
 	if name != "" {
 		return s.sessionFolder(ctx, name)
 	}
-	is, err := s.engine.NewDispatch()
+	is, err := s.engine.Dispatch.NewDispatch()
 	return found{Found: dispatchfolder.Found{Session: is}}, err
 }
 
@@ -180,7 +180,7 @@ func handlePolicyCheck(ctx context.Context, s *Server, in *only[policyCheckBody]
 	if len(call.Input) == 0 {
 		call.Input = []byte("{}")
 	}
-	verdict, delegate := s.engine.JudgeDispatch(f.target(), b.State, call)
+	verdict, delegate := s.engine.Dispatch.JudgeDispatch(f.target(), b.State, call)
 	said := &api.PolicyVerdict{Decision: "allow", Reason: verdict.Reason, Row: verdict.Row, DelegateTo: delegate}
 	if !verdict.Allow {
 		said.Decision = "deny"

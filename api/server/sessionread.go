@@ -97,7 +97,7 @@ type found struct {
 // sessionFolders returns the repository's sessions: the open ones first, then the newest. Those that
 // the daemon has registered have their names from the journal.
 func (s *Server) sessionFolders(ctx context.Context) ([]found, error) {
-	taken, err := s.engine.Folders(ctx)
+	taken, err := s.engine.Dispatch.Folders(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (s *Server) hosted(ctx context.Context, f found, v *api.DispatchView) {
 	if f.Session.Host != dispatch.Fairlead || !f.known {
 		return
 	}
-	view, err := s.engine.Folder(ctx, f.name)
+	view, err := s.engine.Dispatch.Folder(ctx, f.name)
 	if err != nil {
 		v.Notes = append(v.Notes, err.Error())
 		return

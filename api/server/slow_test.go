@@ -158,7 +158,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error {
 // While a request is answered, its connection has no limit for reading. One that ran out would cancel the request, and each
 // later one on the same connection.
 func TestNoReadLimitWhileAnswering(t *testing.T) {
-	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).Supervisor, Dir: newWorkspace(t)})
+	s := New(Options{Engine: supervise(t, memory.New(), t.TempDir(), pair).App, Dir: newWorkspace(t)})
 	defer s.Close()
 	for _, rt := range routeTable() {
 		if rt.Method != http.MethodPost {

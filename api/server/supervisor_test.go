@@ -41,7 +41,7 @@ channels:
 
 // supervisor is a real controller at work, whose agents' processes are played.
 type supervisor struct {
-	*app.Supervisor
+	*app.App
 	j     journal.Journal
 	host  *stage
 	opts  seam.Options
@@ -100,7 +100,7 @@ func superviseWith(t testing.TB, dir, yaml string, opts seam.Options, close ...f
 	}
 	ran := make(chan error, 1)
 	go func() { ran <- e.Run(ctx) }()
-	s := &supervisor{Supervisor: e, j: opts.Journal, host: host, opts: opts, end: sync.OnceFunc(func() {
+	s := &supervisor{App: e, j: opts.Journal, host: host, opts: opts, end: sync.OnceFunc(func() {
 		cancel()
 		if err := <-ran; err != nil {
 			t.Errorf("the controller: %v", err)
@@ -113,7 +113,7 @@ func superviseWith(t testing.TB, dir, yaml string, opts seam.Options, close ...f
 	})}
 	t.Cleanup(s.end)
 	select {
-	case <-e.Ready():
+	case <-e.Loop.Ready():
 	case err := <-ran:
 		ran <- nil
 		t.Fatalf("the controller: %v", err)
@@ -137,9 +137,9 @@ func (s *supervisor) add(t testing.TB, agent string, n int) uint64 {
 	t.Helper()
 	events := make([]team.Event, n)
 	for i := range events {
-		events[i] = *s.CommandRequest(seam.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i)).Event
+		events[i] = *s.Agents.CommandRequest(seam.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i)).Event
 	}
-	last, err := s.Do(t.Context(), loop.Request{Events: events})
+	last, err := s.Loop.Do(t.Context(), loop.Request{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func (s *supervisor) unchanged(t testing.TB) {
 // begin starts an agent once and returns its process.
 func (s *supervisor) begin(t testing.TB, agent string, n int) *player {
 	t.Helper()
-	if _, err := s.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, agent, "run_once", ""); err != nil {
+	if _, err := s.Agents.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, agent, "run_once", ""); err != nil {
 		t.Fatal(err)
 	}
 	return s.host.acts(t, fmt.Sprintf("%s-%d", agent, n))
@@ -188,7 +188,7 @@ func (s *supervisor) over(t testing.TB, p *player) {
 	t.Helper()
 	p.leave()
 	agent, _, _ := strings.Cut(p.session, "-")
-	if err := s.Until(t.Context(), func(all *team.Team) bool { return all.Agents[agent].Open(p.session) == nil }); err != nil {
+	if err := s.Loop.Until(t.Context(), func(all *team.Team) bool { return all.Agents[agent].Open(p.session) == nil }); err != nil {
 		t.Fatal(err)
 	}
 }

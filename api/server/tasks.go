@@ -50,7 +50,7 @@ func taskRoutes() []route {
 			"get-task-changes", get, "/runs/{id}/changes", "List what a task has changed",
 			"With its commits, what was shown before, what was asked for, and the results of the checks. Only a run that is a task has it.",
 			answer(func(ctx context.Context, s *Server, in *changesIn) (*view.TaskChanges, error) {
-				changes, err := s.engine.TaskChanges(ctx, in.ID, in.From, in.To)
+				changes, err := s.engine.Tasks.TaskChanges(ctx, in.ID, in.From, in.To)
 				return &changes, err
 			}),
 		},
@@ -58,7 +58,7 @@ func taskRoutes() []route {
 			"get-task-file", get, "/runs/{id}/changes/{file}", "Show what was changed in one file",
 			"As rows of coloured text. Long files and lines are cut, and the answer says so.",
 			answer(func(ctx context.Context, s *Server, in *fileIn) (*diff.ChangedRows, error) {
-				rows, err := s.engine.TaskFile(ctx, in.ID, in.From, in.To, in.File)
+				rows, err := s.engine.Tasks.TaskFile(ctx, in.ID, in.From, in.To, in.File)
 				return &rows, err
 			}),
 		},
@@ -73,7 +73,7 @@ func taskRoutes() []route {
 func handleTaskImage(s *Server, w http.ResponseWriter, r *http.Request, in *imageIn) {
 	ctx, cancel := context.WithTimeout(r.Context(), api.AnswerMax)
 	defer cancel()
-	data, kind, err := s.engine.TaskImage(ctx, in.ID, in.Name)
+	data, kind, err := s.engine.Tasks.TaskImage(ctx, in.ID, in.Name)
 	if err != nil {
 		api.ProblemOf(err).Write(w)
 		return
@@ -94,7 +94,7 @@ func reviewRoutes() []route {
 			"list-comments", http.MethodGet, "/runs/{id}/comments", "List a person's comments on a task",
 			"Those that are not sent yet.",
 			answer(func(ctx context.Context, s *Server, in *RunPath) (*view.TaskComments, error) {
-				return commented(s.engine.Comments(ctx, in.ID))
+				return commented(s.engine.Tasks.Comments(ctx, in.ID))
 			}),
 		},
 		{
@@ -108,7 +108,7 @@ func reviewRoutes() []route {
 					return nil, bodyMissing()
 				}
 				b := in.Body
-				return commented(s.engine.AddComment(ctx, in.ID,
+				return commented(s.engine.Tasks.AddComment(ctx, in.ID,
 					view.TaskComment{File: b.File, Line: b.Line, Old: b.Old, Quote: b.Quote, Text: b.Text}))
 			}),
 		},
@@ -121,7 +121,7 @@ func reviewRoutes() []route {
 				if in.Body == nil {
 					return nil, bodyMissing()
 				}
-				return commented(s.engine.ChangeComment(ctx, in.ID, in.Comment, in.Body.Text))
+				return commented(s.engine.Tasks.ChangeComment(ctx, in.ID, in.Comment, in.Body.Text))
 			}),
 		},
 		{
@@ -130,7 +130,7 @@ func reviewRoutes() []route {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
 				}
-				return commented(s.engine.RemoveComment(ctx, in.ID, in.Comment))
+				return commented(s.engine.Tasks.RemoveComment(ctx, in.ID, in.Comment))
 			}),
 		},
 		{
@@ -138,8 +138,8 @@ func reviewRoutes() []route {
 			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
 			ordered(
 				func(by seam.Caller, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
-					return e.RequestTask(ctx, by, in.ID, or(in.Body).Text, or(in.Body).Shown)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
+					return e.Tasks.RequestTask(ctx, by, in.ID, or(in.Body).Text, or(in.Body).Shown)
 				},
 			),
 		},
@@ -148,8 +148,8 @@ func reviewRoutes() []route {
 			"`tree` or `shown` name the tree or the commit that the person looked at; if the question shows another one, it is refused. Without them it means what the question shows when the order arrives, and its record says that no hash was given. If files are changed that decide what runs later, `governing` names their hash; without it, or with another one, it is refused. A task whose landing failed lands again, if they name what was approved.",
 			ordered(
 				func(by seam.Caller, in *forTask[*api.MergeBody]) error { return by.MayOrderRun("merge", in.ID) },
-				func(ctx context.Context, e *app.Supervisor, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
-					return e.MergeTask(ctx, by, in.ID, or(in.Body).Shown, or(in.Body).Tree, or(in.Body).Governing)
+				func(ctx context.Context, e *app.App, by seam.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
+					return e.Tasks.MergeTask(ctx, by, in.ID, or(in.Body).Shown, or(in.Body).Tree, or(in.Body).Governing)
 				},
 			),
 		},
@@ -160,7 +160,7 @@ func reviewRoutes() []route {
 				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
 					return nil, err
 				}
-				ref, err := s.engine.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
+				ref, err := s.engine.Tasks.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
 				return &api.Dropped{Ref: ref}, err
 			}),
 		},

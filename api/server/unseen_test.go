@@ -15,7 +15,7 @@ import (
 // SPEC X10: a caller that ended before it was looked up may read, and hold the team. No other route that changes anything is for it.
 func TestUnseenCallerHoldsOnly(t *testing.T) {
 	f := supervise(t, memory.New(), t.TempDir(), pair)
-	h := New(Options{Engine: f.Supervisor, User: "sam"}).SocketHandler()
+	h := New(Options{Engine: f.App, User: "sam"}).SocketHandler()
 	fill := regexp.MustCompile(`\{\w+\}`)
 	for _, rt := range routeTable() {
 		if rt.Method == http.MethodGet || slices.Contains(forAll, api.Base+rt.Path) {

@@ -57,7 +57,7 @@ type Daemon struct {
 	Conf       *config.Config
 	space      *workspace.Workspace
 	log        *slog.Logger
-	Engine     *app.Supervisor
+	Engine     *app.App
 	Url        string // of Mission Control; it contains no secret
 	Logins     *login.Logins
 	journal    journal.Journal
@@ -88,10 +88,10 @@ type Daemon struct {
 // Logs are the files that report changes to other programs.
 var Logs = []struct {
 	Name, Called string
-	write        func(*app.Supervisor, context.Context, string) error
+	writer       func(*app.App) func(ctx context.Context, path string) error
 }{
-	{"transitions.jsonl", "the transition log", (*app.Supervisor).LogTransitions},
-	{"turns.jsonl", "the log of turns", (*app.Supervisor).LogTurns},
+	{"transitions.jsonl", "the transition log", func(e *app.App) func(context.Context, string) error { return e.Transitions.LogTransitions }},
+	{"turns.jsonl", "the log of turns", func(e *app.App) func(context.Context, string) error { return e.Transitions.LogTurns }},
 }
 
 // OpenDaemon locks the workspace and recovers the team. When it returns, orders are accepted, and
@@ -242,7 +242,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.atStart(d.Engine.State().Governing); err != nil {
+	if err := d.atStart(d.Engine.Loop.State().Governing); err != nil {
 		d.Engine.Close(err)
 		return err
 	}
@@ -250,7 +250,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	go func() { d.Ran <- d.Engine.Run(run) }()
 	d.closers = append(d.closers, func() error { cancel(); return <-d.Ran })
 	select {
-	case <-d.Engine.Ready():
+	case <-d.Engine.Loop.Ready():
 	case err := <-d.Ran:
 		d.Ran <- nil // for the closer
 		return err
@@ -282,7 +282,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	}
 	for _, log := range Logs {
 		logged := make(chan error, 1)
-		go func() { logged <- log.write(d.Engine, run, d.space.Path("log", log.Name)) }()
+		go func() { logged <- log.writer(d.Engine)(run, d.space.Path("log", log.Name)) }()
 		d.closers = append(d.closers, func() error { cancel(); return <-logged })
 	}
 	d.startIndex()
@@ -296,13 +296,13 @@ func (d *Daemon) begun(ctx context.Context) error {
 		return err
 	}
 	if d.lead != nil && d.beside.known().Lost {
-		if _, err := d.Engine.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
+		if _, err := d.Engine.Status.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
 			return err
 		}
 	}
 	if d.beside.leading() != nil {
 		epoch := uint64(0)
-		if err := d.Engine.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
+		if err := d.Engine.Loop.View(ctx, func(t *team.Team) { epoch = t.Epoch }); err != nil {
 			return err
 		}
 		if err := worker.KeepEpoch(d.Conf.Dir, epoch); err != nil {
@@ -316,7 +316,7 @@ func (d *Daemon) begun(ctx context.Context) error {
 // if no daemon runs here.
 func (d *Daemon) extendOwn(ctx context.Context, shims *sessions.Shims) {
 	for leased := true; leased; {
-		if err := d.Engine.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
+		if err := d.Engine.Loop.View(ctx, func(t *team.Team) { leased = t.Hosts.Placed(d.lead.is.Name) > 0 }); err != nil || !leased {
 			return
 		}
 		if err := shims.Extend(ctx, boottime.Now()+host.EndAfter); err != nil && ctx.Err() == nil {
@@ -381,7 +381,7 @@ func (d *Daemon) watchSpace(ctx context.Context) {
 		case <-tick.C:
 		}
 		if err := d.space.Lost(); err != nil {
-			d.Engine.Fail(err)
+			d.Engine.Loop.Fail(err)
 			return
 		}
 		for _, path := range d.space.KeepPrivate() {
@@ -420,9 +420,9 @@ func (d *Daemon) serve(ctx context.Context) error {
 		Hosts: []string{d.door.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
 		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, Listed: d.Conf.Workflows, ReloadFault: d.reloadFault,
-		Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Journal()), Search: d.search, Invite: d.lead.inviter(), Stop: d.stop,
+		Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Loop.Journal()), Search: d.search, Invite: d.lead.inviter(), Stop: d.stop,
 		Lead: d.lead.leader(), Leader: d.beside.state,
-		MCP: mcp.New(mcp.Options{Engine: d.Engine, Log: d.log, Version: version.String()}),
+		MCP: mcp.New(mcp.Options{Engine: d.Engine.Tools, Log: d.log, Version: version.String()}),
 	})
 	if d.lead != nil {
 		d.lead.begin(d.Engine.Cluster, server.HostHandler)
@@ -462,7 +462,7 @@ func (d *Daemon) editor() server.AgentEditor {
 	return &configure.Editor{Dir: d.Conf.Dir, Lookup: lookupEnv, Reload: func(ctx context.Context, want api.ReloadBody) ([]string, error) {
 		return d.reload(ctx, seam.Actor{Kind: "human", ID: "configure"}, want)
 	}, Sessions: func(ctx context.Context, agent string) (ids []string) {
-		is, err := d.Engine.Agent(ctx, agent)
+		is, err := d.Engine.Status.Agent(ctx, agent)
 		if err != nil {
 			return nil // it is only a note
 		}

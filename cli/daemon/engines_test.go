@@ -121,7 +121,7 @@ func TestSignalToALeaderThatWasReplaced(t *testing.T) {
 	}
 	wait.Until(t, "it has begun", func() bool {
 		is := false
-		err := d.Engine.View(t.Context(), func(team *team.Team) { is = team.Hosts.Hosts["a"] != nil })
+		err := d.Engine.Loop.View(t.Context(), func(team *team.Team) { is = team.Hosts.Hosts["a"] != nil })
 		return err == nil && is
 	})
 	if err := d.journal.Close(); err != nil {

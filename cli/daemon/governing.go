@@ -169,7 +169,7 @@ func (d *Daemon) include(path string) string {
 		return path
 	}
 	open := true
-	if err := d.Engine.View(context.Background(), func(t *team.Team) { open = t.Governing.Open() }); err != nil || !open {
+	if err := d.Engine.Loop.View(context.Background(), func(t *team.Team) { open = t.Governing.Open() }); err != nil || !open {
 		return path
 	}
 	copied := d.space.Path("confirmed-" + config.SumOf([]byte(path)) + filepath.Ext(path))
@@ -208,14 +208,15 @@ func (d *Daemon) lastGoverning() error {
 
 // seeGoverning compares the files with the configuration in force, if an agent may have changed them.
 func (d *Daemon) seeGoverning(ctx context.Context) (is governing.State, err error) {
-	if err := d.Engine.View(ctx, func(t *team.Team) { is = t.Governing }); err != nil || d.choice == nil || !is.Open() && is.Found == "" {
+	err = d.Engine.Loop.View(ctx, func(t *team.Team) { is = t.Governing })
+	if err != nil || d.choice == nil || !is.Open() && is.Found == "" {
 		return is, err
 	}
 	sum := config.ReadSource(d.Conf.Dir, nil).Sum()
 	if sum == is.Found && sum != is.Sum {
 		return is, nil
 	}
-	return is, d.Engine.Governing(ctx, byDaemon, governing.Seen{Sum: sum, Runs: is.Runs})
+	return is, d.Engine.Agents.Governing(ctx, byDaemon, governing.Seen{Sum: sum, Runs: is.Runs})
 }
 
 // byDaemon is the actor of what the daemon sees by itself.

@@ -143,7 +143,7 @@ const aPerson = `{"seen":true}`
 // head is the number of changes in the leader's journal.
 func (h *hostile) head() uint64 {
 	h.t.Helper()
-	head, _, err := h.leads.Engine.Journal().Head(h.t.Context())
+	head, _, err := h.leads.Engine.Loop.Journal().Head(h.t.Context())
 	if err != nil {
 		h.t.Fatal(err)
 	}

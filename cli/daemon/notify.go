@@ -82,7 +82,7 @@ func noticeTarget(t *config.NotifyTarget, way notify.Way) (notice.Target, error)
 func (d *Daemon) flushNotices() error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushMax)
 	defer cancel()
-	d.Engine.FlushNotices(ctx)
+	d.Engine.Notices.FlushNotices(ctx)
 	return nil
 }
 

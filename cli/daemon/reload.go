@@ -56,7 +56,7 @@ func (d *Daemon) reload(ctx context.Context, by seam.Actor, want api.ReloadBody)
 		return nil, api.NewProblem(http.StatusUnprocessableEntity,
 			"fairlead.yaml was not loaded, and the daemon keeps its configuration: %s", err)
 	}
-	now, err := d.Engine.Team(ctx)
+	now, err := d.Engine.Status.Team(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (d *Daemon) reload(ctx context.Context, by seam.Actor, want api.ReloadBody)
 		return nil, api.NewProblem(http.StatusUnprocessableEntity, "the daemon keeps its configuration: %s", err)
 	}
 	if is.Sum != sum {
-		if err := d.Engine.Governing(ctx, by, governing.Confirmed{Sum: sum, Runs: is.Runs}); err != nil {
+		if err := d.Engine.Agents.Governing(ctx, by, governing.Confirmed{Sum: sum, Runs: is.Runs}); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			d.log.Error("the daemon with the previous configuration did not close correctly", "error", err)
 		}
 		before := d
-		d.beside.head = d.Engine.Head()
+		d.beside.head = d.Engine.Loop.Head()
 		if d, err = openDaemon(ctx, next, opts.Listen); err == nil {
 			continue
 		}

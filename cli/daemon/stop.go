@@ -22,12 +22,12 @@ const confirmEvery = 250 * time.Millisecond
 func (d *Daemon) stop(ctx context.Context, by seam.Actor, now bool) (string, error) {
 	leads := d.beside.leading()
 	if leads == nil {
-		return "", d.Engine.Stop(ctx, by, now)
+		return "", d.Engine.Agents.Stop(ctx, by, now)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stored := make(chan error, 1)
-	go func() { stored <- d.Engine.Stop(ctx, by, now) }()
+	go func() { stored <- d.Engine.Agents.Stop(ctx, by, now) }()
 	tick := time.NewTicker(confirmEvery)
 	defer tick.Stop()
 	for {

@@ -112,7 +112,7 @@ func sayReady(ctx context.Context, a *cli.App, d *Daemon) error {
 	ready, onTerminal := map[string]any{"ready": true, "url": d.Url, "pid": os.Getpid()}, !a.JSON && cli.Tty(a.Out)
 	var groups []sessions.WallGroup
 	if a.JSON || onTerminal {
-		groups = d.Engine.WallGroups(ctx)
+		groups = d.Engine.Sessions.WallGroups(ctx)
 		ready["walls"] = groups
 	}
 	err := a.Say(ready, "%s", "ready "+d.Url)
@@ -130,7 +130,7 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 	asked := 0
 	for {
 		select {
-		case <-d.Engine.Stopped():
+		case <-d.Engine.Loop.Stopped():
 			return nil
 		case source := <-d.reloads:
 			return reloaded{source}
@@ -171,7 +171,7 @@ func openSessions(v view.TeamView) (open []string) {
 
 // sayStopping says what is waited for, and how to avoid waiting.
 func sayStopping(ctx context.Context, a *cli.App, d *Daemon, asked int) {
-	view, err := d.Engine.Team(ctx)
+	view, err := d.Engine.Status.Team(ctx)
 	if err != nil {
 		return // already over
 	}

@@ -104,22 +104,22 @@ func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
 			rest[name] = true
 		}
 	}
-	if _, err := d.Engine.Say(ctx, by, DemoChannel, "Please begin with the library.", ""); err != nil {
+	if _, err := d.Engine.Channels.Say(ctx, by, DemoChannel, "Please begin with the library.", ""); err != nil {
 		return err
 	}
 	for _, agent := range d.Conf.Agents {
 		if rest[agent.Name] {
 			continue
 		}
-		if _, err := d.Engine.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
+		if _, err := d.Engine.Agents.Command(ctx, by, agent.Name, control.WordContinuous, "started by fairlead demo"); err != nil {
 			return err
 		}
 	}
-	if _, err := d.Engine.Summon(ctx, by); err != nil {
+	if _, err := d.Engine.Crew.Summon(ctx, by); err != nil {
 		return err
 	}
 	release := view.RunFlags{Workflow: filepath.Join(dir, "release.yaml"), RunID: demoRun, PauseForHumans: true}
-	_, err := d.Engine.StartRun(ctx, by, release)
+	_, err := d.Engine.Runs.StartRun(ctx, by, release)
 	return err
 }
 
@@ -275,7 +275,7 @@ func demoRuns(ctx context.Context, d *daemon.Daemon, opts DemoOptions, signals <
 	select {
 	case <-over:
 	case <-signals:
-	case <-d.Engine.Stopped():
+	case <-d.Engine.Loop.Stopped():
 	case <-ctx.Done():
 		return ctx.Err()
 	case err := <-d.Ran:
@@ -286,11 +286,11 @@ func demoRuns(ctx context.Context, d *daemon.Daemon, opts DemoOptions, signals <
 }
 
 func stopNow(ctx context.Context, d *daemon.Daemon) error {
-	if err := d.Engine.Stop(ctx, seam.Actor{Kind: "human", ID: "demo"}, true); err != nil {
+	if err := d.Engine.Agents.Stop(ctx, seam.Actor{Kind: "human", ID: "demo"}, true); err != nil {
 		return err
 	}
 	select {
-	case <-d.Engine.Stopped():
+	case <-d.Engine.Loop.Stopped():
 		return nil
 	case err := <-d.Ran:
 		d.Ran <- nil
@@ -324,13 +324,13 @@ type demoAgent struct {
 
 func demoReport(ctx context.Context, d *daemon.Daemon, dir string, took time.Duration) (DemoAnswer, error) {
 	answer := DemoAnswer{ForMS: took.Milliseconds(), Dir: dir}
-	view, err := d.Engine.Team(ctx)
+	view, err := d.Engine.Status.Team(ctx)
 	if err != nil {
 		return answer, err
 	}
 	answer.Changes = view.Head
 	for _, agent := range view.Agents {
-		why, err := d.Engine.Why(ctx, agent.Name)
+		why, err := d.Engine.Status.Why(ctx, agent.Name)
 		if err != nil {
 			return answer, err
 		}
@@ -350,7 +350,7 @@ func demoReport(ctx context.Context, d *daemon.Daemon, dir string, took time.Dur
 		}
 		answer.Agents = append(answer.Agents, one)
 	}
-	channel, err := d.Engine.Channel(ctx, DemoChannel)
+	channel, err := d.Engine.Channels.Channel(ctx, DemoChannel)
 	if err != nil {
 		return answer, err
 	}

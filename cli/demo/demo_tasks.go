@@ -165,7 +165,7 @@ const (
 )
 
 // liveDay sends the demo's crew, which was summoned, to sleep once and wakes it again, unless a person acts first.
-func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration) error {
+func liveDay(ctx context.Context, e *controller.App, haste time.Duration) error {
 	by := seam.Actor{Kind: "human", ID: "demo"}
 	if err := crewIs(ctx, e, crew.NoButton); err != nil {
 		return err
@@ -173,7 +173,7 @@ func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration)
 	if err := cli.Pause(ctx, demoAwake/haste); err != nil {
 		return err
 	}
-	if _, err := e.Sleep(ctx, by); err != nil {
+	if _, err := e.Crew.Sleep(ctx, by); err != nil {
 		return unlessRefused(err)
 	}
 	if err := crewIs(ctx, e, crew.WakeButton); err != nil {
@@ -182,18 +182,18 @@ func liveDay(ctx context.Context, e *controller.Supervisor, haste time.Duration)
 	if err := cli.Pause(ctx, demoAsleep/haste); err != nil {
 		return err
 	}
-	view, err := e.Crew(ctx, false)
+	view, err := e.Crew.Crew(ctx, false)
 	if err != nil || view.Button != string(crew.WakeButton) {
 		return err // a person was faster
 	}
-	_, err = e.Wake(ctx, by, nil)
+	_, err = e.Crew.Wake(ctx, by, nil)
 	return unlessRefused(err)
 }
 
 // crewIs waits until the crew's button is this one.
-func crewIs(ctx context.Context, e *controller.Supervisor, button crew.Button) error {
+func crewIs(ctx context.Context, e *controller.App, button crew.Button) error {
 	return poll(ctx, func() (bool, error) {
-		view, err := e.Crew(ctx, false)
+		view, err := e.Crew.Crew(ctx, false)
 		return view.Button == string(button), err
 	})
 }
@@ -238,9 +238,9 @@ type demoTeam struct {
 	Sessions int `json:"lead_sessions"` // of the lead: one more for each sleep
 }
 
-func teamReport(ctx context.Context, e *controller.Supervisor) (demoTeam, error) {
+func teamReport(ctx context.Context, e *controller.App) (demoTeam, error) {
 	var team demoTeam
-	view, err := e.Crew(ctx, false)
+	view, err := e.Crew.Crew(ctx, false)
 	if err != nil {
 		return team, err
 	}
@@ -249,7 +249,7 @@ func teamReport(ctx context.Context, e *controller.Supervisor) (demoTeam, error)
 			team.Summoned++
 		}
 	}
-	why, err := e.Why(ctx, view.Lead.Agent)
+	why, err := e.Status.Why(ctx, view.Lead.Agent)
 	for _, s := range why.Sessions {
 		if s.Kind == "lead" {
 			team.Sessions++

@@ -84,8 +84,8 @@ func Open(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 // Past opens the team as it was at a moment of a journal; see server.Options.
 func Past(conf *config.Config, drivers map[string]driver.Driver,
 	j journal.Journal,
-) func(context.Context, server.Moment) (*app.Supervisor, func() error, error) {
-	return func(ctx context.Context, at server.Moment) (*app.Supervisor, func() error, error) {
+) func(context.Context, server.Moment) (*app.App, func() error, error) {
+	return func(ctx context.Context, at server.Moment) (*app.App, func() error, error) {
 		then, _, err := journal.Until(ctx, j, at.Seq)
 		if err != nil {
 			return nil, nil, err
@@ -95,7 +95,7 @@ func Past(conf *config.Config, drivers map[string]driver.Driver,
 }
 
 // read answers from a journal, now or as of an earlier moment, until the function that it returns is called.
-func read(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver, j journal.Journal, at time.Time) (*app.Supervisor,
+func read(ctx context.Context, conf *config.Config, drivers map[string]driver.Driver, j journal.Journal, at time.Time) (*app.App,
 	func() error, error,
 ) {
 	shims := filepath.Join(conf.Dir, ".fairlead", "sessions")

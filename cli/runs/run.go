@@ -396,7 +396,7 @@ func (h *Connection) leave(ctx context.Context, a *cli.App, wait bool) error {
 	if h.own == nil {
 		return nil
 	}
-	err := h.own.Engine.Stop(context.WithoutCancel(ctx), seam.Actor{Kind: "human", ID: runActor}, false)
+	err := h.own.Engine.Agents.Stop(context.WithoutCancel(ctx), seam.Actor{Kind: "human", ID: runActor}, false)
 	if err != nil || !wait {
 		return errors.Join(err, h.own.Close())
 	}
@@ -406,7 +406,7 @@ func (h *Connection) leave(ctx context.Context, a *cli.App, wait bool) error {
 		select {
 		case <-patience.C:
 			fmt.Fprintln(a.Err, "fairlead: waiting for other work of this repository to finish; Ctrl-C exits without waiting")
-		case <-h.own.Engine.Stopped():
+		case <-h.own.Engine.Loop.Stopped():
 			return h.own.Close()
 		case err := <-h.own.Ran:
 			h.own.Ran <- nil

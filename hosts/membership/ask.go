@@ -78,10 +78,10 @@ func (a asking) why() string {
 // mayGoOn asks a person whether a step begins elsewhere, if its host was lost with an earlier session of the step and its agent has
 // on_lost: ask. That session has ended for certain. The error is a refusal while the step has to wait; moved reports that something has
 // changed. A host that is back takes the question back.
-func (c *HostController) mayGoOn(ctx context.Context, m *sessions.Slot, s team.Session) (moved func(*team.Team) bool, err error) {
+func (c *Controller) mayGoOn(ctx context.Context, m *sessions.Slot, s team.Session) (moved func(*team.Team) bool, err error) {
 	var now asking
 	var open []question.Question // about hosts that are back
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		now, open = askingOf(t, m.Conf.Name, &s), nil
 		for _, q := range t.Questions.Open(m.Conf.Name) {
 			if q.Kind == question.HostLost && q.Session == s.ID && (!now.holds || !now.away || q.Ask != askID(now.before)) {
@@ -92,7 +92,7 @@ func (c *HostController) mayGoOn(ctx context.Context, m *sessions.Slot, s team.S
 		return nil, err
 	}
 	tell := func(what question.Input) error {
-		if _, err := c.Do(ctx, loop.Request{Event: m.Event(byHosts, what)}); err != nil && !loop.IsAnswer(err) {
+		if _, err := c.loop.Do(ctx, loop.Request{Event: m.Event(byHosts, what)}); err != nil && !loop.IsAnswer(err) {
 			return err
 		}
 		return nil
@@ -114,7 +114,7 @@ func (c *HostController) mayGoOn(ctx context.Context, m *sessions.Slot, s team.S
 		if err := tell(askAbout(m.Conf.Name, s, now.before)); err != nil {
 			return nil, err
 		}
-		if err := c.View(ctx, func(t *team.Team) { now = askingOf(t, m.Conf.Name, &s) }); err != nil || !now.holds {
+		if err := c.loop.View(ctx, func(t *team.Team) { now = askingOf(t, m.Conf.Name, &s) }); err != nil || !now.holds {
 			return nil, err
 		}
 	}

@@ -158,17 +158,17 @@ type checkout struct {
 
 // carried is the checkout of a run, and the run's folder; empty: it has none that can be on another machine. One outside of the repository
 // stays here.
-func (c *HostController) carried(t *team.Team, run string) (dir, files string) {
+func (c *Controller) carried(t *team.Team, run string) (dir, files string) {
 	if dir, files = c.Hooks.Checkout(t, run); c.is != nil && filepath.IsAbs(below(c.places.Root, dir)) {
 		return "", ""
 	}
 	return dir, files
 }
 
-func (c *HostController) checkoutOf(ctx context.Context, s team.Session) (is checkout, err error) {
+func (c *Controller) checkoutOf(ctx context.Context, s team.Session) (is checkout, err error) {
 	run, step, _ := team.StepOf(s.For)
 	is.run = run
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		is.dir, is.files = c.carried(t, run)
 		if r := t.Runs[run]; r != nil {
 			is.report = r.ReportFile(workflow.StepID(step))
@@ -219,7 +219,7 @@ func (c *copies) tryLock(run string) (unlock func(), busy <-chan struct{}) {
 
 // send brings a run's files to the host of a session that is to start there. If another session works in them there,
 // its files are the newer ones.
-func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Session) error {
+func (c *Controller) send(ctx context.Context, lease host.Lease, s team.Session) error {
 	is, err := c.checkoutOf(ctx, s)
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (c *HostController) send(ctx context.Context, lease host.Lease, s team.Sess
 	}
 	there := c.trees(lease.Host)
 	shared, both := false, map[string]string(nil)
-	if err := c.View(ctx, func(t *team.Team) { shared = c.copies.shared(t, is.run, lease) }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { shared = c.copies.shared(t, is.run, lease) }); err != nil {
 		return err
 	}
 	if now := c.copies.of(is.run); shared && now.Host == lease.Host {
@@ -295,7 +295,7 @@ func below(root, path string) string {
 
 // BringBack fetches what a session on another host has made, when it has ended: its output, the checkout, the reports
 // and artifacts. If the checkout here has changed meanwhile, the error names the ref at which the other one is.
-func (c *HostController) BringBack(ctx context.Context, s team.Session) error {
+func (c *Controller) BringBack(ctx context.Context, s team.Session) error {
 	_, away := c.LeaseOf(s.ID)
 	if away {
 		c.outputs.spooled(ctx, s.ID)
@@ -309,7 +309,7 @@ func (c *HostController) BringBack(ctx context.Context, s team.Session) error {
 }
 
 // untilLost is a context that ends when a session is lost with its host.
-func (c *HostController) untilLost(ctx context.Context, id string) (_ context.Context, stop func()) {
+func (c *Controller) untilLost(ctx context.Context, id string) (_ context.Context, stop func()) {
 	name := c.HostOf(id)
 	if name == "" {
 		return ctx, func() {}
@@ -327,10 +327,10 @@ func (c *HostController) untilLost(ctx context.Context, id string) (_ context.Co
 
 // awaitFiles waits until the newest files of a session's run have arrived, unless they come with what the session has made. It is open
 // until then, so its step has no result that older files could replace.
-func (c *HostController) awaitFiles(ctx context.Context, s team.Session) error {
+func (c *Controller) awaitFiles(ctx context.Context, s team.Session) error {
 	run, step, _ := team.StepOf(s.For)
 	why, agent := "", ""
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if filesElsewhere(t, run, c.HostOf(s.ID)) {
 			why, agent = view.AwayWords(t, run), agentOf(t, s.ID)
 		}
@@ -345,7 +345,7 @@ func (c *HostController) awaitFiles(ctx context.Context, s team.Session) error {
 		defer c.mu.Unlock()
 		delete(c.waits, s.ID)
 	}()
-	if err := c.Until(ctx, func(t *team.Team) bool { return !filesElsewhere(t, run, c.HostOf(s.ID)) }); err != nil {
+	if err := c.loop.Until(ctx, func(t *team.Team) bool { return !filesElsewhere(t, run, c.HostOf(s.ID)) }); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return nil
@@ -367,7 +367,7 @@ func agentOf(t *team.Team, id string) string {
 	return ""
 }
 
-func (c *HostController) fetch(ctx context.Context, s team.Session) error {
+func (c *Controller) fetch(ctx context.Context, s team.Session) error {
 	lease, away := c.LeaseOf(s.ID)
 	if !away {
 		return nil
@@ -395,7 +395,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 		return c.fetchResults(ctx, lease.Host, is, nil)
 	}
 	newest := ""
-	if err := c.View(ctx, func(t *team.Team) { newest = t.Notes[is.run].Away }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { newest = t.Notes[is.run].Away }); err != nil {
 		return err
 	}
 	if newest == lease.Host {
@@ -438,7 +438,7 @@ func (c *HostController) fetch(ctx context.Context, s team.Session) error {
 // fetchResults brings the reports and artifacts of a step here. The report that is here may be of an earlier attempt: if the host has none,
 // the step has none. Reports of other steps come when those end: what the host has of them is what it was sent, or it is about to come.
 // What it has as both machines had it is left out, too: here that may be newer by now.
-func (c *HostController) fetchResults(ctx context.Context, name string, is checkout, both map[string]string) error {
+func (c *Controller) fetchResults(ctx context.Context, name string, is checkout, both map[string]string) error {
 	report := below(c.places.Root, is.report)
 	err := transfer.Drop(c.places.Root, report)
 	if err == nil {
@@ -470,6 +470,6 @@ func answered(err error) error {
 	return err
 }
 
-func (c *HostController) trees(name string) *remote.Trees {
+func (c *Controller) trees(name string) *remote.Trees {
 	return &remote.Trees{Root: c.places.Root, Dial: c.dial(name)}
 }

@@ -34,7 +34,7 @@ const (
 // copying keeps the copies of runs and branches on another engine host up to date, so that it can go on with them when it leads. It
 // sends one after the other, beside everything else.
 type copying struct {
-	*HostController
+	*Controller
 	host     string
 	wake     chan struct{}                // capacity 1: a run has changed
 	branches string                       // what was sent last
@@ -52,33 +52,33 @@ type copying struct {
 }
 
 // copyTo begins to keep copies on the engine hosts that have none. mu is held.
-func (c *HostController) copyTo() {
+func (c *Controller) copyTo() {
 	for _, e := range c.engines {
 		if c.copying == nil || e.Name == c.is.Name || c.copying[e.Name] != nil {
 			continue
 		}
 		is := c.newCopying(e.Name)
 		c.copying[e.Name] = is
-		c.Go(is.run)
+		c.loop.Go(is.run)
 	}
 }
 
-func (c *HostController) newCopying(name string) *copying {
+func (c *Controller) newCopying(name string) *copying {
 	return &copying{
-		HostController: c, host: name, wake: make(chan struct{}, 1), files: map[string]map[string]string{},
+		Controller: c, host: name, wake: make(chan struct{}, 1), files: map[string]map[string]string{},
 		have: map[string]uint64{}, mixed: map[string]bool{},
 	}
 }
 
 // noteMixed notes of which runs sessions work here and on other engine hosts, when one of them gets its place. It is called in the loop's
 // goroutine, and mu is held.
-func (c *HostController) noteMixed(lease host.Lease) {
-	s := openSession(c.State(), lease.Session)
+func (c *Controller) noteMixed(lease host.Lease) {
+	s := openSession(c.loop.State(), lease.Session)
 	if s == nil {
 		return
 	}
 	run, _, _ := team.StepOf(s.For)
-	names := c.at(c.State(), run, "")
+	names := c.at(c.loop.State(), run, "")
 	for _, name := range names {
 		if is := c.copying[name]; is != nil && slices.Contains(names, c.is.Name) {
 			is.mixed[run] = true
@@ -87,7 +87,7 @@ func (c *HostController) noteMixed(lease host.Lease) {
 }
 
 // wakeCopies lets the copies follow changes. It may be called in the loop's goroutine.
-func (c *HostController) wakeCopies(changes []team.Change) {
+func (c *Controller) wakeCopies(changes []team.Change) {
 	ofRuns := slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Run != nil || is.Body.Note != nil })
 	if !ofRuns && !slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Session != nil || is.Body.Host != nil }) {
 		return
@@ -166,7 +166,7 @@ type copied struct {
 func (c *copying) pass(ctx context.Context, all bool) error {
 	var due []copied
 	led := uint64(0) // the incarnation of a host that has led and may have branches that are not here
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.woken, c.later = false, false
@@ -185,7 +185,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 			if t.Notes[id].Away != "" && !one.away || known && n == one.n && !one.away && (!all || c.beside(t, id, "") == "") {
 				continue
 			}
-			if one.dir, one.files = c.HostController.carried(t, id); one.dir != "" {
+			if one.dir, one.files = c.Controller.carried(t, id); one.dir != "" {
 				one.why, one.completed = view.AwayWords(t, id), t.Runs[id].Status() == workflow.IsCompleted
 				due = append(due, one)
 			}
@@ -211,7 +211,7 @@ func (c *copying) pass(ctx context.Context, all bool) error {
 	c.isBehind(due, 0)
 	if c.is.Connected(c.host) == "" {
 		if led > 0 && all { // a person may have merged what has arrived
-			if _, err := c.HostController.forward(ctx, c.host, !c.pulled); err != nil {
+			if _, err := c.Controller.forward(ctx, c.host, !c.pulled); err != nil {
 				return fmt.Errorf("the branches: %w", err)
 			}
 		}
@@ -263,11 +263,11 @@ func (c *copying) pull(ctx context.Context, there *remote.Trees, incarnation uin
 	if err := there.FetchBranches(ctx, c.host); err != nil {
 		return err
 	}
-	left, err := c.HostController.forward(ctx, c.host, !c.pulled)
+	left, err := c.Controller.forward(ctx, c.host, !c.pulled)
 	if err != nil || left > 0 {
 		return err
 	}
-	_, err = c.Submit(ctx, byHosts, "", host.Fetched{Name: c.host, Incarnation: incarnation})
+	_, err = c.loop.Submit(ctx, byHosts, "", host.Fetched{Name: c.host, Incarnation: incarnation})
 	return err
 }
 
@@ -293,10 +293,10 @@ func (c *copying) send(ctx context.Context, one copied) (done bool, err error) {
 	}
 	defer unlock()
 	works, later, mixed := false, false, false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		starts := slices.Contains(c.HostController.at(t, one.run, ""), c.host) || misses(t.Hosts.Hosts[c.host], one.run)
+		starts := slices.Contains(c.Controller.at(t, one.run, ""), c.host) || misses(t.Hosts.Hosts[c.host], one.run)
 		works = starts && worksOn(t, one.run, c.host)
 		later, mixed = starts && !works, c.mixed[one.run]
 		c.later = c.later || later
@@ -406,7 +406,7 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 	}
 	defer unlock()
 	waits, works := false, false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		waits, works = t.Notes[one.run].Away == c.host, worksOn(t, one.run, c.is.Name)
 	}); err != nil || !waits {
 		return err // they have come with a session's, or a person did not wait
@@ -414,9 +414,9 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 	moving, stop := c.whileWanted(ctx, one.run)
 	defer stop()
 	if works {
-		err = c.HostController.bringBeside(moving, c.host, one.checkout)
+		err = c.Controller.bringBeside(moving, c.host, one.checkout)
 	} else {
-		err = c.HostController.bringFiles(moving, c.host, one.checkout)
+		err = c.Controller.bringFiles(moving, c.host, one.checkout)
 	}
 	if moving.Err() != nil {
 		return ctx.Err() // a person did not wait
@@ -424,7 +424,7 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 	if err != nil {
 		return err
 	}
-	return c.HostController.arrived(ctx, one.run)
+	return c.Controller.arrived(ctx, one.run)
 }
 
 // whileWanted is a context that ends when a person has given up the files of a run and the host that has them is away. Otherwise a
@@ -432,7 +432,7 @@ func (c *copying) bring(ctx context.Context, one copied) error {
 func (c *copying) whileWanted(ctx context.Context, run string) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	go func() {
-		for c.Until(ctx, func(t *team.Team) bool { return t.Notes[run].Away != c.host }) == nil && c.is.Connected(c.host) != "" &&
+		for c.loop.Until(ctx, func(t *team.Team) bool { return t.Notes[run].Away != c.host }) == nil && c.is.Connected(c.host) != "" &&
 			retry.Rest(ctx, copyAgain) {
 		}
 		stop()
@@ -452,14 +452,14 @@ func (c *copying) keepNewer(ctx context.Context, one copied) error {
 	defer unlock()
 	moving, stop := c.whileWanted(ctx, one.run)
 	defer stop()
-	if err = c.HostController.keepNewer(moving, c.host, one.checkout); moving.Err() != nil {
+	if err = c.Controller.keepNewer(moving, c.host, one.checkout); moving.Err() != nil {
 		return errAway
 	}
 	return err
 }
 
 // keepNewer does so for a caller that has the lock of the run's files.
-func (c *HostController) keepNewer(ctx context.Context, name string, one checkout) error {
+func (c *Controller) keepNewer(ctx context.Context, name string, one checkout) error {
 	if c.copies.of(one.run).Newer != name {
 		return nil
 	}
@@ -473,7 +473,7 @@ func (c *HostController) keepNewer(ctx context.Context, name string, one checkou
 
 // bringBeside keeps the previous leader's files of a run separately from those here: its checkout at a ref, and files of the run that
 // differ. It takes the files that are missing here. The caller must have the lock of the run's files.
-func (c *HostController) bringBeside(ctx context.Context, name string, one checkout) error {
+func (c *Controller) bringBeside(ctx context.Context, name string, one checkout) error {
 	ref := lateRefs + one.run + "/leader/" + name
 	here, err := transfer.Snapshot(ctx, worktree.Git{Dir: c.places.Root}, c.places.Root, one.dir, one.run)
 	isNew := false
@@ -484,7 +484,7 @@ func (c *HostController) bringBeside(ctx context.Context, name string, one check
 		return err
 	}
 	busy := map[string]bool{} // reports that steps are about to write
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[one.run]
 		for i := 0; r != nil && i < len(r.Steps); i++ {
 			if r.Steps[i].State == workflow.Running {
@@ -510,9 +510,9 @@ func (c *HostController) bringBeside(ctx context.Context, name string, one check
 
 // bringFiles replaces reports and artifacts by those of the host. It takes other files of the run only if they are missing here: answers
 // that people have given here are newer. The caller must have the lock of the run's files.
-func (c *HostController) bringFiles(ctx context.Context, name string, one checkout) error {
+func (c *Controller) bringFiles(ctx context.Context, name string, one checkout) error {
 	over := false
-	if err := c.View(ctx,
+	if err := c.loop.View(ctx,
 		func(t *team.Team) { over = t.Runs[one.run] != nil && t.Runs[one.run].Status() == workflow.IsCancelled }); err != nil {
 		return err
 	}
@@ -541,8 +541,8 @@ func (c *HostController) bringFiles(ctx context.Context, name string, one checko
 }
 
 // arrived lets a run continue when its files have arrived.
-func (c *HostController) arrived(ctx context.Context, run string) error {
-	_, err := c.Do(ctx, loop.Request{Event: &team.Event{Run: run, Actor: byHosts, What: team.FilesHere{}}})
+func (c *Controller) arrived(ctx context.Context, run string) error {
+	_, err := c.loop.Do(ctx, loop.Request{Event: &team.Event{Run: run, Actor: byHosts, What: team.FilesHere{}}})
 	if loop.IsAnswer(err) {
 		return nil // a person was faster
 	}

@@ -34,7 +34,7 @@ const (
 
 // engines are three engine hosts with a checkout of the run r1. a leads now, and c led before. The run's session coder-1 works on one.
 type engines struct {
-	*HostController
+	*Controller
 	t    *testing.T
 	dirs map[string]string
 	down map[string]bool // hosts that answer with an error
@@ -95,7 +95,7 @@ func threeEngines(t *testing.T, works string) *engines {
 	}
 	l := loop.New(t.Context(), loop.Options{Journal: memory.New(), Log: opts.Log})
 	e.ok(l.Replay(t.Context()))
-	e.HostController = New(l, opts)
+	e.Controller = New(l, opts)
 	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) {
 		return e.tree("a", ""), filepath.Join(e.dirs["a"], ".agents/runs/r1")
 	}
@@ -116,7 +116,7 @@ func threeEngines(t *testing.T, works string) *engines {
 		ID: "coder-1", N: 1, For: team.Purpose{Kind: team.PurposeStep, Run: "r1", Step: "work"}, Lease: 1,
 		Phase: session.Running, PID: 1,
 	}
-	e.ok(e.View(t.Context(), func(now *team.Team) {
+	e.ok(e.loop.View(t.Context(), func(now *team.Team) {
 		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1", ReportsDir: filepath.Join(e.dirs["a"], reports)}}}
 		now.Notes = map[string]team.RunNote{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
 		now.Agents["coder"] = &team.Agent{Session: &e.s}
@@ -176,7 +176,7 @@ func (e *engines) hasOn(name, file, want string) {
 // change changes the state of the team.
 func (e *engines) change(do func(t *team.Team)) {
 	e.t.Helper()
-	e.ok(e.View(e.t.Context(), do))
+	e.ok(e.loop.View(e.t.Context(), do))
 }
 
 // isHere says that the newest files of the run are on a, after a number of changes.
@@ -190,7 +190,7 @@ func (e *engines) toB() *copying { return e.to("b") }
 
 func (e *engines) to(name string) *copying {
 	e.t.Helper()
-	is := e.HostController.newCopying(name)
+	is := e.Controller.newCopying(name)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.copying = map[string]*copying{name: is}
@@ -208,7 +208,7 @@ func (e *engines) arrivedAtB(want uint64) {
 
 func (e *engines) away() (name string) {
 	e.t.Helper()
-	e.ok(e.View(e.t.Context(), func(t *team.Team) { name = t.Notes["r1"].Away }))
+	e.ok(e.loop.View(e.t.Context(), func(t *team.Team) { name = t.Notes["r1"].Away }))
 	return name
 }
 
@@ -234,11 +234,11 @@ func (e *engines) why() string {
 // bring fetches what the previous leader has, as it is connected again.
 func (e *engines) bring() error {
 	var one copied
-	e.ok(e.View(e.t.Context(), func(t *team.Team) {
+	e.ok(e.loop.View(e.t.Context(), func(t *team.Team) {
 		one = copied{checkout: checkout{run: "r1"}, away: true, why: "its newest files are on c"}
 		one.dir, one.files = e.Hooks.Checkout(t, "r1")
 	}))
-	return (&copying{HostController: e.HostController, host: "c"}).tryBring(e.t.Context(), one)
+	return (&copying{Controller: e.Controller, host: "c"}).tryBring(e.t.Context(), one)
 }
 
 // TestResultAfterNewestFiles has a session that ends on another host before the files of the previous leader arrive. They are older than
@@ -284,7 +284,7 @@ func TestWaitsForFiles(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "a")
 	slot := &sessions.Slot{Conf: &config.Agent{Name: "coder"}}
-	fits, err := e.HostController.filesAway(t.Context(), slot, e.s, "r1", "work")
+	fits, err := e.Controller.filesAway(t.Context(), slot, e.s, "r1", "work")
 	if err == nil || e.why() == "" {
 		t.Fatalf("it begins without its files: %v", err)
 	}
@@ -294,7 +294,7 @@ func TestWaitsForFiles(t *testing.T) {
 			t.Error("its files have arrived, and it is not tried again")
 		}
 	})
-	if _, err := e.HostController.filesAway(t.Context(), slot, e.s, "r1", "work"); err != nil || e.why() != "" {
+	if _, err := e.Controller.filesAway(t.Context(), slot, e.s, "r1", "work"); err != nil || e.why() != "" {
 		t.Errorf("it waits: %v, %q", err, e.why())
 	}
 }
@@ -307,8 +307,8 @@ func TestGivenUpWhileFilesArrive(t *testing.T) {
 	over := make(chan error, 1)
 	go func() { over <- e.bring() }()
 	<-e.cut
-	e.ok(e.HostController.arrived(t.Context(), "r1")) // as if a person had said so
-	_, err := e.HostController.filesAway(t.Context(), &sessions.Slot{Conf: &config.Agent{Name: "coder"}}, e.s, "r1", "work")
+	e.ok(e.Controller.arrived(t.Context(), "r1")) // as if a person had said so
+	_, err := e.Controller.filesAway(t.Context(), &sessions.Slot{Conf: &config.Agent{Name: "coder"}}, e.s, "r1", "work")
 	e.ok(err)
 	e.ok(<-over)
 
@@ -459,7 +459,7 @@ func copiesBesideSession(t *testing.T, command bool) {
 	if to.behind != 1 {
 		t.Errorf("%d runs are not there", to.behind)
 	}
-	e.HostController.wakeCopies([]team.Change{{Body: team.Body{Session: &e.s}}})
+	e.Controller.wakeCopies([]team.Change{{Body: team.Body{Session: &e.s}}})
 	if len(to.wake) != 1 {
 		t.Error("the start of the session does not wake it")
 	}
@@ -472,10 +472,10 @@ func copiesBesideSession(t *testing.T, command bool) {
 	e.arrivedAtB(3)
 	e.hasOn("b", answers+"r1__work.json", "an answer")
 	e.hasOn("b", reports+"r1__work.json", "of the session")
-	if e.HostController.wakeCopies([]team.Change{{Body: team.Body{Session: &e.s}}}); to.behind != 0 || len(to.wake) != 0 {
+	if e.Controller.wakeCopies([]team.Change{{Body: team.Body{Session: &e.s}}}); to.behind != 0 || len(to.wake) != 0 {
 		t.Errorf("%d runs are not there; it is woken: %t", to.behind, len(to.wake) != 0)
 	}
-	if e.HostController.wakeCopies([]team.Change{{Body: team.Body{Note: &team.NoteSet{}}}}); len(to.wake) != 1 {
+	if e.Controller.wakeCopies([]team.Change{{Body: team.Body{Note: &team.NoteSet{}}}}); len(to.wake) != 1 {
 		t.Error("files that have arrived do not wake it")
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // forgetRuns removes what is left of runs that are over, until ctx ends: their checkouts and files on other hosts when the
 // checkout here is gone, and the refs here when the run is archived. What fails is tried again.
-func (c *HostController) forgetRuns(ctx context.Context) {
+func (c *Controller) forgetRuns(ctx context.Context) {
 	said := map[string]string{} // by run: what failed last, so that it is logged once
 	for tick := time.NewTicker(forgetEvery); ; {
 		select {
@@ -54,9 +54,9 @@ func (c *HostController) forgetRuns(ctx context.Context) {
 }
 
 // over says what may be removed of a run: nothing, its copies on other hosts, or the refs here, too.
-func (c *HostController) over(ctx context.Context, run string) (copies, refs bool, err error) {
+func (c *Controller) over(ctx context.Context, run string) (copies, refs bool, err error) {
 	checkout, works := "", false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		checkout, _ = c.carried(t, run)
 		refs = t.Runs[run] == nil
 		works = t.Notes[run].Away != "" // its checkout was never here, or is not the newest one
@@ -79,7 +79,7 @@ func (c *HostController) over(ctx context.Context, run string) (copies, refs boo
 }
 
 // forget removes what is left of a run, as far as it is over. Hosts that are away are asked when they are back.
-func (c *HostController) forget(ctx context.Context, run string) error {
+func (c *Controller) forget(ctx context.Context, run string) error {
 	if copies, _, err := c.over(ctx, run); err != nil || !copies {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c *HostController) forget(ctx context.Context, run string) error {
 }
 
 // removeOn removes the files of a run from a host. gone is also true if the host is no member of the team any longer.
-func (c *HostController) removeOn(ctx context.Context, name, run string, s transfer.Sent) (gone bool, err error) {
+func (c *Controller) removeOn(ctx context.Context, name, run string, s transfer.Sent) (gone bool, err error) {
 	h, err := c.known(ctx, name)
 	if ctx.Err() != nil {
 		return false, ctx.Err()

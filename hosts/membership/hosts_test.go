@@ -26,7 +26,7 @@ import (
 
 // leader is a leader with a loop of its own. Its clocks are those of the bubble.
 type leader struct {
-	*HostController
+	*Controller
 	t         *testing.T
 	rechecked chan struct{}
 	stop      func()
@@ -54,7 +54,7 @@ func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 	if err := l.Replay(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	is.HostController = New(l, opts)
+	is.Controller = New(l, opts)
 	is.Clock = func() host.BootTime { return host.BootTime(time.Since(began)) }
 	l.Register(is.HostHooks())
 	if err := l.Tell(t.Context(), &team.Event{Actor: byHosts, What: team.DaemonStarted{BootID: opts.BootID}}); err != nil {
@@ -258,7 +258,7 @@ func TestRemovedMember(t *testing.T) {
 		if m, ok := l.Member("b"); !ok || m.Key != "Ub" || m.Role != cluster.Host {
 			t.Errorf("%+v, %v", m, ok)
 		}
-		if _, err := l.Submit(t.Context(), team.Actor{Kind: "human", ID: "ann"}, "", host.Remove{Name: "b"}); err != nil {
+		if _, err := l.loop.Submit(t.Context(), team.Actor{Kind: "human", ID: "ann"}, "", host.Remove{Name: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		<-l.rechecked
@@ -290,7 +290,7 @@ func TestGrantOfALeaderThatIsCutOff(t *testing.T) {
 		defer func() { l.stop() }()
 		joined(l, "b")
 		token := host.Token{Session: "coder-1", Host: "b", Incarnation: l.host("b").Incarnation, N: 1}
-		if err := l.View(t.Context(),
+		if err := l.loop.View(t.Context(),
 			func(t *team.Team) { t.Hosts.Leases = map[string]host.Lease{"coder-1": {Token: token, Boot: "boot-b"}} }); err != nil {
 			t.Fatal(err)
 		}
@@ -409,11 +409,11 @@ func TestLacks(t *testing.T) {
 			{"a variable again", &wire.Found{Uses: l.uses, Lacks: []host.Lack{key}}, []host.Lack{key}},
 			{"it has not looked", nil, nil},
 		} {
-			before := l.Head()
+			before := l.loop.Head()
 			if got := says(c.found).Lacks; !slices.Equal(got, c.want) {
 				t.Errorf("%s: %v", c.name, got)
 			}
-			if c.name == "the same" && l.Head() != before {
+			if c.name == "the same" && l.loop.Head() != before {
 				t.Error("what was known is in the journal again")
 			}
 		}
@@ -442,7 +442,7 @@ func TestLeaveWithASession(t *testing.T) {
 		l := lead(t, memory.New(), time.Now())
 		defer func() { l.stop() }()
 		joined(l, "b")
-		if _, err := l.Submit(t.Context(), byHosts, "",
+		if _, err := l.loop.Submit(t.Context(), byHosts, "",
 			host.Place{Session: "coder-1", Host: "b", OnLost: host.Wait, Home: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -450,7 +450,7 @@ func TestLeaveWithASession(t *testing.T) {
 			!strings.Contains(err.Error(), "1 sessions are placed on host b; drain it first") {
 			t.Errorf("with a session: %v", err)
 		}
-		if _, err := l.Submit(t.Context(), byHosts, "", host.Release{Session: "coder-1"}); err != nil {
+		if _, err := l.loop.Submit(t.Context(), byHosts, "", host.Release{Session: "coder-1"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Leave(t.Context(), "b"); err != nil || l.host("b").State != host.Left {

@@ -22,7 +22,7 @@ import (
 
 // fetching is what fetches from one host what its lost sessions have left there.
 type fetching struct {
-	*HostController
+	*Controller
 	host  string
 	stop  context.CancelFunc
 	again bool // the host has changed since it looked; mu guards it
@@ -30,7 +30,7 @@ type fetching struct {
 
 // fetchMissing begins to fetch from the hosts that are back, and stops with those that are lost again. It runs in the loop's
 // goroutine, and mu is held.
-func (c *HostController) fetchMissing(t *team.Team) {
+func (c *Controller) fetchMissing(t *team.Team) {
 	for name, h := range t.Hosts.Hosts {
 		is := c.fetches[name]
 		switch {
@@ -48,11 +48,11 @@ func (c *HostController) fetchMissing(t *team.Team) {
 }
 
 // fetchFrom begins to fetch from a host. mu is held.
-func (c *HostController) fetchFrom(name string) {
-	ctx, stop := context.WithCancel(c.Context())
-	is := &fetching{HostController: c, host: name, stop: stop}
+func (c *Controller) fetchFrom(name string) {
+	ctx, stop := context.WithCancel(c.loop.Context())
+	is := &fetching{Controller: c, host: name, stop: stop}
 	c.fetches[name] = is
-	c.Go(func(context.Context) { is.run(ctx) })
+	c.loop.Go(func(context.Context) { is.run(ctx) })
 }
 
 func (c *fetching) run(ctx context.Context) {
@@ -61,8 +61,8 @@ func (c *fetching) run(ctx context.Context) {
 		err := c.all(ctx)
 		c.mu.Lock()
 		if again, c.again = c.again, false; err != nil || !again {
-			if delete(c.fetches, c.host); again && c.Context().Err() == nil { // it was lost, and is back
-				c.HostController.fetchFrom(c.host)
+			if delete(c.fetches, c.host); again && c.loop.Context().Err() == nil { // it was lost, and is back
+				c.Controller.fetchFrom(c.host)
 			}
 			again = false
 		}
@@ -74,7 +74,7 @@ func (c *fetching) run(ctx context.Context) {
 func (c *fetching) all(ctx context.Context) error {
 	var missing []host.Missing
 	epoch := uint64(0)
-	if err := c.View(ctx, func(t *team.Team) { missing, epoch = slices.Clone(t.Hosts.Hosts[c.host].Missing), t.Epoch }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { missing, epoch = slices.Clone(t.Hosts.Hosts[c.host].Missing), t.Epoch }); err != nil {
 		return err
 	}
 	for _, m := range missing {
@@ -119,11 +119,11 @@ func (c *fetching) one(ctx context.Context, m host.Missing, epoch uint64) error 
 		}
 		report.Ref, err = c.tree(ctx, m, run, step)
 		lacks("its folder", err)
-		report.Files, err = c.HostController.keepFiles(ctx, m.Host, run, m.Session, nil)
+		report.Files, err = c.Controller.keepFiles(ctx, m.Host, run, m.Session, nil)
 		lacks("its reports", err)
 	}
 	if ctx.Err() == nil { // otherwise all of it is fetched again
-		_, err = c.Submit(ctx, byHosts, "", report)
+		_, err = c.loop.Submit(ctx, byHosts, "", report)
 	}
 	unlock()
 	if err = errors.Join(err, ctx.Err()); err != nil || !began {
@@ -149,7 +149,7 @@ func endedHow(is seam.Ending) string {
 // tree keeps the checkout of a lost session at a ref; empty: all of it had arrived before.
 func (c *fetching) tree(ctx context.Context, m host.Missing, run, step string) (ref string, err error) {
 	archived := false
-	if err := c.View(ctx, func(t *team.Team) { archived = t.Runs[run] == nil }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { archived = t.Runs[run] == nil }); err != nil {
 		return "", err
 	}
 	was, known := c.copies.of(run).on(m.Host)
@@ -171,11 +171,11 @@ const (
 
 // keepFiles keeps the reports and artifacts of a run on a host that differ from those here. With takes it fetches all files of the run,
 // and takes says which of them are stored as files of the run here.
-func (c *HostController) keepFiles(ctx context.Context, from, run, as string, takes func(name string, missing bool) bool) (kept int,
+func (c *Controller) keepFiles(ctx context.Context, from, run, as string, takes func(name string, missing bool) bool) (kept int,
 	err error,
 ) {
 	files := ""
-	if err := c.View(ctx, func(t *team.Team) { _, files = c.carried(t, run) }); err != nil || files == "" {
+	if err := c.loop.View(ctx, func(t *team.Team) { _, files = c.carried(t, run) }); err != nil || files == "" {
 		return 0, err
 	}
 	to := filepath.Join(c.is.Folder, lateFolder, run, as)
@@ -238,9 +238,9 @@ func misses(h *host.Host, run string) bool {
 
 // lockAfterLate takes the lock of a run's files after the files that its lost sessions left on a host are fetched, because files that
 // are sent there replace them.
-func (c *HostController) lockAfterLate(ctx context.Context, lease host.Lease, run string) (unlock func(), err error) {
+func (c *Controller) lockAfterLate(ctx context.Context, lease host.Lease, run string) (unlock func(), err error) {
 	for {
-		if err := c.Until(ctx, func(t *team.Team) bool {
+		if err := c.loop.Until(ctx, func(t *team.Team) bool {
 			counts, _ := t.Hosts.Counts(lease.Token)
 			return !counts || !misses(t.Hosts.Hosts[lease.Host], run)
 		}); err != nil {
@@ -250,7 +250,7 @@ func (c *HostController) lockAfterLate(ctx context.Context, lease host.Lease, ru
 			return nil, err
 		}
 		late := false
-		if err := c.View(ctx, func(t *team.Team) {
+		if err := c.loop.View(ctx, func(t *team.Team) {
 			counts, _ := t.Hosts.Counts(lease.Token)
 			late = counts && misses(t.Hosts.Hosts[lease.Host], run)
 		}); err != nil || !late {
@@ -264,7 +264,7 @@ func (c *HostController) lockAfterLate(ctx context.Context, lease host.Lease, ru
 }
 
 // forgetLate removes what was kept of the lost sessions of a run.
-func (c *HostController) forgetLate(ctx context.Context, run string) error {
+func (c *Controller) forgetLate(ctx context.Context, run string) error {
 	return errors.Join(transfer.Forget(ctx, worktree.Git{Dir: c.places.Root}, lateRefs+run+"/"),
 		os.RemoveAll(filepath.Join(c.is.Folder, lateFolder, run)))
 }

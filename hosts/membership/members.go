@@ -24,20 +24,20 @@ const (
 
 // Admit takes a host in that has shown a valid invitation. Its daemon may start later. The error is the team's
 // refusal.
-func (c *HostController) Admit(ctx context.Context, j invite.Joiner) error {
+func (c *Controller) Admit(ctx context.Context, j invite.Joiner) error {
 	if j.Name == c.is.Name {
 		return errors.New("the machine of the leader has this name; choose another one with --name")
 	}
-	_, err := c.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "",
+	_, err := c.loop.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "",
 		host.Join{Name: j.Name, Boot: notStarted, Labels: j.Labels, Key: j.Key, Engine: j.Address, Invited: true})
 	return err
 }
 
 // Members are the hosts that belong to the team.
-func (c *HostController) Members() cluster.Members { return c }
+func (c *Controller) Members() cluster.Members { return c }
 
 // Member implements cluster.Members.
-func (c *HostController) Member(name string) (m cluster.Member, ok bool) {
+func (c *Controller) Member(name string) (m cluster.Member, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, ok = c.members[name]
@@ -46,7 +46,7 @@ func (c *HostController) Member(name string) (m cluster.Member, ok bool) {
 
 // Renew takes a renewal of a host's lease, and answers what the journal has of the host. name is that of the
 // certificate.
-func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error) {
+func (c *Controller) Renew(ctx context.Context, name string, in wire.RenewIn) (wire.RenewOut, error) {
 	var out wire.RenewOut
 	if err := in.Places.Check(); err != nil {
 		return out, &wire.Problem{Code: wire.Refused, Why: "host " + name + ": " + err.Error()}
@@ -69,7 +69,8 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 		}
 	}
 	if err == nil && (known.Boot != in.Boot || known.State == host.Lost || in.N == 0 || engine != "" && engine != known.Engine) {
-		_, err = c.Submit(ctx, byHosts, "", host.Join{Name: name, Boot: in.Boot, Labels: in.Labels, Capacity: in.Capacity, Engine: engine})
+		_, err = c.loop.Submit(ctx, byHosts, "",
+			host.Join{Name: name, Boot: in.Boot, Labels: in.Labels, Capacity: in.Capacity, Engine: engine})
 	}
 	if err != nil {
 		return out, asProblem(err)
@@ -78,18 +79,18 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 		return out, err
 	}
 	if c.renewed(known, in) && !known.DoubtedAt.IsZero() {
-		if _, err := c.Submit(ctx, byHosts, "", host.Renew{Name: name, Incarnation: in.Incarnation}); err != nil && !loop.IsAnswer(err) {
+		if _, err := c.loop.Submit(ctx, byHosts, "", host.Renew{Name: name, Incarnation: in.Incarnation}); err != nil && !loop.IsAnswer(err) {
 			return out, err
 		}
 	}
 	if lacks, said := c.lacks(in.Found); said && !slices.Equal(lacks, known.Lacks) {
-		if _, err := c.Submit(ctx, byHosts, "", host.Note{Name: name, Incarnation: known.Incarnation, Lacks: lacks}); err != nil &&
+		if _, err := c.loop.Submit(ctx, byHosts, "", host.Note{Name: name, Incarnation: known.Incarnation, Lacks: lacks}); err != nil &&
 			!loop.IsAnswer(err) {
 			return out, err
 		}
 	}
 	out.Uses = c.uses
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		out.Epoch, out.Host = t.Epoch, *t.Hosts.Hosts[name]
 		out.Host.Missing, out.Host.Late = nil, nil // they grow, and the host decides nothing by them
 		for _, lease := range t.Hosts.Leases {
@@ -111,7 +112,7 @@ func (c *HostController) Renew(ctx context.Context, name string, in wire.RenewIn
 
 // lacks are the used programs and variables that a host reports as missing; false: it has not looked for all of them yet. If the
 // host's protocol cannot report them, the list is empty.
-func (c *HostController) lacks(found *wire.Found) (lacks []host.Lack, said bool) {
+func (c *Controller) lacks(found *wire.Found) (lacks []host.Lack, said bool) {
 	if found == nil {
 		return nil, true
 	}
@@ -124,9 +125,9 @@ func (c *HostController) lacks(found *wire.Found) (lacks []host.Lack, said bool)
 }
 
 // known is the host as the journal has it; a copy.
-func (c *HostController) known(ctx context.Context, name string) (h host.Host, err error) {
+func (c *Controller) known(ctx context.Context, name string) (h host.Host, err error) {
 	is := false
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		if known := t.Hosts.Hosts[name]; known != nil {
 			h, is = *known, true
 		}
@@ -139,7 +140,7 @@ func (c *HostController) known(ctx context.Context, name string) (h host.Host, e
 
 // renewed compares a renewal with the lease's entry, and stores it. The entry only changes from the revision that
 // the sender knows, so of two daemons of a host one wins.
-func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
+func (c *Controller) renewed(h host.Host, in wire.RenewIn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.of(&h)
@@ -156,7 +157,7 @@ func (c *HostController) renewed(h host.Host, in wire.RenewIn) bool {
 }
 
 // of is what is known of the present incarnation of a host. mu is held.
-func (c *HostController) of(h *host.Host) *heard {
+func (c *Controller) of(h *host.Host) *heard {
 	is := c.heard[h.Name]
 	if is == nil || is.incarnation != h.Incarnation {
 		first := host.NewWatch(c.Clock())
@@ -172,9 +173,9 @@ func (c *HostController) of(h *host.Host) *heard {
 }
 
 // Grant answers a host that asks whether a session may start there now.
-func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn) (grant host.Grant, err error) {
+func (c *Controller) Grant(ctx context.Context, name string, in wire.GrantIn) (grant host.Grant, err error) {
 	no := ""
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		ok, why := t.Hosts.Counts(in.Token)
 		switch {
 		case in.Token.Host != name:
@@ -193,9 +194,9 @@ func (c *HostController) Grant(ctx context.Context, name string, in wire.GrantIn
 }
 
 // Leave takes a host out that asks for it, after it has ended its sessions.
-func (c *HostController) Leave(ctx context.Context, name string) error {
+func (c *Controller) Leave(ctx context.Context, name string) error {
 	busy, engine := 0, false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		h := t.Hosts.Hosts[name]
 		busy, engine = t.Hosts.Placed(name), h != nil && h.Engine != "" && h.State != host.Left
 	}); err != nil {
@@ -213,7 +214,7 @@ func (c *HostController) Leave(ctx context.Context, name string) error {
 			Why:  fmt.Sprintf("%d sessions are placed on host %s; drain it first: `fairlead host drain %s`", busy, name, name),
 		}
 	}
-	_, err := c.Submit(ctx, byHosts, "", host.Leave{Name: name})
+	_, err := c.loop.Submit(ctx, byHosts, "", host.Leave{Name: name})
 	return asProblem(err)
 }
 
@@ -226,4 +227,4 @@ func asProblem(err error) error {
 	return err
 }
 
-var _ cluster.Members = (*HostController)(nil)
+var _ cluster.Members = (*Controller)(nil)

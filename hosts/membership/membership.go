@@ -25,10 +25,10 @@ import (
 // byHosts is the author of the changes that this package decides without a request.
 var byHosts = team.Actor{Kind: "engine", ID: "hosts"}
 
-// HostController knows the hosts of a team. Make it with New, and set Hooks before Run. Without a cluster it does
+// Controller knows the hosts of a team. Make it with New, and set Hooks before Run. Without a cluster it does
 // nothing.
-type HostController struct {
-	*loop.Loop
+type Controller struct {
+	loop  *loop.Loop
 	Hooks Hooks
 	Clock func() host.BootTime // of this machine; tests have their own
 
@@ -87,9 +87,9 @@ type waiting struct {
 }
 
 // New makes the controller. local runs sessions on this machine.
-func New(l *loop.Loop, opts seam.Options) *HostController {
-	c := &HostController{
-		Loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, Clock: boottime.Now, wake: make(chan struct{}, 1),
+func New(l *loop.Loop, opts seam.Options) *Controller {
+	c := &Controller{
+		loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, Clock: boottime.Now, wake: make(chan struct{}, 1),
 		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{},
 		waits: map[string]waiting{}, why: map[string]string{}, left: map[string][]view.Left{},
 	}
@@ -110,7 +110,7 @@ func New(l *loop.Loop, opts seam.Options) *HostController {
 }
 
 // HostHooks are what the controller does in the loop's goroutine.
-func (c *HostController) HostHooks() loop.Hooks {
+func (c *Controller) HostHooks() loop.Hooks {
 	if c.is == nil {
 		return loop.Hooks{}
 	}
@@ -121,18 +121,18 @@ func (c *HostController) HostHooks() loop.Hooks {
 		c.wakeCopies(changes)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		maps.DeleteFunc(c.waits, func(id string, _ waiting) bool { return openSession(c.State(), id) == nil }) // it was withdrawn
+		maps.DeleteFunc(c.waits, func(id string, _ waiting) bool { return openSession(c.loop.State(), id) == nil }) // it was withdrawn
 	}}
 }
 
 // takePart ends a doubt about this machine, which another leader had, and gives leases to sessions without one.
-func (c *HostController) takePart(ctx context.Context) error {
+func (c *Controller) takePart(ctx context.Context) error {
 	if !c.is.Stream {
 		return nil
 	}
 	own, err := c.known(ctx, c.is.Name)
 	if err == nil {
-		_, err = c.Submit(ctx, byHosts, "", host.Renew{Name: c.is.Name, Incarnation: own.Incarnation})
+		_, err = c.loop.Submit(ctx, byHosts, "", host.Renew{Name: c.is.Name, Incarnation: own.Incarnation})
 	}
 	if err == nil {
 		err = c.leaseAll(ctx)
@@ -156,8 +156,8 @@ func openSession(t *team.Team, id string) *team.Session {
 }
 
 // took takes in what the journal says of hosts and leases.
-func (c *HostController) took() {
-	t := c.State()
+func (c *Controller) took() {
+	t := c.loop.State()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := maps.Clone(c.leases)
@@ -203,10 +203,10 @@ func (c *HostController) took() {
 	}
 	c.copyTo()
 	if c.is.Engines != nil && !slices.Equal(before, c.engines) {
-		c.Go(func(context.Context) { c.is.Engines(c.engineHosts) })
+		c.loop.Go(func(context.Context) { c.is.Engines(c.engineHosts) })
 	}
 	if left {
-		c.Go(func(context.Context) { c.is.Recheck() })
+		c.loop.Go(func(context.Context) { c.is.Recheck() })
 	}
 	for id, w := range c.waits {
 		if w.needs == nil || w.asked {
@@ -220,7 +220,7 @@ func (c *HostController) took() {
 }
 
 // engineHosts are those that can lead, and those that could until they left, by name.
-func (c *HostController) engineHosts() (now []cluster.EngineHost, gone []string) {
+func (c *Controller) engineHosts() (now []cluster.EngineHost, gone []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.engines), slices.Clone(c.outed)
@@ -239,14 +239,14 @@ func closeOnce(ch chan struct{}) {
 
 // Lost is closed when the process of a session on another host has ended for certain, and the host will not report its end.
 // It is nil for a session that is not placed.
-func (c *HostController) Lost(session string) <-chan struct{} {
+func (c *Controller) Lost(session string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lost[session]
 }
 
 // LeaseOf returns the place of a session; false: it runs on this machine, as all do without a cluster.
-func (c *HostController) LeaseOf(session string) (host.Lease, bool) {
+func (c *Controller) LeaseOf(session string) (host.Lease, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lease, placed := c.leases[session]
@@ -254,7 +254,7 @@ func (c *HostController) LeaseOf(session string) (host.Lease, bool) {
 }
 
 // HostOf is the other host on which a session is placed; empty: it is on none.
-func (c *HostController) HostOf(session string) string {
+func (c *Controller) HostOf(session string) string {
 	lease, away := c.LeaseOf(session)
 	if !away {
 		return ""
@@ -263,16 +263,16 @@ func (c *HostController) HostOf(session string) string {
 }
 
 // remote is the other half of a host.
-func (c *HostController) remote(name string) *remote.Host {
+func (c *Controller) remote(name string) *remote.Host {
 	return &remote.Host{Name: name, Dial: c.dial(name), Gone: c.Lost, Log: c.log}
 }
 
-func (c *HostController) dial(name string) remote.Dial {
+func (c *Controller) dial(name string) remote.Dial {
 	return func(ctx context.Context) (*http.Client, string, error) { return c.is.Dial(ctx, name) }
 }
 
 // HostsBegin lets this machine take part in its own team, and watches the leases of the others until ctx ends.
-func (c *HostController) HostsBegin(ctx context.Context) {
+func (c *Controller) HostsBegin(ctx context.Context) {
 	if c.is == nil {
 		return
 	}
@@ -280,12 +280,12 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 		Name: c.is.Name, Boot: c.boot, Labels: c.is.Labels, Capacity: c.is.Capacity, Key: c.is.Key, Engine: c.is.Address,
 		Invited: true, Leads: true,
 	}
-	if _, err := c.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
+	if _, err := c.loop.Submit(ctx, byHosts, "", join); err != nil && ctx.Err() == nil {
 		c.log.Error("this machine cannot take part in its own team; sessions with `host` run only on other machines", "error", err)
 	}
 	if err := c.takePart(ctx); err != nil {
 		if ctx.Err() == nil {
-			c.Fail(fmt.Errorf("give leases to the sessions of this machine: %w", err))
+			c.loop.Fail(fmt.Errorf("give leases to the sessions of this machine: %w", err))
 		}
 		return
 	}
@@ -298,8 +298,8 @@ func (c *HostController) HostsBegin(ctx context.Context) {
 		c.copyTo()
 		c.mu.Unlock()
 	}
-	c.Go(c.forgetRuns)
-	if err := c.View(ctx, func(t *team.Team) {
+	c.loop.Go(c.forgetRuns)
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.fetches = map[string]*fetching{}

@@ -26,7 +26,7 @@ func TestChangedHere(t *testing.T) {
 		t.Parallel()
 		e := threeEngines(t, "b")
 		e.ok(e.copies.add("r1", "b", transfer.Sent{Run: "r1", Path: "as it was when this machine led before"}))
-		e.ok(e.HostController.takeOver(t.Context())) // not the first time since it leads
+		e.ok(e.Controller.takeOver(t.Context())) // not the first time since it leads
 		e.isHere(3)
 		e.put("a", work, "changed here")
 		e.put("b", work, "made")
@@ -64,7 +64,7 @@ func TestReportOfAnEarlierAttempt(t *testing.T) {
 	e.put("c", reports+"r1__work.json", "of an earlier attempt")
 	e.put("c", reports+"r1__check.json", "of another step")
 	lease, _ := e.LeaseOf("coder-1")
-	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.ok(e.Controller.send(t.Context(), lease, e.s))
 	e.hasOn("c", reports+"r1__work.json", "")
 	e.hasOn("c", reports+"r1__check.json", "of another step")
 }
@@ -102,7 +102,7 @@ func TestGivenUpFilesAreKept(t *testing.T) {
 				}
 			})
 			e.ok(transfer.StoreMark(e.dirs["a"], transfer.Mark{Run: "r1", N: 2}))
-			e.ok(e.HostController.takeOver(t.Context()))
+			e.ok(e.Controller.takeOver(t.Context()))
 			e.isHere(3)
 			e.put("a", reports+"r1__check.json", "older")
 			e.put("c", reports+"r1__check.json", "of c")
@@ -188,7 +188,7 @@ func TestArtifactOfAParallelStep(t *testing.T) {
 	e.ok(os.Chtimes(filepath.Join(e.dirs["b"], artifacts, "equal"), old, old))
 	e.ok(os.Chtimes(filepath.Join(e.dirs["a"], artifacts, "b's clock is behind"), late, late))
 	lease, _ := e.LeaseOf("coder-1")
-	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.ok(e.Controller.send(t.Context(), lease, e.s))
 	for _, name := range []string{"fetched", "fetched twice", "back"} {
 		e.put("b", artifacts+name, "of b")
 	}
@@ -240,7 +240,7 @@ func TestSecondSessionOfARun(t *testing.T) {
 		e.put("a", artifacts+name, "sent")
 	}
 	lease, _ := e.LeaseOf("coder-1")
-	e.ok(e.HostController.send(t.Context(), lease, e.s))
+	e.ok(e.Controller.send(t.Context(), lease, e.s))
 	e.put("b", reports+"r1__work.json", "begun")
 	e.ok(e.fetchNow(t.Context(), "coder-1"))
 	e.put("b", artifacts+"there", "newer")
@@ -251,7 +251,7 @@ func TestSecondSessionOfARun(t *testing.T) {
 		t.Agents["check"] = &team.Agent{Session: &s}
 		t.Hosts.Leases[s.ID] = second
 	})
-	e.ok(e.HostController.send(t.Context(), second, s))
+	e.ok(e.Controller.send(t.Context(), second, s))
 	e.hasOn("b", artifacts+"there", "newer")
 	e.hasOn("b", reports+"r1__work.json", "complete")
 	e.hasOn("b", artifacts+"here", "newer")
@@ -279,10 +279,10 @@ func TestTwoSessionsPlacedAtOnce(t *testing.T) {
 		t.Hosts.Leases[s.ID] = second
 	})
 	first, _ := e.LeaseOf("coder-1")
-	e.ok(e.HostController.send(t.Context(), first, e.s))
+	e.ok(e.Controller.send(t.Context(), first, e.s))
 	e.hasOn("b", work, "sent")
 	e.put("b", work, "of the first")
-	e.ok(e.HostController.send(t.Context(), second, s))
+	e.ok(e.Controller.send(t.Context(), second, s))
 	e.hasOn("b", work, "of the first")
 }
 
@@ -306,7 +306,7 @@ func TestFilesOfARunThatIsOver(t *testing.T) {
 	e.isHere(4)
 	e.ok(to.pass(t.Context(), false))
 	e.hasOn("b", reports+"r1__check.json", "the last one")
-	e.ok(e.HostController.forget(t.Context(), "r1"))
+	e.ok(e.Controller.forget(t.Context(), "r1"))
 	if _, err := os.Lstat(e.tree("b", "")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its checkout is on b: %v", err)
 	}
@@ -327,7 +327,7 @@ func TestStepBesideASession(t *testing.T) {
 	e.change(func(t *team.Team) {
 		t.Agents["check"] = &team.Agent{Session: &s}
 		t.Hosts.Leases[s.ID] = lease
-		e.HostController.wakeCopies([]team.Change{{Body: team.Body{Host: &host.Body{Lease: &lease}}}})
+		e.Controller.wakeCopies([]team.Change{{Body: team.Body{Host: &host.Body{Lease: &lease}}}})
 		delete(t.Agents, "check") // it is over
 		delete(t.Hosts.Leases, s.ID)
 	})
@@ -396,7 +396,7 @@ func TestBranchesOfTheLeaderBefore(t *testing.T) {
 		t.Hosts.Hosts["c"] = &h
 	})
 	there, here := e.git("c", "rev-parse", "main"), commit("a")
-	e.ok(e.HostController.takeOver(t.Context())) // what has arrived is all there
+	e.ok(e.Controller.takeOver(t.Context())) // what has arrived is all there
 	if left := e.noted().Left; len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
@@ -471,7 +471,7 @@ func TestBranchOfACheckout(t *testing.T) {
 	e.git("c", "fetch", "-q", e.tree("c", ""), "r1:r1") // as after each step
 	was := e.git("a", "-C", e.tree("a", ""), "rev-parse", "r1")
 	e.ok(e.trees("c").FetchBranches(t.Context(), "c"))
-	left, err := e.HostController.forward(t.Context(), "c", true)
+	left, err := e.Controller.forward(t.Context(), "c", true)
 	if e.ok(err); left != 0 {
 		t.Errorf("left: %q", e.left["c"])
 	}
@@ -497,7 +497,7 @@ func TestOneForward(t *testing.T) {
 	done := make(chan error, len(froms))
 	for _, name := range froms {
 		go func() {
-			left, err := e.HostController.forward(t.Context(), name, true)
+			left, err := e.Controller.forward(t.Context(), name, true)
 			if left > 0 {
 				t.Errorf("left: %q", e.noted().Left)
 			}

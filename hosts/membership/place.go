@@ -23,7 +23,7 @@ import (
 
 // Place gives a session its host, if its agent has `host` and it is a step with a checkout of its own. where is
 // empty if it runs on this machine. A refusal by H7 means that no host takes it now; fits says whether one does later.
-func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, fits func(*team.Team) bool,
+func (c *Controller) Place(ctx context.Context, m *sessions.Slot, s team.Session) (where string, fits func(*team.Team) bool,
 	err error,
 ) {
 	run, step, isStep := team.StepOf(s.For)
@@ -44,7 +44,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	fits = func(t *team.Team) bool { return t.Hosts.Choose(needs(t)).Host != "" }
 	var now host.Needs
 	checkout, why := "", ""
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		checkout, _ = c.carried(t, run)
 		now = needs(t)
 		why = t.Hosts.Choose(now).String()
@@ -65,7 +65,7 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 	if asked {
 		fits = moved
 	} else {
-		_, err = c.Do(ctx,
+		_, err = c.loop.Do(ctx,
 			loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: host.OnLost(m.Conf.Host.OnLost)})})
 	}
 	c.mu.Lock()
@@ -88,14 +88,14 @@ func (c *HostController) Place(ctx context.Context, m *sessions.Slot, s team.Ses
 
 // filesAway refuses a step of a run whose newest files are on the previous leader. The step waits until they have arrived, or
 // until a person lets the run go on without them.
-func (c *HostController) filesAway(ctx context.Context, m *sessions.Slot, s team.Session, run, step string) (here func(*team.Team) bool,
+func (c *Controller) filesAway(ctx context.Context, m *sessions.Slot, s team.Session, run, step string) (here func(*team.Team) bool,
 	err error,
 ) {
 	if run == "" {
 		return nil, nil
 	}
 	why := ""
-	if err := c.View(ctx, func(t *team.Team) { why = view.AwayWords(t, run) }); err != nil || why == "" && c.is == nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { why = view.AwayWords(t, run) }); err != nil || why == "" && c.is == nil {
 		return nil, err
 	}
 	if why == "" { // a person may have let it go on while the files were arriving
@@ -116,15 +116,15 @@ func (c *HostController) filesAway(ctx context.Context, m *sessions.Slot, s team
 }
 
 // placeHere gives a session of this machine a lease, if another machine may lead one day.
-func (c *HostController) placeHere(ctx context.Context, m *sessions.Slot, s team.Session) (fits func(*team.Team) bool, err error) {
+func (c *Controller) placeHere(ctx context.Context, m *sessions.Slot, s team.Session) (fits func(*team.Team) bool, err error) {
 	if c.is == nil || !c.is.Stream {
 		return nil, nil
 	}
 	if lease, away := c.LeaseOf(s.ID); away && lease.Home { // the previous leader says that it has not started it
-		_, err = c.Submit(ctx, byHosts, "", host.Release{Session: s.ID, For: s.For.String()})
+		_, err = c.loop.Submit(ctx, byHosts, "", host.Release{Session: s.ID, For: s.For.String()})
 	}
 	if err == nil {
-		_, err = c.Do(ctx,
+		_, err = c.loop.Do(ctx,
 			loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: host.OnLost(m.Conf.Host.OnLost), Here: c.is.Name})})
 	}
 	return func(t *team.Team) bool { h := t.Hosts.Hosts[c.is.Name]; return h != nil && h.State == host.Joined }, err
@@ -178,15 +178,15 @@ func unplaced(t *team.Team, which func(*team.Session) bool) (ids []string) {
 
 // leaseAll gives leases to sessions that began on this machine before the journal was in the stream. They have no deadline, so they
 // are never replaced while this machine is away.
-func (c *HostController) leaseAll(ctx context.Context) error {
+func (c *Controller) leaseAll(ctx context.Context) error {
 	var begun []string
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		begun = unplaced(t, func(s *team.Session) bool { return s.Phase == session.Running })
 	}); err != nil {
 		return err
 	}
 	for _, id := range begun {
-		if _, err := c.Submit(ctx, byHosts, "", host.Place{Session: id, Host: c.is.Name, OnLost: host.Wait, Home: true}); err != nil &&
+		if _, err := c.loop.Submit(ctx, byHosts, "", host.Place{Session: id, Host: c.is.Name, OnLost: host.Wait, Home: true}); err != nil &&
 			!loop.IsAnswer(err) {
 			return err
 		}
@@ -220,7 +220,7 @@ func usesOf(a *config.Agent) (uses []host.Lack) {
 }
 
 // beside is the host on which another session works in the checkout of a run; empty: none does.
-func (c *HostController) beside(t *team.Team, run, except string) string {
+func (c *Controller) beside(t *team.Team, run, except string) string {
 	all := c.at(t, run, except)
 	if len(all) == 0 {
 		return ""
@@ -230,7 +230,7 @@ func (c *HostController) beside(t *team.Team, run, except string) string {
 
 // at are the hosts on which sessions of a run work or will work, without one session. It is more than one host if a session is on the
 // previous leader.
-func (c *HostController) at(t *team.Team, run, except string) (names []string) {
+func (c *Controller) at(t *team.Team, run, except string) (names []string) {
 	if c.is == nil {
 		return nil
 	}
@@ -257,7 +257,7 @@ func (c *HostController) at(t *team.Team, run, except string) (names []string) {
 }
 
 // StartOn starts a session on the host of its lease: its files go there first.
-func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l driver.Launch,
+func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l driver.Launch,
 	box *seam.Confinement,
 ) (seam.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
@@ -297,7 +297,7 @@ func (c *HostController) StartOn(ctx context.Context, m *sessions.Slot, s team.S
 }
 
 // startAt starts a session with the paths of its host. The first renewal that this daemon accepts has them.
-func (c *HostController) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
+func (c *Controller) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
 	if c.misplaced != nil {
 		return nil, &seam.CannotStart{Why: c.misplaced.Error()}
 	}
@@ -314,9 +314,9 @@ func (c *HostController) startAt(ctx context.Context, name string, in wire.Start
 }
 
 // follow stores the output of a session on another host, and fetches its files from time to time, until the session ends.
-func (c *HostController) follow(id string, proc seam.Process) {
+func (c *Controller) follow(id string, proc seam.Process) {
 	c.outputs.spool(id, proc)
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		tick := time.NewTicker(snapshotEvery)
 		defer tick.Stop()
 		for {
@@ -336,9 +336,9 @@ func (c *HostController) follow(id string, proc seam.Process) {
 }
 
 // fetchNow fetches the files of a session while it runs, unless those of its run have to arrive first.
-func (c *HostController) fetchNow(ctx context.Context, id string) error {
+func (c *Controller) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if s := openSession(t, id); s != nil {
 			if run, _, _ := team.StepOf(s.For); !filesElsewhere(t, run, c.HostOf(id)) {
 				open := *s

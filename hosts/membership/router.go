@@ -15,14 +15,14 @@ import (
 )
 
 // Router is the host of all sessions of a team: each call goes to the machine on which its session runs. What
-// starts on another machine is started by HostController.StartOn, because that needs more.
+// starts on another machine is started by Controller.StartOn, because that needs more.
 type Router struct {
 	seam.Host // this machine
-	c         *HostController
+	c         *Controller
 }
 
 // Router returns it. Without a cluster it is the host of this machine itself.
-func (c *HostController) Router() seam.Host {
+func (c *Controller) Router() seam.Host {
 	if c.is == nil {
 		return c.local
 	}

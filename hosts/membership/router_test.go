@@ -16,7 +16,7 @@ func TestStartSoonAfterTheLease(t *testing.T) {
 	t.Parallel()
 	now := host.BootTime(time.Hour)
 	looked, by := host.BootTime(0), host.BootTime(0)
-	c := &HostController{
+	c := &Controller{
 		Clock:  func() host.BootTime { return now },
 		leases: map[string]host.Lease{"coder-1": {Token: host.Token{Session: "coder-1", Host: "a"}, Home: true}},
 	}

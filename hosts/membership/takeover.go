@@ -13,7 +13,7 @@ import (
 )
 
 // takeOver uses what the previous leader has sent to this machine: the branches, and the runs whose newest files are here.
-func (c *HostController) takeOver(ctx context.Context) error {
+func (c *Controller) takeOver(ctx context.Context) error {
 	type waits struct {
 		run, on string
 		n       uint64
@@ -22,7 +22,7 @@ func (c *HostController) takeOver(ctx context.Context) error {
 	var all []waits
 	led, now := team.Led{}, uint64(0)
 	var leaders []string // whose branches may be more than these here
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		led, now = t.Led, t.Epoch
 		for _, name := range t.Hosts.Names() {
 			if t.Hosts.Hosts[name].Branches {
@@ -87,14 +87,14 @@ func (c *HostController) takeOver(ctx context.Context) error {
 
 // forward moves the branches here to the commits of a previous leader's branches that have arrived. It returns how many are left there.
 // Without all it looks only at those that were left the last time.
-func (c *HostController) forward(ctx context.Context, from string, all bool) (int, error) {
+func (c *Controller) forward(ctx context.Context, from string, all bool) (int, error) {
 	unlock, err := c.copies.lock(ctx, "_branches") // git refuses two changes of a branch, or of the folder, at the same time
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
 	var only []string
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		c.mu.Lock()
 		for _, is := range c.left[from] {
 			only = append(only, is.Branch)

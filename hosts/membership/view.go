@@ -11,7 +11,7 @@ import (
 )
 
 // Beside is what is known of the hosts beside the journal. It may be called in the loop's goroutine.
-func (c *HostController) Beside() view.HostsBeside {
+func (c *Controller) Beside() view.HostsBeside {
 	all := c.noted()
 	for name, known := range all.Known { // without mu: the connections ask for members while they hold a lock of their own
 		if name != c.is.Name {
@@ -24,7 +24,7 @@ func (c *HostController) Beside() view.HostsBeside {
 }
 
 // noted is the part of Beside that this controller knows.
-func (c *HostController) noted() view.HostsBeside {
+func (c *Controller) noted() view.HostsBeside {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := view.HostsBeside{
@@ -72,14 +72,14 @@ func (c *HostController) noted() view.HostsBeside {
 }
 
 // Differs reports whether the fairlead.yaml of another engine host is not the one here, as far as it has said.
-func (c *HostController) Differs(name string) bool {
+func (c *Controller) Differs(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.differs(name)
 }
 
 // differs is Differs for a caller that has mu.
-func (c *HostController) differs(name string) bool {
+func (c *Controller) differs(name string) bool {
 	is := c.heard[name]
 	return is != nil && is.config != "" && c.config != "" && is.config != c.config
 }

@@ -16,9 +16,9 @@ import (
 const watchMax = time.Minute
 
 // watch does what is due about the hosts, and returns when to look again.
-func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
+func (c *Controller) watch(ctx context.Context) (time.Duration, error) {
 	var hosts []host.Host
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		for _, name := range t.Hosts.Names() {
 			if h := t.Hosts.Hosts[name]; h.State != host.Left && h.State != host.Lost && name != c.is.Name && h.Capacity > 0 {
 				hosts = append(hosts, *h)
@@ -43,7 +43,7 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 		default:
 			continue
 		}
-		if _, err := c.Submit(ctx, byHosts, "", what); err != nil && ctx.Err() != nil {
+		if _, err := c.loop.Submit(ctx, byHosts, "", what); err != nil && ctx.Err() != nil {
 			return 0, err
 		}
 		c.log.Warn("a host does not answer", "host", hosts[i].Name, "due", string(due))
@@ -52,7 +52,7 @@ func (c *HostController) watch(ctx context.Context) (time.Duration, error) {
 }
 
 // lookHere notes what this machine lacks: it is a host, too.
-func (c *HostController) lookHere(ctx context.Context) error {
+func (c *Controller) lookHere(ctx context.Context) error {
 	own, err := c.known(ctx, c.is.Name)
 	if err != nil {
 		return nil //nolint:nilerr // it takes no part in its team
@@ -61,7 +61,7 @@ func (c *HostController) lookHere(ctx context.Context) error {
 	if slices.Equal(lacks, own.Lacks) {
 		return nil
 	}
-	_, err = c.Submit(ctx, byHosts, "", host.Note{Name: own.Name, Incarnation: own.Incarnation, Lacks: lacks})
+	_, err = c.loop.Submit(ctx, byHosts, "", host.Note{Name: own.Name, Incarnation: own.Incarnation, Lacks: lacks})
 	if loop.IsAnswer(err) {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (c *HostController) lookHere(ctx context.Context) error {
 
 // due says what is due about a host, and when something may be. A lease whose time is over is closed first: from
 // then on no renewal is taken.
-func (c *HostController) due(h *host.Host) (host.Due, time.Duration) {
+func (c *Controller) due(h *host.Host) (host.Due, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is, now := c.of(h), c.Clock()

@@ -26,11 +26,11 @@ type digests struct {
 }
 
 // Digest says what happened since a time: from the runs as they are, and from the changes of the journal since then.
-func (c *StatusController) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
+func (c *Controller) Digest(ctx context.Context, since time.Time) (view.Digest, error) {
 	c.digests.Lock()
 	defer c.digests.Unlock()
-	now := c.Now()
-	if err := c.digests.readOn(ctx, c.Journal(), since); err != nil {
+	now := c.loop.Now()
+	if err := c.digests.readOn(ctx, c.loop.Journal(), since); err != nil {
 		return view.Digest{}, fmt.Errorf("read what happened since %s from the journal: %w", since.Format(time.RFC3339), err)
 	}
 	all, err := c.runs.Runs(ctx)

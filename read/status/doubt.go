@@ -21,7 +21,7 @@ import (
 
 // doubtFile compares the last known content of the file with what it should say. A short difference
 // is normal; it counts if Fairlead cannot correct it. It runs in the loop.
-func (c *StatusController) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
+func (c *Controller) doubtFile(shown *view.AgentView, m *agents.AgentFile, a *team.Agent) {
 	if m.Failed != "" {
 		shown.Doubt = agentstate.FileName + ": " + m.Failed
 	}
@@ -75,7 +75,7 @@ type proven struct {
 
 // prove asks the shims of all open sessions at the same time and adds the answers, or the failures, to
 // the view. It returns them by the sessions' ids.
-func (c *StatusController) prove(ctx context.Context, shown *view.AgentView) map[string]proven {
+func (c *Controller) prove(ctx context.Context, shown *view.AgentView) map[string]proven {
 	if c.past() {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (c *StatusController) prove(ctx context.Context, shown *view.AgentView) map
 }
 
 // viewWall adds what the walls of an agent's sessions hold, and without one what this machine would.
-func (c *StatusController) viewWall(ctx context.Context, shown *view.AgentView, found map[string]proven) {
+func (c *Controller) viewWall(ctx context.Context, shown *view.AgentView, found map[string]proven) {
 	conf, known := c.opts.Config.Agent(shown.Name)
 	if !known {
 		return
@@ -147,7 +147,7 @@ func endCommand(agent string, purpose team.Purpose) string {
 }
 
 // proveSession asks the shim of one session.
-func (c *StatusController) proveSession(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
+func (c *Controller) proveSession(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
 	s := view.Session
 	if err := c.sessions.Silence(s.ID); err != nil {
 		if errors.As(err, new(*seam.NotAdopted)) {

@@ -14,9 +14,9 @@ import (
 )
 
 // Hosts shows the machines on which the team's sessions run.
-func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
+func (c *Controller) Hosts(ctx context.Context) (view.Hosts, error) {
 	all := view.Hosts{Hosts: []view.Host{}, Waiting: []view.WaitingSession{}}
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		engines := 0
 		for _, h := range t.Hosts.Hosts {
 			if h.Engine != "" && h.State != host.Left {
@@ -46,28 +46,28 @@ func (c *StatusController) Hosts(ctx context.Context) (view.Hosts, error) {
 }
 
 // DrainHost lets no new session begin on a host, which leaves when its last one has ended.
-func (c *StatusController) DrainHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
+func (c *Controller) DrainHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
 	return c.orderHost(ctx, by, name, host.DrainAsked, host.Drain{Name: name})
 }
 
 // RemoveHost takes a host out of the team. Sessions that run there end by their deadline.
-func (c *StatusController) RemoveHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
+func (c *Controller) RemoveHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
 	return c.orderHost(ctx, by, name, host.Removed, host.Remove{Name: name})
 }
 
 // KeepAlone takes the journal back to the machine of the leader: the other engine hosts are ordinary hosts from then on. The
 // daemon starts again with it.
-func (c *StatusController) KeepAlone(ctx context.Context, by seam.Actor) (uint64, error) {
+func (c *Controller) KeepAlone(ctx context.Context, by seam.Actor) (uint64, error) {
 	if c.HostsBeside == nil {
 		return 0, &table.Refusal{
 			Subject: "the team", Event: string(host.EngineEnded), State: "one host",
 			Reason: "this daemon leads no cluster",
 		}
 	}
-	return c.Submit(ctx, by, "", host.Alone{Name: c.HostsBeside().Leader})
+	return c.loop.Submit(ctx, by, "", host.Alone{Name: c.HostsBeside().Leader})
 }
 
-func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name string, event host.Event, what host.Input) (uint64, error) {
+func (c *Controller) orderHost(ctx context.Context, by seam.Actor, name string, event host.Event, what host.Input) (uint64, error) {
 	if c.HostsBeside == nil {
 		return 0, &table.Refusal{
 			Subject: "host " + name, Event: string(event), State: string(host.None),
@@ -75,9 +75,9 @@ func (c *StatusController) orderHost(ctx context.Context, by seam.Actor, name st
 		}
 	}
 	beside := c.HostsBeside()
-	return c.Do(ctx, loop.Request{Event: loop.EventBy(by, "", what), First: func() error {
-		if h := c.State().Hosts.Hosts[name]; h != nil && h.Engine != "" && beside.Replicated {
-			return mayGo(&c.State().Hosts, h, event, beside)
+	return c.loop.Do(ctx, loop.Request{Event: loop.EventBy(by, "", what), First: func() error {
+		if h := c.loop.State().Hosts.Hosts[name]; h != nil && h.Engine != "" && beside.Replicated {
+			return mayGo(&c.loop.State().Hosts, h, event, beside)
 		}
 		return nil
 	}})

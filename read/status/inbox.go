@@ -21,7 +21,7 @@ import (
 )
 
 // Inbox is everything that needs a person, the most urgent first: view.ByNeed says what that is.
-func (c *StatusController) Inbox(ctx context.Context) ([]view.InboxItem, error) {
+func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	items, err := c.questions.Waiting(ctx)
 	if err != nil {
 		return nil, err
@@ -33,10 +33,10 @@ func (c *StatusController) Inbox(ctx context.Context) ([]view.InboxItem, error) 
 	var agents []view.AgentView
 	var paused, refused []view.InboxItem
 	var config governing.State
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		for _, name := range c.order(t) {
 			a := c.agentView(t.Agents[name])
-			a.SetStatus(t.Stopping, c.Now())
+			a.SetStatus(t.Stopping, c.loop.Now())
 			agents = append(agents, a)
 		}
 		refused = view.ProviderItems(agents, c.signIn)
@@ -66,7 +66,7 @@ func (c *StatusController) Inbox(ctx context.Context) ([]view.InboxItem, error) 
 }
 
 // signIn says how a person signs in to an agent's program.
-func (c *StatusController) signIn(agent string) string {
+func (c *Controller) signIn(agent string) string {
 	if m := c.agents.Files[agent]; m != nil {
 		return driver.SignIn(m.Conf.Driver, m.Conf.Command)
 	}
@@ -82,7 +82,7 @@ const (
 )
 
 // Working lists what runs now, the longest first: the sessions of agents, and steps without an agent.
-func (c *StatusController) Working(ctx context.Context) ([]view.WorkView, error) {
+func (c *Controller) Working(ctx context.Context) ([]view.WorkView, error) {
 	all := []view.WorkView{}
 	shown, err := c.runs.Runs(ctx)
 	if err != nil {
@@ -92,10 +92,10 @@ func (c *StatusController) Working(ctx context.Context) ([]view.WorkView, error)
 	for _, r := range shown {
 		byID[r.ID] = r
 	}
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		for _, name := range c.order(t) {
 			v := c.agentView(t.Agents[name])
-			v.SetStatus(t.Stopping, c.Now())
+			v.SetStatus(t.Stopping, c.loop.Now())
 			for _, s := range v.Sessions {
 				all = append(all, workOf(v, s, byID))
 			}
@@ -159,7 +159,7 @@ func ofRun(w view.WorkView, runs map[string]view.RunView) view.WorkView {
 }
 
 // lastWords adds the last line of each session's output.
-func (c *StatusController) lastWords(ctx context.Context, all []view.WorkView) {
+func (c *Controller) lastWords(ctx context.Context, all []view.WorkView) {
 	ctx, cancel := context.WithTimeout(ctx, lastWait)
 	defer cancel()
 	var reading sync.WaitGroup
@@ -184,7 +184,7 @@ func (c *StatusController) lastWords(ctx context.Context, all []view.WorkView) {
 }
 
 // lastOf is the last thing that a running session said or did; empty if it is not known in time.
-func (c *StatusController) lastOf(ctx context.Context, id string) (text string, at *time.Time) {
+func (c *Controller) lastOf(ctx context.Context, id string) (text string, at *time.Time) {
 	proc := c.sessions.Proc(id)
 	if proc == nil {
 		return "", nil

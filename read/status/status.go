@@ -15,16 +15,16 @@ import (
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
-// StatusController reports the status of each agent, with its evidence.
-type StatusController struct {
-	*loop.Loop
-	sessions  *sessions.SessionController
-	agents    *agents.AgentController
-	channels  *turns.ChannelController
-	crew      *crewctl.CrewController
-	dispatch  *dispatchctl.DispatchController
-	runs      *runs.RunController
-	questions *questions.QuestionController
+// Controller reports the status of each agent, with its evidence.
+type Controller struct {
+	loop      *loop.Loop
+	sessions  *sessions.Controller
+	agents    *agents.Controller
+	channels  *turns.Controller
+	crew      *crewctl.Controller
+	dispatch  *dispatchctl.Controller
+	runs      *runs.Controller
+	questions *questions.Controller
 	opts      seam.Options
 	started   time.Time
 	digests   digests
@@ -35,19 +35,19 @@ type StatusController struct {
 
 // Parts are the controllers that provide the evidence.
 type Parts struct {
-	Sessions  *sessions.SessionController
-	Agents    *agents.AgentController
-	Channels  *turns.ChannelController
-	Crew      *crewctl.CrewController
-	Dispatch  *dispatchctl.DispatchController
-	Runs      *runs.RunController
-	Questions *questions.QuestionController
+	Sessions  *sessions.Controller
+	Agents    *agents.Controller
+	Channels  *turns.Controller
+	Crew      *crewctl.Controller
+	Dispatch  *dispatchctl.Controller
+	Runs      *runs.Controller
+	Questions *questions.Controller
 }
 
 // New makes the controller of the status.
-func New(l *loop.Loop, opts seam.Options, p Parts) *StatusController {
-	return &StatusController{
-		Loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
+func New(l *loop.Loop, opts seam.Options, p Parts) *Controller {
+	return &Controller{
+		loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
 		runs: p.Runs, questions: p.Questions,
 		opts: opts, started: time.Now(),
 	}

@@ -22,12 +22,12 @@ import (
 // Usage sums up usage by agent, by day and by run, from the agents' own reports: for the days that
 // are kept, and for the runs that are not archived. With archived set it includes archived runs,
 // for which it reads the whole journal.
-func (c *StatusController) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
+func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable, error) {
 	table := view.UsageTable{Agents: []view.UsageRow{}, Days: []view.UsageRow{}, Runs: []view.UsageRow{}, Budgets: []view.Budget{}}
 	gone, models := map[string]time.Time{}, view.ByModel{}
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		gone, table.Archived = maps.Clone(t.Archive), len(t.Archive)
-		now := c.Now()
+		now := c.loop.Now()
 		table.Budgets = append(table.Budgets, view.BudgetsOf("", t.Limits, t.Usage, now)...)
 		for _, name := range c.order(t) {
 			a := t.Agents[name]
@@ -79,9 +79,9 @@ func usageOfRun(t *team.Team, id string) view.UsageRow {
 
 // archivedUsage returns what runs had used when they were archived, the newest run first. An
 // agent's usage for a run is recorded with the agent's session, so the whole journal is replayed.
-func (c *StatusController) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
-	past, found := c.NewTeam(), map[string]view.UsageRow{}
-	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
+func (c *Controller) archivedUsage(ctx context.Context, gone map[string]time.Time) ([]view.UsageRow, error) {
+	past, found := c.loop.NewTeam(), map[string]view.UsageRow{}
+	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read the usage of archived runs from the journal: %w", err)
 		}
@@ -110,8 +110,8 @@ func (c *StatusController) archivedUsage(ctx context.Context, gone map[string]ti
 
 // viewConversation adds what an agent asks, what its provider reports, and the conversation with
 // its program. It runs in the loop.
-func (c *StatusController) viewConversation(shown *view.AgentView, a *team.Agent) {
-	if open := c.State().Questions.Open(a.Name); len(open) > 0 {
+func (c *Controller) viewConversation(shown *view.AgentView, a *team.Agent) {
+	if open := c.loop.State().Questions.Open(a.Name); len(open) > 0 {
 		shown.Asks, shown.AsksWhat = len(open), view.WantedWords(open[0])
 	}
 	if a.Waits() {

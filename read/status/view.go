@@ -21,16 +21,16 @@ import (
 const EvidenceWait = 500 * time.Millisecond
 
 // Team returns the whole team in the order of fairlead.yaml, with current evidence.
-func (c *StatusController) Team(ctx context.Context) (view.TeamView, error) {
+func (c *Controller) Team(ctx context.Context) (view.TeamView, error) {
 	var shown view.TeamView
 	var now time.Time
-	err := c.View(ctx, func(t *team.Team) {
-		shown = view.TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: c.Head(), Team: c.name()}
+	err := c.loop.View(ctx, func(t *team.Team) {
+		shown = view.TeamView{Hold: t.Hold.On, Note: t.Hold.Note, Stopping: t.Stopping, Head: c.loop.Head(), Team: c.name()}
 		shown.Agents = make([]view.AgentView, 0, len(t.Agents))
 		for _, name := range c.order(t) {
 			shown.Agents = append(shown.Agents, c.agentView(t.Agents[name]))
 		}
-		now = c.Now()
+		now = c.loop.Now()
 	})
 	if err != nil {
 		return view.TeamView{}, err
@@ -47,18 +47,18 @@ func (c *StatusController) Team(ctx context.Context) (view.TeamView, error) {
 }
 
 // Agent returns one agent with its evidence.
-func (c *StatusController) Agent(ctx context.Context, name string) (view.AgentView, error) {
+func (c *Controller) Agent(ctx context.Context, name string) (view.AgentView, error) {
 	var shown view.AgentView
 	var unknown error
 	var stopping bool
 	var now time.Time
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		shown, stopping, now = c.agentView(a), t.Stopping, c.Now()
+		shown, stopping, now = c.agentView(a), t.Stopping, c.loop.Now()
 	})
 	if err != nil || unknown != nil {
 		return view.AgentView{}, cmp.Or(err, unknown)
@@ -69,7 +69,7 @@ func (c *StatusController) Agent(ctx context.Context, name string) (view.AgentVi
 }
 
 // order is the order of the configuration, then agents that are no longer configured.
-func (c *StatusController) order(t *team.Team) []string {
+func (c *Controller) order(t *team.Team) []string {
 	names := make([]string, 0, len(t.Agents))
 	configured := make(map[string]bool, len(c.opts.Config.Agents))
 	for _, a := range c.opts.Config.Agents {
@@ -85,27 +85,27 @@ func (c *StatusController) order(t *team.Team) []string {
 }
 
 // agentView runs in the loop.
-func (c *StatusController) agentView(a *team.Agent) view.AgentView {
-	file := c.State().File(a)
-	day := c.Now().Format(time.DateOnly)
+func (c *Controller) agentView(a *team.Agent) view.AgentView {
+	file := c.loop.State().File(a)
+	day := c.loop.Now().Format(time.DateOnly)
 	shown := view.AgentView{
 		Name: a.Name, Driver: a.Settings.Driver, Loop: string(config.LoopFairlead), Turn: c.channels.TurnsOf(a.Name),
-		TurnWhy:      turns.TurnWhy(c.State(), a.Name),
+		TurnWhy:      turns.TurnWhy(c.loop.State(), a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
 		SetBy: a.Control.Desired.Author(), Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
 		Certainty: view.CertaintyKnown, Unheld: []string{}, Holes: []string{},
 		Limits: view.LimitsView{
 			TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD,
-			TeamTokensPerDay: c.State().Limits.TokensPerDay, TeamCostPerDayUSD: c.State().Limits.CostPerDayUSD,
+			TeamTokensPerDay: c.loop.State().Limits.TokensPerDay, TeamCostPerDayUSD: c.loop.State().Limits.CostPerDayUSD,
 		},
 	}
 	if a.Settings.Policy.Foreign {
 		shown.Loop, shown.Program = string(config.LoopForeign), a.Settings.Policy.Program
 	}
-	shown.Held = c.State().Hold.On && a.Control.Wants()
+	shown.Held = c.loop.State().Hold.On && a.Control.Wants()
 	shown.GaveUp = view.Moment(a.Control.GaveUp)
-	shown.OverLimit, shown.LimitOfTeam = c.State().LimitOver(a, c.Now())
-	if is := c.State().Channels.Agents[channel.AgentID(a.Name)]; is != nil {
+	shown.OverLimit, shown.LimitOfTeam = c.loop.State().LimitOver(a, c.loop.Now())
+	if is := c.loop.State().Channels.Agents[channel.AgentID(a.Name)]; is != nil {
 		shown.Disabled = is.Disabled
 	}
 	if shown.CurrentState == "" {
@@ -117,13 +117,13 @@ func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 	case control.WordContinuous, control.WordRunOnce, control.WordRunCleanup:
 		shown.Badge = view.BadgeRunning
 	}
-	if limit := c.State().SessionLimit(a); limit > 0 {
+	if limit := c.loop.State().SessionLimit(a); limit > 0 {
 		shown.Limits.Session = limit.String()
 	}
 	if a.Usage.Day == day {
 		shown.UsageToday = view.UsageView{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens, CostUSD: a.Usage.CostUSD}
 	}
-	shown.WaitingBehind = c.State().ControlWaits(a.Name)
+	shown.WaitingBehind = c.loop.State().ControlWaits(a.Name)
 	if retry := a.Control.RetryAt; !retry.IsZero() && a.Session == nil {
 		shown.RetryAt = &retry
 	}
@@ -131,7 +131,7 @@ func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 	for _, s := range a.Sessions() {
 		open := view.SessionView{
 			ID: s.ID, PID: s.PID, Kind: string(s.Kind), Phase: string(s.Phase), Ending: s.Ending, For: s.For,
-			Slot: s.Slot, Host: view.HostOfSession(c.State(), s.ID), Context: s.Context, Provider: view.Provider(s.Provider),
+			Slot: s.Slot, Host: view.HostOfSession(c.loop.State(), s.ID), Context: s.Context, Provider: view.Provider(s.Provider),
 		}
 		if !s.StartedAt.IsZero() {
 			open.StartedAt = &s.StartedAt
@@ -152,7 +152,7 @@ func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 	if m != nil && !c.past() {
 		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)
 		c.doubtFile(&shown, m, a)
-		doubtReport(&shown, m, c.Now())
+		doubtReport(&shown, m, c.loop.Now())
 	}
 	if strange := c.sessions.OrphanOf(a.Name); strange != "" {
 		shown.Contradicted("%s", strange)
@@ -162,22 +162,22 @@ func (c *StatusController) agentView(a *team.Agent) view.AgentView {
 
 // past reports whether the team is shown as it was at an earlier moment. Files and processes are as they are now, so
 // they say nothing about it.
-func (c *StatusController) past() bool { return !c.opts.At.IsZero() }
+func (c *Controller) past() bool { return !c.opts.At.IsZero() }
 
-func (c *StatusController) name() string { return c.opts.Name }
+func (c *Controller) name() string { return c.opts.Name }
 
 // Order is Command that also returns the agent's view with the command applied. It asks for no
 // evidence and does not wait for later effects.
-func (c *StatusController) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
+func (c *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
 	var shown view.AgentView
 	order := c.agents.CommandRequest(by, agent, desired, note)
 	order.Look = func(t *team.Team) {
 		if a := t.Agents[agent]; a != nil {
 			shown = c.agentView(a)
-			shown.SetStatus(t.Stopping, c.Now())
+			shown.SetStatus(t.Stopping, c.loop.Now())
 		}
 	}
-	seq, err := c.Do(ctx, order)
+	seq, err := c.loop.Do(ctx, order)
 	if err != nil && !loop.IsAnswer(err) {
 		return 0, view.AgentView{}, err // Look may still run
 	}
@@ -191,8 +191,8 @@ type Status struct {
 }
 
 // Status asks the loop, so that an answer shows that the loop runs.
-func (c *StatusController) Status(ctx context.Context) (Status, error) {
+func (c *Controller) Status(ctx context.Context) (Status, error) {
 	status := Status{StartedAt: c.started.UTC()}
-	err := c.View(ctx, func(*team.Team) { status.Head = c.Head() })
+	err := c.loop.View(ctx, func(*team.Team) { status.Head = c.loop.Head() })
 	return status, err
 }

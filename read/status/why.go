@@ -24,7 +24,7 @@ import (
 )
 
 // Why collects the current evidence for an agent's status.
-func (c *StatusController) Why(ctx context.Context, name string) (view.WhyView, error) {
+func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error) {
 	var (
 		agent   team.Agent
 		hold    team.Hold
@@ -43,14 +43,14 @@ func (c *StatusController) Why(ctx context.Context, name string) (view.WhyView, 
 		waits   []string
 		now     time.Time // of an earlier moment
 	)
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		a, ok := t.Agents[name]
 		if !ok {
 			unknown = &team.Unknown{What: "agent", Name: name, Known: t.Names()}
 			return
 		}
-		agent, hold, limit, now = *a, t.Hold, t.OverLimit(a, c.Now()), c.opts.At
-		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.Now()), c.workIn(t, a, c.Now())...)
+		agent, hold, limit, now = *a, t.Hold, t.OverLimit(a, c.loop.Now()), c.opts.At
+		part, leads = channelEvidenceOf(t, a), append(leadIn(t, a, c.loop.Now()), c.workIn(t, a, c.loop.Now())...)
 		waits = slices.Concat(waitingSteps(t, a), c.placesOf(a), c.lateOf(t, a))
 		for _, q := range t.Questions.Open(name) {
 			asks = append(asks, *q)
@@ -177,7 +177,7 @@ type adder = func(source string, at time.Time, holds bool, format string, args .
 
 // fileEvidence compares the current file with the journal, and returns the file's current_state;
 // empty if there is none.
-func (c *StatusController) fileEvidence(conf config.Agent, shown view.AgentView, add adder) (current string) {
+func (c *Controller) fileEvidence(conf config.Agent, shown view.AgentView, add adder) (current string) {
 	if conf.Workspace == "" {
 		return ""
 	}
@@ -206,7 +206,7 @@ func (c *StatusController) fileEvidence(conf config.Agent, shown view.AgentView,
 }
 
 // lateOf says what is missing of an agent's lost sessions, and what came late.
-func (c *StatusController) lateOf(t *team.Team, a *team.Agent) (words []string) {
+func (c *Controller) lateOf(t *team.Team, a *team.Agent) (words []string) {
 	all := view.HostsOf(&t.Hosts, view.HostsBeside{}, func(string) view.PlacedSession { return view.PlacedSession{} }, archived(t))
 	for i := range all.Hosts {
 		h := &all.Hosts[i]
@@ -231,7 +231,7 @@ func archived(t *team.Team) func(run string) bool {
 }
 
 // placesOf says on which hosts an agent's sessions run, and why, or why they have none.
-func (c *StatusController) placesOf(a *team.Agent) (words []string) {
+func (c *Controller) placesOf(a *team.Agent) (words []string) {
 	if c.HostsBeside == nil {
 		return nil
 	}

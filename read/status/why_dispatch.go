@@ -21,7 +21,7 @@ func WorkWords(folder string, w dispatch.Action) string {
 
 // workIn reports an agent's actions in dispatch folders, what delays them, and what restricts it if
 // it is the coordinator (MAIN). It runs in the loop.
-func (c *StatusController) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
+func (c *Controller) workIn(t *team.Team, a *team.Agent, at time.Time) (list []leadEvidence) {
 	add := func(holds bool, format string, args ...any) {
 		list = append(list, leadEvidence{holds: holds, text: fmt.Sprintf(format, args...)})
 	}

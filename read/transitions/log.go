@@ -25,17 +25,17 @@ import (
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
-// TransitionController writes the transition log.
-type TransitionController struct {
-	*loop.Loop
-	log *slog.Logger
+// Controller writes the transition log.
+type Controller struct {
+	loop *loop.Loop
+	log  *slog.Logger
 
 	LogBytesMax int64 // size at which the log continues in a new file
 }
 
 // New makes the writer of the transition log.
-func New(l *loop.Loop, log *slog.Logger) *TransitionController {
-	return &TransitionController{Loop: l, log: log, LogBytesMax: logBytesMax}
+func New(l *loop.Loop, log *slog.Logger) *Controller {
+	return &Controller{loop: l, log: log, LogBytesMax: logBytesMax}
 }
 
 // logBytesMax is the size at which the transition log continues in a new file.
@@ -50,14 +50,14 @@ const LogRetry = 5 * time.Second
 // have, because the journal was lost or replaced by an old copy, the log is moved aside and begun
 // anew. LogTransitions returns when ctx or the loop ends; the error is for a file that it cannot
 // continue.
-func (c *TransitionController) LogTransitions(ctx context.Context, path string) error {
+func (c *Controller) LogTransitions(ctx context.Context, path string) error {
 	return c.writeLog(ctx, transitionLog{path: path, what: "the log of transitions", lines: c.TransitionLines})
 }
 
 // LogTurns is LogTransitions for turns only (seed 003, Logging): one line for each state change of
 // an agent in a channel, or of an agent itself, in the seed's words. At a start it reads the
 // journal from its last line on, or from the beginning if it has none.
-func (c *TransitionController) LogTurns(ctx context.Context, path string) error {
+func (c *Controller) LogTurns(ctx context.Context, path string) error {
 	return c.writeLog(ctx, transitionLog{path: path, what: "the log of turns", lines: c.TurnLines})
 }
 
@@ -68,7 +68,7 @@ type transitionLog struct {
 	lines func(context.Context, journal.Change) ([][]byte, error)
 }
 
-func (c *TransitionController) writeLog(ctx context.Context, l transitionLog) error {
+func (c *Controller) writeLog(ctx context.Context, l transitionLog) error {
 	warned := false
 	for {
 		err := c.logTo(ctx, l)
@@ -106,7 +106,7 @@ func (n *notOurLog) Error() string {
 func (n *notOurLog) Unwrap() error { return n.err }
 
 // logTo continues one file until it is full.
-func (c *TransitionController) logTo(ctx context.Context, l transitionLog) (err error) {
+func (c *Controller) logTo(ctx context.Context, l transitionLog) (err error) {
 	path := l.path
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("create the folder of the transition log: %w", err)
@@ -131,7 +131,7 @@ func (c *TransitionController) logTo(ctx context.Context, l transitionLog) (err 
 	if err != nil {
 		return err
 	}
-	for ch, err := range c.Changes(ctx, after.seq, "") {
+	for ch, err := range c.loop.Changes(ctx, after.seq, "") {
 		if err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (c *TransitionController) logTo(ctx context.Context, l transitionLog) (err 
 // TransitionLines returns the lines of one change: one for each agent or step whose state changed.
 // The current team state says which agent a step belongs to; a step of an archived run is named
 // alone.
-func (c *TransitionController) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
+func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([][]byte, error) {
 	if ch.Machine == "turn" {
 		line, err := turnLine(ch)
 		return [][]byte{line}, err
@@ -174,7 +174,7 @@ func (c *TransitionController) TransitionLines(ctx context.Context, ch journal.C
 			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 		}
 		agents = map[string]string{}
-		_ = c.View(ctx, func(t *team.Team) { // fails only if the loop has stopped; steps are then named alone
+		_ = c.loop.View(ctx, func(t *team.Team) { // fails only if the loop has stopped; steps are then named alone
 			team.Transitions(fact, func(run, step string) string {
 				agents[step] = t.StepAgent(run, step)
 				return ""
@@ -216,7 +216,7 @@ type logLine struct {
 
 // goesOnAfter returns the place after the last line; the beginning if the log is empty. A log of
 // another journal is moved aside.
-func (c *TransitionController) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
+func (c *Controller) goesOnAfter(ctx context.Context, l transitionLog, last []byte) (logPlace, error) {
 	if last == nil {
 		return logPlace{}, nil
 	}
@@ -227,7 +227,7 @@ func (c *TransitionController) goesOnAfter(ctx context.Context, l transitionLog,
 	if told.Seq == 0 {
 		return logPlace{}, &notOurLog{l.path, errors.New("it has no seq")}
 	}
-	for ch, err := range c.Journal().Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
+	for ch, err := range c.loop.Journal().Read(ctx, journal.Query{After: told.Seq - 1, Until: told.Seq}) {
 		if err != nil {
 			return logPlace{}, err
 		}
@@ -333,7 +333,7 @@ func tailOf(file *os.File) (last []byte, size int64, err error) {
 }
 
 // TurnLines returns the line of a change for the log of turns; none if no agent's state changed.
-func (c *TransitionController) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
+func (c *Controller) TurnLines(_ context.Context, ch journal.Change) ([][]byte, error) {
 	if ch.Machine != "turn" || ch.From == "" || ch.From == ch.To {
 		return nil, nil
 	}

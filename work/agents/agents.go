@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// AgentController keeps each agent's agent_state.json and desired state, and starts its actions.
-type AgentController struct {
-	*loop.Loop
-	sessions *sessions.SessionController
+// Controller keeps each agent's agent_state.json and desired state, and starts its actions.
+type Controller struct {
+	loop     *loop.Loop
+	sessions *sessions.Controller
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -30,13 +30,13 @@ type AgentController struct {
 }
 
 // New makes a controller without agents.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *AgentController {
-	return &AgentController{
-		Loop: l, sessions: sessions, opts: opts, log: opts.Log, reaches: sync.OnceValue(func() []reach { return reachesOf(opts.Config) }),
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{
+		loop: l, sessions: sessions, opts: opts, log: opts.Log, reaches: sync.OnceValue(func() []reach { return reachesOf(opts.Config) }),
 		Files: map[string]*AgentFile{}, warned: map[string]bool{},
 		orders: loop.Buckets{Most: OrdersMax, Every: OrdersEvery},
 	}
 }
 
 // Add makes the controller keep the file of a slot's agent.
-func (c *AgentController) Add(m *sessions.Slot) { c.Files[m.Conf.Name] = &AgentFile{Slot: m} }
+func (c *Controller) Add(m *sessions.Slot) { c.Files[m.Conf.Name] = &AgentFile{Slot: m} }

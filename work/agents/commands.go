@@ -18,8 +18,8 @@ import (
 // Command sets an agent's desired state to one of the seed's four words. It returns when the change
 // is durable, with the Seq of its last change. The error is a *table.Refusal or a *team.Unknown
 // if the command is refused.
-func (c *AgentController) Command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
-	return c.Do(ctx, c.CommandRequest(by, agent, desired, note))
+func (c *Controller) Command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
+	return c.loop.Do(ctx, c.CommandRequest(by, agent, desired, note))
 }
 
 // The rate of orders that one agent gives to others: OrdersMax at once, then one per OrdersEvery. An agent that leads others needs a
@@ -31,7 +31,7 @@ const (
 
 // CommandRequest is an order for an agent. Above the rate of an agent, only a pause counts; one that repeats what holds is not
 // recorded again.
-func (c *AgentController) CommandRequest(by seam.Actor, agent, desired, note string) loop.Request {
+func (c *Controller) CommandRequest(by seam.Actor, agent, desired, note string) loop.Request {
 	setBy := by.Kind
 	if setBy != "agent" {
 		setBy = "human"
@@ -43,7 +43,7 @@ func (c *AgentController) CommandRequest(by seam.Actor, agent, desired, note str
 	var wait time.Duration
 	return loop.Request{
 		First: func() error {
-			if wait = c.orders.Wait(by.ID, c.Now()); wait == 0 || desired == control.WordPause {
+			if wait = c.orders.Wait(by.ID, c.loop.Now()); wait == 0 || desired == control.WordPause {
 				return nil
 			}
 			return &table.Refusal{
@@ -54,7 +54,7 @@ func (c *AgentController) CommandRequest(by seam.Actor, agent, desired, note str
 			}
 		},
 		Derive: func() []team.Event {
-			if a := c.State().Agents[agent]; wait > 0 && a != nil && a.Control.Desired.State == control.WordPause {
+			if a := c.loop.State().Agents[agent]; wait > 0 && a != nil && a.Control.Desired.State == control.WordPause {
 				return nil
 			}
 			return []team.Event{*event}
@@ -66,34 +66,34 @@ func (c *AgentController) CommandRequest(by seam.Actor, agent, desired, note str
 // The desired state does not change: an agent that should run continuously starts again, so stop it
 // first. The error is a *table.Refusal if no session runs, if the session belongs to a run or to
 // the lead (other commands end those), or if an agent asks (X10).
-func (c *AgentController) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &table.Refusal{
 			Subject: agent, Event: "end_asked", State: "running", Row: "X10",
 			Reason: "only a person can end a session; an agent can pause another agent, which lets its session finish",
 		}
 	}
-	return c.Submit(ctx, by, agent, team.EndAsked{})
+	return c.loop.Submit(ctx, by, agent, team.EndAsked{})
 }
 
 // Hold stops all new sessions until the hold is released; running sessions finish (X8).
-func (c *AgentController) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
+func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
 	note = clip.Text(note, loop.NoteBytesMax)
 	if on {
-		return c.Submit(ctx, by, "", team.HoldAsked{Note: note})
+		return c.loop.Submit(ctx, by, "", team.HoldAsked{Note: note})
 	}
-	return c.Submit(ctx, by, "", team.ReleaseAsked{Note: note})
+	return c.loop.Submit(ctx, by, "", team.ReleaseAsked{Note: note})
 }
 
 // Governing reports to the team which fairlead.yaml there is.
-func (c *AgentController) Governing(ctx context.Context, by seam.Actor, what governing.Event) error {
-	_, err := c.Submit(ctx, by, "", what)
+func (c *Controller) Governing(ctx context.Context, by seam.Actor, what governing.Event) error {
+	_, err := c.loop.Submit(ctx, by, "", what)
 	return err
 }
 
 // Stop lets sessions finish and starts no new ones; with now it ends them (C14). It returns when
 // the request is durable; Stopped reports when it is complete.
-func (c *AgentController) Stop(ctx context.Context, by seam.Actor, now bool) error {
-	_, err := c.Submit(ctx, by, "", team.StopAsked{Now: now})
+func (c *Controller) Stop(ctx context.Context, by seam.Actor, now bool) error {
+	_, err := c.loop.Submit(ctx, by, "", team.StopAsked{Now: now})
 	return err
 }

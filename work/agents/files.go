@@ -141,8 +141,8 @@ var byFile = team.Actor{Kind: "engine", ID: agentstate.FileName}
 // desired state would replace a newer one. Content recovered from a replaced file (FromSwap) is
 // older than the current file and only reported here, so it is processed however late it arrives;
 // its own timestamp decides whether it still counts.
-func (c *AgentController) observe(seen agentstate.Seen) []team.Event {
-	m, a := c.Files[seen.Name], c.State().Agents[seen.Name]
+func (c *Controller) observe(seen agentstate.Seen) []team.Event {
+	m, a := c.Files[seen.Name], c.loop.State().Agents[seen.Name]
 	if m == nil || a == nil || (m.Known && seen.Seq <= m.seen && !seen.FromSwap) {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (c *AgentController) observe(seen agentstate.Seen) []team.Event {
 		read := c.fileRead(m, a, seen, first)
 		read.Unwritten = unwritten
 		events := []team.Event{{Actor: by, Agent: a.Name, What: read}}
-		if absent && !c.Holding() { // first read after the start of the daemon: its desired state takes effect as at the start
+		if absent && !c.loop.Holding() { // first read after the start of the daemon: its desired state takes effect as at the start
 			events = append(events, team.Event{Actor: sessions.ByRecovery, Agent: a.Name, What: control.Started{}})
 		}
 		return events
@@ -210,7 +210,7 @@ func (c *AgentController) observe(seen agentstate.Seen) []team.Event {
 }
 
 // isUnwritten reports whether the newest desired state was never in the file, as far as it is known before the next observation.
-func (c *AgentController) isUnwritten(m *AgentFile, a *team.Agent) bool {
+func (c *Controller) isUnwritten(m *AgentFile, a *team.Agent) bool {
 	if !m.Known || !c.FileDue(m, a) {
 		return false
 	}
@@ -220,7 +220,7 @@ func (c *AgentController) isUnwritten(m *AgentFile, a *team.Agent) bool {
 
 // SeenRequest processes one observation of a file. Afterwards the file package may forget the
 // observation.
-func (c *AgentController) SeenRequest(seen agentstate.Seen) loop.Request {
+func (c *Controller) SeenRequest(seen agentstate.Seen) loop.Request {
 	kept := false
 	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event {
 		if kept = c.keeps(seen); kept {
@@ -239,8 +239,8 @@ func (c *AgentController) SeenRequest(seen agentstate.Seen) loop.Request {
 }
 
 // keeps reports whether an observation is above the rate of its file, and is kept for later in place of an older one.
-func (c *AgentController) keeps(seen agentstate.Seen) bool {
-	m, a := c.Files[seen.Name], c.State().Agents[seen.Name]
+func (c *Controller) keeps(seen agentstate.Seen) bool {
+	m, a := c.Files[seen.Name], c.loop.State().Agents[seen.Name]
 	if m == nil || a == nil || !m.Known || seen.Own || seen.FromSwap || seen.Seq <= m.seen {
 		return false
 	}
@@ -249,7 +249,7 @@ func (c *AgentController) keeps(seen agentstate.Seen) bool {
 		seen.State.DesiredState != control.WordRunCleanup {
 		return false // a pause, an unknown word, or no file
 	}
-	now := c.Now()
+	now := c.loop.Now()
 	wait := m.sights.Wait(now, SightsMax, sightsEvery)
 	if wait == 0 {
 		return false
@@ -279,7 +279,7 @@ func (m *AgentFile) arrived() {
 
 // LastLook reads the file once more and returns when its content has been processed, so that no
 // session starts against a desired state that is already in the file.
-func (c *AgentController) LastLook(ctx context.Context, slot *sessions.Slot) error {
+func (c *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
 	m := c.Files[slot.Conf.Name] // the map does not change while sessions start
 	if m == nil || m.Conf.Workspace == "" {
 		return nil
@@ -289,7 +289,7 @@ func (c *AgentController) LastLook(ctx context.Context, slot *sessions.Slot) err
 		return nil //nolint:nilerr // a file that cannot be read changes nothing; the journal's desired state stays
 	}
 	at := make(chan struct{})
-	err = c.View(ctx, func(*team.Team) {
+	err = c.loop.View(ctx, func(*team.Team) {
 		m.awaited = append(m.awaited, lookWaiter{seq: seen.Seq, at: at})
 		m.arrived()
 	})
@@ -314,7 +314,7 @@ func (c *AgentController) LastLook(ctx context.Context, slot *sessions.Slot) err
 // fileRead converts content that another program wrote to an event. If the file has too many
 // unknown fields, they stay in the file, which is then not overwritten; its desired state counts as
 // usual.
-func (c *AgentController) fileRead(m *AgentFile, a *team.Agent, seen agentstate.Seen, first bool) control.FileRead {
+func (c *Controller) fileRead(m *AgentFile, a *team.Agent, seen agentstate.Seen, first bool) control.FileRead {
 	stamp, err := seen.State.Time()
 	if err != nil || stamp.Year() < yearMin || stamp.Year() > yearMax {
 		stamp = time.Time{} // without a usable timestamp, only changed content counts as newer
@@ -349,11 +349,11 @@ func (c *AgentController) fileRead(m *AgentFile, a *team.Agent, seen agentstate.
 const yearMin, yearMax = 1970, 9000
 
 // FileDue reports whether the file differs from what it should contain.
-func (c *AgentController) FileDue(m *AgentFile, a *team.Agent) bool {
+func (c *Controller) FileDue(m *AgentFile, a *team.Agent) bool {
 	if a == nil || m.Conf.Workspace == "" || !m.Known || m.Crowded || a.Removed {
 		return false
 	}
-	file := c.State().File(a)
+	file := c.loop.State().File(a)
 	if a.Control.State != control.Foreign {
 		want := stateOf(file)
 		return !file.Stamp.IsZero() && (m.unsure || m.disk != want.Sum() && !saysAlready(m, want))
@@ -386,8 +386,8 @@ func saysAlready(m *AgentFile, want agentstate.State) bool {
 
 // saying identifies what the file should say, without timestamp and unknown fields. A new desired
 // state counts as different even if it has the same words.
-func (c *AgentController) saying(a *team.Agent) string {
-	file, n := c.State().File(a), a.Control.Desired.N
+func (c *Controller) saying(a *team.Agent) string {
+	file, n := c.loop.State().File(a), a.Control.Desired.N
 	if a.Control.Desired.Rested {
 		n = 0 // no new desired state: the file was deleted again
 	}
@@ -395,8 +395,8 @@ func (c *AgentController) saying(a *team.Agent) string {
 }
 
 // contentOf returns the content to write.
-func (c *AgentController) contentOf(m *AgentFile, a *team.Agent) agentstate.State {
-	file := c.State().File(a)
+func (c *Controller) contentOf(m *AgentFile, a *team.Agent) agentstate.State {
+	file := c.loop.State().File(a)
 	if a.Control.State == control.Foreign {
 		there := m.State
 		if file.Current != "" {
@@ -410,7 +410,7 @@ func (c *AgentController) contentOf(m *AgentFile, a *team.Agent) agentstate.Stat
 
 // writeFile starts a write, one at a time for each agent. Later changes are part of the next write:
 // the file shows only the newest state, the history is in the journal.
-func (c *AgentController) writeFile(m *AgentFile, a *team.Agent) {
+func (c *Controller) writeFile(m *AgentFile, a *team.Agent) {
 	if m.Writing || m.seen < m.changed || !c.FileDue(m, a) {
 		return
 	}
@@ -427,7 +427,7 @@ func (c *AgentController) writeFile(m *AgentFile, a *team.Agent) {
 	}
 	m.Again, m.rewriting = time.Time{}, false
 	if said == m.lastContent {
-		now := c.Now()
+		now := c.loop.Now()
 		if wait := m.fixes.Wait(now, FixesMax, fixesEvery); wait > 0 {
 			m.Again, m.rewriting = now.Add(wait), true
 			return
@@ -446,22 +446,22 @@ func (c *AgentController) writeFile(m *AgentFile, a *team.Agent) {
 	if a.Control.State == control.Foreign {
 		newest = m.seen // only the command is Fairlead's; a write must not replace newer content of the agent
 	}
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		err := c.opts.Files.Write(ctx, name, content, newest, ours)
 		// Do fails only if the loop has stopped; the next start reads the file.
-		_, _ = c.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
+		_, _ = c.loop.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
 			return c.fileWritten(writeResult{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
 		}})
 	})
 }
 
 // writeNext starts writes that waited for a free writer, with the content that is current now.
-func (c *AgentController) writeNext() {
+func (c *Controller) writeNext() {
 	for c.writers < WritersMax && len(c.unwritten) > 0 {
 		m := c.unwritten[0]
 		c.unwritten = c.unwritten[1:]
 		m.queued = false
-		if a := c.State().Agents[m.Conf.Name]; a != nil {
+		if a := c.loop.State().Agents[m.Conf.Name]; a != nil {
 			c.writeFile(m, a)
 		}
 	}
@@ -472,7 +472,7 @@ func (c *AgentController) writeNext() {
 
 // fileWritten records the result of a write. If another program's content was in the way, its
 // observation becomes an event, and the result of that event is written instead.
-func (c *AgentController) fileWritten(w writeResult) []team.Event {
+func (c *Controller) fileWritten(w writeResult) []team.Event {
 	m := c.Files[w.agent]
 	m.Writing = false
 	c.writers--
@@ -488,7 +488,7 @@ func (c *AgentController) fileWritten(w writeResult) []team.Event {
 			c.log.Error("agent_state.json cannot be written; Fairlead tries again every second", "agent", w.agent, "error", w.err)
 		}
 		m.Failed, m.unsure = w.err.Error(), true
-		m.Again, m.rewriting = c.Now().Add(fileRetry), false
+		m.Again, m.rewriting = c.loop.Now().Add(fileRetry), false
 		return nil
 	}
 	m.Failed, m.unsure, m.missing, m.lastContent = "", false, false, w.said

@@ -13,7 +13,7 @@ import (
 )
 
 // AgentHooks returns the agents' hooks into the loop.
-func (c *AgentController) AgentHooks() loop.Hooks {
+func (c *Controller) AgentHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			c.warn(ch)
@@ -28,7 +28,7 @@ func (c *AgentController) AgentHooks() loop.Hooks {
 			}
 		},
 		Next: func() (next time.Time) {
-			for name, a := range c.State().Agents {
+			for name, a := range c.loop.State().Agents {
 				next = table.Earliest(next, c.deadline(a))
 				if m := c.Files[name]; m != nil {
 					next = table.Earliest(table.Earliest(next, m.Again), m.keptUntil)
@@ -44,10 +44,10 @@ func (c *AgentController) AgentHooks() loop.Hooks {
 
 // dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
 // due again.
-func (c *AgentController) dueOfAgents(now time.Time) []loop.Request {
+func (c *Controller) dueOfAgents(now time.Time) []loop.Request {
 	var batch []loop.Request
-	for _, name := range c.State().Names() {
-		a := c.State().Agents[name]
+	for _, name := range c.loop.State().Names() {
+		a := c.loop.State().Agents[name]
 		if at := c.deadline(a); !at.IsZero() && !now.Before(at) {
 			batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Agent: name, What: team.TimerFired{}}})
 		}
@@ -69,8 +69,8 @@ func (c *AgentController) dueOfAgents(now time.Time) []loop.Request {
 // deadline is the next deadline of an agent. A session that has ended, but whose end is not yet in
 // the journal, has none: it may have ended long before, while no daemon ran, and must not be
 // reported as timed out.
-func (c *AgentController) deadline(a *team.Agent) time.Time {
-	at := c.State().Deadline(a)
+func (c *Controller) deadline(a *team.Agent) time.Time {
+	at := c.loop.State().Deadline(a)
 	if at.IsZero() {
 		return at
 	}
@@ -83,10 +83,10 @@ func (c *AgentController) deadline(a *team.Agent) time.Time {
 }
 
 // filesSettled reports whether every file is up to date or cannot be written at present.
-func (c *AgentController) filesSettled() bool {
+func (c *Controller) filesSettled() bool {
 	for name, m := range c.Files {
 		waits := m.Failed != "" || !m.Again.IsZero()
-		if m.Writing || (!waits && c.FileDue(m, c.State().Agents[name])) {
+		if m.Writing || (!waits && c.FileDue(m, c.loop.State().Agents[name])) {
 			return false
 		}
 	}
@@ -95,12 +95,12 @@ func (c *AgentController) filesSettled() bool {
 
 // beginActions starts the actions that the agent's state asks for and that have not begun. It is
 // called after every change, so that no other code has to remember to call it.
-func (c *AgentController) beginActions(name string) {
-	a, m := c.State().Agents[name], c.sessions.Slots[name]
-	if a == nil || m == nil || c.Holding() {
+func (c *Controller) beginActions(name string) {
+	a, m := c.loop.State().Agents[name], c.sessions.Slots[name]
+	if a == nil || m == nil || c.loop.Holding() {
 		return
 	}
-	for todo := range c.State().Actions(a) {
+	for todo := range c.loop.State().Actions(a) {
 		if todo.Do == team.WriteFile {
 			c.writeFile(c.Files[name], a)
 			continue
@@ -111,9 +111,9 @@ func (c *AgentController) beginActions(name string) {
 		}
 		switch s := todo.Session; todo.Do {
 		case team.StartSession:
-			c.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
+			c.loop.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
 		case team.EndSession:
-			c.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
+			c.loop.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
 		default:
 			panic("agents: unknown action: " + string(todo.Do))
 		}
@@ -135,7 +135,7 @@ var warnings = map[control.Event]string{
 }
 
 // warn logs each warning once per start for each agent.
-func (c *AgentController) warn(ch team.Change) {
+func (c *Controller) warn(ch team.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
 	if !known || ch.Machine != "control" { // steps have an event of the same name
 		return

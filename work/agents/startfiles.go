@@ -16,10 +16,10 @@ import (
 // ReadFiles processes what other programs wrote while no daemon ran, before any action starts.
 // Content recovered from a replaced file (the daemon was killed between a write and reading what it
 // had replaced) is older than the current file and comes first.
-func (c *AgentController) ReadFiles(ctx context.Context) error {
+func (c *Controller) ReadFiles(ctx context.Context) error {
 	c.opts.Files.Deliver(c.deliver)
 	reads := map[string]agentstate.Seen{}
-	for _, name := range c.State().Names() {
+	for _, name := range c.loop.State().Names() {
 		m := c.Files[name]
 		if m == nil || m.Conf.Workspace == "" {
 			continue
@@ -37,7 +37,7 @@ func (c *AgentController) ReadFiles(ctx context.Context) error {
 		seen = append(seen, reads[name]) // skipped if it was delivered as well
 	}
 	for _, s := range seen {
-		if err := c.Step(ctx, []loop.Request{c.SeenRequest(s)}); err != nil {
+		if err := c.loop.Step(ctx, []loop.Request{c.SeenRequest(s)}); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ type looked struct {
 }
 
 // lookAtFile starts watching a file and reads it.
-func (c *AgentController) lookAtFile(name, folder string, added bool) looked {
+func (c *Controller) lookAtFile(name, folder string, added bool) looked {
 	l := looked{agent: name, added: added}
 	if l.err = os.MkdirAll(folder, 0o755); l.err != nil { //nolint:gosec // a workspace is as public as its repository
 		l.err = fmt.Errorf("create the workspace: %w", l.err)
@@ -70,32 +70,32 @@ func (c *AgentController) lookAtFile(name, folder string, added bool) looked {
 }
 
 // CannotLook records that a file could not be read; it is read again later.
-func (c *AgentController) CannotLook(m *AgentFile, err error) {
+func (c *Controller) CannotLook(m *AgentFile, err error) {
 	if m.Failed != err.Error() {
 		c.log.Error("agent_state.json cannot be read; the agent's state does not change, and Fairlead tries again every second", "agent",
 			m.Conf.Name, "error", err)
 	}
 	m.Failed = err.Error()
-	m.Again, m.rewriting = c.Now().Add(fileRetry), false
+	m.Again, m.rewriting = c.loop.Now().Add(fileRetry), false
 }
 
 // lookAgain repeats a first read that failed at the start.
-func (c *AgentController) lookAgain(m *AgentFile) {
-	if m.Writing || c.Holding() {
+func (c *Controller) lookAgain(m *AgentFile) {
+	if m.Writing || c.loop.Holding() {
 		return
 	}
 	m.Writing = true
 	name, folder, added := m.Conf.Name, m.Conf.Workspace, m.added
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		found := c.lookAtFile(name, folder, added)
 		// Do fails only if the loop has stopped
-		_, _ = c.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return c.lookedAgain(found) }})
+		_, _ = c.loop.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return c.lookedAgain(found) }})
 	})
 }
 
 // lookedAgain processes that read. A numbered observation is delivered separately, after earlier
 // ones.
-func (c *AgentController) lookedAgain(l looked) []team.Event {
+func (c *Controller) lookedAgain(l looked) []team.Event {
 	m := c.Files[l.agent]
 	m.Writing, m.added = false, l.added
 	if l.err != nil {
@@ -119,14 +119,14 @@ type intake struct {
 }
 
 // deliver submits an observation to the loop. One that does not get there was not confirmed, and is read again from its file.
-func (c *AgentController) deliver(seen agentstate.Seen) {
+func (c *Controller) deliver(seen agentstate.Seen) {
 	in := &c.intake
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
 	case in.over:
 	case in.open:
-		_ = c.Notify(c.SeenRequest(seen))
+		_ = c.loop.Notify(c.SeenRequest(seen))
 	case seen.FromSwap:
 		in.replaced = append(in.replaced, seen)
 	default:
@@ -154,20 +154,20 @@ func (in *intake) rest() []agentstate.Seen {
 }
 
 // TakeIn submits what arrived during the recovery. What arrives later is submitted at once.
-func (c *AgentController) TakeIn() {
+func (c *Controller) TakeIn() {
 	in := &c.intake
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, seen := range in.rest() {
-		_ = c.Notify(c.SeenRequest(seen))
+		_ = c.loop.Notify(c.SeenRequest(seen))
 	}
 	in.open = true
 }
 
 // endIntake ends the intake. The channel is closed when every observation that was taken is in the loop's queue.
-func (c *AgentController) endIntake() <-chan struct{} {
+func (c *Controller) endIntake() <-chan struct{} {
 	ended := make(chan struct{})
-	c.Go(func(context.Context) {
+	c.loop.Go(func(context.Context) {
 		c.intake.mu.Lock()
 		defer c.intake.mu.Unlock()
 		c.intake.over = true

@@ -23,14 +23,14 @@ import (
 // the journal before it is written to the program. It is due there until the program confirms that it has read it
 // (driver.TextRead), so it is not lost: the next session for the same purpose begins with what is due. Fairlead does
 // not write it a second time, so a text that was not written because the daemon died waits for that session.
-func (c *AgentController) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error) {
+func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error) {
 	if by.Kind == "agent" {
 		return view.TellResult{}, refuseTell(target, "only a person can do this; agents talk in channels", "X10")
 	}
 	var s team.Session
 	var name string
 	var err error
-	if fault := c.View(ctx, func(t *team.Team) {
+	if fault := c.loop.View(ctx, func(t *team.Team) {
 		if name, s, err = sessionToTell(t, target); err != nil {
 			return
 		}
@@ -47,7 +47,7 @@ func (c *AgentController) TellRunning(ctx context.Context, by seam.Actor, target
 		told.When = view.TellAfterAnswer
 	}
 	var n uint64
-	told.Seq, err = c.Do(ctx, loop.Request{
+	told.Seq, err = c.loop.Do(ctx, loop.Request{
 		Event: loop.EventBy(by, name, team.PersonWrote{Session: s.ID, Text: text}),
 		Look:  func(t *team.Team) { n = t.Agents[name].LastTell },
 	})
@@ -61,7 +61,7 @@ func (c *AgentController) TellRunning(ctx context.Context, by seam.Actor, target
 }
 
 // writeTell writes a text to a program that reads during its answer, and reports whether it did.
-func (c *AgentController) writeTell(ctx context.Context, agent string, s team.Session, n uint64, text string) bool {
+func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session, n uint64, text string) bool {
 	m, proc := c.sessions.Slots[agent], c.sessions.Proc(s.ID)
 	typist, ok := proc.(seam.InputWriter)
 	if m == nil || !ok || !m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Kind(s.Kind)).Steers {

@@ -49,7 +49,7 @@ func settled(path string) string {
 
 // writersOf lists the agents in a sandbox whose sessions can write the file of an agent: its own sessions, unless it is foreign, because
 // such a program writes its own orders, and those whose folders contain it (SPEC X10).
-func (c *AgentController) writersOf(m *AgentFile) (names []string) {
+func (c *Controller) writersOf(m *AgentFile) (names []string) {
 	folder := settled(m.Conf.Workspace)
 	for _, r := range c.reaches() {
 		own := r.agent == m.Conf.Name

@@ -9,11 +9,11 @@ import (
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
-// CrewController serves the lead and its members.
-type CrewController struct {
-	*loop.Loop
-	sessions *sessions.SessionController
-	channels *turns.ChannelController
+// Controller serves the lead and its members.
+type Controller struct {
+	loop     *loop.Loop
+	sessions *sessions.Controller
+	channels *turns.Controller
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -21,6 +21,6 @@ type CrewController struct {
 }
 
 // New makes the controller of the crew.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController, channels *turns.ChannelController) *CrewController {
-	return &CrewController{Loop: l, sessions: sessions, channels: channels, opts: opts, log: opts.Log, CrewState: newCrewSide()}
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, channels *turns.Controller) *Controller {
+	return &Controller{loop: l, sessions: sessions, channels: channels, opts: opts, log: opts.Log, CrewState: newCrewSide()}
 }

@@ -30,7 +30,7 @@ func ConfigureLead(c *team.Configured, conf *config.Config) {
 
 // mayTellLead refuses requests for a lead that cannot receive input, because the request would wait
 // forever. It runs in the loop.
-func (c *CrewController) mayTellLead(what any) error {
+func (c *Controller) mayTellLead(what any) error {
 	var row string
 	switch what.(type) {
 	case crew.SummonAsked:
@@ -40,7 +40,7 @@ func (c *CrewController) mayTellLead(what any) error {
 	default:
 		return nil
 	}
-	m := c.sessions.Slots[c.State().Crew.Lead.Agent]
+	m := c.sessions.Slots[c.loop.State().Crew.Lead.Agent]
 	if m == nil || c.channels.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
 		return nil // or the team says why not
 	}
@@ -57,18 +57,18 @@ func (c *CrewController) mayTellLead(what any) error {
 }
 
 // crewHooks are what the crew's controller does in the loop.
-func (c *CrewController) CrewHooks() loop.Hooks {
+func (c *Controller) CrewHooks() loop.Hooks {
 	return loop.Hooks{
 		Check:    c.mayTellLead,
 		Appended: c.CrewState.note,
 		Note: func(ch team.Change, t *loop.Touched) bool {
-			set, lead := ch.Body.Presence, c.State().Crew.Lead.Agent
+			set, lead := ch.Body.Presence, c.loop.State().Crew.Lead.Agent
 			if lead != "" && (set != nil && set.Words == nil || ch.Body.Team != nil) { // the end of a hold
 				t.Agent(lead)
 			}
 			return set != nil
 		},
-		Next:    func() time.Time { return c.State().Crew.Deadline() },
+		Next:    func() time.Time { return c.loop.State().Crew.Deadline() },
 		Due:     func(time.Time) []loop.Request { return c.leadDue() },
 		Settled: func(stopping bool) bool { return !stopping || c.documentsSettled() },
 	}
@@ -76,11 +76,11 @@ func (c *CrewController) CrewHooks() loop.Hooks {
 
 // LeadPrompt renders an action of the lead as text for its session. It omits members that have
 // become awake meanwhile. atStart: the session begins with this text, so no member is awake in it.
-func (c *CrewController) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
+func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
 	var ask crew.Action
 	var docs []*crew.Document // never changed, only replaced
 	still, lead := false, ""
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if ask, still = t.LeadAction(todo); !still {
 			return
 		}
@@ -122,8 +122,8 @@ func (c *CrewController) LeadPrompt(ctx context.Context, todo channel.Action, at
 const wakeTranscriptMax = 32 << 10
 
 // ConfirmLeadAction acknowledges an action of the lead for which no text had to be written.
-func (c *CrewController) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
-	_, err := c.Do(ctx,
+func (c *Controller) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
+	_, err := c.loop.Do(ctx,
 		loop.Request{
 			Event: loop.EventBy(sessions.ByShim, "", crew.ActionReceived{N: n}), Agent: m.Conf.Name,
 			Look: c.channels.ClearTelling(m),
@@ -135,8 +135,8 @@ func (c *CrewController) ConfirmLeadAction(ctx context.Context, m *sessions.Slot
 }
 
 // leadDue are the timers of the team that have run out.
-func (c *CrewController) leadDue() []loop.Request {
-	if at := c.State().Crew.Deadline(); at.IsZero() || c.Now().Before(at) {
+func (c *Controller) leadDue() []loop.Request {
+	if at := c.loop.State().Crew.Deadline(); at.IsZero() || c.loop.Now().Before(at) {
 		return nil
 	}
 	return []loop.Request{{Event: loop.EventBy(sessions.ByTimer, "", crew.TimerFired{})}}

@@ -28,18 +28,18 @@ import (
 // Seq of its last change. Crew shows the effect.
 
 // Summon asks the lead to create the crew (P1).
-func (c *CrewController) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
-	return c.Submit(ctx, by, "", crew.SummonAsked{})
+func (c *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
+	return c.loop.Submit(ctx, by, "", crew.SummonAsked{})
 }
 
 // Wake asks the lead to wake sleeping members (P8): those named by ID or name, or all.
-func (c *CrewController) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
+func (c *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
 	if len(who) > wakeNamesMax {
 		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
 	}
 	var docs []crew.DocID
 	var answer error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		for _, name := range who {
 			doc, err := t.FindDocument(name)
 			if err != nil {
@@ -51,14 +51,14 @@ func (c *CrewController) Wake(ctx context.Context, by seam.Actor, who []string) 
 	}); err != nil || answer != nil {
 		return 0, cmp.Or(err, answer)
 	}
-	return c.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
+	return c.loop.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
 }
 
 const wakeNamesMax = 64 // per request; more than a crew has members
 
 // Sleep ends the lead's session, which puts all members to sleep (P3).
-func (c *CrewController) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
-	return c.Submit(ctx, by, "", team.SleepAsked{})
+func (c *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
+	return c.loop.Submit(ctx, by, "", team.SleepAsked{})
 }
 
 // BadDocument is the error for content that is not a valid agent document.
@@ -74,7 +74,7 @@ func (b *BadDocument) Unwrap() error { return b.Why }
 // awake until the lead reports it. It gets a new ID, and the ID in the document is dropped. The
 // error is a *BadDocument if the document is invalid, and a *table.Refusal if the crew cannot take
 // it.
-func (c *CrewController) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
+func (c *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
 	doc, bare, err := crewdocs.ReadDocument(data)
 	if err != nil {
 		return view.DocumentView{}, &BadDocument{Why: err}
@@ -83,7 +83,9 @@ func (c *CrewController) ImportDocument(ctx context.Context, by seam.Actor, data
 		return view.DocumentView{}, &BadDocument{Why: err}
 	}
 	full := false
-	if err := c.View(ctx, func(t *team.Team) { full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > DocumentBytesAll }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) {
+		full = weight(t.Crew.Docs)+len(doc.Soul)+len(doc.Extra) > DocumentBytesAll
+	}); err != nil {
 		return view.DocumentView{}, err
 	}
 	if full {
@@ -91,7 +93,7 @@ func (c *CrewController) ImportDocument(ctx context.Context, by seam.Actor, data
 	}
 	var id crew.DocID
 	var shown view.DocumentView
-	_, err = c.Do(ctx, loop.Request{
+	_, err = c.loop.Do(ctx, loop.Request{
 		Event: loop.EventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
 		Found: func(changes []team.Change) {
 			for i := range changes {

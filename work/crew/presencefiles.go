@@ -33,16 +33,16 @@ const (
 func DocumentSum(doc *crew.Document) string { return crewdocs.DocumentSum(doc) }
 
 // DocumentsBegin starts the exchange between document files and journal. It reads before it writes.
-func (c *CrewController) DocumentsBegin() {
+func (c *Controller) DocumentsBegin() {
 	if c.opts.Documents == nil {
 		return
 	}
-	c.Go(NewDocumentFiles(c, c.opts.Documents).keep)
+	c.loop.Go(NewDocumentFiles(c, c.opts.Documents).keep)
 }
 
 // DocumentFiles is the only reader and writer of the documents' files in this process.
 type DocumentFiles struct {
-	crew  *CrewController
+	crew  *Controller
 	files seam.Documents
 	known map[string]*documentFile // by name
 	begun bool                     // the files are watched
@@ -73,7 +73,7 @@ type documentFile struct {
 }
 
 // NewDocumentFiles keeps files equal to the journal.
-func NewDocumentFiles(c *CrewController, files seam.Documents) *DocumentFiles {
+func NewDocumentFiles(c *Controller, files seam.Documents) *DocumentFiles {
 	return &DocumentFiles{crew: c, files: files, known: map[string]*documentFile{}, news: make(chan struct{}, 1)}
 }
 
@@ -97,7 +97,7 @@ func (p *DocumentFiles) keep(ctx context.Context) {
 		changed := p.crew.CrewState.changed.Load()
 		wait, behind, err := p.round(ctx)
 		if !behind && p.crew.CrewState.filed.Swap(changed) != changed && err == nil {
-			err = p.crew.View(ctx, func(*team.Team) {}) // a stop may have waited for this
+			err = p.crew.loop.View(ctx, func(*team.Team) {}) // a stop may have waited for this
 		}
 		if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 			return
@@ -120,7 +120,7 @@ func (p *DocumentFiles) keep(ctx context.Context) {
 
 // docs returns all documents at one moment. A document in the journal is immutable.
 func (p *DocumentFiles) docs(ctx context.Context) (docs map[crew.DocID]*crew.Document, err error) {
-	err = p.crew.View(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
+	err = p.crew.loop.View(ctx, func(t *team.Team) { docs, p.leads = maps.Clone(t.Crew.Docs), t.Crew.Lead.Agent != "" })
 	return docs, err
 }
 
@@ -378,7 +378,7 @@ func (p *DocumentFiles) say(ctx context.Context, aside []string) error {
 		text = fmt.Sprintf("%d documents were not taken in, among them: ", len(said))
 		said = said[:documentNamed]
 	}
-	_, err := p.crew.Submit(ctx, sessions.ByEngine, "", crew.Faulty{Fault: text + strings.Join(said, " | ")})
+	_, err := p.crew.loop.Submit(ctx, sessions.ByEngine, "", crew.Faulty{Fault: text + strings.Join(said, " | ")})
 	if loop.IsAnswer(err) {
 		return nil
 	}
@@ -450,10 +450,10 @@ func (p *DocumentFiles) write(ctx context.Context, docs map[crew.DocID]*crew.Doc
 
 // doAll submits requests in order, so that they are decided in this order, and waits for all
 // answers.
-func (c *CrewController) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
+func (c *Controller) doAll(ctx context.Context, reqs []loop.Request) ([]loop.Answer, error) {
 	waits := make([]func(context.Context) (uint64, error), len(reqs))
 	for i, req := range reqs {
-		wait, err := c.Post(ctx, req)
+		wait, err := c.loop.Post(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -481,6 +481,6 @@ const (
 
 // documentsSettled reports whether the agents' document files match the journal. A stop waits for
 // it, so that a copy of the files is up to date.
-func (c *CrewController) documentsSettled() bool {
+func (c *Controller) documentsSettled() bool {
 	return c.opts.Documents == nil || c.CrewState.filed.Load() == c.CrewState.changed.Load()
 }

@@ -59,15 +59,15 @@ const (
 )
 
 // Transcript returns a part of the messages from lead sessions and channels.
-func (c *CrewController) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
+func (c *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
 	q.Limit = min(cmp.Or(max(q.Limit, 0), turns.PageDefault), turns.PageMax)
 	page := TranscriptPage{Messages: []Message{}}
 	if len(q.Text) > transcriptTextMax {
 		return page, fmt.Errorf("%d bytes are too many to look for: name fewer than %d", len(q.Text), transcriptTextMax)
 	}
 	s := search{e: c, q: q, text: strings.ToLower(q.Text)}
-	if err := c.View(ctx, func(t *team.Team) {
-		page.Head = c.Head()
+	if err := c.loop.View(ctx, func(t *team.Team) {
+		page.Head = c.loop.Head()
 		s.whom, s.q.Session = whomOf(t), InTranscripts(t, q.Session)
 		c.makeTranscriptBeside()
 	}); err != nil {
@@ -173,7 +173,7 @@ func (w *Whom) Messages(s *Spoken) []Message {
 
 // search reads the transcript in the requested direction.
 type search struct {
-	e            *CrewController
+	e            *Controller
 	q            TranscriptQuery
 	text         string // in lower case
 	whom         Whom
@@ -288,7 +288,7 @@ func (s *search) older(ctx context.Context) (more bool, err error) {
 
 // stretch reads what was said between two places of the journal, in the direction of the search.
 func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken, err error) {
-	for rec, err := range s.e.Journal().Read(ctx, journal.Query{After: from, Until: until}) {
+	for rec, err := range s.e.loop.Journal().Read(ctx, journal.Query{After: from, Until: until}) {
 		if err != nil {
 			return nil, fmt.Errorf("read what was said: %w", err)
 		}
@@ -335,7 +335,7 @@ const transcriptStretch = 20_000 // changes of the journal that one request read
 
 // MessagesFor returns what one speaker said in one session, oldest first: slightly more of the
 // newest messages than a waking member receives. leftOut counts the messages before them.
-func (c *CrewController) MessagesFor(ctx context.Context, session, speaker string) (messages []prompts.Message, leftOut int, err error) {
+func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (messages []prompts.Message, leftOut int, err error) {
 	if session == "" || speaker == "" {
 		return nil, 0, nil
 	}
@@ -343,7 +343,7 @@ func (c *CrewController) MessagesFor(ctx context.Context, session, speaker strin
 		return nil, 0, err
 	}
 	s := search{e: c, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: turns.PageMax}}
-	if err := c.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), c.Head() }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), c.loop.Head() }); err != nil {
 		return nil, 0, err
 	}
 	for s.until > 0 && s.bytes <= transcriptTailMax {

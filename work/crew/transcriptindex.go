@@ -246,7 +246,7 @@ func (t *Transcript) isMade() bool {
 }
 
 // makeTranscript reads the past, once.
-func (c *CrewController) MakeTranscript(ctx context.Context) error {
+func (c *Controller) MakeTranscript(ctx context.Context) error {
 	t := &c.CrewState.Said
 	if t.isMade() {
 		return nil
@@ -262,14 +262,14 @@ func (c *CrewController) MakeTranscript(ctx context.Context) error {
 	}
 	var until uint64
 	var entities []string
-	if err := c.View(ctx, func(*team.Team) {
+	if err := c.loop.View(ctx, func(*team.Team) {
 		t.Mu.Lock()
 		defer t.Mu.Unlock()
 		if t.From == 0 {
-			t.From = c.Head() + 1
+			t.From = c.loop.Head() + 1
 		}
 		until = t.From - 1
-		for entity := range c.Entities() {
+		for entity := range c.loop.Entities() {
 			if entity == wordsOfLead || strings.HasPrefix(entity, turns.ChannelPrefix) {
 				entities = append(entities, entity)
 			}
@@ -282,7 +282,7 @@ func (c *CrewController) MakeTranscript(ctx context.Context) error {
 		if until == 0 {
 			break
 		}
-		for rec, err := range c.Journal().Read(ctx, journal.Query{Until: until, Entity: entity}) {
+		for rec, err := range c.loop.Journal().Read(ctx, journal.Query{Until: until, Entity: entity}) {
 			if err != nil {
 				return fmt.Errorf("read what was said: %w", err)
 			}
@@ -346,7 +346,7 @@ func spokenOf(rec journal.Change) (Spoken, bool, error) {
 
 // spokenAt reads what was said by single changes. They come back in the order that they are in
 // the journal.
-func (c *CrewController) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, error) {
+func (c *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, error) {
 	seqs = slices.Clone(seqs)
 	slices.Sort(seqs)
 	said, rest := c.CrewState.Said.atHand(seqs)
@@ -357,7 +357,7 @@ func (c *CrewController) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken,
 		}
 		wanted := rest[:n]
 		rest = rest[n:]
-		for rec, err := range c.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1]}) {
+		for rec, err := range c.loop.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1]}) {
 			if err != nil {
 				return nil, fmt.Errorf("read what was said: %w", err)
 			}
@@ -378,12 +378,12 @@ func (c *CrewController) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken,
 }
 
 // makeTranscriptBeside has the past read for the next question; it runs in the loop.
-func (c *CrewController) makeTranscriptBeside() {
+func (c *Controller) makeTranscriptBeside() {
 	if c.CrewState.begun {
 		return
 	}
 	c.CrewState.begun = true
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		if err := c.MakeTranscript(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
 			c.log.Warn("what was said could not be read; it is read again at the next request", "error", err)
 		}

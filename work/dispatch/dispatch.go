@@ -25,11 +25,11 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// DispatchController follows dispatch folders and lets agents do what they ask for.
-type DispatchController struct {
-	*loop.Loop
+// Controller follows dispatch folders and lets agents do what they ask for.
+type Controller struct {
+	loop *loop.Loop
 	Orders
-	sessions *sessions.SessionController
+	sessions *sessions.Controller
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -37,9 +37,9 @@ type DispatchController struct {
 }
 
 // New makes the controller of the dispatch folders.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *DispatchController {
-	return &DispatchController{
-		Loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log,
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{
+		loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log,
 		FolderState: newFolderSide(),
 	}
 }
@@ -91,7 +91,7 @@ func (d *folderSide) Poke() {
 }
 
 // dispatchHooks are what the dispatch controller does in the loop.
-func (c *DispatchController) DispatchHooks() loop.Hooks {
+func (c *Controller) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, _ *loop.Touched) bool {
 			if ch.Body.Dispatch != nil {
@@ -103,8 +103,8 @@ func (c *DispatchController) DispatchHooks() loop.Hooks {
 	}
 }
 
-func (c *DispatchController) noteHosted(name string) {
-	f := c.State().Dispatches[name]
+func (c *Controller) noteHosted(name string) {
+	f := c.loop.State().Dispatches[name]
 	if f != nil && !f.Gone && f.State.Host == dispatch.Fairlead && f.State.Phase != dispatch.Closed {
 		c.FolderState.Hosted[name] = true
 		return
@@ -117,26 +117,26 @@ func (c *DispatchController) noteHosted(name string) {
 
 // errandsOfFolders begins the pending actions of dispatch folders. It is called after every batch;
 // few folders are open at a time.
-func (c *DispatchController) errandsOfFolders() {
-	if c.Holding() {
+func (c *Controller) errandsOfFolders() {
+	if c.loop.Holding() {
 		return
 	}
 	for name := range c.FolderState.Hosted {
-		todo := c.State().DispatchActions(name, c.Now())
+		todo := c.loop.State().DispatchActions(name, c.loop.Now())
 		c.forgetActions(name, todo)
 		for _, one := range todo {
 			if c.FolderState.doing[one.Key] {
 				continue
 			}
 			c.FolderState.doing[one.Key] = true
-			path := c.State().Dispatches[name].Path
-			c.Go(func(ctx context.Context) { c.tellFolder(ctx, path, one) })
+			path := c.loop.State().Dispatches[name].Path
+			c.loop.Go(func(ctx context.Context) { c.tellFolder(ctx, path, one) })
 		}
 	}
 }
 
 // forgetActions lets go of those that are not asked for any more.
-func (c *DispatchController) forgetActions(name string, todo []team.Action) {
+func (c *Controller) forgetActions(name string, todo []team.Action) {
 	maps.DeleteFunc(c.FolderState.doing, func(key string, _ bool) bool {
 		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
 	})
@@ -149,22 +149,22 @@ func errandOfFolder(key, name string) bool {
 }
 
 // foldersBegin lets the folders be taken in and served. It runs when recovery is over.
-func (c *DispatchController) FoldersBegin() {
-	for name := range c.State().Dispatches {
+func (c *Controller) FoldersBegin() {
+	for name := range c.loop.State().Dispatches {
 		c.noteHosted(name)
 	}
 	c.sweepTemps()
 	if c.opts.Sessions == nil {
 		return
 	}
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		p := &FolderPen{E: c, from: c.opts.Sessions, Known: map[string]*PenFolder{}}
 		p.keep(ctx)
 	})
 }
 
 // sweepTemps removes the own folders of sessions whose end the daemon missed.
-func (c *DispatchController) sweepTemps() {
+func (c *Controller) sweepTemps() {
 	dir := filepath.Dir(c.PrivateTemp("any"))
 	names, err := readNames(dir, tempsMax)
 	if err != nil {
@@ -174,8 +174,9 @@ func (c *DispatchController) sweepTemps() {
 		if sessions.IsShell(name) {
 			continue // FollowShells removes it
 		}
-		open := slices.ContainsFunc(slices.Collect(maps.Values(c.State().Agents)), func(a *team.Agent) bool { return a.Open(name) != nil })
-		for _, s := range c.State().Pool.Sessions {
+		agents := slices.Collect(maps.Values(c.loop.State().Agents))
+		open := slices.ContainsFunc(agents, func(a *team.Agent) bool { return a.Open(name) != nil })
+		for _, s := range c.loop.State().Pool.Sessions {
 			open = open || s.ID == name
 		}
 		if open {
@@ -191,7 +192,7 @@ const tempsMax = 1000 // that one start removes; there is one for each session o
 
 // tellFolder repeats an action of a folder until it succeeds. The folder may be locked by a process
 // that hangs, or its disk may be full.
-func (c *DispatchController) tellFolder(ctx context.Context, path string, todo team.Action) {
+func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Action) {
 	warned := ""
 	for again := loop.Retry(); ; {
 		err := c.tellOnce(ctx, path, todo)
@@ -213,8 +214,9 @@ func (c *DispatchController) tellFolder(ctx context.Context, path string, todo t
 			return
 		}
 		still := false
-		if c.View(ctx, func(t *team.Team) {
-			still = slices.ContainsFunc(t.DispatchActions(todo.Folder, c.Now()), func(now team.Action) bool { return now.Key == todo.Key })
+		if c.loop.View(ctx, func(t *team.Team) {
+			wanted := t.DispatchActions(todo.Folder, c.loop.Now())
+			still = slices.ContainsFunc(wanted, func(now team.Action) bool { return now.Key == todo.Key })
 		}) != nil || !still {
 			return
 		}
@@ -222,7 +224,7 @@ func (c *DispatchController) tellFolder(ctx context.Context, path string, todo t
 }
 
 // tellOnce takes the folder's door once.
-func (c *DispatchController) tellOnce(ctx context.Context, path string, todo team.Action) error {
+func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action) error {
 	f, err := dispatchfolder.Open(path)
 	if err != nil {
 		return err
@@ -260,7 +262,7 @@ func (c *DispatchController) tellOnce(ctx context.Context, path string, todo tea
 }
 
 // answerFolder closes a conversation whose answer needs no agent.
-func (c *DispatchController) answerFolder(f *dispatchfolder.Folder) error {
+func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	s, err := f.Session()
 	if err != nil {
 		return err

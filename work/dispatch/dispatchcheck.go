@@ -86,7 +86,7 @@ func (t *treeState) Changed(now *treeState) (paths []string) {
 }
 
 // rememberTree looks at the workspace before MAIN begins.
-func (c *DispatchController) rememberTree(agent, session string) view.Layer {
+func (c *Controller) rememberTree(agent, session string) view.Layer {
 	tree := LookAtTree(c.opts.Config.Dir)
 	tree.Session = session
 	c.FolderState.Mu.Lock()

@@ -54,7 +54,7 @@ func (p *FolderPen) serve(ctx context.Context) (again time.Duration, err error) 
 }
 
 // serveInbox processes messages until an agent is found for one, or none is left.
-func (c *DispatchController) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
+func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, wait time.Duration, err error) {
 	folder, err := dispatchfolder.Open(path)
 	if err != nil {
 		return false, 0, err
@@ -107,7 +107,7 @@ func unsettled(file, text string) time.Duration {
 }
 
 // ranked says whose work a message is, or with what it is put aside.
-func (c *DispatchController) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
+func (c *Controller) ranked(s dispatch.Dispatch, msg dispatchfolder.InboxMessage) (dispatch.Message, error) {
 	in := dispatch.Message{Name: msg.Name, Text: msg.Text}
 	var aside any
 	if msg.Fault != "" {

@@ -27,7 +27,7 @@ const (
 
 // folderPen is the one reader of session folders: what it read last is in the journal before it reads on.
 type FolderPen struct {
-	E      *DispatchController
+	E      *Controller
 	from   seam.Sessions
 	Known  map[string]*PenFolder // by path
 	most   bool                  // it was said that there are too many
@@ -87,7 +87,7 @@ func (p *FolderPen) round(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	held := false
-	if err := p.E.View(ctx, func(t *team.Team) { held = p.recall(t) }); err != nil {
+	if err := p.E.loop.View(ctx, func(t *team.Team) { held = p.recall(t) }); err != nil {
 		return 0, err
 	}
 	paths = p.Chosen(paths)
@@ -107,7 +107,7 @@ func (p *FolderPen) round(ctx context.Context) (time.Duration, error) {
 			continue // it is only not followed
 		}
 		f.gone, f.file = true, nil
-		if _, err := p.E.Submit(ctx, byFolders, "", team.DispatchGone{Name: f.name}); err != nil && !loop.IsAnswer(err) {
+		if _, err := p.E.loop.Submit(ctx, byFolders, "", team.DispatchGone{Name: f.name}); err != nil && !loop.IsAnswer(err) {
 			return 0, err
 		}
 	}
@@ -188,7 +188,7 @@ func (p *FolderPen) follow(ctx context.Context, path string) error {
 	}
 	if f.gone && !anew { // it was moved away and back
 		back := team.DispatchSeen{Name: f.name, Path: path, From: f.read, To: f.read}
-		if _, err := p.E.Submit(ctx, byFolders, "", back); err != nil {
+		if _, err := p.E.loop.Submit(ctx, byFolders, "", back); err != nil {
 			if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 				return err
 			}
@@ -218,7 +218,7 @@ func (p *FolderPen) take(ctx context.Context, f *PenFolder, path string, folder 
 		for _, part := range eventsOf(lines) {
 			what := team.DispatchSeen{Name: f.name, Path: path, From: f.read, Anew: anew, Lines: part}
 			what.To = part[len(part)-1].End
-			if _, err := p.E.Submit(ctx, byFolders, "", what); err != nil {
+			if _, err := p.E.loop.Submit(ctx, byFolders, "", what); err != nil {
 				if ctx.Err() != nil || errors.Is(err, loop.ErrClosed) {
 					return err
 				}

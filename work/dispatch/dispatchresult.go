@@ -26,7 +26,7 @@ const (
 func wentWell(end team.DispatchSessionEnd) bool { return end.Outcome == control.OK }
 
 // resultOf is what came of a work, in words: what its session said, or why it came to nothing.
-func (c *DispatchController) resultOf(ctx context.Context, end team.DispatchSessionEnd) (string, error) {
+func (c *Controller) resultOf(ctx context.Context, end team.DispatchSessionEnd) (string, error) {
 	if end.Session == "" {
 		return end.Why, nil
 	}
@@ -48,7 +48,7 @@ func (c *DispatchController) resultOf(ctx context.Context, end team.DispatchSess
 }
 
 // saidIn is all that an agent said in a session, without what its tools printed and without markers.
-func (c *DispatchController) saidIn(ctx context.Context, agent, session string) (string, error) {
+func (c *Controller) saidIn(ctx context.Context, agent, session string) (string, error) {
 	info, err := c.sessions.Session(ctx, session)
 	if err != nil {
 		return "", err

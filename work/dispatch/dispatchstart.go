@@ -32,13 +32,13 @@ type Job struct {
 func (j *Job) Main() bool { return j.Work.Task == 0 }
 
 // jobOf finds what a session is to do. errNotAsked: nothing any more.
-func (c *DispatchController) JobOf(ctx context.Context, s team.Session) (*Job, error) {
+func (c *Controller) JobOf(ctx context.Context, s team.Session) (*Job, error) {
 	name, work, ok := team.DispatchActionOf(s.For)
 	if !ok {
 		panic("engine: no work of a session folder: " + s.For.String())
 	}
 	path := ""
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if f := t.Dispatches[name]; f != nil {
 			path = f.Path
 		}
@@ -68,7 +68,7 @@ func (j *Job) due() bool {
 }
 
 // prepareWork says how an agent's process is started that has work in a session folder.
-func (c *DispatchController) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
+func (c *Controller) PrepareWork(ctx context.Context, m *sessions.Slot, s team.Session) (sessions.PreparedLaunch, error) {
 	j, err := c.JobOf(ctx, s)
 	if err != nil {
 		return sessions.PreparedLaunch{}, fmt.Errorf("look at its session folder: %w", err)
@@ -146,13 +146,13 @@ func otherHooks(dir string, boxed bool) (layers []view.Layer) {
 const otherHooksMax = 10 // doctor has more
 
 // PrivateTemp is the own folder of a session in a view.
-func (c *DispatchController) PrivateTemp(session string) string {
+func (c *Controller) PrivateTemp(session string) string {
 	return filepath.Join(c.opts.Config.Dir, ".fairlead", "tmp", session)
 }
 
 // mainWall is the wall around MAIN, which lets it write in its conversation's folder only. Nil: there is none, and the layer says
 // why.
-func (c *DispatchController) mainWall(ctx context.Context, conversation string) (*config.AgentSandbox, []view.Layer, error) {
+func (c *Controller) mainWall(ctx context.Context, conversation string) (*config.AgentSandbox, []view.Layer, error) {
 	rules := view.Layer{
 		Name: "rules", Holds: true,
 		Text: "what it asks for, and what it is seen to call, is judged by the permissions of " + dispatch.Main,
@@ -183,14 +183,14 @@ func (c *DispatchController) mainWall(ctx context.Context, conversation string) 
 		}, nil
 }
 
-func (c *DispatchController) setLayers(folder string, layers []view.Layer) {
+func (c *Controller) setLayers(folder string, layers []view.Layer) {
 	c.FolderState.Mu.Lock()
 	defer c.FolderState.Mu.Unlock()
 	c.FolderState.layers[folder] = layers
 }
 
 // LayersOf lists the layers that hold MAIN's permissions in a folder.
-func (c *DispatchController) LayersOf(folder string) []view.Layer {
+func (c *Controller) LayersOf(folder string) []view.Layer {
 	c.FolderState.Mu.Lock()
 	defer c.FolderState.Mu.Unlock()
 	return append([]view.Layer(nil), c.FolderState.layers[folder]...)

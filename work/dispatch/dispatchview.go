@@ -12,9 +12,9 @@ import (
 
 // Folders are all session folders that are known, the one begun last first. Layers are
 // asked for one by one.
-func (c *DispatchController) Folders(ctx context.Context) ([]view.FolderView, error) {
+func (c *Controller) Folders(ctx context.Context) ([]view.FolderView, error) {
 	var views []view.FolderView
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		for _, name := range slices.Sorted(maps.Keys(t.Dispatches)) {
 			views = append(views, c.folderView(t, t.Dispatches[name]))
 		}
@@ -24,13 +24,13 @@ func (c *DispatchController) Folders(ctx context.Context) ([]view.FolderView, er
 }
 
 // folderView runs in the loop.
-func (c *DispatchController) folderView(t *team.Team, f *team.Dispatch) view.FolderView {
+func (c *Controller) folderView(t *team.Team, f *team.Dispatch) view.FolderView {
 	view := view.FolderView{Name: f.Name, Path: f.Path, Gone: f.Gone, Read: f.Read, Session: f.State, State: f.State.State()}
 	if f.Gone {
 		return view
 	}
 	for _, w := range f.State.Due() {
-		if why := t.DispatchWaits(f.Name, w.Key(), c.Now()); why != "" {
+		if why := t.DispatchWaits(f.Name, w.Key(), c.loop.Now()); why != "" {
 			if view.Waits == nil {
 				view.Waits = map[string]string{}
 			}
@@ -41,10 +41,10 @@ func (c *DispatchController) folderView(t *team.Team, f *team.Dispatch) view.Fol
 }
 
 // Folder is one of them, with what holds its MAIN. The error is a *team.Unknown where there is none.
-func (c *DispatchController) Folder(ctx context.Context, name string) (view.FolderView, error) {
+func (c *Controller) Folder(ctx context.Context, name string) (view.FolderView, error) {
 	var view view.FolderView
 	var unknown error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		f := t.Dispatches[name]
 		if f == nil {
 			unknown = &team.Unknown{What: "session", Name: name, Known: slices.Sorted(maps.Keys(t.Dispatches))}

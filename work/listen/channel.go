@@ -115,7 +115,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 			return true
 		}
 		written, _ = team.ActionOf(label)
-		for _, todo := range tm.AgentChannelActions(m.Conf.Name, e.Now()) {
+		for _, todo := range tm.AgentChannelActions(m.Conf.Name, e.loop.Now()) {
 			if todo.Key == label {
 				written = todo
 			}
@@ -132,7 +132,7 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 		v.NoteInput(input)
 	}
 	is := false
-	if err := e.View(ctx, func(tm *team.Team) { is = find(tm, label) }); err != nil || !is {
+	if err := e.loop.View(ctx, func(tm *team.Team) { is = find(tm, label) }); err != nil || !is {
 		return nil
 	}
 	if written.Key != "" {
@@ -140,12 +140,12 @@ func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Sessi
 			team.Delivered{Session: s.ID, Action: written, Input: input}); err != nil {
 			return nil
 		}
-		if err := e.View(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {
+		if err := e.loop.View(ctx, func(tm *team.Team) { is = find(tm, "") }); err != nil || !is {
 			return nil
 		}
 	}
 	e.channels.SetSessionWriter(s.ID, v)
-	if _, err := e.Do(ctx, loop.Request{Agent: m.Conf.Name}); err != nil { // it can be told more from now on
+	if _, err := e.loop.Do(ctx, loop.Request{Agent: m.Conf.Name}); err != nil { // it can be told more from now on
 		return nil
 	}
 	return t
@@ -375,7 +375,7 @@ func (l *SessionListener) reportTalk(ctx context.Context) error {
 	l.Pending.Held = t.heldWord()
 	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.Event(turns.ByAgent(l.m.Conf.Name), l.Pending))
 	resume := t.resume
-	_, err := l.e.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
+	_, err := l.e.loop.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
 		for _, token := range resume {
 			l.e.channels.Participant(l.m).Resumed = token
 		}

@@ -258,7 +258,7 @@ func (t *dispatchListener) end(why string) {
 		return
 	}
 	t.why = why
-	t.e.Go(func(ctx context.Context) { t.e.sessions.End(ctx, t.m, t.s.ID, t.m.Conf.Grace) })
+	t.e.loop.Go(func(ctx context.Context) { t.e.sessions.End(ctx, t.m, t.s.ID, t.m.Conf.Grace) })
 }
 
 // over adds the result for the folder to the end of a session. It returns false if Fairlead is
@@ -269,7 +269,7 @@ func (t *dispatchListener) over(ctx context.Context, what *team.SessionEnded) bo
 	}
 	t.thinks()
 	others := false
-	if t.e.View(ctx, func(tm *team.Team) {
+	if t.e.loop.View(ctx, func(tm *team.Team) {
 		for name, a := range tm.Agents {
 			others = others || name != t.m.Conf.Name && len(a.Sessions()) > 0
 		}

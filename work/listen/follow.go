@@ -123,7 +123,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 // hearsCrew makes the listener find the crew's markers, if this is a session of the lead.
 func (e *Listener) hearsCrew(ctx context.Context, ear *SessionListener) error {
 	leads := ear.s.IsLead()
-	err := e.View(ctx, func(t *team.Team) {
+	err := e.loop.View(ctx, func(t *team.Team) {
 		now := ear.m.Open(t)
 		leads = leads || t.Crew.Lead.Agent == ear.m.Conf.Name && now == t.Agents[ear.m.Conf.Name].Session
 	})
@@ -191,7 +191,7 @@ func lastLines(ctx context.Context, proc seam.Process, size int64) (lines []stri
 // deniedWords lists the requests of a session that were denied. It is empty if there were none. A
 // result produced despite denials must not look like one without.
 func (e *Listener) deniedWords(ctx context.Context, m *sessions.Slot, session string) (text string, err error) {
-	err = e.View(ctx, func(t *team.Team) {
+	err = e.loop.View(ctx, func(t *team.Team) {
 		if s := m.Open(t); s != nil && s.ID == session {
 			text = sessions.DeniedOf(s)
 		}

@@ -153,7 +153,7 @@ var urgentKinds = []driver.FactKind{driver.Stopped, driver.PermissionAsked, driv
 
 // spoke records that the lead is active. It carries no output offset, so repeating it is harmless.
 func (l *SessionListener) spoke(ctx context.Context) error {
-	_, err := l.e.Do(ctx, loop.Request{Event: loop.EventBy(turns.ByAgent(l.m.Conf.Name), "", crew.Spoke{Session: l.s.ID})})
+	_, err := l.e.loop.Do(ctx, loop.Request{Event: loop.EventBy(turns.ByAgent(l.m.Conf.Name), "", crew.Spoke{Session: l.s.ID})})
 	if loop.IsAnswer(err) {
 		return nil
 	}
@@ -315,6 +315,6 @@ func isLeadMarker(line string) bool {
 // reportWith appends the ignored markers together with their report.
 func (l *SessionListener) reportWith(ctx context.Context, events []team.Event) error {
 	events = append(events, *l.m.Event(turns.ByAgent(l.m.Conf.Name), l.Pending))
-	_, err := l.e.Do(ctx, loop.Request{Events: events})
+	_, err := l.e.loop.Do(ctx, loop.Request{Events: events})
 	return err
 }

@@ -14,29 +14,29 @@ import (
 
 // Listener follows sessions.
 type Listener struct {
-	*loop.Loop
-	sessions  *sessions.SessionController
-	channels  *turns.ChannelController
-	runs      *runs.RunController
-	dispatch  *dispatchctl.DispatchController
-	questions *questions.QuestionController
+	loop      *loop.Loop
+	sessions  *sessions.Controller
+	channels  *turns.Controller
+	runs      *runs.Controller
+	dispatch  *dispatchctl.Controller
+	questions *questions.Controller
 	opts      seam.Options
 	log       *slog.Logger
 }
 
 // Parts are the controllers that listeners report to.
 type Parts struct {
-	Sessions  *sessions.SessionController
-	Channels  *turns.ChannelController
-	Runs      *runs.RunController
-	Dispatch  *dispatchctl.DispatchController
-	Questions *questions.QuestionController
+	Sessions  *sessions.Controller
+	Channels  *turns.Controller
+	Runs      *runs.Controller
+	Dispatch  *dispatchctl.Controller
+	Questions *questions.Controller
 }
 
 // New makes a listener.
 func New(l *loop.Loop, opts seam.Options, p Parts) *Listener {
 	return &Listener{
-		Loop: l, sessions: p.Sessions, channels: p.Channels, runs: p.Runs, dispatch: p.Dispatch,
+		loop: l, sessions: p.Sessions, channels: p.Channels, runs: p.Runs, dispatch: p.Dispatch,
 		questions: p.Questions, opts: opts, log: opts.Log,
 	}
 }

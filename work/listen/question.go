@@ -126,11 +126,11 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	ruled = ask.Verdict.Rule != "" && q.CanSay(ask.Verdict.Allow)
 	l.past.asked(call)
 	var tooMany error
-	err = l.e.View(ctx, func(t *team.Team) {
+	err = l.e.loop.View(ctx, func(t *team.Team) {
 		stands := t.Questions.Covering(q.Agent, q.Session, q.Tool, q.Key)
 		ruled = ruled || stands != nil && q.CanSay(stands.Allow)
 		if wait := conf.Permissions.Timeout; wait > 0 {
-			ask.Question.ExpiresAt = l.e.Now().Add(wait)
+			ask.Question.ExpiresAt = l.e.loop.Now().Add(wait)
 		}
 		if t.Questions.Of(q.Session, q.Ask) == nil { // read again after a restart
 			tooMany = l.e.questions.MayAsk(conf.Name, ruled)
@@ -324,7 +324,7 @@ func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (som
 func (l *SessionListener) unheard(ctx context.Context, asks []driver.Ask) {
 	for _, ask := range asks {
 		there := true
-		if l.e.View(ctx, func(t *team.Team) { there = t.Questions.Of(l.s.ID, ask.ID) != nil }) != nil || there {
+		if l.e.loop.View(ctx, func(t *team.Team) { there = t.Questions.Of(l.s.ID, ask.ID) != nil }) != nil || there {
 			continue
 		}
 		if !l.tooMany {

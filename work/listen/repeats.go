@@ -33,8 +33,8 @@ func aloneSum(text string) string {
 
 // repeats reports whether a session that has ended repeats the agent's sessions before it.
 func (e *Listener) repeats(ctx context.Context, m *sessions.Slot, id string) (again bool, err error) {
-	now := e.Now()
-	err = e.View(ctx, func(t *team.Team) {
+	now := e.loop.Now()
+	err = e.loop.View(ctx, func(t *team.Team) {
 		a := t.Agents[m.Conf.Name]
 		if a == nil || m.Run != "" {
 			return

@@ -26,9 +26,9 @@ const (
 
 var byNotices = team.Actor{Kind: "engine", ID: "notices"}
 
-// NoticeController sends notices. Make it with New, then call NotifyPeople once.
-type NoticeController struct {
-	*loop.Loop
+// Controller sends notices. Make it with New, then call NotifyPeople once.
+type Controller struct {
+	loop  *loop.Loop
 	opts  seam.Options
 	log   *slog.Logger
 	flush chan chan struct{} // a request to send what is due before the end
@@ -39,8 +39,8 @@ type NoticeController struct {
 }
 
 // New makes the controller.
-func New(l *loop.Loop, opts seam.Options) *NoticeController {
-	return &NoticeController{Loop: l, opts: opts, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
+func New(l *loop.Loop, opts seam.Options) *Controller {
+	return &Controller{loop: l, opts: opts, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
 }
 
 // receiver is what is known of a target besides its record. Only NotifyPeople uses it.
@@ -59,7 +59,7 @@ type result struct {
 }
 
 // NotifyPeople sends what is due until ctx ends.
-func (c *NoticeController) NotifyPeople(ctx context.Context) {
+func (c *Controller) NotifyPeople(ctx context.Context) {
 	if c.opts.Notices == nil || len(c.opts.Notices.Targets) == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (c *NoticeController) NotifyPeople(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		changed := c.Changed()
+		changed := c.loop.Changed()
 		matters, records, now, err := c.look(ctx)
 		if err != nil {
 			return // the loop has ended
@@ -113,9 +113,9 @@ func (c *NoticeController) NotifyPeople(ctx context.Context) {
 }
 
 // look reads the team.
-func (c *NoticeController) look(ctx context.Context) (matters []notice.Matter, records map[string]notice.Record, now time.Time, err error) {
-	err = c.View(ctx, func(t *team.Team) {
-		now = c.Now()
+func (c *Controller) look(ctx context.Context) (matters []notice.Matter, records map[string]notice.Record, now time.Time, err error) {
+	err = c.loop.View(ctx, func(t *team.Team) {
+		now = c.loop.Now()
 		matters, records = Matters(t, now), maps.Clone(t.Notices)
 	})
 	if c.opts.Notices.Disk != nil {
@@ -127,7 +127,7 @@ func (c *NoticeController) look(ctx context.Context) (matters []notice.Matter, r
 }
 
 // begin sends what is due for a target, and returns when to look again; zero: after a change.
-func (c *NoticeController) begin(ctx context.Context, t notice.Target, is *receiver, plan notice.Plan, now time.Time,
+func (c *Controller) begin(ctx context.Context, t notice.Target, is *receiver, plan notice.Plan, now time.Time,
 	results chan<- result,
 ) time.Time {
 	switch {
@@ -139,17 +139,17 @@ func (c *NoticeController) begin(ctx context.Context, t notice.Target, is *recei
 		return is.retryAt
 	}
 	is.busy = true
-	c.Go(func(context.Context) {
+	c.loop.Go(func(context.Context) {
 		failed := c.opts.Notices.Send(ctx, t.Name, plan.Matters, len(plan.More))
 		if ctx.Err() != nil {
 			return // the next daemon sends it
 		}
 		sent := notice.Sent{Target: t.Name, Matters: plan.Marks(), Counted: len(plan.More), Began: c.started, Failure: failed}
-		if _, err := c.Submit(ctx, byNotices, "", sent); err != nil && failed == nil {
+		if _, err := c.loop.Submit(ctx, byNotices, "", sent); err != nil && failed == nil {
 			c.log.Warn("a notice was delivered, but that could not be journaled; it may be sent again", "target", t.Name, "error", err)
 		}
 		var at time.Time
-		if c.View(ctx, func(*team.Team) { at = c.Now() }) != nil {
+		if c.loop.View(ctx, func(*team.Team) { at = c.loop.Now() }) != nil {
 			return
 		}
 		results <- result{t.Name, failed, at}
@@ -158,7 +158,7 @@ func (c *NoticeController) begin(ctx context.Context, t notice.Target, is *recei
 }
 
 // ended notes the result of a message.
-func (c *NoticeController) ended(is *receiver, res result) {
+func (c *Controller) ended(is *receiver, res result) {
 	is.busy = false
 	if res.failed == nil {
 		*is = receiver{}
@@ -178,7 +178,7 @@ func (c *NoticeController) ended(is *receiver, res result) {
 }
 
 // FlushNotices waits until everything that is due was sent once, or ctx ends. NotifyPeople must be running.
-func (c *NoticeController) FlushNotices(ctx context.Context) {
+func (c *Controller) FlushNotices(ctx context.Context) {
 	if c.opts.Notices == nil || len(c.opts.Notices.Targets) == 0 {
 		return
 	}
@@ -187,12 +187,12 @@ func (c *NoticeController) FlushNotices(ctx context.Context) {
 	case c.flush <- done:
 	case <-ctx.Done():
 		return
-	case <-c.Context().Done():
+	case <-c.loop.Context().Done():
 		return
 	}
 	select {
 	case <-done:
 	case <-ctx.Done():
-	case <-c.Context().Done():
+	case <-c.loop.Context().Done():
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // NoticeTargets lists the targets of notices in the order of fairlead.yaml.
-func (c *NoticeController) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
+func (c *Controller) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, error) {
 	shown := []view.NoticeTarget{}
 	if c.opts.Notices == nil {
 		return shown, nil
@@ -31,7 +31,7 @@ func (c *NoticeController) NoticeTargets(ctx context.Context) ([]view.NoticeTarg
 	return shown, nil
 }
 
-func (c *NoticeController) target(t notice.Target, r notice.Record, matters []notice.Matter, now time.Time) view.NoticeTarget {
+func (c *Controller) target(t notice.Target, r notice.Record, matters []notice.Matter, now time.Time) view.NoticeTarget {
 	v := view.NoticeTarget{
 		Name: t.Name, Kind: c.opts.Notices.Kinds[t.Name], Events: []string{}, PerHour: t.PerHour, State: string(r.State()),
 		Waiting: t.Waiting(r, matters, c.started, now),
@@ -62,7 +62,7 @@ func clock(of time.Duration) string {
 
 // TestNotice sends a test notice to one target, or to all without a name. The error is a *team.Unknown or a
 // *table.Refusal; a notice that was not delivered is a result.
-func (c *NoticeController) TestNotice(ctx context.Context, by seam.Actor, name string) ([]view.NoticeTest, error) {
+func (c *Controller) TestNotice(ctx context.Context, by seam.Actor, name string) ([]view.NoticeTest, error) {
 	done := []view.NoticeTest{}
 	refused := &table.Refusal{Subject: "notify", Event: "test", State: "configured"}
 	if by.Kind == "agent" {
@@ -96,13 +96,13 @@ func (c *NoticeController) TestNotice(ctx context.Context, by seam.Actor, name s
 	return done, errors.Join(errs...)
 }
 
-func (c *NoticeController) test(ctx context.Context, by seam.Actor, name string) (view.NoticeTest, error) {
+func (c *Controller) test(ctx context.Context, by seam.Actor, name string) (view.NoticeTest, error) {
 	is := view.NoticeTest{Target: name, Kind: c.opts.Notices.Kinds[name]}
 	m := notice.Matter{
 		Event: notice.Test, Cause: "test", Why: "a person sent this test notice: this target works",
 		Page: view.PageLink("inbox"),
 	}
-	if err := c.View(ctx, func(*team.Team) { m.Since = c.Now() }); err != nil {
+	if err := c.loop.View(ctx, func(*team.Team) { m.Since = c.loop.Now() }); err != nil {
 		return is, err
 	}
 	failed := c.opts.Notices.Send(ctx, name, []notice.Matter{m}, 0)
@@ -112,7 +112,7 @@ func (c *NoticeController) test(ctx context.Context, by seam.Actor, name string)
 	if err := ctx.Err(); err != nil {
 		return is, err
 	}
-	_, err := c.Submit(ctx, by, "",
+	_, err := c.loop.Submit(ctx, by, "",
 		notice.Sent{Target: name, Matters: notice.Plan{Matters: []notice.Matter{m}}.Marks(), Began: c.started, Failure: failed})
 	return is, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // questionHooks are what the questions' controller does in the loop.
-func (c *QuestionController) QuestionHooks() loop.Hooks {
+func (c *Controller) QuestionHooks() loop.Hooks {
 	return loop.Hooks{
 		Note: func(ch team.Change, t *loop.Touched) bool {
 			if ch.Body.Question == nil {
@@ -24,14 +24,14 @@ func (c *QuestionController) QuestionHooks() loop.Hooks {
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				if a, m := c.State().Agents[name], c.sessions.Slots[name]; a != nil && m != nil && !c.Holding() {
+				if a, m := c.loop.State().Agents[name], c.sessions.Slots[name]; a != nil && m != nil && !c.loop.Holding() {
 					c.answersOf(m, a)
 				}
 			}
 		},
-		Next: func() time.Time { return c.State().Questions.Deadline() },
+		Next: func() time.Time { return c.loop.State().Questions.Deadline() },
 		Due: func(now time.Time) []loop.Request {
-			if at := c.State().Questions.Deadline(); at.IsZero() || now.Before(at) {
+			if at := c.loop.State().Questions.Deadline(); at.IsZero() || now.Before(at) {
 				return nil
 			}
 			return []loop.Request{{Event: &team.Event{Actor: sessions.ByTimer, What: question.Due{}}}}

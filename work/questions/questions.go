@@ -14,10 +14,10 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// QuestionController takes questions to people and answers to agents.
-type QuestionController struct {
-	*loop.Loop
-	sessions *sessions.SessionController
+// Controller takes questions to people and answers to agents.
+type Controller struct {
+	loop     *loop.Loop
+	sessions *sessions.Controller
 	log      *slog.Logger
 
 	// Only the loop's goroutine reads or writes these.
@@ -27,9 +27,9 @@ type QuestionController struct {
 }
 
 // New makes the controller of the questions. The error names an agent whose permissions cannot be read.
-func New(l *loop.Loop, opts seam.Options, under *sessions.SessionController) (*QuestionController, error) {
-	e := &QuestionController{
-		Loop: l, sessions: under, log: opts.Log,
+func New(l *loop.Loop, opts seam.Options, under *sessions.Controller) (*Controller, error) {
+	e := &Controller{
+		loop: l, sessions: under, log: opts.Log,
 		answering: map[*sessions.Slot]int{},
 		asked:     loop.Buckets{Most: AskedMax, Every: AskedEvery}, ruled: loop.Buckets{Most: RuledMax, Every: RuledEvery},
 	}
@@ -42,9 +42,9 @@ func New(l *loop.Loop, opts seam.Options, under *sessions.SessionController) (*Q
 }
 
 // Questions are those that wait for a person, the oldest first.
-func (c *QuestionController) Questions(ctx context.Context) ([]view.QuestionView, error) {
+func (c *Controller) Questions(ctx context.Context) ([]view.QuestionView, error) {
 	views := []view.QuestionView{}
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		for _, q := range t.Questions.Open("") {
 			views = append(views, *c.inboxQuestion(t, q).Question)
 		}
@@ -54,10 +54,10 @@ func (c *QuestionController) Questions(ctx context.Context) ([]view.QuestionView
 
 // QuestionByID returns one question, including an answered one that is still in memory. The error is
 // a *team.Unknown if the id does not exist or only the journal still has it.
-func (c *QuestionController) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
+func (c *Controller) QuestionByID(ctx context.Context, id string) (view.QuestionView, error) {
 	one := make([]view.QuestionView, 1)
 	var unknown error
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		q := t.Questions.Questions[id]
 		if q == nil {
 			unknown = unknownQuestion(t, id)
@@ -83,22 +83,22 @@ func unknownQuestion(t *team.Team, id string) error {
 // told after that. The Seq is that of the last change that it made.
 // The error is a *table.Refusal (it is not open, the option is not offered, an agent may not answer)
 // or a *team.Unknown.
-func (c *QuestionController) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
+func (c *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
 	var unknown error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if t.Questions.Questions[id] == nil {
 			unknown = unknownQuestion(t, id)
 		}
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return c.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
+	return c.loop.Submit(ctx, by, "", question.Answer{ID: id, Allow: a.Allow, Option: a.Option, Text: a.Text, Scope: question.Scope(a.Scope)})
 }
 
 // SavedAnswers lists the saved answers, the oldest first.
-func (c *QuestionController) SavedAnswers(ctx context.Context) ([]view.SavedAnswerView, error) {
+func (c *Controller) SavedAnswers(ctx context.Context) ([]view.SavedAnswerView, error) {
 	views := []view.SavedAnswerView{}
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		for _, s := range t.Questions.List() {
 			views = append(views, view.ViewSavedAnswer(s))
 		}
@@ -107,9 +107,9 @@ func (c *QuestionController) SavedAnswers(ctx context.Context) ([]view.SavedAnsw
 }
 
 // RevokeSavedAnswer revokes a saved answer. Errors are as AnswerQuestion's.
-func (c *QuestionController) RevokeSavedAnswer(ctx context.Context, by seam.Actor, id string) (uint64, error) {
+func (c *Controller) RevokeSavedAnswer(ctx context.Context, by seam.Actor, id string) (uint64, error) {
 	var unknown error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if t.Questions.Saved[id] == nil {
 			u := &team.Unknown{What: "saved answer", Name: id, Known: []string{}}
 			for _, s := range t.Questions.List() {
@@ -123,11 +123,11 @@ func (c *QuestionController) RevokeSavedAnswer(ctx context.Context, by seam.Acto
 	}); err != nil || unknown != nil {
 		return 0, cmp.Or(err, unknown)
 	}
-	return c.Submit(ctx, by, "", question.Revoke{ID: id})
+	return c.loop.Submit(ctx, by, "", question.Revoke{ID: id})
 }
 
 // inboxQuestion is a question as people see it. It runs in the loop.
-func (c *QuestionController) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
+func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.InboxItem {
 	var s *team.Session
 	if a := t.Agents[q.Agent]; a != nil {
 		s = a.Open(q.Session)
@@ -152,12 +152,12 @@ func (c *QuestionController) inboxQuestion(t *team.Team, q *question.Question) v
 
 // LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
 // knows better. That it does not wait is no error.
-func (c *QuestionController) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &table.Refusal{
 			Subject: agent, Event: "limit_lifted", State: "rate_limited", Row: "X10",
 			Reason: "what a provider refuses is tried again by its time, or by a person's word",
 		}
 	}
-	return c.Submit(ctx, by, agent, team.LimitLifted{})
+	return c.loop.Submit(ctx, by, agent, team.LimitLifted{})
 }

@@ -17,8 +17,8 @@ import (
 // answersOf sends an answer to the agent that asked. Like all actions it is derived from the team's
 // state: an answer that was journaled just before a crash is sent after it. Sending it twice is
 // harmless, because a program identifies its question by name. It runs in the loop.
-func (c *QuestionController) answersOf(m *sessions.Slot, a *team.Agent) {
-	for _, q := range c.State().Questions.Undelivered(a.Name) {
+func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
+	for _, q := range c.loop.State().Questions.Undelivered(a.Name) {
 		s := a.Open(q.Session)
 		if s == nil || s.Phase != session.Running || q.Kind != question.Permission {
 			continue
@@ -29,22 +29,22 @@ func (c *QuestionController) answersOf(m *sessions.Slot, a *team.Agent) {
 		}
 		session, answer := *s, *q
 		c.answering[m]++
-		c.Go(func(ctx context.Context) {
+		c.loop.Go(func(ctx context.Context) {
 			done := loop.Request{Look: func(*team.Team) { c.answering[m]-- }}
 			if c.tellAnswer(ctx, m, session, answer) {
 				done.Event = m.Event(sessions.ByShim, question.Hand{ID: answer.ID})
 			}
-			_, _ = c.Do(ctx, done) // an error means that the engine is stopping; the next start sends the answer again
+			_, _ = c.loop.Do(ctx, done) // an error means that the engine is stopping; the next start sends the answer again
 		})
 	}
 }
 
 // answersTold waits until no answer is on its way to a session that is over: what it was told it is
 // known to have been told, and not to have left unanswered. False: we stop.
-func (c *QuestionController) DeliverAnswers(ctx context.Context, m *sessions.Slot) bool {
+func (c *Controller) DeliverAnswers(ctx context.Context, m *sessions.Slot) bool {
 	for {
 		under := 0
-		if c.View(ctx, func(*team.Team) { under = c.answering[m] }) != nil {
+		if c.loop.View(ctx, func(*team.Team) { under = c.answering[m] }) != nil {
 			return false
 		}
 		if under == 0 {
@@ -58,7 +58,7 @@ func (c *QuestionController) DeliverAnswers(ctx context.Context, m *sessions.Slo
 
 // tellAnswer tells a program what was answered, until it has it (true) or is gone. With its session its
 // questions are over.
-func (c *QuestionController) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Session, q question.Question) (told bool) {
+func (c *Controller) tellAnswer(ctx context.Context, m *sessions.Slot, s team.Session, q question.Question) (told bool) {
 	warned := false
 	for again := loop.Retry(); ; {
 		if proc := c.sessions.Proc(s.ID); proc != nil {
@@ -81,7 +81,7 @@ func (c *QuestionController) tellAnswer(ctx context.Context, m *sessions.Slot, s
 			return false
 		}
 		open := false
-		if err := c.View(ctx, func(t *team.Team) {
+		if err := c.loop.View(ctx, func(t *team.Team) {
 			now := m.Open(t)
 			open = now != nil && now.ID == s.ID
 		}); err != nil || !open {

@@ -19,12 +19,12 @@ const (
 )
 
 // MayAsk refuses a question above its agent's rate. ruled means that no person has to answer it. It runs in the loop.
-func (c *QuestionController) MayAsk(agent string, ruled bool) error {
+func (c *Controller) MayAsk(agent string, ruled bool) error {
 	bucket, most, every := &c.asked, AskedMax, AskedEvery
 	if ruled {
 		bucket, most, every = &c.ruled, RuledMax, RuledEvery
 	}
-	wait := bucket.Wait(agent, c.Now())
+	wait := bucket.Wait(agent, c.loop.Now())
 	if wait == 0 {
 		return nil
 	}

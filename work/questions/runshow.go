@@ -11,11 +11,11 @@ import (
 
 // Waiting is what waits for a person: steps of runs, questions of agents, and what failed and was not
 // started again. It is not sorted.
-func (c *QuestionController) Waiting(ctx context.Context) ([]view.InboxItem, error) {
+func (c *Controller) Waiting(ctx context.Context) ([]view.InboxItem, error) {
 	items := []view.InboxItem{}
 	var asked []runs.StepAsked
-	err := c.View(ctx, func(t *team.Team) {
-		asked = runs.Asked(t, c.Now())
+	err := c.loop.View(ctx, func(t *team.Team) {
+		asked = runs.Asked(t, c.loop.Now())
 		for _, q := range t.Questions.Open("") {
 			items = append(items, c.inboxQuestion(t, q))
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // RunHooks are the functions of the controller that the loop calls.
-func (c *RunController) RunHooks() loop.Hooks {
+func (c *Controller) RunHooks() loop.Hooks {
 	return loop.Hooks{
 		Act: func(t *loop.Touched) {
 			for id := range t.Runs {
@@ -22,16 +22,16 @@ func (c *RunController) RunHooks() loop.Hooks {
 			for _, at := range c.snapshots {
 				next = table.Earliest(next, at)
 			}
-			for id := range c.State().Runs {
-				next = table.Earliest(next, c.State().DeadlineRun(id))
+			for id := range c.loop.State().Runs {
+				next = table.Earliest(next, c.loop.State().DeadlineRun(id))
 			}
 			return next
 		},
 		Due: func(now time.Time) []loop.Request {
 			c.takeSnapshots(now)
 			var batch []loop.Request
-			for _, id := range c.State().RunIDs() {
-				if at := c.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {
+			for _, id := range c.loop.State().RunIDs() {
+				if at := c.loop.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {
 					batch = append(batch, loop.Request{Event: &team.Event{Actor: sessions.ByTimer, Run: id, What: team.TimerFired{}}})
 				}
 			}

@@ -238,10 +238,10 @@ func textOf(content []byte) (text string, cut bool) {
 }
 
 // stepItem is one step that waits, as the inbox shows it; false: no person is asked about it.
-func (c *RunController) stepItem(ctx context.Context, id, step string) (item view.InboxItem, waits bool, err error) {
+func (c *Controller) stepItem(ctx context.Context, id, step string) (item view.InboxItem, waits bool, err error) {
 	var asked StepAsked
-	err = c.View(ctx, func(t *team.Team) {
-		for _, todo := range t.RunActions(id, c.Now()) {
+	err = c.loop.View(ctx, func(t *team.Team) {
+		for _, todo := range t.RunActions(id, c.loop.Now()) {
 			if todo.Do == team.AskThem && string(todo.Step.Lease.Step) == step {
 				asked, waits = stepAsked(t, t.Runs[id], todo.Step.Lease), true
 			}
@@ -254,7 +254,7 @@ func (c *RunController) stepItem(ctx context.Context, id, step string) (item vie
 }
 
 // stillShown refuses an answer to a question whose content is not what the person was shown.
-func (c *RunController) stillShown(ctx context.Context, id, step, shown string) error {
+func (c *Controller) stillShown(ctx context.Context, id, step, shown string) error {
 	if shown == "" {
 		return nil
 	}

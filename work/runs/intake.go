@@ -28,7 +28,7 @@ const (
 var byIntake = seam.Actor{Kind: "engine", ID: "intake"}
 
 // TakeIssues makes tasks of labelled issues until Fairlead stops. It asks the forge only if tasks.from is set.
-func (c *RunController) TakeIssues(ctx context.Context) {
+func (c *Controller) TakeIssues(ctx context.Context) {
 	warned := ""
 	quiet := 0
 	for {
@@ -64,7 +64,7 @@ func (c *RunController) TakeIssues(ctx context.Context) {
 	}
 }
 
-func (c *RunController) takeIssues(ctx context.Context) ([]string, error) {
+func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
 	conf := c.opts.Config
 	workspace, err := sessions.SettledDir(conf.Dir)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *RunController) takeIssues(ctx context.Context) ([]string, error) {
 		in.From = append(in.From, task.Source(from))
 	}
 	in.Find = func(ctx context.Context, url string) (id string, err error) {
-		err = c.View(ctx, func(t *team.Team) {
+		err = c.loop.View(ctx, func(t *team.Team) {
 			for _, run := range t.RunIDs() {
 				if how := howOf(t, run); how.Task != nil && how.Task.Issue == url && how.Task.Intake {
 					id = run
@@ -94,7 +94,7 @@ func (c *RunController) takeIssues(ctx context.Context) ([]string, error) {
 		return id, err
 	}
 	in.Active = func(ctx context.Context) (n int, err error) {
-		err = c.View(ctx, func(t *team.Team) {
+		err = c.loop.View(ctx, func(t *team.Team) {
 			for id, r := range t.Runs {
 				if how := howOf(t, id); how.Task != nil && how.Task.Intake && r.Status() != workflow.IsCompleted &&
 					r.Status() != workflow.IsCancelled {
@@ -115,7 +115,7 @@ func (c *RunController) takeIssues(ctx context.Context) ([]string, error) {
 }
 
 // discardUnbegun removes what is left of a task from an issue whose run never began, because Fairlead ended before.
-func (c *RunController) discardUnbegun(ctx context.Context, workspace, url string) error {
+func (c *Controller) discardUnbegun(ctx context.Context, workspace, url string) error {
 	files, err := filepath.Glob(filepath.Join(runsDir(workspace), taskIDPrefix+"*", task.FileName))
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *RunController) discardUnbegun(ctx context.Context, workspace, url strin
 			continue
 		}
 		known := false
-		if err := c.View(ctx, func(team *team.Team) {
+		if err := c.loop.View(ctx, func(team *team.Team) {
 			_, archived := team.Archive[t.ID]
 			known = archived || team.Runs[t.ID] != nil || c.starting[t.ID]
 		}); err != nil {

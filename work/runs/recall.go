@@ -25,13 +25,13 @@ import (
 // RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
 // then records the run from the journal. After a crash in between, the next prune archives the
 // folder again. The error is *team.Unknown if no archived run has that ID.
-func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string) error {
+func (c *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
 	r, note, err := c.archivedRun(ctx, id)
 	if err != nil {
 		return err
 	}
 	elsewhere := false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		h := t.Hosts.Hosts[note.Away]
 		elsewhere = t.Leader != note.Away && h != nil && h.State != host.Left && h.RemovedBy == ""
 	}); err != nil {
@@ -50,12 +50,12 @@ func (c *RunController) RecallRun(ctx context.Context, by seam.Actor, id string)
 
 // archivedRun reads a run from the journal as it was when it was archived. Away in its note is the host that has its files since then;
 // empty: no other host can lead. It reads the whole journal: the case is rare, and the time is that of a start without a snapshot.
-func (c *RunController) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunNote, error) {
+func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunNote, error) {
 	var note team.RunNote
-	past, key := c.NewTeam(), "run/"+id
+	past, key := c.loop.NewTeam(), "run/"+id
 	var r *workflow.Run
 	var moved root.Move // since it was archived
-	for rec, err := range c.Journal().Read(ctx, journal.Query{}) {
+	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, note, fmt.Errorf("read the journal for run %s: %w", id, err)
 		}

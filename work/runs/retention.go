@@ -64,7 +64,7 @@ type oldRun struct {
 //
 // It returns all runs, newest first, each with the result and reason, and last the runs that a crash
 // left half archived. The error is a *table.Refusal if the arguments are invalid.
-func (c *RunController) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun,
+func (c *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun,
 	error,
 ) {
 	if keep < 0 || olderThan < 0 {
@@ -119,14 +119,14 @@ func (r *oldRun) keeps(n, keep int, olderThan time.Duration, all bool, now time.
 
 // oldRuns returns all runs, newest first. halves are runs that the journal lists as archived and
 // whose folders have not been moved.
-func (c *RunController) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
+func (c *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now time.Time, err error) {
 	here, err := sessions.SettledDir(c.opts.Config.Dir)
 	if err != nil {
 		return nil, nil, now, err
 	}
 	repos, archived := map[string]bool{here: true}, map[string]time.Time{}
-	err = c.View(ctx, func(t *team.Team) {
-		now = c.Now()
+	err = c.loop.View(ctx, func(t *team.Team) {
+		now = c.loop.Now()
 		maps.Copy(archived, t.Archive)
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
@@ -153,13 +153,13 @@ func (c *RunController) oldRuns(ctx context.Context) (runs, halves []oldRun, now
 
 // putAway archives one run. It records that in the journal first, so that the run cannot resume
 // while its folder moves. The next prune finishes the move after a crash.
-func (c *RunController) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
+func (c *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
 	if dry {
 		r.Did = RunWasArchived
 		r.To, err = ToArchive(r.repo, r.ID, true)
 		return err
 	}
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if now := t.Runs[r.ID]; now != nil {
 			r.file = runstate.RunStateOf(now)
 		}

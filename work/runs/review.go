@@ -114,7 +114,7 @@ resolved: ids of the open findings that are fixed. An open finding that you do n
 
 // reviewReport makes the report of a review from the reviewer's answer. Nil without an error: there is none, because
 // the session has failed.
-func (c *RunController) reviewReport(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session,
+func (c *Controller) reviewReport(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session,
 	what *team.SessionEnded,
 ) (*runstate.StepReport, error) {
 	answer, err := c.reviewAnswer(ctx, m, f, s)
@@ -172,7 +172,7 @@ func (c *RunController) reviewReport(ctx context.Context, m *sessions.Slot, f St
 
 // reviewAnswer reads the answer from the report's file, or else from between the markers of the output. The error
 // wraps fs.ErrNotExist if there is neither.
-func (c *RunController) reviewAnswer(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (runstate.ReviewAnswer, error) {
+func (c *Controller) reviewAnswer(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (runstate.ReviewAnswer, error) {
 	of := runstate.ReportFor{RunID: f.Cmd.RunID, StepID: f.Cmd.StepID}
 	answer, err := runstate.ReadReview(f.Report, of)
 	if err == nil {
@@ -190,7 +190,7 @@ func (c *RunController) reviewAnswer(ctx context.Context, m *sessions.Slot, f St
 
 // keptApart fails if files were changed during a review, so that nothing of the reviewer's lands unnoticed. A reviewer
 // in the kernel's sandbox cannot write them: then a person did.
-func (c *RunController) keptApart(ctx context.Context, m *sessions.Slot, f StepFacts) error {
+func (c *Controller) keptApart(ctx context.Context, m *sessions.Slot, f StepFacts) error {
 	if m.Conf.Sandbox.On() && c.sessions.SandboxMissing(ctx) == "" {
 		return nil
 	}

@@ -59,7 +59,7 @@ func CheckWorkflow(flags view.RunFlags, conf *config.Config) (warnings []string,
 }
 
 // inRepo sets the repository if the flags name none.
-func (c *RunController) inRepo(flags view.RunFlags) view.RunFlags {
+func (c *Controller) inRepo(flags view.RunFlags) view.RunFlags {
 	flags.Repo = cmp.Or(flags.Repo, c.opts.Config.Dir)
 	return flags
 }
@@ -154,7 +154,7 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 
 // StartRun starts a run of a workflow. It returns after the start is durable. The error is
 // *runstate.FileFaults if the workflow is invalid, and *table.Refusal if the run cannot start.
-func (c *RunController) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
 	if flags.Task != nil {
 		return c.startTask(ctx, by, *flags.Task, false)
 	}
@@ -216,7 +216,7 @@ func ownFolder(how howRun) bool {
 }
 
 // begin starts or resumes a run with a prepared request.
-func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
+func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
 	for _, name := range runFolders {
 		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), DirMode); err != nil {
 			return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
@@ -227,7 +227,7 @@ func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runReques
 		return view.RunView{}, err
 	}
 	req.settings.How, req.settings.OwnFolder, req.settings.Outside = string(how), ownFolder(req.how), outside(c.opts.Config.Dir, req.how)
-	if err := c.View(ctx, func(*team.Team) {
+	if err := c.loop.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
 		maps.Copy(m.env, req.env)
 	}); err != nil {
@@ -242,7 +242,7 @@ func (c *RunController) begin(ctx context.Context, by seam.Actor, req *runReques
 // ResumeRun resumes a run that has ended, from a given step or with its failed steps. A run that
 // exists only as a file is imported first. Without an ID it resumes the run whose file was written
 // last.
-func (c *RunController) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
 	flags = c.inRepo(flags)
 	repo, err := sessions.SettledDir(flags.Repo)
 	if err != nil {
@@ -259,7 +259,7 @@ func (c *RunController) ResumeRun(ctx context.Context, by seam.Actor, id string,
 	var was *runRequest
 	var pen *statePen
 	archived, completed := false, false
-	if err := c.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
 		return view.RunView{}, err
 	}
 	if archived {
@@ -267,7 +267,7 @@ func (c *RunController) ResumeRun(ctx context.Context, by seam.Actor, id string,
 			return view.RunView{}, err
 		}
 	}
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			completed, pen = r.Status() == workflow.IsCompleted, c.RunMember(id).state
 			was = &runRequest{
@@ -349,7 +349,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 
 // importRun imports a run that another program started, or that is missing from the journal, and
 // resumes it.
-func (c *RunController) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runstate.RunStateName)
 	taken, err := os.Lstat(path) // before it is read: a later version is not known
 	var state runstate.RunState
@@ -384,7 +384,7 @@ func (c *RunController) importRun(ctx context.Context, by seam.Actor, id, repo s
 	// file must not decide where Fairlead writes.
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
-	if err := c.View(ctx, func(*team.Team) { c.RunMember(id).state.last = taken }); err != nil {
+	if err := c.loop.View(ctx, func(*team.Team) { c.RunMember(id).state.last = taken }); err != nil {
 		return view.RunView{}, err
 	}
 	if _, err := c.begin(ctx, by, req, found); err != nil {
@@ -400,14 +400,14 @@ func (c *RunController) importRun(ctx context.Context, by seam.Actor, id, repo s
 }
 
 // untilLooked waits until every step that the imported file lists as RUNNING has been examined.
-func (c *RunController) untilLooked(ctx context.Context, id string) error {
-	return c.Until(ctx, func(t *team.Team) bool {
-		return !slices.ContainsFunc(t.RunActions(id, c.Now()), func(todo team.Action) bool { return todo.Do == team.LookForIt })
+func (c *Controller) untilLooked(ctx context.Context, id string) error {
+	return c.loop.Until(ctx, func(t *team.Team) bool {
+		return !slices.ContainsFunc(t.RunActions(id, c.loop.Now()), func(todo team.Action) bool { return todo.Do == team.LookForIt })
 	})
 }
 
-func (c *RunController) knownRuns(ctx context.Context) (ids []string) {
-	_ = c.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
+func (c *Controller) knownRuns(ctx context.Context) (ids []string) {
+	_ = c.loop.View(ctx, func(t *team.Team) { ids = t.RunIDs() })
 	return ids
 }
 
@@ -429,17 +429,17 @@ func newestRun(repo string) (string, error) {
 }
 
 // CancelRun ends a run, or one of its steps (W14).
-func (c *RunController) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
+func (c *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // PauseRun stops new steps from starting. Running steps finish.
-func (c *RunController) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+func (c *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // ReleaseRun ends a pause. A run that waits for files of another machine goes on without them.
-func (c *RunController) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
 	release, err := c.haveFolder(ctx, id)
 	if err != nil {
 		return 0, err
@@ -450,19 +450,19 @@ func (c *RunController) ReleaseRun(ctx context.Context, by seam.Actor, id, why s
 
 // Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
 // step's agent may read, and then records the decision.
-func (c *RunController) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
+func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	var q *stepQuestion
 	var asked task.Asked
 	var governs task.Governs
 	isTask := false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
 			return
 		}
-		for _, todo := range t.RunActions(id, c.Now()) {
+		for _, todo := range t.RunActions(id, c.loop.Now()) {
 			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
@@ -515,7 +515,7 @@ func (c *RunController) Answer(ctx context.Context, by seam.Actor, id, step stri
 }
 
 // noQuestion reports that a step does not wait for an answer, and what its state is.
-func (c *RunController) noQuestion(ctx context.Context, id, step string) error {
+func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
 	shown, err := c.RunByID(ctx, id)
 	if err != nil {
 		return err

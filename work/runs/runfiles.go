@@ -23,13 +23,13 @@ import (
 )
 
 // ProjectRun updates run_state.json from the journal.
-func (c *RunController) ProjectRun(m *runMember) {
+func (c *Controller) ProjectRun(m *runMember) {
 	if m.dirty == nil {
 		m.dirty = make(chan struct{}, 1)
 		dirty := m.dirty
-		ctx, end := context.WithCancel(c.Context())
+		ctx, end := context.WithCancel(c.loop.Context())
 		m.pen = end
-		c.Go(func(context.Context) { m.state.keep(ctx, dirty) })
+		c.loop.Go(func(context.Context) { m.state.keep(ctx, dirty) })
 	}
 	m.due++
 	m.rouse()
@@ -45,7 +45,7 @@ func (m *runMember) rouse() {
 
 // statePen writes the state file of one run.
 type statePen struct {
-	e      *RunController
+	e      *Controller
 	m      *runMember
 	warned bool
 	edited atomic.Pointer[string] // the outcome of the last edit of the file by another program, in words
@@ -185,15 +185,15 @@ func writtenAtOnce(updated string, at time.Time) bool {
 
 // lookAfter starts or stops the polling of files that people and other programs write for a run:
 // gates, and answers to open questions.
-func (c *RunController) lookAfter(m *runMember, r *workflow.Run, asks bool) {
-	how := howOf(c.State(), m.id)
+func (c *Controller) lookAfter(m *runMember, r *workflow.Run, asks bool) {
+	how := howOf(c.loop.State(), m.id)
 	wanted := asks || how.GateFile != "" && r.Stage == workflow.Driven && !atEnd(r)
 	switch {
 	case wanted && m.watch == nil:
-		ctx, stop := context.WithCancel(c.Context())
+		ctx, stop := context.WithCancel(c.loop.Context())
 		m.watch = stop
 		w := &runWatch{e: c, id: m.id, how: how, judged: map[uint64]fs.FileInfo{}}
-		c.Go(func(context.Context) { w.run(ctx) })
+		c.loop.Go(func(context.Context) { w.run(ctx) })
 	case !wanted && m.watch != nil:
 		m.watch()
 		m.watch = nil
@@ -202,7 +202,7 @@ func (c *RunController) lookAfter(m *runMember, r *workflow.Run, asks bool) {
 
 // runWatch polls files. They may be on any file system, and each check is one system call.
 type runWatch struct {
-	e      *RunController
+	e      *Controller
 	id     string
 	how    howRun
 	open   []string
@@ -265,12 +265,12 @@ func (w *runWatch) answers(ctx context.Context) {
 	w.e.answers.Lock()
 	defer w.e.answers.Unlock()
 	var asked []stepQuestion
-	if w.e.View(ctx, func(t *team.Team) {
+	if w.e.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[w.id]
 		if r == nil {
 			return
 		}
-		for _, todo := range t.RunActions(w.id, w.e.Now()) {
+		for _, todo := range t.RunActions(w.id, w.e.loop.Now()) {
 			if todo.Do == team.AskThem {
 				step := todo.Step.Lease.Step
 				plan, p, _ := r.Find(step)
@@ -331,8 +331,8 @@ func byFile(path string) team.Actor {
 }
 
 // answerRun evaluates the loop's condition with an answer and submits the result.
-func (c *RunController) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
-	if err := c.View(ctx, func(t *team.Team) {
+func (c *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {
 			what.Until = runstate.WeighUntil(r, what.Lease.Step, runstate.ReportSoFar(r, what.Lease.Step))
 		}

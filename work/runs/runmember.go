@@ -54,7 +54,7 @@ type runMember struct {
 }
 
 // RunMember is what is kept of a run, made when it is first asked for.
-func (c *RunController) RunMember(id string) *runMember {
+func (c *Controller) RunMember(id string) *runMember {
 	m := c.Live[id]
 	if m == nil {
 		m = &runMember{id: id, Seats: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
@@ -77,7 +77,7 @@ func howOf(t *team.Team, id string) howRun {
 
 // environ returns K=V for every step. Values come from the start of the run, or from the daemon's
 // environment under the same name.
-func (c *RunController) environ(id string, how howRun) []string {
+func (c *Controller) environ(id string, how howRun) []string {
 	m := c.RunMember(id)
 	var env []string
 	for _, name := range how.EnvNames {
@@ -106,16 +106,16 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 }
 
 // errandsOfRun starts the pending actions of a run and updates run_state.json.
-func (c *RunController) errandsOfRun(id string) {
-	r := c.State().Runs[id]
-	if r == nil || c.Holding() {
+func (c *Controller) errandsOfRun(id string) {
+	r := c.loop.State().Runs[id]
+	if r == nil || c.loop.Holding() {
 		c.forgetRun(id)
 		return
 	}
 	m := c.RunMember(id)
 	listed := map[string]bool{}
 	asks := false
-	for _, todo := range c.State().RunActions(id, c.Now()) {
+	for _, todo := range c.loop.State().RunActions(id, c.loop.Now()) {
 		if todo.Do == team.AskThem {
 			asks = true
 			listed[todo.Key] = true
@@ -126,7 +126,7 @@ func (c *RunController) errandsOfRun(id string) {
 			c.errandOnBench(todo)
 			continue
 		}
-		if (todo.Do == team.FindItems || todo.Do == team.LookForIt) && c.State().Notes[id].Away != "" {
+		if (todo.Do == team.FindItems || todo.Do == team.LookForIt) && c.loop.State().Notes[id].Away != "" {
 			continue // what it reads has not arrived from the previous leader
 		}
 		listed[todo.Key] = true
@@ -136,19 +136,19 @@ func (c *RunController) errandsOfRun(id string) {
 		m.doing[todo.Key] = true
 		c.errandOfStep(r, todo)
 	}
-	if how := howOf(c.State(), id); how.Worktree != "" && runIsDone(r) {
+	if how := howOf(c.loop.State(), id); how.Worktree != "" && runIsDone(r) {
 		key := "worktree/" + id
 		listed[key] = true
 		if !m.doing[key] {
 			m.doing[key] = true
 			repo := r.RepoDir
-			c.Go(func(ctx context.Context) {
+			c.loop.Go(func(ctx context.Context) {
 				end, err := c.retireWorktree(ctx, id, repo, how)
 				if err != nil && ctx.Err() == nil {
 					c.log.Error("the worktree of a run could not be taken away; nothing of it is lost, and the next start tries again",
 						"run", id, "error", err)
 				}
-				_ = c.View(ctx, func(*team.Team) { m.tree = end.words(err) }) // it fails only if the loop has stopped
+				_ = c.loop.View(ctx, func(*team.Team) { m.tree = end.words(err) }) // it fails only if the loop has stopped
 			})
 		}
 	} else {
@@ -160,7 +160,7 @@ func (c *RunController) errandsOfRun(id string) {
 		listed[key] = true
 		if !m.doing[key] {
 			m.doing[key] = true
-			c.Go(func(ctx context.Context) { c.askAgain(ctx, id, why) })
+			c.loop.Go(func(ctx context.Context) { c.askAgain(ctx, id, why) })
 		}
 	}
 	for key := range m.doing {
@@ -190,9 +190,9 @@ func runIsDone(r *workflow.Run) bool {
 }
 
 // forgetRun stops the work for a run that was removed from the team's state.
-func (c *RunController) forgetRun(id string) {
+func (c *Controller) forgetRun(id string) {
 	m := c.Live[id]
-	if m == nil || c.Holding() {
+	if m == nil || c.loop.Holding() {
 		return
 	}
 	if m.watch != nil {
@@ -205,31 +205,31 @@ func (c *RunController) forgetRun(id string) {
 	delete(c.snapshots, id)
 }
 
-func (c *RunController) errandOnBench(todo team.Action) {
+func (c *Controller) errandOnBench(todo team.Action) {
 	s := todo.Session
 	m := c.PoolSlot(&s)
 	if m.Begun(s.ID, todo.Key) {
 		return
 	}
 	if todo.Do == team.StartSession {
-		c.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
+		c.loop.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
 		return
 	}
-	c.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
+	c.loop.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
 }
 
 // errandOfStep carries out an action of a run. Calculations run here, on a team whose changes are
 // all journaled. Actions that read files run outside the loop.
-func (c *RunController) errandOfStep(r *workflow.Run, todo team.Action) {
+func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.WeighIt:
 		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: runstate.WeighWhen(r, step)}
 		// a refusal means that the action is no longer needed
-		c.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, what) })
+		c.loop.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, what) })
 	case team.FindItems:
 		plan, _, _ := r.Find(step)
-		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(c.State(), id))}
+		ask := itemsAsked{step: step, iteration: todo.Step.Iteration, repo: workedOn(r.RepoDir, howOf(c.loop.State(), id))}
 		switch {
 		case plan.Loop.ItemsFromStep != "":
 			ask.from = plan.Loop.ItemsFromStep
@@ -240,19 +240,22 @@ func (c *RunController) errandOfStep(r *workflow.Run, todo team.Action) {
 			ask.file = plan.Loop.ItemsFromArtifact
 		}
 		// a refusal means that the action is no longer needed
-		c.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) })
+		c.loop.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) })
 	case team.LookForIt:
 		lease, f := todo.Step.Lease,
-			StepFacts{Cmd: runstate.StepCommand{RunID: id, StepID: string(step)}, how: howOf(c.State(), id), Report: r.ReportFile(step)}
-		c.Go(func(ctx context.Context) { c.lookForReport(ctx, id, lease, f) })
+			StepFacts{
+				Cmd: runstate.StepCommand{RunID: id, StepID: string(step)}, how: howOf(c.loop.State(), id),
+				Report: r.ReportFile(step),
+			}
+		c.loop.Go(func(ctx context.Context) { c.lookForReport(ctx, id, lease, f) })
 	default:
 		panic("runs: unknown action: " + string(todo.Do))
 	}
 }
 
 // SubmitRun submits an event of a run. A refusal is an answer: the subject of the event has ended.
-func (c *RunController) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
+func (c *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
 	ev := loop.EventBy(by, "", what)
 	ev.Run = id
-	return c.Do(ctx, loop.Request{Event: ev})
+	return c.loop.Do(ctx, loop.Request{Event: ev})
 }

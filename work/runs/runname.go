@@ -14,9 +14,9 @@ import (
 
 // freeName frees the name of a run whose folder a person has deleted. A run that is over is archived first, as when its
 // file is written next. The new run continues after its last lease, so that no session, report or output of it counts.
-func (c *RunController) freeName(ctx context.Context, by seam.Actor, req *runRequest) error {
+func (c *Controller) freeName(ctx context.Context, by seam.Actor, req *runRequest) error {
 	dir, archived := "", false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[req.id]; r != nil && atEnd(r) {
 			dir = runDir(r)
 		}
@@ -53,9 +53,9 @@ func (c *RunController) freeName(ctx context.Context, by seam.Actor, req *runReq
 
 // reserve gives the name of a run to one order until release is called. Of several orders for one name
 // the others are refused before they make anything: what they made and removed would be another run's.
-func (c *RunController) reserve(ctx context.Context, id string) (release func(), err error) {
+func (c *Controller) reserve(ctx context.Context, id string) (release func(), err error) {
 	taken := false
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		taken = t.Runs[id] != nil || c.starting[id]
 		if !taken {
 			c.starting[id] = true
@@ -68,6 +68,6 @@ func (c *RunController) reserve(ctx context.Context, id string) (release func(),
 		return nil, refuseTaken(id)
 	}
 	return func() {
-		_ = c.View(context.WithoutCancel(ctx), func(*team.Team) { delete(c.starting, id) }) // it fails only if the loop has stopped
+		_ = c.loop.View(context.WithoutCancel(ctx), func(*team.Team) { delete(c.starting, id) }) // it fails only if the loop has stopped
 	}, nil
 }

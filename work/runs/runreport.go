@@ -20,9 +20,9 @@ import (
 
 // reportCost records the cost that a step's report states, if the driver has reported none. It
 // returns false if Fairlead is stopping.
-func (c *RunController) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
+func (c *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Session, bytes int64, cost float64) bool {
 	told := false
-	if c.View(ctx, func(t *team.Team) {
+	if c.loop.View(ctx, func(t *team.Team) {
 		if now := m.Open(t); now != nil {
 			told = now.Usage.CostUSD > 0
 			bytes = max(bytes, now.Offset)
@@ -42,7 +42,7 @@ func (c *RunController) reportCost(ctx context.Context, m *sessions.Slot, s team
 
 // reportOf finds a step's report in its file, or between the markers in its output. Without a report
 // it returns nil and no error.
-func (c *RunController) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runstate.StepReport, error) {
+func (c *Controller) reportOf(ctx context.Context, m *sessions.Slot, f StepFacts, s team.Session) (*runstate.StepReport, error) {
 	of, err := f.Wanted()
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (f StepFacts) Wanted() (runstate.ReportFor, error) {
 
 // markedReport is the last report that a session printed between the markers, or nil. A malformed
 // report is an error only if no complete one follows.
-func (c *RunController) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
+func (c *Controller) markedReport(ctx context.Context, m *sessions.Slot, s team.Session) ([]byte, error) {
 	var read reportReader
 	said := c.printed
 	if m.Driver.Name() != sessions.PoolDriver {
@@ -125,7 +125,7 @@ func (r *reportReader) note(pieces []marker.Piece) {
 }
 
 // printed copies a session's raw output to the reader.
-func (c *RunController) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
+func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
 	out, err := c.opts.Host.Output(ctx, s.ID, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -140,7 +140,7 @@ func (c *RunController) printed(ctx context.Context, _ *sessions.Slot, s team.Se
 
 // spoken copies the text of an agent whose output is a protocol. The output of its tools is left
 // out, because the agent did not write it.
-func (c *RunController) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
+func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
 	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: c.sessions, Session: s.ID})
 	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
@@ -160,7 +160,7 @@ func (c *RunController) spoken(ctx context.Context, m *sessions.Slot, s team.Ses
 // WithReport adds the step's report to the end of a session that left no process or output. The
 // report may have been written before the session was lost (W13). It is read synchronously, because
 // it is small and the case is rare.
-func (c *RunController) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
+func (c *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
 	run, step, isStep := team.StepOf(s.For)
 	// a report here may be of an earlier attempt, if another machine led since
 	if !isStep || t.Leader != "" && c.sessions.Elsewhere(t, s.ID) != "" {
@@ -193,7 +193,7 @@ func (c *RunController) WithReport(t *team.Team, s team.Session, ended team.Sess
 
 // lookForReport handles a step that an imported file lists as RUNNING. No process is known, so
 // either a report decides the attempt or the attempt is lost (W13).
-func (c *RunController) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
+func (c *Controller) lookForReport(ctx context.Context, id string, lease workflow.Lease, f StepFacts) {
 	of, err := f.Wanted()
 	var report runstate.StepReport
 	if err == nil {
@@ -205,7 +205,7 @@ func (c *RunController) lookForReport(ctx context.Context, id string, lease work
 		return
 	}
 	what := workflow.ReportRead{Lease: lease, Report: report.Report, Over: true}
-	if c.View(ctx, func(t *team.Team) {
+	if c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			what.Until = runstate.WeighUntil(r, lease.Step, report.Report)
 		}

@@ -10,10 +10,10 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// RunController carries out the steps of runs.
-type RunController struct {
-	*loop.Loop
-	sessions *sessions.SessionController
+// Controller carries out the steps of runs.
+type Controller struct {
+	loop     *loop.Loop
+	sessions *sessions.Controller
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -31,9 +31,9 @@ type RunController struct {
 }
 
 // New returns the controller of runs.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *RunController {
-	return &RunController{
-		Loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{},
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{
+		loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{},
 		starting: map[string]bool{}, snapshots: map[string]time.Time{},
 	}
 }

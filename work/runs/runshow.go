@@ -14,9 +14,9 @@ import (
 )
 
 // Runs returns all runs that are not archived, latest change first, without their steps.
-func (c *RunController) Runs(ctx context.Context) ([]view.RunView, error) {
+func (c *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 	views := []view.RunView{}
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		for _, id := range t.RunIDs() {
 			views = append(views, c.runView(t, t.Runs[id]))
 		}
@@ -26,10 +26,10 @@ func (c *RunController) Runs(ctx context.Context) ([]view.RunView, error) {
 }
 
 // RunByID returns one run with its steps. The error is *team.Unknown if it does not exist.
-func (c *RunController) RunByID(ctx context.Context, id string) (view.RunView, error) {
+func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, error) {
 	var shown view.RunView
 	var unknown error
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
 			unknown = &team.Unknown{What: "run", Name: id, Known: t.RunIDs()}
@@ -53,7 +53,7 @@ func (c *RunController) RunByID(ctx context.Context, id string) (view.RunView, e
 	return shown, cmp.Or(err, unknown)
 }
 
-func (c *RunController) runView(t *team.Team, r *workflow.Run) view.RunView {
+func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	id := string(r.ID)
 	away := view.AwayWords(t, id)
 	view := view.RunView{
@@ -90,7 +90,7 @@ func (c *RunController) runView(t *team.Team, r *workflow.Run) view.RunView {
 	return view
 }
 
-func (c *RunController) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
+func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
 	plan, p := &r.Plan.Steps[i], &r.Steps[i]
 	id := string(r.ID)
 	shown := view.StepView{

@@ -66,7 +66,7 @@ type StepFacts struct {
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
-func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
+func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step workflow.StepID) (f StepFacts, ok bool) {
 	r := t.Runs[run]
 	if r == nil {
 		return f, false
@@ -109,12 +109,12 @@ func (c *RunController) FactsOf(t *team.Team, s team.Session, run string, step w
 }
 
 // PrepareStep decides how to start a step's process and creates the files that it needs.
-func (c *RunController) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string,
+func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.Session, run string,
 	step workflow.StepID,
 ) (sessions.PreparedLaunch, error) {
 	var f StepFacts
 	ok := false
-	if err := c.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
 	if !ok {
@@ -185,7 +185,7 @@ func (f StepFacts) worksOn() string {
 }
 
 // stepEnviron is the step's environment. It writes the values that are too large for one, and says so.
-func (c *RunController) stepEnviron(f StepFacts) ([]string, error) {
+func (c *Controller) stepEnviron(f StepFacts) ([]string, error) {
 	env, files, err := f.Cmd.Environ()
 	if err != nil || len(files) == 0 {
 		return env, err
@@ -210,7 +210,7 @@ func (c *RunController) stepEnviron(f StepFacts) ([]string, error) {
 const ownProgram = "fairlead"
 
 // launchCommand prepares a step that a wrapper, a template or its own command runs.
-func (c *RunController) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts,
+func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts,
 	workdir string,
 ) (sessions.PreparedLaunch, error) {
 	f.Cmd.Wrapper, f.Cmd.WrapperArgs, f.Cmd.Template = f.how.Wrapper, f.how.WrapperArgs, f.how.Template
@@ -249,7 +249,7 @@ func (c *RunController) launchCommand(ctx context.Context, m *sessions.Slot, s t
 }
 
 // launchAgent prepares a step that an agent of the team runs, in the run's working folder.
-func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts,
+func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts,
 	workdir string,
 ) (sessions.PreparedLaunch, error) {
 	agent, err := c.sessions.AgentFor(m, f.elsewhere)
@@ -315,7 +315,7 @@ func (c *RunController) launchAgent(ctx context.Context, m *sessions.Slot, s tea
 
 // handOver tells a new conversation what an earlier session has done for a task; empty if there was none. A
 // conversation that is resumed knows it.
-func (c *RunController) handOver(ctx context.Context, f StepFacts, s team.Session) (string, error) {
+func (c *Controller) handOver(ctx context.Context, f StepFacts, s team.Session) (string, error) {
 	if f.how.Task == nil || f.Cmd.StepID != task.StepWork || s.Lease < 2 {
 		return "", nil
 	}
@@ -409,16 +409,16 @@ func setAside(path string, n uint64, replace bool) error {
 
 // KeepLog copies a session's output to the step's log. The returned channel is closed when the log
 // is complete. It is nil for a session without a step.
-func (c *RunController) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
+func (c *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
 		return nil
 	}
 	done := make(chan struct{})
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		defer close(done)
 		var f StepFacts
-		if err := c.View(ctx, func(t *team.Team) { f, _ = c.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
+		if err := c.loop.View(ctx, func(t *team.Team) { f, _ = c.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
 			return
 		}
 		if err := seam.CopyOutput(ctx, f.log, DirMode, 0o644, math.MaxInt64, proc.Output); err != nil && ctx.Err() == nil {
@@ -431,7 +431,7 @@ func (c *RunController) KeepLog(m *sessions.Slot, s team.Session, proc seam.Proc
 
 // StepOver adds the step's report to the end of its session. said are the last lines of its output. It returns
 // false if Fairlead is stopping.
-func (c *RunController) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID,
+func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Session, run string, step workflow.StepID,
 	what *team.SessionEnded, said []string, kept <-chan struct{},
 ) bool {
 	if kept != nil {
@@ -444,7 +444,7 @@ func (c *RunController) StepOver(ctx context.Context, m *sessions.Slot, s team.S
 	c.bringAfter(ctx, s, run)
 	var f StepFacts
 	ok := false
-	if err := c.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { f, ok = c.FactsOf(t, s, run, step) }); err != nil {
 		return false
 	}
 	if !ok {
@@ -478,7 +478,7 @@ func (c *RunController) StepOver(ctx context.Context, m *sessions.Slot, s team.S
 		return false
 	}
 	what.Report = &team.StepReport{Report: report.Report}
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[run]; r != nil {
 			what.Report.Until = runstate.WeighUntil(r, step, report.Report)
 		}

@@ -17,12 +17,12 @@ import (
 )
 
 // OpenShell opens a shell for a person: in the workspace of an agent, or in the folder of a task.
-func (c *RunController) OpenShell(ctx context.Context, by team.Actor, name string) (view.Shell, error) {
+func (c *Controller) OpenShell(ctx context.Context, by team.Actor, name string) (view.Shell, error) {
 	var of sessions.ShellOf
 	var facts StepFacts
 	var status string
 	var no error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if c.sessions.Slots[name] != nil {
 			of, no = c.shellOfAgent(t, name)
 			return
@@ -49,7 +49,7 @@ func (c *RunController) OpenShell(ctx context.Context, by team.Actor, name strin
 }
 
 // shellOfAgent is a shell in an agent's workspace. It shares the folders of a session that works there.
-func (c *RunController) shellOfAgent(t *team.Team, name string) (of sessions.ShellOf, err error) {
+func (c *Controller) shellOfAgent(t *team.Team, name string) (of sessions.ShellOf, err error) {
 	of = sessions.ShellOf{Agent: name, Dir: c.sessions.Slots[name].Conf.Workspace}
 	if a := t.Agents[name]; a != nil && a.Session != nil {
 		_, _, isStep := team.StepOf(a.Session.For)
@@ -62,7 +62,7 @@ func (c *RunController) shellOfAgent(t *team.Team, name string) (of sessions.She
 }
 
 // shellOfTask is a shell in the folder of a task, as its agent sees it.
-func (c *RunController) shellOfTask(t *team.Team, name string) (of sessions.ShellOf, facts StepFacts, status string, err error) {
+func (c *Controller) shellOfTask(t *team.Team, name string) (of sessions.ShellOf, facts StepFacts, status string, err error) {
 	r := t.Runs[name]
 	if r == nil {
 		return of, facts, "", &team.Unknown{What: "agent", Name: name, Known: slices.Concat(t.Names(), t.RunIDs())}
@@ -87,7 +87,7 @@ func (c *RunController) shellOfTask(t *team.Team, name string) (of sessions.Shel
 }
 
 // here returns a session that runs on this machine.
-func (c *RunController) here(t *team.Team, of, session string) (string, error) {
+func (c *Controller) here(t *team.Team, of, session string) (string, error) {
 	if where := c.sessions.Elsewhere(t, session); where != "" {
 		return "", noShell(of, "away",
 			"its session "+session+" runs on host "+where+

@@ -9,7 +9,7 @@ import (
 )
 
 // benchSeat is the seat of a step that has one to itself; nil for a session that names none.
-func (c *RunController) PoolSlot(s *team.Session) *sessions.Slot {
+func (c *Controller) PoolSlot(s *team.Session) *sessions.Slot {
 	run, step, ok := team.StepOf(s.For)
 	if !ok {
 		return nil

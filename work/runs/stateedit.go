@@ -30,7 +30,7 @@ type stateNow struct {
 }
 
 func (p *statePen) now(ctx context.Context) (is stateNow, err error) {
-	err = p.e.View(ctx, func(t *team.Team) {
+	err = p.e.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[p.m.id]; r != nil {
 			is = stateNow{runstate.RunStateOf(r), stateFile(r), p.m.due, atEnd(r), r.AtRest(), howOf(t, p.m.id).Task != nil}
 		}

@@ -141,7 +141,7 @@ func TestExchangeKeepsAnEdit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pen := &statePen{e: &RunController{log: slog.New(slog.DiscardHandler)}, m: &runMember{id: "r"}}
+		pen := &statePen{e: &Controller{log: slog.New(slog.DiscardHandler)}, m: &runMember{id: "r"}}
 		if err := pen.exchange(path, content, info); err != nil {
 			t.Fatal(err)
 		}

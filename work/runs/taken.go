@@ -50,7 +50,7 @@ type taking struct {
 }
 
 // takeFiles takes what a step has written in its session's own folder into the folder of its run. It returns what was left, in words.
-func (c *RunController) takeFiles(f StepFacts, own string) (left []string, err error) {
+func (c *Controller) takeFiles(f StepFacts, own string) (left []string, err error) {
 	if _, err := os.Lstat(filepath.Join(own, places.ArtifactsName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it wrote in the folders of the run
 	}
@@ -217,7 +217,7 @@ func (t *taking) copy(name string, info fs.FileInfo, most int64) error {
 }
 
 // taken takes what a step has made into its run. A fault is shown like one of the report.
-func (c *RunController) taken(f StepFacts, session string) string {
+func (c *Controller) taken(f StepFacts, session string) string {
 	left, err := c.takeFiles(f, c.sessions.Hooks.PrivateTemp(session))
 	if len(left) > 0 {
 		c.log.Warn("files of a step were not taken into its run", "run", f.Cmd.RunID, "step", f.Cmd.StepID, "files",

@@ -89,7 +89,7 @@ func TestTakenFromAnEnemy(t *testing.T) {
 				Cmd: runstate.StepCommand{RunID: "r", StepID: "one"}, dir: run,
 				Report: filepath.Join(run, "reports", "r__one.json"),
 			}
-			left, err := (&RunController{}).takeFiles(f, own)
+			left, err := (&Controller{}).takeFiles(f, own)
 			said := strings.Join(left, "; ")
 			if unreadable := strings.Contains(said, "it cannot be read"); err != nil || !strings.Contains(said, c.left) ||
 				c.left == "" && said != "" && !unreadable {
@@ -111,7 +111,7 @@ func TestTakenFromAnEnemy(t *testing.T) {
 				os.WriteFile(filepath.Join(next, "artifacts", "mine"), []byte("mine"), 0o600)); err != nil {
 				t.Fatal(err)
 			}
-			if left, err := (&RunController{}).takeFiles(other, next); err != nil || len(left) > 0 {
+			if left, err := (&Controller{}).takeFiles(other, next); err != nil || len(left) > 0 {
 				t.Errorf("of another step, left are %q, %v", left, err)
 			}
 			if _, err := os.Stat(filepath.Join(run, "artifacts", "mine")); err != nil {

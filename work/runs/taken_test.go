@@ -53,7 +53,7 @@ func TestTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := &RunController{}
+	c := &Controller{}
 	want := func(files string) {
 		t.Helper()
 		var got []string

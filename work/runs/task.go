@@ -76,7 +76,7 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func (c *RunController) startTask(ctx context.Context, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
+func (c *Controller) startTask(ctx context.Context, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {
@@ -230,7 +230,7 @@ func agentForTask(conf *config.Config, text, name string) (config.Agent, error) 
 }
 
 // nextTask reserves the next free id: T1, T2 and so on.
-func (c *RunController) nextTask(ctx context.Context, workspace string) (id string, release func(), err error) {
+func (c *Controller) nextTask(ctx context.Context, workspace string) (id string, release func(), err error) {
 	last := 0
 	note := func(name string) {
 		if n, err := strconv.Atoi(strings.TrimPrefix(name, taskIDPrefix)); err == nil && strings.HasPrefix(name, taskIDPrefix) {
@@ -244,7 +244,7 @@ func (c *RunController) nextTask(ctx context.Context, workspace string) (id stri
 	for _, e := range entries {
 		note(e.Name())
 	}
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		for id := range t.Runs {
 			note(id)
 		}

@@ -84,7 +84,7 @@ func asksAgain(r *workflow.Run) string {
 }
 
 // askAgain starts a task over at the step that shows it.
-func (c *RunController) askAgain(ctx context.Context, id, why string) {
+func (c *Controller) askAgain(ctx context.Context, id, why string) {
 	if _, err := c.SubmitRun(ctx, sessions.ByEngine, id,
 		workflow.ResumeAsked{From: task.StepApprove, By: sessions.ByEngine.ID, Why: why}); err != nil && ctx.Err() == nil {
 		c.log.Warn("a task cannot be shown again; `fairlead run resume` with --start-at-step approve does it", "task", id, "error", err)
@@ -115,9 +115,9 @@ func named(id, tree string, asked task.Asked) error {
 
 // StillApproved refuses to land a task again for a person who looked at another commit or tree than the one that was approved. A
 // repository that does not have that commit, because another machine showed it, has shown another one: then only the tree counts.
-func (c *RunController) StillApproved(ctx context.Context, id, shown, tree string, has func(commit string) bool) error {
+func (c *Controller) StillApproved(ctx context.Context, id, shown, tree string, has func(commit string) bool) error {
 	var asked task.Asked
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil {
 			asked = askedOf(r)
 		}

@@ -27,34 +27,34 @@ const (
 )
 
 // watchFolder schedules snapshots of a task's folder while its agent works.
-func (c *RunController) watchFolder(id string, r *workflow.Run) {
+func (c *Controller) watchFolder(id string, r *workflow.Run) {
 	works := false
-	if howOf(c.State(), id).Task != nil {
+	if howOf(c.loop.State(), id).Task != nil {
 		_, p, known := r.Find(task.StepWork)
 		works = known && p.State == workflow.Running
 	}
 	switch _, scheduled := c.snapshots[id]; {
 	case works && !scheduled:
-		c.snapshots[id] = c.Now().Add(snapshotEvery)
+		c.snapshots[id] = c.loop.Now().Add(snapshotEvery)
 	case !works:
 		delete(c.snapshots, id)
 	}
 }
 
 // takeSnapshots keeps the content of the folders that are due.
-func (c *RunController) takeSnapshots(now time.Time) {
+func (c *Controller) takeSnapshots(now time.Time) {
 	for id, at := range c.snapshots {
 		if now.Before(at) {
 			continue
 		}
-		r := c.State().Runs[id]
+		r := c.loop.State().Runs[id]
 		if r == nil {
 			delete(c.snapshots, id)
 			continue
 		}
 		c.snapshots[id] = now.Add(snapshotEvery)
 		file := filepath.Join(runDir(r), task.FileName)
-		c.Go(func(ctx context.Context) {
+		c.loop.Go(func(ctx context.Context) {
 			t, err := task.Load(file)
 			if err == nil {
 				_, err = t.Snapshot(ctx)
@@ -68,7 +68,7 @@ func (c *RunController) takeSnapshots(now time.Time) {
 
 // beginRound makes the folder of a task ready for its agent, which can fetch the newest base there. Without that the round goes on, on what
 // was there before.
-func (c *RunController) beginRound(ctx context.Context, f StepFacts) error {
+func (c *Controller) beginRound(ctx context.Context, f StepFacts) error {
 	t, err := f.task()
 	if err == nil {
 		if err := t.Settle(ctx); err != nil {
@@ -121,7 +121,7 @@ func (s *folderSizes) forget() {
 }
 
 // diskFull says what takes the disk that the folders of tasks may take; empty if there is room.
-func (c *RunController) diskFull(ctx context.Context, workspace string) (string, error) {
+func (c *Controller) diskFull(ctx context.Context, workspace string) (string, error) {
 	most := c.opts.Config.Tasks.DiskBytes
 	if most == 0 {
 		return "", nil

@@ -29,7 +29,7 @@ var nameOfRun = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
 // makeWorktree makes the clone for a run's steps, and its branch. It sets Worktree in req.how, and Workdir if the
 // flags do not name one. The error is a *table.Refusal if the repository, a name or the path does
 // not allow it. In that case nothing was created.
-func (c *RunController) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
+func (c *Controller) makeWorktree(ctx context.Context, req *runRequest, flags view.RunFlags) error {
 	no := func(format string, args ...any) error {
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
 	}
@@ -175,18 +175,18 @@ func (e worktreeEnd) words(err error) string {
 }
 
 // clone is the run's clone. It shares the objects of Fairlead's copy of its repository.
-func (c *RunController) clone(id, repo string, how howRun) *worktree.Checkout {
+func (c *Controller) clone(id, repo string, how howRun) *worktree.Checkout {
 	return &worktree.Checkout{
 		Id: id, Branch: how.WorktreeBranch, Repo: worktree.Git{Dir: repo}, Dir: how.Worktree,
 		Store: c.store(repo).There(),
 	}
 }
 
-func (c *RunController) store(repo string) store.Store { return store.For(c.opts.Config.Dir, repo) }
+func (c *Controller) store(repo string) store.Store { return store.For(c.opts.Config.Dir, repo) }
 
 // refresh brings the newest commits to where the clone fetches from: of the branch that is checked out in the repository, of those
 // of earlier calls, and of ref if that is a branch.
-func (c *RunController) refresh(ctx context.Context, repo, ref string) error {
+func (c *Controller) refresh(ctx context.Context, repo, ref string) error {
 	g := worktree.Git{Dir: repo}
 	top, err := g.Ask(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *RunController) refresh(ctx context.Context, repo, ref string) error {
 }
 
 // bring brings the branch of a run's clone into the repository. left says why it is not there.
-func (c *RunController) bring(ctx context.Context, w *worktree.Checkout) (left string, err error) {
+func (c *Controller) bring(ctx context.Context, w *worktree.Checkout) (left string, err error) {
 	moved, left, err := w.Clone().Bring(ctx, w.Branch)
 	switch {
 	case err != nil:
@@ -232,9 +232,9 @@ func (c *RunController) bring(ctx context.Context, w *worktree.Checkout) (left s
 
 // bringAfter brings the branch of a run after a step, before the end of the step is recorded. If this process dies in between, the
 // step ends again.
-func (c *RunController) bringAfter(ctx context.Context, s team.Session, run string) {
+func (c *Controller) bringAfter(ctx context.Context, s team.Session, run string) {
 	repo, how := "", howRun{}
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[run]; r != nil {
 			repo, how = r.RepoDir, howOf(t, run)
 		}
@@ -257,11 +257,11 @@ func (c *RunController) bringAfter(ctx context.Context, s team.Session, run stri
 		left = clip.Text(err.Error(), sessions.TextBytesMax)
 		c.log.Warn("the branch of a run could not be brought; the next step tries again", "run", run, "session", s.ID, "error", err)
 	}
-	_ = c.View(ctx, func(*team.Team) { c.RunMember(run).left = left }) // it fails only if the loop has stopped
+	_ = c.loop.View(ctx, func(*team.Team) { c.RunMember(run).left = left }) // it fails only if the loop has stopped
 }
 
 // showWorktree sets what a view says of the run's own checkout.
-func (c *RunController) showWorktree(shown *view.RunView, r *workflow.Run, how howRun) {
+func (c *Controller) showWorktree(shown *view.RunView, r *workflow.Run, how howRun) {
 	if shown.Worktree = how.Worktree; how.Worktree == "" {
 		return
 	}
@@ -287,7 +287,7 @@ func (c *RunController) showWorktree(shown *view.RunView, r *workflow.Run, how h
 // endWorktree removes the checkout of a run that is done, after it saved all content under a ref. If
 // removal would lose content, that is not an error: Stays gives the reason. It may be called again
 // at any time, also after a crash.
-func (c *RunController) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+func (c *Controller) endWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	if how.Worktree == "" {
 		return end, nil
 	}
@@ -324,14 +324,14 @@ func (c *RunController) endWorktree(ctx context.Context, id, repo string, how ho
 }
 
 // retireWorktree is endWorktree for a run that may have resumed since it was read.
-func (c *RunController) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
+func (c *Controller) retireWorktree(ctx context.Context, id, repo string, how howRun) (end worktreeEnd, err error) {
 	release, err := worktree.TakeCheckout(ctx, how.Worktree)
 	if err != nil {
 		return end, err
 	}
 	defer release()
 	done := false
-	if err := c.View(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
+	if err := c.loop.View(ctx, func(t *team.Team) { done = t.Runs[id] == nil || runIsDone(t.Runs[id]) }); err != nil || !done {
 		return end, err
 	}
 	return c.endWorktree(ctx, id, repo, how)
@@ -346,7 +346,7 @@ func wrapped(doing string, err error) error {
 
 // dropWorktree undoes makeWorktree for a run that was refused. Content written since then remains,
 // and so does a branch that has moved.
-func (c *RunController) dropWorktree(ctx context.Context, req *runRequest) error {
+func (c *Controller) dropWorktree(ctx context.Context, req *runRequest) error {
 	if req.how.Worktree == "" {
 		return nil
 	}
@@ -355,7 +355,7 @@ func (c *RunController) dropWorktree(ctx context.Context, req *runRequest) error
 
 // reviveWorktree recreates the checkout of a run that resumes after its removal. It restores all
 // saved content, on the branch that it was on. Staged changes come back unstaged.
-func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
+func (c *Controller) reviveWorktree(ctx context.Context, id, repo string, how howRun) (err error) {
 	if how.Worktree == "" {
 		return nil
 	}
@@ -381,9 +381,9 @@ func (c *RunController) reviveWorktree(ctx context.Context, id, repo string, how
 
 // haveFolder makes the checkout of a run whose files have not arrived from the previous leader, at its branch. It keeps the checkout
 // taken until release is called.
-func (c *RunController) haveFolder(ctx context.Context, id string) (release func(), err error) {
+func (c *Controller) haveFolder(ctx context.Context, id string) (release func(), err error) {
 	away, repo, how, comes := "", "", howRun{}, "is back"
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && r.Stage != workflow.Paused {
 			away, repo, how = t.Notes[id].Away, r.RepoDir, howOf(t, id)
 			if t.Notes[id].Settings.Outside {

@@ -28,7 +28,7 @@ import (
 type gitYard struct {
 	t      *testing.T
 	dir    string
-	engine *RunController
+	engine *Controller
 	logged bytes.Buffer
 }
 
@@ -43,7 +43,7 @@ func newGitYard(t *testing.T) *gitYard {
 		t.Fatal(err)
 	}
 	y := &gitYard{t: t, dir: dir}
-	y.engine = &RunController{log: slog.New(slog.NewTextHandler(&y.logged, nil)), opts: seam.Options{Config: &config.Config{Dir: dir}}}
+	y.engine = &Controller{log: slog.New(slog.NewTextHandler(&y.logged, nil)), opts: seam.Options{Config: &config.Config{Dir: dir}}}
 	y.write(dir, ".fairlead/.gitignore", "*\n") // as Fairlead makes it
 	yardOnce.Do(func() { yardFiles = y.fill() })
 	for path, file := range yardFiles {

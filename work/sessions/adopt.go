@@ -28,23 +28,23 @@ type Adoption struct {
 
 // AdoptAll asks the host about every open session concurrently, so that shims that do not answer
 // cost one timeout in total.
-func (c *SessionController) AdoptAll(ctx context.Context) []Adoption {
+func (c *Controller) AdoptAll(ctx context.Context) []Adoption {
 	return c.EachOpen(func(a *Adoption) {
-		a.Proc, a.Found, a.Err = c.opts.Host.Adopt(ctx, a.Session.ID, c.State().Epoch)
+		a.Proc, a.Found, a.Err = c.opts.Host.Adopt(ctx, a.Session.ID, c.loop.State().Epoch)
 	})
 }
 
 // EachOpen calls ask concurrently for every open session: those of agents in order of name, then
 // those of the worker pool.
-func (c *SessionController) EachOpen(ask func(*Adoption)) []Adoption {
+func (c *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	var open []Adoption
-	for _, name := range c.State().Names() {
-		for _, s := range c.State().Agents[name].Sessions() {
+	for _, name := range c.loop.State().Names() {
+		for _, s := range c.loop.State().Agents[name].Sessions() {
 			open = append(open, Adoption{Session: *s, Agent: name, m: c.Slots[name].At(s.Slot)})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.State().Pool.Sessions)) {
-		s := c.State().Pool.Sessions[key]
+	for _, key := range slices.Sorted(maps.Keys(c.loop.State().Pool.Sessions)) {
+		s := c.loop.State().Pool.Sessions[key]
 		if m := c.Hooks.PoolSlot(s); m != nil {
 			open = append(open, Adoption{Session: *s, m: m})
 		}
@@ -59,7 +59,7 @@ func (c *SessionController) EachOpen(ask func(*Adoption)) []Adoption {
 
 // Resume records the outcome of one open session. A session whose shim does not answer stays open;
 // PickUp keeps asking for it.
-func (c *SessionController) Resume(ctx context.Context, a Adoption) error {
+func (c *Controller) Resume(ctx context.Context, a Adoption) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -70,7 +70,7 @@ func (c *SessionController) Resume(ctx context.Context, a Adoption) error {
 	}
 	what := a.becomes(true)
 	if ended, is := what.(team.SessionEnded); is {
-		what = c.Hooks.WithReport(c.State(), a.Session, ended)
+		what = c.Hooks.WithReport(c.loop.State(), a.Session, ended)
 	}
 	if what != nil {
 		return c.TellSlot(ctx, a.m, what)
@@ -81,7 +81,7 @@ func (c *SessionController) Resume(ctx context.Context, a Adoption) error {
 // PickUp starts the goroutine that an open session needs: it follows the process, or asks the shim
 // until it answers. A session whose process was never started is left to the agent's actions, which
 // check first whether it is still wanted.
-func (c *SessionController) PickUp(a Adoption) {
+func (c *Controller) PickUp(a Adoption) {
 	m := a.m
 	switch {
 	case a.Err != nil:
@@ -89,7 +89,7 @@ func (c *SessionController) PickUp(a Adoption) {
 		c.setSilent(a.Session.ID, a.Err)
 		c.log.Warn("a session was not adopted; Fairlead asks its shim again until it is, or is over", "session", a.Session.ID, "error",
 			a.Err)
-		c.Go(func(ctx context.Context) { c.adopt(ctx, m, a.Session.ID, nil) })
+		c.loop.Go(func(ctx context.Context) { c.adopt(ctx, m, a.Session.ID, nil) })
 	case a.NeverBegan() || !a.Follows():
 		a.Close()
 	default:
@@ -97,20 +97,20 @@ func (c *SessionController) PickUp(a Adoption) {
 		c.SetProc(a.Session.ID, a.Proc)
 		c.listenAgain(a.Session.ID)
 		c.log.Info("session found", "session", a.Session.ID, "it", string(a.Found))
-		c.Go(func(ctx context.Context) { c.Hooks.Follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
+		c.loop.Go(func(ctx context.Context) { c.Hooks.Follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
 	}
 }
 
 // adopt asks the host about a session until the outcome is known. Assuming that the session is dead
 // could start the agent twice. failed is why the process could not be started just now; nil if the
 // session was found open at the start of the daemon.
-func (c *SessionController) adopt(ctx context.Context, m *Slot, id string, failed error) {
+func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error) {
 	warned := false
 	for again := loop.Retry(); ; {
 		a := Adoption{Agent: m.Conf.Name, m: m}
 		var epoch uint64
 		open := false
-		if err := c.View(ctx, func(t *team.Team) {
+		if err := c.loop.View(ctx, func(t *team.Team) {
 			epoch = t.Epoch
 			if s := m.Open(t); s != nil && s.ID == id {
 				open, a.Session = true, *s
@@ -143,7 +143,7 @@ func (c *SessionController) adopt(ctx context.Context, m *Slot, id string, faile
 }
 
 // takeOver does for one session, while the loop runs, what Resume and PickUp do before it runs.
-func (c *SessionController) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
+func (c *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
 	atStart := failed == nil
 	if a.NeverBegan() {
 		a.Close()
@@ -161,7 +161,7 @@ func (c *SessionController) takeOver(ctx context.Context, m *Slot, a Adoption, f
 	}
 	what := a.becomes(atStart)
 	if ended, is := what.(team.SessionEnded); is {
-		if c.View(ctx, func(t *team.Team) { what = c.Hooks.WithReport(t, a.Session, ended) }) != nil {
+		if c.loop.View(ctx, func(t *team.Team) { what = c.Hooks.WithReport(t, a.Session, ended) }) != nil {
 			return
 		}
 	}
@@ -211,11 +211,11 @@ func (a *Adoption) Close() {
 
 // Fenced reports whether err says that another daemon has taken over the sessions. It stops the
 // loop in that case.
-func (c *SessionController) Fenced(err error) bool {
+func (c *Controller) Fenced(err error) bool {
 	if !errors.As(err, new(*seam.Fenced)) {
 		return false
 	}
-	c.Fail(takenOver(err))
+	c.loop.Fail(takenOver(err))
 	return true
 }
 
@@ -224,7 +224,7 @@ func takenOver(err error) error {
 }
 
 // setSilent records why the shim of a session does not answer, or is not adopted. A nil err removes the record.
-func (c *SessionController) setSilent(session string, err error) {
+func (c *Controller) setSilent(session string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
@@ -235,7 +235,7 @@ func (c *SessionController) setSilent(session string, err error) {
 }
 
 // Silence is why a session's shim does not answer, or is not adopted (*seam.NotAdopted). It is nil for another one.
-func (c *SessionController) Silence(session string) error {
+func (c *Controller) Silence(session string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.silent[session]

@@ -20,10 +20,10 @@ type SessionInfo struct {
 
 // Session finds a session by its id. Only the output is known of a session older than the ones that
 // the team remembers.
-func (c *SessionController) Session(ctx context.Context, id string) (SessionInfo, error) {
+func (c *Controller) Session(ctx context.Context, id string) (SessionInfo, error) {
 	var info SessionInfo
 	found := false
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		name, a := ownerOf(t, id)
 		if a == nil {
 			info, found = stepSession(t, id)

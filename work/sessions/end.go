@@ -16,7 +16,7 @@ import (
 const listenerGrace = time.Second
 
 // EndSession ends a session's process as the agent's state asks.
-func (c *SessionController) EndSession(ctx context.Context, m *Slot, s team.Session) {
+func (c *Controller) EndSession(ctx context.Context, m *Slot, s team.Session) {
 	grace := m.Conf.Grace
 	if proc := c.Proc(s.ID); s.ServesChannels() && !s.AnswerPending() && !s.Now && proc != nil {
 		c.closeInput(ctx, m, s.ID, proc, min(grace, listenerGrace))
@@ -32,7 +32,7 @@ func (c *SessionController) EndSession(ctx context.Context, m *Slot, s team.Sess
 // no process is known, the session is still being adopted and End tries again. A session that is not
 // adopted, because its shim speaks another protocol, ends only if a person ordered it. The goroutine
 // that follows the session, or asks its shim, reports its end.
-func (c *SessionController) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
+func (c *Controller) End(ctx context.Context, m *Slot, id string, grace time.Duration) {
 	warned := false
 	for again := loop.Retry(); ; {
 		err := c.Silence(id)
@@ -55,7 +55,7 @@ func (c *SessionController) End(ctx context.Context, m *Slot, id string, grace t
 			return
 		}
 		open := false
-		err = c.View(ctx, func(t *team.Team) {
+		err = c.loop.View(ctx, func(t *team.Team) {
 			s := m.Open(t)
 			open = s != nil && s.ID == id
 		})
@@ -66,8 +66,8 @@ func (c *SessionController) End(ctx context.Context, m *Slot, id string, grace t
 }
 
 // endOrdered reports whether a person ordered the end of a session.
-func (c *SessionController) endOrdered(ctx context.Context, m *Slot, id string) (ordered bool) {
-	_ = c.View(ctx, func(t *team.Team) { // fails only if the loop has stopped
+func (c *Controller) endOrdered(ctx context.Context, m *Slot, id string) (ordered bool) {
+	_ = c.loop.View(ctx, func(t *team.Team) { // fails only if the loop has stopped
 		if s := m.Open(t); s != nil && s.ID == id {
 			switch s.EndReason {
 			case team.EndByPerson, team.EndSleep, team.EndCancelled:
@@ -82,14 +82,14 @@ func (c *SessionController) endOrdered(ctx context.Context, m *Slot, id string) 
 
 // SessionEnded reports the end of a session. It returns true if the end is recorded, also by an
 // earlier report.
-func (c *SessionController) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
+func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
 	c.boxedTemp(what.Session)
 	_, err := c.SubmitOf(ctx, by, m, what)
 	return err == nil || loop.IsAnswer(err)
 }
 
 // withdrawn records that a session is no longer wanted.
-func (c *SessionController) withdrawn(ctx context.Context, m *Slot, id, why string) {
+func (c *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
 	c.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
 }
 

@@ -61,11 +61,11 @@ func DeniedOf(s *team.Session) string {
 
 // LetGo closes the input of a session that has no more to do. Some programs ignore the end of their
 // input, so a program that stays is ended after its grace.
-func (c *SessionController) LetGo(ctx context.Context, m *Slot, id string, proc seam.Process) {
+func (c *Controller) LetGo(ctx context.Context, m *Slot, id string, proc seam.Process) {
 	c.closeInput(ctx, m, id, proc, m.Conf.Grace)
 }
 
-func (c *SessionController) closeInput(ctx context.Context, m *Slot, id string, proc seam.Process, patience time.Duration) {
+func (c *Controller) closeInput(ctx context.Context, m *Slot, id string, proc seam.Process, patience time.Duration) {
 	// Fails if the agent accepts no input or has exited: there is nothing to close.
 	_ = proc.CloseInput(ctx)
 	grace := time.NewTimer(patience)

@@ -23,7 +23,7 @@ import (
 
 // past reports whether the journal says that a session is over, so that its folder need not be
 // inspected.
-func (c *SessionController) past(session string) bool {
+func (c *Controller) past(session string) bool {
 	name, n, is := NameParts(session)
 	if !is {
 		return true // not the name of a session; Fairlead leaves the folder alone
@@ -31,7 +31,7 @@ func (c *SessionController) past(session string) bool {
 	if run, step, ofStep := StepParts(name); ofStep {
 		return c.pastStep(run, step, n, session)
 	}
-	a := c.State().Agents[name]
+	a := c.loop.State().Agents[name]
 	return a != nil && n <= a.Opened && a.Open(session) == nil
 }
 
@@ -48,7 +48,7 @@ func NameParts(session string) (agent string, n uint64, is bool) {
 // FindOrphans inspects the sessions' folders before an epoch begins. The new epoch must be above
 // every epoch that a shim has obeyed; otherwise those shims would refuse this daemon and still obey
 // an earlier one.
-func (c *SessionController) FindOrphans(ctx context.Context, who any) error {
+func (c *Controller) FindOrphans(ctx context.Context, who any) error {
 	tracker, can := who.(seam.OrphanFinder)
 	if !can {
 		return nil
@@ -61,39 +61,39 @@ func (c *SessionController) FindOrphans(ctx context.Context, who any) error {
 	c.orphans = map[string][]seam.Orphan{}
 	for _, t := range traces {
 		switch {
-		case !shim.PlausibleEpoch(c.State().Epoch, t.Epoch):
+		case !shim.PlausibleEpoch(c.loop.State().Epoch, t.Epoch):
 			c.log.Warn("the record of a session has an epoch that no daemon can have reached, so another program wrote it; it is ignored",
-				"session", t.Session, "epoch", t.Epoch, "journal_epoch", c.State().Epoch)
-		case t.Epoch > c.State().Epoch:
+				"session", t.Session, "epoch", t.Epoch, "journal_epoch", c.loop.State().Epoch)
+		case t.Epoch > c.loop.State().Epoch:
 			c.behind = max(c.behind, t.Epoch)
 		}
 		name, _, _ := NameParts(t.Session)
 		if run, step, ofStep := StepParts(name); ofStep {
-			if s := c.State().Pool.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
+			if s := c.loop.State().Pool.Sessions[run+"/"+step]; s == nil || s.ID != t.Session {
 				c.orphans[name] = append(c.orphans[name], t)
 			}
 			continue
 		}
-		if a := c.State().Agents[name]; a == nil || a.Open(t.Session) == nil {
+		if a := c.loop.State().Agents[name]; a == nil || a.Open(t.Session) == nil {
 			c.orphans[name] = append(c.orphans[name], t)
 		}
 	}
 	if c.behind > 0 {
 		c.log.Warn("the journal is new, or an old copy: shims have obeyed a higher epoch; Fairlead adopts no session that the journal does not know, and starts nothing beside one that still runs",
-			"journal_epoch", c.State().Epoch, "shims_obeyed", c.behind)
-		c.State().Epoch = c.behind // becomes durable with the change that begins the next epoch
+			"journal_epoch", c.loop.State().Epoch, "shims_obeyed", c.behind)
+		c.loop.State().Epoch = c.behind // becomes durable with the change that begins the next epoch
 	}
 	return nil
 }
 
 // SettleOrphans frees the names of orphan sessions that are over, and follows those that run. It
 // runs after all sessions were inspected and before anything starts.
-func (c *SessionController) SettleOrphans(ctx context.Context) error {
+func (c *Controller) SettleOrphans(ctx context.Context) error {
 	traced := c.orphans
 	c.orphans = map[string][]seam.Orphan{}
 	for name, traces := range traced {
 		for _, t := range traces {
-			proc, found, err := c.opts.Host.Adopt(ctx, t.Session, c.State().Epoch) // fences the daemon that controlled it
+			proc, found, err := c.opts.Host.Adopt(ctx, t.Session, c.loop.State().Epoch) // fences the daemon that controlled it
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
@@ -114,14 +114,14 @@ func (c *SessionController) SettleOrphans(ctx context.Context) error {
 			}
 			c.orphans[name] = append(c.orphans[name], t)
 			c.log.Warn("an orphan session runs: the journal does not know it", "agent", name, "what", orphanText(t))
-			c.Go(func(ctx context.Context) { c.outlive(ctx, name, t, proc) })
+			c.loop.Go(func(ctx context.Context) { c.outlive(ctx, name, t, proc) })
 		}
 	}
 	return nil
 }
 
 // outlive waits until an orphan session is over, then lets its agent start again.
-func (c *SessionController) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
+func (c *Controller) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
 	for again := loop.Retry(); proc == nil; {
 		var found seam.Found
 		var err error
@@ -144,11 +144,11 @@ func (c *SessionController) outlive(ctx context.Context, name string, t seam.Orp
 		}
 	}
 	if err := c.putAside(t.Session); err != nil {
-		c.Fail(err) // another session could get the same name
+		c.loop.Fail(err) // another session could get the same name
 		return
 	}
 	c.log.Info("an orphan session is over", "session", t.Session)
-	_ = c.View(ctx, func(*team.Team) { // fails only if the loop has stopped
+	_ = c.loop.View(ctx, func(*team.Team) { // fails only if the loop has stopped
 		rest := c.orphans[name][:0]
 		for _, other := range c.orphans[name] {
 			if other.Session != t.Session {
@@ -165,12 +165,12 @@ func (c *SessionController) outlive(ctx context.Context, name string, t seam.Orp
 // and is still wanted.
 const OrphanEvery = 200 * time.Millisecond
 
-func (c *SessionController) epochNow(ctx context.Context) (epoch uint64) {
-	_ = c.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // on error epoch stays 0, which shims refuse
+func (c *Controller) epochNow(ctx context.Context) (epoch uint64) {
+	_ = c.loop.View(ctx, func(t *team.Team) { epoch = t.Epoch }) // on error epoch stays 0, which shims refuse
 	return epoch
 }
 
-func (c *SessionController) putAside(session string) error {
+func (c *Controller) putAside(session string) error {
 	shelf, can := c.opts.Host.(seam.OrphanMover)
 	if !can {
 		return nil
@@ -184,7 +184,7 @@ func (c *SessionController) putAside(session string) error {
 }
 
 // OrphanOf describes an orphan session of an agent that still runs; empty if there is none.
-func (c *SessionController) OrphanOf(name string) string {
+func (c *Controller) OrphanOf(name string) string {
 	alive := c.orphans[name]
 	if len(alive) == 0 {
 		return ""
@@ -193,9 +193,9 @@ func (c *SessionController) OrphanOf(name string) string {
 }
 
 // AddOrphans adds the orphan sessions to a plan.
-func (c *SessionController) AddOrphans(plan *view.Plan) {
+func (c *Controller) AddOrphans(plan *view.Plan) {
 	plan.Behind = c.behind
-	now := c.Now()
+	now := c.loop.Now()
 	for _, name := range slices.Sorted(maps.Keys(c.orphans)) {
 		at := slices.IndexFunc(plan.Lines, func(l view.PlanLine) bool { return l.Agent == name })
 		if at < 0 {

@@ -13,7 +13,7 @@ import (
 
 // Output reads a session's output from byte offset on. It follows the output while the session
 // runs.
-func (c *SessionController) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
+func (c *Controller) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, SessionInfo, error) {
 	info, err := c.Session(ctx, session)
 	if err != nil {
 		return nil, info, err
@@ -35,7 +35,7 @@ const (
 // Facts returns what the driver understood of a session's output so far: at most tail facts, fewer
 // if they are very long, the newest last. With from, an offset at which a line begins, it returns the
 // first facts after it instead; -1: no offset. It reads a running session for at most wait.
-func (c *SessionController) Facts(ctx context.Context, session string, from int64, tail int, wait time.Duration) ([]driver.Fact, error) {
+func (c *Controller) Facts(ctx context.Context, session string, from int64, tail int, wait time.Duration) ([]driver.Fact, error) {
 	info, err := c.Session(ctx, session)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (n *Newest) Add(fact driver.Fact) {
 
 // ReadOnly is a wire without input.
 type ReadOnly struct {
-	E       *SessionController
+	E       *Controller
 	Session string
 }
 

@@ -9,13 +9,13 @@ import (
 )
 
 // TellAgent decides one event about an agent before the loop runs.
-func (c *SessionController) TellAgent(ctx context.Context, agent string, what any) error {
-	return c.Loop.Tell(ctx, &team.Event{Actor: ByRecovery, Agent: agent, What: what})
+func (c *Controller) TellAgent(ctx context.Context, agent string, what any) error {
+	return c.loop.Tell(ctx, &team.Event{Actor: ByRecovery, Agent: agent, What: what})
 }
 
 // TellSlot decides one event about a slot before the loop runs.
-func (c *SessionController) TellSlot(ctx context.Context, m *Slot, what any) error {
-	return c.Loop.Tell(ctx, m.Event(ByRecovery, what))
+func (c *Controller) TellSlot(ctx context.Context, m *Slot, what any) error {
+	return c.loop.Tell(ctx, m.Event(ByRecovery, what))
 }
 
 // FoundAs converts the phases of a shim.

@@ -32,7 +32,7 @@ var errLeft = errors.New("the session is no longer to be started")
 // conversationToResume returns the id of the earlier conversation that a session resumes; empty if
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
-func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent,
+func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent,
 	record *launch.Record,
 ) (id string, cut bool, err error) {
 	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Resumes {
@@ -40,7 +40,7 @@ func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s
 	}
 	var was team.Conversation
 	wanted := false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		a := t.Agents[m.Conf.Name]
 		if conv := a.Conversations[s.For]; conv != nil && conv.Session != s.ID {
 			was = *conv
@@ -62,7 +62,7 @@ func (c *SessionController) conversationToResume(ctx context.Context, m *Slot, s
 }
 
 // confirmChangedLaunch asks a person before a conversation is resumed with a changed launch.
-func (c *SessionController) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent,
+func (c *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent,
 	record *launch.Record,
 ) (bool, error) {
 	differs := LaunchDiffers(was, record)
@@ -85,7 +85,7 @@ func LaunchDiffers(was *team.Conversation, record *launch.Record) []string {
 
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
-func (c *SessionController) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent,
+func (c *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent,
 	_ *launch.Record,
 ) (bool, error) {
 	if c.opts.ProcessConflicts == nil || agent.Elsewhere != "" {
@@ -125,7 +125,7 @@ type resumeQuestion struct {
 // askToResume asks a person and waits for the answer; true means resume. The answer for an earlier
 // session that came to nothing still applies, so that a turn that has passed meanwhile does not
 // cause the same question again.
-func (c *SessionController) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool,
+func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool,
 	error,
 ) {
 	ask := resume.AskID(was.ID, about.list)
@@ -144,11 +144,11 @@ func (c *SessionController) askToResume(ctx context.Context, m *Slot, s team.Ses
 			now := m.Open(t)
 			startable := now != nil && now.ID == s.ID && now.Ending == ""
 			if startable && !s.ServesChannels() {
-				startable, _ = m.mayStart(t, s.ID, c.Now())
+				startable, _ = m.mayStart(t, s.ID, c.loop.Now())
 			}
 			q = resume.Answer(t, m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
-				raised.Question.ExpiresAt = c.Now().Add(wait)
+				raised.Question.ExpiresAt = c.loop.Now().Add(wait)
 			}
 			next = resume.NextStep(q, startable, asked)
 			return next != resume.Waits
@@ -182,13 +182,13 @@ func (c *SessionController) askToResume(ctx context.Context, m *Slot, s team.Ses
 
 // untilAnswered waits until look returns true, or until moved, which has no event and is therefore
 // asked every conflictEvery, does. moved may be nil.
-func (c *SessionController) untilAnswered(ctx context.Context, moved func() bool, look func(*team.Team) bool) error {
+func (c *Controller) untilAnswered(ctx context.Context, moved func() bool, look func(*team.Team) bool) error {
 	for {
 		waiting, cancel := ctx, func() {}
 		if moved != nil {
 			waiting, cancel = context.WithTimeout(ctx, conflictEvery)
 		}
-		err := c.Until(waiting, look)
+		err := c.loop.Until(waiting, look)
 		cancel()
 		switch {
 		case err == nil:

@@ -22,7 +22,7 @@ import (
 )
 
 // confinement is the view of a prepared launch, as data for its host; nil: it needs none.
-func (c *SessionController) confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
+func (c *Controller) confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
 	box := m.Conf.Sandbox
 	if ready.Wall != nil {
 		box = *ready.Wall
@@ -48,7 +48,7 @@ func (c *SessionController) confinement(m *Slot, ready PreparedLaunch) *seam.Con
 }
 
 // confined puts a prepared launch into the agent's view, if the agent has one.
-func (c *SessionController) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
+func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
 	box := c.confinement(m, ready)
 	if box == nil {
 		return ready, nil
@@ -125,7 +125,7 @@ func ListenAgain(sockets seam.SessionSockets, session, own string, log *slog.Log
 	}
 }
 
-func (c *SessionController) listenAgain(session string) {
+func (c *Controller) listenAgain(session string) {
 	ListenAgain(c.opts.Sockets, session, c.Hooks.PrivateTemp(session), c.log)
 }
 
@@ -273,10 +273,10 @@ func (p *SandboxProof) Missing(context.Context) string {
 }
 
 // SandboxMissing returns why this machine has no working sandbox; see SandboxProof.Missing.
-func (c *SessionController) SandboxMissing(ctx context.Context) string { return c.Boxed.Missing(ctx) }
+func (c *Controller) SandboxMissing(ctx context.Context) string { return c.Boxed.Missing(ctx) }
 
 // boxedTemp removes what the view of a session was made of.
-func (c *SessionController) boxedTemp(session string) {
+func (c *Controller) boxedTemp(session string) {
 	if err := EndPlaces(c.opts.Sockets, session, c.Hooks.PrivateTemp(session)); err != nil {
 		c.log.Warn("what belongs to the view of a session could not be removed", "session", session, "error", err)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
-// SessionController starts, adopts and ends sessions.
-type SessionController struct {
-	*loop.Loop
+// Controller starts, adopts and ends sessions.
+type Controller struct {
+	loop *loop.Loop
 	opts seam.Options
 	log  *slog.Logger
 
@@ -74,15 +74,15 @@ type Hooks struct {
 }
 
 // New makes a controller without slots.
-func New(l *loop.Loop, opts seam.Options) *SessionController {
-	return &SessionController{
-		Loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
+func New(l *loop.Loop, opts seam.Options) *Controller {
+	return &Controller{
+		loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
 		orphans: map[string][]seam.Orphan{}, procs: map[string]seam.Process{}, silent: map[string]error{},
 	}
 }
 
 // CloseAll closes the connections to the sessions' processes. The processes keep running.
-func (c *SessionController) CloseAll() {
+func (c *Controller) CloseAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.procs {

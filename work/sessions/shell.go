@@ -68,13 +68,13 @@ type shellIs struct {
 
 // ShellIn decides what a shell sees, makes its folders, and records that it is opened. The shell is always in a view, also if the
 // agent has none.
-func (c *SessionController) ShellIn(ctx context.Context, by team.Actor, of ShellOf) (view.Shell, error) {
+func (c *Controller) ShellIn(ctx context.Context, by team.Actor, of ShellOf) (view.Shell, error) {
 	no := func(reason string) (view.Shell, error) {
 		return view.Shell{},
 			&table.Refusal{Subject: cmp.Or(of.Run, of.Agent), Event: "open_shell", State: "closed", Row: "E7", Reason: reason}
 	}
 	var m *Slot
-	if err := c.View(ctx, func(*team.Team) { m = c.Slots[of.Agent] }); err != nil {
+	if err := c.loop.View(ctx, func(*team.Team) { m = c.Slots[of.Agent] }); err != nil {
 		return view.Shell{}, err
 	}
 	if m == nil {
@@ -99,12 +99,12 @@ func (c *SessionController) ShellIn(ctx context.Context, by team.Actor, of Shell
 	if err != nil {
 		return view.Shell{}, errors.Join(err, places.End(folder))
 	}
-	c.Go(func(ctx context.Context) { c.followShell(ctx, folder, is, by) })
+	c.loop.Go(func(ctx context.Context) { c.followShell(ctx, folder, is, by) })
 	return shell, nil
 }
 
 // shell makes the folders of a shell, and what the caller has to know.
-func (c *SessionController) shell(ctx context.Context, m *Slot, of ShellOf, folder string) (shell view.Shell, is shellIs, err error) {
+func (c *Controller) shell(ctx context.Context, m *Slot, of ShellOf, folder string) (shell view.Shell, is shellIs, err error) {
 	agent, err := c.AgentFor(m, "")
 	if err != nil {
 		return shell, is, err
@@ -175,23 +175,23 @@ func shellIn(seen *places.Places) string {
 }
 
 // recordShell tells the journal that a shell was opened, or is over.
-func (c *SessionController) recordShell(ctx context.Context, by team.Actor, is shellIs, what launch.Shell) error {
+func (c *Controller) recordShell(ctx context.Context, by team.Actor, is shellIs, what launch.Shell) error {
 	ev := loop.EventBy(by, is.Agent, what)
 	if is.Run != "" {
 		ev.Agent, ev.Run = "", is.Run
 	}
-	_, err := c.Do(ctx, loop.Request{Event: ev})
+	_, err := c.loop.Do(ctx, loop.Request{Event: ev})
 	return err
 }
 
 // shells are the folders of all shells.
-func (c *SessionController) shells() []string {
+func (c *Controller) shells() []string {
 	found, _ := filepath.Glob(c.Hooks.PrivateTemp(shellPrefix + "*")) // the pattern is valid
 	return found
 }
 
 // FollowShells follows the shells that an earlier daemon has opened.
-func (c *SessionController) FollowShells() {
+func (c *Controller) FollowShells() {
 	for _, folder := range c.shells() {
 		var is shellIs
 		text, err := ReadUpTo(filepath.Join(folder, shellRecord), shellBytesMax)
@@ -202,12 +202,12 @@ func (c *SessionController) FollowShells() {
 			c.endShell(folder)
 			continue
 		}
-		c.Go(func(ctx context.Context) { c.followShell(ctx, folder, is, ByRecovery) })
+		c.loop.Go(func(ctx context.Context) { c.followShell(ctx, folder, is, ByRecovery) })
 	}
 }
 
 // followShell waits until a shell is over, then removes what was made for it. If this daemon ends first, the next one goes on.
-func (c *SessionController) followShell(ctx context.Context, folder string, is shellIs, by team.Actor) {
+func (c *Controller) followShell(ctx context.Context, folder string, is shellIs, by team.Actor) {
 	for until := time.Now().Add(shellBeginMost); ; {
 		if begun, held := isHeld(filepath.Join(folder, shellLock)); !held && (begun || time.Now().After(until)) {
 			break
@@ -218,7 +218,7 @@ func (c *SessionController) followShell(ctx context.Context, folder string, is s
 	}
 	c.endShell(folder)
 	if is.Governs { // what ran in it may have written fairlead.yaml
-		if _, err := c.Submit(ctx, ByShim, "", governing.Exposed{}); err != nil && ctx.Err() == nil {
+		if _, err := c.loop.Submit(ctx, ByShim, "", governing.Exposed{}); err != nil && ctx.Err() == nil {
 			c.log.Warn("fairlead.yaml is not compared after a shell that could write it", "error", err)
 		}
 	}
@@ -228,7 +228,7 @@ func (c *SessionController) followShell(ctx context.Context, folder string, is s
 }
 
 // endShell removes what was made for a shell.
-func (c *SessionController) endShell(folder string) {
+func (c *Controller) endShell(folder string) {
 	err := places.End(folder)
 	if err := errors.Join(err, sandbox.RemovePoints(filepath.Join(c.opts.Config.Dir, ".fairlead", "sessions"))); err != nil {
 		c.log.Warn("what was made for a shell could not be removed", "folder", folder, "error", err)

@@ -73,14 +73,14 @@ func (m *Slot) Begun(session, key string) bool {
 }
 
 // Proc is the process of a running session, or nil.
-func (c *SessionController) Proc(session string) seam.Process {
+func (c *Controller) Proc(session string) seam.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.procs[session]
 }
 
 // SetProc notes the process of a session; nil removes it.
-func (c *SessionController) SetProc(session string, p seam.Process) {
+func (c *Controller) SetProc(session string, p seam.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.silent, session)
@@ -96,7 +96,7 @@ func (c *SessionController) SetProc(session string, p seam.Process) {
 }
 
 // AwaitProc is Proc, and waits for a process that is not known yet; nil when ctx ended first.
-func (c *SessionController) AwaitProc(ctx context.Context, session string) seam.Process {
+func (c *Controller) AwaitProc(ctx context.Context, session string) seam.Process {
 	for {
 		c.mu.Lock()
 		p := c.procs[session]
@@ -127,8 +127,8 @@ func (m *Slot) Event(by team.Actor, what any) *team.Event {
 }
 
 // SubmitOf submits an event about a slot and returns the Seq of its last change.
-func (c *SessionController) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
-	return c.Do(ctx, loop.Request{Event: m.Event(by, what)})
+func (c *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
+	return c.loop.Do(ctx, loop.Request{Event: m.Event(by, what)})
 }
 
 // Open returns the session that is open in this slot, or nil.
@@ -156,14 +156,14 @@ func StepParts(name string) (run, step string, ok bool) {
 }
 
 // pastStep reports whether the journal says that a step's own session is over.
-func (c *SessionController) pastStep(run, step string, n uint64, session string) bool {
-	if s := c.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
+func (c *Controller) pastStep(run, step string, n uint64, session string) bool {
+	if s := c.loop.State().Pool.Sessions[run+"/"+step]; s != nil && s.ID == session {
 		return false
 	}
-	if _, gone := c.State().Archive[run]; gone {
+	if _, gone := c.loop.State().Archive[run]; gone {
 		return true
 	}
-	r := c.State().Runs[run]
+	r := c.loop.State().Runs[run]
 	if r == nil {
 		return false
 	}

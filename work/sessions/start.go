@@ -23,7 +23,7 @@ import (
 // StartSession starts a session's process if it is still wanted. It prepares everything first, then
 // reads the agent's file once more, since another program may just have written pause, then asks
 // the loop, and then starts the process at once.
-func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Session) {
+func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) {
 	where, ready, err := c.prepareWanted(ctx, m, s)
 	for again := loop.Retry(); errors.Is(err, ErrNotAsked); {
 		if !again.Rest(ctx) {
@@ -51,7 +51,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 		return
 	}
 	if ready.record != nil && ready.record.Governs {
-		if _, err := c.Submit(ctx, ByShim, "", governing.Exposed{Session: s.ID}); err != nil {
+		if _, err := c.loop.Submit(ctx, ByShim, "", governing.Exposed{Session: s.ID}); err != nil {
 			return
 		}
 	}
@@ -80,7 +80,7 @@ func (c *SessionController) StartSession(ctx context.Context, m *Slot, s team.Se
 
 // prepareWanted waits until nothing is in the way of a session, and prepares it. The error is errLeft if the session is not
 // wanted any longer.
-func (c *SessionController) prepareWanted(ctx context.Context, m *Slot, s team.Session) (where string, ready PreparedLaunch, err error) {
+func (c *Controller) prepareWanted(ctx context.Context, m *Slot, s team.Session) (where string, ready PreparedLaunch, err error) {
 	for is := (startCheck{orphan: true}); is.orphan; {
 		if is = c.mayStart(ctx, m, s, ""); !is.may || is.orphan && !retry.Rest(ctx, OrphanEvery) {
 			return "", ready, errLeft
@@ -98,12 +98,12 @@ func (c *SessionController) prepareWanted(ctx context.Context, m *Slot, s team.S
 
 // place finds out where a session is to run. While no host takes it, it waits, and is withdrawn if it is not wanted
 // any longer: then the error is errLeft.
-func (c *SessionController) place(ctx context.Context, m *Slot, s team.Session) (where string, err error) {
+func (c *Controller) place(ctx context.Context, m *Slot, s team.Session) (where string, err error) {
 	if leased := c.opts.Cluster != nil && c.opts.Cluster.Stream; !m.Conf.Host.Any && !leased {
 		run, _, isStep := team.StepOf(s.For)
 		away := false
 		if isStep { // its files may be on a machine that led when the team had more of them
-			err = c.View(ctx, func(t *team.Team) { away = t.Notes[run].Away != "" })
+			err = c.loop.View(ctx, func(t *team.Team) { away = t.Notes[run].Away != "" })
 		}
 		if err != nil || !away {
 			return "", err
@@ -114,8 +114,8 @@ func (c *SessionController) place(ctx context.Context, m *Slot, s team.Session) 
 		if err == nil || !loop.IsAnswer(err) {
 			return where, err
 		}
-		if err := c.Until(ctx, func(t *team.Team) bool {
-			may, _ := m.mayStart(t, s.ID, c.Now())
+		if err := c.loop.Until(ctx, func(t *team.Team) bool {
+			may, _ := m.mayStart(t, s.ID, c.loop.Now())
 			return !may || fits(t)
 		}); err != nil || !c.mayStart(ctx, m, s, "").may {
 			return "", errLeft
@@ -133,17 +133,17 @@ type startCheck struct {
 
 // mayStart asks the loop whether the session is still wanted, and withdraws it if not. Afterwards a token
 // is in the journal: the process must not have one that the next daemon does not know.
-func (c *SessionController) mayStart(ctx context.Context, m *Slot, s team.Session, token string) startCheck {
+func (c *Controller) mayStart(ctx context.Context, m *Slot, s team.Session, token string) startCheck {
 	looked := make(chan startCheck, 1)
 	req := loop.Request{Look: func(t *team.Team) {
 		is := startCheck{orphan: len(c.orphans[m.Conf.Name]) > 0, epoch: t.Epoch}
-		is.may, is.why = m.mayStart(t, s.ID, c.Now())
+		is.may, is.why = m.mayStart(t, s.ID, c.loop.Now())
 		looked <- is
 	}}
 	if token != "" {
 		req.Event = m.Event(ByShim, team.TokenGiven{Session: s.ID, Hash: seam.HashOfToken(token)})
 	}
-	if _, err := c.Do(ctx, req); err != nil && !loop.IsAnswer(err) {
+	if _, err := c.loop.Do(ctx, req); err != nil && !loop.IsAnswer(err) {
 		return startCheck{}
 	}
 	is := <-looked
@@ -154,7 +154,7 @@ func (c *SessionController) mayStart(ctx context.Context, m *Slot, s team.Sessio
 }
 
 // takeCare records a process that was just started, and follows it.
-func (c *SessionController) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
+func (c *Controller) takeCare(ctx context.Context, m *Slot, s team.Session, proc seam.Process) {
 	c.SetProc(s.ID, proc)
 	if _, err := c.SubmitOf(ctx, ByShim, m,
 		team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
@@ -168,12 +168,12 @@ func (c *SessionController) takeCare(ctx context.Context, m *Slot, s team.Sessio
 	c.Hooks.Follow(ctx, m, s, proc, false)
 }
 
-func (c *SessionController) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
+func (c *Controller) cannotStart(ctx context.Context, m *Slot, s team.Session, why string) {
 	c.SessionEnded(ctx, m, team.SessionEnded{Session: s.ID, Outcome: control.CannotStart, Why: why}, ByShim)
 }
 
 // prepare asks the driver how to start the session, and creates what it needs.
-func (c *SessionController) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
+func (c *Controller) prepare(ctx context.Context, m *Slot, s team.Session) (PreparedLaunch, error) {
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		return c.Hooks.PrepareStep(ctx, m, s, run, workflow.StepID(step))
 	}
@@ -209,7 +209,7 @@ func inputOf(proc seam.Process) int64 {
 }
 
 // Elsewhere is the other host on which a session is placed; empty: it runs on this machine.
-func (c *SessionController) Elsewhere(t *team.Team, session string) string {
+func (c *Controller) Elsewhere(t *team.Team, session string) string {
 	lease, placed := t.Hosts.Leases[session]
 	if !placed || c.opts.Cluster != nil && lease.Host == c.opts.Cluster.Name {
 		return ""
@@ -219,7 +219,7 @@ func (c *SessionController) Elsewhere(t *team.Team, session string) string {
 
 // AgentFor returns the agent for its driver, including the values of its environment; for a session on another host,
 // with placeholders for the values that the host has.
-func (c *SessionController) AgentFor(m *Slot, elsewhere string) (agent driver.Agent, err error) {
+func (c *Controller) AgentFor(m *Slot, elsewhere string) (agent driver.Agent, err error) {
 	agent = Known(*m.Conf)
 	agent.Script = c.opts.Included(agent.Script)
 	agent.Elsewhere = elsewhere
@@ -274,7 +274,7 @@ type PreparedLaunch struct {
 
 // Launch asks the driver how to start a session. It decides first whether the session resumes an
 // earlier conversation, which may wait for a person's answer.
-func (c *SessionController) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent,
+func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent driver.Agent,
 	session driver.Session,
 ) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings

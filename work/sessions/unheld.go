@@ -29,7 +29,7 @@ func WallHere(conf *config.Agent, missing string, can sandbox.Ability) Wall {
 }
 
 // Wall is WallHere with what this machine can hold, which is tried once and takes some 20 ms.
-func (c *SessionController) Wall(ctx context.Context, conf *config.Agent) Wall {
+func (c *Controller) Wall(ctx context.Context, conf *config.Agent) Wall {
 	if !conf.Sandbox.On() {
 		return WallHere(conf, "", sandbox.Ability{})
 	}
@@ -130,7 +130,7 @@ type WallGroup struct {
 }
 
 // WallGroups are the distinct sets of rows that the walls of agents do not hold here, in the order of the agents.
-func (c *SessionController) WallGroups(ctx context.Context) []WallGroup {
+func (c *Controller) WallGroups(ctx context.Context) []WallGroup {
 	return groupsOf(c.opts.Config.Agents, func(conf *config.Agent) Wall { return c.Wall(ctx, conf) })
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // TaskChanges lists what a task has changed: between two commits, or without them all of it.
-func (c *TaskController) TaskChanges(ctx context.Context, id, from, to string) (v view.TaskChanges, err error) {
+func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v view.TaskChanges, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return v, err
@@ -85,7 +85,7 @@ func (c *TaskController) TaskChanges(ctx context.Context, id, from, to string) (
 
 // newest is the commit that a person should see, and the one that it is compared with: those of the question that is open,
 // or the newest content.
-func (c *TaskController) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (commit, from string, err error) {
+func (c *Controller) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (commit, from string, err error) {
 	switch asked := r.Task.Asked; {
 	case asked != nil && t.Has(ctx, asked.Commit, asked.From):
 		v.Shown, v.Tree, v.Govern = asked.Commit, asked.Tree, asked.GoverningHash
@@ -139,7 +139,7 @@ func list(ctx context.Context, t task.Review, from, to string) ([]diff.Entry, in
 }
 
 // TaskFile returns what was changed in one file of a list, counted from 0.
-func (c *TaskController) TaskFile(ctx context.Context, id, from, to string, file int) (v diff.ChangedRows, err error) {
+func (c *Controller) TaskFile(ctx context.Context, id, from, to string, file int) (v diff.ChangedRows, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return v, err
@@ -225,7 +225,7 @@ func attached(t task.Review) []view.TaskAttached {
 }
 
 // TaskImage returns an image that was given with a task, and its media type.
-func (c *TaskController) TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error) {
+func (c *Controller) TaskImage(ctx context.Context, id, name string) (data []byte, kind string, err error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return nil, "", err

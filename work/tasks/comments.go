@@ -10,7 +10,7 @@ import (
 )
 
 // Comments returns the comments on a task that are not sent yet.
-func (c *TaskController) Comments(ctx context.Context, id string) ([]view.TaskComment, error) {
+func (c *Controller) Comments(ctx context.Context, id string) ([]view.TaskComment, error) {
 	t, err := c.open(ctx, id)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (c *TaskController) Comments(ctx context.Context, id string) ([]view.TaskCo
 }
 
 // AddComment keeps a comment until the next request.
-func (c *TaskController) AddComment(ctx context.Context, id string, one view.TaskComment) ([]view.TaskComment, error) {
+func (c *Controller) AddComment(ctx context.Context, id string, one view.TaskComment) ([]view.TaskComment, error) {
 	return c.change(ctx, id, "comment", func(all []task.Comment) ([]task.Comment, error) {
 		one.ID = 1
 		for _, other := range all {
@@ -33,7 +33,7 @@ func (c *TaskController) AddComment(ctx context.Context, id string, one view.Tas
 }
 
 // ChangeComment replaces the text of a comment.
-func (c *TaskController) ChangeComment(ctx context.Context, id string, comment int, text string) ([]view.TaskComment, error) {
+func (c *Controller) ChangeComment(ctx context.Context, id string, comment int, text string) ([]view.TaskComment, error) {
 	return c.change(ctx, id, "comment", func(all []task.Comment) ([]task.Comment, error) {
 		at := slices.IndexFunc(all, func(one task.Comment) bool { return one.ID == comment })
 		if at < 0 {
@@ -45,7 +45,7 @@ func (c *TaskController) ChangeComment(ctx context.Context, id string, comment i
 }
 
 // RemoveComment removes a comment.
-func (c *TaskController) RemoveComment(ctx context.Context, id string, comment int) ([]view.TaskComment, error) {
+func (c *Controller) RemoveComment(ctx context.Context, id string, comment int) ([]view.TaskComment, error) {
 	return c.change(ctx, id, "comment", func(all []task.Comment) ([]task.Comment, error) {
 		left := slices.DeleteFunc(slices.Clone(all), func(one task.Comment) bool { return one.ID == comment })
 		if len(left) == len(all) {
@@ -55,7 +55,7 @@ func (c *TaskController) RemoveComment(ctx context.Context, id string, comment i
 	})
 }
 
-func (c *TaskController) change(ctx context.Context, id, event string, do func([]task.Comment) ([]task.Comment, error)) ([]view.TaskComment,
+func (c *Controller) change(ctx context.Context, id, event string, do func([]task.Comment) ([]task.Comment, error)) ([]view.TaskComment,
 	error,
 ) {
 	t, err := c.open(ctx, id)

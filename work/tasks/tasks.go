@@ -20,10 +20,10 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
-// TaskController answers about tasks.
-type TaskController struct {
+// Controller answers about tasks.
+type Controller struct {
 	loop *loop.Loop
-	runs *runs.RunController
+	runs *runs.Controller
 
 	answers sync.Mutex // one answer or change of comments at a time: they look first, then act
 	looks   chan struct{}
@@ -33,12 +33,12 @@ type TaskController struct {
 const looksMax = 4
 
 // New returns the controller of tasks.
-func New(l *loop.Loop, runs *runs.RunController) *TaskController {
-	return &TaskController{loop: l, runs: runs, looks: make(chan struct{}, looksMax)}
+func New(l *loop.Loop, runs *runs.Controller) *Controller {
+	return &Controller{loop: l, runs: runs, looks: make(chan struct{}, looksMax)}
 }
 
 // open reads the task of a run. The error is *team.Unknown if the run does not exist or is not a task.
-func (c *TaskController) open(ctx context.Context, id string) (task.Review, error) {
+func (c *Controller) open(ctx context.Context, id string) (task.Review, error) {
 	t, _, err := c.load(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &table.Refusal{Subject: "task " + id, Event: "open", State: "gone", Reason: fmt.Sprintf(
@@ -48,7 +48,7 @@ func (c *TaskController) open(ctx context.Context, id string) (task.Review, erro
 }
 
 // openToRemove is open for a task that is dropped: if a person has deleted the run's folder, the journal has enough.
-func (c *TaskController) openToRemove(ctx context.Context, id string) (task.Task, error) {
+func (c *Controller) openToRemove(ctx context.Context, id string) (task.Task, error) {
 	t, workspace, err := c.load(ctx, id)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return t, err
@@ -62,7 +62,7 @@ func (c *TaskController) openToRemove(ctx context.Context, id string) (task.Task
 }
 
 // load reads a task.json. If there is none, which wraps fs.ErrNotExist, the task is what the journal has of it.
-func (c *TaskController) load(ctx context.Context, id string) (t task.Task, workspace string, err error) {
+func (c *Controller) load(ctx context.Context, id string) (t task.Task, workspace string, err error) {
 	if err := c.loop.View(ctx, func(now *team.Team) { workspace, t = runs.JournaledTask(now, id) }); err != nil {
 		return t, "", err
 	}
@@ -77,7 +77,7 @@ func (c *TaskController) load(ctx context.Context, id string) (t task.Task, work
 }
 
 // look is a place among those that run git.
-func (c *TaskController) look(ctx context.Context) (release func(), err error) {
+func (c *Controller) look(ctx context.Context) (release func(), err error) {
 	select {
 	case c.looks <- struct{}{}:
 		return func() { <-c.looks }, nil
@@ -93,7 +93,7 @@ func refuse(id, event string, now view.TaskView, format string, args ...any) err
 
 // RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
 // it is not checked.
-func (c *TaskController) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
+func (c *Controller) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
 	const event = "request"
 	c.answers.Lock()
 	defer c.answers.Unlock()
@@ -128,7 +128,7 @@ func (c *TaskController) RequestTask(ctx context.Context, by seam.Actor, id, tex
 // MergeTask approves what a question shows, or lands it again after landing failed. shown is the commit, and tree the
 // tree that the person looked at; the order is refused if the question shows another one. governing is the separate yes for
 // governing files.
-func (c *TaskController) MergeTask(ctx context.Context, by seam.Actor, id, shown, tree, governing string) (uint64, error) {
+func (c *Controller) MergeTask(ctx context.Context, by seam.Actor, id, shown, tree, governing string) (uint64, error) {
 	const event = "merge"
 	c.answers.Lock()
 	defer c.answers.Unlock()
@@ -158,13 +158,13 @@ func (c *TaskController) MergeTask(ctx context.Context, by seam.Actor, id, shown
 	return c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{Tree: tree, Governing: governing})
 }
 
-func (c *TaskController) head(ctx context.Context) (seq uint64, err error) {
+func (c *Controller) head(ctx context.Context) (seq uint64, err error) {
 	err = c.loop.View(ctx, func(*team.Team) { seq = c.loop.Head() })
 	return seq, err
 }
 
 // waits refuses unless a person is asked about the task, and about that commit.
-func (c *TaskController) waits(ctx context.Context, id, event, shown string) (t task.Review, r view.RunView, err error) {
+func (c *Controller) waits(ctx context.Context, id, event, shown string) (t task.Review, r view.RunView, err error) {
 	if t, err = c.open(ctx, id); err != nil {
 		return t, r, err
 	}
@@ -192,7 +192,7 @@ func asked(r view.RunView) bool {
 
 // DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
 // under which the content stays.
-func (c *TaskController) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
+func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
 	t, err := c.openToRemove(ctx, id)
 	if err != nil {
 		return "", err

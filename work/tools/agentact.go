@@ -53,7 +53,7 @@ func (s *SessionOver) Error() string {
 func byCaller(c AgentCaller) team.Actor { return turns.ByAgent(c.Agent) }
 
 // acting finds the seat and the session of who acts; it runs in the loop.
-func (c *ToolController) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *team.Session, error) {
+func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *team.Session, error) {
 	m := c.sessions.Slots[caller.Agent]
 	if run, step, own := sessions.StepParts(caller.Agent); m == nil && own {
 		if r := c.runs.Live[run]; r != nil {
@@ -72,29 +72,29 @@ func (c *ToolController) acting(t *team.Team, caller AgentCaller) (*sessions.Slo
 }
 
 // ActOpen says whether the session is open: nil, or *SessionOver.
-func (c *ToolController) ActOpen(ctx context.Context, caller AgentCaller) error {
+func (c *Controller) ActOpen(ctx context.Context, caller AgentCaller) error {
 	var over error
-	return cmp.Or(c.View(ctx, func(t *team.Team) { _, _, over = c.acting(t, caller) }), over)
+	return cmp.Or(c.loop.View(ctx, func(t *team.Team) { _, _, over = c.acting(t, caller) }), over)
 }
 
 // untilSeen waits, a few seconds at most, until it is in the journal that the session's process was
 // seen: one that is quick calls before.
-func (c *ToolController) untilSeen(ctx context.Context, caller AgentCaller) {
+func (c *Controller) untilSeen(ctx context.Context, caller AgentCaller) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
-	_ = c.Until(ctx, func(t *team.Team) bool { // the call is judged again after it, whatever came first
+	_ = c.loop.Until(ctx, func(t *team.Team) bool { // the call is judged again after it, whatever came first
 		_, s, err := c.acting(t, caller)
 		return err != nil || s.Phase != session.Open
 	})
 }
 
 // act submits what an agent did in a channel. late: it is recorded, but changes no turn (N3).
-func (c *ToolController) act(ctx context.Context, caller AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool,
+func (c *Controller) act(ctx context.Context, caller AgentCaller, text string, what channel.Input, look func(*team.Team)) (late bool,
 	err error,
 ) {
 	ev := loop.EventBy(byCaller(caller), "", what)
 	ev.Text = text
-	_, err = c.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
+	_, err = c.loop.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 		}
@@ -117,7 +117,7 @@ type holding struct {
 
 // turnOf finds the turn in which an agent acts: the one that its session was told last, or, if the
 // agent fetches its turns itself, the one that it has. It runs in the loop. The error is a refusal.
-func (c *ToolController) turnOf(t *team.Team, caller AgentCaller, channelName, event string) (h holding, err error) {
+func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event string) (h holding, err error) {
 	m, s, err := c.acting(t, caller)
 	if err != nil {
 		return h, err
@@ -177,7 +177,7 @@ func (h *holding) see(t *team.Team) {
 }
 
 // noTurn says why there is no turn to act in.
-func (c *ToolController) noTurn(t *team.Team, caller AgentCaller, channelName, event string) error {
+func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event string) error {
 	no := &table.Refusal{Subject: caller.Agent, Event: event, State: "without a turn", Row: "T7"}
 	states := c.channels.TurnsOf(caller.Agent)
 	switch waits := c.turnElsewhere(t, caller.Agent); {
@@ -196,7 +196,7 @@ func (c *ToolController) noTurn(t *team.Team, caller AgentCaller, channelName, e
 }
 
 // turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
-func (c *ToolController) turnElsewhere(t *team.Team, agent string) string {
+func (c *Controller) turnElsewhere(t *team.Team, agent string) string {
 	for _, name := range t.ChannelsOf(agent) {
 		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) &&
 			!ch.Head.Lease.Delivered {
@@ -222,7 +222,7 @@ const (
 // wordsFirst waits, a few seconds at most, until what a session said before a call is in the
 // journal: else it would come after what the call does. tool is what the call looks like in the
 // output, where it is to be seen there at all.
-func (c *ToolController) wordsFirst(ctx context.Context, caller AgentCaller, tool string) {
+func (c *Controller) wordsFirst(ctx context.Context, caller AgentCaller, tool string) {
 	ctx, cancel := context.WithTimeout(ctx, wordsWait)
 	defer cancel()
 	c.untilSeen(ctx, caller)
@@ -231,7 +231,7 @@ func (c *ToolController) wordsFirst(ctx context.Context, caller AgentCaller, too
 		return
 	}
 	need := c.lastWords(ctx, caller, proc, tool)
-	_ = c.Until(ctx, func(t *team.Team) bool { // after wordsWait the call is taken without them
+	_ = c.loop.Until(ctx, func(t *team.Team) bool { // after wordsWait the call is taken without them
 		_, s, err := c.acting(t, caller)
 		return err != nil || !s.ServesChannels() || s.Offset >= need
 	})
@@ -240,11 +240,11 @@ func (c *ToolController) wordsFirst(ctx context.Context, caller AgentCaller, too
 // lastWords finds the offset at which the last text ends that a session said before a call of the tool.
 // It reads the output from where the journal knows it. A call that is not in it yet is waited for, for
 // callWait at most.
-func (c *ToolController) lastWords(ctx context.Context, caller AgentCaller, proc seam.Process, tool string) (end int64) {
+func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc seam.Process, tool string) (end int64) {
 	var from int64
 	var m *sessions.Slot
 	var session team.Session
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if is, s, err := c.acting(t, caller); err == nil {
 			m, session, from = is, *s, s.Offset
 		}

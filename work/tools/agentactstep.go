@@ -38,11 +38,11 @@ type ActReported struct {
 // ActReportStep writes the report of the step that a session is for, where the step's report
 // belongs, whole or not at all. It is checked first, as it will be when the session has ended; until
 // then the last one counts.
-func (c *ToolController) ActReportStep(ctx context.Context, caller AgentCaller, report runs.AgentReport) (ActReported, error) {
+func (c *Controller) ActReportStep(ctx context.Context, caller AgentCaller, report runs.AgentReport) (ActReported, error) {
 	var f runs.StepFacts
 	var no error
 	var begun time.Time
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		_, s, err := c.acting(t, caller)
 		if no = err; err != nil {
 			return
@@ -100,9 +100,9 @@ func (c *ToolController) ActReportStep(ctx context.Context, caller AgentCaller, 
 }
 
 // ActSetStatus says in a few words what the agent is at, for people.
-func (c *ToolController) ActSetStatus(ctx context.Context, caller AgentCaller, text string) error {
+func (c *Controller) ActSetStatus(ctx context.Context, caller AgentCaller, text string) error {
 	var no error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		m, _, over := c.acting(t, caller)
 		if no = over; over == nil && m.Run != "" {
 			no = &table.Refusal{
@@ -114,7 +114,7 @@ func (c *ToolController) ActSetStatus(ctx context.Context, caller AgentCaller, t
 		return cmp.Or(err, no)
 	}
 	c.untilSeen(ctx, caller)
-	_, err := c.Submit(ctx, byCaller(caller), caller.Agent,
+	_, err := c.loop.Submit(ctx, byCaller(caller), caller.Agent,
 		team.StatusSaid{Session: caller.Session, Text: loop.FirstLine(strings.TrimSpace(text))})
 	return err
 }
@@ -167,12 +167,12 @@ const (
 
 // ActWhoIsHere says who is in the agent's channels and in which state, and who else is in the team.
 // channel empty: all of them.
-func (c *ToolController) ActWhoIsHere(ctx context.Context, caller AgentCaller, channel string) (ActHere, error) {
+func (c *Controller) ActWhoIsHere(ctx context.Context, caller AgentCaller, channel string) (ActHere, error) {
 	here := ActHere{Channels: []ActChannel{}, Agents: []ActAgent{}}
 	var no error
 	var conf *config.Agent
 	dir := "" // where the session works, if that is no clone of its own
-	err := c.View(ctx, func(t *team.Team) {
+	err := c.loop.View(ctx, func(t *team.Team) {
 		m, s, over := c.acting(t, caller)
 		if no = over; over != nil {
 			return
@@ -230,7 +230,7 @@ func youOf(t *team.Team, c AgentCaller, s *team.Session) ActYou {
 	return you
 }
 
-func (c *ToolController) channelHere(t *team.Team, name string) ActChannel {
+func (c *Controller) channelHere(t *team.Team, name string) ActChannel {
 	ch := t.Channels.ByID[channel.ChannelID(name)]
 	view := ActChannel{
 		Name: name, Holder: string(ch.Head.Holder), Turn: ch.Head.Turn, Queue: []string{}, Lead: string(ch.Settings.Lead),
@@ -247,7 +247,7 @@ func (c *ToolController) channelHere(t *team.Team, name string) ActChannel {
 	return view
 }
 
-func (c *ToolController) agentHere(a *team.Agent) ActAgent {
+func (c *Controller) agentHere(a *team.Agent) ActAgent {
 	view := ActAgent{Name: a.Name, Works: len(a.Sessions()) > 0}
 	if m := c.sessions.Slots[a.Name]; m != nil {
 		view.About = clip.Text(loop.FirstLine(m.Conf.Description), aboutChars)

@@ -30,7 +30,7 @@ type ActEnded struct {
 
 // ActSay posts text in a channel, in the agent's turn there. Without the turn it is kept, marked
 // late, and refused (N3).
-func (c *ToolController) ActSay(ctx context.Context, caller AgentCaller, channelName, text string) (ActSpoken, error) {
+func (c *Controller) ActSay(ctx context.Context, caller AgentCaller, channelName, text string) (ActSpoken, error) {
 	h, err := c.actsIn(ctx, caller, channelName, "say")
 	if err != nil {
 		if channelName == "" {
@@ -48,8 +48,8 @@ func (c *ToolController) ActSay(ctx context.Context, caller AgentCaller, channel
 }
 
 // actsIn is turnOf, from outside the loop.
-func (c *ToolController) actsIn(ctx context.Context, caller AgentCaller, channel, event string) (h holding, err error) {
-	if looked := c.View(ctx, func(t *team.Team) { h, err = c.turnOf(t, caller, channel, event) }); looked != nil {
+func (c *Controller) actsIn(ctx context.Context, caller AgentCaller, channel, event string) (h holding, err error) {
+	if looked := c.loop.View(ctx, func(t *team.Team) { h, err = c.turnOf(t, caller, channel, event) }); looked != nil {
 		return h, looked
 	}
 	return h, err
@@ -64,14 +64,14 @@ func lateCall(h holding, event string) error {
 }
 
 // lateWords keeps what was said without the turn, as late, and gives the refusal back.
-func (c *ToolController) lateWords(ctx context.Context, caller AgentCaller, token channel.Token, text string, complete bool,
+func (c *Controller) lateWords(ctx context.Context, caller AgentCaller, token channel.Token, text string, complete bool,
 	no error,
 ) error {
 	if !loop.IsAnswer(no) {
 		return no
 	}
 	is := false
-	if err := c.View(ctx, func(t *team.Team) { is = memberOf(t, caller.Agent, string(token.Channel)) }); err != nil || !is {
+	if err := c.loop.View(ctx, func(t *team.Team) { is = memberOf(t, caller.Agent, string(token.Channel)) }); err != nil || !is {
 		return no
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -86,7 +86,7 @@ func (c *ToolController) lateWords(ctx context.Context, caller AgentCaller, toke
 }
 
 // post posts a message in a turn that was checked. An agent that speaks stops waiting.
-func (c *ToolController) post(ctx context.Context, caller AgentCaller, h holding, text string) (ActSpoken, error) {
+func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, text string) (ActSpoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	spoken := ActSpoken{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	if err := c.channels.CheckRoom(ctx, view.Speech{Channel: spoken.Channel, Agent: caller.Agent}, len(text)); err != nil {
@@ -99,7 +99,7 @@ func (c *ToolController) post(ctx context.Context, caller AgentCaller, h holding
 		events = append([]team.Event{*loop.EventBy(byCaller(caller), "", channel.WaitOver{Token: h.token})}, events...)
 	}
 	late := false
-	_, err := c.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
+	_, err := c.loop.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
@@ -118,12 +118,12 @@ func (c *ToolController) post(ctx context.Context, caller AgentCaller, h holding
 }
 
 // goesOnItself notes, in the loop, that the agent need not be told that its turn goes on.
-func (c *ToolController) goesOnItself(h *holding) { c.channels.Participant(h.m).Resumed = h.token }
+func (c *Controller) goesOnItself(h *holding) { c.channels.Participant(h.m).Resumed = h.token }
 
 // ActTurnComplete ends the agent's turn (T7, T8), with a last message where there is one. What it
 // still says in the answer that is under way belongs to the turn. From an agent that does not hold
 // the turn it is recorded as late, changes nothing, and is refused (N3).
-func (c *ToolController) ActTurnComplete(ctx context.Context, caller AgentCaller, channel, message string) (ActEnded, error) {
+func (c *Controller) ActTurnComplete(ctx context.Context, caller AgentCaller, channel, message string) (ActEnded, error) {
 	h, err := c.actsIn(ctx, caller, channel, "turn_complete")
 	if err == nil && h.late {
 		err = c.lateWords(ctx, caller, h.token, message, true, lateCall(h, "turn_complete"))
@@ -141,7 +141,7 @@ func (c *ToolController) ActTurnComplete(ctx context.Context, caller AgentCaller
 }
 
 // ActPass gives the turn on, and posts nothing (T22).
-func (c *ToolController) ActPass(ctx context.Context, caller AgentCaller, channel string) (ActEnded, error) {
+func (c *Controller) ActPass(ctx context.Context, caller AgentCaller, channel string) (ActEnded, error) {
 	h, err := c.actsIn(ctx, caller, channel, "pass")
 	if err == nil && h.late {
 		err = lateCall(h, "pass")
@@ -153,7 +153,7 @@ func (c *ToolController) ActPass(ctx context.Context, caller AgentCaller, channe
 }
 
 // finish ends a turn: with the answer that is under way, or, where there is none, at once.
-func (c *ToolController) finish(ctx context.Context, caller AgentCaller, h holding, pass bool) (ActEnded, error) {
+func (c *Controller) finish(ctx context.Context, caller AgentCaller, h holding, pass bool) (ActEnded, error) {
 	ended := ActEnded{Channel: string(h.token.Channel), Turn: h.token.Turn}
 	event := "turn_complete"
 	var now channel.Input = channel.Said{Token: h.token, Complete: true}

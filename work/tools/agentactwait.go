@@ -57,7 +57,7 @@ type ActWaited struct {
 // ActWait pauses the agent's turn (T10) and waits, at most so long, until it goes on: a person says
 // so (T15) or writes something into the channel (T12). Asked again while the turn waits, it goes on
 // waiting; the wait's own time does not begin anew (T13).
-func (c *ToolController) ActWait(ctx context.Context, caller AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
+func (c *Controller) ActWait(ctx context.Context, caller AgentCaller, channelName, why string, most time.Duration) (ActWaited, error) {
 	h, err := c.actsIn(ctx, caller, channelName, "wait")
 	if err == nil && h.late {
 		err = lateCall(h, "wait")
@@ -86,7 +86,7 @@ func (c *ToolController) ActWait(ctx context.Context, caller AgentCaller, channe
 }
 
 // pause has a turn wait (T10).
-func (c *ToolController) pause(ctx context.Context, caller AgentCaller, h holding, why string) error {
+func (c *Controller) pause(ctx context.Context, caller AgentCaller, h holding, why string) error {
 	c.noteWait(caller, true)
 	_, err := c.act(ctx, caller, "", channel.WaitAskedFor{Token: h.token, Why: clip.Text(loop.FirstLine(why), turns.WhyShownMax)}, nil)
 	return err
@@ -94,7 +94,7 @@ func (c *ToolController) pause(ctx context.Context, caller AgentCaller, h holdin
 
 // noteWait tells the listener that a turn waits because its agent asked for it. The turn continues
 // when the agent speaks.
-func (c *ToolController) noteWait(caller AgentCaller, is bool) {
+func (c *Controller) noteWait(caller AgentCaller, is bool) {
 	if v := c.channels.SessionWriter(caller.Session); v != nil {
 		v.SetWaits(is)
 	}
@@ -131,7 +131,7 @@ func (h holding) waited(t *team.Team, waited *ActWaited) bool {
 
 // goesOn ends a wait (T12). The agent hears of it from the call that waited, and of the message that
 // ended it, so that neither is told a second time.
-func (c *ToolController) goesOn(ctx context.Context, caller AgentCaller, h holding, waited *ActWaited) error {
+func (c *Controller) goesOn(ctx context.Context, caller AgentCaller, h holding, waited *ActWaited) error {
 	var events []team.Event
 	if waited.Message != nil {
 		said, err := c.channels.Messages(ctx, waited.Channel, []uint64{waited.Message.N})
@@ -148,7 +148,7 @@ func (c *ToolController) goesOn(ctx context.Context, caller AgentCaller, h holdi
 		}
 	}
 	c.noteWait(caller, false)
-	_, err := c.Do(ctx, loop.Request{Events: events, Agent: caller.Agent, Look: func(*team.Team) { c.goesOnItself(&h) }})
+	_, err := c.loop.Do(ctx, loop.Request{Events: events, Agent: caller.Agent, Look: func(*team.Team) { c.goesOnItself(&h) }})
 	if err != nil && !loop.IsAnswer(err) {
 		return err
 	}
@@ -166,15 +166,15 @@ var errTimeUp = errors.New("the time is up")
 
 // untilSo waits until something is so, looking again whenever an entity changes. errTimeUp: it was
 // not so in time.
-func (c *ToolController) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
+func (c *Controller) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
 	waiting, cancel := context.WithTimeout(ctx, min(max(most, 0), ActWaitMax))
 	defer cancel()
 	for {
 		is, head := false, uint64(0)
-		if err := c.View(ctx, func(t *team.Team) { is, head = so(t), c.Head() }); err != nil || is {
+		if err := c.loop.View(ctx, func(t *team.Team) { is, head = so(t), c.loop.Head() }); err != nil || is {
 			return err
 		}
-		next, stop := iter.Pull2(c.Changes(waiting, head, entity))
+		next, stop := iter.Pull2(c.loop.Changes(waiting, head, entity))
 		_, err, more := next()
 		stop()
 		switch {
@@ -183,7 +183,7 @@ func (c *ToolController) untilSo(ctx context.Context, most time.Duration, entity
 		case waiting.Err() != nil:
 			return errTimeUp
 		case !more:
-			return c.Closed()
+			return c.loop.Closed()
 		case err != nil:
 			return err
 		}
@@ -212,7 +212,7 @@ type ActAnswer struct {
 // ActAskHuman asks a person, and waits for the answer at most so long. A question is durable before
 // anybody waits: neither a restart of the daemon nor a call that was given up loses it. Asked again,
 // by its id or in the same words while it is open, it is the same question. A turn waits meanwhile (T10).
-func (c *ToolController) ActAskHuman(ctx context.Context, caller AgentCaller, ask AgentQuestion, most time.Duration) (ActAnswer, error) {
+func (c *Controller) ActAskHuman(ctx context.Context, caller AgentCaller, ask AgentQuestion, most time.Duration) (ActAnswer, error) {
 	id, err := c.questionOf(ctx, caller, ask)
 	if err != nil {
 		return ActAnswer{}, err
@@ -220,7 +220,7 @@ func (c *ToolController) ActAskHuman(ctx context.Context, caller AgentCaller, as
 	answer := ActAnswer{ID: id, State: ActStillWaiting}
 	asked := func(t *team.Team) bool { return answer.read(t.Questions.Questions[id]) }
 	over := false
-	if err := c.View(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
+	if err := c.loop.View(ctx, func(t *team.Team) { over = asked(t) }); err != nil {
 		return answer, err
 	}
 	var h *holding
@@ -236,7 +236,7 @@ func (c *ToolController) ActAskHuman(ctx context.Context, caller AgentCaller, as
 	if h == nil {
 		h = c.heldTurn(ctx, caller)
 	}
-	if _, err := c.Submit(ctx, byCaller(caller), caller.Agent, question.Hand{ID: id}); err != nil && !loop.IsAnswer(err) {
+	if _, err := c.loop.Submit(ctx, byCaller(caller), caller.Agent, question.Hand{ID: id}); err != nil && !loop.IsAnswer(err) {
 		return answer, err
 	}
 	answer.Lost = !c.turnGoesOn(ctx, caller, h)
@@ -265,7 +265,7 @@ func (a *ActAnswer) read(q *question.Question) bool {
 const byTime = "time"
 
 // questionOf finds the question that an agent asks about, or raises it. It is durable then.
-func (c *ToolController) questionOf(ctx context.Context, caller AgentCaller, ask AgentQuestion) (id string, err error) {
+func (c *Controller) questionOf(ctx context.Context, caller AgentCaller, ask AgentQuestion) (id string, err error) {
 	var no error
 	q := question.Question{
 		Agent: caller.Agent, Session: caller.Session, Kind: question.Asked, What: ask.Text,
@@ -274,7 +274,7 @@ func (c *ToolController) questionOf(ctx context.Context, caller AgentCaller, ask
 	for i, label := range ask.Options {
 		q.Options = append(q.Options, question.Option{ID: strconv.Itoa(i + 1), Label: label})
 	}
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		m, _, over := c.acting(t, caller)
 		switch is := t.Questions.Questions[ask.ID]; {
 		case over != nil:
@@ -291,7 +291,7 @@ func (c *ToolController) questionOf(ctx context.Context, caller AgentCaller, ask
 		default:
 			q.Ask = freeName(&t.Questions, caller.Session, ask)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 {
-				q.ExpiresAt = c.Now().Add(wait)
+				q.ExpiresAt = c.loop.Now().Add(wait)
 			}
 			if t.Questions.Of(caller.Session, q.Ask) == nil {
 				no = c.questions.MayAsk(caller.Agent, false)
@@ -300,10 +300,10 @@ func (c *ToolController) questionOf(ctx context.Context, caller AgentCaller, ask
 	}); err != nil || no != nil || id != "" {
 		return id, cmp.Or(err, no)
 	}
-	if _, err := c.Submit(ctx, byCaller(caller), caller.Agent, question.Ask{Question: q}); err != nil {
+	if _, err := c.loop.Submit(ctx, byCaller(caller), caller.Agent, question.Ask{Question: q}); err != nil {
 		return "", err
 	}
-	err = c.View(ctx, func(t *team.Team) {
+	err = c.loop.View(ctx, func(t *team.Team) {
 		if is := t.Questions.Of(caller.Session, q.Ask); is != nil {
 			id = is.ID
 		}
@@ -328,7 +328,7 @@ func freeName(book *question.Questions, session string, ask AgentQuestion) strin
 }
 
 // turnWaits has the turn wait that the agent holds; nil: it holds none.
-func (c *ToolController) turnWaits(ctx context.Context, caller AgentCaller, id string) *holding {
+func (c *Controller) turnWaits(ctx context.Context, caller AgentCaller, id string) *holding {
 	h := c.heldTurn(ctx, caller)
 	if h == nil || h.state != channel.Active {
 		return h
@@ -339,7 +339,7 @@ func (c *ToolController) turnWaits(ctx context.Context, caller AgentCaller, id s
 }
 
 // heldTurn is the turn that an agent holds in this session; nil: none.
-func (c *ToolController) heldTurn(ctx context.Context, caller AgentCaller) *holding {
+func (c *Controller) heldTurn(ctx context.Context, caller AgentCaller) *holding {
 	h, err := c.actsIn(ctx, caller, "", "ask_human")
 	if err != nil || h.late {
 		return nil
@@ -348,11 +348,11 @@ func (c *ToolController) heldTurn(ctx context.Context, caller AgentCaller) *hold
 }
 
 // turnGoesOn ends the wait for an answer. False: the turn is over.
-func (c *ToolController) turnGoesOn(ctx context.Context, caller AgentCaller, h *holding) bool {
+func (c *Controller) turnGoesOn(ctx context.Context, caller AgentCaller, h *holding) bool {
 	if h == nil {
 		return true
 	}
-	if err := c.View(ctx, func(t *team.Team) { h.see(t) }); err != nil || h.late {
+	if err := c.loop.View(ctx, func(t *team.Team) { h.see(t) }); err != nil || h.late {
 		return false
 	}
 	c.noteWait(caller, false)

@@ -8,18 +8,18 @@ import (
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
-// ToolController is what an agent can do for itself from within one of its sessions.
-type ToolController struct {
-	*loop.Loop
-	sessions  *sessions.SessionController
-	channels  *turns.ChannelController
-	runs      *runs.RunController
-	questions *questions.QuestionController
+// Controller is what an agent can do for itself from within one of its sessions.
+type Controller struct {
+	loop      *loop.Loop
+	sessions  *sessions.Controller
+	channels  *turns.Controller
+	runs      *runs.Controller
+	questions *questions.Controller
 }
 
 // New makes the controller of the agents' tools.
-func New(l *loop.Loop, sessions *sessions.SessionController, channels *turns.ChannelController, runs *runs.RunController,
-	questions *questions.QuestionController,
-) *ToolController {
-	return &ToolController{Loop: l, sessions: sessions, channels: channels, runs: runs, questions: questions}
+func New(l *loop.Loop, sessions *sessions.Controller, channels *turns.Controller, runs *runs.Controller,
+	questions *questions.Controller,
+) *Controller {
+	return &Controller{loop: l, sessions: sessions, channels: channels, runs: runs, questions: questions}
 }

@@ -23,13 +23,13 @@ import (
 
 // Say posts a person's message. An empty mode means the channel's mode. It returns when the message
 // is durable.
-func (c *ChannelController) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
+func (c *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ev := loop.EventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
 	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
 	ev.Text = text
 	var spoken view.Spoken
-	seq, err := c.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
+	seq, err := c.loop.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
 		for i := range changes {
 			set := changes[i].Body.Turn
 			if set == nil {
@@ -53,50 +53,50 @@ func (c *ChannelController) Say(ctx context.Context, by seam.Actor, channelName,
 }
 
 // inChannel submits a request about channels.
-func (c *ChannelController) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
-	return c.Submit(ctx, by, "", what)
+func (c *Controller) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
+	return c.loop.Submit(ctx, by, "", what)
 }
 
 // Grant gives an agent the turn. It is refused while another agent has it, unless now is set (T4,
 // T23).
-func (c *ChannelController) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
+func (c *Controller) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
 	return c.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
 }
 
 // Skip ends the current turn (T23); number 0 means any turn.
-func (c *ChannelController) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
+func (c *Controller) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
 	return c.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
 }
 
 // Override ends a wait (T15): the turn continues or is forfeited.
-func (c *ChannelController) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
+func (c *Controller) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
 	return c.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
 }
 
 // Assign puts an agent at the end of a channel's queue (T2).
-func (c *ChannelController) Assign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+func (c *Controller) Assign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Unassign removes an agent from a channel (T5, T16).
-func (c *ChannelController) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+func (c *Controller) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Disable removes an agent from all turns (T20), until Enable (T21).
-func (c *ChannelController) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Enable ends Disable.
-func (c *ChannelController) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Channels returns all channels in order of name.
-func (c *ChannelController) Channels(ctx context.Context) ([]view.ChannelView, error) {
+func (c *Controller) Channels(ctx context.Context) ([]view.ChannelView, error) {
 	views := []view.ChannelView{}
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		for _, id := range t.ChannelIDs() {
 			views = append(views, c.channelView(id))
 		}
@@ -112,10 +112,10 @@ func (c *ChannelController) Channels(ctx context.Context) ([]view.ChannelView, e
 }
 
 // Channel returns one channel.
-func (c *ChannelController) Channel(ctx context.Context, name string) (view.ChannelView, error) {
+func (c *Controller) Channel(ctx context.Context, name string) (view.ChannelView, error) {
 	var shown view.ChannelView
 	var unknown error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if t.Channels.ByID[channel.ChannelID(name)] == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
@@ -156,8 +156,8 @@ func (c *Conversations) lastOf(ctx context.Context, view *view.ChannelView) erro
 }
 
 // channelView runs in the loop.
-func (c *ChannelController) channelView(name string) view.ChannelView {
-	t := c.State()
+func (c *Controller) channelView(name string) view.ChannelView {
+	t := c.loop.State()
 	ch := t.Channels.ByID[channel.ChannelID(name)]
 	head, set := &ch.Head, &ch.Settings
 	circle, known := t.ChannelConfigs[name]
@@ -272,10 +272,10 @@ func MembersOf(c *channel.Channel, configured []string) []string {
 	return append(names, others...)
 }
 
-func (c *ChannelController) memberView(channelName string, ch *channel.Channel, name string) view.MemberView {
-	s, a := ch.Participants[channel.AgentID(name)], c.State().Channels.Agents[channel.AgentID(name)]
+func (c *Controller) memberView(channelName string, ch *channel.Channel, name string) view.MemberView {
+	s, a := ch.Participants[channel.AgentID(name)], c.loop.State().Channels.Agents[channel.AgentID(name)]
 	view := view.MemberView{
-		Name: name, State: string(c.State().Channels.StateOf(s.Agent, channel.ChannelID(channelName))),
+		Name: name, State: string(c.loop.State().Channels.StateOf(s.Agent, channel.ChannelID(channelName))),
 		Owed: s.JoinOnConnect,
 	}
 	if s.TookFor == ch.Head.Human {
@@ -284,7 +284,7 @@ func (c *ChannelController) memberView(channelName string, ch *channel.Channel, 
 	if a != nil {
 		view.Connected, view.Disabled, view.Crashed, view.Limit = a.Connected, a.Disabled, a.Crashed, a.Limit
 	}
-	if is := c.State().Agents[name]; is != nil {
+	if is := c.loop.State().Agents[name]; is != nil {
 		view.Foreign = is.Settings.Policy.Foreign
 		view.Working = is.Session.AnswerPending() && string(is.Session.Delivery.Token.Channel) == channelName
 	}
@@ -307,11 +307,11 @@ func TurnWhy(t *team.Team, agent string) string {
 }
 
 // TurnsOf returns an agent's state in each of its channels.
-func (c *ChannelController) TurnsOf(agent string) map[string]string {
+func (c *Controller) TurnsOf(agent string) map[string]string {
 	states := map[string]string{}
-	if a := c.State().Channels.Agents[channel.AgentID(agent)]; a != nil {
+	if a := c.loop.State().Channels.Agents[channel.AgentID(agent)]; a != nil {
 		for _, id := range a.Channels {
-			states[string(id)] = string(c.State().Channels.StateOf(channel.AgentID(agent), id))
+			states[string(id)] = string(c.loop.State().Channels.StateOf(channel.AgentID(agent), id))
 		}
 	}
 	return states

@@ -30,13 +30,13 @@ func (c *Conversations) ChannelEntries(ctx context.Context, name string, q view.
 	q.Limit = min(cmp.Or(max(q.Limit, 0), PageDefault), PageMax)
 	open := map[uint64]string{}
 	var unknown error
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		ch := t.Channels.ByID[channel.ChannelID(name)]
 		if ch == nil {
 			unknown = &team.Unknown{What: "channel", Name: name, Known: t.ChannelIDs()}
 			return
 		}
-		page.Head = c.Head()
+		page.Head = c.loop.Head()
 		c.buildIndexAsync()
 		for _, m := range ch.Open {
 			open[m.N] = string(m.State)
@@ -84,7 +84,8 @@ func (c *Conversations) newestPage(ctx context.Context, name string, q view.Entr
 	}
 	var entries []view.ChannelEntry
 	lapsed := map[uint64]bool{}
-	for rec, err := range c.Journal().Read(ctx, journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}) {
+	part := journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}
+	for rec, err := range c.loop.Journal().Read(ctx, part) {
 		if err != nil {
 			return false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
@@ -183,7 +184,7 @@ func (c *Conversations) older(ctx context.Context, name string, q view.EntryQuer
 	if until == 0 {
 		return nil, false, nil
 	}
-	for rec, err := range c.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
+	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
 		if err != nil {
 			return nil, false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
@@ -255,7 +256,8 @@ func (c *Conversations) entriesAt(ctx context.Context, name string, seqs []uint6
 		}
 		wanted := seqs[:n]
 		seqs = seqs[n:]
-		for rec, err := range c.Journal().Read(ctx, journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}) {
+		part := journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}
+		for rec, err := range c.loop.Journal().Read(ctx, part) {
 			if err != nil {
 				return nil, fmt.Errorf("read the messages of %s: %w", name, err)
 			}

@@ -83,11 +83,11 @@ func (d *timerQueue) past(now time.Time) []channel.Deadline {
 }
 
 // dueInChannels returns a request for each expired timer of a channel or of a participant.
-func (c *ChannelController) dueInChannels(now time.Time) []loop.Request {
+func (c *Controller) dueInChannels(now time.Time) []loop.Request {
 	var batch []loop.Request
 	for _, about := range c.timers.past(now) {
 		what := channel.Input(channel.TimerFired{About: about})
-		if is := c.State().Channels.ByID[about.Channel]; is != nil && about.What == channel.SilenceTimer {
+		if is := c.loop.State().Channels.ByID[about.Channel]; is != nil && about.What == channel.SilenceTimer {
 			what = c.afterSilence(about, is)
 		}
 		batch = append(batch, loop.Request{
@@ -95,8 +95,8 @@ func (c *ChannelController) dueInChannels(now time.Time) []loop.Request {
 			Look:  func(t *team.Team) { c.timers.set(about.Channel, t.Channels.Deadline(about.Channel)) },
 		})
 	}
-	for _, name := range c.State().Names() {
-		a, m := c.State().Agents[name], c.sessions.Slots[name]
+	for _, name := range c.loop.State().Names() {
+		a, m := c.loop.State().Agents[name], c.sessions.Slots[name]
 		if m == nil {
 			continue
 		}
@@ -117,12 +117,12 @@ func (c *ChannelController) dueInChannels(now time.Time) []loop.Request {
 }
 
 // participantDue is when an agent's participation needs attention; zero: never.
-func (c *ChannelController) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
+func (c *Controller) participantDue(m *sessions.Slot, a *team.Agent) time.Time {
 	p := c.participants[a.Name]
-	if c.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
+	if c.loop.Holding() || p == nil || p.beat.IsZero() && p.probeAt.IsZero() {
 		return time.Time{} // called for every agent between two batches, so the common case returns first
 	}
-	switch is := c.State().Channels.Agents[channel.AgentID(a.Name)]; {
+	switch is := c.loop.State().Channels.Agents[channel.AgentID(a.Name)]; {
 	case is == nil:
 		return time.Time{}
 	case !c.Joins(m):
@@ -142,11 +142,11 @@ type channelNews struct {
 }
 
 // ChannelHooks returns the channels' hooks into the loop.
-func (c *ChannelController) ChannelHooks() loop.Hooks {
+func (c *Controller) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
 		Appended: c.index.note,
-		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, c.State()) },
+		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, c.loop.State()) },
 		Spread: func(t *loop.Touched) {
 			c.channelsMoved(&news, t)
 			clear(news.channels)
@@ -161,7 +161,7 @@ func (c *ChannelController) ChannelHooks() loop.Hooks {
 			if len(c.timers.byTime) > 0 {
 				next = c.timers.byTime[0].At
 			}
-			for name, a := range c.State().Agents {
+			for name, a := range c.loop.State().Agents {
 				if m := c.sessions.Slots[name]; m != nil {
 					next = table.Earliest(next, c.participantDue(m, a))
 				}
@@ -199,10 +199,10 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 
 // channelsMoved sets the timers of the changed channels and marks the agents that may have actions in
 // them.
-func (c *ChannelController) channelsMoved(n *channelNews, touched *loop.Touched) {
+func (c *Controller) channelsMoved(n *channelNews, touched *loop.Touched) {
 	for id := range n.channels {
-		c.timers.set(id, c.State().Channels.Deadline(id))
-		if is := c.State().Channels.ByID[id]; is != nil {
+		c.timers.set(id, c.loop.State().Channels.Deadline(id))
+		if is := c.loop.State().Channels.ByID[id]; is != nil {
 			c.noteSilence(id, is)
 			n.names = is.Concerns(n.names[:0])
 			for _, name := range n.names {
@@ -211,7 +211,7 @@ func (c *ChannelController) channelsMoved(n *channelNews, touched *loop.Touched)
 		}
 	}
 	if n.all {
-		for name := range c.State().Channels.Agents {
+		for name := range c.loop.State().Channels.Agents {
 			touched.Agent(string(name))
 		}
 	}
@@ -219,13 +219,13 @@ func (c *ChannelController) channelsMoved(n *channelNews, touched *loop.Touched)
 
 // ChannelsBegin restores all channels after a start: deadlines stay as they were, heartbeats count
 // from now (SPEC, Turn).
-func (c *ChannelController) ChannelsBegin() {
-	for id := range c.State().Channels.ByID {
-		c.timers.set(id, c.State().Channels.Deadline(id))
+func (c *Controller) ChannelsBegin() {
+	for id := range c.loop.State().Channels.ByID {
+		c.timers.set(id, c.loop.State().Channels.Deadline(id))
 	}
 	for _, m := range c.sessions.Slots {
 		if c.Joins(m) {
-			c.Participant(m).beat = c.Now()
+			c.Participant(m).beat = c.loop.Now()
 		}
 	}
 	c.probeAll()

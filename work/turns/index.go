@@ -175,7 +175,7 @@ func (c *Conversations) buildIndex(ctx context.Context) error {
 	if b.isMade() {
 		return nil
 	}
-	if err := c.View(ctx, func(*team.Team) { b.begin(c.Head()) }); err != nil {
+	if err := c.loop.View(ctx, func(*team.Team) { b.begin(c.loop.Head()) }); err != nil {
 		return err
 	}
 	past := map[string]*channelIndex{}
@@ -183,7 +183,7 @@ func (c *Conversations) buildIndex(ctx context.Context) error {
 	until := b.from - 1
 	b.mu.Unlock()
 	if until > 0 {
-		if err := readPast(ctx, c.Journal(), until, past); err != nil {
+		if err := readPast(ctx, c.loop.Journal(), until, past); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (c *Conversations) buildIndexAsync() {
 		return
 	}
 	c.index.begun = true
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		if err := c.buildIndex(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, loop.ErrClosed) {
 			c.log.Warn("the messages of the channels could not be read; Fairlead tries again at the next request", "error", err)
 		}
@@ -298,12 +298,12 @@ const RecentFew = 512
 // recent returns those of the messages that are among the newest changes.
 func (c *Conversations) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
 	var head uint64
-	if err := c.View(ctx, func(*team.Team) { head = c.Head() }); err != nil {
+	if err := c.loop.View(ctx, func(*team.Team) { head = c.loop.Head() }); err != nil {
 		return nil, err
 	}
 	var said []view.ChannelEntry
 	q := journal.Query{After: head - min(head, RecentMax), Until: head, Entity: ChannelPrefix + channel}
-	for rec, err := range c.Journal().Read(ctx, q) {
+	for rec, err := range c.loop.Journal().Read(ctx, q) {
 		if err != nil {
 			return nil, fmt.Errorf("read the messages of %s: %w", channel, err)
 		}

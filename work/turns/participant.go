@@ -47,7 +47,7 @@ func ConfigureTurns(c *team.Configured, conf *config.Config, capabilities func(c
 }
 
 // Capabilities returns what an agent can in a session for channels.
-func (c *ChannelController) Capabilities(a config.Agent) (can driver.Capabilities) {
+func (c *Controller) Capabilities(a config.Agent) (can driver.Capabilities) {
 	if d, ok := c.opts.Drivers[a.Driver]; ok {
 		can = d.Capabilities(sessions.Known(a), driver.Turn)
 	}
@@ -75,7 +75,7 @@ type participant struct {
 }
 
 // Participant returns what is kept of an agent's participation. It runs in the loop.
-func (c *ChannelController) Participant(m *sessions.Slot) *participant {
+func (c *Controller) Participant(m *sessions.Slot) *participant {
 	p := c.participants[m.Conf.Name]
 	if p == nil {
 		p = &participant{}
@@ -85,7 +85,7 @@ func (c *ChannelController) Participant(m *sessions.Slot) *participant {
 }
 
 // mayProbe reports whether an agent that Fairlead runs is to be probed now.
-func (c *ChannelController) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
+func (c *Controller) mayProbe(m *sessions.Slot, a *team.Agent, is *channel.Agent) bool {
 	p := c.Participant(m)
 	return !p.probing && !a.Removed && m.Conf.Workspace != "" && !(p.probed && is.Connected) && p.probeAt.IsZero()
 }
@@ -93,11 +93,11 @@ func (c *ChannelController) mayProbe(m *sessions.Slot, a *team.Agent, is *channe
 // probeAll is the first round of probes. The results are submitted together in the order of
 // fairlead.yaml, so that the first agent of a channel has its first turn, not the agent whose check
 // finished first.
-func (c *ChannelController) probeAll() {
+func (c *Controller) probeAll() {
 	var all []*sessions.Slot
 	for _, name := range rotationOrder(c.opts.Config) {
 		m := c.sessions.Slots[name]
-		a, is := c.State().Agents[m.Conf.Name], c.State().Channels.Agents[channel.AgentID(m.Conf.Name)]
+		a, is := c.loop.State().Agents[m.Conf.Name], c.loop.State().Channels.Agents[channel.AgentID(m.Conf.Name)]
 		if a != nil && is != nil && !c.Joins(m) && c.mayProbe(m, a, is) {
 			c.Participant(m).probing = true
 			all = append(all, m)
@@ -106,7 +106,7 @@ func (c *ChannelController) probeAll() {
 	if len(all) == 0 {
 		return
 	}
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		found := make([]error, len(all))
 		var checks sync.WaitGroup
 		for i, m := range all {
@@ -124,7 +124,7 @@ func (c *ChannelController) probeAll() {
 		for i, m := range all {
 			req.Events = append(req.Events, *probeSays(m, found[i]))
 		}
-		_, _ = c.Do(ctx, req) // fails only if the loop has stopped
+		_, _ = c.loop.Do(ctx, req) // fails only if the loop has stopped
 	})
 }
 
@@ -150,7 +150,7 @@ func rotationOrder(conf *config.Config) []string {
 }
 
 // probe checks whether an agent could be started now.
-func (c *ChannelController) probe(ctx context.Context, m *sessions.Slot) {
+func (c *Controller) probe(ctx context.Context, m *sessions.Slot) {
 	err := c.check(ctx, m)
 	if ctx.Err() != nil {
 		return
@@ -159,7 +159,7 @@ func (c *ChannelController) probe(ctx context.Context, m *sessions.Slot) {
 		Event: probeSays(m, err), Agent: m.Conf.Name,
 		Look: func(*team.Team) { c.probed(m, err) },
 	}
-	_, _ = c.Do(ctx, req) // fails only if the loop has stopped
+	_, _ = c.loop.Do(ctx, req) // fails only if the loop has stopped
 }
 
 func probeSays(m *sessions.Slot, err error) *team.Event {
@@ -170,7 +170,7 @@ func probeSays(m *sessions.Slot, err error) *team.Event {
 	return loop.EventBy(sessions.ByProbe, "", channel.AgentConnected{Agent: name})
 }
 
-func (c *ChannelController) check(ctx context.Context, m *sessions.Slot) error {
+func (c *Controller) check(ctx context.Context, m *sessions.Slot) error {
 	select {
 	case c.probes <- struct{}{}:
 		defer func() { <-c.probes }()
@@ -188,14 +188,14 @@ func (c *ChannelController) check(ctx context.Context, m *sessions.Slot) error {
 }
 
 // probed runs in the loop.
-func (c *ChannelController) probed(m *sessions.Slot, err error) {
+func (c *Controller) probed(m *sessions.Slot, err error) {
 	p := c.Participant(m)
 	p.probing, p.probed, p.probeAt = false, true, time.Time{}
 	if err == nil {
 		p.failed = false
 		return
 	}
-	p.probeAt = c.Now().Add(probeEvery)
+	p.probeAt = c.loop.Now().Add(probeEvery)
 	if !p.failed {
 		c.log.Warn("an agent cannot take part in its channels; Fairlead checks again every 30 seconds", "agent", m.Conf.Name, "error", err)
 	}

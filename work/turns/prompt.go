@@ -23,18 +23,18 @@ type message struct {
 }
 
 // messageFor runs in the loop.
-func (c *ChannelController) messageFor(todo channel.Action, http bool) message {
+func (c *Controller) messageFor(todo channel.Action, http bool) message {
 	token := todo.Token
 	if team.IsLeadToken(token) {
 		return message{todo: todo} // the text is made when it is written
 	}
-	ch := c.State().Channels.ByID[token.Channel]
+	ch := c.loop.State().Channels.ByID[token.Channel]
 	plan := message{todo: todo, told: prompts.TurnInput{
 		Channel: string(token.Channel), Agent: string(token.Agent), Turn: token.Turn, Holder: string(ch.Head.Holder), HTTP: http,
-		Members: MembersOf(ch, c.State().ChannelConfigs[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
+		Members: MembersOf(ch, c.loop.State().ChannelConfigs[string(token.Channel)].Agents), LeftOut: todo.Given.LeftOut,
 	}}
 	full := ch.Settings.DefaultTimeout
-	if a := c.State().Channels.Agents[token.Agent]; a != nil && a.Timeout > 0 {
+	if a := c.loop.State().Channels.Agents[token.Agent]; a != nil && a.Timeout > 0 {
 		full = a.Timeout
 	}
 	switch todo.Do {
@@ -42,7 +42,7 @@ func (c *ChannelController) messageFor(todo channel.Action, http bool) message {
 		plan.told.Waits, plan.deadline = full, ch.Head.Lease.Ends
 	case channel.TellGoOn:
 		if ends := ch.Head.Lease.Ends; !ends.IsZero() {
-			plan.told.Waits, plan.deadline = max(ends.Sub(c.Now()), time.Second), ends
+			plan.told.Waits, plan.deadline = max(ends.Sub(c.loop.Now()), time.Second), ends
 		}
 	case channel.TellAside:
 		plan.told.Waits, plan.deadline = full, deadlineOf(ch)
@@ -69,7 +69,7 @@ func (p *message) numbers() []uint64 {
 }
 
 // prompt returns the text of an action and the messages in it.
-func (c *ChannelController) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
+func (c *Controller) prompt(ctx context.Context, p *message) (string, []view.ChannelEntry, error) {
 	said := []view.ChannelEntry{}
 	if numbers := p.numbers(); len(numbers) > 0 {
 		all, err := c.Messages(ctx, p.told.Channel, numbers)
@@ -103,7 +103,7 @@ func (c *ChannelController) prompt(ctx context.Context, p *message) (string, []v
 }
 
 // FirstPrompt returns the first prompt of a session for channels.
-func (c *ChannelController) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
+func (c *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
 	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
 		text, err := c.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
 		if errors.Is(err, ErrOvertaken) {
@@ -112,8 +112,8 @@ func (c *ChannelController) FirstPrompt(ctx context.Context, s team.Session) (st
 		return text, err
 	}
 	var plan *message
-	if err := c.View(ctx, func(t *team.Team) {
-		for _, todo := range t.AgentChannelActions(string(s.Delivery.Token.Agent), c.Now()) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
+		for _, todo := range t.AgentChannelActions(string(s.Delivery.Token.Agent), c.loop.Now()) {
 			if todo.Key == s.Delivery.Key {
 				is := c.messageFor(todo, false)
 				plan = &is

@@ -74,14 +74,14 @@ func (v *SessionWriter) SetWaits(waits bool) {
 }
 
 // SessionWriter is the writer of a followed session, or nil.
-func (c *ChannelController) SessionWriter(session string) *SessionWriter {
+func (c *Controller) SessionWriter(session string) *SessionWriter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.writers[session]
 }
 
 // SetSessionWriter adds the writer of a session; nil removes it.
-func (c *ChannelController) SetSessionWriter(session string, v *SessionWriter) {
+func (c *Controller) SetSessionWriter(session string, v *SessionWriter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v == nil {
@@ -93,19 +93,19 @@ func (c *ChannelController) SetSessionWriter(session string, v *SessionWriter) {
 
 // tellNext delivers what an agent's channels ask for now. It is called after every change, so that
 // no other code has to remember to call it.
-func (c *ChannelController) tellNext(name string) {
-	m, a, is := c.sessions.Slots[name], c.State().Agents[name], c.State().Channels.Agents[channel.AgentID(name)]
-	if m == nil || a == nil || is == nil && !a.Session.IsLead() || c.Holding() {
+func (c *Controller) tellNext(name string) {
+	m, a, is := c.sessions.Slots[name], c.loop.State().Agents[name], c.loop.State().Channels.Agents[channel.AgentID(name)]
+	if m == nil || a == nil || is == nil && !a.Session.IsLead() || c.loop.Holding() {
 		return // a lead need not be in a channel
 	}
-	todo := c.State().AgentChannelActions(name, c.Now())
+	todo := c.loop.State().AgentChannelActions(name, c.loop.Now())
 	if c.Joins(m) {
 		c.fillWait(name, todo)
 		return
 	}
 	if is != nil && c.mayProbe(m, a, is) { // it is not known whether it can take part (J3)
 		c.Participant(m).probing = true
-		c.Go(func(ctx context.Context) { c.probe(ctx, m) })
+		c.loop.Go(func(ctx context.Context) { c.probe(ctx, m) })
 	}
 	c.stopWork(m, a, todo)
 	s := a.Session
@@ -120,7 +120,7 @@ func (c *ChannelController) tellNext(name string) {
 	}
 	c.Participant(m).telling = next.Key
 	plan, session := c.messageFor(next, false), *s
-	c.Go(func(ctx context.Context) {
+	c.loop.Go(func(ctx context.Context) {
 		if resumes {
 			c.acknowledge(ctx, m, channel.ActionConfirmed{Token: next.Token, Do: next.Do, N: next.N}, c.ClearTelling(m))
 			return
@@ -133,14 +133,14 @@ func (c *ChannelController) tellNext(name string) {
 // turn that it is answering are written during an answer, and only if the program reads input then;
 // all others wait until the answer is over. resumes means that the agent has already continued and
 // needs no text.
-func (c *ChannelController) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
+func (c *Controller) nextToTell(m *sessions.Slot, s *team.Session, todo []channel.Action) (next channel.Action, resumes, ok bool) {
 	stops := map[channel.ChannelID]bool{}
 	for _, one := range todo {
 		if one.Do == channel.StopWork {
 			stops[one.Token.Channel] = true
 		}
 	}
-	held := c.State().Hold.On || c.State().Stopping
+	held := c.loop.State().Hold.On || c.loop.State().Stopping
 	for _, one := range todo {
 		same := one.Token.Turn != 0 && one.Token == s.Delivery.Token
 		switch {
@@ -157,19 +157,19 @@ func (c *ChannelController) nextToTell(m *sessions.Slot, s *team.Session, todo [
 }
 
 // acknowledge records an action that needed no write.
-func (c *ChannelController) acknowledge(ctx context.Context, m *sessions.Slot, what channel.ActionConfirmed, then func(*team.Team)) {
+func (c *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what channel.ActionConfirmed, then func(*team.Team)) {
 	// fails only if the loop has stopped
-	_, _ = c.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then})
+	_, _ = c.loop.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then})
 }
 
 // ClearTelling records, in the loop, that no write to an agent is in progress.
-func (c *ChannelController) ClearTelling(m *sessions.Slot) func(*team.Team) {
+func (c *Controller) ClearTelling(m *sessions.Slot) func(*team.Team) {
 	return func(*team.Team) { c.Participant(m).telling = "" }
 }
 
 // tellSession writes an action into a running session, once, and journals it before any of its
 // results.
-func (c *ChannelController) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
+func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
 	words := func(ctx context.Context) (string, error) { return c.Hooks.LeadPrompt(ctx, plan.todo, false) }
 	var err error
 	if !team.IsLeadToken(plan.todo.Token) {
@@ -191,7 +191,7 @@ func (c *ChannelController) tellSession(ctx context.Context, m *sessions.Slot, s
 			err)
 		retry.Rest(ctx, loop.RetryMax)
 	}
-	_, _ = c.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: c.ClearTelling(m)}) // fails only if the loop has stopped
+	_, _ = c.loop.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: c.ClearTelling(m)}) // fails only if the loop has stopped
 }
 
 // ErrOvertaken means that an action is no longer due.
@@ -199,11 +199,11 @@ var ErrOvertaken = errors.New("the action is no longer due")
 
 // stillToTell checks, while it holds the write lock, whether an action is still due: waiting for
 // the lock may have taken longer than the turn.
-func (c *ChannelController) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
+func (c *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.Session, key string) error {
 	still := false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		if now := m.Open(t); now != nil && now.ID == s.ID && now.Phase == session.Running && now.Ending == "" && now.Stop == nil {
-			next, _, ok := c.nextToTell(m, now, t.AgentChannelActions(m.Conf.Name, c.Now()))
+			next, _, ok := c.nextToTell(m, now, t.AgentChannelActions(m.Conf.Name, c.loop.Now()))
 			still = ok && next.Key == key
 		}
 	}); err != nil {
@@ -217,7 +217,7 @@ func (c *ChannelController) stillToTell(ctx context.Context, m *sessions.Slot, s
 
 // write writes the action. It asks for words last, since the lead receives what is true at that
 // moment.
-func (c *ChannelController) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action,
+func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action,
 	words func(context.Context) (string, error),
 ) error {
 	v, proc := c.SessionWriter(s.ID), c.sessions.Proc(s.ID)
@@ -248,7 +248,7 @@ func (c *ChannelController) write(ctx context.Context, m *sessions.Slot, s team.
 	}
 	input, _ := typist.Input()
 	v.NoteInput(input)
-	_, err = c.Do(ctx, loop.Request{
+	_, err = c.loop.Do(ctx, loop.Request{
 		Event: m.Event(sessions.ByShim, team.Delivered{Session: s.ID, Action: todo, Input: input}), Agent: m.Conf.Name,
 		Look: c.ClearTelling(m),
 	})
@@ -267,7 +267,7 @@ func (v *SessionWriter) NoteInput(input int64) {
 
 // stopWork stops an agent's work that is no longer wanted, and acknowledges the stop when the work
 // has stopped: at once if the agent was not working on it. A stop never waits behind other actions.
-func (c *ChannelController) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
+func (c *Controller) stopWork(m *sessions.Slot, a *team.Agent, todo []channel.Action) {
 	begun := c.Participant(m).stops
 	c.Participant(m).stops = nil
 	for _, one := range todo {
@@ -290,24 +290,24 @@ func (c *ChannelController) stopWork(m *sessions.Slot, a *team.Agent, todo []cha
 		}
 		c.Participant(m).stops[at] = true
 		if !begun[at] {
-			c.Go(do)
+			c.loop.Go(do)
 		}
 	}
 }
 
 // worksOn reports whether a session works on what is to be stopped. Answers that need no turn
 // continue, unless the agent has left the channel.
-func (c *ChannelController) worksOn(s *team.Session, stop channel.Action) bool {
+func (c *Controller) worksOn(s *team.Session, stop channel.Action) bool {
 	if !s.AnswerPending() || s.Delivery.Token.Channel != stop.Token.Channel {
 		return false
 	}
-	seat := c.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
-	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !c.State().Channels.Agents[stop.Token.Agent].Online()
+	seat := c.loop.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
+	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !c.loop.State().Channels.Agents[stop.Token.Agent].Online()
 }
 
 // cancelAnswer cancels a session's current work. A session that does not support that, or does not
 // obey, is ended.
-func (c *ChannelController) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
+func (c *Controller) cancelAnswer(ctx context.Context, m *sessions.Slot, s team.Session) {
 	proc, err := c.sessions.Proc(s.ID), driver.ErrNoInput
 	if proc != nil {
 		err = m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), proc).Cancel(ctx)
@@ -327,7 +327,7 @@ func (c *ChannelController) cancelAnswer(ctx context.Context, m *sessions.Slot, 
 		}
 	}
 	still := false
-	if err := c.View(ctx, func(t *team.Team) {
+	if err := c.loop.View(ctx, func(t *team.Team) {
 		now := m.Open(t)
 		still = now != nil && now.ID == s.ID && now.AnswerPending() && now.Delivery.Key == s.Delivery.Key
 	}); err == nil && still {

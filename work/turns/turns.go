@@ -11,11 +11,11 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// ChannelController delivers turns to agents and records what people and foreign agents say.
-type ChannelController struct {
-	*loop.Loop
+// Controller delivers turns to agents and records what people and foreign agents say.
+type Controller struct {
+	loop *loop.Loop
 	*Conversations
-	sessions *sessions.SessionController
+	sessions *sessions.Controller
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -36,7 +36,7 @@ type ChannelController struct {
 
 // Conversations reads what was said in channels.
 type Conversations struct {
-	*loop.Loop
+	loop  *loop.Loop
 	log   *slog.Logger
 	index messageIndex // where in the journal the conversations are
 }
@@ -51,9 +51,9 @@ type Hooks struct {
 }
 
 // New makes the controller of the channels.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.SessionController) *ChannelController {
-	return &ChannelController{
-		Loop: l, Conversations: &Conversations{Loop: l, log: opts.Log, index: messageIndex{making: make(chan struct{}, 1)}},
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{
+		loop: l, Conversations: &Conversations{loop: l, log: opts.Log, index: messageIndex{making: make(chan struct{}, 1)}},
 		sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
 		writers: map[string]*SessionWriter{}, waits: map[string]*actionWait{}, silences: map[channel.ChannelID]silence{},
 		probes: make(chan struct{}, probesMax),

@@ -19,7 +19,7 @@ type silence struct {
 
 // noteSilence notes the processor time at the start of a silence. Only agents that report no end of their answers have
 // one in which they may work.
-func (c *ChannelController) noteSilence(id channel.ChannelID, is *channel.Channel) {
+func (c *Controller) noteSilence(id channel.ChannelID, is *channel.Channel) {
 	ends := is.Head.Lease.Silence
 	if began, known := c.silences[id]; known && began.ends.Equal(ends) {
 		return
@@ -32,12 +32,12 @@ func (c *ChannelController) noteSilence(id channel.ChannelID, is *channel.Channe
 
 // processorTime is that of the session of an agent that may work during its silence. It is not known of a foreign agent,
 // nor of a session on another host.
-func (c *ChannelController) processorTime(is *channel.Channel) (used time.Duration, known bool) {
-	l, a, m := &is.Head.Lease, c.State().Channels.Agents[is.Head.Holder], c.sessions.Slots[string(is.Head.Holder)]
+func (c *Controller) processorTime(is *channel.Channel) (used time.Duration, known bool) {
+	l, a, m := &is.Head.Lease, c.loop.State().Channels.Agents[is.Head.Holder], c.sessions.Slots[string(is.Head.Holder)]
 	if l.Silence.IsZero() || !l.Answered.IsZero() || a == nil || !a.NoEnd || m == nil {
 		return 0, false
 	}
-	session := m.Open(c.State())
+	session := m.Open(c.loop.State())
 	if session == nil {
 		return 0, false
 	}
@@ -49,7 +49,7 @@ func (c *ChannelController) processorTime(is *channel.Channel) (used time.Durati
 
 // afterSilence is what the end of a silence means. A program that has used its processor meanwhile works: its silence
 // begins again. Otherwise the turn ends.
-func (c *ChannelController) afterSilence(about channel.Deadline, is *channel.Channel) channel.Input {
+func (c *Controller) afterSilence(about channel.Deadline, is *channel.Channel) channel.Input {
 	began, noted := c.silences[about.Channel]
 	if used, known := c.processorTime(is); known && noted && began.ends.Equal(about.At) &&
 		used-began.used >= is.Settings.AutoDetectSilence/workShare {

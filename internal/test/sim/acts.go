@@ -241,7 +241,7 @@ func (w *world) do(a Act) {
 		w.stopEngine()
 	case "down":
 		w.order("down", "", func(ctx context.Context, l *engineRun) (uint64, error) {
-			return 0, l.engine.Stop(ctx, byPerson, a.MS != 0)
+			return 0, l.engine.Agents.Stop(ctx, byPerson, a.MS != 0)
 		})
 	case "reply", "revoke", "retry":
 		fileWorld{w}.reply(a)
@@ -487,7 +487,7 @@ func (w *world) checkOvertaken() {
 			return
 		}
 		w.goroutines.Go(func() {
-			seq, err := l.engine.Command(context.Background(), byPerson, agents[0], agentstate.Pause, "check for an overtaken engine")
+			seq, err := l.engine.Agents.Command(context.Background(), byPerson, agents[0], agentstate.Pause, "check for an overtaken engine")
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			checks{w}.check(fenceHolds, err != nil, "engine %d was overtaken and accepted a command with change %d", l.n, seq)

@@ -51,44 +51,44 @@ func (w channelWorld) channelAct(a Act) {
 	if !w.hasChannels() {
 		return
 	}
-	order := func(what string, order func(ctx context.Context, e *app.Supervisor) (uint64, error)) {
+	order := func(what string, order func(ctx context.Context, e *app.App) (uint64, error)) {
 		w.order(what, "", func(ctx context.Context, l *engineRun) (uint64, error) { return order(ctx, l.engine) })
 	}
 	switch a.Do {
 	case "say":
 		w.say(a.Target, a.Word)
 	case "grant":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Grant(ctx, byPerson, a.Word, a.Target, a.MS != 0)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Grant(ctx, byPerson, a.Word, a.Target, a.MS != 0)
 		})
 	case "skip":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Skip(ctx, byPerson, a.Target, 0)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Skip(ctx, byPerson, a.Target, 0)
 		})
 	case "override":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Override(ctx, byPerson, a.Target, a.MS != 0)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Override(ctx, byPerson, a.Target, a.MS != 0)
 		})
 	case "assign":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Assign(ctx, byPerson, a.Word, a.Target)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Assign(ctx, byPerson, a.Word, a.Target)
 		})
 	case "remove":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Unassign(ctx, byPerson, a.Word, a.Target)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Unassign(ctx, byPerson, a.Word, a.Target)
 		})
 	case "disable":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Disable(ctx, byPerson, a.Target)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Disable(ctx, byPerson, a.Target)
 		})
 	case "enable":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) {
-			return e.Enable(ctx, byPerson, a.Target)
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) {
+			return e.Channels.Enable(ctx, byPerson, a.Target)
 		})
 	case "poll":
 		w.pollActions()
 	case "leave":
-		order(a.String(), func(ctx context.Context, e *app.Supervisor) (uint64, error) { return e.AgentLeft(ctx, outsider) })
+		order(a.String(), func(ctx context.Context, e *app.App) (uint64, error) { return e.Channels.AgentLeft(ctx, outsider) })
 	case "speak-late":
 		w.speakLate(a.Target)
 	}
@@ -132,7 +132,7 @@ func (w channelWorld) say(channel, mode string) {
 	name := w.record.word("sim", nil, "")
 	w.mu.Unlock()
 	w.order("say "+name+" in "+channel+" "+mode, "", func(ctx context.Context, l *engineRun) (uint64, error) {
-		spoken, err := l.engine.Say(ctx, byPerson, channel, "please answer "+name, mode)
+		spoken, err := l.engine.Channels.Say(ctx, byPerson, channel, "please answer "+name, mode)
 		if err != nil {
 			return 0, err
 		}
@@ -181,18 +181,18 @@ func (w channelWorld) pollActions() {
 	})
 }
 
-func (w channelWorld) pollAndAnswer(e *app.Supervisor, rnd *rand.Rand) {
+func (w channelWorld) pollAndAnswer(e *app.App, rnd *rand.Rand) {
 	ctx := context.Background()
-	_, _ = e.AgentReady(ctx, outsider) // an error says that it is ready already
-	if e.AgentBeat(ctx, outsider) != nil {
+	_, _ = e.Channels.AgentReady(ctx, outsider) // an error says that it is ready already
+	if e.Channels.AgentBeat(ctx, outsider) != nil {
 		return
 	}
-	errands, err := e.AgentActions(ctx, outsider, 0)
+	errands, err := e.Channels.AgentActions(ctx, outsider, 0)
 	if err != nil {
 		return
 	}
 	for _, action := range errands {
-		seq, err := e.AgentConfirm(ctx, outsider, action.Key)
+		seq, err := e.Channels.AgentConfirm(ctx, outsider, action.Key)
 		if err != nil {
 			return
 		}
@@ -221,7 +221,7 @@ func (w channelWorld) recordAction(v view.ActionView) {
 }
 
 // answerAction has the foreign agent answer one action in one of several ways.
-func (w channelWorld) answerAction(e *app.Supervisor, action view.ActionView, rnd *rand.Rand) {
+func (w channelWorld) answerAction(e *app.App, action view.ActionView, rnd *rand.Rand) {
 	ctx := context.Background()
 	how := []string{"well", "well", "well", "well", "passes", "waits", "mute", "unfinished", "leaves", "in-pieces"}[rnd.IntN(10)]
 	if w.isWellBehaved() {
@@ -239,14 +239,14 @@ func (w channelWorld) answerAction(e *app.Supervisor, action view.ActionView, rn
 	w.mu.Unlock()
 	switch how {
 	case "passes":
-		_, _ = e.AgentPass(ctx, s.Channel, outsider, s.Turn)
+		_, _ = e.Channels.AgentPass(ctx, s.Channel, outsider, s.Turn)
 	case "waits":
-		if _, err := e.AgentWait(ctx, s.Channel, outsider, s.Turn, "a build"); err == nil && rnd.IntN(2) == 0 {
-			_, _ = e.AgentGoesOn(ctx, s.Channel, outsider, s.Turn)
+		if _, err := e.Channels.AgentWait(ctx, s.Channel, outsider, s.Turn, "a build"); err == nil && rnd.IntN(2) == 0 {
+			_, _ = e.Channels.AgentGoesOn(ctx, s.Channel, outsider, s.Turn)
 		}
 	case "mute":
 	case "leaves":
-		_, _ = e.AgentLeft(ctx, outsider)
+		_, _ = e.Channels.AgentLeft(ctx, outsider)
 	case "unfinished":
 		s.Complete = false
 		w.post(e, s, action.Key)
@@ -262,12 +262,12 @@ func (w channelWorld) answerAction(e *app.Supervisor, action view.ActionView, rn
 
 // post has the foreign agent post a message. A message that was refused may or may not be in the
 // journal.
-func (w channelWorld) post(e *app.Supervisor, s view.Speech, key string) {
+func (w channelWorld) post(e *app.App, s view.Speech, key string) {
 	w.mu.Lock()
 	name := w.record.word(outsider, nil, key)
 	w.mu.Unlock()
 	s.Text = "I say " + name
-	seq, err := e.AgentSaid(context.Background(), s)
+	seq, err := e.Channels.AgentSaid(context.Background(), s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {

@@ -103,13 +103,13 @@ func (w crewWorld) crewAct(a Act) {
 	}
 	switch a.Do {
 	case "summon":
-		w.crewOrder("summon", func(ctx context.Context, e *app.Supervisor, by seam.Actor) (uint64, error) {
-			return e.Summon(ctx, by)
+		w.crewOrder("summon", func(ctx context.Context, e *app.App, by seam.Actor) (uint64, error) {
+			return e.Crew.Summon(ctx, by)
 		})
 	case "wake":
 		who := w.wakeTargets(a)
-		w.crewOrder("wake", func(ctx context.Context, e *app.Supervisor, by seam.Actor) (uint64, error) {
-			return e.Wake(ctx, by, who)
+		w.crewOrder("wake", func(ctx context.Context, e *app.App, by seam.Actor) (uint64, error) {
+			return e.Crew.Wake(ctx, by, who)
 		})
 	case "sleep":
 		w.putToSleep()
@@ -133,7 +133,7 @@ func (w crewWorld) runLead() {
 
 // crewOrder has a person give an order under a unique name, so that the order can be found in the
 // journal.
-func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *app.Supervisor, by seam.Actor) (uint64, error)) {
+func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *app.App, by seam.Actor) (uint64, error)) {
 	note := w.note("crew order")
 	w.mu.Lock()
 	w.crew.orders[note] = what
@@ -148,7 +148,7 @@ func (w crewWorld) putToSleep() {
 	before := w.leadSession()
 	w.mu.Unlock()
 	w.order("sleep", "", func(ctx context.Context, l *engineRun) (uint64, error) {
-		seq, err := l.engine.Sleep(ctx, byPerson)
+		seq, err := l.engine.Crew.Sleep(ctx, byPerson)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil && before != "" && w.leadSession() == before {

@@ -243,7 +243,7 @@ func (w crewWorld) readTranscripts() {
 	defer cancel()
 	times := map[string]int{}
 	for q := (crewctl.TranscriptQuery{Limit: 40}); ; {
-		page, err := l.engine.Transcript(ctx, q)
+		page, err := l.engine.Crew.Transcript(ctx, q)
 		w.mu.Lock()
 		if err != nil {
 			checks(w).broken(saidOnce, "cannot read the transcripts before %d: %v", q.Before, err)

@@ -325,7 +325,7 @@ func (w documentWorld) importDocument(a Act) {
 	data := w.newDocument(a, note)
 	w.mu.Unlock()
 	w.order("import "+note, note, func(ctx context.Context, l *engineRun) (uint64, error) {
-		_, err := l.engine.ImportDocument(ctx, byPerson, data)
+		_, err := l.engine.Crew.ImportDocument(ctx, byPerson, data)
 		return 0, err
 	})
 }

@@ -23,7 +23,7 @@ import (
 // engineRun is one engine from its start to its end or crash.
 type engineRun struct {
 	n             int
-	engine        *app.Supervisor
+	engine        *app.App
 	files         *stateFiles
 	documentFiles *documentFiles
 	cancel        context.CancelFunc
@@ -101,7 +101,7 @@ func (w *world) runGuarded(run func() error) (err error) {
 // watch follows the changes: each one must arrive once, in order, and only when it is stored.
 func (w *world) watch(ctx context.Context, l *engineRun) {
 	last := uint64(0)
-	for ch, err := range l.engine.Changes(ctx, 0, "") {
+	for ch, err := range l.engine.Loop.Changes(ctx, 0, "") {
 		if err != nil {
 			return
 		}

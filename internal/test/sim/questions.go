@@ -80,17 +80,17 @@ func (w fileWorld) reply(a Act) {
 	switch {
 	case a.Do == "retry":
 		w.order("retry", "", func(ctx context.Context, l *engineRun) (uint64, error) {
-			return l.engine.LiftLimit(ctx, byPerson, askingAgent)
+			return l.engine.Questions.LiftLimit(ctx, byPerson, askingAgent)
 		})
 	case a.Do == "reply" && len(open) > 0:
 		id := open[int(a.MS)%len(open)].ID
 		w.order("answer to "+id, "", func(ctx context.Context, l *engineRun) (uint64, error) {
-			return l.engine.AnswerQuestion(ctx, byPerson, id, view.QuestionAnswer{Allow: yes == "yes", Scope: scope})
+			return l.engine.Questions.AnswerQuestion(ctx, byPerson, id, view.QuestionAnswer{Allow: yes == "yes", Scope: scope})
 		})
 	case a.Do == "revoke" && len(standing) > 0:
 		id := standing[int(a.MS)%len(standing)].ID
 		w.order("revoke "+id, "", func(ctx context.Context, l *engineRun) (uint64, error) {
-			return l.engine.RevokeSavedAnswer(ctx, byPerson, id)
+			return l.engine.Questions.RevokeSavedAnswer(ctx, byPerson, id)
 		})
 	}
 }

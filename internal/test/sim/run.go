@@ -283,7 +283,7 @@ func (w *world) checkSettled() {
 		return
 	}
 	select {
-	case <-l.engine.Ready():
+	case <-l.engine.Loop.Ready():
 	default:
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -294,8 +294,8 @@ func (w *world) checkSettled() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	view, err := l.engine.Team(ctx)
-	crew, _ := l.engine.Crew(ctx, true) // Team reports the same error
+	view, err := l.engine.Status.Team(ctx)
+	crew, _ := l.engine.Crew.Crew(ctx, true) // Team reports the same error
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -340,13 +340,13 @@ var byPerson = seam.Actor{Kind: "human", ID: "sim"}
 func (w *world) command(agent, word string) {
 	note := w.note("order")
 	w.order(word+" for "+agent, note, func(ctx context.Context, l *engineRun) (uint64, error) {
-		return l.engine.Command(ctx, byPerson, agent, word, note)
+		return l.engine.Agents.Command(ctx, byPerson, agent, word, note)
 	})
 }
 
 func (w *world) hold(on bool) {
 	w.order(map[bool]string{true: "hold", false: "release"}[on], "", func(ctx context.Context, l *engineRun) (uint64, error) {
-		return l.engine.Hold(ctx, byPerson, on, "")
+		return l.engine.Agents.Hold(ctx, byPerson, on, "")
 	})
 }
 

@@ -47,7 +47,7 @@ func NewGuests(t testing.TB, config string, agents ...string) *Guests {
 	s := NewServer(t, files)
 	g := &Guests{Server: s, Proxy: s.Intercept()}
 	for _, a := range agents {
-		if _, err := s.engine.AgentReady(t.Context(), a); err != nil {
+		if _, err := s.engine.Channels.AgentReady(t.Context(), a); err != nil {
 			t.Fatalf("connect %s: %v", a, err)
 		}
 	}
@@ -61,7 +61,7 @@ func NewGuests(t testing.TB, config string, agents ...string) *Guests {
 			case <-wait.After(channel.BeatEvery / 2):
 			}
 			for _, a := range agents {
-				_ = s.engine.AgentBeat(ctx, a) // an agent that lacks heartbeats leaves the channel, which the story sees
+				_ = s.engine.Channels.AgentBeat(ctx, a) // an agent that lacks heartbeats leaves the channel, which the story sees
 			}
 		}
 	})
@@ -79,7 +79,7 @@ func (g *Guests) must(_ any, err error) {
 // head returns the channel's state: the turn, the agent that has it, and the interruption.
 func (g *Guests) head(name string) (head channel.Head) {
 	g.t.Helper()
-	g.must(nil, g.engine.View(g.t.Context(), func(t *team.Team) { head = t.Channels.ByID[channel.ChannelID(name)].Head }))
+	g.must(nil, g.engine.Loop.View(g.t.Context(), func(t *team.Team) { head = t.Channels.ByID[channel.ChannelID(name)].Head }))
 	return head
 }
 
@@ -95,11 +95,11 @@ func (g *Guests) turn(name string) (head channel.Head) {
 // confirm acknowledges the pending actions of these kinds.
 func (g *Guests) confirm(agent channel.AgentID, kinds ...channel.ActionKind) {
 	g.t.Helper()
-	actions, err := g.engine.AgentActions(g.t.Context(), string(agent), 0)
+	actions, err := g.engine.Channels.AgentActions(g.t.Context(), string(agent), 0)
 	g.must(nil, err)
 	for _, a := range actions {
 		if slices.Contains(kinds, channel.ActionKind(a.Do)) {
-			g.must(g.engine.AgentConfirm(g.t.Context(), string(agent), a.Key))
+			g.must(g.engine.Channels.AgentConfirm(g.t.Context(), string(agent), a.Key))
 		}
 	}
 }
@@ -108,7 +108,8 @@ func (g *Guests) confirm(agent channel.AgentID, kinds ...channel.ActionKind) {
 func (g *Guests) Say(name, text string, done bool) {
 	g.t.Helper()
 	h := g.turn(name)
-	g.must(g.engine.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: string(h.Holder), Turn: h.Turn, Text: text, Complete: done}))
+	g.must(g.engine.Channels.AgentSaid(g.t.Context(),
+		view.Speech{Channel: name, Agent: string(h.Holder), Turn: h.Turn, Text: text, Complete: done}))
 }
 
 // Answer posts the answer to the person who interrupted.
@@ -117,28 +118,28 @@ func (g *Guests) Answer(name, text string) {
 	h := g.head(name)
 	g.confirm(h.Holder, channel.StopWork)
 	g.confirm(h.Aside.Agent, channel.StopWork, channel.TellAside)
-	g.must(g.engine.AgentSaid(g.t.Context(),
+	g.must(g.engine.Channels.AgentSaid(g.t.Context(),
 		view.Speech{Channel: name, Agent: string(h.Aside.Agent), Re: h.Aside.Message, Text: text, Ended: true}))
 }
 
 // Late posts text of an agent for a turn that has ended.
 func (g *Guests) Late(name, agent string, turn uint64, text string) {
 	g.t.Helper()
-	g.must(g.engine.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: agent, Turn: turn, Text: text, Complete: true}))
+	g.must(g.engine.Channels.AgentSaid(g.t.Context(), view.Speech{Channel: name, Agent: agent, Turn: turn, Text: text, Complete: true}))
 }
 
 // Wait lets the agent that has the turn ask to wait.
 func (g *Guests) Wait(name, why string) {
 	g.t.Helper()
 	h := g.turn(name)
-	g.must(g.engine.AgentWait(g.t.Context(), name, string(h.Holder), h.Turn, why))
+	g.must(g.engine.Channels.AgentWait(g.t.Context(), name, string(h.Holder), h.Turn, why))
 }
 
 // Pass lets the agent that has the turn pass it.
 func (g *Guests) Pass(name string) {
 	g.t.Helper()
 	h := g.turn(name)
-	g.must(g.engine.AgentPass(g.t.Context(), name, string(h.Holder), h.Turn))
+	g.must(g.engine.Channels.AgentPass(g.t.Context(), name, string(h.Holder), h.Turn))
 }
 
 // TimeOut confirms the turn, which starts its timer. The agent must have a short limit. On a slow
@@ -158,7 +159,7 @@ func (g *Guests) TimeOut(name string) {
 // Hear posts a message of a person; an empty mode is the channel's.
 func (g *Guests) Hear(name, text, mode string) {
 	g.t.Helper()
-	g.must(g.engine.Say(g.t.Context(), person, name, text, mode))
+	g.must(g.engine.Channels.Say(g.t.Context(), person, name, text, mode))
 }
 
 // Converse lets the agents of a channel complete n turns. One of them must have the turn.

@@ -60,14 +60,14 @@ func NewCrewByHand(t testing.TB) *CrewByHand {
 
 func (c *CrewByHand) submit(what any) {
 	c.t.Helper()
-	if _, err := c.engine.Submit(c.t.Context(), turns.ByAgent(c.Lead), "", what); err != nil {
+	if _, err := c.engine.Loop.Submit(c.t.Context(), turns.ByAgent(c.Lead), "", what); err != nil {
 		c.t.Fatalf("submit %T: %v", what, err)
 	}
 }
 
 func (c *CrewByHand) state(read func(*crew.Crew)) {
 	c.t.Helper()
-	if err := c.engine.View(c.t.Context(), func(t *team.Team) { read(&t.Crew) }); err != nil {
+	if err := c.engine.Loop.View(c.t.Context(), func(t *team.Team) { read(&t.Crew) }); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -75,7 +75,7 @@ func (c *CrewByHand) state(read func(*crew.Crew)) {
 // session waits until the lead's session is open and has no pending action, and returns its id.
 func (c *CrewByHand) session() (id string) {
 	c.t.Helper()
-	if err := c.engine.Until(c.t.Context(), func(t *team.Team) bool {
+	if err := c.engine.Loop.Until(c.t.Context(), func(t *team.Team) bool {
 		id = t.Crew.Lead.Session
 		return id != "" && len(t.Crew.Lead.Actions) == 0
 	}); err != nil {

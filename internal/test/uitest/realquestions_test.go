@@ -68,7 +68,7 @@ type asker struct {
 
 func (a *asker) submit(what any) {
 	a.t.Helper()
-	if _, err := a.engine.Submit(a.t.Context(), turns.ByAgent(a.agent), a.agent, what); err != nil {
+	if _, err := a.engine.Loop.Submit(a.t.Context(), turns.ByAgent(a.agent), a.agent, what); err != nil {
 		a.t.Fatalf("submit %T: %v", what, err)
 	}
 }
@@ -97,7 +97,7 @@ func (a *asker) ask(q question.Question) (id string) {
 	a.asked++
 	q.Agent, q.Session, q.Ask = a.agent, a.session(), fmt.Sprintf("ask-%d", a.asked)
 	a.submit(question.Ask{Question: q})
-	if err := a.engine.View(a.t.Context(), func(t *team.Team) { id = t.Questions.Of(q.Session, q.Ask).ID }); err != nil {
+	if err := a.engine.Loop.View(a.t.Context(), func(t *team.Team) { id = t.Questions.Of(q.Session, q.Ask).ID }); err != nil {
 		a.t.Fatal(err)
 	}
 	return id

@@ -50,7 +50,7 @@ type Server struct {
 	api    string
 
 	Beside        atomic.Pointer[view.HostsBeside] // of a team with hosts
-	engine        *app.Supervisor
+	engine        *app.App
 	proxyListener net.Listener
 }
 
@@ -111,7 +111,7 @@ func (s *Server) serve() {
 	})
 	must(err)
 	if s.Beside.Load() != nil {
-		e.HostsBeside = func() view.HostsBeside {
+		e.Status.HostsBeside = func() view.HostsBeside {
 			beside := *s.Beside.Load()
 			beside.Waiting = slices.Clone(beside.Waiting)
 			return beside
@@ -158,7 +158,7 @@ func (s *Server) serve() {
 		}
 	})
 	select {
-	case <-e.Ready():
+	case <-e.Loop.Ready():
 	case err := <-ran:
 		ran <- nil // for the clean-up
 		t.Fatalf("the engine: %v", err)
@@ -218,7 +218,7 @@ func (s *Server) Put(name, text string) {
 // Happens decides an event of the team, as the leader of hosts does.
 func (s *Server) Happens(agent string, what any) {
 	s.t.Helper()
-	if _, err := s.engine.Submit(s.t.Context(), person, agent, what); err != nil {
+	if _, err := s.engine.Loop.Submit(s.t.Context(), person, agent, what); err != nil {
 		s.t.Fatalf("%#v: %v", what, err)
 	}
 }
@@ -226,7 +226,7 @@ func (s *Server) Happens(agent string, what any) {
 // Command sets the desired state of an agent, as a person does.
 func (s *Server) Command(agent, desired string) {
 	s.t.Helper()
-	if _, err := s.engine.Command(s.t.Context(), person, agent, desired, ""); err != nil {
+	if _, err := s.engine.Agents.Command(s.t.Context(), person, agent, desired, ""); err != nil {
 		s.t.Fatalf("command %s: %v", agent, err)
 	}
 }
@@ -234,7 +234,7 @@ func (s *Server) Command(agent, desired string) {
 // Head is the sequence of the newest change.
 func (s *Server) Head() (head uint64) {
 	s.t.Helper()
-	if err := s.engine.View(s.t.Context(), func(*team.Team) { head = s.engine.Head() }); err != nil {
+	if err := s.engine.Loop.View(s.t.Context(), func(*team.Team) { head = s.engine.Loop.Head() }); err != nil {
 		s.t.Fatal(err)
 	}
 	return head

@@ -27,65 +27,65 @@ import (
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
-// Supervisor runs one team: the loop and all controllers, whose methods are its own. Make it with Open, then call Run.
-type Supervisor struct {
-	*loop.Loop
-	*sessions.SessionController
-	*agents.AgentController
-	*turns.ChannelController
-	*crewctl.CrewController
-	*runs.RunController
-	*tasks.TaskController
-	*dispatchctl.DispatchController
-	*questions.QuestionController
-	*tools.ToolController
-	*status.StatusController
-	*transitions.TransitionController
-	*notices.NoticeController
-	*listen.Listener
+// App runs one team: the loop, and a part for each purpose. Make it with Open, then call Run.
+type App struct {
+	Loop        *loop.Loop
+	Sessions    *sessions.Controller
+	Agents      *agents.Controller
+	Channels    *turns.Controller
+	Crew        *crewctl.Controller
+	Runs        *runs.Controller
+	Tasks       *tasks.Controller
+	Dispatch    *dispatchctl.Controller
+	Questions   *questions.Controller
+	Tools       *tools.Controller
+	Status      *status.Controller
+	Transitions *transitions.Controller
+	Notices     *notices.Controller
+	Listener    *listen.Listener
 
-	Cluster *membership.HostController // the other machines of the team
+	Cluster *membership.Controller // the other machines of the team
 
 	opts seam.Options
 	log  *slog.Logger
 }
 
 // Open replays the journal. It starts and writes nothing; Run does.
-func Open(ctx context.Context, opts seam.Options) (*Supervisor, error) {
+func Open(ctx context.Context, opts seam.Options) (*App, error) {
 	l := loop.New(ctx,
 		loop.Options{
 			Journal: opts.Journal, Log: opts.Log, FileSum: agents.RenderSum, DocumentSum: crewctl.DocumentSum, Zone: time.Local,
 			RunsOnly: opts.RunsOnly, At: opts.At,
 		})
-	e := &Supervisor{Loop: l, opts: opts, log: opts.Log}
+	e := &App{Loop: l, opts: opts, log: opts.Log}
 	if err := l.Replay(ctx); err != nil {
 		return nil, err
 	}
 	e.Cluster = membership.New(l, opts)
 	opts.Host = e.Cluster.Router()
 	e.opts = opts
-	e.SessionController = sessions.New(l, opts)
-	e.AgentController = agents.New(l, opts, e.SessionController)
-	e.ChannelController = turns.New(l, opts, e.SessionController)
-	e.CrewController = crewctl.New(l, opts, e.SessionController, e.ChannelController)
-	e.RunController = runs.New(l, opts, e.SessionController)
-	e.TaskController = tasks.New(l, e.RunController)
-	e.DispatchController = dispatchctl.New(l, opts, e.SessionController)
+	e.Sessions = sessions.New(l, opts)
+	e.Agents = agents.New(l, opts, e.Sessions)
+	e.Channels = turns.New(l, opts, e.Sessions)
+	e.Crew = crewctl.New(l, opts, e.Sessions, e.Channels)
+	e.Runs = runs.New(l, opts, e.Sessions)
+	e.Tasks = tasks.New(l, e.Runs)
+	e.Dispatch = dispatchctl.New(l, opts, e.Sessions)
 	var err error
-	if e.QuestionController, err = questions.New(l, opts, e.SessionController); err != nil {
+	if e.Questions, err = questions.New(l, opts, e.Sessions); err != nil {
 		return nil, err
 	}
-	e.ToolController = tools.New(l, e.SessionController, e.ChannelController, e.RunController, e.QuestionController)
-	e.StatusController = status.New(l, opts, status.Parts{
-		Sessions: e.SessionController, Agents: e.AgentController, Channels: e.ChannelController, Crew: e.CrewController,
-		Dispatch: e.DispatchController,
-		Runs:     e.RunController, Questions: e.QuestionController,
+	e.Tools = tools.New(l, e.Sessions, e.Channels, e.Runs, e.Questions)
+	e.Status = status.New(l, opts, status.Parts{
+		Sessions: e.Sessions, Agents: e.Agents, Channels: e.Channels, Crew: e.Crew,
+		Dispatch: e.Dispatch,
+		Runs:     e.Runs, Questions: e.Questions,
 	})
-	e.TransitionController = transitions.New(l, opts.Log)
-	e.NoticeController = notices.New(l, opts)
+	e.Transitions = transitions.New(l, opts.Log)
+	e.Notices = notices.New(l, opts)
 	e.Listener = listen.New(l, opts, listen.Parts{
-		Sessions: e.SessionController, Channels: e.ChannelController, Runs: e.RunController,
-		Dispatch: e.DispatchController, Questions: e.QuestionController,
+		Sessions: e.Sessions, Channels: e.Channels, Runs: e.Runs,
+		Dispatch: e.Dispatch, Questions: e.Questions,
 	})
 	e.connect()
 	if err := Check(opts.Config, opts.Drivers); err != nil {
@@ -115,28 +115,29 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 }
 
 // connect sets the hooks through which lower controllers call higher ones.
-func (e *Supervisor) connect() {
-	e.SessionController.Hooks = sessions.Hooks{
-		Follow: e.Listener.Follow, LastLook: e.LastLook, FirstPrompt: e.FirstPrompt, PrepareWork: e.PrepareWork, PrivateTemp: e.PrivateTemp,
-		PoolSlot: e.PoolSlot, PrepareStep: e.PrepareStep, WithReport: e.WithReport, Place: e.Cluster.Place, StartOn: e.Cluster.StartOn,
-		BringBack: e.Cluster.BringBack,
+func (e *App) connect() {
+	e.Sessions.Hooks = sessions.Hooks{
+		Follow: e.Listener.Follow, LastLook: e.Agents.LastLook, FirstPrompt: e.Channels.FirstPrompt,
+		PrepareWork: e.Dispatch.PrepareWork, PrivateTemp: e.Dispatch.PrivateTemp,
+		PoolSlot: e.Runs.PoolSlot, PrepareStep: e.Runs.PrepareStep, WithReport: e.Runs.WithReport,
+		Place: e.Cluster.Place, StartOn: e.Cluster.StartOn, BringBack: e.Cluster.BringBack,
 	}
 	e.Cluster.Hooks = membership.Hooks{Checkout: runs.Checkout}
 	if e.opts.Cluster != nil {
-		e.HostsBeside = e.Cluster.Beside
+		e.Status.HostsBeside = e.Cluster.Beside
 	}
-	e.ChannelController.Hooks = turns.Hooks{LeadPrompt: e.LeadPrompt, ConfirmLeadAction: e.ConfirmLeadAction}
+	e.Channels.Hooks = turns.Hooks{LeadPrompt: e.Crew.LeadPrompt, ConfirmLeadAction: e.Crew.ConfirmLeadAction}
 }
 
 // AddMember adds an agent's slot and the state of its file.
-func (e *Supervisor) AddMember(m *sessions.Slot) {
-	e.Slots[m.Conf.Name] = m
-	e.AgentController.Add(m)
+func (e *App) AddMember(m *sessions.Slot) {
+	e.Sessions.Slots[m.Conf.Name] = m
+	e.Agents.Add(m)
 }
 
 // Run recovers the team, then serves until ctx ends, the journal fails, or another daemon takes
 // over. Agents keep running when it returns; Stop ends them.
-func (e *Supervisor) Run(ctx context.Context) (err error) {
+func (e *App) Run(ctx context.Context) (err error) {
 	defer func() { e.Close(err) }()
 	switch err := e.recover(ctx); {
 	case err != nil && ctx.Err() != nil:
@@ -149,7 +150,7 @@ func (e *Supervisor) Run(ctx context.Context) (err error) {
 
 // Close ends the loop, then closes the connections to the sessions, which keep running. why is the
 // error of Run, or nil.
-func (e *Supervisor) Close(why error) {
-	e.Shutdown(why)
-	e.CloseAll()
+func (e *App) Close(why error) {
+	e.Loop.Shutdown(why)
+	e.Sessions.CloseAll()
 }
