@@ -7,7 +7,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/resume"
 )
 
 // resume predicts which conversation a planned session will have, as far as it is known now. Steps
@@ -24,7 +23,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if c == nil || c.ID == "" {
 		return &view.PlanTalk{Do: view.Anew, Why: "there is no conversation to resume"}
 	}
-	wanted, _, why := resume.Should(a, s, c, resume.Always(p.team, s, r.How == config.ResumeAlways))
+	wanted, _, why := a.ShouldResume(s, c, p.team.ResumesAlways(s, r.How == config.ResumeAlways))
 	if !wanted {
 		return &view.PlanTalk{Do: view.Anew, Why: why}
 	}
@@ -32,7 +31,7 @@ func (p *planner) resume(a *team.Agent, s *team.Session) *view.PlanTalk {
 	if len(differs) == 0 || s.For != team.ForControl && !s.ServesChannels() {
 		return &view.PlanTalk{Do: view.GoOn, ID: c.ID}
 	}
-	q := resume.Answer(p.team, a.Name, s.ID, resume.AskID(c.ID, differs), false)
+	q := p.team.ResumeAnswer(a.Name, s.ID, team.ResumeAskID(c.ID, differs), false)
 	switch {
 	case q == nil || q.State != question.Delivered && q.State != question.Answered:
 		return &view.PlanTalk{Do: view.AskFirst, ID: c.ID, Differs: differs}

@@ -15,7 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -112,7 +111,7 @@ func (e *App) reckon(ctx context.Context, witness any, sessions func(context.Con
 		return nil, err
 	}
 	if g := e.Loop.State().Governing; e.opts.Confirmed != "" && e.opts.Confirmed != g.Sum {
-		if err := e.Sessions.TellAgent(ctx, "", governing.Confirmed{Sum: e.opts.Confirmed, Runs: g.Runs}); err != nil {
+		if err := e.Sessions.TellAgent(ctx, "", team.ConfigConfirmed{Sum: e.opts.Confirmed, Runs: g.Runs}); err != nil {
 			return nil, err
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config/edit"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -75,7 +74,7 @@ func readKept(path string) ([]byte, error) {
 }
 
 // choose returns the configuration to obey.
-func (g *choice) choose(is governing.State) (*config.Source, error) {
+func (g *choice) choose(is team.ConfigState) (*config.Source, error) {
 	sum := g.found.Sum()
 	switch {
 	case is.MayObey(sum), g.yes != "" && g.yes == sum:
@@ -107,7 +106,7 @@ func inForce(ctx context.Context, g *choice) (*config.Source, error) {
 }
 
 // journaled is what the journal says.
-func journaled(ctx context.Context, dir string) (is governing.State, err error) {
+func journaled(ctx context.Context, dir string) (is team.ConfigState, err error) {
 	j, done, err := offline.Journal(ctx, dir)
 	if errors.Is(err, offline.ErrNoJournal) {
 		return is, nil
@@ -123,7 +122,7 @@ func journaled(ctx context.Context, dir string) (is governing.State, err error) 
 }
 
 // atStart compares the configuration that a daemon starts with with what the journal holds, after it was replayed.
-func (d *Daemon) atStart(is governing.State) error {
+func (d *Daemon) atStart(is team.ConfigState) error {
 	if d.choice == nil || d.reloadFault != nil {
 		return nil //nolint:nilerr // the daemon goes on with what it had
 	}
@@ -207,7 +206,7 @@ func (d *Daemon) lastGoverning() error {
 }
 
 // seeGoverning compares the files with the configuration in force, if an agent may have changed them.
-func (d *Daemon) seeGoverning(ctx context.Context) (is governing.State, err error) {
+func (d *Daemon) seeGoverning(ctx context.Context) (is team.ConfigState, err error) {
 	err = d.Engine.Loop.View(ctx, func(t *team.Team) { is = t.Governing })
 	if err != nil || d.choice == nil || !is.Open() && is.Found == "" {
 		return is, err
@@ -216,7 +215,7 @@ func (d *Daemon) seeGoverning(ctx context.Context) (is governing.State, err erro
 	if sum == is.Found && sum != is.Sum {
 		return is, nil
 	}
-	return is, d.Engine.Agents.Governing(ctx, byDaemon, governing.Seen{Sum: sum, Runs: is.Runs})
+	return is, d.Engine.Agents.Governing(ctx, byDaemon, team.ConfigSeen{Sum: sum, Runs: is.Runs})
 }
 
 // byDaemon is the actor of what the daemon sees by itself.

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/table"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -71,7 +71,7 @@ func (d *Daemon) reload(ctx context.Context, by seam.Actor, want api.ReloadBody)
 		return nil, api.NewProblem(http.StatusUnprocessableEntity, "the daemon keeps its configuration: %s", err)
 	}
 	if is.Sum != sum {
-		if err := d.Engine.Agents.Governing(ctx, by, governing.Confirmed{Sum: sum, Runs: is.Runs}); err != nil {
+		if err := d.Engine.Agents.Governing(ctx, by, team.ConfigConfirmed{Sum: sum, Runs: is.Runs}); err != nil {
 			return nil, err
 		}
 	}

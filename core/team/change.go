@@ -14,9 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
-	"github.com/fairlead-dev/fairlead/core/team/models"
-	"github.com/fairlead-dev/fairlead/core/team/usage"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -77,12 +74,12 @@ type ControlSet struct {
 
 // Used is an agent's report of its usage.
 type Used struct {
-	Session string       `json:"session"`
-	Offset  int64        `json:"offset"`
-	Usage   Usage        `json:"usage"`
-	Models  []models.Use `json:"models,omitempty"`          // the parts of Usage whose model was reported
-	Context int          `json:"context_percent,omitempty"` // 0: no news
-	Stop    *Stop        `json:"stop,omitempty"`
+	Session string     `json:"session"`
+	Offset  int64      `json:"offset"`
+	Usage   Usage      `json:"usage"`
+	Models  []ModelUse `json:"models,omitempty"`          // the parts of Usage whose model was reported
+	Context int        `json:"context_percent,omitempty"` // 0: no news
+	Stop    *Stop      `json:"stop,omitempty"`
 
 	RepoDay  string    `json:"repo_day,omitempty"` // for RunUsage; empty: it is of no run's step
 	RepoEnds time.Time `json:"repo_day_ends,omitzero"`
@@ -114,16 +111,16 @@ type AgentSet struct {
 
 // TeamSet is the new state of the team.
 type TeamSet struct {
-	Hold      Hold            `json:"hold,omitzero"`
-	Stopping  bool            `json:"stopping,omitempty"`
-	Epoch     uint64          `json:"epoch,omitempty"`
-	BootID    string          `json:"boot_id,omitempty"`
-	Limits    Limits          `json:"limits,omitzero"`
-	Places    int             `json:"places,omitempty"` // of the worker pool
-	Leader    string          `json:"leader,omitempty"` // the host that leads, if another one can, too
-	Root      string          `json:"root,omitempty"`   // the folder of the repository on that host, if it is known
-	Config    string          `json:"config,omitempty"` // the identity of its fairlead.yaml, if another host can lead, too
-	Governing governing.State `json:"governing,omitzero"`
+	Hold      Hold        `json:"hold,omitzero"`
+	Stopping  bool        `json:"stopping,omitempty"`
+	Epoch     uint64      `json:"epoch,omitempty"`
+	BootID    string      `json:"boot_id,omitempty"`
+	Limits    Limits      `json:"limits,omitzero"`
+	Places    int         `json:"places,omitempty"` // of the worker pool
+	Leader    string      `json:"leader,omitempty"` // the host that leads, if another one can, too
+	Root      string      `json:"root,omitempty"`   // the folder of the repository on that host, if it is known
+	Config    string      `json:"config,omitempty"` // the identity of its fairlead.yaml, if another host can lead, too
+	Governing ConfigState `json:"governing,omitzero"`
 }
 
 // QueueSet is the new queue for a slot.
@@ -269,7 +266,7 @@ func (t *Team) useRun(forWhom Purpose, used Used) {
 	note.Total = note.Total.Plus(used.Usage)
 	put(&t.Notes, id, note)
 	if r := t.Runs[id]; r != nil {
-		put(&t.RunUsage, r.RepoDir, usage.RepoDay{Usage: t.RunUsage[r.RepoDir].On(used.RepoDay).Plus(used.Usage), Ends: used.RepoEnds})
+		put(&t.RunUsage, r.RepoDir, RepoDay{Usage: t.RunUsage[r.RepoDir].On(used.RepoDay).Plus(used.Usage), Ends: used.RepoEnds})
 	}
 }
 
@@ -298,7 +295,7 @@ func (a *Agent) remember(ident string) {
 
 func (a *Agent) setSession(s Session) {
 	if s.N > a.Opened && a.step() == "" {
-		a.Days = usage.Days(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
+		a.Days = addToDays(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
 	}
 	a.Opened = max(a.Opened, s.N)
 	a.Queue = withoutRequest(a.Queue, &s)
@@ -319,8 +316,8 @@ func (a *Agent) setSession(s Session) {
 // use adds a report to the agent and to its session, and returns what that session is for.
 func (a *Agent) use(used Used) Purpose {
 	a.Usage = a.Usage.On(used.Usage.Day).Plus(used.Usage)
-	if a.Days = usage.Days(a.Days, used.Usage); len(used.Models) > 0 {
-		a.Models = models.Add(a.Models, used.Models, a.Days[len(a.Days)-1].Day, a.Days[0].Day)
+	if a.Days = addToDays(a.Days, used.Usage); len(used.Models) > 0 {
+		a.Models = AddModels(a.Models, used.Models, a.Days[len(a.Days)-1].Day, a.Days[0].Day)
 	}
 	s := *cmp.Or(a.Open(used.Session), a.Session)
 	s.Offset = used.Offset

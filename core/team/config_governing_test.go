@@ -4,21 +4,19 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 )
 
 // Which fairlead.yaml is obeyed depends on whether a sandboxed agent that may write it ran since it was last known: rows E4 to E6.
 func TestGoverning(t *testing.T) {
-	writes, reads := &launch.Record{Governs: true}, &launch.Record{}
+	writes, reads := &LaunchRecord{Governs: true}, &LaunchRecord{}
 	confirmed := func(sum string, runs uint64) func(*Team) any {
-		return func(*Team) any { return governing.Confirmed{Sum: sum, Runs: runs} }
+		return func(*Team) any { return ConfigConfirmed{Sum: sum, Runs: runs} }
 	}
-	exposed := func(*Team) any { return governing.Exposed{Session: "a-1"} }
+	exposed := func(*Team) any { return ConfigExposed{Session: "a-1"} }
 	seen := func(sum string, runs uint64) func(*Team) any {
-		return func(*Team) any { return governing.Seen{Sum: sum, Runs: runs} }
+		return func(*Team) any { return ConfigSeen{Sum: sum, Runs: runs} }
 	}
-	runs := func(of *launch.Record) func(*Team) any {
+	runs := func(of *LaunchRecord) func(*Team) any {
 		return func(t *Team) any {
 			t.Agents["a"].Session = &Session{ID: "a-1", Phase: session.Running, Launch: of}
 			return nil

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
@@ -23,11 +22,11 @@ type Conversed struct {
 // Conversation is the newest conversation that an agent has with its program for one purpose.
 type Conversation struct {
 	Conversed
-	Session string         `json:"session"` // the last session that used it
-	For     Purpose        `json:"for"`     // of that session
-	At      time.Time      `json:"at"`
-	Launch  *launch.Record `json:"launch,omitempty"`
-	Before  string         `json:"before,omitempty"` // its previous ID, if the program changed it
+	Session string        `json:"session"` // the last session that used it
+	For     Purpose       `json:"for"`     // of that session
+	At      time.Time     `json:"at"`
+	Launch  *LaunchRecord `json:"launch,omitempty"`
+	Before  string        `json:"before,omitempty"` // its previous ID, if the program changed it
 }
 
 // Says is an agent's own status.

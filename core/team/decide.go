@@ -14,8 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 )
 
 // Unknown is the error for an unknown name. Like a refusal, it is an answer and not a failure.
@@ -78,8 +76,8 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 			s.Leader, s.Root, s.Config = what.Leader, what.Root, what.Config
 		})
 		err = d.crew(crew.DaemonStarted{})
-	case governing.Event:
-		if next, row, trigger := governing.Decide(t.Governing, what, t.governed(), ev.At); row != "" {
+	case ConfigEvent:
+		if next, row, trigger := t.Governing.decide(what, t.governed(), ev.At); row != "" {
 			d.setTeam(row, trigger, func(s *TeamSet) { s.Governing = next })
 		}
 	case HoldAsked:
@@ -138,7 +136,7 @@ func (d *decision) one(member *Agent) error {
 		return d.control(a, d.ev.What.(control.Input)) //nolint:forcetypeassert // what would be copied
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
 		return d.control(a, what.(control.Input))
-	case launch.Shell:
+	case Shell:
 		d.add("agent/"+a.Name, "team", "E7", "configured", "configured", string(what),
 			Body{Agent: &AgentSet{Settings: a.Settings, Removed: a.Removed}})
 		return nil

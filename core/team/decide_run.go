@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -52,7 +51,7 @@ func (d *decision) run() error {
 		return d.limitStep(id, r, what.step)
 	case TimerFired:
 		return d.runTimer(id, r)
-	case launch.Shell:
+	case Shell:
 		note := d.team.Notes[id]
 		d.note(id, "E7", string(what), NoteSet{Settings: note.Settings, Waived: note.Waived, LookAt: note.LookAt})
 		return nil

@@ -12,7 +12,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -168,8 +167,8 @@ func (d *decision) reported(a *Agent, what SessionReported) error {
 	} else if len(what.Held) <= heldBytesMax {
 		used.Held = what.Held
 	}
-	used.Models = models.Within(what.Models,
-		models.Use{InputTokens: used.Usage.InputTokens, OutputTokens: used.Usage.OutputTokens, CostUSD: used.Usage.CostUSD})
+	used.Models = ModelsWithin(what.Models,
+		ModelUse{InputTokens: used.Usage.InputTokens, OutputTokens: used.Usage.OutputTokens, CostUSD: used.Usage.CostUSD})
 	used.Context = min(max(what.Context, 0), 100)
 	used.Usage.Day = dayOf(d.ev.At)
 	if id, _, _ := StepOf(s.For); d.team.Runs[id] != nil {

@@ -6,8 +6,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -69,7 +67,7 @@ type SessionStarted struct {
 	PID     int
 	Input   int64 // bytes of input with which it was started
 
-	Launch *launch.Record // how it was started; nil: unknown
+	Launch *LaunchRecord // how it was started; nil: unknown
 }
 
 // TokenGiven is the hash of the token that a session's process is about to be started with.
@@ -113,7 +111,7 @@ type SessionReported struct {
 	Session   string
 	Offset    int64
 	Usage     Usage // since the last report; Day is ignored
-	Models    []models.Use
+	Models    []ModelUse
 	Context   int // how full the model's context is, in percent; 0: no news
 	Stop      *Stop
 	RateLimit *RateLimit // the provider's rate limit; nil: no change

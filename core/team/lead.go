@@ -6,7 +6,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/table"
-	"github.com/fairlead-dev/fairlead/core/team/root"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -25,9 +24,9 @@ func (t *Team) setTeamTo(set *TeamSet) {
 	before, at := t.Leader, t.Root
 	t.Hold, t.Stopping, t.Epoch, t.BootID, t.Limits = set.Hold, set.Stopping, set.Epoch, set.BootID, set.Limits
 	t.Pool.Places, t.Leader, t.Root, t.Config, t.Governing = set.Places, set.Leader, set.Root, set.Config, set.Governing
-	var move root.Move
+	var move FolderMove
 	if at != "" && set.Root != "" && at != set.Root {
-		move = root.Move{From: at, To: set.Root}
+		move = FolderMove{From: at, To: set.Root}
 	}
 	if before == set.Leader || set.Leader == "" {
 		before = ""
@@ -37,7 +36,7 @@ func (t *Team) setTeamTo(set *TeamSet) {
 		branchesOn(&t.Hosts, before, true)
 		branchesOn(&t.Hosts, t.Leader, false)
 	}
-	if before != "" || move != (root.Move{}) {
+	if before != "" || move != (FolderMove{}) {
 		movedTeam{t, move, before}.all()
 	}
 }
@@ -54,7 +53,7 @@ func branchesOn(t *host.Hosts, name string, may bool) {
 // movedTeam is a team that another host leads than before, or that is in another folder.
 type movedTeam struct {
 	*Team
-	root.Move
+	FolderMove
 	before string // the host that led; empty: the same one leads
 }
 
@@ -91,7 +90,7 @@ func (t movedTeam) all() {
 	}
 	for key, s := range t.Pool.Sessions {
 		next := *s
-		next.Launch = s.Launch.Moved(t.Move, t.before, t.Leader)
+		next.Launch = s.Launch.Moved(t.FolderMove, t.before, t.Leader)
 		t.Pool.Sessions[key] = &next
 	}
 }
@@ -100,13 +99,13 @@ func (t movedTeam) all() {
 func (t movedTeam) agent(a *Agent) {
 	for _, s := range a.Sessions() {
 		next := *s
-		next.Launch = s.Launch.Moved(t.Move, t.before, t.Leader)
+		next.Launch = s.Launch.Moved(t.FolderMove, t.before, t.Leader)
 		a.setOpen(s.Slot, &next)
 	}
 	a.Conversations = maps.Clone(a.Conversations)
 	for purpose, c := range a.Conversations {
 		next := *c
-		next.Launch = c.Launch.Moved(t.Move, t.before, t.Leader)
+		next.Launch = c.Launch.Moved(t.FolderMove, t.before, t.Leader)
 		a.Conversations[purpose] = &next
 	}
 }

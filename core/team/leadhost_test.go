@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/core/host"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
-	"github.com/fairlead-dev/fairlead/core/team/usage"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -31,11 +29,11 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 	c.ofRun("r",
 		SessionStarted{
 			Session: session, PID: 1,
-			Launch: &launch.Record{Driver: "exec", Dir: "/a/web/.agents/worktrees/r", Argv: []string{"x", "/a/web/x", "/b"}},
+			Launch: &LaunchRecord{Driver: "exec", Dir: "/a/web/.agents/worktrees/r", Argv: []string{"x", "/a/web/x", "/b"}},
 		})
 	c.Runs["r"].Steps[0].ReportPath = c.Runs["r"].ReportFile("one")
 	c.Runs["r"].Steps[0].Artifacts = []string{"/a/web/.agents/runs/r/artifacts/x", "y"}
-	c.RunUsage = map[string]usage.RepoDay{"/a/web": repoUses("2026-11-20", 1), "/other": repoUses("2026-11-20", 2)}
+	c.RunUsage = map[string]RepoDay{"/a/web": repoUses("2026-11-20", 1), "/other": repoUses("2026-11-20", 2)}
 	c.Dispatches = map[string]*Dispatch{"d": {Name: "d", Path: "/a/web/.agents/d"}}
 	was := c.Copy()
 
@@ -55,7 +53,7 @@ func TestPathsOfAnotherLeader(t *testing.T) {
 	if l := s.Launch; l.Dir != "/srv/b/.agents/worktrees/r" || !slices.Equal(l.Argv, []string{"x", "/srv/b/x", "/b"}) || l.Host != "a" {
 		t.Errorf("the session was started as %+v", l)
 	}
-	if !maps.Equal(c.RunUsage, map[string]usage.RepoDay{"/srv/b": repoUses("2026-11-20", 1), "/other": repoUses("2026-11-20", 2)}) ||
+	if !maps.Equal(c.RunUsage, map[string]RepoDay{"/srv/b": repoUses("2026-11-20", 1), "/other": repoUses("2026-11-20", 2)}) ||
 		c.Dispatches["d"].Path != "/srv/b/.agents/d" {
 		t.Errorf("%v, %+v", c.RunUsage, c.Dispatches["d"])
 	}

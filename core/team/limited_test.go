@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
@@ -91,7 +90,7 @@ func TestConversations(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	id := c.Agents["ada"].Session.ID
-	was := &launch.Record{Driver: "acp", Argv: []string{"opencode", "acp"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}
+	was := &LaunchRecord{Driver: "acp", Argv: []string{"opencode", "acp"}, Env: []string{"KEY"}, Dir: "/work/repo", Model: "m1"}
 	c.must("ada", SessionStarted{Session: id, PID: 4711, Launch: was})
 	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_1", Program: "opencode 1.18.33"}})
 	c.must("ada", ConversationNamed{Session: id, Conversed: Conversed{ID: "ses_2", Program: "opencode 1.18.33"}})
@@ -103,7 +102,7 @@ func TestConversations(t *testing.T) {
 	if past := c.Agents["ada"].Past[0]; past.Launch != nil {
 		t.Error("a past session duplicates the record of its conversation")
 	}
-	now := &launch.Record{
+	now := &LaunchRecord{
 		Driver: "acp", Argv: []string{"opencode", "acp", "--yolo"}, Env: []string{"OTHER"}, Dir: "/work/repo",
 		Model: "m2", Resume: "ses_2",
 	}
@@ -111,7 +110,7 @@ func TestConversations(t *testing.T) {
 	if got := is.Launch.Differs(now); !slices.Equal(got, want) {
 		t.Errorf("the differences are %q", got)
 	}
-	if got := is.Launch.Differs(&launch.Record{
+	if got := is.Launch.Differs(&LaunchRecord{
 		Driver: "acp", Argv: []string{"acp", "opencode"}, Env: []string{"KEY"}, Dir: "/work/repo",
 		Model: "m1",
 	}); !slices.Equal(got, []string{"arguments are in a different order"}) {
@@ -160,5 +159,33 @@ func TestNoAgentAnswersItself(t *testing.T) {
 	}
 	if past := c.Agents["ada"].Past[0]; past.Denied != 1 {
 		t.Errorf("the denied call was lost: %+v", past)
+	}
+}
+
+// A wait that no provider names doubles up to half an hour; one that it names lasts a second to a week; the longest counts.
+func TestNextLimit(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	var last *Limited
+	for i, minutes := range []int{1, 2, 4, 8, 16, 30, 30} {
+		if last != nil {
+			last.Until = time.Time{} // it has ended
+		}
+		want := time.Duration(minutes) * time.Minute
+		now, longer := nextLimit(last, at, time.Time{}, "busy")
+		if got := now.Until.Sub(at); got != want || !longer || now.Stated {
+			t.Errorf("wait %d lasts %v, longer %v", i, got, longer)
+		}
+		last = &now
+	}
+	for named, want := range map[time.Duration]time.Duration{
+		-time.Hour: time.Second, time.Hour: time.Hour,
+		1000 * time.Hour: 7 * 24 * time.Hour,
+	} {
+		if now, _ := nextLimit(nil, at, at.Add(named), "busy"); now.Until.Sub(at) != want || !now.Stated {
+			t.Errorf("%v: %+v", named, now)
+		}
+	}
+	if _, longer := nextLimit(last, at, at.Add(time.Minute), "busy"); longer {
+		t.Error("a shorter wait replaces a longer one")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/core/control"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 )
 
 // SPEC X9: the team's limit stops all agents, also one that had reached its own limit before.
@@ -109,7 +108,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	c.wants("ada", "continuous")
 	id := c.starts("ada")
 	report := SessionReported{
-		Models: []models.Use{{Model: "opus", InputTokens: 5, CostUSD: 9}}, Context: 40, Session: id, Offset: 10,
+		Models: []ModelUse{{Model: "opus", InputTokens: 5, CostUSD: 9}}, Context: 40, Session: id, Offset: 10,
 		Usage: Usage{InputTokens: 7, CostUSD: 0.5, Day: "1999-01-01"},
 	}
 	c.must("ada", report)
@@ -125,7 +124,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	if c.Agents["ada"].Usage != want || c.Usage != want {
 		t.Errorf("counted are %+v and %+v, want %+v", c.Agents["ada"].Usage, c.Usage, want)
 	}
-	wantModels := []models.Use{{Day: "2026-11-20", Model: "opus", InputTokens: 5, CostUSD: 0.5}} // not more than the report itself
+	wantModels := []ModelUse{{Day: "2026-11-20", Model: "opus", InputTokens: 5, CostUSD: 0.5}} // not more than the report itself
 	if a := c.Agents["ada"]; !slices.Equal(a.Models, wantModels) || a.Session.Context != 40 {
 		t.Errorf("by model %+v, context %d", a.Models, a.Session.Context)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
@@ -180,7 +179,7 @@ func (w *world) report(how uint64) {
 		Usage: Usage{InputTokens: int64(how >> 16 % 50), OutputTokens: int64(how >> 24 % 20), CostUSD: float64(how>>32%12) / 4},
 	}
 	if how>>20%3 > 0 {
-		what.Models = []models.Use{{Model: []string{"opus", "haiku"}[how>>21%2], InputTokens: int64(how >> 16 % 50), CostUSD: 1}}
+		what.Models = []ModelUse{{Model: []string{"opus", "haiku"}[how>>21%2], InputTokens: int64(how >> 16 % 50), CostUSD: 1}}
 		what.Context = int(how >> 22 % 101)
 	}
 	if how>>40%5 == 0 {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/control"
-	"github.com/fairlead-dev/fairlead/core/team/usage"
 )
 
 // SPEC, corrections: the sum of --daily-cost-limit belongs to the repository's day, which is that of the leader's time
@@ -132,17 +131,17 @@ func TestSumsOfDaysNeverFall(t *testing.T) {
 	}
 }
 
-func repoUses(day string, usd float64) usage.RepoDay {
-	return usage.RepoDay{Usage: Usage{Day: day, CostUSD: usd}}
+func repoUses(day string, usd float64) RepoDay {
+	return RepoDay{Usage: Usage{Day: day, CostUSD: usd}}
 }
 
 // TestFoldersThatBecomeOne checks the sum of a repository that a new leader knows under one path: that of the later day.
 func TestFoldersThatBecomeOne(t *testing.T) {
-	for _, c := range []struct{ a, b, want usage.RepoDay }{
+	for _, c := range []struct{ a, b, want RepoDay }{
 		{repoUses("2026-11-20", 1), repoUses("2026-11-20", 2), repoUses("2026-11-20", 3)},
 		{repoUses("2026-11-21", 1), repoUses("2026-11-20", 2), repoUses("2026-11-21", 1)},
 		{repoUses("2026-11-20", 1), repoUses("2026-11-21", 2), repoUses("2026-11-21", 2)},
-		{usage.RepoDay{}, repoUses("2026-11-21", 2), repoUses("2026-11-21", 2)},
+		{RepoDay{}, repoUses("2026-11-21", 2), repoUses("2026-11-21", 2)},
 	} {
 		if got := c.a.With(c.b); got != c.want {
 			t.Errorf("%+v with %+v is %+v", c.a, c.b, got)

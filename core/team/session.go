@@ -7,7 +7,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 )
 
 // Session is one execution of an agent's program.
@@ -53,7 +52,7 @@ type Session struct {
 	// several if its start was tried again.
 	TokenHashes []string `json:"token_hashes,omitempty"`
 
-	Launch *launch.Record `json:"launch,omitempty"` // how its process was started; nil: it has not been, or it has ended
+	Launch *LaunchRecord `json:"launch,omitempty"` // how its process was started; nil: it has not been, or it has ended
 }
 
 // Stop is a driver's terminal event, kept for the evaluation of a session that is adopted after it.

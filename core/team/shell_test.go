@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 	"time"
-
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 )
 
 // TestShellIsRecorded checks that a person's shell is one record of its agent or of its run (E7), and changes nothing else.
@@ -16,7 +14,7 @@ func TestShellIsRecorded(t *testing.T) {
 	by := Actor{Kind: "human", ID: "anna"}
 	for _, at := range []struct{ agent, run, entity string }{{"ada", "", "agent/ada"}, {"", "r", "run/r"}} {
 		before, _ := json.Marshal(c.Team)
-		for _, what := range []launch.Shell{launch.ShellOpened, launch.ShellEnded} {
+		for _, what := range []Shell{ShellOpened, ShellEnded} {
 			changes, err := c.Decide(Event{At: time.Unix(9, 0), Actor: by, Agent: at.agent, Run: at.run, What: what})
 			if err != nil || len(changes) != 1 {
 				t.Fatalf("%s of %s: %v, %v", what, at.entity, changes, err)
@@ -30,7 +28,7 @@ func TestShellIsRecorded(t *testing.T) {
 			t.Errorf("a shell of %s changes the team:\n%s\n%s", at.entity, before, after)
 		}
 	}
-	if _, err := c.Decide(Event{Agent: "eve", What: launch.ShellOpened}); !errors.As(err, new(*Unknown)) {
+	if _, err := c.Decide(Event{Agent: "eve", What: ShellOpened}); !errors.As(err, new(*Unknown)) {
 		t.Errorf("of an agent that there is not: %v", err)
 	}
 }

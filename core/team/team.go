@@ -28,9 +28,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/question"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
-	"github.com/fairlead-dev/fairlead/core/team/models"
-	"github.com/fairlead-dev/fairlead/core/team/usage"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -48,7 +45,7 @@ type Team struct {
 	Limits   Limits            `json:"limits"`
 	Usage    Usage             `json:"usage"` // total of all agents
 
-	RunUsage map[string]usage.RepoDay `json:"run_usage,omitempty"` // of all runs of a repository, archived ones too, on its last day
+	RunUsage map[string]RepoDay `json:"run_usage,omitempty"` // of all runs of a repository, archived ones too, on its last day
 
 	Runs  map[string]*workflow.Run `json:"runs,omitempty"`      // by id
 	Notes map[string]RunNote       `json:"run_notes,omitempty"` // state of runs outside of their machines
@@ -65,8 +62,8 @@ type Team struct {
 
 	Questions question.Questions `json:"questions,omitzero"` // questions of agents, and saved answers
 
-	Hosts     host.Hosts      `json:"hosts,omitzero"`     // machines that run sessions, and which session runs where
-	Governing governing.State `json:"governing,omitzero"` // which fairlead.yaml is in force
+	Hosts     host.Hosts  `json:"hosts,omitzero"`     // machines that run sessions, and which session runs where
+	Governing ConfigState `json:"governing,omitzero"` // which fairlead.yaml is in force
 
 	Notices map[string]notice.Record `json:"notices,omitempty"` // what was sent, by the name of the target
 
@@ -96,7 +93,7 @@ type Agent struct {
 	Before   []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
 	Usage    Usage            `json:"usage"`
 	Days     []Usage          `json:"days,omitempty"`   // usage of each day, the newest last
-	Models   []models.Use     `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
+	Models   []ModelUse       `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
 	Settings Settings         `json:"settings"`
 	Removed  bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
 
@@ -149,7 +146,7 @@ type Hold struct {
 }
 
 // Usage is what was used on one day.
-type Usage = usage.Usage
+type Usage = Usage
 
 // Limits are those of X9; zero means no limit.
 type Limits struct {
@@ -255,6 +252,6 @@ func (t *Team) held() bool { return t.Hold.On || t.RunsOnly }
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
 // RepoDay is the day of --daily-cost-limit in a run's repository, with what was used on it.
-func (t *Team) RepoDay(r *workflow.Run, at time.Time) usage.RepoDay {
+func (t *Team) RepoDay(r *workflow.Run, at time.Time) RepoDay {
 	return t.RunUsage[r.RepoDir].At(at, t.Zone)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/resume"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -51,7 +50,7 @@ func askingOf(t *team.Team, agent string, s *team.Session) (a asking) {
 		return a
 	}
 	a.away = t.Hosts.Hosts[a.before.Host].State == host.Lost
-	a.is = resume.Answer(t, agent, s.ID, askID(a.before), false)
+	a.is = t.ResumeAnswer(agent, s.ID, askID(a.before), false)
 	a.holds = !a.answered() || a.is.Option != beginElsewhere
 	return a
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/marker"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -32,7 +31,7 @@ func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 	}
 	var agents []view.AgentView
 	var paused, refused []view.InboxItem
-	var config governing.State
+	var config team.ConfigState
 	err = c.loop.View(ctx, func(t *team.Team) {
 		for _, name := range c.order(t) {
 			a := c.agentView(t.Agents[name])

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 )
 
 // Add adds a usage to the row.
@@ -30,7 +29,7 @@ type ByModel struct {
 const leastCost = 1e-6
 
 // Add adds an agent's days, and the parts of them whose model was reported.
-func (m *ByModel) Add(days []team.Usage, parts []models.Use) {
+func (m *ByModel) Add(days []team.Usage, parts []team.ModelUse) {
 	var rest UsageRow
 	for _, day := range days {
 		rest.Add(day)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 )
 
 // What is used by the end of the day, if it goes on as today.
@@ -79,7 +78,7 @@ func TestUsageAddsUp(t *testing.T) {
 		var by ByModel
 		for _, agent := range []string{"a", "b", "c"}[:1+dice.IntN(3)] {
 			var days []team.Usage
-			var parts []models.Use
+			var parts []team.ModelUse
 			for d := range 1 + dice.IntN(4) {
 				day := fmt.Sprintf("2026-11-%02d", 25-d)
 				for range dice.IntN(5) {
@@ -88,12 +87,12 @@ func TestUsageAddsUp(t *testing.T) {
 						CostUSD: float64(dice.IntN(1000)) / 7,
 					}
 					days = append(days, of)
-					said := []models.Use{{
+					said := []team.ModelUse{{
 						Model: []string{"opus", "haiku", ""}[dice.IntN(3)], InputTokens: int64(dice.IntN(900)),
 						OutputTokens: 5, CostUSD: float64(dice.IntN(99)) / 3,
 					}}
-					parts = models.Add(parts,
-						models.Within(said, models.Use{InputTokens: of.InputTokens, OutputTokens: of.OutputTokens, CostUSD: of.CostUSD}),
+					parts = team.AddModels(parts,
+						team.ModelsWithin(said, team.ModelUse{InputTokens: of.InputTokens, OutputTokens: of.OutputTokens, CostUSD: of.CostUSD}),
 						day, "")
 					row := UsageRow{Day: day, Agent: agent}
 					row.Add(of)

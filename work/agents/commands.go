@@ -11,7 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
@@ -86,7 +85,7 @@ func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note stri
 }
 
 // Governing reports to the team which fairlead.yaml there is.
-func (c *Controller) Governing(ctx context.Context, by seam.Actor, what governing.Event) error {
+func (c *Controller) Governing(ctx context.Context, by seam.Actor, what team.ConfigEvent) error {
 	_, err := c.loop.Submit(ctx, by, "", what)
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/marker"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/resume"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -40,7 +39,7 @@ func (e *Listener) repeats(ctx context.Context, m *sessions.Slot, id string) (ag
 			return
 		}
 		if s := a.Open(id); s != nil && s.Stop != nil && s.Stop.OK {
-			again = resume.Repeats(a, s.Stop.Alone, now)
+			again = a.RepeatsAnswer(s.Stop.Alone, now)
 		}
 	})
 	return again, err

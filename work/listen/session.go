@@ -12,7 +12,6 @@ import (
 	"github.com/fairlead-dev/fairlead/work/turns"
 
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/models"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
@@ -297,7 +296,7 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 		if cost := fact.Usage.CostUSD; cost > 0 { // false for NaN
 			pending.Usage.CostUSD += min(cost, sessions.CostReportMax)
 		}
-		pending.Models = models.Report(pending.Models, models.Use{
+		pending.Models = team.ReportModel(pending.Models, team.ModelUse{
 			Model: fact.Usage.Model, InputTokens: clamp(fact.Usage.InputTokens), OutputTokens: clamp(fact.Usage.OutputTokens),
 			CostUSD: min(max(fact.Usage.CostUSD, 0), sessions.CostReportMax),
 		})

@@ -14,7 +14,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/root"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -54,7 +53,7 @@ func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run,
 	var note team.RunNote
 	past, key := c.loop.NewTeam(), "run/"+id
 	var r *workflow.Run
-	var moved root.Move // since it was archived
+	var moved team.FolderMove // since it was archived
 	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
 			return nil, note, fmt.Errorf("read the journal for run %s: %w", id, err)

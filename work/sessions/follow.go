@@ -12,7 +12,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -25,7 +24,7 @@ func NotResumed(s team.Session, stop *driver.Stop) bool {
 }
 
 // NotResumedWords says that a program has lost its conversation and a new one begins.
-func NotResumedWords(launch *launch.Record) string {
+func NotResumedWords(launch *team.LaunchRecord) string {
 	id := "that it should have resumed"
 	if launch != nil && launch.Resume != "" {
 		id = launch.Resume

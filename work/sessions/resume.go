@@ -14,8 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
-	"github.com/fairlead-dev/fairlead/core/team/resume"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
@@ -33,7 +31,7 @@ var errLeft = errors.New("the session is no longer to be started")
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
 // The error is errLeft if the session is no longer to be started.
 func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent,
-	record *launch.Record,
+	record *team.LaunchRecord,
 ) (id string, cut bool, err error) {
 	if m.Run != "" || m.Conf.Resume == config.ResumeNever || !m.Resumes {
 		return "", false, nil
@@ -44,7 +42,7 @@ func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 		a := t.Agents[m.Conf.Name]
 		if conv := a.Conversations[s.For]; conv != nil && conv.Session != s.ID {
 			was = *conv
-			wanted, cut, _ = resume.Should(a, &s, conv, resume.Always(t, &s, m.Conf.Resume == config.ResumeAlways))
+			wanted, cut, _ = a.ShouldResume(&s, conv, t.ResumesAlways(&s, m.Conf.Resume == config.ResumeAlways))
 		}
 	}); err != nil {
 		return "", false, err
@@ -52,7 +50,7 @@ func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 	if !wanted || was.ID == "" || was.Launch != nil && was.Launch.Host != record.Host { // a program keeps its conversations on its machine
 		return "", false, nil
 	}
-	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *launch.Record) (bool,
+	for _, settle := range []func(context.Context, *Slot, team.Session, *team.Conversation, driver.Agent, *team.LaunchRecord) (bool,
 		error){c.confirmChangedLaunch, c.confirmNoConflict} {
 		if on, err := settle(ctx, m, s, &was, agent, record); err != nil || !on {
 			return "", false, err
@@ -63,7 +61,7 @@ func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.S
 
 // confirmChangedLaunch asks a person before a conversation is resumed with a changed launch.
 func (c *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, _ driver.Agent,
-	record *launch.Record,
+	record *team.LaunchRecord,
 ) (bool, error) {
 	differs := LaunchDiffers(was, record)
 	if len(differs) == 0 {
@@ -76,7 +74,7 @@ func (c *Controller) confirmChangedLaunch(ctx context.Context, m *Slot, s team.S
 }
 
 // LaunchDiffers lists how a launch differs from the one that began the conversation.
-func LaunchDiffers(was *team.Conversation, record *launch.Record) []string {
+func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 	if was.Launch == nil {
 		return []string{"the settings that it was started with are not known"}
 	}
@@ -86,7 +84,7 @@ func LaunchDiffers(was *team.Conversation, record *launch.Record) []string {
 // confirmNoConflict asks a person while another process has the conversation open, until that
 // process has closed it.
 func (c *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent,
-	_ *launch.Record,
+	_ *team.LaunchRecord,
 ) (bool, error) {
 	if c.opts.ProcessConflicts == nil || agent.Elsewhere != "" {
 		return true, nil
@@ -128,7 +126,7 @@ type resumeQuestion struct {
 func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, about resumeQuestion) (bool,
 	error,
 ) {
-	ask := resume.AskID(was.ID, about.list)
+	ask := team.ResumeAskID(was.ID, about.list)
 	raised := question.Ask{Question: question.Question{
 		Kind: question.Resume, Agent: m.Conf.Name, Session: s.ID, Ask: ask, What: about.what, Why: about.why, Paths: about.list,
 		Default: view.Anew,
@@ -139,41 +137,41 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 	}}
 	for asked := false; ; asked = true {
 		var q *question.Question
-		next := resume.Waits
+		next := team.ResumeWaits
 		look := func(t *team.Team) bool {
 			now := m.Open(t)
 			startable := now != nil && now.ID == s.ID && now.Ending == ""
 			if startable && !s.ServesChannels() {
 				startable, _ = m.mayStart(t, s.ID, c.loop.Now())
 			}
-			q = resume.Answer(t, m.Conf.Name, s.ID, ask, about.once)
+			q = t.ResumeAnswer(m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
 				raised.Question.ExpiresAt = c.loop.Now().Add(wait)
 			}
-			next = resume.NextStep(q, startable, asked)
-			return next != resume.Waits
+			next = team.NextResumeStep(q, startable, asked)
+			return next != team.ResumeWaits
 		}
 		if err := c.untilAnswered(ctx, about.moved, look); err != nil {
 			return false, err
 		}
 		switch next {
-		case resume.Leaves:
+		case team.ResumeLeaves:
 			_ = c.mayStart(ctx, m, s, "") // withdraws the session if it is still open
 			return false, errLeft
-		case resume.Asks:
+		case team.ResumeAsks:
 			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
 				return false, err
 			}
-		case resume.BeginsNew:
+		case team.ResumeBeginsNew:
 			return false, nil
-		case resume.TakesAnswer:
+		case team.ResumeTakesAnswer:
 			if q.State == question.Answered {
 				if _, err := c.SubmitOf(ctx, ByEngine, m, question.Hand{ID: q.ID}); err != nil && !loop.IsAnswer(err) {
 					return false, err
 				}
 			}
 			return q.Option == view.GoOn, nil
-		case resume.Waits: // the question is no longer needed
+		case team.ResumeWaits: // the question is no longer needed
 			_, err := c.SubmitOf(ctx, ByEngine, m, question.TakeBack{ID: q.ID, Why: "no other process has the conversation open any more"})
 			return true, err
 		}

@@ -2,14 +2,14 @@ package sessions
 
 import (
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
+	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // Resumption is what is known in advance about an agent's next launch, as far as resuming a
 // conversation depends on it.
 type Resumption struct {
 	How    config.Resume
-	Record *launch.Record
+	Record *team.LaunchRecord
 }
 
 // Resumption describes how an agent would be started; nil if its driver cannot resume

@@ -17,8 +17,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -94,7 +92,7 @@ func (c *Controller) ShellIn(ctx context.Context, by team.Actor, of ShellOf) (vi
 	folder := c.Hooks.PrivateTemp(shellPrefix + strings.ToLower(rand.Text()))
 	shell, is, err := c.shell(ctx, m, of, folder)
 	if err == nil {
-		err = c.recordShell(ctx, by, is, launch.ShellOpened)
+		err = c.recordShell(ctx, by, is, team.ShellOpened)
 	}
 	if err != nil {
 		return view.Shell{}, errors.Join(err, places.End(folder))
@@ -175,7 +173,7 @@ func shellIn(seen *places.Places) string {
 }
 
 // recordShell tells the journal that a shell was opened, or is over.
-func (c *Controller) recordShell(ctx context.Context, by team.Actor, is shellIs, what launch.Shell) error {
+func (c *Controller) recordShell(ctx context.Context, by team.Actor, is shellIs, what team.Shell) error {
 	ev := loop.EventBy(by, is.Agent, what)
 	if is.Run != "" {
 		ev.Agent, ev.Run = "", is.Run
@@ -218,11 +216,11 @@ func (c *Controller) followShell(ctx context.Context, folder string, is shellIs,
 	}
 	c.endShell(folder)
 	if is.Governs { // what ran in it may have written fairlead.yaml
-		if _, err := c.loop.Submit(ctx, ByShim, "", governing.Exposed{}); err != nil && ctx.Err() == nil {
+		if _, err := c.loop.Submit(ctx, ByShim, "", team.ConfigExposed{}); err != nil && ctx.Err() == nil {
 			c.log.Warn("fairlead.yaml is not compared after a shell that could write it", "error", err)
 		}
 	}
-	if err := c.recordShell(ctx, by, is, launch.ShellEnded); err != nil && ctx.Err() == nil {
+	if err := c.recordShell(ctx, by, is, team.ShellEnded); err != nil && ctx.Err() == nil {
 		c.log.Warn("the end of a shell is not in the journal", "agent", is.Agent, "task", is.Run, "error", err)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/team/governing"
-	"github.com/fairlead-dev/fairlead/core/team/launch"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/retry"
@@ -51,7 +49,7 @@ func (c *Controller) StartSession(ctx context.Context, m *Slot, s team.Session) 
 		return
 	}
 	if ready.record != nil && ready.record.Governs {
-		if _, err := c.loop.Submit(ctx, ByShim, "", governing.Exposed{Session: s.ID}); err != nil {
+		if _, err := c.loop.Submit(ctx, ByShim, "", team.ConfigExposed{Session: s.ID}); err != nil {
 			return
 		}
 	}
@@ -261,7 +259,7 @@ var ErrNotAsked = errors.New("the prompt for the session is no longer due")
 // PreparedLaunch is a session that is ready to start, with the record of how it starts.
 type PreparedLaunch struct {
 	Launch driver.Launch
-	record *launch.Record
+	record *team.LaunchRecord
 	token  string               // for the team's tools; empty: none
 	Wall   *config.AgentSandbox // in place of its agent's; nil: its agent's
 	Writes []string             // folders outside of its workspace that the session needs
@@ -312,8 +310,8 @@ What you were asked:
 
 // recordOf returns what is journaled about a start: nothing specific to the session, so that two
 // starts can be compared, and no values of environment variables.
-func recordOf(m *Slot, agent driver.Agent) *launch.Record {
-	r := &launch.Record{
+func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
+	r := &team.LaunchRecord{
 		Host: agent.Elsewhere, Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace,
 		Model: agent.Model, Mode: agent.Mode,
 	}

@@ -1,4 +1,4 @@
-package resume
+package team
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // TestNextResumeStep takes each combination of what decides whether a session resumes a conversation.
@@ -16,20 +15,20 @@ func TestNextResumeStep(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		q         *question.Question
-		unasked   Step // while the session may be started and has not asked
-		afterward Step // when it has asked
+		unasked   ResumeStep // while the session may be started and has not asked
+		afterward ResumeStep // when it has asked
 	}{
-		{"no question", nil, Asks, BeginsNew},
-		{"open", is(question.Open), Waits, Waits},
-		{"answered", is(question.Answered), TakesAnswer, TakesAnswer},
-		{"told", is(question.Delivered), TakesAnswer, TakesAnswer},
-		{"withdrawn", is(question.Withdrawn), BeginsNew, BeginsNew},
+		{"no question", nil, ResumeAsks, ResumeBeginsNew},
+		{"open", is(question.Open), ResumeWaits, ResumeWaits},
+		{"answered", is(question.Answered), ResumeTakesAnswer, ResumeTakesAnswer},
+		{"told", is(question.Delivered), ResumeTakesAnswer, ResumeTakesAnswer},
+		{"withdrawn", is(question.Withdrawn), ResumeBeginsNew, ResumeBeginsNew},
 	} {
 		for _, c := range []struct {
 			startable, asked bool
-			want             Step
-		}{{true, false, tt.unasked}, {true, true, tt.afterward}, {false, false, Leaves}, {false, true, Leaves}} {
-			if got := NextStep(tt.q, c.startable, c.asked); got != c.want {
+			want             ResumeStep
+		}{{true, false, tt.unasked}, {true, true, tt.afterward}, {false, false, ResumeLeaves}, {false, true, ResumeLeaves}} {
+			if got := NextResumeStep(tt.q, c.startable, c.asked); got != c.want {
 				t.Errorf("%s, startable %v, asked %v: step %d, want %d", tt.name, c.startable, c.asked, got, c.want)
 			}
 		}
@@ -41,16 +40,16 @@ func TestNextResumeStep(t *testing.T) {
 func TestTakesUpWhatDied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stop *team.Stop
+		stop *Stop
 		want bool
 	}{
 		"all died":         {nil, true},
-		"the program died": {&team.Stop{Reason: "died"}, true},
-		"it failed":        {&team.Stop{Reason: "failed"}, false},
-		"its key was bad":  {&team.Stop{Reason: "not_signed_in"}, true},
+		"the program died": {&Stop{Reason: "died"}, true},
+		"it failed":        {&Stop{Reason: "failed"}, false},
+		"its key was bad":  {&Stop{Reason: "not_signed_in"}, true},
 	} {
-		a := &team.Agent{Past: []team.Session{{ID: "a-1", For: team.ForControl, Outcome: control.Failed, Stop: c.stop}}}
-		got, cut, _ := Should(a, &team.Session{ID: "a-2", For: team.ForControl}, &team.Conversation{Session: "a-1", For: team.ForControl},
+		a := &Agent{Past: []Session{{ID: "a-1", For: ForControl, Outcome: control.Failed, Stop: c.stop}}}
+		got, cut, _ := a.ShouldResume(&Session{ID: "a-2", For: ForControl}, &Conversation{Session: "a-1", For: ForControl},
 			false)
 		if got != c.want || cut != c.want {
 			t.Errorf("%s: %t, cut %t; want %t", name, got, cut, c.want)
@@ -63,20 +62,20 @@ func TestTakesUpWhatDied(t *testing.T) {
 func TestFullContext(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		purpose team.Purpose
+		purpose Purpose
 		percent int
 		want    bool
 	}{
-		{team.ForStep("r", "work"), 0, true}, // unknown
-		{team.ForStep("r", "work"), fullPercent - 1, true},
-		{team.ForStep("r", "work"), fullPercent, false},
-		{team.ForControl, 100, true},
+		{ForStep("r", "work"), 0, true}, // unknown
+		{ForStep("r", "work"), fullPercent - 1, true},
+		{ForStep("r", "work"), fullPercent, false},
+		{ForControl, 100, true},
 	} {
-		a := &team.Agent{Past: []team.Session{{
+		a := &Agent{Past: []Session{{
 			ID: "a-1", For: c.purpose, Outcome: control.OK,
-			Stop: &team.Stop{OK: true, ContextPercent: c.percent},
+			Stop: &Stop{OK: true, ContextPercent: c.percent},
 		}}}
-		got, _, why := Should(a, &team.Session{ID: "a-2", For: c.purpose}, &team.Conversation{Session: "a-1", For: c.purpose}, true)
+		got, _, why := a.ShouldResume(&Session{ID: "a-2", For: c.purpose}, &Conversation{Session: "a-1", For: c.purpose}, true)
 		if got != c.want || got == (why != "") {
 			t.Errorf("%s at %d %%: %t, %q", c.purpose, c.percent, got, why)
 		}
@@ -86,20 +85,20 @@ func TestFullContext(t *testing.T) {
 // In a channel every session resumes the conversation until it has killed two in a row.
 func TestATalkThatKills(t *testing.T) {
 	t.Parallel()
-	past := func(outcomes ...control.Outcome) (a *team.Agent) {
-		a = &team.Agent{}
+	past := func(outcomes ...control.Outcome) (a *Agent) {
+		a = &Agent{}
 		for i, o := range outcomes {
-			a.Past = append(a.Past, team.Session{ID: fmt.Sprint("ada-", i+1), For: team.ForChannels, Outcome: o})
+			a.Past = append(a.Past, Session{ID: fmt.Sprint("ada-", i+1), For: ForChannels, Outcome: o})
 		}
 		return a
 	}
-	said := func(session string, resumed bool) *team.Conversation {
-		return &team.Conversation{Conversed: team.Conversed{ID: "t", Resumed: resumed}, Session: session, For: team.ForChannels}
+	said := func(session string, resumed bool) *Conversation {
+		return &Conversation{Conversed: Conversed{ID: "t", Resumed: resumed}, Session: session, For: ForChannels}
 	}
 	const ok, bad = control.OK, control.Failed
 	for _, tt := range []struct {
-		a    *team.Agent
-		c    *team.Conversation
+		a    *Agent
+		c    *Conversation
 		want bool
 	}{
 		{past(ok), said("ada-1", false), false},
@@ -111,13 +110,13 @@ func TestATalkThatKills(t *testing.T) {
 		{past(bad, ok, bad), said("ada-3", true), false},
 		{past(), said("ada-1", true), false},
 	} {
-		if got := Failed(tt.a, tt.c); got != tt.want {
+		if got := tt.a.resumeFailed(tt.c); got != tt.want {
 			t.Errorf("%+v by %s: %t", tt.a.Past, tt.c.Session, got)
 		}
 	}
 	stale := past(control.RateLimited, ok, bad) // another conversation was not found
-	stale.Past[0].Stop = &team.Stop{Reason: session.ReasonNotResumed}
-	if Failed(stale, said("ada-3", true)) {
+	stale.Past[0].Stop = &Stop{Reason: session.ReasonNotResumed}
+	if stale.resumeFailed(said("ada-3", true)) {
 		t.Error("an old answer counts for a new conversation")
 	}
 }

@@ -1,14 +1,9 @@
-// Package usage adds up what agents use, day by day.
-//
-// The numbers are reports of agents, and any number can be in one. [Usage.Sane] takes the impossible ones out, and no sum
-// becomes larger than what a limit can still be compared with.
-//
-// The one promise: the sum of a day never falls, and never leaves the range of its type.
-package usage
+package team
 
 import "time"
 
-// Usage is the usage of one day (UTC), according to the agents' own reports.
+// Usage is the usage of one day (UTC), according to the agents' own reports. Any number can be in a report: Sane takes the impossible ones
+// out. The sum of a day never falls, and never leaves the range of its type.
 type Usage struct {
 	Day          string  `json:"day,omitempty"` // 2026-11-20
 	InputTokens  int64   `json:"input_tokens,omitempty"`
@@ -18,7 +13,7 @@ type Usage struct {
 	Sessions int `json:"sessions,omitempty"` // number of opened sessions; only in the usage of an agent's days
 }
 
-const daysMax = 31 // for a monthly bill
+const usageDaysMax = 31 // for a monthly bill
 
 // On returns the usage of a day; that of an earlier day does not count. A later day stands: the clock went back, and what
 // was used still counts.
@@ -68,21 +63,21 @@ func (d RepoDay) With(o RepoDay) RepoDay {
 	return d
 }
 
-// most limits one report and a total: agents may report anything, and an overflow would be below
+// usageMax limits one report and a total: agents may report anything, and an overflow would be below
 // every limit.
-const most = 1 << 53
+const usageMax = 1 << 53
 
 // Plus adds a report of the same day.
 func (u Usage) Plus(more Usage) Usage {
-	u.InputTokens = min(u.InputTokens+more.InputTokens, most)
-	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, most)
-	u.CostUSD = min(u.CostUSD+more.CostUSD, most)
+	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
+	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
+	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
 	u.Sessions += more.Sessions
 	return u
 }
 
-// Days adds a report to its day. A report from before the newest day counts for the newest.
-func Days(days []Usage, more Usage) []Usage {
+// addToDays adds a report to its day. A report from before the newest day counts for the newest.
+func addToDays(days []Usage, more Usage) []Usage {
 	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 && more.Sessions == 0 {
 		return days
 	}
@@ -92,17 +87,17 @@ func Days(days []Usage, more Usage) []Usage {
 		return next
 	}
 	days = append(days[:len(days):len(days)], more)
-	return days[max(0, len(days)-daysMax):]
+	return days[max(0, len(days)-usageDaysMax):]
 }
 
 // Sane returns a report without impossible values.
 func (u Usage) Sane() Usage {
 	u.Sessions = 0
-	u.InputTokens = min(max(u.InputTokens, 0), most)
-	u.OutputTokens = min(max(u.OutputTokens, 0), most)
+	u.InputTokens = min(max(u.InputTokens, 0), usageMax)
+	u.OutputTokens = min(max(u.OutputTokens, 0), usageMax)
 	if !(u.CostUSD > 0) { // also false for NaN
 		u.CostUSD = 0
 	}
-	u.CostUSD = min(u.CostUSD, most)
+	u.CostUSD = min(u.CostUSD, usageMax)
 	return u
 }

@@ -1,22 +1,17 @@
-// Package launch has the record of how a process was started.
-//
-// A conversation is resumed under the same conditions, or a person is asked. So the record has what a person would
-// have to know, and Differs names what has changed since.
-//
-// The one promise: a record has no secret. Of environment variables it has the names.
-package launch
+package team
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/fairlead-dev/fairlead/core/team/root"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
-// Record describes how a process was started, without secrets: names of environment variables but no values.
-type Record struct {
+// LaunchRecord describes how a process was started. A conversation is resumed under the same conditions, or a person is asked. So the
+// record has what a person would have to know, and Differs names what has changed since. It has no secret: of environment variables it
+// has the names.
+type LaunchRecord struct {
 	Driver string   `json:"driver"`
 	Argv   []string `json:"argv,omitempty"` // of the program, without the parts specific to one session
 	Env    []string `json:"env,omitempty"`  // names of the configured variables, sorted
@@ -39,13 +34,13 @@ const (
 )
 
 const (
-	wordsMax = 256 // of a command line, or of an environment
-	wordMax  = 1 << 10
+	launchWordsMax = 256 // of a command line, or of an environment
+	launchWordMax  = 1 << 10
 )
 
 // Cut limits the size of a record. Because omissions could make different records look equal, the
 // record says that it was cut.
-func (r *Record) Cut() *Record {
+func (r *LaunchRecord) Cut() *LaunchRecord {
 	if r == nil {
 		return nil
 	}
@@ -57,11 +52,11 @@ func (r *Record) Cut() *Record {
 func cutWords(words []string) []string {
 	var out []string
 	for i, word := range words {
-		if i == wordsMax {
+		if i == launchWordsMax {
 			return append(out, fmt.Sprintf("… %d more", len(words)-i))
 		}
-		if len(word) > wordMax {
-			word = clip.To(word, wordMax) + fmt.Sprintf("… (%d bytes)", len(word))
+		if len(word) > launchWordMax {
+			word = clip.To(word, launchWordMax) + fmt.Sprintf("… (%d bytes)", len(word))
 		}
 		out = append(out, word)
 	}
@@ -70,7 +65,7 @@ func cutWords(words []string) []string {
 
 // Moved is a record as another leader would write it. before is the host that led until then, and now the one that leads; before is
 // empty if the same one leads.
-func (r *Record) Moved(to root.Move, before, now string) *Record {
+func (r *LaunchRecord) Moved(to FolderMove, before, now string) *LaunchRecord {
 	if r == nil {
 		return nil
 	}
@@ -90,7 +85,7 @@ func (r *Record) Moved(to root.Move, before, now string) *Record {
 
 // Differs describes how a session would be started differently than before; empty: no difference.
 // Properties of one session (which conversation it resumes) do not count.
-func (r *Record) Differs(now *Record) []string {
+func (r *LaunchRecord) Differs(now *LaunchRecord) []string {
 	if r == nil || now == nil {
 		return nil
 	}
@@ -104,8 +99,8 @@ func (r *Record) Differs(now *Record) []string {
 	changed("model", r.Model, now.Model)
 	changed("mode", r.Mode, now.Mode)
 	changed("folder", r.Dir, now.Dir)
-	list = append(list, differ("argument", r.Argv, now.Argv)...)
-	return append(list, differ("variable", r.Env, now.Env)...)
+	list = append(list, wordsDiffer("argument", r.Argv, now.Argv)...)
+	return append(list, wordsDiffer("variable", r.Env, now.Env)...)
 }
 
 func orNone(s string) string {
@@ -115,8 +110,8 @@ func orNone(s string) string {
 	return s
 }
 
-// differ describes which words were added and removed or, if only the order changed, that.
-func differ(what string, was, is []string) []string {
+// wordsDiffer describes which words were added and removed or, if only the order changed, that.
+func wordsDiffer(what string, was, is []string) []string {
 	if slices.Equal(was, is) {
 		return nil
 	}

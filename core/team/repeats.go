@@ -1,11 +1,10 @@
-package resume
+package team
 
 import (
 	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // Programs were seen to end a failed answer as a success, with the error as its text. So many sessions in
@@ -16,10 +15,10 @@ const (
 	repeatsWithin = 30 * time.Second
 )
 
-// Repeats reports whether a session that ends now repeats the sessions before it: its text, of which
+// RepeatsAnswer reports whether a session that ends now repeats the sessions before it: its text, of which
 // alone is the hash, is the same as theirs. After a session that has failed for this reason the next one
 // with the same text fails too, however much later: a back-off is between them.
-func Repeats(a *team.Agent, alone string, now time.Time) bool {
+func (a *Agent) RepeatsAnswer(alone string, now time.Time) bool {
 	if alone == "" {
 		return false
 	}

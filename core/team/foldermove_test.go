@@ -1,4 +1,4 @@
-package root
+package team
 
 import (
 	"encoding/json"
@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func TestPath(t *testing.T) {
+func TestFolderMovePath(t *testing.T) {
 	t.Parallel()
-	m := Move{"/home/a/web", "/srv/web"}
+	m := FolderMove{"/home/a/web", "/srv/web"}
 	for path, want := range map[string]string{
 		"/home/a/web":                        "/srv/web",
 		"/home/a/web/.agents/runs/T1/report": "/srv/web/.agents/runs/T1/report",
@@ -25,14 +25,14 @@ func TestPath(t *testing.T) {
 			t.Errorf("%q becomes %q, %v; want %q", path, got, is, want)
 		}
 	}
-	if got, is := (Move{}).Path("/x"); is || got != "/x" {
+	if got, is := (FolderMove{}).Path("/x"); is || got != "/x" {
 		t.Errorf("the zero value moves a path to %q", got)
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestFolderMoveJSON(t *testing.T) {
 	t.Parallel()
-	m := Move{"/a<b", "/c\"d"}
+	m := FolderMove{"/a<b", "/c\"d"}
 	text, err := json.Marshal(map[string]any{
 		"tree": "/a<b/x", "root": "/a<b", "other": "/a<bc",
 		"list": []string{"/a<b/1", "say \"/a<b/2\" to", "in /a<b/3"},
@@ -51,13 +51,13 @@ func TestJSON(t *testing.T) {
 		strings.Join(got.List, "|") != "/c\"d/1|say \"/a<b/2\" to|in /a<b/3" {
 		t.Errorf("%+v", got)
 	}
-	if same := (Move{}).JSON(string(text)); same != string(text) {
+	if same := (FolderMove{}).JSON(string(text)); same != string(text) {
 		t.Errorf("the zero value changes %s", same)
 	}
 }
 
 // There and back gives the same, for paths and for texts in JSON.
-func TestThereAndBack(t *testing.T) {
+func TestFolderMoveAndBack(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	part := func() string {
@@ -71,8 +71,8 @@ func TestThereAndBack(t *testing.T) {
 		return text
 	}
 	for range 5000 {
-		m := Move{path(1 + random.IntN(3)), path(1 + random.IntN(3))}
-		back := Move{m.To, m.From}
+		m := FolderMove{path(1 + random.IntN(3)), path(1 + random.IntN(3))}
+		back := FolderMove{m.To, m.From}
 		var all []string
 		for range 5 {
 			one := path(random.IntN(4))

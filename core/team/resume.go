@@ -1,8 +1,4 @@
-// Package resume decides whether a session resumes an earlier conversation.
-//
-// The one promise: a conversation that cannot be resumed is tried at most twice in a row, and a person who was asked
-// is not asked again about the same thing.
-package resume
+package team
 
 import (
 	"crypto/sha256"
@@ -14,19 +10,18 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
 // resumeAskPrefix marks the questions about resuming a conversation.
 const resumeAskPrefix = "resume/"
 
-// Always reports whether a session resumes a conversation that ended well: for the agent's own work if
+// ResumesAlways reports whether a session resumes a conversation that ended well: for the agent's own work if
 // its configuration says so, and for a step that continues its conversation.
-func Always(t *team.Team, s *team.Session, configured bool) bool {
-	run, step, ok := team.StepOf(s.For)
+func (t *Team) ResumesAlways(s *Session, configured bool) bool {
+	run, step, ok := StepOf(s.For)
 	if !ok {
-		return s.For == team.ForControl && configured
+		return s.For == ForControl && configured
 	}
 	if r := t.Runs[run]; r != nil {
 		if plan, _, known := r.Find(workflow.StepID(step)); known {
@@ -36,17 +31,17 @@ func Always(t *team.Team, s *team.Session, configured bool) bool {
 	return false
 }
 
-// Should reports whether a session resumes the conversation of an earlier session, and why
-// not. Sessions for channels and interrupted sessions do; sessions that ended well only if the
-// always is set (Always).
-func Should(a *team.Agent, s *team.Session, c *team.Conversation, always bool) (wanted, cut bool, why string) {
-	if Failed(a, c) {
+// ShouldResume reports whether a session resumes the conversation of an earlier session, and why
+// not. Sessions for channels and interrupted sessions do; sessions that ended well only if
+// always is set (ResumesAlways).
+func (a *Agent) ShouldResume(s *Session, c *Conversation, always bool) (wanted, cut bool, why string) {
+	if a.resumeFailed(c) {
 		return false, false, "an attempt to resume " + c.ID + " failed"
 	}
 	if s.ServesChannels() {
 		return true, false, ""
 	}
-	at := slices.IndexFunc(a.Past, func(p team.Session) bool { return p.ID == c.Session })
+	at := slices.IndexFunc(a.Past, func(p Session) bool { return p.ID == c.Session })
 	if at < 0 || a.Past[at].Kind != s.Kind { // too long ago, or a cleanup, which is not part of the work
 		return false, false, c.ID + " was for something else"
 	}
@@ -76,8 +71,8 @@ func Should(a *team.Agent, s *team.Session, c *team.Conversation, always bool) (
 const fullPercent = 80
 
 // fills reports whether the conversation of an earlier session is too full for another round of a step.
-func fills(before, s *team.Session) bool {
-	_, _, isStep := team.StepOf(s.For)
+func fills(before, s *Session) bool {
+	_, _, isStep := StepOf(s.For)
 	return isStep && before.Stop != nil && before.Stop.ContextPercent >= fullPercent
 }
 
@@ -85,9 +80,9 @@ func fills(before, s *team.Session) bool {
 // be an accident.
 const resumesMax = 2
 
-// Failed reports whether resuming a conversation does not work: the program said so, or the
+// resumeFailed reports whether resuming a conversation does not work: the program said so, or the
 // sessions fail each time. The session that began the conversation may fail once.
-func Failed(a *team.Agent, c *team.Conversation) bool {
+func (a *Agent) resumeFailed(c *Conversation) bool {
 	failed, inARow, first, before := 0, true, true, false
 	for _, p := range slices.Backward(a.Past) {
 		if p.For != c.For {
@@ -113,44 +108,44 @@ func Failed(a *team.Agent, c *team.Conversation) bool {
 	return failed >= resumesMax
 }
 
-// Step is what a session does next about the question whether it resumes a conversation.
-type Step int
+// ResumeStep is what a session does next about the question whether it resumes a conversation.
+type ResumeStep int
 
 const (
-	Waits       Step = iota // for a person's answer
-	Leaves                  // the session is not to be started any more
-	Asks                    // it asks a person
-	BeginsNew               // it begins a new conversation, which is always safe
-	TakesAnswer             // it does what the person chose
+	ResumeWaits       ResumeStep = iota // for a person's answer
+	ResumeLeaves                        // the session is not to be started any more
+	ResumeAsks                          // it asks a person
+	ResumeBeginsNew                     // it begins a new conversation, which is always safe
+	ResumeTakesAnswer                   // it does what the person chose
 )
 
-// NextStep decides the step from the question as the team has it (nil: there is none), from whether
+// NextResumeStep decides the step from the question as the team has it (nil: there is none), from whether
 // the session may still be started, and from whether it has asked already.
-func NextStep(q *question.Question, startable, asked bool) Step {
+func NextResumeStep(q *question.Question, startable, asked bool) ResumeStep {
 	switch {
 	case !startable:
-		return Leaves
+		return ResumeLeaves
 	case q == nil && !asked:
-		return Asks
+		return ResumeAsks
 	case q == nil || q.State == question.Withdrawn:
-		return BeginsNew // the question could not be asked, or was taken back
+		return ResumeBeginsNew // the question could not be asked, or was taken back
 	case q.State == question.Answered || q.State == question.Delivered:
-		return TakesAnswer
+		return ResumeTakesAnswer
 	default:
-		return Waits
+		return ResumeWaits
 	}
 }
 
-// AskID derives a question's id from its subject, so that the same question is asked once.
-func AskID(conversation string, list []string) string {
+// ResumeAskID derives a question's id from its subject, so that the same question is asked once.
+func ResumeAskID(conversation string, list []string) string {
 	sum := sha256.Sum256([]byte(conversation + "\x00" + strings.Join(list, "\x00")))
 	return resumeAskPrefix + hex.EncodeToString(sum[:8])
 }
 
-// Answer finds the question, or an equal one that was answered for an earlier session.
-func Answer(t *team.Team, agent, session, ask string, once bool) *question.Question {
+// ResumeAnswer finds the question, or an equal one that was answered for an earlier session.
+func (t *Team) ResumeAnswer(agent, session, ask string, once bool) *question.Question {
 	if q := t.Questions.Of(session, ask); q != nil || once {
-		return copyOf(q)
+		return copyOfQuestion(q)
 	}
 	var found *question.Question
 	for _, q := range t.Questions.Questions {
@@ -158,10 +153,10 @@ func Answer(t *team.Team, agent, session, ask string, once bool) *question.Quest
 			found = q
 		}
 	}
-	return copyOf(found)
+	return copyOfQuestion(found)
 }
 
-func copyOf(q *question.Question) *question.Question {
+func copyOfQuestion(q *question.Question) *question.Question {
 	if q == nil {
 		return nil
 	}

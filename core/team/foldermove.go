@@ -1,22 +1,20 @@
-// Package root is the folder of a team's repository, as a part of the paths in the team's state.
-//
-// Each machine has the repository in a folder of its own, and a journal names files of the machine that leads. When
-// another one leads, a [Move] gives the paths that the files have there. A path outside of the repository names nothing
-// on another machine: it stays as it is, and the caller learns that.
-//
-// The one promise: a move and the move back give the same paths, as long as none of them is below both folders.
-package root
+package team
 
 import (
 	"encoding/json"
 	"strings"
 )
 
-// Move is a change from one folder to another. Both are absolute, and have no / at the end. Its zero value changes nothing.
-type Move struct{ From, To string }
+// FolderMove is the repository's folder on the machine that led, and on the one that leads now. The journal names files of the machine
+// that leads; a FolderMove gives the paths that they have there after another one leads. A path outside of the folder names nothing on
+// another machine: it stays as it is, and the caller learns that.
+//
+// Both folders are absolute, and have no / at the end. The zero value changes nothing. A move and the move back give the same paths, as
+// long as none of them is below both folders.
+type FolderMove struct{ From, To string }
 
 // Path is a path after the move; false: it is not below the folder, and stays.
-func (m Move) Path(path string) (string, bool) {
+func (m FolderMove) Path(path string) (string, bool) {
 	rest, is := strings.CutPrefix(path, m.From)
 	if m.From == "" || !is || rest != "" && rest[0] != '/' {
 		return path, false
@@ -25,14 +23,14 @@ func (m Move) Path(path string) (string, bool) {
 }
 
 // Of is Path for a caller that leaves other paths as they are.
-func (m Move) Of(path string) string {
+func (m FolderMove) Of(path string) string {
 	path, _ = m.Path(path)
 	return path
 }
 
 // JSON is a text in JSON whose strings are moved, if they are paths as a whole. The text is one that encoding/json wrote.
-func (m Move) JSON(text string) string {
-	from, to := inner(m.From), inner(m.To)
+func (m FolderMove) JSON(text string) string {
+	from, to := jsonInner(m.From), jsonInner(m.To)
 	if m.From == "" || !strings.Contains(text, from) {
 		return text
 	}
@@ -54,11 +52,11 @@ func (m Move) JSON(text string) string {
 	}
 }
 
-// inner is a text as JSON writes it, without the quotes.
-func inner(text string) string {
+// jsonInner is a text as JSON writes it, without the quotes.
+func jsonInner(text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		panic("root: a text is always JSON: " + err.Error())
+		panic("team: a text is always JSON: " + err.Error())
 	}
 	return string(quoted[1 : len(quoted)-1])
 }

@@ -1,0 +1,115 @@
+package team
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// ModelUse is what one model used. As part of a sum, Day is its day (UTC).
+//
+// A program reports what it used and, if it knows, which model used it. A part without a model is never given to one by a guess: it is
+// what the total has beyond all parts, and is shown as not reported. So the parts that are kept never exceed their total.
+type ModelUse struct {
+	Day          string  `json:"day,omitempty"`
+	Model        string  `json:"model"` // in the program's own words
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CostUSD      float64 `json:"cost_usd,omitempty"`
+}
+
+const (
+	// modelsPerDay is how many models of one agent and day are told apart. An agent may name as many as it
+	// likes; the others are summed up as otherModels.
+	modelsPerDay = 16
+	// modelNameBytesMax is longer than the name of any known model with its provider and date.
+	modelNameBytesMax = 100
+)
+
+// otherModels stands for the models of a day beyond modelsPerDay.
+const otherModels = "other models"
+
+// ReportModel adds a report to the parts of the next one. Without a model it adds nothing.
+func ReportModel(parts []ModelUse, more ModelUse) []ModelUse {
+	more.Model = modelName(more.Model)
+	if more.Model == "" || more.empty() {
+		return parts
+	}
+	return putModel(parts, more)
+}
+
+// modelName returns a program's name of a model as it is kept: one short line, or empty if it names none.
+func modelName(of string) string {
+	of = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(of, "\uFFFD"))
+	if of = strings.TrimSpace(of); len(of) <= modelNameBytesMax {
+		return of
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(of[:modelNameBytesMax], ""))
+}
+
+// ModelsWithin returns the parts of one report without impossible values, cut to its total: in each measure they sum up to it at most,
+// whatever an agent reports.
+func ModelsWithin(parts []ModelUse, total ModelUse) []ModelUse {
+	var all []ModelUse
+	for _, p := range parts {
+		p.InputTokens = min(max(p.InputTokens, 0), total.InputTokens)
+		p.OutputTokens = min(max(p.OutputTokens, 0), total.OutputTokens)
+		if !(p.CostUSD > 0) { // also false for NaN
+			p.CostUSD = 0
+		}
+		p.CostUSD = min(p.CostUSD, total.CostUSD)
+		p.Day = ""
+		total.InputTokens -= p.InputTokens
+		total.OutputTokens -= p.OutputTokens
+		total.CostUSD -= p.CostUSD
+		all = ReportModel(all, p)
+	}
+	return all
+}
+
+// AddModels adds the parts of a report to the sums of a day, the newest day of the list, and forgets the
+// days before first. The list that it returns shares nothing with sums.
+func AddModels(sums, parts []ModelUse, day, first string) []ModelUse {
+	if len(parts) == 0 {
+		return sums
+	}
+	sums = slices.DeleteFunc(slices.Clone(sums), func(u ModelUse) bool { return u.Day < first })
+	for _, p := range parts {
+		p.Day = day
+		sums = putModel(sums, p)
+	}
+	return sums
+}
+
+// putModel adds a use to that of its day and model in place, or appends it.
+func putModel(all []ModelUse, more ModelUse) []ModelUse {
+	models := 0
+	for i := range all {
+		if all[i].Day != more.Day {
+			continue
+		}
+		models++
+		if all[i].Model == more.Model {
+			all[i].plus(more)
+			return all
+		}
+	}
+	if models >= modelsPerDay-1 && more.Model != otherModels {
+		more.Model = otherModels
+		return putModel(all, more)
+	}
+	return append(all, more)
+}
+
+func (u *ModelUse) plus(more ModelUse) {
+	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
+	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
+	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
+}
+
+func (u ModelUse) empty() bool { return u.InputTokens == 0 && u.OutputTokens == 0 && u.CostUSD == 0 }
