@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/rank"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -19,22 +20,16 @@ import (
 
 // Change is one fact of the journal as programs read it.
 type Change struct {
-	Seq     uint64    `json:"seq" doc:"Position in the journal, from 1, without gaps"`
-	Time    time.Time `json:"time" doc:"UTC"`
-	Machine string    `json:"machine" doc:"The machine that made the change: control, session, crew, turn, run, team, question"`
-	Entity  string    `json:"entity" example:"control/coder" doc:"The entity that changed: MACHINE/NAME"`
-	Row     string    `json:"row" example:"C5" doc:"The row id of the transition"`
-	From    string    `json:"from" doc:"State before"`
-	To      string    `json:"to" doc:"State afterwards"`
-	Trigger string    `json:"trigger" doc:"What happened"`
-	Actor   Actor     `json:"actor" doc:"The actor that caused it"`
-	Data    Raw       `json:"data" doc:"The data of the change; null if it has none"`
-}
-
-// Actor is the cause of a change.
-type Actor struct {
-	Kind string `json:"kind" doc:"human, agent or engine"`
-	ID   string `json:"id" doc:"Who exactly"`
+	Seq     uint64       `json:"seq" doc:"Position in the journal, from 1, without gaps"`
+	Time    time.Time    `json:"time" doc:"UTC"`
+	Machine string       `json:"machine" doc:"The machine that made the change: control, session, crew, turn, run, team, question"`
+	Entity  string       `json:"entity" example:"control/coder" doc:"The entity that changed: MACHINE/NAME"`
+	Row     string       `json:"row" example:"C5" doc:"The row id of the transition"`
+	From    string       `json:"from" doc:"State before"`
+	To      string       `json:"to" doc:"State afterwards"`
+	Trigger string       `json:"trigger" doc:"What happened"`
+	Actor   change.Actor `json:"actor" doc:"The actor that caused it"`
+	Data    Raw          `json:"data" doc:"The data of the change; null if it has none"`
 }
 
 // Raw is JSON that is passed through as it is.
@@ -63,7 +58,7 @@ func (Raw) Schema(huma.Registry) *huma.Schema {
 func ChangeOf(c journal.Change) Change {
 	return Change{
 		Seq: c.Seq, Time: c.Time.UTC(), Machine: c.Machine, Entity: c.Entity, Row: c.Row, From: c.From, To: c.To,
-		Trigger: c.Trigger, Actor: Actor(c.Actor), Data: Raw(c.Data),
+		Trigger: c.Trigger, Actor: c.Actor, Data: Raw(c.Data),
 	}
 }
 
@@ -293,17 +288,17 @@ type DispatchSessions struct {
 
 // DispatchLine is one line of a session's history.
 type DispatchLine struct {
-	Line         uint64    `json:"line" doc:"Number of the change in the session, from 1"`
-	At           time.Time `json:"at" doc:"UTC"`
-	Row          string    `json:"row" example:"D3" doc:"The row id of the transition; empty if another program wrote a line that matches no rule"`
-	Type         string    `json:"type" doc:"The type in state.jsonl: session_init, conversation_start, input_waiting, transition, agent_seen, round_end, denied, file_written, conversation_end, unmatched, session_end"`
-	From         string    `json:"from" doc:"The state before"`
-	To           string    `json:"to" doc:"The state afterwards"`
-	Shown        string    `json:"shown" example:"[MAIN → FULLSTACK_ENGINEER]" doc:"The transition as shown to people; empty if the state did not change"`
-	Trigger      string    `json:"trigger" doc:"The reason, in words"`
-	Conversation string    `json:"conversation" doc:"The conversation that it is about; empty: none"`
-	Actor        Actor     `json:"actor" doc:"The actor that reported it"`
-	Foreign      bool      `json:"foreign" doc:"Another program wrote the line"`
+	Line         uint64       `json:"line" doc:"Number of the change in the session, from 1"`
+	At           time.Time    `json:"at" doc:"UTC"`
+	Row          string       `json:"row" example:"D3" doc:"The row id of the transition; empty if another program wrote a line that matches no rule"`
+	Type         string       `json:"type" doc:"The type in state.jsonl: session_init, conversation_start, input_waiting, transition, agent_seen, round_end, denied, file_written, conversation_end, unmatched, session_end"`
+	From         string       `json:"from" doc:"The state before"`
+	To           string       `json:"to" doc:"The state afterwards"`
+	Shown        string       `json:"shown" example:"[MAIN → FULLSTACK_ENGINEER]" doc:"The transition as shown to people; empty if the state did not change"`
+	Trigger      string       `json:"trigger" doc:"The reason, in words"`
+	Conversation string       `json:"conversation" doc:"The conversation that it is about; empty: none"`
+	Actor        change.Actor `json:"actor" doc:"The actor that reported it"`
+	Foreign      bool         `json:"foreign" doc:"Another program wrote the line"`
 }
 
 // DispatchDenial is a tool call that was denied, and what happened next.

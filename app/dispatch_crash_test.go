@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -39,7 +40,7 @@ func (b *bubble) hostSessions(dir string) notifiedSessions {
 // crashOnFolderWrite makes the engine crash also at writes into a folder.
 func (b *bubble) crashOnFolderWrite() {
 	fate := b.crashPoint
-	b.engine.Dispatch.FolderState.Door = func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (now dispatch.Dispatch,
+	b.engine.Dispatch.FolderState.Door = func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (now dispatch.Dispatch,
 		err error,
 	) {
 		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.ThroughDoor(f, by, in) })
@@ -102,7 +103,7 @@ func dispatchScenario(b *bubble, s notifiedSessions, f *dispatchfolder.Folder) {
 		if agent != "" {
 			in.Match = &dispatch.Match{Agent: agent, Terms: []string{"script"}}
 		}
-		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
+		if _, _, err := f.Do(time.Now(), change.Actor{Kind: "human", ID: "tester"}, in); err != nil {
 			b.t.Fatal(err)
 		}
 		pass()

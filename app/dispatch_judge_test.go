@@ -84,7 +84,7 @@ func judgedWorld(t *testing.T, main string) func(text string, n int) (string, vi
 	return func(text string, n int) (string, view.FolderView) {
 		t.Helper()
 		in := dispatch.UserInput{Text: text} // no agent's description is compared: MAIN gets the input
-		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
+		if _, _, err := f.Do(time.Now(), human, in); err != nil {
 			t.Fatal(err)
 		}
 		dialogue := w.answered(f, n)
@@ -143,7 +143,7 @@ func secretMain(t *testing.T, box string) (*world, string, view.FolderView) {
 	w := newWorld(t, yaml,
 		map[string]string{"engineer.yaml": sessionScripts["engineer.yaml"], "reviewer.yaml": sessionScripts["reviewer.yaml"]})
 	f := w.session(dispatch.Orchestrator)
-	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), dispatch.UserInput{Text: "good morning"}); err != nil {
+	if _, _, err := f.Do(time.Now(), human, dispatch.UserInput{Text: "good morning"}); err != nil {
 		t.Fatal(err)
 	}
 	dialogue := w.answered(f, 1)
@@ -327,7 +327,7 @@ func TestMainAsksForWhatIsCut(t *testing.T) {
 			asks(s)
 		}
 		b.start()
-		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human),
+		if _, _, err := f.Do(time.Now(), human,
 			dispatch.UserInput{Text: "please write notes.md", Named: []string{"notes.md"}}); err != nil {
 			t.Fatal(err)
 		}

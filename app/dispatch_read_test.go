@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -49,7 +50,7 @@ func ofCLI(t *testing.T, repo, path string) *dispatchfolder.Folder {
 func do(t *testing.T, f *dispatchfolder.Folder, ins ...dispatch.Input) {
 	t.Helper()
 	for _, in := range ins {
-		if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in); err != nil {
+		if _, _, err := f.Do(time.Now(), change.Actor{Kind: "human", ID: "tester"}, in); err != nil {
 			t.Fatal(err)
 		}
 	}

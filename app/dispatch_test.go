@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
@@ -95,7 +96,7 @@ func tellSession(t *testing.T, f *dispatchfolder.Folder, text string) dispatch.D
 		t.Fatal(err)
 	}
 	in := dispatch.UserInput{Text: text, Match: dispatchfolder.MatchOf(dispatchfolder.Best(s, text))}
-	_, s, err = f.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "tester"}, in)
+	_, s, err = f.Do(time.Now(), change.Actor{Kind: "human", ID: "tester"}, in)
 	if err != nil {
 		t.Fatal(err)
 	}

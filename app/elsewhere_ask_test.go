@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // askedOfHost is the open question about a lost host; nil: there is none.
@@ -71,7 +71,7 @@ func askBubble(t *testing.T, test func(t *testing.T, b *bubble, o, c *otherHost)
 			t.Errorf("an answer without an option: %v", err)
 		}
 		var no *table.Refusal
-		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "critic"}, q.ID,
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), change.Actor{Kind: "agent", ID: "critic"}, q.ID,
 			view.QuestionAnswer{Option: "elsewhere"}); !errors.As(err, &no) || no.Row != "X10" {
 			t.Errorf("an agent answers: %v", err)
 		}

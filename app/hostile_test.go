@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/agents"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -27,7 +27,7 @@ func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
 		b.start()
-		by := seam.Actor{Kind: strings.Repeat("human", 100), ID: "me\n\x00\xff" + strings.Repeat("<é>", 1000)}
+		by := change.Actor{Kind: strings.Repeat("human", 100), ID: "me\n\x00\xff" + strings.Repeat("<é>", 1000)}
 		if _, err := b.engine.Agents.Command(t.Context(), by, "coder", "pause", strings.Repeat("\xff", 5<<20)); err != nil {
 			t.Error(err)
 		}
@@ -347,7 +347,7 @@ func TestWriteWaitsForForeignContent(t *testing.T) {
 			b.disk.writeDesired("coder", "run_once", "in between", time.Now().Add(time.Second))
 			return nil
 		})
-		if _, err := b.engine.Agents.Command(t.Context(), seam.Actor{Kind: "agent", ID: "pm"}, "coder", "pause", ""); err != nil {
+		if _, err := b.engine.Agents.Command(t.Context(), change.Actor{Kind: "agent", ID: "pm"}, "coder", "pause", ""); err != nil {
 			t.Fatal(err)
 		}
 		b.after(30 * time.Second)

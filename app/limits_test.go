@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/work/listen"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -232,7 +233,7 @@ func TestClock(t *testing.T) {
 		}
 		ahead := journal.Change{
 			Time: time.Now().Add(48 * time.Hour), Machine: "team", Entity: "agent/coder", Row: "E3", From: "configured",
-			To: "configured", Trigger: "agent_configured", Actor: journal.Actor{Kind: "engine", ID: "x"},
+			To: "configured", Trigger: "agent_configured", Actor: change.Actor{Kind: "engine", ID: "x"},
 		}
 		ahead.Data = []byte(`{"agent":{"settings":{"policy":{},"limits":{},"driver":"fake"}}}`)
 		if _, err := b.slate.Append(t.Context(), []journal.Change{ahead}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -289,7 +290,7 @@ func TestTestNotice(t *testing.T) {
 		if _, err := b.engine.Notices.TestNotice(t.Context(), human, "x"); !errors.As(err, &unknown) || len(unknown.Known) != 2 {
 			t.Errorf("an unknown one: %v", err)
 		}
-		if _, err := b.engine.Notices.TestNotice(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, ""); !errors.As(err, &refused) ||
+		if _, err := b.engine.Notices.TestNotice(t.Context(), change.Actor{Kind: "agent", ID: "coder"}, ""); !errors.As(err, &refused) ||
 			refused.Row != "X10" {
 			t.Errorf("an agent: %v", err)
 		}

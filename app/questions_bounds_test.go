@@ -11,7 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/question"
-	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
 
 // Q2, Q4: an agent's own bounds have priority over patterns, saved answers and people. A call that
@@ -102,7 +101,7 @@ steps:
 	w := newWorld(t, yaml, files)
 	f := w.session(dispatch.Orchestrator)
 	in := dispatch.UserInput{Text: "Write a Python script that says hello", Match: &dispatch.Match{Agent: "engineer", Score: 1}}
-	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor(human), in); err != nil {
+	if _, _, err := f.Do(time.Now(), human, in); err != nil {
 		t.Fatal(err)
 	}
 	dialogue := w.answered(f, 1)

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/listen"
 	"github.com/fairlead-dev/fairlead/work/questions"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -142,7 +142,7 @@ func TestPermissionByAPerson(t *testing.T) {
 			t.Errorf("why says %q, %v", why.Verdict, err)
 		}
 		var refused *table.Refusal
-		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), seam.Actor{Kind: "agent", ID: "coder"}, q.ID,
+		if _, err := b.engine.Questions.AnswerQuestion(t.Context(), change.Actor{Kind: "agent", ID: "coder"}, q.ID,
 			view.QuestionAnswer{Allow: true}); !errors.As(err, &refused) || refused.Row != "X10" {
 			t.Errorf("an agent's answer returns %v", err)
 		}

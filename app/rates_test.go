@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/work/agents"
 	"github.com/fairlead-dev/fairlead/work/questions"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/tools"
 )
 
-var byBob = seam.Actor{Kind: "agent", ID: "bob"}
+var byBob = change.Actor{Kind: "agent", ID: "bob"}
 
 // SPEC X9: an agent orders others at a rate. Above it a pause still counts, and is recorded once; a person has no rate. Its twin is
 // an agent below the rate.
@@ -24,7 +24,7 @@ func TestRateOfOrders(t *testing.T) {
 	inBubble(t, "ada eve bob", func(t *testing.T, b *bubble) {
 		b.host.play = func(s *fakeSession) { s.lasts(24 * time.Hour) }
 		b.start()
-		order := func(by seam.Actor, agent, word string) error {
+		order := func(by change.Actor, agent, word string) error {
 			_, err := b.engine.Agents.Command(t.Context(), by, agent, word, "because")
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	machineturn "github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -38,7 +39,7 @@ func TestTurnLogIsTheSeeds(t *testing.T) {
 	t.Parallel()
 	ch := journal.Change{
 		Seq: 41, Time: time.Date(2026, 2, 4, 21, 0, 0, 0, time.UTC), Machine: "turn", Entity: "channel/reviews", Row: "T7",
-		From: "ACTIVE", To: "QUEUED", Trigger: string(machineturn.Completed), Actor: journal.Actor{Kind: "agent", ID: "pm"},
+		From: "ACTIVE", To: "QUEUED", Trigger: string(machineturn.Completed), Actor: change.Actor{Kind: "agent", ID: "pm"},
 		Data: json.RawMessage(`{"turn":{"agent":"pm","body":{"post":{"n":3,"kind":"turn","by":"pm","bytes":2}},"text":"ok"}}`),
 	}
 	var want bytes.Buffer
@@ -156,7 +157,7 @@ func TestTurnLogIsWholeAfterEveryCut(t *testing.T) {
 // chat makes people and two agents act in a channel.
 func (b *bubble) chat(ctx context.Context, rnd *rand.Rand) {
 	tell := func(ev team.Event) {
-		ev.Actor = team.Actor(human)
+		ev.Actor = human
 		_, _ = b.engine.Loop.Do(ctx, loop.Request{Event: &ev}) // refusals are valid results, and so is the end of the loop
 	}
 	conf := configured(b.conf, func(config.Agent) driver.Capabilities { return driver.Capabilities{Prompts: true, Answers: true} })

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -43,7 +44,7 @@ type world struct {
 
 const waitMax = 2 * time.Minute // far more than any test needs
 
-var human = seam.Actor{Kind: "human", ID: "tester"}
+var human = change.Actor{Kind: "human", ID: "tester"}
 
 func newWorld(t *testing.T, yaml string, files map[string]string) *world {
 	t.Helper()

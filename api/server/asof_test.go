@@ -12,8 +12,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // pasts opens teams as they were, and counts.
@@ -62,7 +62,7 @@ func TestAsOf(t *testing.T) {
 	first, noted := s.sup.first, map[uint64]string{} // what coder's note was at each change
 	for n := range uint64(20) {
 		noted[first+n+1] = fmt.Sprintf("note %d.", n)
-		if seq, err := s.sup.Agents.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil ||
+		if seq, err := s.sup.Agents.Command(t.Context(), change.Actor{Kind: "human", ID: "ann"}, "coder", "pause", noted[first+n+1]); err != nil ||
 			seq != first+n+1 {
 			t.Fatal(seq, err)
 		}

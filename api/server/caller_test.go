@@ -18,11 +18,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/read/view"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 const askAsVar = "FAIRLEAD_TEST_ASK" // the folder whose daemon the child asks
@@ -154,7 +154,7 @@ func TestUnseenCaller(t *testing.T) {
 		if got := f.changes(t); len(got) == 0 || got[len(got)-1] != `agent (not seen): team/team X8 held` {
 			t.Errorf("%s: orders: %s", name, got)
 		}
-		if _, err := f.Agents.Hold(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, false, ""); err != nil {
+		if _, err := f.Agents.Hold(t.Context(), change.Actor{Kind: "human", ID: "sam"}, false, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

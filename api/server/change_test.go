@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // What an agent did is in changes of several machines.
@@ -23,7 +24,7 @@ func TestChangeAbout(t *testing.T) {
 		{"session/coder-2", "session", "", "", false},
 		{"run/coder", "run", "", `7`, false},
 	} {
-		ch := api.Change{Entity: c.entity, Machine: c.machine, Actor: api.Actor{Kind: "agent", ID: c.actor}, Data: api.Raw(c.data)}
+		ch := api.Change{Entity: c.entity, Machine: c.machine, Actor: change.Actor{Kind: "agent", ID: c.actor}, Data: api.Raw(c.data)}
 		if ch.About("coder") != c.want || !ch.About("") {
 			t.Errorf("%+v: %t", ch, !c.want)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/app"
@@ -49,7 +49,7 @@ func channelRoutes() []route {
 			"grant-turn", post, "/channels/{channel}/grant", "Give an agent the turn",
 			"Refused while another agent has the turn, unless `now` is set. Both agents go to the end of the rotation when their turns are over.",
 			orderChannel("grant",
-				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *forChannel[api.GrantBody]) (uint64, error) {
 					return e.Channels.Grant(ctx, by, in.Channel, in.Body.Agent, in.Body.Now)
 				}),
 		},
@@ -57,7 +57,7 @@ func channelRoutes() []route {
 			"skip-turn", post, "/channels/{channel}/skip", "End the current turn",
 			"The next agent in the rotation gets the turn. With `turn`, only that turn is ended: if it has ended meanwhile, later turns are not affected.",
 			orderChannel("skip",
-				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *forChannel[*api.SkipBody]) (uint64, error) {
 					return e.Channels.Skip(ctx, by, in.Channel, or(in.Body).Turn)
 				}),
 		},
@@ -65,7 +65,7 @@ func channelRoutes() []route {
 			"override-wait", post, "/channels/{channel}/override", "End a wait",
 			"The waiting agent continues or forfeits the turn.",
 			orderChannel("override",
-				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *forChannel[api.OverrideBody]) (uint64, error) {
 					return e.Channels.Override(ctx, by, in.Channel, in.Body.GoOn)
 				}),
 		},
@@ -73,14 +73,14 @@ func channelRoutes() []route {
 			"assign-agent", post, "/channels/{channel}/members", "Let an agent join a channel",
 			"It joins at the end of the queue. An agent that is offline is queued when it connects.",
 			orderChannel("assign",
-				func(ctx context.Context, e *app.App, by seam.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *forChannel[api.MemberBody]) (uint64, error) {
 					return e.Channels.Assign(ctx, by, in.Channel, in.Body.Agent)
 				}),
 		},
 		{
 			"remove-agent", http.MethodDelete, "/channels/{channel}/members/{agent}", "Let an agent leave a channel",
 			"Its place in other channels does not change.",
-			orderChannel("remove", func(ctx context.Context, e *app.App, by seam.Actor, in *memberIn) (uint64, error) {
+			orderChannel("remove", func(ctx context.Context, e *app.App, by change.Actor, in *memberIn) (uint64, error) {
 				return e.Channels.Unassign(ctx, by, in.Channel, in.Agent)
 			}),
 		},
@@ -148,7 +148,7 @@ func handleSay(ctx context.Context, s *Server, in *forChannel[api.SayBody]) (*vi
 func orderChannel[In any, P interface {
 	*In
 	name() string
-}](event string, do func(context.Context, *app.App, seam.Actor, P) (uint64, error)) adder {
+}](event string, do func(context.Context, *app.App, change.Actor, P) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *In) (*api.ChannelOrdered, error) {
 		name := P(in).name()
 		if err := identity(ctx).MayOrderChannel(event, "#"+name); err != nil {
@@ -164,7 +164,7 @@ func orderChannel[In any, P interface {
 }
 
 // namedOrder is an order about the agent or host of that name. It returns the sequence of its change.
-type namedOrder = func(ctx context.Context, by seam.Actor, name string) (uint64, error)
+type namedOrder = func(ctx context.Context, by change.Actor, name string) (uint64, error)
 
 // able is a route that disables or enables an agent.
 func able(event string, order func(*app.App) namedOrder) adder {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -90,7 +90,7 @@ func TestClientErrors(t *testing.T) {
 	ctx := t.Context()
 
 	_, err := c.EndAgentSession(ctx, "coder")
-	_, want := s.sup.Agents.EndAgentSession(ctx, seam.Actor{Kind: "human", ID: "sam"}, "coder")
+	_, want := s.sup.Agents.EndAgentSession(ctx, change.Actor{Kind: "human", ID: "sam"}, "coder")
 	var refused *client.Refused
 	if !errors.As(err, &refused) || want == nil || err.Error() != want.Error() || refused.Refusal.Reason == "" {
 		t.Errorf("a refusal came as %#v", err)

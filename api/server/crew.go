@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/fairlead-dev/fairlead/api"
@@ -113,7 +113,7 @@ func (s *Server) afterCrew(ctx context.Context, seq uint64, err error) (*api.Cre
 	return &api.CrewOrdered{Seq: seq, Team: fitCrew(view)}, err
 }
 
-type crewOrder = func(ctx context.Context, by seam.Actor) (uint64, error)
+type crewOrder = func(ctx context.Context, by change.Actor) (uint64, error)
 
 // orderCrew is a route for an order to the whole crew.
 func orderCrew(event string, order func(*app.App) crewOrder) adder {

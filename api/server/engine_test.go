@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
@@ -24,7 +25,6 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -194,7 +194,7 @@ func TestOrderOfACallerWhoLeft(t *testing.T) {
 		synctest.Wait()
 		ctx, leave := context.WithCancel(t.Context())
 		go func() {
-			_, shown, err := sup.Status.Order(ctx, seam.Actor{Kind: "human", ID: "ann"}, "coder", "pause", "")
+			_, shown, err := sup.Status.Order(ctx, change.Actor{Kind: "human", ID: "ann"}, "coder", "pause", "")
 			if shown.Name != "" {
 				t.Errorf("a caller who left was shown %s", shown.Name)
 			}

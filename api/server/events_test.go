@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
@@ -166,7 +167,7 @@ func TestJournalOfOneNight(t *testing.T) {
 		for i := range batch {
 			batch[i] = journal.Change{
 				Time: evening.Add(after), Machine: "control", Entity: entity, Row: "C2", From: "resting",
-				To: "continuous", Trigger: "x", Actor: journal.Actor{Kind: "human"},
+				To: "continuous", Trigger: "x", Actor: change.Actor{Kind: "human"},
 			}
 		}
 		if _, err := s.sup.j.Append(t.Context(), batch); err != nil {

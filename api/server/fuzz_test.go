@@ -14,9 +14,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
 )
@@ -191,7 +191,7 @@ func FuzzBodies(f *testing.F) {
 	sup := supervise(f, memory.New(), dir, guests)
 	handler := New(Options{
 		Engine: sup.App, User: "sam",
-		Reload: func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) { return nil, nil },
+		Reload: func(context.Context, change.Actor, api.ReloadBody) ([]string, error) { return nil, nil },
 	}).SocketHandler()
 	f.Fuzz(func(t *testing.T, route uint8, body string) {
 		path := paths[int(route)%len(paths)]

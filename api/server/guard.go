@@ -18,6 +18,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -104,16 +105,16 @@ const notSeen = "(not seen)"
 // actor is the caller as recorded in the journal. A caller with the token or the user id counts as
 // the person who runs the daemon. A caller that runs in a Fairlead session is that session's agent,
 // and a caller that cannot be inspected may be any agent.
-func (s *Server) actor(ctx context.Context) seam.Actor {
+func (s *Server) actor(ctx context.Context) change.Actor {
 	switch is := identity(ctx); {
 	case is.Session != "":
-		return seam.Actor{Kind: "agent", ID: is.Agent()}
+		return change.Actor{Kind: "agent", ID: is.Agent()}
 	case is.Unknown:
-		return seam.Actor{Kind: "agent", ID: notSeen}
+		return change.Actor{Kind: "agent", ID: notSeen}
 	}
 	id := s.opts.User
 	if host, elsewhere := ctx.Value(hostKey{}).(string); elsewhere {
-		return seam.Actor{Kind: "human", ID: id + " (host " + host + ")"}
+		return change.Actor{Kind: "human", ID: id + " (host " + host + ")"}
 	}
 	switch ctx.Value(doorKey{}) {
 	case doorPage, doorAway:
@@ -121,7 +122,7 @@ func (s *Server) actor(ctx context.Context) seam.Actor {
 	case doorToken:
 		id += " (token)"
 	}
-	return seam.Actor{Kind: "human", ID: id}
+	return change.Actor{Kind: "human", ID: id}
 }
 
 const apiPolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"

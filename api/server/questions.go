@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -44,7 +45,7 @@ func questionRoutes() []route {
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
 			ordered(
 				func(by seam.Caller, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
-				func(ctx context.Context, e *app.App, by seam.Actor, in *answerQuestionIn) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *answerQuestionIn) (uint64, error) {
 					return e.Questions.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
 				},
 			),
@@ -59,7 +60,7 @@ func questionRoutes() []route {
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
 			ordered(
 				func(by seam.Caller, in *savedAnswerIn) error { return by.MayAnswer("revoked", in.ID) },
-				func(ctx context.Context, e *app.App, by seam.Actor, in *savedAnswerIn) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *savedAnswerIn) (uint64, error) {
 					return e.Questions.RevokeSavedAnswer(ctx, by, in.ID)
 				},
 			),
@@ -69,7 +70,7 @@ func questionRoutes() []route {
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
-				func(ctx context.Context, e *app.App, by seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *ableIn) (uint64, error) {
 					return e.Questions.LiftLimit(ctx, by, in.Name)
 				},
 			),
@@ -79,7 +80,7 @@ func questionRoutes() []route {
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
 			ordered(
 				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
-				func(ctx context.Context, e *app.App, by seam.Actor, in *ableIn) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *ableIn) (uint64, error) {
 					return e.Agents.EndAgentSession(ctx, by, in.Name)
 				},
 			),

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 
@@ -21,7 +22,6 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -313,7 +313,7 @@ func TestOtherContentTypes(t *testing.T) {
 func TestHostileStrings(t *testing.T) {
 	s := serve(t)
 	evil := "</script><img src=x onerror=alert(1)>\x00\x1b[31m\u202e\u2028\r\nevent: change\r\ndata: {}\r\n\r\n"
-	if _, err := s.sup.Agents.Command(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, "coder", "run_once", evil+"\xff\xfe"); err != nil {
+	if _, err := s.sup.Agents.Command(t.Context(), change.Actor{Kind: "human", ID: "sam"}, "coder", "run_once", evil+"\xff\xfe"); err != nil {
 		t.Fatal(err)
 	}
 	text, h := s.want(t, 200, "GET", api.Base+"/agents", "")

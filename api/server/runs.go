@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -55,7 +56,7 @@ func runRoutes() []route {
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
 			ordered(
 				func(by seam.Caller, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
-				func(ctx context.Context, e *app.App, by seam.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
 					return e.Runs.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
 				},
 			),
@@ -70,7 +71,7 @@ func runRoutes() []route {
 			"The run continues where it was paused.",
 			ordered(
 				func(by seam.Caller, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
-				func(ctx context.Context, e *app.App, by seam.Actor, in *runNoteIn) (uint64, error) {
+				func(ctx context.Context, e *app.App, by change.Actor, in *runNoteIn) (uint64, error) {
 					return e.Runs.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
 				},
 			),

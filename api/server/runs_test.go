@@ -12,8 +12,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // What people order about runs is done, and kept under their name.
@@ -130,7 +130,7 @@ func TestAgentsOrderNoRuns(t *testing.T) {
 		if all := s.sup.changes(t); !strings.HasPrefix(all[len(all)-1], "agent ") {
 			t.Errorf("%s paused as %s", session, all[len(all)-1])
 		}
-		if _, err := s.sup.Runs.ReleaseRun(t.Context(), seam.Actor{Kind: "human", ID: "sam"}, id, ""); err != nil {
+		if _, err := s.sup.Runs.ReleaseRun(t.Context(), change.Actor{Kind: "human", ID: "sam"}, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		// Which agent a step's session is, its name does not say: it orders no agent about either.

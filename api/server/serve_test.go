@@ -14,10 +14,10 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/files/workspace"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // serve starts a server on both doors, with a controller of its own. Everything it started is gone after the test.
@@ -62,7 +62,7 @@ func serveAt(t testing.TB, sup *supervisor, dir string, patience waits, tcp net.
 	s.Server = New(Options{
 		Engine: sup.App, UI: page, Token: testToken, Logins: newLogins(t), Version: "1.2.3", Dir: s.dir, Store: "memory",
 		User: "sam", Editor: paper{},
-		Reload: func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) {
+		Reload: func(context.Context, change.Actor, api.ReloadBody) ([]string, error) {
 			return []string{"agent coder changed"}, nil
 		},
 		Log: slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -14,9 +14,9 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/app"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 	"github.com/fairlead-dev/fairlead/read/search"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Options configure a server.
@@ -38,7 +38,7 @@ type Options struct {
 
 	// Reload loads fairlead.yaml again. It returns what changed before the change takes effect; nil: this
 	// daemon cannot reload. The error is a *api.Problem, or a *machine.Refusal.
-	Reload    func(ctx context.Context, by seam.Actor, want api.ReloadBody) (changes []string, err error)
+	Reload    func(ctx context.Context, by change.Actor, want api.ReloadBody) (changes []string, err error)
 	Listed    []string        // those that the fairlead.yaml lists with which this daemon runs: programs on other hosts may name only these
 	Workflows func() []string // the paths of workflows that fairlead.yaml names; nil: none
 	Editor    AgentEditor     // changes agents of fairlead.yaml; nil: they cannot be changed here
@@ -46,7 +46,7 @@ type Options struct {
 	// Invite makes an invitation for a host; nil: this daemon leads no cluster. Its errors are *api.Problem.
 	Invite func(ctx context.Context, by string, labels []string, engine bool) (*api.Invitation, error)
 	// Stop stops the daemon as Engine.Stop does. unwritten is what could not be stored, if the daemon ends all the same; nil: Engine.Stop.
-	Stop func(ctx context.Context, by seam.Actor, now bool) (unwritten string, err error)
+	Stop func(ctx context.Context, by change.Actor, now bool) (unwritten string, err error)
 	// Lead hands the lead over to another engine host; nil: this daemon leads no cluster. Its errors are *api.Problem.
 	Lead func(ctx context.Context, name string) error
 

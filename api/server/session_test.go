@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/rank"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
@@ -107,7 +108,7 @@ func sessionAt(t testing.TB, dir, name string, setup dispatch.Setup) *dispatchfo
 
 func tellFolder(t testing.TB, f *dispatchfolder.Folder, in dispatch.Input) {
 	t.Helper()
-	if _, _, err := f.Do(time.Now(), dispatchfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+	if _, _, err := f.Do(time.Now(), change.Actor{Kind: "agent", ID: "main"}, in); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -29,7 +30,7 @@ type dispatchBook struct {
 }
 
 // take adds a line. fault says why the line is not valid; empty: it is.
-func (b *dispatchBook) take(ch dispatch.Change, actor api.Actor, foreign bool, fault string) {
+func (b *dispatchBook) take(ch dispatch.Change, actor change.Actor, foreign bool, fault string) {
 	b.count++
 	if fault != "" {
 		b.fault = api.Shorten(fault)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -137,7 +138,7 @@ func (s *supervisor) add(t testing.TB, agent string, n int) uint64 {
 	t.Helper()
 	events := make([]team.Event, n)
 	for i := range events {
-		events[i] = *s.Agents.CommandRequest(seam.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i)).Event
+		events[i] = *s.Agents.CommandRequest(change.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i)).Event
 	}
 	last, err := s.Loop.Do(t.Context(), loop.Request{Events: events})
 	if err != nil {
@@ -177,7 +178,7 @@ func (s *supervisor) unchanged(t testing.TB) {
 // begin starts an agent once and returns its process.
 func (s *supervisor) begin(t testing.TB, agent string, n int) *player {
 	t.Helper()
-	if _, err := s.Agents.Command(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, agent, "run_once", ""); err != nil {
+	if _, err := s.Agents.Command(t.Context(), change.Actor{Kind: "human", ID: "ann"}, agent, "run_once", ""); err != nil {
 		t.Fatal(err)
 	}
 	return s.host.acts(t, fmt.Sprintf("%s-%d", agent, n))

@@ -30,6 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/hosts"
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -296,7 +297,7 @@ func (d *Daemon) begun(ctx context.Context) error {
 		return err
 	}
 	if d.lead != nil && d.beside.known().Lost {
-		if _, err := d.Engine.Status.KeepAlone(ctx, seam.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
+		if _, err := d.Engine.Status.KeepAlone(ctx, change.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
 			return err
 		}
 	}
@@ -447,7 +448,7 @@ func originsOf(conf *config.Config) (all []string) {
 }
 
 // reloader is how the API reloads; nil if nothing waits for configurations.
-func (d *Daemon) reloader() func(context.Context, seam.Actor, api.ReloadBody) ([]string, error) {
+func (d *Daemon) reloader() func(context.Context, change.Actor, api.ReloadBody) ([]string, error) {
 	if d.reloads == nil {
 		return nil
 	}
@@ -460,7 +461,7 @@ func (d *Daemon) editor() server.AgentEditor {
 		return nil
 	}
 	return &configure.Editor{Dir: d.Conf.Dir, Lookup: lookupEnv, Reload: func(ctx context.Context, want api.ReloadBody) ([]string, error) {
-		return d.reload(ctx, seam.Actor{Kind: "human", ID: "configure"}, want)
+		return d.reload(ctx, change.Actor{Kind: "human", ID: "configure"}, want)
 	}, Sessions: func(ctx context.Context, agent string) (ids []string) {
 		is, err := d.Engine.Status.Agent(ctx, agent)
 		if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/fairlead-dev/fairlead/cli/offline"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/config/edit"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // A fairlead.yaml that changed while a sandboxed agent ran that may write it is obeyed only after a person has confirmed the
@@ -219,7 +219,7 @@ func (d *Daemon) seeGoverning(ctx context.Context) (is team.ConfigState, err err
 }
 
 // byDaemon is the actor of what the daemon sees by itself.
-var byDaemon = seam.Actor{Kind: "engine", ID: "daemon"}
+var byDaemon = change.Actor{Kind: "engine", ID: "daemon"}
 
 // unconfirmed is what waits for a person, with what changed; nil: nothing does.
 func unconfirmed(found, in *config.Source) *view.Unconfirmed {

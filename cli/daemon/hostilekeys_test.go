@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/hosts/ca"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // certificate asks for the next certificate of the host.
@@ -148,7 +148,7 @@ func TestHostileHostIsRemoved(t *testing.T) {
 		}
 	}
 	// A host that is removed loses its connection, and is not taken again.
-	if _, err := h.leads.Engine.Status.RemoveHost(t.Context(), seam.Actor{Kind: "human", ID: "ann"}, "b"); err != nil {
+	if _, err := h.leads.Engine.Status.RemoveHost(t.Context(), change.Actor{Kind: "human", ID: "ann"}, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := wait.For(t, "the end of the connection", closed(h.conn.Done())); err != nil {

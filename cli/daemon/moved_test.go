@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli/hosts"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
@@ -67,7 +68,7 @@ func history(t *testing.T, changes int) (path string) {
 	}
 	one := journal.Change{
 		Time: time.Unix(1, 0), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started",
-		Actor: journal.Actor{Kind: "engine", ID: "x"},
+		Actor: change.Actor{Kind: "engine", ID: "x"},
 	}
 	for range changes {
 		if _, err := j.Append(t.Context(), []journal.Change{one}); err != nil {

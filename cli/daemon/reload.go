@@ -17,9 +17,9 @@ import (
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // reloaded ends a daemon that is to start again, in the same process, with another configuration.
@@ -32,7 +32,7 @@ func (reloaded) Error() string { return "the configuration was loaded again" }
 // new configuration and starts the daemon again with it, exactly as after an upgrade: the shims keep the
 // sessions, and the start records which agents are new, changed and removed. A change that an agent may have made
 // is loaded only if want says that a person has confirmed it.
-func (d *Daemon) reload(ctx context.Context, by seam.Actor, want api.ReloadBody) ([]string, error) {
+func (d *Daemon) reload(ctx context.Context, by change.Actor, want api.ReloadBody) ([]string, error) {
 	is, err := d.seeGoverning(ctx) // the inbox shows a change that is refused
 	if err != nil {
 		return nil, err

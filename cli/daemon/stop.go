@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // errUnwritten ends the daemon of a leader that was asked to end without most of the engine hosts.
@@ -19,7 +19,7 @@ const confirmEvery = 250 * time.Millisecond
 
 // stop stops the daemon as Engine.Stop does. A leader that cannot act on its lease cannot store that: then it ends
 // without, and what is returned says so.
-func (d *Daemon) stop(ctx context.Context, by seam.Actor, now bool) (string, error) {
+func (d *Daemon) stop(ctx context.Context, by change.Actor, now bool) (string, error) {
 	leads := d.beside.leading()
 	if leads == nil {
 		return "", d.Engine.Agents.Stop(ctx, by, now)

@@ -18,10 +18,10 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/hosts/engine"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -151,7 +151,7 @@ func untilStopped(ctx context.Context, a *cli.App, d *Daemon, signals <-chan os.
 				return nil
 			}
 			d.beside.stopping.Store(true) // also if that cannot be stored, because another host leads by now
-			by := seam.Actor{Kind: "human", ID: "signal " + sig.String()}
+			by := change.Actor{Kind: "human", ID: "signal " + sig.String()}
 			if _, err := d.stop(ctx, by, asked == 2); err != nil {
 				return err
 			}

@@ -20,11 +20,11 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/examples"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // DemoOptions are the flags of `demo`.
@@ -97,7 +97,7 @@ func Demo(ctx context.Context, a *cli.App, opts DemoOptions) (err error) {
 
 // beginDemo starts the agents: those in the channel talk, those of the tasks wait for them, the others work.
 func beginDemo(ctx context.Context, d *daemon.Daemon, dir string) error {
-	by := seam.Actor{Kind: "human", ID: "demo"}
+	by := change.Actor{Kind: "human", ID: "demo"}
 	rest := map[string]bool{"ada": true, "bob": true}
 	for _, c := range d.Conf.Channels {
 		for _, name := range c.Agents {
@@ -286,7 +286,7 @@ func demoRuns(ctx context.Context, d *daemon.Daemon, opts DemoOptions, signals <
 }
 
 func stopNow(ctx context.Context, d *daemon.Daemon) error {
-	if err := d.Engine.Agents.Stop(ctx, seam.Actor{Kind: "human", ID: "demo"}, true); err != nil {
+	if err := d.Engine.Agents.Stop(ctx, change.Actor{Kind: "human", ID: "demo"}, true); err != nil {
 		return err
 	}
 	select {

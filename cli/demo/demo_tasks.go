@@ -12,10 +12,10 @@ import (
 	controller "github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/tasks"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // demoTask is a task of the demo and its state at the end.
@@ -166,7 +166,7 @@ const (
 
 // liveDay sends the demo's crew, which was summoned, to sleep once and wakes it again, unless a person acts first.
 func liveDay(ctx context.Context, e *controller.App, haste time.Duration) error {
-	by := seam.Actor{Kind: "human", ID: "demo"}
+	by := change.Actor{Kind: "human", ID: "demo"}
 	if err := crewIs(ctx, e, crew.NoButton); err != nil {
 		return err
 	}

@@ -14,20 +14,20 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/process/claudehook"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // usualPlace is the folder of sessions in a repository (seed 002, Default Values).
 const usualPlace = ".claude/agent-state-machine"
 
 // byHand is the actor of entries that the command line writes.
-var byHand = dispatchfolder.Actor{Kind: "human", ID: "cli"}
+var byHand = change.Actor{Kind: "human", ID: "cli"}
 
 // Orders returns the orders to dispatch folders under the repository's fairlead.yaml, if it has one.
 func Orders(a *cli.App) (dispatchctl.Orders, error) {
@@ -166,7 +166,7 @@ func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mo
 	if host, err = served(a, orders, host); err != nil {
 		return err
 	}
-	f, err := orders.StartDispatch(seam.Actor{Kind: byHand.Kind, ID: byHand.ID}, string(mode), host, path)
+	f, err := orders.StartDispatch(change.Actor{Kind: byHand.Kind, ID: byHand.ID}, string(mode), host, path)
 	if err != nil {
 		return err
 	}

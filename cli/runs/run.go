@@ -18,11 +18,11 @@ import (
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // CheckWorkflow implements --check. It reads the file here and asks no daemon.
@@ -396,7 +396,7 @@ func (h *Connection) leave(ctx context.Context, a *cli.App, wait bool) error {
 	if h.own == nil {
 		return nil
 	}
-	err := h.own.Engine.Agents.Stop(context.WithoutCancel(ctx), seam.Actor{Kind: "human", ID: runActor}, false)
+	err := h.own.Engine.Agents.Stop(context.WithoutCancel(ctx), change.Actor{Kind: "human", ID: runActor}, false)
 	if err != nil || !wait {
 		return errors.Join(err, h.own.Close())
 	}

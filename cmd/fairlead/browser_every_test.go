@@ -10,6 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
@@ -81,7 +82,7 @@ func filledTeam(t *testing.T) (s *rig, session string) {
 	}
 	do := func(in dispatch.Input) {
 		t.Helper()
-		if _, _, err := folder.Do(time.Now(), dispatchfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+		if _, _, err := folder.Do(time.Now(), change.Actor{Kind: "agent", ID: "main"}, in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
@@ -87,7 +88,7 @@ func talkedSession(t *testing.T) (*rig, *uitest.DispatchStory) {
 	}
 	tell := func(in dispatch.Input) {
 		t.Helper()
-		if _, _, err := folder.Do(time.Now(), dispatchfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+		if _, _, err := folder.Do(time.Now(), change.Actor{Kind: "agent", ID: "main"}, in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/runs"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -102,7 +103,7 @@ func change(t *testing.T, entity, trigger, to string, body workflow.Body) api.Ch
 	}
 	return api.Change{
 		Time: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Entity: entity, Trigger: trigger, To: to,
-		Actor: api.Actor{Kind: "human", ID: "ann"}, Data: api.Raw(data),
+		Actor: change.Actor{Kind: "human", ID: "ann"}, Data: api.Raw(data),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -88,7 +89,7 @@ func (w *ward) says(text string) error {
 		return err
 	}
 	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: dispatchfolder.MatchOf(dispatchfolder.Best(s, text))}
-	_, _, err = w.folder.Do(time.Now(), dispatchfolder.Actor{Kind: "human", ID: "anna"}, in)
+	_, _, err = w.folder.Do(time.Now(), change.Actor{Kind: "human", ID: "anna"}, in)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -26,7 +27,7 @@ type Change struct {
 	To      string
 	Trigger string
 	At      time.Time
-	Actor   Actor
+	Actor   change.Actor
 	Body    Body
 }
 

@@ -3,6 +3,7 @@ package team
 import (
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 )
 
@@ -79,7 +80,7 @@ func TestGoverning(t *testing.T) {
 				if what == nil {
 					continue
 				}
-				changes, err := is.Decide(Event{Actor: Actor{Kind: "human", ID: "ana"}, What: what})
+				changes, err := is.Decide(Event{Actor: change.Actor{Kind: "human", ID: "ana"}, What: what})
 				if err != nil {
 					t.Fatalf("step %d: %v", i, err)
 				}

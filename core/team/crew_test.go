@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
@@ -56,7 +57,7 @@ func (c *crewWorld) try(agent string, what any) ([]Change, error) {
 
 func (c *crewWorld) event(ev Event) ([]Change, error) {
 	c.at = c.at.Add(time.Second)
-	ev.At, ev.Actor = c.at, Actor{Kind: "human", ID: "test"}
+	ev.At, ev.Actor = c.at, change.Actor{Kind: "human", ID: "test"}
 	var touched Touched
 	all, err := c.apply(ev, &touched)
 	for range 1000 {

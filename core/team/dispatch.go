@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
@@ -50,7 +51,7 @@ type DispatchSeen struct {
 // DispatchEntry is one change of a dispatch, with its offset and author.
 type DispatchEntry struct {
 	End    int64
-	Actor  Actor
+	Actor  change.Actor
 	Change dispatch.Change
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
@@ -35,7 +36,7 @@ func (w *dispatchWorld) tell(in dispatch.Input) {
 	for _, ch := range changes {
 		w.is.Apply(ch)
 		w.end += 100
-		seen.Lines = append(seen.Lines, DispatchEntry{End: w.end, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
+		seen.Lines = append(seen.Lines, DispatchEntry{End: w.end, Actor: change.Actor{Kind: "human", ID: "anna"}, Change: ch})
 	}
 	seen.To = w.end
 	w.must("", seen)

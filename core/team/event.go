@@ -3,22 +3,17 @@ package team
 import (
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
-// Actor is the origin of an event.
-type Actor struct {
-	Kind string `json:"kind"` // human, agent or engine
-	ID   string `json:"id"`
-}
-
 // Event is something that happened, with its time and actor.
 type Event struct {
 	At    time.Time
-	Actor Actor
+	Actor change.Actor
 	Agent string // the agent concerned; empty: the team, or a run
 	Run   string // the run concerned; empty: none
 	What  any    // a control.Input of an agent, a workflow.Input of a run, a channel.Input, a crew.Input, or one of the types below

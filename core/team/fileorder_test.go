@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -115,7 +116,7 @@ func TestAnswersToOrdersByFile(t *testing.T) {
 	t.Run("an agent", func(t *testing.T) {
 		c, q := ask(t)
 		_, err := c.Decide(Event{
-			At: machinetest.Noon, Actor: Actor{Kind: "agent", ID: "bob"},
+			At: machinetest.Noon, Actor: change.Actor{Kind: "agent", ID: "bob"},
 			What: question.Answer{ID: q.ID, Allow: true},
 		})
 		var refused *table.Refusal

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -23,7 +24,7 @@ import (
 type line struct {
 	Machine, Entity, Row, From, To, Trigger string
 	Time                                    time.Time
-	Actor                                   Actor
+	Actor                                   change.Actor
 	Data                                    json.RawMessage
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
@@ -138,7 +139,7 @@ func TestNoAgentAnswersItself(t *testing.T) {
 	}}
 	c.must("", ask)
 	for _, in := range []question.Input{question.Answer{ID: "q1", Allow: true}, question.Revoke{ID: "s1"}} {
-		if _, err := c.Decide(Event{At: c.at, Actor: Actor{Kind: "agent", ID: "ada"}, What: in}); err == nil ||
+		if _, err := c.Decide(Event{At: c.at, Actor: change.Actor{Kind: "agent", ID: "ada"}, What: in}); err == nil ||
 			!strings.Contains(err.Error(), "X10") {
 			t.Errorf("%T: %v", in, err)
 		}

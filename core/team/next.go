@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -160,7 +161,7 @@ func (x *Touched) touchOwner(s *Session) {
 // called after all sessions were examined and control has received Started.
 func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	x.spread(t)
-	actor := Actor{Kind: "engine", ID: "team"}
+	actor := change.Actor{Kind: "engine", ID: "team"}
 	for _, id := range x.runs {
 		x.last = runPrefix + id
 		if agent, what := t.nextOfRun(id, at); what != nil {

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // TestShellIsRecorded checks that a person's shell is one record of its agent or of its run (E7), and changes nothing else.
 func TestShellIsRecorded(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{Wrapped: true}, "pack !")
-	by := Actor{Kind: "human", ID: "anna"}
+	by := change.Actor{Kind: "human", ID: "anna"}
 	for _, at := range []struct{ agent, run, entity string }{{"ada", "", "agent/ada"}, {"", "r", "run/r"}} {
 		before, _ := json.Marshal(c.Team)
 		for _, what := range []Shell{ShellOpened, ShellEnded} {

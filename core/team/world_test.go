@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -119,7 +120,7 @@ func (w *world) tell(agent string, what any) error {
 
 // event returns the changes of one event with all that follows: the batch of one append.
 func (w *world) event(ev Event) error {
-	ev.At, ev.Actor = w.at, Actor{Kind: "human", ID: "test"}
+	ev.At, ev.Actor = w.at, change.Actor{Kind: "human", ID: "test"}
 	err := w.decide(ev)
 	for n := 0; !w.starting; n++ {
 		next, ok := w.team.Next(&w.touched, w.at)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
@@ -197,7 +198,7 @@ func (w *world) writeInput(d *folderDisk, in dispatch.Input) bool {
 	}
 	for _, ch := range changes {
 		d.is.Apply(ch)
-		d.lines = append(d.lines, DispatchEntry{End: d.end() + 100, Actor: Actor{Kind: "human", ID: "anna"}, Change: ch})
+		d.lines = append(d.lines, DispatchEntry{End: d.end() + 100, Actor: change.Actor{Kind: "human", ID: "anna"}, Change: ch})
 		d.back = false
 	}
 	return true

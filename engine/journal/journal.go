@@ -6,13 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"time"
-)
 
-// Actor is the origin of a change.
-type Actor struct {
-	Kind string `json:"kind"` // human, agent or engine
-	ID   string `json:"id"`   // who exactly: a login name, an agent's name, a part of the engine
-}
+	"github.com/fairlead-dev/fairlead/core/change"
+)
 
 // Change is one stored fact. The caller of Append sets everything except Seq, Version and Hash,
 // which the store sets.
@@ -26,7 +22,7 @@ type Change struct {
 	From    string          `json:"from"`
 	To      string          `json:"to"`
 	Trigger string          `json:"trigger"`
-	Actor   Actor           `json:"actor"`
+	Actor   change.Actor    `json:"actor"`
 	Data    json.RawMessage `json:"data,omitempty"`  // what Apply needs; one JSON value, or nothing, as the caller of Append ensures
 	Cause   uint64          `json:"cause,omitempty"` // Seq of the change that led to this one; 0: none
 	Hash    Hash            `json:"hash"`            // SHA-256 over the previous change's hash and this change

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestCanonical(t *testing.T) {
 	c := journal.Change{
 		Seq: 2, Version: 1, Time: time.Unix(0, -1), Machine: "control", Entity: "control/a", Row: "C1", From: "", To: "resting",
-		Trigger: "started", Actor: journal.Actor{Kind: "engine", ID: "loop"}, Data: []byte(`{}`), Cause: 1,
+		Trigger: "started", Actor: change.Actor{Kind: "engine", ID: "loop"}, Data: []byte(`{}`), Cause: 1,
 	}
 	const want = "01" + "0000000000000002" + "0000000000000001" + "ffffffffffffffff" + "0000000000000001" +
 		"00000007" + "636f6e74726f6c" + "00000009" + "636f6e74726f6c2f61" + "00000002" + "4331" + "00000000" +

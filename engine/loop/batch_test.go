@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
@@ -33,7 +34,7 @@ func TestLookSeesWhatFollowsFromAChange(t *testing.T) {
 	l.Register(Hooks{Spread: func(*Touched) { noted++ }})
 	batch := []Request{{Look: func(all *team.Team) { saw = noted == 1 && !all.Hold.On && l.Head() == BatchMax-2 }}}
 	for len(batch) < BatchMax-1 {
-		human := team.Actor{Kind: "human", ID: "x"}
+		human := change.Actor{Kind: "human", ID: "x"}
 		batch = append(batch, Request{Event: EventBy(human, "", team.HoldAsked{})}, Request{Event: EventBy(human, "", team.ReleaseAsked{})})
 	}
 	if err := l.Step(t.Context(), batch); err != nil {

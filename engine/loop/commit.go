@@ -27,7 +27,7 @@ func AppendRecords(records []journal.Change, changes []team.Change) ([]journal.C
 		}
 		records = append(records, journal.Change{
 			Time: ch.At, Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, From: ch.From, To: ch.To,
-			Trigger: ch.Trigger, Actor: journal.Actor(ch.Actor), Data: data,
+			Trigger: ch.Trigger, Actor: ch.Actor, Data: data,
 		})
 	}
 	if err := journal.Check(records[from:]); err != nil {

@@ -152,7 +152,7 @@ var hostRows = sync.OnceValue(func() map[string]bool {
 func ChangeOf(rec journal.Change) (team.Change, error) {
 	ch := team.Change{
 		Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger,
-		At: rec.Time, Actor: team.Actor(rec.Actor),
+		At: rec.Time, Actor: rec.Actor,
 	}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq,

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unicode"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -94,7 +95,7 @@ func (l *Loop) Tell(ctx context.Context, ev *team.Event) error {
 }
 
 // Submit has one event decided. It returns when the changes that it led to are durable.
-func (l *Loop) Submit(ctx context.Context, actor team.Actor, agent string, what any) (uint64, error) {
+func (l *Loop) Submit(ctx context.Context, actor change.Actor, agent string, what any) (uint64, error) {
 	return l.Do(ctx, Request{Event: EventBy(actor, agent, what)})
 }
 
@@ -137,8 +138,8 @@ func (l *Loop) Until(ctx context.Context, holds func(*team.Team) bool) error {
 func (l *Loop) Changed() <-chan struct{} { return l.ring.changed() }
 
 // EventBy makes an event. The actor's words are made fit for the journal.
-func EventBy(actor team.Actor, agent string, what any) *team.Event {
-	return &team.Event{Actor: team.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}
+func EventBy(actor change.Actor, agent string, what any) *team.Event {
+	return &team.Event{Actor: change.Actor{Kind: fitWord(actor.Kind), ID: fitWord(actor.ID)}, Agent: agent, What: what}
 }
 
 // IsAnswer says whether an error is a refusal (the answer to a request) and not a failure of Fairlead.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
@@ -28,7 +29,7 @@ func (l *Loop) appendData(t *testing.T, entity string, n int, data string) {
 		batch[i] = journal.Change{
 			Time: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Machine: "control", Entity: entity, Row: "C2", From: "a", To: "b",
 			Trigger: "c",
-			Actor:   journal.Actor{Kind: "human", ID: "x"}, Data: []byte(data),
+			Actor:   change.Actor{Kind: "human", ID: "x"}, Data: []byte(data),
 		}
 	}
 	last, err := l.opts.Journal.Append(context.Background(), batch)
@@ -171,9 +172,9 @@ func TestWatchersKeepWhatTheyWereGiven(t *testing.T) {
 		for n := range 3 {
 			note := fmt.Sprintf("hold %d of round %d", n, round)
 			batch = append(batch,
-				Request{Event: EventBy(team.Actor{Kind: "human", ID: "x"}, "", team.HoldAsked{Note: note}), answer: make(chan Answer, 1)},
+				Request{Event: EventBy(change.Actor{Kind: "human", ID: "x"}, "", team.HoldAsked{Note: note}), answer: make(chan Answer, 1)},
 				Request{
-					Event:  EventBy(team.Actor{Kind: "human", ID: "x"}, "", team.ReleaseAsked{Note: note}),
+					Event:  EventBy(change.Actor{Kind: "human", ID: "x"}, "", team.ReleaseAsked{Note: note}),
 					answer: make(chan Answer, 1),
 				})
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 )
@@ -25,7 +26,7 @@ func BenchmarkInput(b *testing.B) {
 	var ours, yardstick time.Duration
 	for b.Loop() {
 		began := time.Now()
-		if _, _, err := f.Do(at, Actor{Kind: "human"}, dispatch.UserInput{Text: "hello", Over: true}); err != nil {
+		if _, _, err := f.Do(at, change.Actor{Kind: "human"}, dispatch.UserInput{Text: "hello", Over: true}); err != nil {
 			b.Fatal(err)
 		}
 		between := time.Now()
@@ -92,7 +93,7 @@ func benchFolder(b *testing.B, agents []dispatch.Description) *Folder {
 // grow writes a history without syncing.
 func grow(b *testing.B, f *Folder, lines uint64) {
 	b.Helper()
-	_, s, err := f.Do(at, Actor{}, dispatch.UserInput{Text: "hello"})
+	_, s, err := f.Do(at, change.Actor{}, dispatch.UserInput{Text: "hello"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func grow(b *testing.B, f *Folder, lines uint64) {
 			b.Fatal(err)
 		}
 		s.Apply(changes[0])
-		line := jsonLine(f.recordOf(s, changes[0], Actor{}))
+		line := jsonLine(f.recordOf(s, changes[0], change.Actor{}))
 		text = append(text, line...)
 	}
 	add(b, f, string(text))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -99,7 +100,7 @@ type crashStory struct {
 
 func say(in dispatch.Input) func(f *Folder) error {
 	return func(f *Folder) error {
-		_, _, err := f.Do(at.Add(time.Hour), Actor{Kind: "human"}, in)
+		_, _, err := f.Do(at.Add(time.Hour), change.Actor{Kind: "human"}, in)
 		return err
 	}
 }
@@ -161,7 +162,7 @@ func after(t *testing.T, f *Folder) map[string]string {
 		t.Fatal(err)
 	}
 	for range 3 { // a waiting input starts when the conversation before it is closed
-		if _, s, err = f.Do(later, Actor{Kind: "engine"}, dispatch.Interrupt{Why: "a crash"}); err != nil {
+		if _, s, err = f.Do(later, change.Actor{Kind: "engine"}, dispatch.Interrupt{Why: "a crash"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,7 +171,7 @@ func after(t *testing.T, f *Folder) map[string]string {
 		next = dispatch.Message{Name: "b.md", Text: "and now", Match: &dispatch.Match{Agent: "reviewer"}}
 	}
 	if s.Phase != dispatch.Closed {
-		if _, _, err := f.Do(later, Actor{Kind: "human"}, next); err != nil {
+		if _, _, err := f.Do(later, change.Actor{Kind: "human"}, next); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -283,7 +284,7 @@ func TestACrashWhileMending(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, again := stopAt(second, second%2 == 0, func() {
-			_, _, _ = f.Do(at, Actor{}, dispatch.Seen{Caller: "x", Agent: "nobody"})
+			_, _, _ = f.Do(at, change.Actor{}, dispatch.Seen{Caller: "x", Agent: "nobody"})
 		})
 		if got := after(t, f); !cmp.Equal(got, with) {
 			t.Errorf("stopped at %s, then at %s:\n%s", first, again, cmp.Diff(with, got))

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -24,7 +25,7 @@ type Options struct {
 	Repo  string    // the project's folder, which has the default place and the register
 	Home  string    // the user's home; empty: os.UserHomeDir
 	At    time.Time // the current time; zero: time.Now
-	Actor Actor
+	Actor change.Actor
 	Tools []string // names or globs of tools that MAIN may use although they are unknown, such as mcp__docs__*
 
 	NoCommits bool // agents may not run git add and git commit either (policy.Where.Commits)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -28,7 +29,7 @@ func child(path string, times int) error {
 	}
 	for i := range times {
 		text := fmt.Sprintf("input %d of %d", i, os.Getpid())
-		changes, _, err := f.Do(time.Now(), Actor{Kind: "human"}, dispatch.UserInput{Text: text, Over: true})
+		changes, _, err := f.Do(time.Now(), change.Actor{Kind: "human"}, dispatch.UserInput{Text: text, Over: true})
 		if err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func TestAProgramThatIsKilled(t *testing.T) {
 			}
 		}
 		_ = cmd.Wait() // killed
-		_, s, err := f.Do(time.Now(), Actor{Kind: "engine"}, dispatch.Interrupt{Why: "a crash"})
+		_, s, err := f.Do(time.Now(), change.Actor{Kind: "engine"}, dispatch.Interrupt{Why: "a crash"})
 		if err != nil || s.Made < safe || s.Made > safe+1 {
 			t.Fatalf("%d conversations, %v; %d were confirmed", s.Made, err, safe)
 		}
@@ -144,7 +145,7 @@ func TestReadersBesideWriters(t *testing.T) {
 	for w := range 3 {
 		writers.Go(func() {
 			for i := range 10 {
-				if _, _, err := f.Do(at, Actor{}, dispatch.UserInput{Text: fmt.Sprint(w, i), Over: true}); err != nil {
+				if _, _, err := f.Do(at, change.Actor{}, dispatch.UserInput{Text: fmt.Sprint(w, i), Over: true}); err != nil {
 					t.Error(err)
 				}
 			}

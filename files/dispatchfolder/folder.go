@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -99,7 +100,7 @@ func (f *Folder) writing() (d opened, done func(), err error) {
 // Do decides and applies an event, under the lock, after an interrupted commit was
 // completed. The changes are on disk when it returns; no changes and no error mean that nothing had to
 // change. A refusal is a *machine.Refusal. Times are kept in microseconds.
-func (f *Folder) Do(at time.Time, actor Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Dispatch, error) {
+func (f *Folder) Do(at time.Time, actor change.Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Dispatch, error) {
 	var s dispatch.Dispatch
 	d, done, err := f.writing()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -63,7 +64,7 @@ func lines(t *testing.T, f *Folder, from int64) []Line {
 }
 
 func TestTheSeedsOwnLines(t *testing.T) {
-	for name, change := range map[string]func(string) string{
+	for name, edit := range map[string]func(string) string{
 		"as they are":      func(s string) string { return s },
 		"with CRLF":        func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
 		"with a BOM":       func(s string) string { return "\xef\xbb\xbf" + s },
@@ -72,7 +73,7 @@ func TestTheSeedsOwnLines(t *testing.T) {
 		"odd types":        func(s string) string { return strings.ReplaceAll(s, `"type"`, `"conversation_id": 7, "type"`) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := others(t, change(seedsLines))
+			f := others(t, edit(seedsLines))
 			all := lines(t, f, 0)
 			want := []string{" MAIN D1", "MAIN fullstack-engineer D3", "fullstack-engineer MAIN D4"}
 			if len(all) != len(want) {
@@ -253,7 +254,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 			if err := os.Symlink(target, there); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := f.Do(at, Actor{}, dispatch.Respond{Text: "hi"})
+			_, _, err := f.Do(at, change.Actor{}, dispatch.Respond{Text: "hi"})
 			if err == nil || !strings.Contains(err.Error(), "link") {
 				t.Errorf("%s is a link: %v", name, err)
 			}
@@ -273,7 +274,7 @@ func TestAFolderWithoutPermission(t *testing.T) {
 	if err := os.Chmod(filepath.Join(f.Path(), "state.jsonl"), 0o400); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := f.Do(at, Actor{}, dispatch.UserInput{Text: "hello"})
+	_, _, err := f.Do(at, change.Actor{}, dispatch.UserInput{Text: "hello"})
 	if err == nil || !strings.Contains(err.Error(), "mode") {
 		t.Errorf("without permission: %v", err)
 	}
@@ -297,7 +298,7 @@ func TestWhatIsNoSession(t *testing.T) {
 	if _, err := f.Session(); !errors.As(err, &no) {
 		t.Errorf("an empty state.jsonl: %v", err)
 	}
-	if _, _, err := f.Do(at, Actor{}, dispatch.UserInput{Text: "x"}); !errors.As(err, &no) {
+	if _, _, err := f.Do(at, change.Actor{}, dispatch.UserInput{Text: "x"}); !errors.As(err, &no) {
 		t.Errorf("an empty state.jsonl: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -41,7 +42,7 @@ func FuzzLines(f *testing.F) {
 				t.Fatalf("from %d there are %d lines to %d, %v; of %d to %d", from, len(rest), again, err, n, next)
 			}
 		}
-		_, now, err := folder.Do(at, Actor{}, dispatch.UserInput{Text: "hello", Over: true})
+		_, now, err := folder.Do(at, change.Actor{}, dispatch.UserInput{Text: "hello", Over: true})
 		after, readErr := os.ReadFile(filepath.Join(folder.Path(), "state.jsonl"))
 		if readErr != nil || !strings.HasPrefix(string(after), string(text)) {
 			t.Fatalf("what was there did not survive: %v", readErr)
@@ -96,7 +97,7 @@ func FuzzRedo(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(folder.Path(), ".commit"), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _, _ = folder.Do(at, Actor{}, dispatch.Interrupt{})
+		_, _, _ = folder.Do(at, change.Actor{}, dispatch.Interrupt{})
 		for name := range shelf(t, filepath.Dir(folder.Path())) {
 			if _, was := outside[name]; !was && !strings.HasPrefix(name, filepath.Base(folder.Path())+"/") {
 				t.Fatalf("something was written outside: %s", name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 )
@@ -51,7 +52,7 @@ func begin(t *testing.T, setup dispatch.Setup) *Folder {
 
 func do(t *testing.T, f *Folder, in dispatch.Input) []dispatch.Change {
 	t.Helper()
-	changes, _, err := f.Do(at, Actor{Kind: "human", ID: "cli"}, in)
+	changes, _, err := f.Do(at, change.Actor{Kind: "human", ID: "cli"}, in)
 	if err != nil {
 		t.Fatalf("%T: %v", in, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -229,7 +230,7 @@ func TestTheInbox(t *testing.T) {
 	if s := session(t, f); s.State() != dispatch.Desk {
 		t.Errorf("the state is %s", s.State())
 	}
-	if _, _, err := f.Do(at, Actor{}, dispatch.Message{Name: "../state.jsonl", Text: "x"}); err == nil {
+	if _, _, err := f.Do(at, change.Actor{}, dispatch.Message{Name: "../state.jsonl", Text: "x"}); err == nil {
 		t.Error("a message outside of inbox/ is accepted")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -132,7 +133,7 @@ func (f *Folder) addOutputs(d opened, sum *dispatch.Summary) {
 // parts returns what each file receives for some changes, and applies each change to s. When a conversation
 // ends, files of outputs/ that were not reported are added to its summary. state.jsonl comes last, so that a
 // reader finds the other files complete.
-func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change, actor Actor) ([]part, error) {
+func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change, actor change.Actor) ([]part, error) {
 	p := &draft{d: d, at: map[string]int{}}
 	var state []byte
 	for i := range changes {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -19,7 +20,7 @@ import (
 type Line struct {
 	Offset, End int64 // bytes of the file; End is where the next line begins
 	Change      dispatch.Change
-	Actor       Actor
+	Actor       change.Actor
 	Foreign     bool   // another program wrote it; Change.Row follows from its type
 	Fault       string // what was not applied, or why the line could not be read; then Change changes only Now.Line
 }
@@ -283,9 +284,9 @@ func lineOf(s *dispatch.Dispatch, last *time.Time, text []byte, size int64) (Lin
 		ch := r.change()
 		s.Apply(ch)
 		*last = ch.At
-		return Line{Change: ch, Actor: r.Ours.Actor}, true
+		return Line{Change: ch, Actor: change.Actor(r.Ours.Actor)}, true
 	}
 	ch, fault := fold(s, r, *last)
 	*last = ch.At
-	return Line{Change: ch, Actor: Actor{Kind: "foreign", ID: r.Type}, Foreign: true, Fault: fault}, true
+	return Line{Change: ch, Actor: change.Actor{Kind: "foreign", ID: r.Type}, Foreign: true, Fault: fault}, true
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	legacy "github.com/go-json-experiment/json/v1"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Actor is who or what caused a change.
-type Actor struct {
-	Kind string `json:"kind"` // human, agent, engine; as in the journal
+// actor is a change.Actor as a line of state.jsonl has it: without an empty id.
+type actor struct {
+	Kind string `json:"kind"`
 	ID   string `json:"id,omitempty"`
 }
 
@@ -49,7 +50,7 @@ type ours struct {
 	Event        dispatch.Event    `json:"event"`
 	Line         uint64            `json:"line"`
 	At           time.Time         `json:"at"`
-	Actor        Actor             `json:"actor"`
+	Actor        actor             `json:"actor"`
 	Trigger      string            `json:"trigger,omitempty"` // if the seed's field is not used
 	Conversation int               `json:"conversation,omitempty"`
 	Denied       *dispatch.Denied  `json:"denied,omitempty"`
@@ -107,14 +108,14 @@ func TypeOf(event dispatch.Event) string {
 }
 
 // recordOf returns the line of a change; s is the state after it.
-func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, actor Actor) record {
+func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, by change.Actor) record {
 	if TypeOf(ch.Event) == "" {
 		panic("dispatchfolder: no line type for the event " + string(ch.Event))
 	}
 	r := record{
 		Timestamp: ch.At.Local().Format(seedTime), Type: TypeOf(ch.Event), State: ch.To, Permissions: jsontext.Value(s.Permissions()),
 		Ours: &ours{
-			Row: ch.Row, Event: ch.Event, Line: ch.Body.Now.Line, At: ch.At, Actor: actor, Conversation: ch.Body.Conversation,
+			Row: ch.Row, Event: ch.Event, Line: ch.Body.Now.Line, At: ch.At, Actor: actor(by), Conversation: ch.Body.Conversation,
 			Denied: ch.Body.Denied, Summary: ch.Body.Summary, Aside: ch.Body.Aside, Now: ch.Body.Now, Setup: ch.Body.Setup,
 		},
 	}

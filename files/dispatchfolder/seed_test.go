@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 )
 
@@ -35,7 +36,7 @@ func TestTheSeedsExample(t *testing.T) {
 			f = startOfTheSeed(t, path, now, words)
 			continue
 		}
-		if _, _, err := f.Do(now, Actor{Kind: "human", ID: "test"}, inputOf(t, f, verb, words)); err != nil {
+		if _, _, err := f.Do(now, change.Actor{Kind: "human", ID: "test"}, inputOf(t, f, verb, words)); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // Entry is one state change, in seed 003's fields (SPEC X6; seed 003, Logging). Channel is empty for other
@@ -18,16 +20,10 @@ type Entry struct {
 	Machine  string // Fairlead's own fields from here on; Machine is control, turn, …
 	Entity   string // MACHINE/NAME
 	Row      string // the rule's id, such as C2
-	Actor    Actor
+	Actor    change.Actor
 	Seq      uint64 // position in the journal
 	Part     int    // of a change with several parts: the number of this one, from 1
 	Parts    int    // the number of parts; 0 if there is only one
-}
-
-// Actor is who caused the change: human, agent or engine, and its name.
-type Actor struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id"`
 }
 
 // Line formats one log line: a JSON object and a newline. The seed's seven fields come first and are always
@@ -37,20 +33,20 @@ func Line(t Entry) []byte {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(struct {
-		Timestamp string `json:"timestamp"`
-		Event     string `json:"event"`
-		AgentID   string `json:"agentId"`
-		From      string `json:"from"`
-		To        string `json:"to"`
-		Trigger   string `json:"trigger"`
-		Channel   string `json:"channel"`
-		Machine   string `json:"machine"`
-		Entity    string `json:"entity"`
-		Row       string `json:"row"`
-		Actor     Actor  `json:"actor"`
-		Seq       uint64 `json:"seq"`
-		Part      int    `json:"part,omitempty"`
-		Parts     int    `json:"parts,omitempty"`
+		Timestamp string       `json:"timestamp"`
+		Event     string       `json:"event"`
+		AgentID   string       `json:"agentId"`
+		From      string       `json:"from"`
+		To        string       `json:"to"`
+		Trigger   string       `json:"trigger"`
+		Channel   string       `json:"channel"`
+		Machine   string       `json:"machine"`
+		Entity    string       `json:"entity"`
+		Row       string       `json:"row"`
+		Actor     change.Actor `json:"actor"`
+		Seq       uint64       `json:"seq"`
+		Part      int          `json:"part,omitempty"`
+		Parts     int          `json:"parts,omitempty"`
 	}{
 		t.At.UTC().Format("2006-01-02T15:04:05.999Z"), "state_transition", t.AgentID, t.From, t.To, t.Trigger, t.Channel,
 		t.Machine, t.Entity, t.Row, t.Actor, t.Seq, t.Part, t.Parts,

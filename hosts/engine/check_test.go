@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
@@ -51,7 +52,7 @@ func TestRepair(t *testing.T) {
 	}
 	big := journal.Change{
 		Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started",
-		Actor: journal.Actor{Kind: "engine", ID: "x"}, Data: []byte(`"` + strings.Repeat("x", 700_000) + `"`),
+		Actor: change.Actor{Kind: "engine", ID: "x"}, Data: []byte(`"` + strings.Repeat("x", 700_000) + `"`),
 	}
 	for range 28 {
 		if _, err := j.Append(t.Context(), []journal.Change{big}); err != nil {

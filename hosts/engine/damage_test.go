@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
@@ -41,7 +42,7 @@ func newHurt(t *testing.T) *hurt {
 	}
 	one := journal.Change{
 		Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started",
-		Actor: journal.Actor{Kind: "engine", ID: "x"},
+		Actor: change.Actor{Kind: "engine", ID: "x"},
 	}
 	if _, err := j.Append(t.Context(), []journal.Change{one, one}); err != nil || j.Close() != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -151,7 +152,7 @@ func TestMoveAndLead(t *testing.T) {
 	}
 	one := journal.Change{
 		Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started",
-		Actor: journal.Actor{Kind: "engine", ID: "x"},
+		Actor: change.Actor{Kind: "engine", ID: "x"},
 	}
 	if _, err := j.Append(t.Context(), []journal.Change{one, one}); err != nil {
 		t.Fatal(err)
@@ -328,7 +329,7 @@ func TestExpel(t *testing.T) {
 	}
 	one := journal.Change{
 		Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started",
-		Actor: journal.Actor{Kind: "engine", ID: "x"},
+		Actor: change.Actor{Kind: "engine", ID: "x"},
 	}
 	if _, err := j.Append(t.Context(), []journal.Change{one}); err != nil || j.Close() != nil {
 		t.Fatal(err)

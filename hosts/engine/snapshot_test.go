@@ -9,6 +9,7 @@ import (
 
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
@@ -33,7 +34,7 @@ func TestSnapshotCut(t *testing.T) {
 			}
 			one := journal.Change{
 				Time: time.Now(), Machine: "team", Entity: "team/team", Row: "E1", To: "x", Trigger: "daemon_started",
-				Actor: journal.Actor{Kind: "engine", ID: "x"},
+				Actor: change.Actor{Kind: "engine", ID: "x"},
 			}
 			if _, err := j.Append(t.Context(), []journal.Change{one, one}); err != nil || j.Close() != nil {
 				t.Fatal(err)

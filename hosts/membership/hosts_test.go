@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -258,7 +259,7 @@ func TestRemovedMember(t *testing.T) {
 		if m, ok := l.Member("b"); !ok || m.Key != "Ub" || m.Role != cluster.Host {
 			t.Errorf("%+v, %v", m, ok)
 		}
-		if _, err := l.loop.Submit(t.Context(), team.Actor{Kind: "human", ID: "ann"}, "", host.Remove{Name: "b"}); err != nil {
+		if _, err := l.loop.Submit(t.Context(), change.Actor{Kind: "human", ID: "ann"}, "", host.Remove{Name: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		<-l.rechecked

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -28,7 +29,7 @@ func (c *Controller) Admit(ctx context.Context, j invite.Joiner) error {
 	if j.Name == c.is.Name {
 		return errors.New("the machine of the leader has this name; choose another one with --name")
 	}
-	_, err := c.loop.Submit(ctx, team.Actor{Kind: "human", ID: j.Invited}, "",
+	_, err := c.loop.Submit(ctx, change.Actor{Kind: "human", ID: j.Invited}, "",
 		host.Join{Name: j.Name, Boot: notStarted, Labels: j.Labels, Key: j.Key, Engine: j.Address, Invited: true})
 	return err
 }

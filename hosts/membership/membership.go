@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -23,7 +24,7 @@ import (
 )
 
 // byHosts is the author of the changes that this package decides without a request.
-var byHosts = team.Actor{Kind: "engine", ID: "hosts"}
+var byHosts = change.Actor{Kind: "engine", ID: "hosts"}
 
 // Controller knows the hosts of a team. Make it with New, and set Hooks before Run. Without a cluster it does
 // nothing.

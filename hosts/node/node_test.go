@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
@@ -396,7 +397,7 @@ func TestJournalOnNode(t *testing.T) {
 		seq, err := j.Append(t.Context(),
 			[]journal.Change{{
 				Time: f.now().UTC(), Machine: "team", Entity: "team/web", Row: "X1", From: "a", To: "b", Trigger: "x",
-				Actor: journal.Actor{Kind: "human", ID: "ann"},
+				Actor: change.Actor{Kind: "human", ID: "ann"},
 			}})
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/rank"
@@ -167,7 +168,7 @@ func (v *visit) stop() (Answer, error) {
 		return Answer{}, nil
 	}
 	in := dispatch.Respond{Text: cut(v.Last, dispatch.TextBytesMax), Over: true}
-	if _, err := v.do(in, dispatchfolder.Actor{Kind: "agent", ID: dispatch.Main}); err != nil && refused(err) == "" {
+	if _, err := v.do(in, change.Actor{Kind: "agent", ID: dispatch.Main}); err != nil && refused(err) == "" {
 		return Answer{}, fmt.Errorf("end the conversation: %w", err)
 	}
 	return Answer{}, nil
@@ -189,7 +190,7 @@ func (v *visit) sessionEnd() (Answer, error) {
 	if v.Agent != "" {
 		return Answer{}, nil
 	}
-	who := dispatchfolder.Actor{Kind: "engine", ID: "claude"}
+	who := change.Actor{Kind: "engine", ID: "claude"}
 	if slices.Contains(lasting, v.Reason) {
 		if _, err := v.do(dispatch.Interrupt{Why: "the program ended"}, who); err != nil && refused(err) == "" {
 			return Answer{}, fmt.Errorf("close the conversation: %w", err)
@@ -207,7 +208,7 @@ func (v *visit) sessionEnd() (Answer, error) {
 // (D11).
 func (v *visit) sessionStart() (Answer, error) {
 	if v.Source != "compact" {
-		_, err := v.do(dispatch.Interrupt{Why: "the program was restarted"}, dispatchfolder.Actor{Kind: "engine", ID: "claude"})
+		_, err := v.do(dispatch.Interrupt{Why: "the program was restarted"}, change.Actor{Kind: "engine", ID: "claude"})
 		if err != nil && refused(err) == "" {
 			return Answer{}, fmt.Errorf("close the interrupted conversation: %w", err)
 		}

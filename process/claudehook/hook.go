@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
@@ -148,7 +149,7 @@ func (v *visit) answer() Answer {
 }
 
 // do sends the dispatch an event, and keeps the new state.
-func (v *visit) do(in dispatch.Input, who dispatchfolder.Actor) ([]dispatch.Change, error) {
+func (v *visit) do(in dispatch.Input, who change.Actor) ([]dispatch.Change, error) {
 	changes, s, err := v.folder.Do(v.Now(), who, in)
 	if err == nil {
 		v.session = s
@@ -157,13 +158,13 @@ func (v *visit) do(in dispatch.Input, who dispatchfolder.Actor) ([]dispatch.Chan
 }
 
 // Actors behind a hook: a person for a prompt, an agent for its actions, and the program itself.
-func (v *visit) person() dispatchfolder.Actor {
-	return dispatchfolder.Actor{Kind: "human", ID: "claude"}
+func (v *visit) person() change.Actor {
+	return change.Actor{Kind: "human", ID: "claude"}
 }
 
-func (v *visit) actor() dispatchfolder.Actor {
+func (v *visit) actor() change.Actor {
 	who, _ := v.who()
-	return dispatchfolder.Actor{Kind: "agent", ID: who}
+	return change.Actor{Kind: "agent", ID: who}
 }
 
 // who makes the call: an agent, or MAIN.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
@@ -20,7 +21,7 @@ func TestAnAgentOfTheDaemonIsHeldToItsState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := dispatchfolder.Actor{Kind: "human"}
+	by := change.Actor{Kind: "human"}
 	if _, _, err := folder.Do(w.at, by,
 		dispatch.UserInput{Text: "Write a Python script", Match: &dispatch.Match{Agent: "fullstack-engineer"}}); err != nil {
 		t.Fatal(err)

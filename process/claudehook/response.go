@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
@@ -65,7 +66,7 @@ func (h Hook) endResponse(path string) (a Answer, done bool) {
 	if err != nil || s.Mode != dispatch.Response || s.Program != "" || s.Phase == dispatch.Closed {
 		return Answer{}, false
 	}
-	if _, _, err := folder.Do(h.Now(), dispatchfolder.Actor{Kind: "human", ID: "claude"},
+	if _, _, err := folder.Do(h.Now(), change.Actor{Kind: "human", ID: "claude"},
 		dispatch.End{Why: "the user ended it"}); err != nil {
 		return refusePrompt("Fairlead: the session was not ended: " + err.Error()), true
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/rank"
@@ -62,7 +63,7 @@ func (h Hook) start(is Event, cmd command) Answer {
 		path = absolute(dispatchfolder.InHome(path, h.Home), is.Dir)
 	}
 	setup, note := dispatch.Setup{Mode: cmd.mode, Host: dispatch.Claude, Program: is.Session}, ""
-	opt := dispatchfolder.Options{Repo: repo, Home: h.Home, At: h.Now(), Actor: dispatchfolder.Actor{Kind: "human", ID: "claude"}}
+	opt := dispatchfolder.Options{Repo: repo, Home: h.Home, At: h.Now(), Actor: change.Actor{Kind: "human", ID: "claude"}}
 	conf, err := configuredIn(repo)
 	if err != nil {
 		return refusePrompt("Fairlead: " + err.Error())

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
@@ -76,7 +77,7 @@ func (v *visit) seen() error {
 	if _, main := v.session.InCharge(v.Agent); !main {
 		return nil
 	}
-	_, err := v.do(dispatch.Seen{Caller: v.Agent, Agent: v.AgentType}, dispatchfolder.Actor{Kind: "agent", ID: v.AgentType})
+	_, err := v.do(dispatch.Seen{Caller: v.Agent, Agent: v.AgentType}, change.Actor{Kind: "agent", ID: v.AgentType})
 	if err != nil && refused(err) == "" {
 		return fmt.Errorf("record that %s is at work: %w", v.AgentType, err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
@@ -93,7 +94,7 @@ func (b *bench) change(entity, from, to string, body team.Body) {
 	name, _, _ := strings.Cut(entity, "/")
 	records, err := loop.AppendRecords(nil, []team.Change{{
 		Machine: name, Entity: entity, Row: "T1", From: from, To: to, Trigger: "happened", At: noon.Add(time.Duration(b.n) * time.Minute),
-		Actor: team.Actor{Kind: "human", ID: "ann"}, Body: body,
+		Actor: change.Actor{Kind: "human", ID: "ann"}, Body: body,
 	}})
 	if err != nil {
 		b.t.Fatal(err)

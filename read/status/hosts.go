@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Hosts shows the machines on which the team's sessions run.
@@ -46,18 +46,18 @@ func (c *Controller) Hosts(ctx context.Context) (view.Hosts, error) {
 }
 
 // DrainHost lets no new session begin on a host, which leaves when its last one has ended.
-func (c *Controller) DrainHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
+func (c *Controller) DrainHost(ctx context.Context, by change.Actor, name string) (uint64, error) {
 	return c.orderHost(ctx, by, name, host.DrainAsked, host.Drain{Name: name})
 }
 
 // RemoveHost takes a host out of the team. Sessions that run there end by their deadline.
-func (c *Controller) RemoveHost(ctx context.Context, by seam.Actor, name string) (uint64, error) {
+func (c *Controller) RemoveHost(ctx context.Context, by change.Actor, name string) (uint64, error) {
 	return c.orderHost(ctx, by, name, host.Removed, host.Remove{Name: name})
 }
 
 // KeepAlone takes the journal back to the machine of the leader: the other engine hosts are ordinary hosts from then on. The
 // daemon starts again with it.
-func (c *Controller) KeepAlone(ctx context.Context, by seam.Actor) (uint64, error) {
+func (c *Controller) KeepAlone(ctx context.Context, by change.Actor) (uint64, error) {
 	if c.HostsBeside == nil {
 		return 0, &table.Refusal{
 			Subject: "the team", Event: string(host.EngineEnded), State: "one host",
@@ -67,7 +67,7 @@ func (c *Controller) KeepAlone(ctx context.Context, by seam.Actor) (uint64, erro
 	return c.loop.Submit(ctx, by, "", host.Alone{Name: c.HostsBeside().Leader})
 }
 
-func (c *Controller) orderHost(ctx context.Context, by seam.Actor, name string, event host.Event, what host.Input) (uint64, error) {
+func (c *Controller) orderHost(ctx context.Context, by change.Actor, name string, event host.Event, what host.Input) (uint64, error) {
 	if c.HostsBeside == nil {
 		return 0, &table.Refusal{
 			Subject: "host " + name, Event: string(event), State: string(host.None),

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
@@ -168,7 +168,7 @@ func (c *Controller) name() string { return c.opts.Name }
 
 // Order is Command that also returns the agent's view with the command applied. It asks for no
 // evidence and does not wait for later effects.
-func (c *Controller) Order(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
+func (c *Controller) Order(ctx context.Context, by change.Actor, agent, desired, note string) (uint64, view.AgentView, error) {
 	var shown view.AgentView
 	order := c.agents.CommandRequest(by, agent, desired, note)
 	order.Look = func(t *team.Team) {

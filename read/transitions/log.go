@@ -186,7 +186,7 @@ func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([]
 	for i, line := range moved {
 		one := transitionlog.Entry{
 			At: ch.Time, AgentID: line.Agent, From: line.From, To: line.To, Trigger: ch.Trigger,
-			Machine: ch.Machine, Entity: line.Entity, Row: ch.Row, Actor: transitionlog.Actor(ch.Actor), Seq: ch.Seq,
+			Machine: ch.Machine, Entity: line.Entity, Row: ch.Row, Actor: ch.Actor, Seq: ch.Seq,
 		}
 		if len(moved) > 1 {
 			one.Part, one.Parts = i+1, len(moved)
@@ -363,6 +363,6 @@ func turnLine(ch journal.Change) ([]byte, error) {
 	}
 	return transitionlog.Line(transitionlog.Entry{
 		At: ch.Time, AgentID: data.Turn.Agent, From: ch.From, To: ch.To, Trigger: trigger, Channel: channel,
-		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: transitionlog.Actor(ch.Actor), Seq: ch.Seq,
+		Machine: ch.Machine, Entity: ch.Entity, Row: ch.Row, Actor: ch.Actor, Seq: ch.Seq,
 	}), nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -21,7 +22,7 @@ func TestDigest(t *testing.T) {
 	add := func(machine, entity, trigger, by string, h int, body team.Body) {
 		seq++
 		g.Add(team.Change{
-			Machine: machine, Entity: entity, Trigger: trigger, At: at(h), Actor: team.Actor{Kind: by, ID: "ann"},
+			Machine: machine, Entity: entity, Trigger: trigger, At: at(h), Actor: change.Actor{Kind: by, ID: "ann"},
 			Body: body,
 		}, seq)
 	}

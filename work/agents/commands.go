@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -17,7 +17,7 @@ import (
 // Command sets an agent's desired state to one of the seed's four words. It returns when the change
 // is durable, with the Seq of its last change. The error is a *table.Refusal or a *team.Unknown
 // if the command is refused.
-func (c *Controller) Command(ctx context.Context, by seam.Actor, agent, desired, note string) (uint64, error) {
+func (c *Controller) Command(ctx context.Context, by change.Actor, agent, desired, note string) (uint64, error) {
 	return c.loop.Do(ctx, c.CommandRequest(by, agent, desired, note))
 }
 
@@ -30,7 +30,7 @@ const (
 
 // CommandRequest is an order for an agent. Above the rate of an agent, only a pause counts; one that repeats what holds is not
 // recorded again.
-func (c *Controller) CommandRequest(by seam.Actor, agent, desired, note string) loop.Request {
+func (c *Controller) CommandRequest(by change.Actor, agent, desired, note string) loop.Request {
 	setBy := by.Kind
 	if setBy != "agent" {
 		setBy = "human"
@@ -65,7 +65,7 @@ func (c *Controller) CommandRequest(by seam.Actor, agent, desired, note string) 
 // The desired state does not change: an agent that should run continuously starts again, so stop it
 // first. The error is a *table.Refusal if no session runs, if the session belongs to a run or to
 // the lead (other commands end those), or if an agent asks (X10).
-func (c *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) EndAgentSession(ctx context.Context, by change.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &table.Refusal{
 			Subject: agent, Event: "end_asked", State: "running", Row: "X10",
@@ -76,7 +76,7 @@ func (c *Controller) EndAgentSession(ctx context.Context, by seam.Actor, agent s
 }
 
 // Hold stops all new sessions until the hold is released; running sessions finish (X8).
-func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note string) (uint64, error) {
+func (c *Controller) Hold(ctx context.Context, by change.Actor, on bool, note string) (uint64, error) {
 	note = clip.Text(note, loop.NoteBytesMax)
 	if on {
 		return c.loop.Submit(ctx, by, "", team.HoldAsked{Note: note})
@@ -85,14 +85,14 @@ func (c *Controller) Hold(ctx context.Context, by seam.Actor, on bool, note stri
 }
 
 // Governing reports to the team which fairlead.yaml there is.
-func (c *Controller) Governing(ctx context.Context, by seam.Actor, what team.ConfigEvent) error {
+func (c *Controller) Governing(ctx context.Context, by change.Actor, what team.ConfigEvent) error {
 	_, err := c.loop.Submit(ctx, by, "", what)
 	return err
 }
 
 // Stop lets sessions finish and starts no new ones; with now it ends them (C14). It returns when
 // the request is durable; Stopped reports when it is complete.
-func (c *Controller) Stop(ctx context.Context, by seam.Actor, now bool) error {
+func (c *Controller) Stop(ctx context.Context, by change.Actor, now bool) error {
 	_, err := c.loop.Submit(ctx, by, "", team.StopAsked{Now: now})
 	return err
 }

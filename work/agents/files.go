@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -133,7 +134,7 @@ func unpackExtra(packed string) file.Fields {
 }
 
 // byFile is the actor of what is found about a file that no program wrote so.
-var byFile = team.Actor{Kind: "engine", ID: agentstate.FileName}
+var byFile = change.Actor{Kind: "engine", ID: agentstate.FileName}
 
 // observe processes one observation of a file: it updates the known content and returns the events
 // that another program's content causes. Content that Fairlead wrote causes none, however late it
@@ -179,9 +180,9 @@ func (c *Controller) observe(seen agentstate.Seen) []team.Event {
 			return nil
 		}
 		// the author that the file names; every program that can write the file can name any
-		by := team.Actor{Kind: "human", ID: agentstate.FileName}
+		by := change.Actor{Kind: "human", ID: agentstate.FileName}
 		if seen.State.SetBy == agentstate.SetByAgent {
-			by = team.Actor{Kind: "agent", ID: a.Name}
+			by = change.Actor{Kind: "agent", ID: a.Name}
 		}
 		read := c.fileRead(m, a, seen, first)
 		read.Unwritten = unwritten

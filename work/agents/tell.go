@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -23,7 +24,7 @@ import (
 // the journal before it is written to the program. It is due there until the program confirms that it has read it
 // (driver.TextRead), so it is not lost: the next session for the same purpose begins with what is due. Fairlead does
 // not write it a second time, so a text that was not written because the daemon died waits for that session.
-func (c *Controller) TellRunning(ctx context.Context, by seam.Actor, target, text string) (view.TellResult, error) {
+func (c *Controller) TellRunning(ctx context.Context, by change.Actor, target, text string) (view.TellResult, error) {
 	if by.Kind == "agent" {
 		return view.TellResult{}, refuseTell(target, "only a person can do this; agents talk in channels", "X10")
 	}

@@ -11,9 +11,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -28,12 +28,12 @@ import (
 // Seq of its last change. Crew shows the effect.
 
 // Summon asks the lead to create the crew (P1).
-func (c *Controller) Summon(ctx context.Context, by seam.Actor) (uint64, error) {
+func (c *Controller) Summon(ctx context.Context, by change.Actor) (uint64, error) {
 	return c.loop.Submit(ctx, by, "", crew.SummonAsked{})
 }
 
 // Wake asks the lead to wake sleeping members (P8): those named by ID or name, or all.
-func (c *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uint64, error) {
+func (c *Controller) Wake(ctx context.Context, by change.Actor, who []string) (uint64, error) {
 	if len(who) > wakeNamesMax {
 		return 0, fmt.Errorf("%d names are too many: a team has %d seats; name fewer, or none for all", len(who), crew.SeatMax+1)
 	}
@@ -57,7 +57,7 @@ func (c *Controller) Wake(ctx context.Context, by seam.Actor, who []string) (uin
 const wakeNamesMax = 64 // per request; more than a crew has members
 
 // Sleep ends the lead's session, which puts all members to sleep (P3).
-func (c *Controller) Sleep(ctx context.Context, by seam.Actor) (uint64, error) {
+func (c *Controller) Sleep(ctx context.Context, by change.Actor) (uint64, error) {
 	return c.loop.Submit(ctx, by, "", team.SleepAsked{})
 }
 
@@ -74,7 +74,7 @@ func (b *BadDocument) Unwrap() error { return b.Why }
 // awake until the lead reports it. It gets a new ID, and the ID in the document is dropped. The
 // error is a *BadDocument if the document is invalid, and a *table.Refusal if the crew cannot take
 // it.
-func (c *Controller) ImportDocument(ctx context.Context, by seam.Actor, data []byte) (view.DocumentView, error) {
+func (c *Controller) ImportDocument(ctx context.Context, by change.Actor, data []byte) (view.DocumentView, error) {
 	doc, bare, err := crewdocs.ReadDocument(data)
 	if err != nil {
 		return view.DocumentView{}, &BadDocument{Why: err}

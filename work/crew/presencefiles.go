@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -310,8 +311,8 @@ func (p *DocumentFiles) retry(seen crewdocs.Seen) time.Duration {
 	return 0
 }
 
-func byDocument(file string) team.Actor {
-	return team.Actor{Kind: "human", ID: "file " + file}
+func byDocument(file string) change.Actor {
+	return change.Actor{Kind: "human", ID: "file " + file}
 }
 
 // read turns a file into an event. agrees means that the file has the same content as the document.

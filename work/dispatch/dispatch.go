@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/marker"
@@ -50,7 +51,7 @@ func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Contro
 // the work that a hosted conversation requests. And it reports the result to the folder, with the
 // same lock as every other writer. The report is a new line, which is copied into the journal again.
 
-var byFolders = team.Actor{Kind: "engine", ID: "session folders"}
+var byFolders = change.Actor{Kind: "engine", ID: "session folders"}
 
 // folderSide is what the engine keeps beside the team of session folders, and could find out again.
 type folderSide struct {
@@ -62,7 +63,7 @@ type folderSide struct {
 
 	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
 	// dies in it.
-	Door func(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error)
+	Door func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (dispatch.Dispatch, error)
 
 	Mu     sync.Mutex
 	Before map[string]*treeState   // by agent: what lay in the workspace when its session as MAIN began
@@ -77,7 +78,7 @@ func newFolderSide() folderSide {
 }
 
 // ThroughDoor tells a folder something in the way in which every program does.
-func ThroughDoor(f *dispatchfolder.Folder, by dispatchfolder.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
+func ThroughDoor(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
 	_, now, err := f.Do(time.Now(), by, in)
 	return now, err
 }
@@ -241,7 +242,7 @@ func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action
 	if err != nil {
 		return err
 	}
-	by := dispatchfolder.Actor{Kind: "agent", ID: end.Agent}
+	by := change.Actor{Kind: "agent", ID: end.Agent}
 	var in dispatch.Input = dispatch.TaskEnded{
 		Conversation: work.Conversation, Task: work.Task, Round: work.Round, OK: wentWell(end),
 		Result: text,
@@ -271,7 +272,7 @@ func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	if !ok {
 		return nil // another process closed it
 	}
-	_, err = c.FolderState.Door(f, dispatchfolder.Actor(byFolders), answer)
+	_, err = c.FolderState.Door(f, byFolders, answer)
 	return err
 }
 

@@ -78,7 +78,7 @@ func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, 
 		if err != nil {
 			return served, 0, err
 		}
-		now, err := c.FolderState.Door(folder, dispatchfolder.Actor(byFolders), in)
+		now, err := c.FolderState.Door(folder, byFolders, in)
 		if loop.IsAnswer(err) {
 			return served, 0, nil //nolint:nilerr // another process handled it: the next round looks again
 		}

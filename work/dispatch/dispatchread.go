@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/core/dispatch"
@@ -240,9 +241,9 @@ func eventsOf(lines []dispatchfolder.Line) (parts [][]team.DispatchEntry) {
 		if len(part) > 0 && (len(part) >= linesPerEvent || bytes+size > bytesPerEvent) {
 			parts, part, bytes = append(parts, part), nil, 0
 		}
-		actor := team.Actor(line.Actor)
+		actor := line.Actor
 		if line.Foreign {
-			actor = team.Actor{Kind: "human", ID: "another program, in " + HistoryName}
+			actor = change.Actor{Kind: "human", ID: "another program, in " + HistoryName}
 		}
 		part = append(part, team.DispatchEntry{End: line.End, Actor: actor, Change: line.Change})
 		bytes += size

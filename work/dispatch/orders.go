@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/rank"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/process/claudehook"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Orders decides on orders of people and programs to dispatch folders, and writes them. A folder is its
@@ -51,7 +51,7 @@ func (f Target) MayOrder(event string, within func() bool) error {
 
 // DispatchInput gives a dispatch an input of the user (D2). The agent whose description fits takes over;
 // while a conversation is open, the input waits. The result is the state after that.
-func (o Orders) DispatchInput(by seam.Actor, f Target, text string) (dispatch.Dispatch, error) {
+func (o Orders) DispatchInput(by change.Actor, f Target, text string) (dispatch.Dispatch, error) {
 	if err := f.reportedBy("input", "D2", dispatch.NoHost, dispatch.Fairlead); err != nil {
 		return dispatch.Dispatch{}, err
 	}
@@ -64,7 +64,7 @@ func (o Orders) DispatchInput(by seam.Actor, f Target, text string) (dispatch.Di
 
 // DispatchReport records what happened in a dispatch that neither Claude Code nor Fairlead carries out
 // (D3, D7).
-func (o Orders) DispatchReport(by seam.Actor, f Target, event string, what dispatch.Input) error {
+func (o Orders) DispatchReport(by change.Actor, f Target, event string, what dispatch.Input) error {
 	if err := f.reportedBy(event, "D3", dispatch.NoHost); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (o Orders) DispatchReport(by seam.Actor, f Target, event string, what dispa
 }
 
 // DispatchTaskDone ends the task that began last (D4, D5).
-func (o Orders) DispatchTaskDone(by seam.Actor, f Target, ok bool, result string) error {
+func (o Orders) DispatchTaskDone(by change.Actor, f Target, ok bool, result string) error {
 	open := f.Session.Open
 	if open == nil || len(open.Tasks) == 0 {
 		return &table.Refusal{Subject: f.Name, Event: "done", State: string(f.Session.Phase), Row: "D4", Reason: "no agent has a task"}
@@ -83,7 +83,7 @@ func (o Orders) DispatchTaskDone(by seam.Actor, f Target, ok bool, result string
 }
 
 // EndDispatch ends a dispatch (D10).
-func (o Orders) EndDispatch(by seam.Actor, f Target, note string) error {
+func (o Orders) EndDispatch(by change.Actor, f Target, note string) error {
 	_, err := f.do(by, dispatch.End{Why: note})
 	return err
 }
@@ -139,11 +139,11 @@ func (f Target) reportedBy(event, row string, hosts ...dispatch.Host) error {
 	return &table.Refusal{Subject: f.Name, Event: event, State: string(f.Session.Phase), Row: row, Reason: reason}
 }
 
-func (f Target) do(by seam.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
+func (f Target) do(by change.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
 	_, is, err := f.Folder.Do(time.Now(), folderActor(by), in)
 	return is, err
 }
 
-func folderActor(by seam.Actor) dispatchfolder.Actor {
-	return dispatchfolder.Actor{Kind: by.Kind, ID: by.ID}
+func folderActor(by change.Actor) change.Actor {
+	return change.Actor{Kind: by.Kind, ID: by.ID}
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // The configuration that the daemon has loaded decides, not the file: a change of fairlead.yaml has no
@@ -34,7 +34,7 @@ func TestOrdersUseTheLoadedConfiguration(t *testing.T) {
 	}
 	write("another text")
 	o := NewOrders(conf)
-	folder, err := o.StartDispatch(seam.Actor{Kind: "human", ID: "ann"}, "orchestrator", "", "quay")
+	folder, err := o.StartDispatch(change.Actor{Kind: "human", ID: "ann"}, "orchestrator", "", "quay")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestDescribedAgents(t *testing.T) {
 		},
 	}
 	o := Orders{conf: conf, home: home}
-	begun, err := o.StartDispatch(seam.Actor{Kind: "human"}, "", "", "quay")
+	begun, err := o.StartDispatch(change.Actor{Kind: "human"}, "", "", "quay")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestDescribedAgents(t *testing.T) {
 	if notes := begun.Notes; len(notes) != 1 || !strings.Contains(notes[0], "fails: writer; add them to fairlead.yaml") {
 		t.Errorf("notes: %q", notes)
 	}
-	again, err := o.StartDispatch(seam.Actor{Kind: "human"}, "", "none", "berth")
+	again, err := o.StartDispatch(change.Actor{Kind: "human"}, "", "none", "berth")
 	if err != nil || len(again.Notes) != 1 || !strings.Contains(again.Notes[0], "already open") || again.Is.Host != dispatch.NoHost {
 		t.Errorf("a second one: %q, %v", again.Notes, err)
 	}

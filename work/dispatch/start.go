@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Started is a dispatch that began. Notes are remarks about its agents and about other open dispatches.
@@ -21,7 +21,7 @@ type Started struct {
 
 // StartDispatch creates a dispatch folder (D1). Empty arguments take the values of fairlead.yaml; a
 // relative path starts at the repository. If the path exists, the error is a *machine.Refusal.
-func (o Orders) StartDispatch(by seam.Actor, mode, host, path string) (Started, error) {
+func (o Orders) StartDispatch(by change.Actor, mode, host, path string) (Started, error) {
 	setup := dispatch.Setup{Mode: dispatch.Mode(mode), Host: o.host(host), Path: path}
 	agents, notes, err := o.described()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/seam"
@@ -99,9 +100,9 @@ func (t *dispatchListener) remember() error {
 }
 
 // act names the action that follows from a fact. done reports that the action was recorded before.
-func (t *dispatchListener) act(offset int64, of string) (by dispatchfolder.Actor, done bool) {
+func (t *dispatchListener) act(offset int64, of string) (by change.Actor, done bool) {
 	sum := sha256.Sum256([]byte(of))
-	by = dispatchfolder.Actor{Kind: "agent", ID: fmt.Sprintf("%s@%d-%s", t.s.ID, offset, hex.EncodeToString(sum[:3]))}
+	by = change.Actor{Kind: "agent", ID: fmt.Sprintf("%s@%d-%s", t.s.ID, offset, hex.EncodeToString(sum[:3]))}
 	return by, t.acts[by.ID]
 }
 
@@ -237,7 +238,7 @@ func triggerOf(m *dispatch.Match) string {
 
 // do submits an input to the folder once. If that fails, the input is repeated when the output is
 // read again, or it is logged and lost. The agent continues either way.
-func (t *dispatchListener) do(by dispatchfolder.Actor, in dispatch.Input, refused func(*table.Refusal)) {
+func (t *dispatchListener) do(by change.Actor, in dispatch.Input, refused func(*table.Refusal)) {
 	t.acts[by.ID] = true
 	now, err := t.e.dispatch.FolderState.Door(t.j.Folder, by, in)
 	var no *table.Refusal

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -24,7 +25,7 @@ const (
 	retryWrong = time.Hour // after a failure that only a change over there repairs
 )
 
-var byNotices = team.Actor{Kind: "engine", ID: "notices"}
+var byNotices = change.Actor{Kind: "engine", ID: "notices"}
 
 // Controller sends notices. Make it with New, then call NotifyPeople once.
 type Controller struct {

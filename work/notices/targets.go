@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // NoticeTargets lists the targets of notices in the order of fairlead.yaml.
@@ -62,7 +62,7 @@ func clock(of time.Duration) string {
 
 // TestNotice sends a test notice to one target, or to all without a name. The error is a *team.Unknown or a
 // *table.Refusal; a notice that was not delivered is a result.
-func (c *Controller) TestNotice(ctx context.Context, by seam.Actor, name string) ([]view.NoticeTest, error) {
+func (c *Controller) TestNotice(ctx context.Context, by change.Actor, name string) ([]view.NoticeTest, error) {
 	done := []view.NoticeTest{}
 	refused := &table.Refusal{Subject: "notify", Event: "test", State: "configured"}
 	if by.Kind == "agent" {
@@ -96,7 +96,7 @@ func (c *Controller) TestNotice(ctx context.Context, by seam.Actor, name string)
 	return done, errors.Join(errs...)
 }
 
-func (c *Controller) test(ctx context.Context, by seam.Actor, name string) (view.NoticeTest, error) {
+func (c *Controller) test(ctx context.Context, by change.Actor, name string) (view.NoticeTest, error) {
 	is := view.NoticeTest{Target: name, Kind: c.opts.Notices.Kinds[name]}
 	m := notice.Matter{
 		Event: notice.Test, Cause: "test", Why: "a person sent this test notice: this target works",

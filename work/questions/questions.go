@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -83,7 +84,7 @@ func unknownQuestion(t *team.Team, id string) error {
 // told after that. The Seq is that of the last change that it made.
 // The error is a *table.Refusal (it is not open, the option is not offered, an agent may not answer)
 // or a *team.Unknown.
-func (c *Controller) AnswerQuestion(ctx context.Context, by seam.Actor, id string, a view.QuestionAnswer) (uint64, error) {
+func (c *Controller) AnswerQuestion(ctx context.Context, by change.Actor, id string, a view.QuestionAnswer) (uint64, error) {
 	var unknown error
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		if t.Questions.Questions[id] == nil {
@@ -107,7 +108,7 @@ func (c *Controller) SavedAnswers(ctx context.Context) ([]view.SavedAnswerView, 
 }
 
 // RevokeSavedAnswer revokes a saved answer. Errors are as AnswerQuestion's.
-func (c *Controller) RevokeSavedAnswer(ctx context.Context, by seam.Actor, id string) (uint64, error) {
+func (c *Controller) RevokeSavedAnswer(ctx context.Context, by change.Actor, id string) (uint64, error) {
 	var unknown error
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		if t.Questions.Saved[id] == nil {
@@ -152,7 +153,7 @@ func (c *Controller) inboxQuestion(t *team.Team, q *question.Question) view.Inbo
 
 // LiftLimit has an agent whose provider takes nothing more be started again before its time: a person
 // knows better. That it does not wait is no error.
-func (c *Controller) LiftLimit(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) LiftLimit(ctx context.Context, by change.Actor, agent string) (uint64, error) {
 	if by.Kind == "agent" {
 		return 0, &table.Refusal{
 			Subject: agent, Event: "limit_lifted", State: "rate_limited", Row: "X10",

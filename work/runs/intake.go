@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/forge"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/backoff"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // byIntake is the actor of tasks that begin because of a label.
-var byIntake = seam.Actor{Kind: "engine", ID: "intake"}
+var byIntake = change.Actor{Kind: "engine", ID: "intake"}
 
 // TakeIssues makes tasks of labelled issues until Fairlead stops. It asks the forge only if tasks.from is set.
 func (c *Controller) TakeIssues(ctx context.Context) {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/core/change"
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -24,7 +24,7 @@ import (
 // RecallRun restores an archived run (SPEC X5), so that it can resume. It moves the folder first and
 // then records the run from the journal. After a crash in between, the next prune archives the
 // folder again. The error is *team.Unknown if no archived run has that ID.
-func (c *Controller) RecallRun(ctx context.Context, by seam.Actor, id string) error {
+func (c *Controller) RecallRun(ctx context.Context, by change.Actor, id string) error {
 	r, note, err := c.archivedRun(ctx, id)
 	if err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/file"
 
 	"github.com/fairlead-dev/fairlead/files/workspace"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -64,7 +64,7 @@ type oldRun struct {
 //
 // It returns all runs, newest first, each with the result and reason, and last the runs that a crash
 // left half archived. The error is a *table.Refusal if the arguments are invalid.
-func (c *Controller) PruneRuns(ctx context.Context, by seam.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun,
+func (c *Controller) PruneRuns(ctx context.Context, by change.Actor, keep int, olderThan time.Duration, all, dry bool) ([]PrunedRun,
 	error,
 ) {
 	if keep < 0 || olderThan < 0 {
@@ -153,7 +153,7 @@ func (c *Controller) oldRuns(ctx context.Context) (runs, halves []oldRun, now ti
 
 // putAway archives one run. It records that in the journal first, so that the run cannot resume
 // while its folder moves. The next prune finishes the move after a crash.
-func (c *Controller) putAway(ctx context.Context, by seam.Actor, r *oldRun, dry bool) (err error) {
+func (c *Controller) putAway(ctx context.Context, by change.Actor, r *oldRun, dry bool) (err error) {
 	if dry {
 		r.Did = RunWasArchived
 		r.To, err = ToArchive(r.repo, r.ID, true)

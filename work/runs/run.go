@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -28,7 +29,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -154,7 +154,7 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 
 // StartRun starts a run of a workflow. It returns after the start is durable. The error is
 // *runstate.FileFaults if the workflow is invalid, and *table.Refusal if the run cannot start.
-func (c *Controller) StartRun(ctx context.Context, by seam.Actor, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) StartRun(ctx context.Context, by change.Actor, flags view.RunFlags) (view.RunView, error) {
 	if flags.Task != nil {
 		return c.startTask(ctx, by, *flags.Task, false)
 	}
@@ -216,7 +216,7 @@ func ownFolder(how howRun) bool {
 }
 
 // begin starts or resumes a run with a prepared request.
-func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
+func (c *Controller) begin(ctx context.Context, by change.Actor, req *runRequest, asked workflow.Input) (view.RunView, error) {
 	for _, name := range runFolders {
 		if err := os.MkdirAll(filepath.Join(runsDir(req.repo), req.id, name), DirMode); err != nil {
 			return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
@@ -242,7 +242,7 @@ func (c *Controller) begin(ctx context.Context, by seam.Actor, req *runRequest, 
 // ResumeRun resumes a run that has ended, from a given step or with its failed steps. A run that
 // exists only as a file is imported first. Without an ID it resumes the run whose file was written
 // last.
-func (c *Controller) ResumeRun(ctx context.Context, by seam.Actor, id string, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) ResumeRun(ctx context.Context, by change.Actor, id string, flags view.RunFlags) (view.RunView, error) {
 	flags = c.inRepo(flags)
 	repo, err := sessions.SettledDir(flags.Repo)
 	if err != nil {
@@ -349,7 +349,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 
 // importRun imports a run that another program started, or that is missing from the journal, and
 // resumes it.
-func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
+func (c *Controller) importRun(ctx context.Context, by change.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runstate.RunStateName)
 	taken, err := os.Lstat(path) // before it is read: a later version is not known
 	var state runstate.RunState
@@ -429,17 +429,17 @@ func newestRun(repo string) (string, error) {
 }
 
 // CancelRun ends a run, or one of its steps (W14).
-func (c *Controller) CancelRun(ctx context.Context, by seam.Actor, id, step, why string) (uint64, error) {
+func (c *Controller) CancelRun(ctx context.Context, by change.Actor, id, step, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.CancelAsked{Step: workflow.StepID(step), By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // PauseRun stops new steps from starting. Running steps finish.
-func (c *Controller) PauseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+func (c *Controller) PauseRun(ctx context.Context, by change.Actor, id, why string) (uint64, error) {
 	return c.SubmitRun(ctx, by, id, workflow.PauseAsked{By: by.ID, Why: clip.Text(why, loop.NoteBytesMax)})
 }
 
 // ReleaseRun ends a pause. A run that waits for files of another machine goes on without them.
-func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why string) (uint64, error) {
+func (c *Controller) ReleaseRun(ctx context.Context, by change.Actor, id, why string) (uint64, error) {
 	release, err := c.haveFolder(ctx, id)
 	if err != nil {
 		return 0, err
@@ -450,7 +450,7 @@ func (c *Controller) ReleaseRun(ctx context.Context, by seam.Actor, id, why stri
 
 // Answer submits a person's answer to a waiting step (W9). It writes the answer to the file that the
 // step's agent may read, and then records the decision.
-func (c *Controller) Answer(ctx context.Context, by seam.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
+func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step string, answer view.StepAnswer) (uint64, error) {
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	var q *stepQuestion
@@ -535,7 +535,7 @@ func (c *Controller) noQuestion(ctx context.Context, id, step string) error {
 }
 
 // answerFile encodes an answer for the file at manual_input_path.
-func answerFile(by seam.Actor, answer view.StepAnswer) ([]byte, error) {
+func answerFile(by change.Actor, answer view.StepAnswer) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if answer.Input != "" {
 		if err := json.Unmarshal([]byte(answer.Input), &fields); err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -326,12 +327,12 @@ func (w *runWatch) answer(ctx context.Context, q stepQuestion) {
 }
 
 // byFile is the actor of an answer in a file: any program that may write the file can have written it.
-func byFile(path string) team.Actor {
-	return team.Actor{Kind: "human", ID: "file " + filepath.Base(path)}
+func byFile(path string) change.Actor {
+	return change.Actor{Kind: "human", ID: "file " + filepath.Base(path)}
 }
 
 // answerRun evaluates the loop's condition with an answer and submits the result.
-func (c *Controller) answerRun(ctx context.Context, by team.Actor, id string, what workflow.AnswerRead) (uint64, error) {
+func (c *Controller) answerRun(ctx context.Context, by change.Actor, id string, what workflow.AnswerRead) (uint64, error) {
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[id]; r != nil && what.Fault == "" {
 			what.Until = runstate.WeighUntil(r, what.Lease.Step, runstate.ReportSoFar(r, what.Lease.Step))

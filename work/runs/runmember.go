@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -254,7 +255,7 @@ func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 }
 
 // SubmitRun submits an event of a run. A refusal is an answer: the subject of the event has ended.
-func (c *Controller) SubmitRun(ctx context.Context, by team.Actor, id string, what any) (uint64, error) {
+func (c *Controller) SubmitRun(ctx context.Context, by change.Actor, id string, what any) (uint64, error) {
 	ev := loop.EventBy(by, "", what)
 	ev.Run = id
 	return c.loop.Do(ctx, loop.Request{Event: ev})

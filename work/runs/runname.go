@@ -7,14 +7,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // freeName frees the name of a run whose folder a person has deleted. A run that is over is archived first, as when its
 // file is written next. The new run continues after its last lease, so that no session, report or output of it counts.
-func (c *Controller) freeName(ctx context.Context, by seam.Actor, req *runRequest) error {
+func (c *Controller) freeName(ctx context.Context, by change.Actor, req *runRequest) error {
 	dir, archived := "", false
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[req.id]; r != nil && atEnd(r) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/marker"
@@ -33,7 +34,7 @@ func (c *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Se
 	if told {
 		return true
 	}
-	_, err := c.sessions.SubmitOf(ctx, team.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
+	_, err := c.sessions.SubmitOf(ctx, change.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
 		// an offset after all of its output
 		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, sessions.CostReportMax)},
 	})

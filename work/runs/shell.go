@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -17,7 +18,7 @@ import (
 )
 
 // OpenShell opens a shell for a person: in the workspace of an agent, or in the folder of a task.
-func (c *Controller) OpenShell(ctx context.Context, by team.Actor, name string) (view.Shell, error) {
+func (c *Controller) OpenShell(ctx context.Context, by change.Actor, name string) (view.Shell, error) {
 	var of sessions.ShellOf
 	var facts StepFacts
 	var status string

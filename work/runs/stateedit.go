@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/files/workspace"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -140,7 +140,7 @@ func (p *statePen) putAside(at, path, why string) error {
 func (p *statePen) say(words string) { p.edited.Store(&words) }
 
 // takeEdit takes in an edit of run_state.json before the run is resumed, or keeps it aside.
-func (p *statePen) takeEdit(ctx context.Context, by seam.Actor) (taken bool, err error) {
+func (p *statePen) takeEdit(ctx context.Context, by change.Actor) (taken bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, err := p.now(ctx)

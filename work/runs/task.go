@@ -15,6 +15,7 @@ import (
 	"unicode"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/rank"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -23,7 +24,6 @@ import (
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -76,7 +76,7 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func (c *Controller) startTask(ctx context.Context, by seam.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
+func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/table"
-	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // Caller is the process that gives an order, as far as it is known. The zero value is a program outside
@@ -154,6 +153,3 @@ func HashOfToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
-
-// Actor is the author of a request: a human, an agent or the engine, with its name.
-type Actor = team.Actor

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -82,7 +83,7 @@ func (c *Controller) endOrdered(ctx context.Context, m *Slot, id string) (ordere
 
 // SessionEnded reports the end of a session. It returns true if the end is recorded, also by an
 // earlier report.
-func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by team.Actor) bool {
+func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by change.Actor) bool {
 	c.boxedTemp(what.Session)
 	_, err := c.SubmitOf(ctx, by, m, what)
 	return err == nil || loop.IsAnswer(err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -66,7 +67,7 @@ type shellIs struct {
 
 // ShellIn decides what a shell sees, makes its folders, and records that it is opened. The shell is always in a view, also if the
 // agent has none.
-func (c *Controller) ShellIn(ctx context.Context, by team.Actor, of ShellOf) (view.Shell, error) {
+func (c *Controller) ShellIn(ctx context.Context, by change.Actor, of ShellOf) (view.Shell, error) {
 	no := func(reason string) (view.Shell, error) {
 		return view.Shell{},
 			&table.Refusal{Subject: cmp.Or(of.Run, of.Agent), Event: "open_shell", State: "closed", Row: "E7", Reason: reason}
@@ -173,7 +174,7 @@ func shellIn(seen *places.Places) string {
 }
 
 // recordShell tells the journal that a shell was opened, or is over.
-func (c *Controller) recordShell(ctx context.Context, by team.Actor, is shellIs, what team.Shell) error {
+func (c *Controller) recordShell(ctx context.Context, by change.Actor, is shellIs, what team.Shell) error {
 	ev := loop.EventBy(by, is.Agent, what)
 	if is.Run != "" {
 		ev.Agent, ev.Run = "", is.Run
@@ -205,7 +206,7 @@ func (c *Controller) FollowShells() {
 }
 
 // followShell waits until a shell is over, then removes what was made for it. If this daemon ends first, the next one goes on.
-func (c *Controller) followShell(ctx context.Context, folder string, is shellIs, by team.Actor) {
+func (c *Controller) followShell(ctx context.Context, folder string, is shellIs, by change.Actor) {
 	for until := time.Now().Add(shellBeginMost); ; {
 		if begun, held := isHeld(filepath.Join(folder, shellLock)); !held && (begun || time.Now().After(until)) {
 			break

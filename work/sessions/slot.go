@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -117,7 +118,7 @@ func (c *Controller) AwaitProc(ctx context.Context, session string) seam.Process
 }
 
 // Event returns an event about this slot.
-func (m *Slot) Event(by team.Actor, what any) *team.Event {
+func (m *Slot) Event(by change.Actor, what any) *team.Event {
 	if m.Run != "" {
 		ev := loop.EventBy(by, "", what)
 		ev.Run = m.Run
@@ -127,7 +128,7 @@ func (m *Slot) Event(by team.Actor, what any) *team.Event {
 }
 
 // SubmitOf submits an event about a slot and returns the Seq of its last change.
-func (c *Controller) SubmitOf(ctx context.Context, by team.Actor, m *Slot, what any) (uint64, error) {
+func (c *Controller) SubmitOf(ctx context.Context, by change.Actor, m *Slot, what any) (uint64, error) {
 	return c.loop.Do(ctx, loop.Request{Event: m.Event(by, what)})
 }
 

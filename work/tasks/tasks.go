@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -17,7 +18,6 @@ import (
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Controller answers about tasks.
@@ -93,7 +93,7 @@ func refuse(id, event string, now view.TaskView, format string, args ...any) err
 
 // RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
 // it is not checked.
-func (c *Controller) RequestTask(ctx context.Context, by seam.Actor, id, text, shown string) (uint64, error) {
+func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text, shown string) (uint64, error) {
 	const event = "request"
 	c.answers.Lock()
 	defer c.answers.Unlock()
@@ -128,7 +128,7 @@ func (c *Controller) RequestTask(ctx context.Context, by seam.Actor, id, text, s
 // MergeTask approves what a question shows, or lands it again after landing failed. shown is the commit, and tree the
 // tree that the person looked at; the order is refused if the question shows another one. governing is the separate yes for
 // governing files.
-func (c *Controller) MergeTask(ctx context.Context, by seam.Actor, id, shown, tree, governing string) (uint64, error) {
+func (c *Controller) MergeTask(ctx context.Context, by change.Actor, id, shown, tree, governing string) (uint64, error) {
 	const event = "merge"
 	c.answers.Lock()
 	defer c.answers.Unlock()
@@ -192,7 +192,7 @@ func asked(r view.RunView) bool {
 
 // DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
 // under which the content stays.
-func (c *Controller) DropTask(ctx context.Context, by seam.Actor, id, why string) (ref string, err error) {
+func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why string) (ref string, err error) {
 	t, err := c.openToRemove(ctx, id)
 	if err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -50,7 +51,7 @@ func (s *SessionOver) Error() string {
 }
 
 // byCaller is who acts, as the journal tells it.
-func byCaller(c AgentCaller) team.Actor { return turns.ByAgent(c.Agent) }
+func byCaller(c AgentCaller) change.Actor { return turns.ByAgent(c.Agent) }
 
 // acting finds the seat and the session of who acts; it runs in the loop.
 func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *team.Session, error) {

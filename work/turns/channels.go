@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -23,7 +23,7 @@ import (
 
 // Say posts a person's message. An empty mode means the channel's mode. It returns when the message
 // is durable.
-func (c *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, mode string) (view.Spoken, error) {
+func (c *Controller) Say(ctx context.Context, by change.Actor, channelName, text, mode string) (view.Spoken, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ev := loop.EventBy(by, "", channel.HumanSpoke{Channel: channel.ChannelID(channelName), Mode: channel.Mode(mode), Bytes: len(text)})
 	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
@@ -53,43 +53,43 @@ func (c *Controller) Say(ctx context.Context, by seam.Actor, channelName, text, 
 }
 
 // inChannel submits a request about channels.
-func (c *Controller) inChannel(ctx context.Context, by seam.Actor, what channel.Input) (uint64, error) {
+func (c *Controller) inChannel(ctx context.Context, by change.Actor, what channel.Input) (uint64, error) {
 	return c.loop.Submit(ctx, by, "", what)
 }
 
 // Grant gives an agent the turn. It is refused while another agent has it, unless now is set (T4,
 // T23).
-func (c *Controller) Grant(ctx context.Context, by seam.Actor, channelName, agent string, now bool) (uint64, error) {
+func (c *Controller) Grant(ctx context.Context, by change.Actor, channelName, agent string, now bool) (uint64, error) {
 	return c.inChannel(ctx, by, channel.GrantAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent), Now: now})
 }
 
 // Skip ends the current turn (T23); number 0 means any turn.
-func (c *Controller) Skip(ctx context.Context, by seam.Actor, channelName string, number uint64) (uint64, error) {
+func (c *Controller) Skip(ctx context.Context, by change.Actor, channelName string, number uint64) (uint64, error) {
 	return c.inChannel(ctx, by, channel.SkipAsked{Channel: channel.ChannelID(channelName), Turn: number})
 }
 
 // Override ends a wait (T15): the turn continues or is forfeited.
-func (c *Controller) Override(ctx context.Context, by seam.Actor, channelName string, goOn bool) (uint64, error) {
+func (c *Controller) Override(ctx context.Context, by change.Actor, channelName string, goOn bool) (uint64, error) {
 	return c.inChannel(ctx, by, channel.OverrideAsked{Channel: channel.ChannelID(channelName), GoOn: goOn})
 }
 
 // Assign puts an agent at the end of a channel's queue (T2).
-func (c *Controller) Assign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+func (c *Controller) Assign(ctx context.Context, by change.Actor, channelName, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.AssignAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Unassign removes an agent from a channel (T5, T16).
-func (c *Controller) Unassign(ctx context.Context, by seam.Actor, channelName, agent string) (uint64, error) {
+func (c *Controller) Unassign(ctx context.Context, by change.Actor, channelName, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.RemoveAsked{Channel: channel.ChannelID(channelName), Agent: channel.AgentID(agent)})
 }
 
 // Disable removes an agent from all turns (T20), until Enable (T21).
-func (c *Controller) Disable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) Disable(ctx context.Context, by change.Actor, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.DisableAsked{Agent: channel.AgentID(agent)})
 }
 
 // Enable ends Disable.
-func (c *Controller) Enable(ctx context.Context, by seam.Actor, agent string) (uint64, error) {
+func (c *Controller) Enable(ctx context.Context, by change.Actor, agent string) (uint64, error) {
 	return c.inChannel(ctx, by, channel.EnableAsked{Agent: channel.AgentID(agent)})
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -28,7 +28,7 @@ import (
 func (c *Controller) Joins(m *sessions.Slot) bool { return m.Conf.Loop == config.LoopForeign }
 
 // ByAgent is the actor of an agent's own request.
-func ByAgent(name string) seam.Actor { return seam.Actor{Kind: "agent", ID: name} }
+func ByAgent(name string) change.Actor { return change.Actor{Kind: "agent", ID: name} }
 
 // asAgent submits a request of an agent. Every request of a foreign agent is a sign of life.
 func (c *Controller) asAgent(ctx context.Context, agent, text string, what channel.Input) (uint64, error) {

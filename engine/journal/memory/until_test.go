@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
@@ -17,7 +18,7 @@ func TestUntil(t *testing.T) {
 		_, err := j.Append(ctx,
 			[]journal.Change{{
 				Time: start.Add(time.Duration(n/2) * time.Second), Machine: "m", Entity: "m/a", Row: "C1", To: "x",
-				Trigger: fmt.Sprint("t", n), Actor: journal.Actor{Kind: "human", ID: "x"},
+				Trigger: fmt.Sprint("t", n), Actor: change.Actor{Kind: "human", ID: "x"},
 			}})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
@@ -38,7 +39,7 @@ func testFields(t *testing.T, j journal.Journal) {
 		{Entity: "team/team", Time: time.Unix(-1, 999), Data: []byte(" {\n\t\"kept\" :  1e3 } ")}, // byte for byte
 		{
 			Entity: "control/coder", Time: time.Now(), Data: []byte("null"), Cause: 1, Machine: "control",
-			Actor: journal.Actor{Kind: "engine", ID: "recovery"},
+			Actor: change.Actor{Kind: "engine", ID: "recovery"},
 		},
 	}
 	mustAppend(t, j, put...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
@@ -100,7 +101,7 @@ func Made(entity string, n int) journal.Change {
 		From:    []string{"resting", "continuous", "run_once"}[n%3],
 		To:      []string{"continuous", "run_once", "resting"}[n%3],
 		Trigger: "session_ended",
-		Actor:   journal.Actor{Kind: "human", ID: "julian"},
+		Actor:   change.Actor{Kind: "human", ID: "julian"},
 		Data:    fmt.Appendf(nil, `{"n":%d,"note":"as the human wanted, and no sooner","ok":true}`, n),
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 const (
@@ -103,12 +103,12 @@ func (w crewWorld) crewAct(a Act) {
 	}
 	switch a.Do {
 	case "summon":
-		w.crewOrder("summon", func(ctx context.Context, e *app.App, by seam.Actor) (uint64, error) {
+		w.crewOrder("summon", func(ctx context.Context, e *app.App, by change.Actor) (uint64, error) {
 			return e.Crew.Summon(ctx, by)
 		})
 	case "wake":
 		who := w.wakeTargets(a)
-		w.crewOrder("wake", func(ctx context.Context, e *app.App, by seam.Actor) (uint64, error) {
+		w.crewOrder("wake", func(ctx context.Context, e *app.App, by change.Actor) (uint64, error) {
 			return e.Crew.Wake(ctx, by, who)
 		})
 	case "sleep":
@@ -133,12 +133,12 @@ func (w crewWorld) runLead() {
 
 // crewOrder has a person give an order under a unique name, so that the order can be found in the
 // journal.
-func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *app.App, by seam.Actor) (uint64, error)) {
+func (w crewWorld) crewOrder(what string, order func(ctx context.Context, e *app.App, by change.Actor) (uint64, error)) {
 	note := w.note("crew order")
 	w.mu.Lock()
 	w.crew.orders[note] = what
 	w.mu.Unlock()
-	by := seam.Actor{Kind: "human", ID: note}
+	by := change.Actor{Kind: "human", ID: note}
 	w.order(what, "", func(ctx context.Context, l *engineRun) (uint64, error) { return order(ctx, l.engine, by) })
 }
 

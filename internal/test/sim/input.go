@@ -390,7 +390,7 @@ func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) er
 func (w *world) stored(l *engineRun, rec journal.Change) {
 	ch := team.Change{
 		Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger,
-		At: rec.Time, Actor: team.Actor(rec.Actor),
+		At: rec.Time, Actor: rec.Actor,
 	}
 	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
 		checks{w}.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)

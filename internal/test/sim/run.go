@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/files/agentstate"
 	"github.com/fairlead-dev/fairlead/files/crewdocs"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // StepsDefault is the default number of acts in a day: enough for three or four engines, and few
@@ -335,7 +335,7 @@ func (w *world) note(what string) string {
 	return fmt.Sprintf("%s %d", what, w.notes)
 }
 
-var byPerson = seam.Actor{Kind: "human", ID: "sim"}
+var byPerson = change.Actor{Kind: "human", ID: "sim"}
 
 func (w *world) command(agent, word string) {
 	note := w.note("order")

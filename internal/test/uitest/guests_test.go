@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Guests is the real server with channels whose agents have `loop: foreign`. The test acts for
@@ -24,7 +24,7 @@ type Guests struct {
 }
 
 // person is the author of messages that the test posts.
-var person = seam.Actor{Kind: "human", ID: "you"}
+var person = change.Actor{Kind: "human", ID: "you"}
 
 // GuestsYAML is the fairlead.yaml of these agents; the sections in rest follow.
 func GuestsYAML(rest string, agents ...string) string {

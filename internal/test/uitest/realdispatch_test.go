@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
@@ -62,7 +63,7 @@ func (d *DispatchByHand) post(verb string, body map[string]any) {
 // report writes an event into the folder, as a hook does.
 func (d *DispatchByHand) report(in dispatch.Input) {
 	d.t.Helper()
-	if _, _, err := d.folder.Do(time.Now(), dispatchfolder.Actor{Kind: "agent", ID: "main"}, in); err != nil {
+	if _, _, err := d.folder.Do(time.Now(), change.Actor{Kind: "agent", ID: "main"}, in); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
@@ -164,7 +165,7 @@ func (l *lead) stand() {
 	l.work()
 }
 
-func (l *lead) actor() team.Actor { return team.Actor{Kind: "engine", ID: l.p.name} }
+func (l *lead) actor() change.Actor { return change.Actor{Kind: "engine", ID: l.p.name} }
 
 // configure begins a new team.
 func (l *lead) configure() {
@@ -237,7 +238,7 @@ func (l *lead) host(in host.Input) error {
 		l.must(err)
 		l.records = append(l.records, journal.Change{
 			Time: at, Machine: hostMachine, Entity: "host/" + ch.Entity, Row: ch.Row, From: string(ch.From), To: string(ch.To),
-			Trigger: string(ch.Event), Actor: journal.Actor(l.actor()), Data: data,
+			Trigger: string(ch.Event), Actor: l.actor(), Data: data,
 		})
 		l.hosts.Apply(ch)
 	}
@@ -561,7 +562,7 @@ func (l *lead) ordered(o *order, reply func(stored bool, err error)) {
 		if l.notes[o.note] {
 			return nil
 		}
-		ev := team.Event{Actor: team.Actor{Kind: "human", ID: "ann"}}
+		ev := team.Event{Actor: change.Actor{Kind: "human", ID: "ann"}}
 		if o.channel != "" {
 			ev.What, ev.Text = channel.HumanSpoke{Channel: channel.ChannelID(o.channel), By: "ann", Bytes: len(o.note)}, o.note
 		} else {
