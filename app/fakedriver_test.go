@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -124,11 +125,11 @@ func factsOf(line driver.Line) []driver.Fact {
 	if len(words) == 0 {
 		return []driver.Fact{last}
 	}
-	usage := func() driver.Usage {
+	usage := func() change.Usage {
 		in, _ := strconv.ParseInt(words[1], 10, 64)
 		out, _ := strconv.ParseInt(words[2], 10, 64)
 		cost, _ := strconv.ParseFloat(words[3], 64)
-		return driver.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}
+		return change.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}
 	}
 	switch {
 	case words[0] == "usage" && len(words) == 4:

@@ -214,7 +214,7 @@ func TestHostileNumbers(t *testing.T) {
 	for range 100 {
 		l.Note(listen.HeldFact{Fact: driver.Fact{
 			Kind:  driver.UsageReported,
-			Usage: driver.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)},
+			Usage: change.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)},
 		}})
 	}
 	if u := l.Pending.Usage; u.InputTokens != 100*sessions.TokensReportMax || u.CostUSD != 100*sessions.CostReportMax {

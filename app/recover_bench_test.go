@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/agents"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -144,7 +145,7 @@ func live(b *testing.B, j journal.Journal, changes int) {
 		say(name, control.Commanded{Desired: control.WordRunOnce, By: "human", Note: fmt.Sprintf("ticket %d", n)})
 		id := t.Agents[name].Session.ID
 		say(name, team.SessionStarted{Session: id, PID: 1000 + n})
-		say(name, team.SessionReported{Session: id, Offset: 4096, Usage: team.Usage{InputTokens: 1200, OutputTokens: 340, CostUSD: 0.02}})
+		say(name, team.SessionReported{Session: id, Offset: 4096, Usage: change.Usage{InputTokens: 1200, OutputTokens: 340, CostUSD: 0.02}})
 		say(name, team.SessionEnded{Session: id, Outcome: control.OK, Bytes: 8192})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -14,7 +15,7 @@ func TestPrintedFacts(t *testing.T) {
 		return driver.Fact{Kind: kind, Text: text, Part: true}
 	}
 	said := func(text string) driver.Fact { return driver.Fact{Kind: driver.Said, Text: text} }
-	usage := driver.Fact{Kind: driver.UsageReported, Usage: driver.Usage{InputTokens: 7, OutputTokens: 2}}
+	usage := driver.Fact{Kind: driver.UsageReported, Usage: change.Usage{InputTokens: 7, OutputTokens: 2}}
 	for name, c := range map[string]struct {
 		facts []driver.Fact
 		want  string

@@ -77,8 +77,8 @@ type ControlSet struct {
 type Used struct {
 	Session string     `json:"session"`
 	Offset  int64      `json:"offset"`
-	Usage   Usage      `json:"usage"`
-	Models  []ModelUse `json:"models,omitempty"`          // the parts of Usage whose model was reported
+	Usage   DayUsage   `json:"usage"`
+	Models  []DayUsage `json:"models,omitempty"`          // the parts of Usage whose model was reported
 	Context int        `json:"context_percent,omitempty"` // 0: no news
 	Stop    *Stop      `json:"stop,omitempty"`
 
@@ -264,10 +264,10 @@ func (t *Team) useRun(forWhom Purpose, used Used) {
 	}
 	note := t.Notes[id]
 	note.Usage = note.Usage.On(used.Usage.Day).Plus(used.Usage)
-	note.Total = note.Total.Plus(used.Usage)
+	note.Total = note.Total.Plus(used.Usage.Usage)
 	put(&t.Notes, id, note)
 	if r := t.Runs[id]; r != nil {
-		put(&t.RunUsage, r.RepoDir, RepoDay{Usage: t.RunUsage[r.RepoDir].On(used.RepoDay).Plus(used.Usage), Ends: used.RepoEnds})
+		put(&t.RunUsage, r.RepoDir, RepoDay{DayUsage: t.RunUsage[r.RepoDir].On(used.RepoDay).Plus(used.Usage), Ends: used.RepoEnds})
 	}
 }
 
@@ -296,7 +296,7 @@ func (a *Agent) remember(ident string) {
 
 func (a *Agent) setSession(s Session) {
 	if s.N > a.Opened && a.step() == "" {
-		a.Days = addToDays(a.Days, Usage{Day: dayOf(s.OpenedAt), Sessions: 1})
+		a.Days = addToDays(a.Days, DayUsage{Day: dayOf(s.OpenedAt), Sessions: 1})
 	}
 	a.Opened = max(a.Opened, s.N)
 	a.Queue = withoutRequest(a.Queue, &s)
@@ -322,7 +322,7 @@ func (a *Agent) use(used Used) Purpose {
 	}
 	s := *cmp.Or(a.Open(used.Session), a.Session)
 	s.Offset = used.Offset
-	s.Usage = s.Usage.Plus(used.Usage)
+	s.Usage = s.Usage.Plus(used.Usage.Usage)
 	s.Context = cmp.Or(used.Context, s.Context)
 	if s.Delivery != nil && (!used.Over.IsZero() || s.Delivery.Held != used.Held) {
 		delivery := *s.Delivery

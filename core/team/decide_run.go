@@ -328,7 +328,7 @@ func (d *decision) stepEnded(s *Session, what SessionEnded) error {
 	lease := workflow.Lease{Step: workflow.StepID(step), N: s.Lease}
 	var said []workflow.Input
 	if what.Report != nil && !what.Report.Report.Fails() && s.Stop != nil &&
-		session.Unanswered(s.Stop.Reason, s.Stop.Called || s.Usage != Usage{Day: s.Usage.Day}) {
+		session.Unanswered(s.Stop.Reason, s.Stop.Called || !s.Usage.Empty()) {
 		what.Report, what.Fault = nil, "it says that the step is done, but no model has answered in this session"
 	}
 	if what.Report != nil {

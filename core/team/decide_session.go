@@ -159,7 +159,7 @@ func (d *decision) reported(a *Agent, what SessionReported) error {
 		what = SessionReported{Session: s.ID, Offset: s.Offset, Provider: what.Provider, Held: what.Held}
 	}
 	used := Used{
-		Session: s.ID, Offset: what.Offset, Usage: what.Usage.Sane(), Stop: what.Stop.cut(),
+		Session: s.ID, Offset: what.Offset, Usage: DayUsage{Day: dayOf(d.ev.At), Usage: what.Usage.Sane()}, Stop: what.Stop.cut(),
 		RateLimit: what.RateLimit.Cut(cutLine), Provider: what.Provider.Next(s.Provider, d.ev.At, cutLine),
 	}
 	if what.Over && s.AnswerPending() && (what.Heard == 0 || what.Heard >= s.Delivery.Input) {
@@ -167,10 +167,8 @@ func (d *decision) reported(a *Agent, what SessionReported) error {
 	} else if len(what.Held) <= heldBytesMax {
 		used.Held = what.Held
 	}
-	used.Models = ModelsWithin(what.Models,
-		ModelUse{InputTokens: used.Usage.InputTokens, OutputTokens: used.Usage.OutputTokens, CostUSD: used.Usage.CostUSD})
+	used.Models = ModelsWithin(what.Models, used.Usage.Usage)
 	used.Context = min(max(what.Context, 0), 100)
-	used.Usage.Day = dayOf(d.ev.At)
 	if id, _, _ := StepOf(s.For); d.team.Runs[id] != nil {
 		day := d.team.RepoDay(d.team.Runs[id], d.ev.At)
 		used.RepoDay, used.RepoEnds = day.Day, day.Ends
@@ -197,7 +195,7 @@ func (d *decision) limitReached(a *Agent) error {
 			return err
 		}
 	}
-	if d.team.Limits.over(d.team.Usage) == "" {
+	if d.team.Limits.over(d.team.Usage.Usage) == "" {
 		return nil
 	}
 	for _, name := range d.team.Names() {

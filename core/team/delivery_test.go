@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -290,7 +291,7 @@ func TestTalkLimits(t *testing.T) {
 	c.must("", conf)
 	c.human("is it good?", "")
 	id := c.starts("ada")
-	changes := c.must("ada", SessionReported{Session: id, Offset: 5, Usage: Usage{OutputTokens: 100}})
+	changes := c.must("ada", SessionReported{Session: id, Offset: 5, Usage: change.Usage{OutputTokens: 100}})
 	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "X9" && ch.From == "ACTIVE" })
 	if at < 0 || !strings.Contains(changes[at].Body.Turn.Body.Why, "tokens_per_day 100") {
 		t.Fatalf("the turn continues: %v", rowsOf(changes))

@@ -175,7 +175,7 @@ func TestFolderCannot(t *testing.T) {
 	w.tell(dispatch.UserInput{Text: "build it", Match: &dispatch.Match{Agent: "builder"}})
 	s := w.session("builder")
 	c.must("builder", SessionStarted{Session: s.ID, PID: 1})
-	c.must("builder", SessionReported{Session: s.ID, Offset: 10, Usage: Usage{OutputTokens: 11}})
+	c.must("builder", SessionReported{Session: s.ID, Offset: 10, Usage: change.Usage{OutputTokens: 11}})
 	if got := c.Agents["builder"].Session.Ending; !strings.Contains(got, "limit") {
 		t.Fatalf("X9: it is asked to end: %q", got)
 	}

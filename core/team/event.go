@@ -105,8 +105,8 @@ type SessionAdopted struct {
 type SessionReported struct {
 	Session   string
 	Offset    int64
-	Usage     Usage // since the last report; Day is ignored
-	Models    []ModelUse
+	Usage     change.Usage // since the last report
+	Models    []DayUsage
 	Context   int // how full the model's context is, in percent; 0: no news
 	Stop      *Stop
 	RateLimit *RateLimit // the provider's rate limit; nil: no change

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
@@ -162,14 +163,14 @@ func TestInstancesShareUsage(t *testing.T) {
 	if s := c.sit("T2", "work"); s.Denied != 1 || c.Agents["ada"].Session.Denied != 0 {
 		t.Errorf("%d calls were denied in slot %d", s.Denied, s.Slot)
 	}
-	c.must("ada", SessionReported{Session: extra, Offset: 5, Usage: Usage{CostUSD: 6}})
-	c.must("ada", SessionReported{Session: control0, Offset: 5, Usage: Usage{CostUSD: 3}})
+	c.must("ada", SessionReported{Session: extra, Offset: 5, Usage: change.Usage{CostUSD: 6}})
+	c.must("ada", SessionReported{Session: control0, Offset: 5, Usage: change.Usage{CostUSD: 3}})
 	if a := c.Agents["ada"]; a.Usage.CostUSD != 9 || a.Days[0].Sessions != 3 || c.Notes["T2"].Usage.CostUSD != 6 {
 		t.Errorf("usage: %+v, %+v", a.Usage, c.Notes["T2"])
 	}
 	c.runs("T3", ownFolder, "work ada")
 	// X9: the limit applies to all its sessions together
-	c.must("ada", SessionReported{Session: extra, Offset: 9, Usage: Usage{CostUSD: 2}})
+	c.must("ada", SessionReported{Session: extra, Offset: 9, Usage: change.Usage{CostUSD: 2}})
 	c.steps("T1", "work:FAILED")
 	c.steps("T2", "work:FAILED")
 	for _, s := range c.Agents["ada"].Sessions() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -340,7 +341,7 @@ func TestAgentsThatCannotLead(t *testing.T) {
 	c = summoned(t)
 	c.must("", ledBy("ada", Limits{CostPerDayUSD: 1}, nil))
 	s := c.Agents["ada"].Session
-	c.must("ada", SessionReported{Session: s.ID, Offset: s.Offset + 10, Usage: Usage{CostUSD: 2}})
+	c.must("ada", SessionReported{Session: s.ID, Offset: s.Offset + 10, Usage: change.Usage{CostUSD: 2}})
 	if s := c.Agents["ada"].Session; !strings.Contains(s.Ending, "limit reached") {
 		t.Errorf("the daily limit is used up, but the lead's session is %+v", s)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -15,21 +16,21 @@ import (
 // ledger is an independent record of the team. It uses none of the tables. It counts what was
 // opened, started, requested and used, and checks what must not happen.
 type ledger struct {
-	open     map[string]string            // agent → its open session
-	obeys    map[string]uint64            // session → number of the desired state that it was opened for
-	begun    map[string]map[uint64]int    // agent → number of a desired state → processes started for it
-	used     map[string]map[string]Usage  // agent → day → reported usage, each report once
-	reports  map[string]map[int64]bool    // session → offsets of its reports
-	stamps   map[string]time.Time         // agent → last timestamp of its file
-	files    map[string]control.File      // agent → content of its file under that timestamp
-	ids      map[string]bool              // all sessions so far
-	sessions map[string][]control.Outcome // agent → ends of its sessions, in order
+	open     map[string]string                  // agent → its open session
+	obeys    map[string]uint64                  // session → number of the desired state that it was opened for
+	begun    map[string]map[uint64]int          // agent → number of a desired state → processes started for it
+	used     map[string]map[string]change.Usage // agent → day → reported usage, each report once
+	reports  map[string]map[int64]bool          // session → offsets of its reports
+	stamps   map[string]time.Time               // agent → last timestamp of its file
+	files    map[string]control.File            // agent → content of its file under that timestamp
+	ids      map[string]bool                    // all sessions so far
+	sessions map[string][]control.Outcome       // agent → ends of its sessions, in order
 }
 
 func newLedger() *ledger {
 	return &ledger{
 		open: map[string]string{}, obeys: map[string]uint64{}, begun: map[string]map[uint64]int{},
-		used: map[string]map[string]Usage{}, reports: map[string]map[int64]bool{}, stamps: map[string]time.Time{},
+		used: map[string]map[string]change.Usage{}, reports: map[string]map[int64]bool{}, stamps: map[string]time.Time{},
 		files: map[string]control.File{}, ids: map[string]bool{}, sessions: map[string][]control.Outcome{},
 	}
 }
@@ -290,7 +291,7 @@ func (l *ledger) report(name string, at time.Time, what SessionReported) {
 	}
 	l.reports[what.Session][what.Offset] = true
 	if l.used[name] == nil {
-		l.used[name] = map[string]Usage{}
+		l.used[name] = map[string]change.Usage{}
 	}
 	day := at.Format(time.DateOnly)
 	sum := l.used[name][day]
@@ -303,7 +304,7 @@ func (l *ledger) report(name string, at time.Time, what SessionReported) {
 // check checks the invariants after every event.
 func (l *ledger) check(w *world) {
 	keys := map[string]bool{}
-	var total Usage
+	var total change.Usage
 	day := w.at.Format(time.DateOnly)
 	for _, name := range w.team.Names() {
 		a := w.team.Agents[name]

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -55,12 +56,12 @@ func (s RunSettings) check() string {
 
 // RunNote is the state of a run outside of its machine.
 type RunNote struct {
-	Settings RunSettings `json:"settings"`
-	Usage    Usage       `json:"usage"`            // of its sessions, on the last day
-	Total    Usage       `json:"total,omitzero"`   // of its sessions, on all days
-	Waived   string      `json:"waived,omitempty"` // the day on which a person released it in spite of its own limit
-	Warned   Warned      `json:"warned,omitzero"`  // the last warning
-	LookAt   time.Time   `json:"look_at,omitzero"` // when a run that a limit has paused is examined again
+	Settings RunSettings  `json:"settings"`
+	Usage    DayUsage     `json:"usage"`            // of its sessions, on the last day
+	Total    change.Usage `json:"total,omitzero"`   // of its sessions, on all days
+	Waived   string       `json:"waived,omitempty"` // the day on which a person released it in spite of its own limit
+	Warned   Warned       `json:"warned,omitzero"`  // the last warning
+	LookAt   time.Time    `json:"look_at,omitzero"` // when a run that a limit has paused is examined again
 	// of a team that several hosts can lead: how often it has changed, without starts of steps. Its files may be others after each
 	Changes uint64 `json:"changes,omitempty"`
 	// the other host on which a session of it was placed last, which may have written its files; empty: none was
@@ -140,7 +141,7 @@ func pausedByLimit(r *workflow.Run) bool {
 
 // unlimited reports whether none of the limits that can have paused a run is used up any more.
 func (t *Team) unlimited(id string, r *workflow.Run, at time.Time) bool {
-	if t.RunOver(id, at) != "" || t.Limits.over(t.Usage.On(dayOf(at))) != "" {
+	if t.RunOver(id, at) != "" || t.Limits.over(t.Usage.On(dayOf(at)).Usage) != "" {
 		return false
 	}
 	for i := range r.Plan.Steps {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 )
 
@@ -21,14 +22,14 @@ func TestLimitOfTheTeam(t *testing.T) {
 		c.wants(name, "continuous")
 		c.starts(name)
 	}
-	c.must("ada", SessionReported{Session: "ada-1", Offset: 10, Usage: Usage{OutputTokens: 10}})
+	c.must("ada", SessionReported{Session: "ada-1", Offset: 10, Usage: change.Usage{OutputTokens: 10}})
 	if s := c.Agents["ada"].Session; s.Ending != "limit reached: tokens_per_day 10 (10 used) of ada" {
 		t.Errorf("ada continues: %+v", s)
 	}
 	if c.Agents["bob"].Session.Ending != "" {
 		t.Error("bob is ended for ada's limit")
 	}
-	c.must("ada", SessionReported{Session: "ada-1", Offset: 20, Usage: Usage{CostUSD: 5.5}})
+	c.must("ada", SessionReported{Session: "ada-1", Offset: 20, Usage: change.Usage{CostUSD: 5.5}})
 	for _, name := range []string{"bob", "cleo"} {
 		if s := c.Agents[name].Session; s.Ending != "limit reached: cost_per_day_usd 5 (5.50 used) of the team" {
 			t.Errorf("%s continues: %+v", name, s)
@@ -54,7 +55,7 @@ func TestLimitLoweredWhileDown(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "continuous")
 	id := c.starts("ada")
-	c.must("ada", SessionReported{Session: id, Offset: 1, Usage: Usage{InputTokens: 20}})
+	c.must("ada", SessionReported{Session: id, Offset: 1, Usage: change.Usage{InputTokens: 20}})
 	c.ends("ada", control.OK)
 	tired := quiet
 	tired.Limits.TokensPerDay = 10
@@ -108,8 +109,8 @@ func TestUsageIsCountedOnce(t *testing.T) {
 	c.wants("ada", "continuous")
 	id := c.starts("ada")
 	report := SessionReported{
-		Models: []ModelUse{{Model: "opus", InputTokens: 5, CostUSD: 9}}, Context: 40, Session: id, Offset: 10,
-		Usage: Usage{InputTokens: 7, CostUSD: 0.5, Day: "1999-01-01"},
+		Models: []DayUsage{{Usage: change.Usage{Model: "opus", InputTokens: 5, CostUSD: 9}}}, Context: 40, Session: id, Offset: 10,
+		Usage: change.Usage{InputTokens: 7, CostUSD: 0.5},
 	}
 	c.must("ada", report)
 	for _, again := range []int64{10, 9, 0, -5} {
@@ -118,18 +119,19 @@ func TestUsageIsCountedOnce(t *testing.T) {
 			t.Errorf("the report at %d was counted again", again)
 		}
 	}
-	c.must("ada", SessionReported{Session: id, Offset: 11, Usage: Usage{InputTokens: -3, OutputTokens: math.MinInt64, CostUSD: math.NaN()}})
-	c.must("ada", SessionReported{Session: id, Offset: 12, Usage: Usage{CostUSD: -1}})
-	want := Usage{Day: "2026-11-20", InputTokens: 7, CostUSD: 0.5}
+	impossible := change.Usage{InputTokens: -3, OutputTokens: math.MinInt64, CostUSD: math.NaN()}
+	c.must("ada", SessionReported{Session: id, Offset: 11, Usage: impossible})
+	c.must("ada", SessionReported{Session: id, Offset: 12, Usage: change.Usage{CostUSD: -1}})
+	want := DayUsage{Day: "2026-11-20", Usage: change.Usage{InputTokens: 7, CostUSD: 0.5}}
 	if c.Agents["ada"].Usage != want || c.Usage != want {
 		t.Errorf("counted are %+v and %+v, want %+v", c.Agents["ada"].Usage, c.Usage, want)
 	}
-	wantModels := []ModelUse{{Day: "2026-11-20", Model: "opus", InputTokens: 5, CostUSD: 0.5}} // not more than the report itself
+	wantModels := []DayUsage{{Day: "2026-11-20", Usage: change.Usage{Model: "opus", InputTokens: 5, CostUSD: 0.5}}} // not more than the report itself
 	if a := c.Agents["ada"]; !slices.Equal(a.Models, wantModels) || a.Session.Context != 40 {
 		t.Errorf("by model %+v, context %d", a.Models, a.Session.Context)
 	}
 	for offset := range int64(4) {
-		c.must("ada", SessionReported{Session: id, Offset: 20 + offset, Usage: Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}})
+		c.must("ada", SessionReported{Session: id, Offset: 20 + offset, Usage: change.Usage{InputTokens: math.MaxInt64, CostUSD: math.Inf(1)}})
 	}
 	if u := c.Usage; u.InputTokens < 0 || math.IsInf(u.CostUSD, 0) {
 		t.Errorf("the sum overflowed: %+v", u)
@@ -147,7 +149,7 @@ func TestProgramWaitsForTheNextDay(t *testing.T) {
 	program.Limits.CostPerDayUSD = 1
 	c := newCrew(t, Limits{}, map[string]Settings{"dora": program})
 	id := c.starts("dora")
-	c.must("dora", SessionReported{Session: id, Offset: 1, Usage: Usage{CostUSD: 2}})
+	c.must("dora", SessionReported{Session: id, Offset: 1, Usage: change.Usage{CostUSD: 2}})
 	c.ends("dora", control.Failed)
 	tomorrow := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	if at := c.Deadline(c.Agents["dora"]); !at.Equal(tomorrow) {

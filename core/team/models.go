@@ -4,19 +4,14 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
-// ModelUse is what one model used. As part of a sum, Day is its day (UTC).
+// An agent's usage is also summed up by the model that did the work.
 //
 // A program reports what it used and, if it knows, which model used it. A part without a model is never given to one by a guess: it is
 // what the total has beyond all parts, and is shown as not reported. So the parts that are kept never exceed their total.
-type ModelUse struct {
-	Day          string  `json:"day,omitempty"`
-	Model        string  `json:"model"` // in the program's own words
-	InputTokens  int64   `json:"input_tokens,omitempty"`
-	OutputTokens int64   `json:"output_tokens,omitempty"`
-	CostUSD      float64 `json:"cost_usd,omitempty"`
-}
 
 const (
 	// modelsPerDay is how many models of one agent and day are told apart. An agent may name as many as it
@@ -30,12 +25,12 @@ const (
 const otherModels = "other models"
 
 // ReportModel adds a report to the parts of the next one. Without a model it adds nothing.
-func ReportModel(parts []ModelUse, more ModelUse) []ModelUse {
+func ReportModel(parts []DayUsage, more change.Usage) []DayUsage {
 	more.Model = modelName(more.Model)
-	if more.Model == "" || more.empty() {
+	if more.Model == "" || more.Empty() {
 		return parts
 	}
-	return putModel(parts, more)
+	return putModel(parts, DayUsage{Usage: more})
 }
 
 // modelName returns a program's name of a model as it is kept: one short line, or empty if it names none.
@@ -54,16 +49,16 @@ func modelName(of string) string {
 
 // ModelsWithin returns the parts of one report without impossible values, cut to its total: in each measure they sum up to it at most,
 // whatever an agent reports.
-func ModelsWithin(parts []ModelUse, total ModelUse) []ModelUse {
-	var all []ModelUse
-	for _, p := range parts {
+func ModelsWithin(parts []DayUsage, total change.Usage) []DayUsage {
+	var all []DayUsage
+	for i := range parts {
+		p := parts[i].Usage
 		p.InputTokens = min(max(p.InputTokens, 0), total.InputTokens)
 		p.OutputTokens = min(max(p.OutputTokens, 0), total.OutputTokens)
 		if !(p.CostUSD > 0) { // also false for NaN
 			p.CostUSD = 0
 		}
 		p.CostUSD = min(p.CostUSD, total.CostUSD)
-		p.Day = ""
 		total.InputTokens -= p.InputTokens
 		total.OutputTokens -= p.OutputTokens
 		total.CostUSD -= p.CostUSD
@@ -74,11 +69,11 @@ func ModelsWithin(parts []ModelUse, total ModelUse) []ModelUse {
 
 // AddModels adds the parts of a report to the sums of a day, the newest day of the list, and forgets the
 // days before first. The list that it returns shares nothing with sums.
-func AddModels(sums, parts []ModelUse, day, first string) []ModelUse {
+func AddModels(sums, parts []DayUsage, day, first string) []DayUsage {
 	if len(parts) == 0 {
 		return sums
 	}
-	sums = slices.DeleteFunc(slices.Clone(sums), func(u ModelUse) bool { return u.Day < first })
+	sums = slices.DeleteFunc(slices.Clone(sums), func(u DayUsage) bool { return u.Day < first })
 	for _, p := range parts {
 		p.Day = day
 		sums = putModel(sums, p)
@@ -87,7 +82,7 @@ func AddModels(sums, parts []ModelUse, day, first string) []ModelUse {
 }
 
 // putModel adds a use to that of its day and model in place, or appends it.
-func putModel(all []ModelUse, more ModelUse) []ModelUse {
+func putModel(all []DayUsage, more DayUsage) []DayUsage {
 	models := 0
 	for i := range all {
 		if all[i].Day != more.Day {
@@ -95,7 +90,7 @@ func putModel(all []ModelUse, more ModelUse) []ModelUse {
 		}
 		models++
 		if all[i].Model == more.Model {
-			all[i].plus(more)
+			all[i] = all[i].Plus(more)
 			return all
 		}
 	}
@@ -105,11 +100,3 @@ func putModel(all []ModelUse, more ModelUse) []ModelUse {
 	}
 	return append(all, more)
 }
-
-func (u *ModelUse) plus(more ModelUse) {
-	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
-	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
-	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
-}
-
-func (u ModelUse) empty() bool { return u.InputTokens == 0 && u.OutputTokens == 0 && u.CostUSD == 0 }

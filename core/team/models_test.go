@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // The parts of a report, and the sums of many, never exceed their total, whatever is reported.
@@ -19,20 +21,23 @@ func TestPartsAddUp(t *testing.T) {
 		price := func() float64 {
 			return []float64{0, 0.004, 0.1, 3, -1, math.NaN(), math.Inf(1)}[dice.IntN(7)]
 		}
-		total := ModelUse{}
-		var sums []ModelUse
+		total := change.Usage{}
+		var sums []DayUsage
 		for range 60 {
-			of := ModelUse{InputTokens: int64(dice.IntN(5000)), OutputTokens: int64(dice.IntN(900)), CostUSD: float64(dice.IntN(100)) / 8}
-			var parts []ModelUse
+			of := change.Usage{
+				InputTokens: int64(dice.IntN(5000)), OutputTokens: int64(dice.IntN(900)), CostUSD: float64(dice.IntN(100)) / 8,
+			}
+			var parts []DayUsage
 			for range dice.IntN(6) {
-				parts = append(parts,
-					ModelUse{Model: names[dice.IntN(len(names))], InputTokens: number(), OutputTokens: number(), CostUSD: price()})
+				part := change.Usage{InputTokens: number(), OutputTokens: number(), CostUSD: price()}
+				part.Model = names[dice.IntN(len(names))]
+				parts = append(parts, DayUsage{Usage: part})
 			}
 			within := ModelsWithin(parts, of)
-			if s := sumOfModels(t, within); s.InputTokens > of.InputTokens || s.OutputTokens > of.OutputTokens || s.CostUSD > of.CostUSD+1e-9 {
+			if exceeds(sumOfModels(t, within), of, 1e-9) {
 				t.Fatalf("seed %d: parts %+v of %+v", seed, within, of)
 			}
-			before := append([]ModelUse(nil), sums...)
+			before := append([]DayUsage(nil), sums...)
 			next := AddModels(sums, within, "2026-11-25", "2026-11-01")
 			for i := range before {
 				if sums[i] != before[i] {
@@ -40,9 +45,9 @@ func TestPartsAddUp(t *testing.T) {
 				}
 			}
 			sums = next
-			total.plus(of)
+			total = total.Plus(of)
 		}
-		if s := sumOfModels(t, sums); s.InputTokens > total.InputTokens || s.OutputTokens > total.OutputTokens || s.CostUSD > total.CostUSD+1e-6 {
+		if s := sumOfModels(t, sums); exceeds(s, total, 1e-6) {
 			t.Fatalf("seed %d: sums %+v of %+v", seed, s, total)
 		}
 		if len(sums) > modelsPerDay {
@@ -51,7 +56,12 @@ func TestPartsAddUp(t *testing.T) {
 	}
 }
 
-func sumOfModels(t *testing.T, all []ModelUse) (s ModelUse) {
+// exceeds reports whether a sum is more than its total; noise is that of adding prices.
+func exceeds(sum, total change.Usage, noise float64) bool {
+	return sum.InputTokens > total.InputTokens || sum.OutputTokens > total.OutputTokens || sum.CostUSD > total.CostUSD+noise
+}
+
+func sumOfModels(t *testing.T, all []DayUsage) (s change.Usage) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, u := range all {
@@ -59,21 +69,21 @@ func sumOfModels(t *testing.T, all []ModelUse) (s ModelUse) {
 			t.Fatalf("%+v", u)
 		}
 		seen[u.Model] = true
-		s.plus(u)
+		s = s.Plus(u.Usage)
 	}
 	return s
 }
 
 // More models than are told apart are summed up, and nothing of them is lost.
 func TestOtherModels(t *testing.T) {
-	var sums []ModelUse
+	var sums []DayUsage
 	for n := range 40 {
-		sums = AddModels(sums, []ModelUse{{Model: strings.Repeat("m", n+1), InputTokens: 1}}, "2026-11-25", "")
+		sums = AddModels(sums, []DayUsage{{Usage: change.Usage{Model: strings.Repeat("m", n+1), InputTokens: 1}}}, "2026-11-25", "")
 	}
 	if last := sums[len(sums)-1]; len(sums) != modelsPerDay || last.Model != otherModels || last.InputTokens != 40-modelsPerDay+1 {
 		t.Errorf("%d models, the last %+v", len(sums), last)
 	}
-	if old := AddModels(sums, []ModelUse{{Model: "m", InputTokens: 1}}, "2026-12-26", "2026-11-26"); len(old) != 1 {
+	if old := AddModels(sums, []DayUsage{{Usage: change.Usage{Model: "m", InputTokens: 1}}}, "2026-12-26", "2026-11-26"); len(old) != 1 {
 		t.Errorf("days before the first are kept: %+v", old)
 	}
 }

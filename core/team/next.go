@@ -99,7 +99,7 @@ func (n *names) add(name string) {
 
 // spread adds the agents that depend on the recorded ones.
 func (x *Touched) spread(t *Team) {
-	if x.all || x.atWork && t.Limits.over(t.Usage) != "" { // the team's limit affects all agents
+	if x.all || x.atWork && t.Limits.over(t.Usage.Usage) != "" { // the team's limit affects all agents
 		for _, name := range t.Names() {
 			x.agent(name)
 		}

@@ -3,6 +3,8 @@ package team
 import (
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // A provider that does not answer is known by its first sign, with the words of the last one, until the program says something else.
@@ -40,7 +42,7 @@ func TestProviderAwayLate(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.wants("ada", "run_once")
 	id := c.starts("ada")
-	used := Usage{InputTokens: 3}
+	used := change.Usage{InputTokens: 3}
 	c.must("ada", SessionReported{Session: id, Offset: 5, Usage: used, Provider: &Provider{Code: "network"}})
 	for _, r := range []struct {
 		offset     int64

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -176,10 +177,10 @@ func (w *world) report(how uint64) {
 	}
 	what := SessionReported{
 		Session: id, Offset: p.offset,
-		Usage: Usage{InputTokens: int64(how >> 16 % 50), OutputTokens: int64(how >> 24 % 20), CostUSD: float64(how>>32%12) / 4},
+		Usage: change.Usage{InputTokens: int64(how >> 16 % 50), OutputTokens: int64(how >> 24 % 20), CostUSD: float64(how>>32%12) / 4},
 	}
 	if how>>20%3 > 0 {
-		what.Models = []ModelUse{{Model: []string{"opus", "haiku"}[how>>21%2], InputTokens: int64(how >> 16 % 50), CostUSD: 1}}
+		what.Models = []DayUsage{{Usage: change.Usage{Model: []string{"opus", "haiku"}[how>>21%2], InputTokens: int64(how >> 16 % 50), CostUSD: 1}}}
 		what.Context = int(how >> 22 % 101)
 	}
 	if how>>40%5 == 0 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 )
 
@@ -117,7 +118,7 @@ func TestSumsOfDaysNeverFall(t *testing.T) {
 			s, midnight := w.starts("ada"), w.at.Truncate(24*time.Hour).Add(24*time.Hour)
 			for i, after := range []time.Duration{time.Minute, -time.Minute, 2 * time.Minute} {
 				w.at = midnight.Add(after)
-				w.must("ada", SessionReported{Session: s, Offset: int64(i + 1), Usage: Usage{CostUSD: 1}})
+				w.must("ada", SessionReported{Session: s, Offset: int64(i + 1), Usage: change.Usage{CostUSD: 1}})
 				if over := w.OverLimit(w.Agents["ada"], w.at); (over != "") != (i == 2) {
 					t.Errorf("report %d: %q", i+1, over)
 				}
@@ -132,7 +133,7 @@ func TestSumsOfDaysNeverFall(t *testing.T) {
 }
 
 func repoUses(day string, usd float64) RepoDay {
-	return RepoDay{Usage: Usage{Day: day, CostUSD: usd}}
+	return RepoDay{DayUsage: DayUsage{Day: day, Usage: change.Usage{CostUSD: usd}}}
 }
 
 // TestFoldersThatBecomeOne checks the sum of a repository that a new leader knows under one path: that of the later day.

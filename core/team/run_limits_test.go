@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -17,7 +18,7 @@ import (
 func (c *crewWorld) uses(run, step string, usd float64) {
 	c.t.Helper()
 	s := c.sit(run, step)
-	c.tells(run, step, SessionReported{Session: s.ID, Offset: s.Offset + 1, Usage: Usage{CostUSD: usd}})
+	c.tells(run, step, SessionReported{Session: s.ID, Offset: s.Offset + 1, Usage: change.Usage{CostUSD: usd}})
 }
 
 // SPEC X9: a limit of an agent or of the team fails the running steps with its name, and the next
@@ -144,7 +145,7 @@ func TestLimitOfTheNextDay(t *testing.T) {
 	c.at = tomorrow
 	c.wants("bob", "run_once")
 	s := c.starts("bob")
-	c.must("bob", SessionReported{Session: s, Offset: 1, Usage: Usage{CostUSD: 3}})
+	c.must("bob", SessionReported{Session: s, Offset: 1, Usage: change.Usage{CostUSD: 3}})
 	if changes := c.ofRun("r", TimerFired{}); len(changes) != 1 || changes[0].Trigger != "still_limited" {
 		t.Errorf("over the limit again: %s", rows(changes))
 	}

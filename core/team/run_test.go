@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -153,7 +154,7 @@ session/bob J1 none>opened`
 		t.Error("idle, with a session in the worker pool")
 	}
 	c.stepStarts("r", "pack")
-	c.tells("r", "pack", SessionReported{Session: "pack@r-1", Offset: 7, Usage: Usage{CostUSD: 2}})
+	c.tells("r", "pack", SessionReported{Session: "pack@r-1", Offset: 7, Usage: change.Usage{CostUSD: 2}})
 	if c.Usage.CostUSD != 2 || c.Notes["r"].Usage.CostUSD != 2 || c.Pool.Sessions["r/pack"].Offset != 7 {
 		t.Errorf("its usage is %+v and %+v", c.Usage, c.Notes)
 	}
@@ -329,46 +330,46 @@ func TestHowAStepEnds(t *testing.T) {
 // TestUnansweredCompletesNothing checks that a report does not complete a step if no model has answered in the session
 // that left it, and that the same report does so after an answer and after a failure of another kind.
 func TestUnansweredCompletesNothing(t *testing.T) {
-	used := Usage{OutputTokens: 5}
+	used := change.Usage{OutputTokens: 5}
 	for _, end := range []struct {
 		reason string
 		called bool
-		usage  Usage
+		usage  change.Usage
 		how    control.Outcome
 		state  workflow.State
 		says   string
 	}{
 		{
 			session.ReasonNoAnswer, false,
-			Usage{},
+			change.Usage{},
 			control.Failed, workflow.Running,
 			"report refused: it says that the step is done, but no model has answered in this session; the process ended: so",
 		},
 		{
 			session.ReasonProviderError, false,
-			Usage{},
+			change.Usage{},
 			control.Failed, workflow.Running,
 			"report refused: it says that the step is done, but no model has answered in this session; the process ended: so",
 		},
 		{
 			session.ReasonSameAnswer, false,
-			Usage{},
+			change.Usage{},
 			control.Failed, workflow.Running,
 			"report refused: it says that the step is done, but no model has answered in this session; the process ended: so",
 		},
 		{
 			session.ReasonNotSignedIn, false,
-			Usage{},
+			change.Usage{},
 			control.Failed, workflow.Running,
 			"report refused: it says that the step is done, but no model has answered in this session; the process ended: so",
 		},
-		{session.ReasonRateLimited, false, Usage{}, control.RateLimited, workflow.Pending, "so"},
+		{session.ReasonRateLimited, false, change.Usage{}, control.RateLimited, workflow.Pending, "so"},
 		{session.ReasonNotSignedIn, false, used, control.Failed, workflow.Completed, ""},
 		{session.ReasonRateLimited, false, used, control.RateLimited, workflow.Completed, ""},
-		{session.ReasonNotSignedIn, true, Usage{}, control.Failed, workflow.Completed, ""},
-		{session.ReasonRateLimited, true, Usage{}, control.RateLimited, workflow.Completed, ""},
-		{session.ReasonContextExhausted, false, Usage{}, control.Failed, workflow.Completed, ""},
-		{"failed", false, Usage{}, control.Failed, workflow.Completed, ""},
+		{session.ReasonNotSignedIn, true, change.Usage{}, control.Failed, workflow.Completed, ""},
+		{session.ReasonRateLimited, true, change.Usage{}, control.RateLimited, workflow.Completed, ""},
+		{session.ReasonContextExhausted, false, change.Usage{}, control.Failed, workflow.Completed, ""},
+		{"failed", false, change.Usage{}, control.Failed, workflow.Completed, ""},
 	} {
 		for _, report := range []workflow.Report{*good, {Failed: true, Why: "red"}} {
 			c := newCrew(t, Limits{}, two())

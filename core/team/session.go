@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 )
@@ -28,7 +29,7 @@ type Session struct {
 	// it was ended with the daemon before its work was done; it continues as after a crash
 	CutOff   bool            `json:"cut_off,omitempty"`
 	Offset   int64           `json:"offset,omitempty"` // bytes of output whose facts are in the journal
-	Usage    Usage           `json:"usage"`
+	Usage    change.Usage    `json:"usage"`
 	Context  int             `json:"context_percent,omitempty"` // how full the model's context is; 0: unknown
 	Stop     *Stop           `json:"stop,omitempty"`            // the terminal event, if there was one
 	Outcome  control.Outcome `json:"outcome,omitempty"`
@@ -126,10 +127,10 @@ func (t *Team) LimitOver(a *Agent, at time.Time) (limit string, ofTeam bool) {
 		return "", false // the common case, checked at each event
 	}
 	day := dayOf(at)
-	if name := a.Settings.Limits.over(a.Usage.On(day)); name != "" {
+	if name := a.Settings.Limits.over(a.Usage.On(day).Usage); name != "" {
 		return name + " of " + a.Name, false
 	}
-	if name := t.Limits.over(t.Usage.On(day)); name != "" {
+	if name := t.Limits.over(t.Usage.On(day).Usage); name != "" {
 		return name + " of the team", true
 	}
 	return "", false
@@ -137,7 +138,7 @@ func (t *Team) LimitOver(a *Agent, at time.Time) (limit string, ofTeam bool) {
 
 func (l Limits) ofDay() bool { return l.TokensPerDay > 0 || l.CostPerDayUSD > 0 }
 
-func (l Limits) over(u Usage) string {
+func (l Limits) over(u change.Usage) string {
 	if tokens := u.InputTokens + u.OutputTokens; l.TokensPerDay > 0 && tokens >= l.TokensPerDay {
 		return fmt.Sprintf("tokens_per_day %d (%d used)", l.TokensPerDay, tokens)
 	}

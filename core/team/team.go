@@ -43,7 +43,7 @@ type Team struct {
 	Config   string            `json:"config,omitempty"`   // the identity of the fairlead.yaml there; empty: it is not known
 	Led      Led               `json:"led,omitzero"`       // before that
 	Limits   Limits            `json:"limits"`
-	Usage    Usage             `json:"usage"` // total of all agents
+	Usage    DayUsage          `json:"usage"` // total of all agents
 
 	RunUsage map[string]RepoDay `json:"run_usage,omitempty"` // of all runs of a repository, archived ones too, on its last day
 
@@ -91,9 +91,9 @@ type Agent struct {
 	Sums     []string         `json:"sums,omitempty"`    // identities of the last written files, newest last
 	Seen     string           `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
 	Before   []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
-	Usage    Usage            `json:"usage"`
-	Days     []Usage          `json:"days,omitempty"`   // usage of each day, the newest last
-	Models   []ModelUse       `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
+	Usage    DayUsage         `json:"usage"`
+	Days     []DayUsage       `json:"days,omitempty"`   // usage of each day, the newest last
+	Models   []DayUsage       `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
 	Settings Settings         `json:"settings"`
 	Removed  bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
 
@@ -144,9 +144,6 @@ type Hold struct {
 	Note string    `json:"note,omitempty"`
 	At   time.Time `json:"at,omitzero"`
 }
-
-// Usage is what was used on one day.
-type Usage = Usage
 
 // Limits are those of X9; zero means no limit.
 type Limits struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
@@ -64,7 +65,7 @@ func TestRefusals(t *testing.T) {
 	c := newCrew(t, Limits{}, map[string]Settings{"ada": tired, "bob": quiet})
 	c.wants("ada", "continuous")
 	id := c.starts("ada")
-	c.must("ada", SessionReported{Session: id, Offset: 1, Usage: Usage{InputTokens: 12}})
+	c.must("ada", SessionReported{Session: id, Offset: 1, Usage: change.Usage{InputTokens: 12}})
 	for _, refusal := range []struct {
 		agent string
 		what  any

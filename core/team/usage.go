@@ -1,14 +1,15 @@
 package team
 
-import "time"
+import (
+	"time"
 
-// Usage is the usage of one day (UTC), according to the agents' own reports. Any number can be in a report: Sane takes the impossible ones
-// out. The sum of a day never falls, and never leaves the range of its type.
-type Usage struct {
-	Day          string  `json:"day,omitempty"` // 2026-11-20
-	InputTokens  int64   `json:"input_tokens,omitempty"`
-	OutputTokens int64   `json:"output_tokens,omitempty"`
-	CostUSD      float64 `json:"cost_usd,omitempty"`
+	"github.com/fairlead-dev/fairlead/core/change"
+)
+
+// DayUsage is what was used on a day (UTC), by one model or by all. The sum of a day never falls, and never leaves the range of its type.
+type DayUsage struct {
+	Day string `json:"day,omitempty"` // 2026-11-20
+	change.Usage
 
 	Sessions int `json:"sessions,omitempty"` // number of opened sessions; only in the usage of an agent's days
 }
@@ -17,9 +18,9 @@ const usageDaysMax = 31 // for a monthly bill
 
 // On returns the usage of a day; that of an earlier day does not count. A later day stands: the clock went back, and what
 // was used still counts.
-func (u Usage) On(day string) Usage {
+func (u DayUsage) On(day string) DayUsage {
 	if u.Day < day {
-		return Usage{Day: day}
+		return DayUsage{Day: day}
 	}
 	return u
 }
@@ -27,7 +28,7 @@ func (u Usage) On(day string) Usage {
 // RepoDay is the usage of all runs of a repository on a day of that repository. The day has the time zone of the leader
 // at its first use, and keeps it: another leader, or a machine that travels, does not begin the sum anew.
 type RepoDay struct {
-	Usage
+	DayUsage
 	Ends time.Time `json:"ends,omitzero"` // its midnight
 }
 
@@ -58,27 +59,21 @@ func (d RepoDay) With(o RepoDay) RepoDay {
 		d, o = o, d
 	}
 	if o.Day == d.Day {
-		d.Usage = d.Plus(o.Usage)
+		d.DayUsage = d.Plus(o.DayUsage)
 	}
 	return d
 }
 
-// usageMax limits one report and a total: agents may report anything, and an overflow would be below
-// every limit.
-const usageMax = 1 << 53
-
-// Plus adds a report of the same day.
-func (u Usage) Plus(more Usage) Usage {
-	u.InputTokens = min(u.InputTokens+more.InputTokens, usageMax)
-	u.OutputTokens = min(u.OutputTokens+more.OutputTokens, usageMax)
-	u.CostUSD = min(u.CostUSD+more.CostUSD, usageMax)
+// Plus adds what was used besides on the same day.
+func (u DayUsage) Plus(more DayUsage) DayUsage {
+	u.Usage = u.Usage.Plus(more.Usage)
 	u.Sessions += more.Sessions
 	return u
 }
 
 // addToDays adds a report to its day. A report from before the newest day counts for the newest.
-func addToDays(days []Usage, more Usage) []Usage {
-	if more.InputTokens == 0 && more.OutputTokens == 0 && more.CostUSD == 0 && more.Sessions == 0 {
+func addToDays(days []DayUsage, more DayUsage) []DayUsage {
+	if more.Empty() && more.Sessions == 0 {
 		return days
 	}
 	last := len(days) - 1
@@ -88,16 +83,4 @@ func addToDays(days []Usage, more Usage) []Usage {
 	}
 	days = append(days[:len(days):len(days)], more)
 	return days[max(0, len(days)-usageDaysMax):]
-}
-
-// Sane returns a report without impossible values.
-func (u Usage) Sane() Usage {
-	u.Sessions = 0
-	u.InputTokens = min(max(u.InputTokens, 0), usageMax)
-	u.OutputTokens = min(max(u.OutputTokens, 0), usageMax)
-	if !(u.CostUSD > 0) { // also false for NaN
-		u.CostUSD = 0
-	}
-	u.CostUSD = min(u.CostUSD, usageMax)
-	return u
 }

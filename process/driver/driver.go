@@ -25,6 +25,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -134,10 +135,10 @@ type Fact struct {
 	Part bool   // Said, Thought: the line continues in the next fact of this kind
 	// the tool that is called, or (Said) whose output this is: then it is not the agent's own words, and markers in it do not count
 	Tool    string
-	Ask     Ask   // PermissionAsked
-	Usage   Usage // UsageReported
-	Context int   // UsageReported: how full the model's context is, in percent; 0: no news
-	Stop    Stop  // Stopped
+	Ask     Ask          // PermissionAsked
+	Usage   change.Usage // UsageReported: since the last report, no running total
+	Context int          // UsageReported: how full the model's context is, in percent; 0: no news
+	Stop    Stop         // Stopped
 
 	ID           string       // TextRead: the ID that Steer was given
 	Conversation Conversed    // ConversationNamed
@@ -217,17 +218,6 @@ type Option struct {
 	Kind  string `json:"kind,omitempty"`  // allow_once, allow_always, reject_once, reject_always, or the program's own word
 	Label string `json:"label,omitempty"` // the agent's own words
 }
-
-// Usage is what was used since the last report; it is not a running total.
-type Usage struct {
-	InputTokens  int64   `json:"input_tokens,omitempty"`
-	OutputTokens int64   `json:"output_tokens,omitempty"`
-	CostUSD      float64 `json:"cost_usd,omitempty"`
-	Model        string  `json:"model,omitempty"` // in the program's own words; empty: not reported
-}
-
-// Empty reports whether nothing was used.
-func (u Usage) Empty() bool { return u.InputTokens == 0 && u.OutputTokens == 0 && u.CostUSD == 0 }
 
 // Stop is the terminal event of a conversation.
 type Stop struct {

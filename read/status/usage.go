@@ -39,10 +39,10 @@ func (c *Controller) Usage(ctx context.Context, archived bool) (view.UsageTable,
 			}
 			all := view.UsageRow{Agent: name, Sessions: int(min(a.Opened, 1<<53))} //nolint:gosec // it fits
 			for _, day := range a.Days {
-				all.Add(day)
+				all.Add(day.Usage)
 				row := view.UsageRow{Agent: name, Day: day.Day, Sessions: day.Sessions}
-				row.Add(day)
-				table.Total.Add(day)
+				row.Add(day.Usage)
+				table.Total.Add(day.Usage)
 				table.Total.Sessions += day.Sessions
 				table.Days = append(table.Days, row)
 			}

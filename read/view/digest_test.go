@@ -44,7 +44,7 @@ func TestDigest(t *testing.T) {
 	add("session", "session/joe", "ended", "engine", 2,
 		team.Body{Session: &team.Session{ID: "joe-1", For: team.ForControl, Phase: session.None, Outcome: control.Failed}})
 	add("session", "session/ada", "reported", "agent", 2,
-		team.Body{Used: &team.Used{Usage: team.Usage{InputTokens: 9, OutputTokens: 1, CostUSD: 1.5}}})
+		team.Body{Used: &team.Used{Usage: team.DayUsage{Usage: change.Usage{InputTokens: 9, OutputTokens: 1, CostUSD: 1.5}}}})
 	add("control", "control/bob", "failed_for_good", "engine", 3, team.Body{Control: &team.ControlSet{Value: control.Value{GaveUp: at(3)}}})
 	add("control", "control/bob", "hold_set", "engine", 4, team.Body{Control: &team.ControlSet{Value: control.Value{GaveUp: at(3)}}})
 	add("run", "run/r1/notes", "approved", "human", 4, team.Body{})

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // Add adds a usage to the row.
-func (r *UsageRow) Add(u team.Usage) {
+func (r *UsageRow) Add(u change.Usage) {
 	r.InputTokens += u.InputTokens
 	r.OutputTokens += u.OutputTokens
 	r.CostUSD += u.CostUSD
@@ -29,10 +30,10 @@ type ByModel struct {
 const leastCost = 1e-6
 
 // Add adds an agent's days, and the parts of them whose model was reported.
-func (m *ByModel) Add(days []team.Usage, parts []team.ModelUse) {
+func (m *ByModel) Add(days, parts []team.DayUsage) {
 	var rest UsageRow
 	for _, day := range days {
-		rest.Add(day)
+		rest.Add(day.Usage)
 	}
 	for _, p := range parts {
 		if m.rows == nil {
@@ -41,10 +42,10 @@ func (m *ByModel) Add(days []team.Usage, parts []team.ModelUse) {
 		if m.rows[p.Model] == nil {
 			m.rows[p.Model] = &UsageRow{Model: p.Model}
 		}
-		m.rows[p.Model].Add(team.Usage{InputTokens: p.InputTokens, OutputTokens: p.OutputTokens, CostUSD: p.CostUSD})
-		rest.Add(team.Usage{InputTokens: -p.InputTokens, OutputTokens: -p.OutputTokens, CostUSD: -p.CostUSD})
+		m.rows[p.Model].Add(p.Usage)
+		rest.Add(change.Usage{InputTokens: -p.InputTokens, OutputTokens: -p.OutputTokens, CostUSD: -p.CostUSD})
 	}
-	m.rest.Add(team.Usage{InputTokens: max(rest.InputTokens, 0), OutputTokens: max(rest.OutputTokens, 0), CostUSD: max(rest.CostUSD, 0)})
+	m.rest.Add(change.Usage{InputTokens: max(rest.InputTokens, 0), OutputTokens: max(rest.OutputTokens, 0), CostUSD: max(rest.CostUSD, 0)})
 }
 
 // Rows lists the models, the most expensive first, and what no model was reported for last.
@@ -99,7 +100,7 @@ func (t *UsageTable) By(what string) UsageGroups {
 }
 
 func (r *UsageRow) plus(more *UsageRow) {
-	r.Add(team.Usage{InputTokens: more.InputTokens, OutputTokens: more.OutputTokens, CostUSD: more.CostUSD})
+	r.Add(change.Usage{InputTokens: more.InputTokens, OutputTokens: more.OutputTokens, CostUSD: more.CostUSD})
 	r.Sessions += more.Sessions
 }
 
@@ -116,7 +117,7 @@ type Budget struct {
 const forecastAfter = time.Hour
 
 // BudgetsOf lists the daily limits of a configuration with their use at a time.
-func BudgetsOf(agent string, limits team.Limits, used team.Usage, now time.Time) []Budget {
+func BudgetsOf(agent string, limits team.Limits, used team.DayUsage, now time.Time) []Budget {
 	var all []Budget
 	add := func(measure string, limit, used float64) {
 		if limit <= 0 {
@@ -131,7 +132,7 @@ func BudgetsOf(agent string, limits team.Limits, used team.Usage, now time.Time)
 		all = append(all, b)
 	}
 	if used.Day != now.UTC().Format(time.DateOnly) {
-		used = team.Usage{} // of an earlier day
+		used = team.DayUsage{} // of an earlier day
 	}
 	add("cost_usd", limits.CostPerDayUSD, used.CostUSD)
 	add("tokens", float64(limits.TokensPerDay), float64(used.InputTokens+used.OutputTokens))

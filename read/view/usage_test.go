@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 )
 
@@ -19,16 +20,16 @@ func TestBudgets(t *testing.T) {
 	limits := team.Limits{CostPerDayUSD: 50, TokensPerDay: 1000}
 	for _, c := range []struct {
 		at   time.Duration
-		used team.Usage
+		used team.DayUsage
 		want string
 	}{
 		{
 			6 * time.Hour,
-			team.Usage{Day: "2026-11-25", CostUSD: 10, InputTokens: 90, OutputTokens: 10},
+			team.DayUsage{Day: "2026-11-25", Usage: change.Usage{CostUSD: 10, InputTokens: 90, OutputTokens: 10}},
 			"cost_usd 10/50 40, tokens 100/1000 400",
 		},
-		{30 * time.Minute, team.Usage{Day: "2026-11-25", CostUSD: 10}, "cost_usd 10/50 -, tokens 0/1000 -"},
-		{6 * time.Hour, team.Usage{Day: "2026-11-24", CostUSD: 10}, "cost_usd 0/50 -, tokens 0/1000 -"},
+		{30 * time.Minute, team.DayUsage{Day: "2026-11-25", Usage: change.Usage{CostUSD: 10}}, "cost_usd 10/50 -, tokens 0/1000 -"},
+		{6 * time.Hour, team.DayUsage{Day: "2026-11-24", Usage: change.Usage{CostUSD: 10}}, "cost_usd 0/50 -, tokens 0/1000 -"},
 	} {
 		var got []string
 		for _, b := range BudgetsOf("", limits, c.used, day.Add(c.at)) {
@@ -42,7 +43,7 @@ func TestBudgets(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	if none := BudgetsOf("a", team.Limits{}, team.Usage{CostUSD: 1}, day); len(none) != 0 {
+	if none := BudgetsOf("a", team.Limits{}, team.DayUsage{Usage: change.Usage{CostUSD: 1}}, day); len(none) != 0 {
 		t.Errorf("%+v", none)
 	}
 }
@@ -77,31 +78,31 @@ func TestUsageAddsUp(t *testing.T) {
 		var table UsageTable
 		var by ByModel
 		for _, agent := range []string{"a", "b", "c"}[:1+dice.IntN(3)] {
-			var days []team.Usage
-			var parts []team.ModelUse
+			var days []team.DayUsage
+			var parts []team.DayUsage
 			for d := range 1 + dice.IntN(4) {
 				day := fmt.Sprintf("2026-11-%02d", 25-d)
 				for range dice.IntN(5) {
-					of := team.Usage{
-						Day: day, InputTokens: int64(dice.IntN(900)), OutputTokens: int64(dice.IntN(90)),
+					of := team.DayUsage{Day: day, Usage: change.Usage{
+						InputTokens: int64(dice.IntN(900)), OutputTokens: int64(dice.IntN(90)),
 						CostUSD: float64(dice.IntN(1000)) / 7,
-					}
+					}}
 					days = append(days, of)
-					said := []team.ModelUse{{
+					said := []team.DayUsage{{Usage: change.Usage{
 						Model: []string{"opus", "haiku", ""}[dice.IntN(3)], InputTokens: int64(dice.IntN(900)),
 						OutputTokens: 5, CostUSD: float64(dice.IntN(99)) / 3,
-					}}
+					}}}
 					parts = team.AddModels(parts,
-						team.ModelsWithin(said, team.ModelUse{InputTokens: of.InputTokens, OutputTokens: of.OutputTokens, CostUSD: of.CostUSD}),
+						team.ModelsWithin(said, of.Usage),
 						day, "")
 					row := UsageRow{Day: day, Agent: agent}
-					row.Add(of)
+					row.Add(of.Usage)
 					table.Days = append(table.Days, row)
 				}
 			}
 			sum := UsageRow{Agent: agent}
 			for _, d := range days {
-				sum.Add(d)
+				sum.Add(d.Usage)
 			}
 			table.Agents = append(table.Agents, sum)
 			by.Add(days, parts)

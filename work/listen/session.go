@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -296,7 +297,7 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 		if cost := fact.Usage.CostUSD; cost > 0 { // false for NaN
 			pending.Usage.CostUSD += min(cost, sessions.CostReportMax)
 		}
-		pending.Models = team.ReportModel(pending.Models, team.ModelUse{
+		pending.Models = team.ReportModel(pending.Models, change.Usage{
 			Model: fact.Usage.Model, InputTokens: clamp(fact.Usage.InputTokens), OutputTokens: clamp(fact.Usage.OutputTokens),
 			CostUSD: min(max(fact.Usage.CostUSD, 0), sessions.CostReportMax),
 		})

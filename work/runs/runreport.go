@@ -36,7 +36,7 @@ func (c *Controller) reportCost(ctx context.Context, m *sessions.Slot, s team.Se
 	}
 	_, err := c.sessions.SubmitOf(ctx, change.Actor{Kind: "agent", ID: m.Conf.Name}, m, team.SessionReported{
 		// an offset after all of its output
-		Session: s.ID, Offset: bytes + 1, Usage: team.Usage{CostUSD: min(cost, sessions.CostReportMax)},
+		Session: s.ID, Offset: bytes + 1, Usage: change.Usage{CostUSD: min(cost, sessions.CostReportMax)},
 	})
 	return err == nil || loop.IsAnswer(err)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
@@ -116,7 +117,7 @@ type talk struct {
 	began time.Time
 	heard []string
 	named driver.Conversed
-	used  driver.Usage
+	used  change.Usage
 }
 
 // start starts the program for a session.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
@@ -209,7 +210,7 @@ func programOf(seed uint64, agent, session string, kind driver.Kind) (p *script.
 	}
 	draw := rand.New(rand.NewPCG(seed, uint64(n)<<16|1))
 	usage := func(in, out int64, cost float64) script.Step {
-		return script.Step{Verb: "usage", Usage: driver.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}}
+		return script.Step{Verb: "usage", Usage: change.Usage{InputTokens: in, OutputTokens: out, CostUSD: cost}}
 	}
 	sleep := func(from, to time.Duration) script.Step {
 		return script.Step{Verb: "sleep", Sleep: from + time.Duration(draw.Int64N(int64(to-from)+1))}

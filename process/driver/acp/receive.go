@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -245,7 +246,7 @@ func (p *play) tellCalls() {
 // spend adds the tokens of one request to the model.
 func (p *play) spend(u usage) {
 	p.here.input, p.here.output = p.here.input+u.input, p.here.output+u.output
-	p.report(driver.Usage{InputTokens: u.input, OutputTokens: u.output})
+	p.report(change.Usage{InputTokens: u.input, OutputTokens: u.output})
 }
 
 // spent adds the tokens of an answer as its end reports them, minus those already counted during
@@ -253,9 +254,9 @@ func (p *play) spend(u usage) {
 // count for the current model.
 func (p *play) spent(u *usage, parts []modelUsage) {
 	if u != nil {
-		rest := driver.Usage{InputTokens: max(u.input-p.here.input, 0), OutputTokens: max(u.output-p.here.output, 0)}
+		rest := change.Usage{InputTokens: max(u.input-p.here.input, 0), OutputTokens: max(u.output-p.here.output, 0)}
 		for _, part := range parts {
-			of := driver.Usage{
+			of := change.Usage{
 				InputTokens: min(part.input, rest.InputTokens), OutputTokens: min(part.output, rest.OutputTokens),
 				Model: part.model,
 			}
@@ -278,18 +279,18 @@ func (p *play) cost(sum *float64) {
 		return
 	}
 	if p.priced || !p.resumed {
-		p.report(driver.Usage{CostUSD: max(*sum-p.paid, 0)})
+		p.report(change.Usage{CostUSD: max(*sum-p.paid, 0)})
 	}
 	p.paid, p.priced = *sum, true
 }
 
 // report reports usage of the program's current model.
-func (p *play) report(u driver.Usage) {
+func (p *play) report(u change.Usage) {
 	u.Model = p.conversation.currentModel()
 	tellUsage(p, u)
 }
 
-func tellUsage(p *play, u driver.Usage) {
+func tellUsage(p *play, u change.Usage) {
 	if !u.Empty() {
 		p.heard.Work()
 		p.stage.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: u, ContextPercent: p.context})

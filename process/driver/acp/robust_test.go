@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -194,12 +195,12 @@ func TestUsage(t *testing.T) {
 		f.result(p, `{"stopReason":"end_turn","usage":{"inputTokens":150,"outputTokens":40}}`)
 		f.next()
 	})
-	var sum driver.Usage
+	var sum change.Usage
 	for _, e := range s.of(driver.UsageReported) {
 		sum.InputTokens, sum.OutputTokens, sum.CostUSD = sum.InputTokens+e.InputTokens, sum.OutputTokens+e.OutputTokens,
 			sum.CostUSD+e.CostUSD
 	}
-	if want := (driver.Usage{InputTokens: 150, OutputTokens: 40, CostUSD: 0.75}); sum != want {
+	if want := (change.Usage{InputTokens: 150, OutputTokens: 40, CostUSD: 0.75}); sum != want {
 		t.Errorf("used %+v, want %+v", sum, want)
 	}
 	if s.end.ContextPercent != 75 {
@@ -247,7 +248,7 @@ func TestQuota(t *testing.T) {
 			`{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":150,"output_tokens":40},"model_usage":[]}}}`)
 		f.next()
 	})
-	if u := s.of(driver.UsageReported); len(u) != 1 || u[0].Usage != (driver.Usage{InputTokens: 150, OutputTokens: 40}) {
+	if u := s.of(driver.UsageReported); len(u) != 1 || u[0].Usage != (change.Usage{InputTokens: 150, OutputTokens: 40}) {
 		t.Errorf("used %+v", u)
 	}
 }
@@ -262,12 +263,12 @@ func TestQuotaByModel(t *testing.T) {
 				`{"model":"pro","token_count":{"input_tokens":100,"output_tokens":30}},{"model":"flash","token_count":{"input_tokens":70,"output_tokens":5}},{"model":"x"}]}}}`)
 		f.next()
 	})
-	want := []driver.Usage{
+	want := []change.Usage{
 		{InputTokens: 100, OutputTokens: 30, Model: "pro"},
 		{InputTokens: 50, OutputTokens: 5, Model: "flash"},
 		{OutputTokens: 5},
 	}
-	var got []driver.Usage
+	var got []change.Usage
 	for _, e := range s.of(driver.UsageReported) {
 		got = append(got, e.Usage)
 	}
@@ -294,11 +295,11 @@ func TestUpdatesOfAnotherSession(t *testing.T) {
 		f.next()
 	})
 	s.ended(true, "completed", "")
-	var sum driver.Usage
+	var sum change.Usage
 	for _, e := range s.of(driver.UsageReported) {
 		sum.InputTokens, sum.CostUSD = sum.InputTokens+e.InputTokens, sum.CostUSD+e.CostUSD
 	}
-	if want := (driver.Usage{CostUSD: 9}); sum != want {
+	if want := (change.Usage{CostUSD: 9}); sum != want {
 		t.Errorf("used %+v, want %+v", sum, want)
 	}
 	if got := len(s.of(driver.Faulted)); got != 30 {

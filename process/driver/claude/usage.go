@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
@@ -28,38 +29,38 @@ const (
 type meter struct {
 	trusts bool // the total at an answer's end is correct; otherwise only the messages' values are (programs.go)
 
-	seen  map[string]driver.Usage // by request, for this answer
-	event driver.Usage            // tokens reported since the process started
-	known driver.Usage            // tokens according to the ends of answers
-	total driver.Usage            // the last running total of all models
-	base  driver.Usage            // sum of earlier running totals that were reset
+	seen  map[string]change.Usage // by request, for this answer
+	event change.Usage            // tokens reported since the process started
+	known change.Usage            // tokens according to the ends of answers
+	total change.Usage            // the last running total of all models
+	base  change.Usage            // sum of earlier running totals that were reset
 	cost  float64                 // the last running total
 
 	models map[string]*metered // by the program's name of the model; empty without a running total of each
 }
 
 // metered is the same for one model. The sums decide how much is reported, these only whose it is.
-type metered struct{ event, total, base driver.Usage }
+type metered struct{ event, total, base change.Usage }
 
 const modelsMax = 64 // more models of one process are not counted separately
 
-func (u usage) sum() driver.Usage {
-	return driver.Usage{
+func (u usage) sum() change.Usage {
+	return change.Usage{
 		InputTokens:  u.Input.Count() + u.CacheRead.Count() + u.CacheWrite.Count(),
 		OutputTokens: u.Output.Count(),
 	}
 }
 
 // message counts one request to a model. It returns what is new.
-func (m *meter) message(id, model string, u *usage) driver.Usage {
+func (m *meter) message(id, model string, u *usage) change.Usage {
 	if u == nil || id == "" || len(m.seen) >= messagesCounted {
-		return driver.Usage{}
+		return change.Usage{}
 	}
 	if m.seen == nil {
-		m.seen = make(map[string]driver.Usage)
+		m.seen = make(map[string]change.Usage)
 	}
 	before, now := m.seen[id], u.sum()
-	fresh := driver.Usage{
+	fresh := change.Usage{
 		InputTokens:  max(now.InputTokens-before.InputTokens, 0),
 		OutputTokens: max(now.OutputTokens-before.OutputTokens, 0),
 	}
@@ -85,9 +86,9 @@ func (m *meter) of(model string) *metered {
 
 // end counts the end of an answer. It returns what was not counted yet, by model as far as the program
 // says which it was.
-func (m *meter) end(r result) []driver.Usage {
+func (m *meter) end(r result) []change.Usage {
 	rest := m.rest(r)
-	var parts []driver.Usage
+	var parts []change.Usage
 	for _, name := range slices.Sorted(maps.Keys(r.ModelUsage)) {
 		of := m.of(name)
 		if of == nil {
@@ -98,7 +99,7 @@ func (m *meter) end(r result) []driver.Usage {
 			of.base = add(of.base, of.total)
 		}
 		of.total = total
-		part := driver.Usage{
+		part := change.Usage{
 			Model:        name,
 			InputTokens:  min(max(of.base.InputTokens+total.InputTokens-of.event.InputTokens, 0), rest.InputTokens),
 			OutputTokens: min(max(of.base.OutputTokens+total.OutputTokens-of.event.OutputTokens, 0), rest.OutputTokens),
@@ -119,7 +120,7 @@ func (m *meter) end(r result) []driver.Usage {
 	return parts
 }
 
-func (u modelUsage) sum() driver.Usage {
+func (u modelUsage) sum() change.Usage {
 	of := usage{Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}.sum()
 	of.CostUSD = float64(u.Cost)
 	return of
@@ -129,15 +130,15 @@ func (u modelUsage) sum() driver.Usage {
 func round(usd float64) float64 { return math.Round(usd*nanos) / nanos }
 
 // rest counts the end of an answer over all models.
-func (m *meter) rest(r result) driver.Usage {
-	counted := driver.Usage{}
+func (m *meter) rest(r result) change.Usage {
+	counted := change.Usage{}
 	for _, u := range m.seen {
 		counted = add(counted, u)
 	}
 	m.seen = nil
 	switch {
 	case len(r.ModelUsage) > 0:
-		var total driver.Usage
+		var total change.Usage
 		for _, u := range r.ModelUsage {
 			total = add(total, u.sum())
 		}
@@ -146,12 +147,12 @@ func (m *meter) rest(r result) driver.Usage {
 		}
 		m.total = total
 		m.known = add(m.base, total)
-	case r.Usage != nil && (m.trusts || counted == driver.Usage{}):
+	case r.Usage != nil && (m.trusts || counted == change.Usage{}):
 		m.known = add(m.known, r.Usage.sum())
 	default:
 		m.known = add(m.known, counted)
 	}
-	rest := driver.Usage{
+	rest := change.Usage{
 		InputTokens:  max(m.known.InputTokens-m.event.InputTokens, 0),
 		OutputTokens: max(m.known.OutputTokens-m.event.OutputTokens, 0),
 	}
@@ -165,8 +166,8 @@ func (m *meter) rest(r result) driver.Usage {
 	return rest
 }
 
-func add(a, b driver.Usage) driver.Usage {
-	return driver.Usage{
+func add(a, b change.Usage) change.Usage {
+	return change.Usage{
 		InputTokens: a.InputTokens + b.InputTokens, OutputTokens: a.OutputTokens + b.OutputTokens,
 		CostUSD: a.CostUSD + b.CostUSD,
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 )
@@ -176,34 +177,34 @@ func TestMeter(t *testing.T) {
 	model := func(in, out float64) map[string]modelUsage {
 		return map[string]modelUsage{"m": {Input: adapter.Number(in), Output: adapter.Number(out)}}
 	}
-	sum := func(all ...driver.Usage) (s driver.Usage) {
+	sum := func(all ...change.Usage) (s change.Usage) {
 		for _, u := range all {
 			s = add(s, u)
 		}
 		return s
 	}
 	m := meter{trusts: true}
-	end := func(m *meter, r result) driver.Usage { return sum(m.end(r)...) }
+	end := func(m *meter, r result) change.Usage { return sum(m.end(r)...) }
 	got := sum(m.message("a", "m", use(10, 1)), m.message("a", "m", use(10, 5)), m.message("a", "m", use(10, 5)),
 		m.message("b", "m", use(20, 1)), m.message("", "m", use(99, 9)),
 		end(&m, result{Usage: use(30, 40), Cost: 0.5}))
-	if want := (driver.Usage{InputTokens: 30, OutputTokens: 40, CostUSD: 0.5}); got != want {
+	if want := (change.Usage{InputTokens: 30, OutputTokens: 40, CostUSD: 0.5}); got != want {
 		t.Errorf("the first answer: %+v, want %+v", got, want)
 	}
 	got = sum(m.message("c", "m", use(5, 1)), end(&m, result{ModelUsage: model(100, 50), Usage: use(5, 2), Cost: 0.75}))
-	if want := (driver.Usage{InputTokens: 70, OutputTokens: 10, CostUSD: 0.25}); got != want {
+	if want := (change.Usage{InputTokens: 70, OutputTokens: 10, CostUSD: 0.25}); got != want {
 		t.Errorf("the second, with a total of all: %+v, want %+v", got, want)
 	}
 	if got, want := end(&m, result{ModelUsage: model(10, 5), Cost: 0.1}),
-		(driver.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.1}); got != want {
+		(change.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.1}); got != want {
 		t.Errorf("totals that restarted: %+v, want %+v", got, want)
 	}
 	m = meter{}
 	got = sum(m.message("a", "m", use(100, 20)), end(&m, result{Usage: use(300, 60)}))
-	if want := (driver.Usage{InputTokens: 100, OutputTokens: 20}); got != want {
+	if want := (change.Usage{InputTokens: 100, OutputTokens: 20}); got != want {
 		t.Errorf("a sum that is not to be trusted: %+v, want %+v", got, want)
 	}
-	if got, want := end(&m, result{Usage: use(7, 3)}), (driver.Usage{InputTokens: 7, OutputTokens: 3}); got != want {
+	if got, want := end(&m, result{Usage: use(7, 3)}), (change.Usage{InputTokens: 7, OutputTokens: 3}); got != want {
 		t.Errorf("where messages say nothing: %+v, want %+v", got, want)
 	}
 }
@@ -217,7 +218,7 @@ func TestMeterByModel(t *testing.T) {
 	parts := m.end(result{Cost: 0.9, Usage: use(100, 25), ModelUsage: map[string]modelUsage{
 		"opus": {Input: 100, Output: 25, Cost: 0.8}, "haiku": {Input: 40, Output: 4, Cost: 0.1},
 	}})
-	want := []driver.Usage{{Model: "haiku", InputTokens: 40, OutputTokens: 4, CostUSD: 0.1}, {Model: "opus", OutputTokens: 5, CostUSD: 0.8}}
+	want := []change.Usage{{Model: "haiku", InputTokens: 40, OutputTokens: 4, CostUSD: 0.1}, {Model: "opus", OutputTokens: 5, CostUSD: 0.8}}
 	if !cmp.Equal(parts, want) {
 		t.Errorf("%+v, want %+v", parts, want)
 	}
@@ -225,7 +226,7 @@ func TestMeterByModel(t *testing.T) {
 		Cost:       1.4,
 		ModelUsage: map[string]modelUsage{"opus": {Input: 200, Output: 30, Cost: 1.2}, "haiku": {Input: 40, Output: 4, Cost: 0.1}},
 	})
-	if want := []driver.Usage{{Model: "opus", InputTokens: 100, OutputTokens: 5, CostUSD: 0.4}, {CostUSD: 0.1}}; !cmp.Equal(parts, want) {
+	if want := []change.Usage{{Model: "opus", InputTokens: 100, OutputTokens: 5, CostUSD: 0.4}, {CostUSD: 0.1}}; !cmp.Equal(parts, want) {
 		t.Errorf("a cost that no model has: %+v, want %+v", parts, want)
 	}
 
@@ -235,7 +236,7 @@ func TestMeterByModel(t *testing.T) {
 		names := []string{"opus", "haiku", "", "other"}
 		totals, cost := map[string]modelUsage{}, 0.0
 		for n := range 1 + dice.IntN(5) {
-			var all, whole driver.Usage
+			var all, whole change.Usage
 			for i := range dice.IntN(6) {
 				id, name, u := fmt.Sprint(n, i%3), names[dice.IntN(len(names))], use(float64(dice.IntN(500)), float64(dice.IntN(90)))
 				all, whole = add(all, by.message(id, name, u)), add(whole, one.message(id, "", u))

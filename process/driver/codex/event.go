@@ -33,9 +33,9 @@ type item struct {
 	Message string `json:"message"` // error
 	Status  string `json:"status"`  // in_progress, completed, failed, declined
 
-	Command string   `json:"command"` // command_execution
-	Output  string   `json:"aggregated_output"`
-	Changes []change `json:"changes"` // file_change
+	Command string       `json:"command"` // command_execution
+	Output  string       `json:"aggregated_output"`
+	Changes []fileChange `json:"changes"` // file_change
 
 	Server    string          `json:"server"` // mcp_tool_call
 	Tool      string          `json:"tool"`   // mcp_tool_call, collab_tool_call
@@ -55,7 +55,7 @@ type item struct {
 	} `json:"items"`
 }
 
-type change struct {
+type fileChange struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"` // add, update, delete
 }

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 )
 
@@ -22,10 +22,10 @@ var threadID = regexp.MustCompile(`^[0-9A-Za-z-]{8,64}$`)
 // usedBefore returns what a thread has used so far according to codex's own record; false if there
 // is none. The record is an internal file of the program, so only the first usage report of a
 // resumed conversation depends on it.
-func usedBefore(env []string, thread string) (driver.Usage, bool) {
+func usedBefore(env []string, thread string) (change.Usage, bool) {
 	tail, err := recordOf(env, thread)
 	if err != nil {
-		return driver.Usage{}, false
+		return change.Usage{}, false
 	}
 	return lastTotal(tail)
 }
@@ -117,7 +117,7 @@ func lastModel(record []byte) (model string) {
 }
 
 // lastTotal returns the last total in a record.
-func lastTotal(record []byte) (used driver.Usage, known bool) {
+func lastTotal(record []byte) (used change.Usage, known bool) {
 	backwards(record, `"token_count"`, func(line []byte) bool {
 		var says struct {
 			Payload struct {
@@ -132,7 +132,7 @@ func lastTotal(record []byte) (used driver.Usage, known bool) {
 			return true
 		}
 		total := says.Payload.Info.Total
-		used, known = driver.Usage{InputTokens: total.Input.Count(), OutputTokens: total.Output.Count()}, true
+		used, known = change.Usage{InputTokens: total.Input.Count(), OutputTokens: total.Output.Count()}, true
 		return false
 	})
 	return used, known

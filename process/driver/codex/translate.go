@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -30,7 +31,7 @@ type translator struct {
 	words      string                     // beginning of the answer's latest message
 	lastError  string                     // codex's last error message
 	unreported bool                       // that message has not been reported yet: often the end repeats it
-	used       driver.Usage               // the total that has been reported
+	used       change.Usage               // the total that has been reported
 	known      bool                       // used is valid: the thread's earlier usage is known
 	model      func(thread string) string // the model of its last answer, by codex's record; empty: not recorded
 	denied     []string
@@ -143,8 +144,8 @@ func (h *translator) usage(u *usage) {
 	if u == nil {
 		return
 	}
-	total := driver.Usage{InputTokens: u.Input.Count(), OutputTokens: u.Output.Count()}
-	fresh := driver.Usage{
+	total := change.Usage{InputTokens: u.Input.Count(), OutputTokens: u.Output.Count()}
+	fresh := change.Usage{
 		InputTokens:  max(total.InputTokens-h.used.InputTokens, 0),
 		OutputTokens: max(total.OutputTokens-h.used.OutputTokens, 0),
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 )
@@ -135,7 +136,7 @@ func TestLastTotal(t *testing.T) {
 		return `{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":` + in +
 			`,"output_tokens":` + out + `}}}}` + "\n"
 	}
-	for record, want := range map[string]driver.Usage{
+	for record, want := range map[string]change.Usage{
 		line("100", "20") + line("300", "60") + `{"type":"other"}` +
 			"\n": {InputTokens: 300, OutputTokens: 60},
 		line("100", "20") + `{"payload":{"type":"token_count","info":null}}` + "\n" +
@@ -145,7 +146,7 @@ func TestLastTotal(t *testing.T) {
 		"\n\n":                      {},
 	} {
 		got, ok := lastTotal([]byte(record))
-		if got != want || ok != (want != driver.Usage{}) {
+		if got != want || ok != (want != change.Usage{}) {
 			t.Errorf("%q: %+v %t, want %+v", record, got, ok, want)
 		}
 	}

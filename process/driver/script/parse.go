@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 const (
@@ -270,7 +270,7 @@ func (p *parser) usage(s *Step, n *yaml.Node) {
 	if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 		p.fault(n, "usage needs input_tokens, output_tokens or cost_usd")
 	}
-	s.Usage = driver.Usage{
+	s.Usage = change.Usage{
 		InputTokens: p.number(keys["input_tokens"], 0, tokensMax), OutputTokens: p.number(keys["output_tokens"], 0, tokensMax),
 		CostUSD: p.cost(keys["cost_usd"]), Model: p.text(keys["model"]),
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -41,7 +42,7 @@ type Step struct {
 	Says    bool              // run: its output counts as the agent's own words
 	Raw     bool              // run: its output is the agent's output, as it is
 	Code    int               // fail
-	Usage   driver.Usage      // usage
+	Usage   change.Usage      // usage
 	Tool    string            // ask
 	Args    map[string]string // ask: the arguments of the tool
 	Options []string          // ask

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/termtext"
@@ -37,7 +38,7 @@ type Event struct {
 	Args json.RawMessage `json:"args,omitempty"`
 	Cut  []string        `json:"cut,omitempty"`
 
-	driver.Usage
+	change.Usage
 
 	Input  int64  `json:"input,omitempty"` // listening: bytes of input received
 	OK     *bool  `json:"ok,omitempty"`    // stopped

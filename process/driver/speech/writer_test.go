@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -61,7 +62,7 @@ func TestSpeak(t *testing.T) {
 		w.Speak(driver.Said, "")
 		w.Speak(driver.Said, "one\r\ntw")
 		w.Say(driver.Said, "stderr", "noise\nmore noise")
-		w.Tell(speech.Event{Type: driver.UsageReported, Usage: driver.Usage{InputTokens: 1}})
+		w.Tell(speech.Event{Type: driver.UsageReported, Usage: change.Usage{InputTokens: 1}})
 		w.Speak(driver.Said, "o\n\nthree")
 		w.Tell(speech.Event{Type: driver.ToolCalled, Tool: "Read", Text: "a.txt"})
 		w.Say(driver.Said, "stderr", "at once")
