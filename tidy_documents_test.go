@@ -111,6 +111,75 @@ func (r *tree) fileNames(t *testing.T) {
 	}
 }
 
+// roomPattern matches a path into one of the rooms that names no file, also with /… for all below it. goPattern matches a command of go
+// in a document, and pathPattern its packages.
+var (
+	roomPattern = regexp.MustCompile(`^(?:` + strings.Join(rooms, "|") + `)(?:/[a-z0-9_]+)*(?:/…|/\.\.\.)?$`)
+	goPattern   = regexp.MustCompile(`^(?:[A-Z_]+=\S+ )*go (?:test|run|doc|vet|build) `)
+	pathPattern = regexp.MustCompile(` \./([a-z0-9_/]+)`)
+)
+
+// packageNames finds packages that do not exist: paths into the rooms, arguments of go, and all names in a column `packages` of a
+// table but those of tests. A superseded decision keeps the names of its day.
+func (r *tree) packageNames(t *testing.T) {
+	for _, p := range r.texts(isDocument) {
+		if strings.Contains(r.text[p], "**Superseded by") {
+			continue
+		}
+		column := -1 // of the packages in the present table
+		eachLine(r.text[p], func(number int, line string, code bool) {
+			wrong := func(name string) {
+				t.Errorf("%s:%d: there is no package %s; correct the name", p, number, name)
+			}
+			if code {
+				r.goArguments(line, wrong)
+				return
+			}
+			cells := strings.Split(line, "|")
+			switch head := slices.IndexFunc(cells, func(cell string) bool { return strings.TrimSpace(cell) == "packages" }); {
+			case head >= 0:
+				column = head
+			case !strings.HasPrefix(line, "|"):
+				column = -1
+			}
+			for i, cell := range cells {
+				for _, m := range codePattern.FindAllStringSubmatch(cell, -1) {
+					name := m[1]
+					of := strings.TrimSuffix(strings.TrimSuffix(name, "/…"), "/...")
+					isName := roomPattern.MatchString(name) && strings.Contains(name, "/") ||
+						i == column && !strings.HasPrefix(name, "Test") && path.Ext(name) == ""
+					if isName && !r.hasFolder(of) {
+						wrong(name)
+					}
+					r.goArguments(name, wrong)
+				}
+			}
+		})
+	}
+}
+
+// goArguments checks the packages of a command of go.
+func (r *tree) goArguments(line string, wrong func(name string)) {
+	if !goPattern.MatchString(line) {
+		return
+	}
+	for _, m := range pathPattern.FindAllStringSubmatch(line, -1) {
+		if name := strings.TrimSuffix(m[1], "/"); !r.hasFolder(name) {
+			wrong(name)
+		}
+	}
+}
+
+// hasFolder tells whether a folder, or one below it, holds Go files.
+func (r *tree) hasFolder(name string) bool {
+	for folder := range r.packs {
+		if folder == name || strings.HasPrefix(folder, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // exists tells whether a name is a file or folder from the root, from a
 // document's own folder, or, for a bare name, anywhere.
 func (r *tree) exists(name, from string) bool {

@@ -114,6 +114,7 @@ func TestTidy(t *testing.T) {
 	t.Run("length of lines", r.lineLength)
 	t.Run("links", r.links)
 	t.Run("file names in documents", r.fileNames)
+	t.Run("packages in documents", r.packageNames)
 	t.Run("commands in documents", r.commands)
 	t.Run("unfinished work", r.unfinished)
 	t.Run("names", r.names)

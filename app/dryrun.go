@@ -43,7 +43,7 @@ func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Pl
 	defer e.Loop.Shutdown(nil)
 	e.Loop.NoSnapshots()
 	before := e.Loop.State().Copy()
-	found, err := e.reckon(ctx, look, func(ctx context.Context) []sessions.Adoption { return e.observeSessions(ctx, look) },
+	found, err := e.reckon(ctx, look.Orphans, func(ctx context.Context) []sessions.Adoption { return e.observeSessions(ctx, look) },
 		func(ctx context.Context) error {
 			return e.observeFiles(ctx, look)
 		})
@@ -296,7 +296,7 @@ func fileVersion(path string) agentstate.Seen {
 	return s
 }
 
-// Orphans implements seam.OrphanFinder.
+// Orphans implements seam.Observer.
 func (y DiskObserver) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
 	return sessions.OrphansIn(ctx, y.Folder, over)
 }

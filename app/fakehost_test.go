@@ -218,6 +218,12 @@ func (h hostHandle) Output(_ context.Context, id string, offset int64) (io.ReadC
 
 func (h hostHandle) Sweep(context.Context) ([]string, error) { return nil, nil }
 
+func (h hostHandle) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) {
+	return nil, nil
+}
+
+func (h hostHandle) PutAside(string) (string, error) { return "", nil }
+
 // hook is a function that a test can set, also while it is called.
 type hook struct {
 	mu sync.Mutex

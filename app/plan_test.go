@@ -50,6 +50,10 @@ func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.
 	return seam.Exited, 0, nil
 }
 
+func (y fakeObserver) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) {
+	return nil, nil
+}
+
 func (y fakeObserver) File(_ context.Context, agent, _ string) ([]agentstate.Seen, error) {
 	text := y.b.disk.text(agent)
 	if text == nil {

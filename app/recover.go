@@ -22,7 +22,7 @@ import (
 // then starts anything. It runs before the loop, in the loop's goroutine.
 func (e *App) recover(ctx context.Context) error {
 	before := e.Loop.State().Copy()
-	found, err := e.reckon(ctx, e.opts.Host, e.Sessions.AdoptAll, e.Agents.ReadFiles)
+	found, err := e.reckon(ctx, e.opts.Host.Orphans, e.Sessions.AdoptAll, e.Agents.ReadFiles)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -65,10 +65,10 @@ func (e *App) recover(ctx context.Context) error {
 
 // reckon observes and decides. It starts nothing: its decisions are in the journal when it returns,
 // and carried out later. A dry run calls it with an observer and a journal that stores nothing.
-func (e *App) reckon(ctx context.Context, witness any, sessions func(context.Context) []sessions.Adoption,
-	files func(context.Context) error,
+func (e *App) reckon(ctx context.Context, orphans func(context.Context, func(session string) bool) ([]seam.Orphan, error),
+	sessions func(context.Context) []sessions.Adoption, files func(context.Context) error,
 ) ([]sessions.Adoption, error) {
-	if err := e.Sessions.FindOrphans(ctx, witness); err != nil {
+	if err := e.Sessions.FindOrphans(ctx, orphans); err != nil {
 		return nil, err
 	}
 	if e.Loop.State().Epoch == 0 && e.opts.Config.Team.Hold { // before the epoch begins, so that a crash in between does not lose it

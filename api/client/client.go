@@ -98,7 +98,6 @@ type Client struct {
 	dir    string
 	daemon workspace.Daemon
 	http   *http.Client
-	reads  bool   // there is no daemon: orders fail with NoDaemon
 	at     string // the moment that is read; empty: now
 }
 
@@ -131,20 +130,23 @@ func (c *Client) divided() *Client {
 // AsOf returns a client that reads the team as it was at a moment: the number of a change, or a time as in RFC 3339. It
 // changes nothing.
 func (c *Client) AsOf(moment string) *Client {
-	return (&Client{dir: c.dir, daemon: c.daemon, http: c.http, reads: c.reads, at: moment}).divided()
+	return (&Client{dir: c.dir, daemon: c.daemon, http: c.http, at: moment}).divided()
 }
 
 // ReadFrom returns a client that sends requests to a handler in this process instead of a daemon.
 // Orders fail with a *NoDaemon. The handler is a Server's SocketHandler.
 func ReadFrom(dir string, handler http.Handler) *Client {
-	return (&Client{dir: dir, reads: true, http: &http.Client{Transport: inProcess{handler}}}).divided()
+	return (&Client{dir: dir, http: &http.Client{Transport: inProcess{handler}}}).divided()
 }
 
 // inProcess is a transport to a handler in this process. It streams: RoundTrip returns as soon as
 // the handler has written the headers.
 type inProcess struct{ handler http.Handler }
 
-// RoundTrip implements http.RoundTripper.
+// errAborted is how a request to a handler in this process ends that the handler has given up.
+var errAborted = errors.New("the answer was not completed, which is a bug in fairlead")
+
+// RoundTrip implements http.RoundTripper. A panic of the handler ends only its request, as in a daemon.
 func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	body, in := io.Pipe()
@@ -154,13 +156,21 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if asked.Body == nil {
 		asked.Body = http.NoBody
 	}
+	aborted := make(chan error, 1)
 	go func() {
 		defer cancel()
-		t.handler.ServeHTTP(w, asked)
+		defer asked.Body.Close()
+		if err := serveOne(t.handler, w, asked); err != nil {
+			aborted <- err
+			_ = in.CloseWithError(err) // closing a pipe never fails
+			return
+		}
 		w.WriteHeader(http.StatusOK) // the handler may have written nothing
-		_ = in.Close()               // closing a pipe never fails
+		_ = in.Close()
 	}()
 	select {
+	case err := <-aborted:
+		return nil, err
 	case code := <-w.began:
 		return &http.Response{
 			Status: strconv.Itoa(code) + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -170,6 +180,22 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = body.Close() // closing a pipe never fails
 		return nil, req.Context().Err()
 	}
+}
+
+// serveOne has a handler answer one request. The error is errAborted if the handler panicked; the server's handler logs a bug before it
+// panics with http.ErrAbortHandler.
+func serveOne(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		switch bug := recover(); bug {
+		case nil:
+		case http.ErrAbortHandler:
+			err = errAborted
+		default:
+			err = fmt.Errorf("%w: %v", errAborted, bug)
+		}
+	}()
+	h.ServeHTTP(w, r)
+	return nil
 }
 
 // closing ends the request when the response body is closed.
@@ -472,6 +498,9 @@ func (c *Client) unreached(ctx context.Context, method string, err error) error 
 		return none
 	case errors.As(err, &wrapped):
 		err = wrapped.Err // without the placeholder address
+	}
+	if errors.Is(err, errAborted) { // no daemon was asked
+		return fmt.Errorf("read %s: %w", c.dir, err)
 	}
 	again, gone := c.DialContext(ctx, "", "")
 	ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||

@@ -70,6 +70,10 @@ func (h *stage) Output(ctx context.Context, session string, offset int64) (io.Re
 
 func (h *stage) Sweep(context.Context) ([]string, error) { return nil, nil }
 
+func (h *stage) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) { return nil, nil }
+
+func (h *stage) PutAside(string) (string, error) { return "", nil }
+
 // direct changes how the host behaves from now on.
 func (h *stage) direct(change func()) {
 	h.mu.Lock()

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/engine/journal"
+	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
 	"github.com/fairlead-dev/fairlead/engine/journal/sqlite"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/hosts/ca"
@@ -67,19 +68,17 @@ type engines struct {
 	log      *slog.Logger
 	facts    engine.Facts
 	server   *engine.Replica
-	stop     func()          // ends what works for the server
-	met      bool            // all servers have met
-	expelled map[string]bool // servers that this leader takes out of the group, by name
-	alone    bool            // by the journal, no other host is an engine host any longer
-	heeding  bool            // what the server could not follow is tried again
-	looked   bool            // the mirror was found sound
-	compared time.Time       // when the copy of the server was found whole
-	lost     chan struct{}   // closed when another host has claimed the lead
-	term     context.Context //nolint:containedctx // it ends with the lead
-	unlead   func()          // ends the renewals of the lead, and waits for that
-	copy     interface {     // the open journal; nil: it is not in the stream, or not open
-		AsOf() (seq uint64, at time.Time)
-	}
+	stop     func()             // ends what works for the server
+	met      bool               // all servers have met
+	expelled map[string]bool    // servers that this leader takes out of the group, by name
+	alone    bool               // by the journal, no other host is an engine host any longer
+	heeding  bool               // what the server could not follow is tried again
+	looked   bool               // the mirror was found sound
+	compared time.Time          // when the copy of the server was found whole
+	lost     chan struct{}      // closed when another host has claimed the lead
+	term     context.Context    //nolint:containedctx // it ends with the lead
+	unlead   func()             // ends the renewals of the lead, and waits for that
+	copy     *jetstream.Journal // the open journal; nil: it is not in the stream, or not open
 
 	ctx  context.Context //nolint:containedctx // it ends with Close
 	end  context.CancelFunc
@@ -241,9 +240,7 @@ func (e *engines) opened(j journal.Journal, err error) (journal.Journal, error) 
 	defer e.mu.Unlock()
 	e.copy = nil
 	if err == nil {
-		e.copy, _ = j.(interface {
-			AsOf() (seq uint64, at time.Time)
-		})
+		e.copy, _ = j.(*jetstream.Journal)
 	}
 	return j, err
 }

@@ -5,7 +5,7 @@
 //	fairlead agent add --test ┘
 //
 // No conversation is started. The program runs in a process of its own, without a network where the kernel
-// allows that, and an answer without warnings is remembered for a day.
+// allows that.
 //
 // The one promise: when Ask returns, the program and all its processes have ended, after a time limit at the latest.
 package probe

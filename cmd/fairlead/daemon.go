@@ -193,7 +193,7 @@ because the demo uses the same lease times as every team. Then the demo ends. It
 }
 
 func doctorCommand(a *app) *cobra.Command {
-	var fix, fresh bool
+	var fix bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems in this workspace, and say how to fix them",
@@ -203,10 +203,8 @@ folders, the sockets, the daemon, the disk, the clock, and leftover processes.
 
 It starts the agent programs that it finds in PATH and knows, four at a time, and asks each for its
 version, whether it can resume conversations, how it takes the team's tools, and what sandbox holds
-it. It starts no conversation, and without network where the kernel allows that. On a terminal each
-line appears as soon as it is known; elsewhere the order of lines is always the same. An answer
-without warnings is remembered for a day, until the program's file changes; --fresh asks again. A
-program whose agent has an ` + "`env`" + ` is always asked.
+it. It starts no conversation, and without network where the kernel allows that. Findings are printed
+in the order of the checks; on a terminal a line says which check it waits for.
 
 It changes nothing. --fix fixes what it can and prints each step: it removes stale sockets and the
 file of a dead daemon, ends leftover processes, and cuts off a torn last line of a transition log.
@@ -215,15 +213,10 @@ It never changes the journal. Exit code 1 means that there is a problem.`,
   fairlead doctor --fix`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			if fresh {
-				ctx = probe.Fresh(ctx)
-			}
-			return doctor.Doctor(ctx, a.App, fix)
+			return doctor.Doctor(cmd.Context(), a.App, fix)
 		},
 	}
 	a.probeFlags(cmd)
-	cmd.Flags().BoolVar(&fresh, "fresh", false, "ask each agent program again, although its answer is known")
 	cmd.Flags().BoolVar(&fix, "fix", false, "fix what can be fixed, and report each fix; the journal is never changed")
 	return cmd
 }

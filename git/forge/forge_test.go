@@ -74,6 +74,9 @@ func TestWords(t *testing.T) {
 		"error connecting to api.github.com\ncheck your internet connection or https://githubstatus.com":           Offline,
 		"Get \"https://gitlab.com/api/v4/user\": dial tcp: lookup gitlab.com: no such host":                        Offline,
 		"gh: Bad Gateway (HTTP 502)": Offline,
+		"POST https://gitlab.com/api/v4/projects/a%2Fb/merge_requests: 500 {message: 500 Internal Server Error}":                Offline,
+		"git push: unable to access 'https://github.com/a/b/': The requested URL returned error: 503":                           Offline,
+		"non-200 OK status code: 502 Bad Gateway body: \"\"":                                                                    Offline,
 		"git push: unable to access 'https://github.com/a/b/': Could not resolve host: github.com":                              Offline,
 		"git push: unable to access 'https://x/': Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server": Offline,
 		"ssh: connect to host github.com port 22: Connection timed out":                                                         Offline,
@@ -88,6 +91,8 @@ func TestWords(t *testing.T) {
 		"GraphQL: No commits between main and x (createPullRequest)":                          Refused,
 		"git push: remote: error: GH006: Protected branch update failed for refs/heads/main.": Refused,
 		"gh: Validation Failed (HTTP 422)":                                                    Refused,
+		"git push: remote: error: GH001: Large files detected. checked: 512 files":            Refused,
+		"git push: remote: line 3: 500 is too many":                                           Refused,
 	} {
 		if got := Words(said); got != want {
 			t.Errorf("%q is %s; want %s", said, got, want)

@@ -105,8 +105,10 @@ func program(ctx context.Context, name string, input []byte, env []string, args 
 	}
 }
 
-// httpStatus is how gh and glab name the status of an answer: "gh: Not Found (HTTP 404)", "HTTP 403: …".
-var httpStatus = regexp.MustCompile(`\bHTTP (\d{3})\b|\b(\d{3}) (?:Not Found|Unauthorized|Forbidden|Too Many Requests)\b|: (5\d\d)\b`)
+// httpStatus is how gh, glab and git name the status of an answer: "gh: Not Found (HTTP 404)", "HTTP 403: …", "PUT https://…: 502 …",
+// "The requested URL returned error: 503", "non-200 OK status code: 502". Any other number behind a colon is not a status.
+var httpStatus = regexp.MustCompile(`\bHTTP (\d{3})\b|\b(\d{3}) (?:Not Found|Unauthorized|Forbidden|Too Many Requests)\b` +
+	`|\b(?:returned error|status code|(?:GET|HEAD|POST|PUT|PATCH|DELETE) \S+): (5\d\d)\b`)
 
 // The words of gh and glab for what they name by no status. They are other programs' texts, and the only ones that
 // are compared.

@@ -220,7 +220,7 @@ func (s *Replica) Open(ctx context.Context, path string, waiting func(why error)
 		if err == nil {
 			return j, nil
 		}
-		if errors.As(err, new(*jetstream.Newer)) {
+		if errors.As(err, new(*jetstream.OtherFormat)) {
 			return nil, err
 		}
 		if damage, is := errors.AsType[*jetstream.Damage](err); is {

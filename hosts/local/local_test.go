@@ -400,10 +400,19 @@ func TestLimits(t *testing.T) {
 		s.all[fmt.Sprint("other-", i)] = &session{}
 	}
 	busy("sessions", ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`))
-	over := &process{Process: ended{}, found: seam.Exited}
-	s.all["other-7"].proc.Store(over)
+	over := &ended{}
+	held := &process{Process: over, found: seam.Exited, replaced: make(chan struct{})}
+	s.all["other-7"].proc.Store(held)
 	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`)); err != nil {
 		t.Error("the one that has ended makes room:", err)
+	}
+	select {
+	case <-held.replaced:
+	default:
+		t.Error("requests that wait for the session that made room are not told")
+	}
+	if over.closed != 1 {
+		t.Errorf("the session that made room was closed %d times, want once", over.closed)
 	}
 	s.all = nil
 	s.Close()
@@ -415,13 +424,21 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// ended is a process that has ended.
-type ended struct{ seam.Process }
+// ended is a process that has ended. It counts how often its connection is closed.
+type ended struct {
+	seam.Process
+	closed int
+}
 
-func (ended) Done() <-chan struct{} {
+func (*ended) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
+}
+
+func (e *ended) Close() error {
+	e.closed++
+	return nil
 }
 
 // Whatever a leader sends, it gets an answer, and nothing begins that the guard refuses.

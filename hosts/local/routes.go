@@ -230,7 +230,11 @@ func (s *Sessions) ended(ctx context.Context, id string, r *http.Request) (any, 
 		}
 		select {
 		case <-proc.Done():
-			return proc.Ended(ctx)
+			end, err := proc.Ended(ctx)
+			if errors.Is(err, shim.ErrClosed) {
+				continue // it was closed meanwhile; its record is read again, or the daemon of this host stops
+			}
+			return end, err
 		case <-proc.replaced: // perhaps for another leader, whose epoch refuses this one
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

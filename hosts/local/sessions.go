@@ -88,7 +88,11 @@ func (s *Sessions) with(ctx context.Context, id string, do func(*session) error)
 	if len(s.all) >= sessionsMax {
 		maps.DeleteFunc(s.all, func(_ string, one *session) bool {
 			proc := one.proc.Load()
-			return one.refs == 0 && proc != nil && isDone(proc) // its record can be read again
+			if one.refs > 0 || proc == nil || !isDone(proc) {
+				return false
+			}
+			s.keep(one, nil) // its record can be read again
+			return true
 		})
 	}
 	one := s.all[id]

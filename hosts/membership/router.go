@@ -105,16 +105,3 @@ func (r *Router) Output(ctx context.Context, session string, offset int64) (io.R
 	}
 	return out, err
 }
-
-// Orphans implements seam.OrphanFinder for this machine.
-func (r *Router) Orphans(ctx context.Context, over func(session string) bool) ([]seam.Orphan, error) {
-	if finder, is := r.Host.(seam.OrphanFinder); is {
-		return finder.Orphans(ctx, over)
-	}
-	return nil, nil
-}
-
-// PutAside implements seam.OrphanMover for this machine.
-func (r *Router) PutAside(session string) (string, error) {
-	return r.Host.(seam.OrphanMover).PutAside(session) //nolint:forcetypeassert // the hosts of daemons are both
-}

@@ -149,6 +149,12 @@ func (w *world) Output(ctx context.Context, session string, offset int64) (io.Re
 // Sweep is what the daemon of the host does at its start.
 func (w *world) Sweep(ctx context.Context) ([]string, error) { return w.shims().Sweep(ctx) }
 
+func (w *world) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
+	return w.shims().Orphans(ctx, over)
+}
+
+func (w *world) PutAside(session string) (string, error) { return w.shims().PutAside(session) }
+
 // guard is the host's, without a leader.
 type guard struct {
 	mu      sync.Mutex

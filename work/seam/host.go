@@ -30,6 +30,13 @@ type Host interface {
 
 	// Sweep ends processes of sessions whose shim is gone, and describes what it found.
 	Sweep(ctx context.Context) ([]string, error)
+
+	// Orphans inspects every session with a folder on this machine except those for which over returns true.
+	Orphans(ctx context.Context, over func(session string) bool) ([]Orphan, error)
+
+	// PutAside moves the folder of a dead session aside, so that its name is free again. It returns the new place; no
+	// data is lost.
+	PutAside(session string) (to string, err error)
 }
 
 // Process is a session that runs, or that has ended and was not acknowledged yet.
@@ -137,12 +144,6 @@ type CannotStart struct{ Why string }
 
 func (c *CannotStart) Error() string { return c.Why }
 
-// Worker is a Process on this machine, whose processor time can be read.
-type Worker interface {
-	// ProcessorTime returns what its processes have used so far. known is false if they are gone.
-	ProcessorTime() (used time.Duration, known bool)
-}
-
 // InputWriter is a Process whose input is labeled, so that nothing is written twice: after a crash
 // the label of the last input is compared with the journal.
 type InputWriter interface {
@@ -166,18 +167,6 @@ type Orphan struct {
 	PID     int    // of the agent's process, if it runs
 	Epoch   uint64 // the highest epoch that its shim has obeyed
 	Silent  string // why the outcome cannot be read; empty: Found holds
-}
-
-// OrphanFinder is a Host or an Observer that can list the sessions with folders on this machine.
-type OrphanFinder interface {
-	// Orphans inspects every session except those for which over returns true.
-	Orphans(ctx context.Context, over func(session string) bool) ([]Orphan, error)
-}
-
-// OrphanMover is a Host that can move the folder of a dead session aside, so that its name is free
-// again. PutAside returns the new place; no data is lost.
-type OrphanMover interface {
-	PutAside(session string) (to string, err error)
 }
 
 // Fairlead is not the only program that can open an agent's conversation: a person may have it open

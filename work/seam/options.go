@@ -119,6 +119,9 @@ type Observer interface {
 	// File returns the observations of an agent's agent_state.json that Files would deliver first:
 	// content recovered from replaced files (FromSwap), then the current file.
 	File(ctx context.Context, agent, folder string) ([]agentstate.Seen, error)
+
+	// Orphans is that of a Host.
+	Orphans(ctx context.Context, over func(session string) bool) ([]Orphan, error)
 }
 
 // ServerName is the name under which agent programs see Fairlead's tools:

@@ -45,15 +45,12 @@ func NameParts(session string) (agent string, n uint64, is bool) {
 	return session[:at], n, err == nil && n > 0
 }
 
-// FindOrphans inspects the sessions' folders before an epoch begins. The new epoch must be above
+// FindOrphans inspects the sessions' folders before an epoch begins, as Host.Orphans does. The new epoch must be above
 // every epoch that a shim has obeyed; otherwise those shims would refuse this daemon and still obey
 // an earlier one.
-func (c *Controller) FindOrphans(ctx context.Context, who any) error {
-	tracker, can := who.(seam.OrphanFinder)
-	if !can {
-		return nil
-	}
-	traces, err := tracker.Orphans(ctx, c.past)
+func (c *Controller) FindOrphans(ctx context.Context, find func(context.Context, func(session string) bool) ([]seam.Orphan, error),
+) error {
+	traces, err := find(ctx, c.past)
 	if err != nil {
 		return fmt.Errorf("find earlier sessions: %w", err)
 	}
@@ -171,11 +168,7 @@ func (c *Controller) epochNow(ctx context.Context) (epoch uint64) {
 }
 
 func (c *Controller) putAside(session string) error {
-	shelf, can := c.opts.Host.(seam.OrphanMover)
-	if !can {
-		return nil
-	}
-	to, err := shelf.PutAside(session)
+	to, err := c.opts.Host.PutAside(session)
 	if err != nil {
 		return fmt.Errorf("move the folder of %s, which the journal does not know: %w; move its folder away by hand, then run `fairlead up` again", session, err)
 	}
@@ -243,7 +236,7 @@ func orphanText(t seam.Orphan) string {
 	return fmt.Sprintf("orphan session %s is over, and this journal does not know it: its folder is moved aside", t.Session)
 }
 
-// Orphans implements seam.OrphanFinder.
+// Orphans implements seam.Host.
 func (h *Shims) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
 	return OrphansIn(ctx, h.Folder, over)
 }
@@ -276,7 +269,7 @@ func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]se
 // asideMax limits how many folders of one name are moved aside.
 const asideMax = 1000
 
-// PutAside implements seam.OrphanMover.
+// PutAside implements seam.Host.
 func (h *Shims) PutAside(session string) (string, error) {
 	shelf := h.Folder + "-aside"
 	if err := os.MkdirAll(shelf, 0o700); err != nil {

@@ -160,9 +160,12 @@ type shimProcess struct {
 
 func (p *shimProcess) PID() int { return p.pid }
 
-// ProcessorTime implements seam.Worker.
-func (p *shimProcess) ProcessorTime() (used time.Duration, known bool) {
-	return shim.ProcessorTime(p.pid)
+// ProcessorTime returns what the processes of a session have used so far. known is false if they are gone, or run on another host.
+func ProcessorTime(proc seam.Process) (used time.Duration, known bool) {
+	if p, here := proc.(*shimProcess); here {
+		return shim.ProcessorTime(p.pid)
+	}
+	return 0, false
 }
 
 // Send writes input at its offset in the stream, so that a retry is not written twice.

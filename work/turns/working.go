@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // workShare is the part of a core from which on an agent works during its silence: a hundredth, more than a program
@@ -41,10 +41,7 @@ func (c *Controller) processorTime(is *channel.Channel) (used time.Duration, kno
 	if session == nil {
 		return 0, false
 	}
-	if worker, is := c.sessions.Proc(session.ID).(seam.Worker); is {
-		return worker.ProcessorTime()
-	}
-	return 0, false
+	return sessions.ProcessorTime(c.sessions.Proc(session.ID))
 }
 
 // afterSilence is what the end of a silence means. A program that has used its processor meanwhile works: its silence

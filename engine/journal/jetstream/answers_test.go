@@ -300,21 +300,21 @@ func TestForgedMessages(t *testing.T) {
 	nc := c.connect(t)
 	for name, forge := range map[string]func(end position) []byte{
 		"no message":     func(position) []byte { return []byte("hello") },
-		"a later format": func(position) []byte { return []byte{format + 1, 0} },
+		"a later format": func(position) []byte { return []byte(`{"format":3}` + "\n") },
 		"another content": func(end position) []byte {
 			b := chained(end.seq, end.hash, journaltest.MadeBatch(2))
 			b.changes[0].Data = []byte(`"other"`)
-			return encode(newID(), b, payload)[0]
+			return messagesOf(newID(), b, payload)[0]
 		},
 		"another version": func(end position) []byte {
 			b := chained(end.seq, end.hash, journaltest.MadeBatch(2)) // its versions begin at 1 again
-			return encode(newID(), b, payload)[0]
+			return messagesOf(newID(), b, payload)[0]
 		},
 		"a gap": func(end position) []byte {
-			return encode(newID(), chained(end.seq+1, end.hash, []journal.Change{journaltest.Made("control/new", 1)}), payload)[0]
+			return messagesOf(newID(), chained(end.seq+1, end.hash, []journal.Change{journaltest.Made("control/new", 1)}), payload)[0]
 		},
 		"another history": func(end position) []byte {
-			return encode(newID(), chained(end.seq, journal.Hash{1}, []journal.Change{journaltest.Made("control/new", 1)}), payload)[0]
+			return messagesOf(newID(), chained(end.seq, journal.Hash{1}, []journal.Change{journaltest.Made("control/new", 1)}), payload)[0]
 		},
 		"the same again": func(end position) []byte {
 			b := chained(0, journal.Hash{}, journaltest.MadeBatch(3))
@@ -322,7 +322,7 @@ func TestForgedMessages(t *testing.T) {
 			for i := range b.changes {
 				b.changes[i].Version = 1
 			}
-			return encode(newID(), b, payload)[0]
+			return messagesOf(newID(), b, payload)[0]
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestForgedMessages(t *testing.T) {
 				t.Fatal(err)
 			}
 			wait.Until(t, "the message is reported", func() bool { return reports.Load() > 0 || j.mirroredTo(2) })
-			if err := j.Damaged(); !errors.As(err, new(*Damage)) && !errors.As(err, new(*Newer)) {
+			if err := j.Damaged(); !errors.As(err, new(*Damage)) && !errors.As(err, new(*OtherFormat)) {
 				t.Fatalf("reported: %v", err)
 			}
 			if last, err := j.Append(t.Context(), journaltest.MadeBatch(1)); err == nil {

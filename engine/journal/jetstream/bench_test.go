@@ -89,7 +89,7 @@ func newBare(b *testing.B, nc *nats.Conn, stream string) bare {
 		b.Fatal(err)
 	}
 	b.Cleanup(run.Stop)
-	return bare{api, subjectOf(stream), encode(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(1)), payload)[0], b}
+	return bare{api, subjectOf(stream), messagesOf(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(1)), payload)[0], b}
 }
 
 func (p bare) publish() error {

@@ -29,8 +29,8 @@
 //
 // # Versions
 //
-// The stream's metadata names the format that all hosts know, and each message begins with its own. A
-// program that knows less refuses the stream with a [*Newer].
+// The stream's metadata names the format of its messages, and each message begins with its own. A
+// program that reads another one refuses the stream with an [*OtherFormat].
 //
 // The one promise: a change that Append acknowledged is read on every host, once, at its place and byte for byte,
 // or an error says where the history breaks off.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +89,8 @@ func TestRefusedStreams(t *testing.T) {
 		"can be deleted":                func(s *js.StreamConfig) { s.DenyPurge = false },
 		"not accept atomic batches":     func(s *js.StreamConfig) { s.AllowAtomicPublish = false },
 		"has no fairlead-format":        func(s *js.StreamConfig) { s.Metadata = nil },
-		"a newer Fairlead wrote it":     func(s *js.StreamConfig) { s.Metadata[metaFormat] = "2" },
+		"a newer Fairlead wrote it":     func(s *js.StreamConfig) { s.Metadata[metaFormat] = strconv.Itoa(format + 1) },
+		"cluster leave --others-lost`":  func(s *js.StreamConfig) { s.Metadata[metaFormat] = "1" },
 		"acknowledges messages before ": func(s *js.StreamConfig) { s.NoAck = true },
 	} {
 		stream := c.create(t, nc)

@@ -35,17 +35,18 @@ func together(messages [][]byte) (b *batch, err error) {
 }
 
 func TestMessages(t *testing.T) {
-	for _, limit := range []int{headBytes + 1, 100, 1000, 1 << 20} {
+	for _, limit := range []int{headMax + 1, headMax + 100, 1000, 1 << 20} {
 		b := chained(41, journal.Hash{1}, journaltest.MadeBatch(20))
 		b.changes[3].Data, b.changes[4].Cause = nil, 7
 		b.changes[5].Trigger = strings.Repeat("t", 200)
-		messages := encode(newID(), b, limit)
+		b.changes[6].Data, b.changes[7].Data = []byte("{ \"a\":\n\"<\u2028\" }"), []byte("\"\xff\"")
+		messages := messagesOf(newID(), b, limit)
 		for _, m := range messages {
 			if len(m) > limit {
 				t.Errorf("a message has %d bytes, more than %d", len(m), limit)
 			}
 		}
-		if limit == headBytes+1 {
+		if limit == headMax+1 {
 			continue // more parts than a server takes, and than CheckBatch lets happen
 		}
 		got, err := together(messages)
@@ -63,7 +64,7 @@ func TestMessages(t *testing.T) {
 
 // A message of which one bit is another is refused.
 func TestFlippedMessages(t *testing.T) {
-	m := encode(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(3)), 1<<20)[0]
+	m := messagesOf(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(3)), 1<<20)[0]
 	for bit := range 8 * len(m) {
 		m[bit/8] ^= 1 << (bit % 8)
 		if _, err := parse(m); err == nil {
@@ -71,17 +72,39 @@ func TestFlippedMessages(t *testing.T) {
 		}
 		m[bit/8] ^= 1 << (bit % 8)
 	}
-	m[0]++
-	var newer *Newer
-	if _, err := parse(m); !errors.As(err, &newer) || !strings.Contains(err.Error(), "a newer Fairlead wrote it") {
-		t.Errorf("a message of a later format: %v", err)
+	for with, want := range map[string]string{`{"format":3`: "a newer Fairlead wrote it", `{"format":1`: "cluster leave --others-lost`"} {
+		other := bytes.Replace(m, []byte(`{"format":2`), []byte(with), 1)
+		if _, err := parse(other); !errors.As(err, new(*OtherFormat)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("a message that begins with %s: %v", with, err)
+		}
+	}
+}
+
+// A batch with changes that cannot follow one another, or with more than a batch has, is refused.
+func TestImpossibleBatches(t *testing.T) {
+	whole := chained(5, journal.Hash{9}, journaltest.MadeBatch(3))
+	text := string(appendBatch(nil, whole))
+	for name, body := range map[string]string{
+		"no change":        text[:strings.IndexByte(text, '\n')],
+		"another number":   strings.Replace(text, `"seq":7`, `"seq":8`, 1),
+		"a local time":     strings.Replace(text, `Z","machine"`, `+01:00","machine"`, 1),
+		"no hashes":        "[]" + text[strings.IndexByte(text, '\n'):],
+		"a line too many":  text + "\n",
+		"too many changes": text + strings.Repeat("\n{}", journal.BatchChangesMax),
+	} {
+		if _, err := decode(6, []byte(body)); err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+	if _, err := decode(6, []byte(text)); err != nil {
+		t.Error(err)
 	}
 }
 
 // The parts of a batch are taken in their order, and none of another batch among them.
 func TestParts(t *testing.T) {
-	parts := encode(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(9)), 400)
-	others := encode(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(9)), 400)
+	parts := messagesOf(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(9)), 1000)
+	others := messagesOf(newID(), chained(0, journal.Hash{}, journaltest.MadeBatch(9)), 1000)
 	if len(parts) < 3 {
 		t.Fatal(len(parts))
 	}
@@ -101,7 +124,7 @@ func TestParts(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	for _, n := range []int{1, 3} {
 		b := chained(5, journal.Hash{9}, journaltest.MadeBatch(n))
-		f.Add(encode(id{1}, b, 1<<20)[0])
+		f.Add(messagesOf(id{1}, b, 1<<20)[0])
 		f.Add(appendBatch(nil, b))
 	}
 	f.Add([]byte{})

@@ -261,21 +261,21 @@ func (t *taker) add(raw []byte) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.part != t.part.part+1 || m.part > 1 && (m.id != t.part.id || m.first != t.part.first || m.parts != t.part.parts) {
+	if m.Part != t.part.Part+1 || m.Part > 1 && (m.ID != t.part.ID || m.First != t.part.First || m.Parts != t.part.Parts) {
 		return nil, errParts
 	}
-	if m.parts == 1 {
-		return decode(m.first, m.body)
+	if m.Parts == 1 {
+		return decode(m.First, m.body)
 	}
 	if t.body = append(t.body, m.body...); len(t.body) > bodyMax {
 		return nil, errCount
 	}
-	if t.part = m; m.part < m.parts {
+	if t.part = m; m.Part < m.Parts {
 		return nil, nil
 	}
 	body := t.body
 	*t = taker{}
-	return decode(m.first, body)
+	return decode(m.First, body)
 }
 
 // take mirrors messages. Nothing is stored of one that does not fit to what the mirror has.

@@ -23,7 +23,7 @@ const (
 	pauseFirst = 5 * time.Millisecond    // between two tries without proof; each is twice as long as the one before
 	pauseMost  = 250 * time.Millisecond
 
-	payloadMin  = 128 << 10 // of a server: the largest batch is then 545 of the 1000 parts that an atomic batch may have
+	payloadMin  = 256 << 10 // of a server: the largest batch is then 541 of the 1000 parts that an atomic batch may have
 	payloadLeft = 4 << 10   // of its max_payload, for the headers
 
 	metaFormat = "fairlead-format" // in the stream's metadata
@@ -105,8 +105,8 @@ func fits(c js.StreamConfig) error {
 	if err != nil || has < 1 {
 		return fmt.Errorf("stream %s is not a journal of Fairlead: its metadata has no %s", c.Name, metaFormat)
 	}
-	if has > format {
-		return &Newer{has, format}
+	if has != format {
+		return &OtherFormat{has, format}
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (r *remote) idAt(ctx context.Context, place uint64) (string, error) {
 	if err != nil {
 		return "", &Damage{Place: place, What: err.Error()}
 	}
-	return m.id.String(), nil
+	return m.ID.String(), nil
 }
 
 // publish is one try. A positive answer counts only if it names the place.
@@ -304,8 +304,7 @@ func (d *Damage) Unwrap() error { return d.Err }
 
 // wrong makes a Damage of what a message or the mirror said.
 func wrong(place, seq uint64, err error) error {
-	var newer *Newer
-	if errors.As(err, &newer) {
+	if errors.As(err, new(*OtherFormat)) {
 		return err
 	}
 	var broken *journal.Broken
@@ -334,7 +333,7 @@ func (r *remote) find(ctx context.Context, first, last, seq uint64) (before, end
 		if err != nil {
 			return 0, 0, err
 		}
-		if m.first <= seq {
+		if m.First <= seq {
 			low = mid
 		} else {
 			high = mid - 1
@@ -357,18 +356,18 @@ func (r *remote) batchAt(ctx context.Context, place uint64) (begins, ends uint64
 		return 0, 0, nil, err
 	}
 	var t taker
-	begins = place - min(place, uint64(m.part)) + 1
-	ends = begins + uint64(m.parts) - 1
+	begins = place - min(place, uint64(m.Part)) + 1
+	ends = begins + uint64(m.Parts) - 1
 	for at := begins; at <= ends; at++ {
 		raw, err := r.message(ctx, at, readWait)
 		switch {
 		case err != nil:
 			return 0, 0, nil, fmt.Errorf("read message %d of stream %s: %w", at, r.name, err)
 		case raw == nil:
-			return 0, 0, nil, &Damage{Place: at, Seq: m.first, What: errMissing.Error()}
+			return 0, 0, nil, &Damage{Place: at, Seq: m.First, What: errMissing.Error()}
 		}
 		if b, err = t.add(raw); err != nil {
-			return 0, 0, nil, wrong(at, m.first, err)
+			return 0, 0, nil, wrong(at, m.First, err)
 		}
 	}
 	return begins, ends, b, nil

@@ -47,7 +47,7 @@ func (r *remote) fill(ctx context.Context, from journal.Journal) error {
 		}
 		b.hash = b.changes[len(b.changes)-1].Hash
 		name := newID()
-		messages := encode(name, &b, r.limit)
+		messages := messagesOf(name, &b, r.limit)
 		step, err := r.prove(ctx, name, messages, end.place, patience)
 		if err == nil && step != Stored {
 			err = errors.New("another program appends to it")

@@ -62,7 +62,7 @@ func (w *writer) store(name id, waiting []*request) {
 
 // commit publishes a batch and counts it when it is stored.
 func (w *writer) commit(name id, g *group) (Step, error) {
-	messages := encode(name, &g.batch, w.remote.limit)
+	messages := messagesOf(name, &g.batch, w.remote.limit)
 	step, err := w.remote.prove(w.ctx, name, messages, g.after.place, w.patience)
 	if err != nil {
 		return "", w.explain(err, g.after.place)

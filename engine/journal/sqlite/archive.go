@@ -30,13 +30,6 @@ const (
 	lineEnd     = "\n"     // between the entities of a part
 )
 
-// line is a change in the archive.
-type line struct {
-	journal.Change
-	Data string    `json:"data,omitempty"` // byte for byte, which JSON in JSON is not
-	Hash *struct{} `json:"hash,omitempty"` // it follows from the lines before
-}
-
 // Compacting says what Compact does.
 type Compacting struct {
 	Before time.Time // only changes before this time; the last change of all always stays
@@ -172,14 +165,11 @@ func (p *part) unpack(packed []byte, prev journal.Hash) ([]journal.Change, error
 	changes := make([]journal.Change, 0, partChanges)
 	var sum journal.Summer
 	for seq := p.first; seq <= p.last; seq++ {
-		var l line
+		var l journal.Line
 		if err := lines.Decode(&l); err != nil {
 			return nil, broken(seq, "its line in the archive cannot be read: %v", err)
 		}
-		c := l.Change
-		if c.Data = nil; l.Data != "" {
-			c.Data = json.RawMessage(l.Data)
-		}
+		c := l.Stored()
 		prev = sum.Sum(prev, &c)
 		c.Hash = prev
 		if c.Seq != seq {
@@ -247,7 +237,7 @@ func pack(tx *sql.Tx, path string, next uint64, before time.Time) (*part, []byte
 				return nil, nil, err
 			}
 		}
-		text, err := json.Marshal(line{Change: c, Data: string(c.Data)})
+		text, err := json.Marshal(journal.LineOf(&c))
 		if err == nil {
 			_, err = z.Write(append(text, '\n'))
 		}

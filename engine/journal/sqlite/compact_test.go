@@ -47,6 +47,27 @@ func sizeOf(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
+// Data comes out of the archive byte for byte, also if it is no UTF-8 or has blanks.
+func TestCompactedBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	batch := journaltest.MadeBatch(5)
+	batch[0].Data, batch[1].Data, batch[2].Data = []byte("\"\xff\""), []byte("{ \"a\":\n\"<\u2028\" }"), nil
+	if _, err := opened(t, path).Append(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	before, err := all(t.Context(), path, journal.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done := compacted(t, path, Compacting{Before: later}); done.Changes != 4 {
+		t.Errorf("%d changes were moved, want 4", done.Changes)
+	}
+	after, err := all(t.Context(), path, journal.Query{})
+	if err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("%+v, were %+v, %v", after, before, err)
+	}
+}
+
 // A compacted journal yields the same changes, whole and by entity, with its chain and its snapshot, in smaller files,
 // and grows as before. A dry run says the same numbers and changes nothing.
 func TestCompact(t *testing.T) {

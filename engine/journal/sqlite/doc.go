@@ -16,11 +16,10 @@
 // # The archive
 //
 // [Compact] moves old changes into a file beside the journal, whose name ends with -archive. It has parts of some
-// thousand changes, one behind the other. A part is a gzip file of lines, each a change as JSON without its hash, and with its
-// data as a string, so that its bytes stay as they were; zcat prints all of them. The table archive says where each part is,
-// which changes and entities it has, its checksum, and the hash of its last change. A part is written and synced
-// first, and then one transaction adds its row and removes its changes from the table. What an interrupted Compact has
-// written behind the last part is overwritten.
+// thousand changes, one behind the other. A part is a gzip file of lines, each a change as a [journal.Line]; zcat prints all of
+// them. The table archive says where each part is, which changes and entities it has, its checksum, and the hash of its last
+// change. A part is written and synced first, and then one transaction adds its row and removes its changes from the table.
+// What an interrupted Compact has written behind the last part is overwritten.
 //
 // The one promise: a change whose Append returned is there after any crash, and a file that is damaged is reported and left as it is.
 package sqlite

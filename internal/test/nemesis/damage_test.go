@@ -81,7 +81,7 @@ func TestEngineDamage(t *testing.T) {
 			w.up(host)
 			w.said(host, before, is.says)
 			wait.Until(w, "the copy of "+host+" is whole", func() bool {
-				out, _ := w.try(host, "doctor", "--fresh")
+				out, _ := w.try(host, "doctor")
 				return strings.Contains(out, "the copy of "+host+" is whole") && strings.Contains(out, "the history is whole")
 			})
 			w.whole()

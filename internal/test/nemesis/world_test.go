@@ -410,7 +410,7 @@ func (w *world) checkLeader(ordered []change) {
 		}
 	}
 	// It exits with 1 for a warning, too.
-	if out, _ := w.try(leader, "doctor", "--fresh"); !strings.Contains(out, "the history is whole") {
+	if out, _ := w.try(leader, "doctor"); !strings.Contains(out, "the history is whole") {
 		w.Errorf("the chain of the journal does not verify:\n%s", out)
 	}
 }
@@ -438,7 +438,7 @@ func (w *world) show() {
 		}
 		w.Logf("log of %s:\n%s", host, text)
 		if w.engine(host) != nil {
-			out, _ := w.within(answerWait, host, "doctor", "--fresh")
+			out, _ := w.within(answerWait, host, "doctor")
 			w.Log(out)
 		}
 	}

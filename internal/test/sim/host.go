@@ -236,6 +236,12 @@ func (h host) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(s.out[min(offset, int64(len(s.out))):])), nil
 }
 
+// Orphans finds none: the journal of a simulated day is never lost.
+func (h host) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) { return nil, nil }
+
+// PutAside does nothing, since there are no orphans.
+func (h host) PutAside(string) (string, error) { return "", nil }
+
 // Sweep ends the processes that sessions left behind when their shims disappeared.
 func (h host) Sweep(context.Context) (ended []string, err error) {
 	if h.w.isDead(h.l) {

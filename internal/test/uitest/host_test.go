@@ -114,6 +114,12 @@ func (h *localHost) outputBytes(session string) (int64, error) {
 
 func (h *localHost) Sweep(context.Context) ([]string, error) { return nil, nil }
 
+func (h *localHost) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) {
+	return nil, nil
+}
+
+func (h *localHost) PutAside(string) (string, error) { return "", nil }
+
 // stop ends every process that still runs. SIGTERM comes first, because a scripted agent then ends the
 // commands that it has started; these have process groups of their own.
 func (h *localHost) stop() {

@@ -17,9 +17,6 @@ import (
 type Driver struct {
 	adapter.Behind
 
-	// Host serves files and terminals to programs. If it is nil, programs use their own.
-	Host Host
-
 	limits limits // zero: the usual ones
 }
 

@@ -41,7 +41,6 @@ type play struct {
 	stage  *adapter.Stage
 	child  *adapter.Child
 	known  program // what is known about this program
-	host   Host
 	limits limits
 
 	queue  adapter.PromptQueue
@@ -95,7 +94,7 @@ func (d Driver) Play(ctx context.Context, part adapter.Part, stage *adapter.Stag
 
 func newPlay(d Driver, part adapter.Part, stage *adapter.Stage) *play {
 	return &play{
-		part: part, stage: stage, known: knownProgram(part.Command), host: d.Host, limits: d.times(),
+		part: part, stage: stage, known: knownProgram(part.Command), limits: d.times(),
 		heard:  adapter.Answers{Table: providerErrors},
 		orders: stage.Orders, stop: stage.Stop, calls: make(map[string]*trackedCall),
 	}

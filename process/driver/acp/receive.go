@@ -58,34 +58,12 @@ func (p *play) requested(m message) {
 		p.asked(m)
 		return
 	}
-	result, failed := p.serve(m.method, m.params)
-	if failed != nil {
-		// programs request files and terminals although Fairlead does not offer them
-		if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") {
-			p.fault("a request that is not supported: "+clip(m.method, 100), m.raw)
-		}
-		p.send(refusal{"2.0", m.id, *failed})
-		return
+	// Programs request files (fs/…) and terminals (terminal/…) although Fairlead does not offer them: the next version of the
+	// protocol drops these methods, and a program that works through them bypasses its own questions.
+	if !strings.HasPrefix(m.method, "fs/") && !strings.HasPrefix(m.method, "terminal/") {
+		p.fault("a request that is not supported: "+clip(m.method, 100), m.raw)
 	}
-	p.send(reply{"2.0", m.id, result})
-}
-
-// Host serves requests of the program other than permission: its files (fs/…) and its terminals
-// (terminal/…). The next version of the protocol drops these methods, and a program that works
-// through them bypasses its own questions. Therefore no Host is set in this repository.
-type Host interface {
-	// Serve returns the result of a method, a value that can be encoded as JSON. It returns false if it
-	// does not serve the method.
-	Serve(method string, params json.RawMessage) (result any, ok bool)
-}
-
-func (p *play) serve(method string, params json.RawMessage) (any, *rpcError) {
-	if p.host != nil {
-		if result, ok := p.host.Serve(method, params); ok {
-			return result, nil
-		}
-	}
-	return nil, &rpcError{Code: methodNotFound, Message: "Method not found: " + clip(method, 100)}
+	p.send(refusal{"2.0", m.id, rpcError{Code: methodNotFound, Message: "Method not found: " + clip(m.method, 100)}})
 }
 
 func (p *play) noticed(m message) {

@@ -37,8 +37,8 @@ export const byPlace = computed(() => {
 });
 
 let open = '';
-/** Reads of the changes so far: an older one that ends later is of no use. */
-let reads = 0;
+/** Reads of the changes so far, and the newest that was answered: an older one that ends later is of no use. */
+let reads = 0, taken = 0;
 /** Text that is not sent, by task. @type {Map<string, string>} */
 export const drafts = new Map();
 
@@ -72,19 +72,21 @@ export async function readChanges(id) {
   const mine = ++reads;
   loading.value = true;
   try {
-    const before = changes.peek();
     const at = scope.peek();
     let next = await api.taskChanges(id, {});
     const all = await api.comments(id);
     if (at === 'since' && lastReview(next)) next = await api.taskChanges(id, { from: lastReview(next), to: next.to });
     else if (at !== 'all' && at !== 'since') next = await api.taskChanges(id, { to: at });
-    if (mine !== reads) return;
+    // While a newer read waits, this answer is shown: when the task changes faster than it is read, each read would be waited for in vain.
+    if (mine < taken || open !== id || scope.peek() !== at) return;
+    taken = mine;
+    const before = changes.peek();
     batch(() => {
       if (before?.shown && next.shown && before.shown !== next.shown) renewed.value = true;
       if (!before || before.from !== next.from || before.to !== next.to) rows.clear();
       changes.value = next;
       comments.value = all.comments ?? [];
-      changesWrong.value = '';
+      if (mine === reads) changesWrong.value = '';
     });
   } catch (err) {
     if (mine === reads) changesWrong.value = err instanceof Error ? err.message : String(err);
