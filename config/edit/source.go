@@ -152,8 +152,9 @@ func (s *source) replace(f *file.YAMLField, b block, v *value) ([]byte, error) {
 	if s.sameWith(b.first+1, end) {
 		end = b.first + 1
 	}
-	lines := indented(b.indent, v.body)
-	return s.with(b.first, end, append([]string{strings.TrimRight(key+v.line, " \t") + comment}, lines...)...), nil
+	lines := v.lines("k", s.step())
+	first := strings.TrimRight(key+strings.TrimPrefix(strings.TrimPrefix(lines[0], "k:"), " "), " \t")
+	return s.with(b.first, end, append([]string{first + comment}, indented(b.indent, lines[1:])...)...), nil
 }
 
 // checkBraces refuses a value in braces that has a comment before its last line, which would be lost.
@@ -174,11 +175,10 @@ func (s *source) checkBraces(n *file.YAMLNode, b block) error {
 
 // insert adds a key to a mapping that is not within braces. at is the path of the mapping, limit the line behind it.
 func (s *source) insert(m *file.YAMLNode, limit int, at []string, key string, v *value) ([]byte, error) {
-	agent := len(at) == 1 && at[0] == "agents"
-	after := len(m.Fields) - 1
-	if !agent && rank(key) < len(order) {
+	after, keys := len(m.Fields)-1, config.Keys(at...)
+	if rank := slices.Index(keys, key); rank >= 0 {
 		for i, f := range m.Fields {
-			if rank(f.Name) < rank(key) {
+			if slices.Contains(keys[:rank], f.Name) {
 				after = i
 			}
 		}
@@ -187,8 +187,8 @@ func (s *source) insert(m *file.YAMLNode, limit int, at []string, key string, v 
 	if err != nil {
 		return nil, err
 	}
-	lines := indented(b.indent, v.lines(key))
-	if len(at) == 0 || agent && len(m.Fields) > 1 && b.head > 1 && blank(s.line(b.head-1)) {
+	lines := indented(b.indent, v.lines(key, s.step()))
+	if len(at) == 0 || slices.Equal(at, []string{"agents"}) && len(m.Fields) > 1 && b.head > 1 && blank(s.line(b.head-1)) {
 		lines = append([]string{""}, lines...) // a blank line between sections, and between agents where the file has them
 	}
 	return s.with(b.behind, b.behind, lines...), nil
