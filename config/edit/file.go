@@ -164,7 +164,7 @@ func shown(b []byte) (string, error) {
 		return strings.ReplaceAll(string(b), "\r\n", "\n"), nil
 	}
 	all, ok := s.hidden(root, s.end(), secret)
-	if !ok || !s.comments(all) {
+	if !ok {
 		all = []lines{{block{first: 1, behind: s.end()}, []string{inline(nodeFrom(root))}}}
 	}
 	slices.SortFunc(all, func(a, b lines) int { return cmp.Compare(b.first, a.first) })
@@ -205,7 +205,7 @@ func (s *source) hidden(m *file.YAMLNode, limit int, secret map[file.Place]bool)
 			continue
 		}
 		b, err := s.blockOf(m, i, limit)
-		if err != nil {
+		if err != nil || !s.sameWith(b.behind, b.limit) { // what follows may look like a comment, and be a part of a secret
 			return nil, false
 		}
 		inside, ok := s.hidden(f.Value, b.behind, secret)
@@ -237,25 +237,4 @@ func (s *source) tail(b block) string {
 	}
 	_, comment := own.cut(1)
 	return comment
-}
-
-// comments reports whether the lines below the shown parts that look like comments are comments, and no part of a secret.
-func (s *source) comments(all []lines) bool {
-	var text []string
-	for i, line := range s.lines {
-		after := slices.ContainsFunc(all, func(part lines) bool { return i+1 >= part.behind && i+1 < s.key(part.behind) })
-		if !after || !isComment(line) {
-			text = append(text, line)
-		}
-	}
-	root, err := config.Tree([]byte(strings.Join(text, "")))
-	return err == nil && same(root, s.root)
-}
-
-// key returns the first line from one on that is neither blank nor like a comment.
-func (s *source) key(n int) int {
-	for n < s.end() && (blank(s.line(n)) || isComment(s.line(n))) {
-		n++
-	}
-	return n
 }

@@ -72,6 +72,7 @@ type block struct {
 	head   int // the first comment directly above the key
 	first  int // the key
 	behind int // behind the last line of the value and of the comments that are deeper than the key
+	limit  int // behind the blank lines and comments that follow
 	indent string
 }
 
@@ -83,7 +84,7 @@ func (s *source) blockOf(m *file.YAMLNode, i, limit int) (block, error) {
 			limit = min(limit, other.Line)
 		}
 	}
-	b := block{head: f.Line, first: f.Line, behind: limit, indent: upTo(s.line(f.Line), f.Column)}
+	b := block{head: f.Line, first: f.Line, behind: limit, limit: limit, indent: upTo(s.line(f.Line), f.Column)}
 	if limit <= f.Line || strings.Trim(b.indent, " ") != "" {
 		return b, byHand("%s is not on a line of its own", f.Value.Path)
 	}
