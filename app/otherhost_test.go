@@ -395,7 +395,7 @@ func teamBubble(t *testing.T, onLost host.OnLost, work func(s *fakeSession), tes
 	t.Helper()
 	taskBubble(t, elsewhereFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
 		coder := b.agent("coder")
-		coder.Host.Any, coder.Host.Labels, coder.Host.OnLost = true, []string{"gpu"}, string(onLost)
+		coder.Host.Any, coder.Host.Labels, coder.OnLost = true, []string{"gpu"}, string(onLost)
 		hosts := b.others("b", "c")
 		defer func() {
 			for _, o := range hosts {

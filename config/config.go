@@ -6,80 +6,36 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/origin"
+	"github.com/fairlead-dev/fairlead/core/policy"
 )
 
 // FileName is the name of the configuration file in the repository's root folder.
 const FileName = "fairlead.yaml"
 
-// Defaults.
+//go:embed fairlead.schema.json
+var schemaJSON []byte
+
+// SchemaJSON returns the JSON Schema (draft 2020-12) of fairlead.yaml, for editors.
+func SchemaJSON() []byte { return bytes.Clone(schemaJSON) }
+
+// Defaults that other packages need; a test compares them with the tags.
 const (
-	ListenDefault       = "127.0.0.1:7466"
-	TeamSizeDefault     = 8                // nine seats without the lead's (SPEC P1)
-	FailuresMaxDefault  = 5                // SPEC C16
-	BackoffFirst        = time.Second      // SPEC C16
-	BackoffMax          = 60 * time.Second // SPEC C16
-	GraceDefault        = 10 * time.Second // between SIGTERM and SIGKILL
-	ReportWithinDefault = 5 * time.Minute
-	MaxRoundsDefault    = 3 // SPEC, Turn
-	WaitTimeoutDefault  = 300 * time.Second
-	StatusTimeout       = 30 * time.Second // SPEC, Presence: silence of the lead that ends "in progress"
-	HatchTimeout        = 5 * time.Minute  // SPEC P7
-	LeadSeat            = 4                // SPEC, Presence
-	PermissionTimeout   = 30 * time.Minute // enough for a person at work; without a person, the agent must not wait all night
-	NoSeat              = -1               // the file gives the agent no seat
+	ListenDefault = "127.0.0.1:7466"
+	GraceDefault  = 10 * time.Second // between SIGTERM and SIGKILL
+	PollDefault   = time.Minute
+	TaskBranch    = "fairlead/{id}-{slug}"
 )
 
-// Config is the content of fairlead.yaml with every default filled in.
-type Config struct {
-	File string // as messages name it: fairlead.yaml
-	Sum  string // identity of the file's content
-	Dir  string // absolute, symbolic links resolved; the folder of the file
+const (
+	LeadSeat = 4  // SPEC, Presence
+	NoSeat   = -1 // the file gives the agent no seat
+)
 
-	Version    int
-	Team       Team
-	Agents     []Agent // in file order
-	Channels   []Channel
-	Dispatch   Dispatch
-	Tasks      Tasks
-	TurnConfig TurnConfig
-	Notify     Notify
-	Listen     string          // host:port, loopback
-	Origins    []origin.Origin // where the page is opened through a tunnel or a reverse proxy
-	Workflows  []string        // absolute paths
-
-	// Notes are warnings: allowed settings that a person should know about.
-	Notes []Fault
-}
-
-// Agent finds an agent by name.
-func (c *Config) Agent(name string) (Agent, bool) {
-	i := slices.IndexFunc(c.Agents, func(a Agent) bool { return a.Name == name })
-	if i < 0 {
-		return Agent{}, false
-	}
-	return c.Agents[i], true
-}
-
-// Team holds the settings that concern all agents together.
-type Team struct {
-	Lead          string        // the agent whose crew markers count; may be a name that is not in this file
-	Size          int           // seats that a summon fills, 1 to 8
-	StatusTimeout time.Duration // for the lead's silence (SPEC P8)
-	HatchTimeout  time.Duration // for an agent that was summoned and has not registered (SPEC P7)
-	Hold          bool          // on hold when the team is created
-	Limits        Limits        // tokens and cost are summed over all agents
-	DiskBytes     int64         // that .fairlead should not exceed; 0: no limit
-}
-
-// Limits bound what an agent or the team may use (SPEC X9). Zero means no limit.
-type Limits struct {
-	Session       time.Duration // wall-clock time of one session
-	TokensPerDay  int64         // input and output tokens
-	CostPerDayUSD float64
-}
+// RankerBuiltin selects the built-in word count as the ranker.
+const RankerBuiltin = "builtin"
 
 // The drivers.
 const (
@@ -99,50 +55,6 @@ const (
 	LoopForeign  Loop = "foreign" // the agent's own program follows agent_state.json
 )
 
-// Agent is one agent of the team.
-type Agent struct {
-	Name          string
-	Description   string
-	Driver        string   // one of the Driver constants
-	Command       []string // may be empty for script and a foreign loop
-	Script        string   // absolute path; only with DriverScript
-	Workspace     string   // absolute, symbolic links resolved; no two agents share one; may not exist yet
-	Loop          Loop
-	Env           Env
-	SessionPrompt string
-	CleanupPrompt string
-	CleanupEvery  int           // number of continuous sessions between cleanup sessions; 0: no cleanup sessions
-	TurnTimeout   time.Duration // defaults to turnConfig's
-	Model         string        // empty: the program's default
-	Seat          int           // 0 to 8, or NoSeat
-	Limits        Limits        // Session defaults to the team's
-	Mode          string        // the program's own word for its permission mode; empty: the mode in which it asks
-	Resume        Resume
-	MCP           bool // whether the agent is offered the team's MCP tools
-	Permissions   Permissions
-	Sandbox       AgentSandbox
-	FailuresMax   int
-	Instances     int // sessions at the same time; 1: as without the key
-	Ports         int // TCP ports that each session leases; 0: none
-	Host          AgentHost
-	Backoff       Backoff
-	Grace         time.Duration
-	ReportWithin  time.Duration // a foreign loop without a command works while its file changes within this time
-	Line          int           // line of the agent's name in the file, for later messages
-}
-
-// AgentHost says on which machines of the team an agent's steps may run.
-type AgentHost struct {
-	Any    bool     // on others than the daemon's, too
-	Labels []string // that the machine must have
-	OnLost string   // restart, wait or ask; empty: restart
-}
-
-// Backoff is the wait between failed sessions. It doubles from First up to Max.
-type Backoff struct {
-	First, Max time.Duration
-}
-
 // InterruptMode says what happens to a person's message while an agent holds the turn.
 type InterruptMode string
 
@@ -154,125 +66,89 @@ const (
 	Parallel  InterruptMode = "parallel"
 )
 
-// Channel is a channel in which agents take turns.
-type Channel struct {
-	Name               string
-	Agents             []string // agents of this file, in the order of the first round
-	Lead               string   // the agent that answers a person who interrupts; empty or not in this file: the agent that has the turn
-	HumanInterruptMode InterruptMode
-	MaxRounds          int // rounds after a person's message; 0: no limit
-	WaitTimeout        time.Duration
-}
+// Otherwise is the answer to a question that no person answered in time.
+type Otherwise string
 
-// Tasks holds the settings of `fairlead task`.
-type Tasks struct {
-	Base   string   // the branch on which tasks land; empty: the current one
-	Copy   []string // untracked files and folders, relative to the workspace, that a task's folder needs
-	Setup  []string // commands that prepare a task's folder
-	Checks []string // commands that must succeed before a task is shown and lands
-	Land   string   // squash, merge or rebase
-	// Governing are patterns of more files that need a separate yes.
-	Governing []string
-	Branch    string // name of a task's branch, with {id} and {slug}
-	Flow      string // a workflow that replaces the built-in one; absolute; empty: built-in
-	Remote    string // the git remote for pull requests and issues; empty: origin
-	PR        PullRequests
-	From      []Intake // issues that become tasks by themselves, by label
-	Most      int      // tasks from issues at once
-
-	Reviewer  string        // the agent that reviews each task; empty: none
-	Timeout   time.Duration // for each command of Setup and Checks
-	DiskBytes int64         // that the folders of tasks may take; 0: no limit
-}
-
-// PullRequests holds the settings of `land: pr`.
-type PullRequests struct {
-	Poll time.Duration // how often a pull request is looked at while something changes
-	Ask  string        // once, or every_round: when a person is asked before a push
-}
-
-// Intake says which agent gets the issues with a label.
-type Intake struct{ Label, Agent string }
-
-// The defaults of tasks.pr.poll, tasks.pr.ask and tasks.most.
+// The values of Otherwise.
 const (
-	PollDefault = time.Minute
-	PollLeast   = 15 * time.Second
-	AskOnce     = "once"
-	MostDefault = 3
+	OtherwiseDeny  Otherwise = "deny"
+	OtherwiseAllow Otherwise = "allow"
 )
 
-// Dispatch holds the settings of dispatch (seed 002, SPEC D1 to D11).
-type Dispatch struct {
-	Main      string   // the agent of this file that coordinates; empty: none
-	Ranker    string   // the agent of this file that ranks agents for an input; empty: the built-in word count
-	Threshold float64  // the least score with which an agent gets an input; 0: the ranking's default
-	Tools     []string // names or globs of tools that MAIN may use although Fairlead does not know them
-	Hooks     []string // commands of hooks in Claude Code that do not replace shell commands
-	Sandbox   AgentSandbox
-	Commits   bool // whether agents may run git add and git commit
+// Resume says when a session continues the agent's last conversation.
+type Resume string
+
+// The values of Resume.
+const (
+	ResumeInterrupted Resume = "interrupted" // channel and crew sessions, and sessions that a crash or a reboot interrupted
+	ResumeAlways      Resume = "always"      // also sessions of the control loop that ended normally
+	ResumeNever       Resume = "never"
+)
+
+// The modes of a wall.
+const (
+	SandboxWorkspace = "workspace" // with what this machine holds; not started where writes are not held
+	SandboxRequired  = "required"  // only if this machine holds every row
+	SandboxAuto      = "auto"      // with what this machine holds; started in any case
+	SandboxOff       = "off"       // none
+)
+
+// On reports whether there is to be a wall.
+func (s AgentSandbox) On() bool { return s.Mode != "" && s.Mode != SandboxOff }
+
+// ReadsOnly reports whether the mode of the agent's program lets it write nothing. Inside a wall, where codex has no sandbox
+// of its own, the wall holds that.
+func (a *Agent) ReadsOnly() bool { return a.Driver == DriverCodex && a.Mode == "read-only" }
+
+// Bounds returns the four lists as rules of package policy.
+func (p Permissions) Bounds() policy.Rules {
+	return policy.Rules{CanWrite: p.CanWrite, CannotWrite: p.CannotWrite, CanExecute: p.CanExecute, CannotExecute: p.CannotExecute}
 }
 
-// RankerBuiltin selects the built-in word count as the ranker.
-const RankerBuiltin = "builtin"
-
-// TurnConfig has the six fields of seed 003, in its spelling and order.
-type TurnConfig struct {
-	DefaultTimeoutSeconds    int           `json:"defaultTimeoutSeconds"`
-	HumanInterruptMode       InterruptMode `json:"humanInterruptMode"`
-	AnnounceTimeouts         bool          `json:"announceTimeouts"`
-	AnnounceDisconnects      bool          `json:"announceDisconnects"`
-	AutoDetectTurnEnd        bool          `json:"autoDetectTurnEnd"`
-	AutoDetectSilenceSeconds int           `json:"autoDetectSilenceSeconds"`
+// Agent finds an agent by name.
+func (c *Config) Agent(name string) (Agent, bool) {
+	i := slices.IndexFunc(c.Agents, func(a Agent) bool { return a.Name == name })
+	if i < 0 {
+		return Agent{}, false
+	}
+	return c.Agents[i], true
 }
 
 // Changes returns what differs between two configurations, one line for each agent, channel and section
 // that was added, removed or changed. Equal settings in another order or at other lines are no change.
 func Changes(before, now *Config) []string {
 	lines := []string{}
-	changed := func(what string, before, now any) {
-		if !reflect.DeepEqual(before, now) {
-			lines = append(lines, what+" changed")
+	for _, r := range configRule().fields {
+		was, is := reflect.ValueOf(before).Elem().Field(r.index), reflect.ValueOf(now).Elem().Field(r.index)
+		switch {
+		case r.item != nil && r.item.name != nil:
+			lines = append(lines, changedEntries(strings.TrimSuffix(r.key, "s"), was, is)...)
+		case !reflect.DeepEqual(was.Interface(), is.Interface()):
+			lines = append(lines, r.key+" changed")
 		}
 	}
-	changed("team", before.Team, now.Team)
-	lines = append(lines, named("agent", byName(before.Agents, agentName), byName(now.Agents, agentName))...)
-	lines = append(lines, named("channel", byName(before.Channels, channelName), byName(now.Channels, channelName))...)
-	changed("dispatch", before.Dispatch, now.Dispatch)
-	changed("tasks", before.Tasks, now.Tasks)
-	changed("turnConfig", before.TurnConfig, now.TurnConfig)
-	changed("notify", before.Notify, now.Notify)
-	changed("listen", before.Listen, now.Listen)
-	changed("origins", before.Origins, now.Origins)
-	changed("workflows", before.Workflows, now.Workflows)
 	return lines
 }
 
-func agentName(a *Agent) string { a.Line = 0; return a.Name }
-
-func channelName(c *Channel) string { return c.Name }
-
-// byName maps the elements of a list to copies without their lines.
-func byName[T any](list []T, name func(*T) string) map[string]T {
-	all := make(map[string]T, len(list))
-	for _, one := range list {
-		all[name(&one)] = one
+// changedEntries compares two slices of structs by the first field, the name.
+func changedEntries(kind string, before, now reflect.Value) (lines []string) {
+	entries := func(of reflect.Value) map[string]any {
+		all := map[string]any{}
+		for i := range of.Len() {
+			all[of.Index(i).Field(0).String()] = of.Index(i).Interface()
+		}
+		return all
 	}
-	return all
-}
-
-func named[T any](kind string, before, now map[string]T) (lines []string) {
-	for name, was := range before {
-		is, still := now[name]
-		switch {
-		case !still:
+	was, is := entries(before), entries(now)
+	for name, one := range was {
+		if other, still := is[name]; !still {
 			lines = append(lines, fmt.Sprintf("%s %s removed", kind, name))
-		case !reflect.DeepEqual(was, is):
+		} else if !reflect.DeepEqual(one, other) {
 			lines = append(lines, fmt.Sprintf("%s %s changed", kind, name))
 		}
 	}
-	for name := range now {
-		if _, known := before[name]; !known {
+	for name := range is {
+		if _, known := was[name]; !known {
 			lines = append(lines, fmt.Sprintf("%s %s added", kind, name))
 		}
 	}

@@ -111,27 +111,29 @@ func TestContract(t *testing.T) {
 		File: FileName, Sum: sum, Dir: dir, Version: 1,
 		Team: Team{
 			Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute,
-			Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: TeamDiskBytes,
+			Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: 20e9,
 		},
 		Agents: []Agent{
 			{
 				Name: "coder", Description: "Writes and changes code", Driver: DriverExec,
 				Command: []string{"python3", "agent.py"}, Workspace: dir, Loop: LoopFairlead,
-				Env:           Env{vars: []variable{{"API_KEY", Secret{raw: "${API_KEY}"}}}},
+				Env:           Env{{"API_KEY", Secret{raw: "${API_KEY}"}}},
 				SessionPrompt: "Continue the work in PLAN.md.", CleanupPrompt: "Tidy up; no features.",
 				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour},
 				FailuresMax: 5, Instances: 1, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second,
-				ReportWithin: 5 * time.Minute, Line: 7,
-				Resume: ResumeInterrupted, MCP: true, Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
-				Sandbox: AgentSandbox{Mode: SandboxOff},
+				ReportWithin: 5 * time.Minute,
+				Resume:       ResumeInterrupted, OnLost: "restart", MCP: true,
+				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
+				Sandbox:     AgentSandbox{Mode: SandboxOff},
 			},
 			{
 				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
 				Workspace: filepath.Join(dir, "reviewer"), Loop: LoopFairlead, TurnTimeout: time.Minute,
 				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour}, FailuresMax: 5, Instances: 1,
-				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute, Line: 18,
-				Resume: ResumeInterrupted, MCP: true, Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
-				Sandbox: AgentSandbox{Mode: SandboxOff},
+				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute,
+				Resume: ResumeInterrupted, OnLost: "restart", MCP: true,
+				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
+				Sandbox:     AgentSandbox{Mode: SandboxOff},
 			},
 		},
 		Channels: []Channel{{
@@ -140,14 +142,14 @@ func TestContract(t *testing.T) {
 		}},
 		Dispatch: Dispatch{Sandbox: AgentSandbox{Mode: SandboxAuto}, Commits: true},
 		Tasks: Tasks{
-			Land: "squash", Branch: TaskBranch, Timeout: TaskTimeout, DiskBytes: TaskDiskBytes,
-			PR: PullRequests{PollDefault, AskOnce}, Most: MostDefault,
+			Land: "squash", Branch: TaskBranch, Timeout: 30 * time.Minute, DiskBytes: 20e9, Remote: "origin",
+			PR: PullRequests{PollDefault, "once"}, Most: 3,
 		},
 		TurnConfig: TurnConfig{
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,
 			AnnounceDisconnects: true, AutoDetectSilenceSeconds: 10,
 		},
-		Notify: Notify{Targets: []NotifyTarget{{Name: "webhook", URL: Secret{raw: "${NOTIFY_URL}"}}}},
+		Notify: Notify{Webhook: Secret{raw: "${NOTIFY_URL}"}, Targets: []NotifyTarget{{Name: "webhook", URL: Secret{raw: "${NOTIFY_URL}"}}}},
 		Listen: "127.0.0.1:7466",
 		Notes: []Fault{
 			{FileName, 3, 9, "team.lead", `"julian" is not an agent of this file, so Fairlead does not start it`},
@@ -157,7 +159,7 @@ func TestContract(t *testing.T) {
 			},
 		},
 	}
-	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{}, Env{}, variable{})); diff != "" {
+	if diff := cmp.Diff(want, cfg, cmp.AllowUnexported(Secret{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
@@ -175,5 +177,17 @@ func TestStarterLoads(t *testing.T) {
 	}
 	if len(cfg.Agents) != 1 || cfg.Agents[0].Driver != DriverScript || len(cfg.Notes) != 0 {
 		t.Errorf("the starter gives %+v, notes %v", cfg.Agents, cfg.Notes)
+	}
+}
+
+// The constants are the defaults of the tags.
+func TestDefaults(t *testing.T) {
+	cfg, err := Parse(FileName, folder(t, nil), []byte("version: 1\nagents: {a: {command: [x]}}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Listen != ListenDefault || cfg.Agents[0].Grace != GraceDefault || cfg.Tasks.PR.Poll != PollDefault ||
+		cfg.Tasks.Branch != TaskBranch {
+		t.Errorf("the defaults are %+v", cfg)
 	}
 }

@@ -1,10 +1,11 @@
 // Package config reads and checks fairlead.yaml, the configuration of a team.
 //
-// The file is parsed into a tree in which every value has a line and a column. The tree is checked
-// against a JSON Schema, which editors use too. Then it is checked for what a schema cannot
-// express: whether the named files exist, whether two agents share a folder, whether a channel
-// names an unknown agent. The result is a Config in which every default is filled in and every
-// path is absolute.
+// The file is parsed into a tree in which every value has a line and a column. Each key is a field
+// of a struct: its tags say what is allowed, and its comment is what people read about it. One walk
+// reads the tree into these structs; the JSON Schema for editors and doc/config.md are made from
+// the same tags. Then the Config is checked for what concerns several keys: whether two agents
+// share a folder, whether a channel names an unknown agent. In the result every default is filled
+// in and every path is absolute.
 //
 //	cfg, err := config.Load(dir, os.LookupEnv)
 //	var faults *config.Faults

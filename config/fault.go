@@ -55,12 +55,23 @@ type findings struct {
 	notes  []Fault
 }
 
+// add reports a fault at a place that is not a value.
 func (f *findings) add(at file.Place, path, format string, args ...any) {
 	f.faults = append(f.faults, Fault{f.file, at.Line, at.Column, path, fmt.Sprintf(format, args...)})
 }
 
-func (f *findings) note(at file.Place, path, format string, args ...any) {
-	f.notes = append(f.notes, Fault{f.file, at.Line, at.Column, path, fmt.Sprintf(format, args...)})
+// fault reports what is wrong with a value.
+func (f *findings) fault(n *file.YAMLNode, format string, args ...any) {
+	f.add(n.Place, n.Path, format, args...)
+}
+
+// keyFault reports what is wrong with a key.
+func (f *findings) keyFault(key *file.YAMLField, format string, args ...any) {
+	f.add(key.Place, key.Value.Path, format, args...)
+}
+
+func (f *findings) note(n *file.YAMLNode, format string, args ...any) {
+	f.notes = append(f.notes, Fault{f.file, n.Line, n.Column, n.Path, fmt.Sprintf(format, args...)})
 }
 
 // err returns the faults, sorted, or nil.
@@ -123,4 +134,16 @@ func editDistance(a, b string, limit int) int {
 		before, last, now = last, now, before
 	}
 	return min(last[len(y)], limit)
+}
+
+// shown formats a scalar for a message. Environments and addresses never get here.
+func shown(n *file.YAMLNode) string {
+	switch n.Kind {
+	case file.YAMLText:
+		return quoteShort(n.Text)
+	case file.YAMLNumber, file.YAMLBool:
+		return strings.Trim(quoteShort(n.Text), `"`)
+	default:
+		return file.YAMLKindWords[n.Kind]
+	}
 }

@@ -19,9 +19,14 @@ agents:
 		t.Fatal(err)
 	}
 	got := []AgentHost{cfg.Agents[0].Host, cfg.Agents[1].Host, cfg.Agents[2].Host}
-	want := []AgentHost{{}, {Any: true, OnLost: "wait"}, {Any: true, Labels: []string{"gpu", "eu-1"}, OnLost: "ask"}}
+	want := []AgentHost{{}, {Any: true}, {Any: true, Labels: []string{"gpu", "eu-1"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+	for i, want := range []string{"restart", "wait", "ask"} {
+		if cfg.Agents[i].OnLost != want {
+			t.Errorf("%s has on_lost %q", cfg.Agents[i].Name, cfg.Agents[i].OnLost)
+		}
 	}
 	_, err = Load(folder(t, map[string]string{FileName: `version: 1
 agents:
@@ -35,7 +40,7 @@ agents:
 		t.Fatal("the file is accepted")
 	}
 	for _, want := range []string{
-		`agents.a.host: is "anny"; it should be any, or a mapping with labels (did you mean any?)`, "agents.b.host.labels[0]: ",
+		`agents.a.host: cannot be "anny" (did you mean any?); it is one of any`, "agents.b.host.labels[0]: ",
 		"agents.c.on_lost: has an effect only with host", "agents.d.host: has no effect with loop foreign", "agents.e.on_lost: ",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -2,8 +2,6 @@ package config
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -29,16 +27,11 @@ func Load(dir string, lookupEnv func(string) (string, bool)) (*Config, error) {
 // Sum is the identity of the content of the file in a folder, as it is now.
 func Sum(dir string) (string, error) {
 	b, err := readFile(filepath.Join(dir, FileName))
-	return sumOf(b), err
+	return SumOf(b), err
 }
 
 // SumOf is the identity of a file with this content.
-func SumOf(b []byte) string { return sumOf(b) }
-
-func sumOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
-}
+func SumOf(b []byte) string { return string(file.SumOf(b)) }
 
 // Parse reads a configuration that is in memory. name is used in messages; relative paths start from dir.
 func Parse(name, dir string, b []byte, lookupEnv func(string) (string, bool)) (*Config, error) {
@@ -57,10 +50,6 @@ func parse(name, dir string, b []byte, lookupEnv func(string) (string, bool), ke
 	found := &findings{file: name}
 	root := parseTree(b, found)
 	if root == nil {
-		return nil, found.err()
-	}
-	checkShape(root, found)
-	if root.Kind != file.YAMLObject {
 		return nil, found.err()
 	}
 	c := &checker{findings: found, root: root, dir: dir, lookupEnv: lookupEnv, kept: kept}

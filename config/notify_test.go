@@ -35,7 +35,7 @@ func TestNotify(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	phone := cfg.Notify.Targets[2]
-	if phone.Quiet != (Quiet{22 * time.Hour, 7*time.Hour + 30*time.Minute, "Europe/Berlin"}) || phone.PerHour != 5 ||
+	if phone.Quiet != (Quiet{22 * time.Hour, 7*time.Hour + 30*time.Minute}) || phone.Zone != "Europe/Berlin" || phone.PerHour != 5 ||
 		strings.Join(phone.Events, " ") != "needs_you gave_up" || cfg.Notify.Page != "https://example.org/team/" {
 		t.Errorf("%+v, %s", phone, cfg.Notify.Page)
 	}

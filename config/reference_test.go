@@ -2,18 +2,18 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
 
 const referencePath = "../doc/config.md"
 
-const referenceHead = `<!-- Code generated from config/fairlead.schema.json by UPDATE=1 go test ./config; DO NOT EDIT. -->
+const referenceHead = `<!-- Code generated from config/keys.go by UPDATE=1 go test ./config; DO NOT EDIT. -->
 
 # fairlead.yaml
 
@@ -21,7 +21,7 @@ This file at the root of the repository describes the team. ` + "`fairlead init`
 first one. Fairlead reports all faults in the file at once, each with its line and column:
 
 ` + "```" + `
-fairlead.yaml:12:13: agents.coder.driver: unknown driver "exce" (did you mean exec?); there are script, exec, acp, claude, codex
+fairlead.yaml:12:13: agents.coder.driver: cannot be "exce" (did you mean exec?); it is one of script, exec, acp, claude, codex
 ` + "```" + `
 
 A name is ` + nameRule + `.
@@ -49,147 +49,77 @@ The file is UTF-8 and at most 1 MiB. Anchors, aliases and ` + "`<<`" + ` are fol
 editors is ` + "[fairlead.schema.json](../config/fairlead.schema.json)" + `.
 `
 
-type schemaNode struct {
-	Description string
-	Ref         string `json:"$ref"`
-	Type        any
-	Enum        []any
-	Const       any
-	Default     any
-	Minimum     any
-	Maximum     any
-	Required    []string
-	Properties  json.RawMessage
-	Additional  json.RawMessage `json:"additionalProperties"`
-	Items       *schemaNode
-	Defs        map[string]*schemaNode `json:"$defs"`
-}
-
-// TestReference generates doc/config.md from the schema. Renew it with UPDATE=1.
+// TestReference generates doc/config.md from the rules and the comments of the fields. Renew it with UPDATE=1.
 func TestReference(t *testing.T) {
-	var root schemaNode
-	if err := json.Unmarshal(schemaJSON, &root); err != nil {
-		t.Fatal(err)
-	}
-	r := &reference{defs: root.Defs}
+	r := &reference{described: descriptions(t)}
 	r.WriteString(referenceHead)
-	r.section("The file", "", &root)
+	r.section("The file", fileDescription, "", configRule())
 	golden.Check(t, referencePath, r.String())
 }
 
 type reference struct {
 	bytes.Buffer
-	defs map[string]*schemaNode
+	described map[string]string
 }
 
-// section writes a table of an object's keys, then the sections of the keys that are objects themselves.
-func (r *reference) section(title, prefix string, n *schemaNode) {
+// section writes a table of a mapping's keys, then the sections of the keys that are mappings themselves.
+func (r *reference) section(title, description, prefix string, of *rule) {
 	fmt.Fprintf(r, "\n## %s\n\n", title)
-	if n.Description != "" {
-		fmt.Fprintf(r, "%s\n\n", n.Description)
+	if description != "" {
+		fmt.Fprintf(r, "%s\n\n", description)
 	}
 	r.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
-	type deeper struct {
-		title, prefix string
-		node          *schemaNode
-	}
-	var below []deeper
-	for _, key := range orderedKeys(n.Properties) {
-		var p *schemaNode
-		var all map[string]*schemaNode
-		if err := json.Unmarshal(n.Properties, &all); err != nil {
-			panic(err)
-		}
-		p = all[key]
-		shape, path := r.resolve(p), prefix+key
-		if slices.Contains(n.Required, key) {
+	for _, f := range of.fields {
+		key, standard := f.key, ""
+		if f.tag.Get("required") != "" {
 			key = "**" + key + "**"
 		}
-		fmt.Fprintf(r, "| %s | %s | %s | %s |\n", key, r.value(p), defaultWord(p, shape), p.Description)
-		switch entry := r.entry(shape); {
-		case len(shape.Properties) > 0:
-			below = append(below, deeper{path, path + ".", shape})
-		case entry != nil && len(entry.Properties) > 0:
-			below = append(below, deeper{path + ".NAME", path + ".NAME.", entry})
+		if f.standard != nil {
+			standard = "`" + f.standard.Text + "`"
+		}
+		fmt.Fprintf(r, "| %s | %s | %s | %s |\n", key, valueOf(f), standard, r.described[of.typ.Name()+"."+of.typ.Field(f.index).Name])
+	}
+	for _, f := range of.fields {
+		path := prefix + f.key
+		switch {
+		case len(f.fields) > 0:
+			r.section("`"+path+"`", "", path+".", f)
+		case f.item != nil && len(f.item.fields) > 0:
+			r.section("`"+path+".NAME`", "", path+".NAME.", f.item)
 		}
 	}
-	for _, d := range below {
-		d.node = &schemaNode{Properties: d.node.Properties, Required: d.node.Required}
-		r.section("`"+d.title+"`", d.prefix, d.node)
-	}
 }
 
-func (r *reference) resolve(n *schemaNode) *schemaNode {
-	for n.Ref != "" {
-		n = r.defs[strings.TrimPrefix(n.Ref, "#/$defs/")]
-	}
-	return n
-}
-
-// entry is the schema of a mapping's values where the mapping may have any key.
-func (r *reference) entry(n *schemaNode) *schemaNode {
-	var e schemaNode
-	if len(n.Additional) == 0 || json.Unmarshal(n.Additional, &e) != nil {
-		return nil
-	}
-	return r.resolve(&e)
-}
-
-func (r *reference) value(n *schemaNode) string {
-	if words := map[string]string{
-		"#/$defs/duration": "a duration", "#/$defs/name": "a name", "#/$defs/path": "a path", "#/$defs/patterns": "a list of patterns",
-	}[n.Ref]; words != "" {
-		return words
-	}
-	n = r.resolve(n)
-	switch {
-	case len(n.Enum) > 0:
-		words := make([]string, len(n.Enum))
-		for i, e := range n.Enum {
-			words[i] = fmt.Sprintf("`%v`", e)
-		}
-		return strings.Join(words, ", ")
-	case n.Const != nil:
-		return fmt.Sprintf("`%v`", n.Const)
-	case n.Minimum != nil && n.Maximum != nil && n.Maximum.(float64) < 1e5:
-		return fmt.Sprintf("%v to %v", n.Minimum, n.Maximum)
-	}
-	types := fmt.Sprint(n.Type)
-	switch {
-	case strings.Contains(types, "object") && strings.Contains(types, "string"):
-		return "a text, or a mapping"
-	case strings.Contains(types, "object"):
+// valueOf says what a key's value is.
+func valueOf(r *rule) string {
+	switch format := r.tag.Get("format"); {
+	case r.item != nil && r.item.name != nil:
 		return "a mapping"
-	case strings.Contains(types, "array"):
-		if n.Items != nil && n.Items.Ref == "#/$defs/path" {
-			return "a list of paths"
-		}
+	case r.item != nil && formatWords[format] != "":
+		return "a list of " + formatWords[format] + "s"
+	case r.item != nil:
 		return "a list"
+	case len(r.words) > 0:
+		return "`" + strings.Join(r.words, "`, `") + "`"
+	case r.isDuration():
+		return "a duration"
+	case r.word != nil:
+		return "a text, or a mapping"
+	case formatWords[format] != "":
+		return "a " + formatWords[format]
+	case r.kinds[0] == file.YAMLText && r.typ.Kind() == reflect.Int64:
+		return "a size"
+	case r.kinds[0] == file.YAMLNumber && r.least == r.most:
+		return "`" + r.least.text + "`"
+	case r.kinds[0] == file.YAMLNumber && r.most.value < 1e5:
+		return r.least.text + " to " + r.most.text
+	case r.kinds[0] == file.YAMLObject:
+		return "a mapping"
 	}
-	return kindWords[types]
+	return r.wanted()
 }
 
-func defaultWord(n, shape *schemaNode) string {
-	d := n.Default
-	if d == nil {
-		d = shape.Default
-	}
-	if d == nil {
-		return ""
-	}
-	return fmt.Sprintf("`%v`", d)
-}
-
-// orderedKeys returns an object's keys in the order in which they are written.
-func orderedKeys(object json.RawMessage) []string {
-	d := json.NewDecoder(bytes.NewReader(object))
-	var keys []string
-	_, _ = d.Token()
-	for d.More() {
-		key, _ := d.Token()
-		keys = append(keys, key.(string))
-		var skipped json.RawMessage
-		_ = d.Decode(&skipped)
-	}
-	return keys
+var formatWords = map[string]string{
+	"name": "name", "file": "path", "workspace": "path", "place": "path", "inside": "path", "secret file": "path",
+	"writes": "pattern", "executes": "pattern", "calls": "pattern",
 }

@@ -57,10 +57,10 @@ func TestSandbox(t *testing.T) {
 // TestSandboxFaults checks what is refused; TestSandbox has the same keys where they are permitted.
 func TestSandboxFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"workspce":                       `is "workspce"; it should be workspace, required, auto, off (did you mean workspace?)`,
-		"{mode: of}":                     `.mode: is "of"; it should be workspace, required, auto, off (did you mean off?)`,
-		"5":                              "is a number and should be a text",
-		"{sockets: true}":                ".sockets: is true or false; a wall opens single sockets only, so list their paths: sockets: [PATH]",
+		"workspce":                       `cannot be "workspce" (did you mean workspace?); it is one of workspace, required, auto, off`,
+		"{mode: of}":                     `.mode: cannot be "of" (did you mean off?); it is one of workspace, required, auto, off`,
+		"5":                              "cannot be 5; it is one of workspace, required, auto, off",
+		"{sockets: true}":                ".sockets: is true or false and should be a list",
 		"{sockets: ['/run/*.sock']}":     `.sockets[0]: "/run/*.sock" is a pattern; a wall holds whole folders and single sockets`,
 		"{write: [/]}":                   `.write[0]: "/" cannot be opened in a wall`,
 		"{read: [/proc/self]}":           `.read[0]: "/proc/self" cannot be opened in a wall`,

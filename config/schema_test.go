@@ -2,14 +2,151 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/internal/file"
+	schema "github.com/google/jsonschema-go/jsonschema"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/fairlead-dev/fairlead/internal/encode"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/golden"
 )
+
+const schemaPath = "fairlead.schema.json"
+
+// TestSchema generates the JSON Schema from the rules and the comments of the fields. Renew it with UPDATE=1.
+func TestSchema(t *testing.T) {
+	described := descriptions(t)
+	s := schemaOf(configRule(), described)
+	s.Schema, s.ID, s.Title = "https://json-schema.org/draft/2020-12/schema", "urn:fairlead:config:1", FileName
+	s.Description = fileDescription
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, schemaPath, string(b)+"\n")
+}
+
+const fileDescription = "The team of one repository: its agents, their channels and their limits. The file is at the root of the repository."
+
+// descriptions are the comments of the fields of structs, by TYPE.FIELD.
+func descriptions(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if spec, is := n.(*ast.TypeSpec); is {
+				if typ, is := spec.Type.(*ast.StructType); is {
+					for _, f := range typ.Fields.List {
+						for _, field := range f.Names {
+							all[spec.Name.Name+"."+field.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+						}
+					}
+				}
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// schemaOf is the JSON Schema of a rule.
+func schemaOf(r *rule, described map[string]string) *schema.Schema {
+	if r.word != nil && len(r.fields) == 0 {
+		return schemaOf(r.word, described)
+	}
+	s := &schema.Schema{}
+	switch r.kinds[0] {
+	case file.YAMLObject:
+		s.Type = "object"
+		if r.item != nil {
+			s.MaxProperties, s.AdditionalProperties = &r.many, schemaOf(r.item, described)
+			if r.item.name.tag.Get("format") == "name" {
+				s.PropertyNames = &schema.Schema{Pattern: namePattern.String()}
+			}
+			break
+		}
+		s.AdditionalProperties, s.Properties = &schema.Schema{Not: &schema.Schema{}}, map[string]*schema.Schema{}
+		for _, f := range r.fields {
+			if f.tag.Get("required") != "" {
+				s.Required = append(s.Required, f.key)
+			}
+			property := schemaOf(f, described)
+			property.Description = described[r.typ.Name()+"."+r.typ.Field(f.index).Name]
+			s.Properties[f.key], s.PropertyOrder = property, append(s.PropertyOrder, f.key)
+		}
+		if r.word != nil {
+			s = &schema.Schema{AnyOf: []*schema.Schema{schemaOf(r.word, described), s}}
+		}
+	case file.YAMLList:
+		s.Type, s.Items, s.MaxItems, s.UniqueItems = "array", schemaOf(r.item, described), &r.many, r.tag.Get("uniqueItems") != ""
+		if r.few > 0 {
+			s.MinItems = &r.few
+		}
+	case file.YAMLText:
+		textSchema(s, r)
+	case file.YAMLBool:
+		s.Type = "boolean"
+	default:
+		if s.Type = "integer"; r.typ.Kind() == reflect.Float64 {
+			s.Type = "number"
+		}
+		s.Minimum, s.Maximum = &r.least.value, &r.most.value
+	}
+	if r.standard != nil {
+		s.Default = json.RawMessage(r.standard.Text)
+		if r.kinds[0] == file.YAMLText || r.word != nil {
+			s.Default = encode.JSON(r.standard.Text)
+		}
+	}
+	if r.key != "" && r.tag.Get("nullable") != "" {
+		s.Type, s.Types = "", []string{s.Type, "null"}
+	}
+	return s
+}
+
+func textSchema(s *schema.Schema, r *rule) {
+	for _, word := range r.words {
+		s.Enum = append(s.Enum, word)
+	}
+	switch {
+	case len(r.words) > 0:
+		return
+	case r.typ.Kind() == reflect.Int64 && !r.isDuration():
+		s.Types, s.Pattern = []string{"string", "integer"}, "^(0|[1-9][0-9]{0,5} ?(MB|GB|TB))$"
+		return
+	case r.tag.Get("scalars") != "":
+		s.Types = []string{"string", "number", "boolean"}
+	default:
+		s.Type = "string"
+	}
+	if s.MaxLength = &r.many; r.few > 0 {
+		s.MinLength = &r.few
+	}
+	if r.pattern != nil {
+		s.Pattern = r.pattern.String()
+	}
+	if r.tag.Get("format") == "name" {
+		s.Pattern = namePattern.String()
+	}
+}
 
 // general is a general JSON Schema validator with the schema of fairlead.yaml. Rules for names are left out: checker.name
 // reports those at the place of the key.
@@ -41,22 +178,28 @@ func forgetNames(doc any) {
 	}
 }
 
-// sameVerdict compares checkShape with the general validator.
+// shape matches the faults that a schema can express.
+var shape = regexp.MustCompile(`: (there is no such key here|is missing$|is empty; give it|has \d+ (items|entries|characters);|cannot be .*; it is one of|` +
+	`is (empty|a|true) .*should be|is -?[0-9.e+]+; the (least|most) is)`)
+
+// sameVerdict compares the reader with the general validator.
 func sameVerdict(t *testing.T, with *jsonschema.Schema, source []byte) {
 	t.Helper()
-	var read, found findings
+	var read findings
 	root := parseTree(source, &read)
 	if root == nil || len(read.faults) > 0 {
 		return // the YAML is not valid, or part of it has no value
 	}
-	checkShape(root, &found)
-	err := with.Validate(plain(root))
-	if (err == nil) != (len(found.faults) == 0) {
-		t.Fatalf("checkShape reports %v, a general validator %v, for\n%s", found.faults, err, source)
+	_, err := Parse(FileName, t.TempDir(), source, nil)
+	switch general := with.Validate(plain(root)); {
+	case general != nil && err == nil:
+		t.Fatalf("only the general validator reports %v for\n%s", general, source)
+	case general == nil && err != nil && shape.MatchString(err.Error()):
+		t.Fatalf("only the reader reports %v for\n%s", err, source)
 	}
 }
 
-// TestShapeAgrees checks that checkShape and a general validator accept the same files.
+// TestShapeAgrees checks that the reader and a general validator with the schema accept the same values.
 func TestShapeAgrees(t *testing.T) {
 	with := general(t)
 	for _, source := range shapeCorpus(t) {

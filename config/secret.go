@@ -2,7 +2,8 @@ package config
 
 import (
 	"fmt"
-	"log/slog"
+	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,25 +17,20 @@ type Secret struct {
 	raw string // as written, with references
 }
 
+// UnmarshalText takes a text as it is written in the file.
+func (s *Secret) UnmarshalText(text []byte) error {
+	s.raw = string(text)
+	return nil
+}
+
 // Empty reports whether the text is empty.
 func (s Secret) Empty() bool { return s.raw == "" }
 
-func (s Secret) String() string { return hidden }
-
-// GoString hides the value from %#v.
-func (s Secret) GoString() string { return hidden }
-
-// Format hides the value from all other verbs.
+// Format hides the value from all verbs of fmt, and so from logs.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(hidden)) }
 
-// MarshalJSON writes "[hidden]".
-func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
-
-// MarshalText writes [hidden].
+// MarshalText writes [hidden], also into JSON.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// LogValue hides the value from logs.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
 // References returns the names of the variables that it refers to, in order, each once.
 func (s Secret) References() []string {
@@ -63,30 +59,29 @@ func (s Secret) Resolve(lookupEnv func(string) (string, bool)) (string, error) {
 	})
 }
 
-// Env is the additional environment of an agent's process. Values are kept as written, with their references.
-type Env struct {
-	vars []variable
+// Env is the additional environment of an agent's process, in file order. Values are kept as written, with their references.
+type Env []Variable
+
+// Variable is one of them.
+type Variable struct {
+	Name  string `format:"variable"`
+	Value Secret `word:"true" minLength:"0" maxLength:"131072" scalars:"true" format:"argument"`
 }
 
 // References returns the names of the variables that the values refer to.
 func (e Env) References() []string {
 	var names []string
-	for _, v := range e.vars {
-		names = append(names, v.value.References()...)
+	for _, v := range e {
+		names = append(names, v.Value.References()...)
 	}
 	return names
 }
 
-type variable struct {
-	name  string
-	value Secret
-}
-
 // Names returns the variables' names in file order. They are not secret.
 func (e Env) Names() []string {
-	names := make([]string, len(e.vars))
-	for i, v := range e.vars {
-		names[i] = v.name
+	names := make([]string, len(e))
+	for i, v := range e {
+		names[i] = v.Name
 	}
 	return names
 }
@@ -106,43 +101,15 @@ func (e Env) Defer(placeholder func(name string) string) ([]string, error) {
 }
 
 func (e Env) resolved(resolve func(Secret) (string, error)) ([]string, error) {
-	out := make([]string, 0, len(e.vars))
-	for _, v := range e.vars {
-		value, err := resolve(v.value)
+	out := make([]string, 0, len(e))
+	for _, v := range e {
+		value, err := resolve(v.Value)
 		if err != nil {
-			return nil, fmt.Errorf("set %s: %w", v.name, err)
+			return nil, fmt.Errorf("set %s: %w", v.Name, err)
 		}
-		out = append(out, v.name+"="+value)
+		out = append(out, v.Name+"="+value)
 	}
 	return out, nil
-}
-
-func (e Env) String() string {
-	parts := e.Names()
-	for i := range parts {
-		parts[i] += "=" + hidden
-	}
-	return strings.Join(parts, " ")
-}
-
-// Format hides the values from %#v and other verbs.
-func (e Env) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(e.String())) }
-
-// LogValue hides the values from logs.
-func (e Env) LogValue() slog.Value { return slog.StringValue(e.String()) }
-
-// MarshalJSON writes only the names.
-func (e Env) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, name := range e.Names() {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%q:%q", name, hidden)
-	}
-	b.WriteByte('}')
-	return []byte(b.String()), nil
 }
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -173,4 +140,23 @@ func expand(raw string, valueOf func(name string) (string, error)) (string, erro
 		b.WriteString(value)
 		raw = rest
 	}
+}
+
+const (
+	urlFileBytesMax = 8192 // an address is shorter
+	desktopURL      = "desktop"
+)
+
+// Address returns the address of a target. It is secret. The error names the file or the variable, not the address.
+func (t *NotifyTarget) Address(lookupEnv func(string) (string, bool)) (string, error) {
+	if t.URLFile == "" {
+		return t.URL.Resolve(lookupEnv)
+	}
+	f, err := os.Open(t.URLFile)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, urlFileBytesMax))
+	return strings.TrimSpace(string(b)), err
 }

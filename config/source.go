@@ -46,7 +46,7 @@ func ReadSource(dir string, lookupEnv func(string) (string, bool)) *Source {
 
 func (s *Source) parse(dir string, lookupEnv func(string) (string, bool)) {
 	if s.Conf, s.Err = parse(FileName, dir, s.Files[0].Text, lookupEnv, s.Files[1:]); s.Err == nil {
-		s.Conf.Sum = sumOf(s.Files[0].Text)
+		s.Conf.Sum = SumOf(s.Files[0].Text)
 	}
 }
 

@@ -27,17 +27,17 @@ func TestTasks(t *testing.T) {
 		},
 		{
 			"tasks: {land: pr, remote: upstream, pr: {poll: 15s, ask: every_round}, most: 1}",
-			Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{PollLeast, "every_round"}, Most: 1},
+			Tasks{Land: "pr", Remote: "upstream", PR: PullRequests{15 * time.Second, "every_round"}, Most: 1},
 			"",
 		},
 		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
 		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500MB"},
 		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},
-		{"tasks: {timeout: 48h}", Tasks{}, "is not between 1s and 24h"},
-		{"tasks: {timeout: 0s}", Tasks{}, "must be more than zero"},
+		{"tasks: {timeout: 48h}", Tasks{}, `is "48h"; the most is 24h`},
+		{"tasks: {timeout: 0s}", Tasks{}, `is "0s"; the least is 1s`},
 		{"tasks: {reviewer: critik}\nagents: {critic: {driver: exec, command: [x]}}", Tasks{}, "there is no agent"},
 		{"tasks: {reviewer: critic}\nagents: {critic: {driver: exec, loop: foreign}}", Tasks{}, "runs its own loop"},
-		{"tasks: {pr: {poll: 14s}}", Tasks{}, `"14s" is too often for the forges; take 15s or more`},
+		{"tasks: {pr: {poll: 14s}}", Tasks{}, `is "14s"; the least is 15s`},
 		{"tasks: {pr: {ask: never}}", Tasks{}, "ask"},
 		{"tasks: {from: {bug: ghost}}", Tasks{}, `there is no agent "ghost"`},
 		{"tasks: {most: 0}", Tasks{}, "most"},
@@ -62,9 +62,10 @@ func TestTasks(t *testing.T) {
 			continue
 		}
 		tt.want.Land, tt.want.Branch = cmp.Or(tt.want.Land, "squash"), cmp.Or(tt.want.Branch, TaskBranch)
-		tt.want.Timeout, tt.want.DiskBytes = cmp.Or(tt.want.Timeout, TaskTimeout), cmp.Or(tt.want.DiskBytes, TaskDiskBytes)
-		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, AskOnce),
-			cmp.Or(tt.want.Most, MostDefault)
+		tt.want.Timeout, tt.want.DiskBytes = cmp.Or(tt.want.Timeout, 30*time.Minute), cmp.Or(tt.want.DiskBytes, 20e9)
+		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, "once"),
+			cmp.Or(tt.want.Most, 3)
+		tt.want.Remote = cmp.Or(tt.want.Remote, "origin")
 		tt.want.DiskBytes = max(0, tt.want.DiskBytes) // -1: no limit
 		if diff := compare.Diff(tt.want, cfg.Tasks); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.yaml, diff)

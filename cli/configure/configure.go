@@ -198,7 +198,6 @@ func problem(err error) error {
 		refused *edit.Refused
 		changed *edit.Changed
 		none    *edit.NoSuchAgent
-		there   *edit.There
 	)
 	switch {
 	case errors.As(err, &known):
@@ -219,8 +218,6 @@ func problem(err error) error {
 		return api.NewProblem(http.StatusPreconditionFailed, "%s", changed)
 	case errors.As(err, &none):
 		return api.NewProblem(http.StatusNotFound, "%s", none)
-	case errors.As(err, &there):
-		return api.NewProblem(http.StatusUnprocessableEntity, "%s", there)
 	}
 	return api.NewProblem(http.StatusInternalServerError, "%s", err)
 }

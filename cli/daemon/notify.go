@@ -68,8 +68,8 @@ func noticeTarget(t *config.NotifyTarget, way notify.Way) (notice.Target, error)
 		target.Events = notice.Usual()
 	}
 	target.Quiet = notice.Quiet{From: t.Quiet.From, To: t.Quiet.To, Zone: time.Local}
-	if t.Quiet.Zone != "" {
-		zone, err := time.LoadLocation(t.Quiet.Zone)
+	if t.Zone != "" {
+		zone, err := time.LoadLocation(t.Zone)
 		if err != nil {
 			return target, fmt.Errorf("notify.targets.%s: %w", t.Name, err)
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -29,7 +31,6 @@ daemon loads the file at once.`,
 }
 
 func agentChangeCommand(a *app, op edit.Op) *cobra.Command {
-	var form edit.Agent
 	opts := configure.Options{Reload: daemon.Reload}
 	var rest string
 	cmd := &cobra.Command{
@@ -45,62 +46,67 @@ agent's program as ` + "`fairlead doctor`" + ` does, and writes nothing.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
 	f := cmd.Flags()
-	f.StringVar(&form.Description, "description", "", "its purpose, in one `sentence`")
-	f.StringVar(&form.Driver, "driver", "", "script, exec, acp, claude or codex")
-	f.StringArrayVar(&form.Command, "command", nil, "a `word` of its command; once for each")
-	f.StringVar(&form.Script, "script", "", "the `file` that driver script plays")
-	f.StringVar(&form.Workspace, "workspace", "", "the `folder` in which it works")
-	f.StringVar(&form.Model, "model", "", "the model, in its program's spelling")
-	f.StringVar(&form.SessionPrompt, "session-prompt", "", "the prompt at the start of a session")
-	f.IntVar(&form.Instances, "instances", 0, "how many sessions may run at the same time")
-	f.StringArrayVar(&form.CanWrite, "can-write", nil, "a `pattern` of files that it may write; once for each")
-	f.StringVar(&form.Sandbox, "sandbox", "", "workspace, required, auto or off")
-	f.StringVar(&form.SessionLimit, "session-limit", "", "the longest session, such as 2h")
-	f.Int64Var(&form.TokensPerDay, "tokens-per-day", 0, "its limit of tokens in a day")
-	f.Float64Var(&form.CostPerDayUSD, "cost-per-day", 0, "its limit of `USD` in a day")
-	f.StringArrayVar(&form.Env, "env", nil, "the `name` of a variable that it gets; once for each")
-	f.BoolVar(&form.Lead, "lead", false, "it leads the crew")
+	formFlags(f, &edit.Agent{})
 	f.StringVar(&rest, "rest", "", "a `file` with all other keys of the entry, as YAML")
 	f.BoolVar(&opts.Test, "test", false, "look at the agent's program, and write nothing")
 	agentFlags(cmd, &opts)
 	cmd.RunE = func(cmd *cobra.Command, words []string) error {
 		return configure.Do(cmd.Context(), a.App, op, words[0], func(was *edit.Agent) error {
+			if f.Changed("rest") {
+				was.Rest = ""
+			}
 			if rest != "" {
 				text, err := os.ReadFile(rest)
 				if err != nil {
 					return err
 				}
-				form.Rest = string(text)
+				was.Rest = string(text)
 			}
-			take(cmd, was, &form)
-			return nil
+			return take(f, was)
 		}, opts)
 	}
 	return cmd
 }
 
-// take sets the fields of an entry that have flags.
-func take(cmd *cobra.Command, to, from *edit.Agent) {
-	list := func(words []string) []string { // --env "" is an empty list
-		if len(words) == 1 && words[0] == "" {
-			return nil
+// formFlags binds the flags of an entry to a form. The values of the form are the defaults.
+func formFlags(f *pflag.FlagSet, form *edit.Agent) {
+	f.StringVar(&form.Description, "description", form.Description, "its purpose, in one `sentence`")
+	f.StringVar(&form.Driver, "driver", form.Driver, "script, exec, acp, claude or codex")
+	f.StringArrayVar(&form.Command, "command", form.Command, "a `word` of its command; once for each")
+	f.StringVar(&form.Script, "script", form.Script, "the `file` that driver script plays")
+	f.StringVar(&form.Workspace, "workspace", form.Workspace, "the `folder` in which it works")
+	f.StringVar(&form.Model, "model", form.Model, "the model, in its program's spelling")
+	f.StringVar(&form.SessionPrompt, "session-prompt", form.SessionPrompt, "the prompt at the start of a session")
+	f.IntVar(&form.Instances, "instances", form.Instances, "how many sessions may run at the same time")
+	f.StringArrayVar(&form.CanWrite, "can-write", form.CanWrite, "a `pattern` of files that it may write; once for each")
+	f.StringVar(&form.Sandbox, "sandbox", form.Sandbox, "workspace, required, auto or off")
+	f.StringVar(&form.SessionLimit, "session-limit", form.SessionLimit, "the longest session, such as 2h")
+	f.Int64Var(&form.TokensPerDay, "tokens-per-day", form.TokensPerDay, "its limit of tokens in a day")
+	f.Float64Var(&form.CostPerDayUSD, "cost-per-day", form.CostPerDayUSD, "its limit of `USD` in a day")
+	f.StringArrayVar(&form.Env, "env", form.Env, "the `name` of a variable that it gets; once for each")
+	f.BoolVar(&form.Lead, "lead", form.Lead, "it leads the crew")
+}
+
+// take sets the fields of an entry whose flags were given.
+func take(given *pflag.FlagSet, form *edit.Agent) (err error) {
+	to := pflag.NewFlagSet("", pflag.ContinueOnError)
+	formFlags(to, form)
+	given.Visit(func(flag *pflag.Flag) {
+		own := to.Lookup(flag.Name)
+		if own == nil {
+			return
 		}
-		return words
-	}
-	for flag, set := range map[string]func(){
-		"description": func() { to.Description = from.Description }, "driver": func() { to.Driver = from.Driver },
-		"command": func() { to.Command = list(from.Command) }, "script": func() { to.Script = from.Script },
-		"workspace": func() { to.Workspace = from.Workspace }, "model": func() { to.Model = from.Model },
-		"session-prompt": func() { to.SessionPrompt = from.SessionPrompt }, "instances": func() { to.Instances = from.Instances },
-		"can-write": func() { to.CanWrite = list(from.CanWrite) }, "sandbox": func() { to.Sandbox = from.Sandbox },
-		"session-limit": func() { to.SessionLimit = from.SessionLimit }, "tokens-per-day": func() { to.TokensPerDay = from.TokensPerDay },
-		"cost-per-day": func() { to.CostPerDayUSD = from.CostPerDayUSD }, "env": func() { to.Env = list(from.Env) },
-		"lead": func() { to.Lead = from.Lead }, "rest": func() { to.Rest = from.Rest },
-	} {
-		if cmd.Flags().Changed(flag) {
-			set()
+		list, is := flag.Value.(pflag.SliceValue)
+		switch {
+		case !is:
+			err = errors.Join(err, own.Value.Set(flag.Value.String()))
+		case slices.Equal(list.GetSlice(), []string{""}): // --env "" is an empty list
+			err = errors.Join(err, own.Value.(pflag.SliceValue).Replace(nil))
+		default:
+			err = errors.Join(err, own.Value.(pflag.SliceValue).Replace(list.GetSlice()))
 		}
-	}
+	})
+	return err
 }
 
 func agentRemoveCommand(a *app) *cobra.Command {

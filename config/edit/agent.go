@@ -1,36 +1,64 @@
 package edit
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Agent is an agent's entry as a form. An empty field means that the file does not have the key.
+// Agent is an agent's entry as a form. An empty field means that the file does not have the key. The tag yaml is the path of the key
+// in the entry.
 type Agent struct {
-	Description   string   `json:"description,omitempty" maxLength:"4096" doc:"Its purpose, in one sentence"`
-	Driver        string   `json:"driver,omitempty" maxLength:"64" example:"exec" doc:"script, exec, acp, claude or codex"`
-	Command       []string `json:"command,omitempty" maxItems:"1024" nullable:"false" doc:"The program and its arguments"`
-	Script        string   `json:"script,omitempty" maxLength:"4096" doc:"The file that driver script plays"`
-	Workspace     string   `json:"workspace,omitempty" maxLength:"4096" doc:"The folder in which it works"`
-	Model         string   `json:"model,omitempty" maxLength:"256" doc:"In the spelling of its program"`
-	SessionPrompt string   `json:"session_prompt,omitempty" maxLength:"131072" doc:"What it is told at the start of a session"`
-	Instances     int      `json:"instances,omitempty" minimum:"0" maximum:"32" doc:"How many sessions may run at the same time; 0: the default"`
-	CanWrite      []string `json:"can_write,omitempty" maxItems:"1024" nullable:"false" doc:"Patterns of the files that it may write: permissions.can_write"`
-	Sandbox       string   `json:"sandbox,omitempty" maxLength:"64" doc:"workspace, required, auto or off; a mapping is in the rest"`
-	SessionLimit  string   `json:"session_limit,omitempty" maxLength:"64" example:"2h" doc:"limits.session"`
-	TokensPerDay  int64    `json:"tokens_per_day,omitempty" minimum:"0" doc:"limits.tokens_per_day; 0: no limit"`
-	CostPerDayUSD float64  `json:"cost_per_day_usd,omitempty" minimum:"0" doc:"limits.cost_per_day_usd; 0: no limit"`
-	Env           []string `json:"env,omitempty" maxItems:"256" nullable:"false" doc:"Names of variables. A new one gets the value of Fairlead's own variable of that name; values in the file stay and are never shown"`
+	Description   string   `json:"description,omitempty" yaml:"description" maxLength:"4096" doc:"Its purpose, in one sentence"`
+	Driver        string   `json:"driver,omitempty" yaml:"driver" maxLength:"64" example:"exec" doc:"script, exec, acp, claude or codex"`
+	Command       []string `json:"command,omitempty" yaml:"command" maxItems:"1024" nullable:"false" doc:"The program and its arguments"`
+	Script        string   `json:"script,omitempty" yaml:"script" maxLength:"4096" doc:"The file that driver script plays"`
+	Workspace     string   `json:"workspace,omitempty" yaml:"workspace" maxLength:"4096" doc:"The folder in which it works"`
+	Model         string   `json:"model,omitempty" yaml:"model" maxLength:"256" doc:"In the spelling of its program"`
+	SessionPrompt string   `json:"session_prompt,omitempty" yaml:"session_prompt" maxLength:"131072" doc:"What it is told at the start of a session"`
+	Instances     int      `json:"instances,omitempty" yaml:"instances" minimum:"0" maximum:"32" doc:"How many sessions may run at the same time; 0: the default"`
+	CanWrite      []string `json:"can_write,omitempty" yaml:"permissions.can_write" maxItems:"1024" nullable:"false" doc:"Patterns of the files that it may write: permissions.can_write"`
+	Sandbox       string   `json:"sandbox,omitempty" yaml:"sandbox" maxLength:"64" doc:"workspace, required, auto or off; a mapping is in the rest"`
+	SessionLimit  string   `json:"session_limit,omitempty" yaml:"limits.session" maxLength:"64" example:"2h" doc:"limits.session"`
+	TokensPerDay  int64    `json:"tokens_per_day,omitempty" yaml:"limits.tokens_per_day" minimum:"0" doc:"limits.tokens_per_day; 0: no limit"`
+	CostPerDayUSD float64  `json:"cost_per_day_usd,omitempty" yaml:"limits.cost_per_day_usd" minimum:"0" doc:"limits.cost_per_day_usd; 0: no limit"`
+	Env           []string `json:"env,omitempty" yaml:"env" maxItems:"256" nullable:"false" doc:"Names of variables. A new one gets the value of Fairlead's own variable of that name; values in the file stay and are never shown"`
 	Lead          bool     `json:"lead,omitempty" doc:"It leads the crew: team.lead"`
 	Rest          string   `json:"rest,omitempty" maxLength:"262144" doc:"All other keys of the entry, as YAML"`
 }
 
-// formKeys are the keys of an entry that are not in its rest.
-var formKeys = []string{"description", "driver", "command", "script", "workspace", "model", "session_prompt", "instances", "limits", "env"}
+// field is a field of the form that is a key of the entry.
+type field struct {
+	index int
+	path  []string
+}
+
+var fields = func() (all []field) {
+	t := reflect.TypeFor[Agent]()
+	for i := range t.NumField() {
+		if path := t.Field(i).Tag.Get("yaml"); path != "" {
+			all = append(all, field{i, strings.Split(path, ".")})
+		}
+	}
+	return all
+}()
+
+// in returns the value of a field in an entry, or nil. A sandbox that is a mapping is in the rest.
+func (f field) in(entry *file.YAMLNode) *file.YAMLNode {
+	for _, key := range f.path {
+		entry = entry.Get(key)
+	}
+	if entry != nil && entry.Kind == file.YAMLObject && f.path[0] == "sandbox" {
+		return nil
+	}
+	return entry
+}
 
 // Describe returns the entry of an agent as a form. found is false if the file has no such agent.
 func Describe(b []byte, name string) (a Agent, found bool, err error) {
@@ -42,81 +70,66 @@ func Describe(b []byte, name string) (a Agent, found bool, err error) {
 	if entry == nil {
 		return a, false, nil
 	}
-	m, limit, _, err := s.follow([]string{"agents", name, ""})
-	if err != nil && !tied(entry) {
-		return a, true, err
-	}
 	if tied(entry) {
 		return a, true, shared(entry)
+	}
+	m, limit, _, err := s.follow([]string{"agents", name, ""})
+	if err != nil {
+		return a, true, err
 	}
 	if m != entry {
 		limit = 0 // it is within braces
 	}
-	limits := entry.Get("limits")
-	a = Agent{
-		Description: textOf(entry.Get("description")), Driver: textOf(entry.Get("driver")), Command: textsOf(entry.Get("command")),
-		Script: textOf(entry.Get("script")), Workspace: textOf(entry.Get("workspace")), Model: textOf(entry.Get("model")),
-		SessionPrompt: textOf(entry.Get("session_prompt")), Instances: int(entry.Get("instances").Float(0)),
-		CanWrite:     textsOf(entry.Get("permissions").Get("can_write")),
-		SessionLimit: textOf(limits.Get("session")), TokensPerDay: int64(limits.Get("tokens_per_day").Float(0)),
-		CostPerDayUSD: limits.Get("cost_per_day_usd").Float(0),
-		Lead:          textOf(s.root.Get("team").Get("lead")) == name,
-	}
-	if sandbox := entry.Get("sandbox"); sandbox != nil && sandbox.Kind == file.YAMLText {
-		a.Sandbox = sandbox.Text
-	}
-	if env := entry.Get("env"); env != nil {
-		for _, f := range env.Fields {
-			a.Env = append(a.Env, f.Name)
+	for _, f := range fields {
+		if n := f.in(entry); n != nil && n.Kind != file.YAMLNull {
+			take(reflect.ValueOf(&a).Elem().Field(f.index), n)
 		}
 	}
-	parts, err := s.partsOf(entry, limit)
+	lead := s.root.Get("team").Get("lead")
+	a.Lead = lead != nil && lead.Text == name
+	parts, err := s.partsOf(entry, entry, limit)
 	a.Rest = restText(parts)
 	return a, true, err
 }
 
-func textOf(n *file.YAMLNode) string {
-	if n == nil || n.Kind == file.YAMLNull {
-		return ""
-	}
-	return n.Text
-}
-
-func textsOf(n *file.YAMLNode) (list []string) {
-	if n == nil {
-		return nil
+// take sets a field of the form. That of a mapping gets the names of its keys.
+func take(to reflect.Value, n *file.YAMLNode) {
+	var list []string
+	for _, f := range n.Fields {
+		list = append(list, f.Name)
 	}
 	for _, item := range n.Items {
 		list = append(list, item.Text)
 	}
-	return list
+	switch {
+	case to.Kind() == reflect.Slice:
+		to.Set(reflect.ValueOf(list))
+	case to.CanInt():
+		to.SetInt(int64(n.Float(0)))
+	case to.CanFloat():
+		to.SetFloat(n.Float(0))
+	default:
+		to.SetString(n.Text)
+	}
 }
 
 // part is one key of the rest of an entry, with its text.
 type part struct {
 	path  []string // below the entry
 	lines []string // with the key and the comments directly above it, not indented
-	flow  string   // its value in one line
+	node  *yaml.Node
 }
 
-// isField reports whether a key of an entry is in a field of the form, and not in its rest.
-func isField(f *file.YAMLField, under []string) bool {
-	if len(under) > 0 {
-		return f.Name == "can_write"
-	}
-	return slices.Contains(formKeys, f.Name) || f.Name == "sandbox" && f.Value.Kind == file.YAMLText
-}
-
-// partsOf returns the parts of the rest of an entry, or of its key permissions: under. If the mapping is not within braces, limit is
-// the line behind it; otherwise it is 0.
-func (s *source) partsOf(m *file.YAMLNode, limit int, under ...string) (parts []part, err error) {
+// partsOf returns the parts of the rest of an entry, or of a mapping in it that holds fields of the form: under. If the mapping is
+// not within braces, limit is the line behind it; otherwise it is 0.
+func (s *source) partsOf(entry, m *file.YAMLNode, limit int, under ...string) (parts []part, err error) {
 	for i := range m.Fields {
 		f := &m.Fields[i]
-		if isField(f, under) {
+		if slices.ContainsFunc(fields, func(own field) bool { return own.in(entry) == f.Value }) {
 			continue
 		}
-		p := part{path: append(slices.Clone(under), f.Name), flow: rendered(f.Value)}
-		p.lines = []string{quoted(f.Name, false) + ": " + p.flow}
+		p := part{path: append(slices.Clone(under), f.Name), node: nodeFrom(f.Value)}
+		p.lines = dumped(mapping(f.Name, p.node), 2)
 		below := 0
 		if limit > 0 {
 			b, err := s.blockOf(m, i, limit)
@@ -132,11 +145,12 @@ func (s *source) partsOf(m *file.YAMLNode, limit int, under ...string) (parts []
 				below = b.behind
 			}
 		}
-		if len(under) > 0 || f.Name != "permissions" || len(f.Value.Fields) == 0 {
+		holds := func(own field) bool { return len(own.path) > 1 && own.path[0] == f.Name }
+		if len(under) > 0 || len(f.Value.Fields) == 0 || !slices.ContainsFunc(fields, holds) {
 			parts = append(parts, p)
 			continue
 		}
-		inside, err := s.partsOf(f.Value, below, "permissions")
+		inside, err := s.partsOf(entry, f.Value, below, f.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +159,7 @@ func (s *source) partsOf(m *file.YAMLNode, limit int, under ...string) (parts []
 	return parts, nil
 }
 
-// restText puts the parts together. Parts of permissions are joined below one such key.
+// restText puts the parts together. Parts of one mapping are joined below its key.
 func restText(parts []part) string {
 	var lines []string
 	inside := ""
@@ -199,17 +213,12 @@ func readRest(name, rest string) ([]part, error) {
 		return nil, fault(1, 1, "",
 			"anchors (&), aliases (*) and merge keys (<<) are not written here; change fairlead.yaml by hand for them")
 	}
-	own := "is a field of its own; change it there, and remove it here"
-	for i := range s.root.Fields {
-		f := &s.root.Fields[i]
-		if isField(f, nil) {
-			return nil, fault(f.Line, f.Column, at+"."+f.Name, own)
-		}
-		if g := f.Value.Field("can_write"); f.Name == "permissions" && g != nil {
-			return nil, fault(g.Line, g.Column, at+".permissions.can_write", own)
+	for _, f := range fields {
+		if n := f.in(s.root); n != nil {
+			return nil, fault(n.Line, n.Column, at+"."+strings.Join(f.path, "."), "is a field of its own; change it there, and remove it here")
 		}
 	}
-	return s.partsOf(s.root, s.end())
+	return s.partsOf(s.root, s.root, s.end())
 }
 
 // RestName is the name of the file in faults of the rest.

@@ -3,8 +3,8 @@ package edit
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -31,14 +31,7 @@ type Change struct {
 type NoSuchAgent struct{ Name string }
 
 func (n *NoSuchAgent) Error() string {
-	return fmt.Sprintf("fairlead.yaml has no agent %s", strconv.Quote(n.Name))
-}
-
-// There says that an agent cannot be added, because the file has one of this name.
-type There struct{ Name string }
-
-func (t *There) Error() string {
-	return fmt.Sprintf("fairlead.yaml has an agent %s already; choose another name, or edit that agent", strconv.Quote(t.Name))
+	return fmt.Sprintf("fairlead.yaml has no agent %q", n.Name)
 }
 
 // Apply returns the text of the file after a change. It does not check the settings: config.Parse does.
@@ -49,7 +42,7 @@ func Apply(b []byte, c Change) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case c.Op == Add && there:
-		return nil, &There{c.Name}
+		return nil, &Refused{fmt.Sprintf("fairlead.yaml has an agent %q already; choose another name, or edit that agent", c.Name)}
 	case c.Op != Add && !there:
 		return nil, &NoSuchAgent{c.Name}
 	case c.Op == Remove:
@@ -59,7 +52,7 @@ func Apply(b []byte, c Change) ([]byte, error) {
 		}
 	default:
 		if c.Op == Add {
-			out, err = set(b, []string{"agents", c.Name}, plain("{}"))
+			out, err = set(b, []string{"agents", c.Name}, &value{node: nodeFrom(&file.YAMLNode{Kind: file.YAMLObject})})
 		}
 		if err == nil {
 			out, err = fill(out, c.Name, was, c.Agent)
@@ -83,7 +76,7 @@ type keyed struct {
 }
 
 func (k keyed) equal(other keyed) bool {
-	return k.flow == other.flow && slices.Equal(k.written, other.written)
+	return inline(k.node) == inline(other.node) && slices.Equal(k.written, other.written)
 }
 
 // valuesOf returns the keys of an agent that a form gives a value, in the order in which they are written.
@@ -93,20 +86,13 @@ func valuesOf(name string, a Agent) (all []keyed, err error) {
 			all = append(all, keyed{append([]string{"agents", name}, path...), v})
 		}
 	}
-	give(text(a.Description), "description")
-	give(text(a.Driver), "driver")
-	give(texts(a.Command), "command")
-	give(text(a.Script), "script")
-	give(text(a.Workspace), "workspace")
-	give(text(a.Model), "model")
-	give(text(a.SessionPrompt), "session_prompt")
-	give(number(float64(a.Instances)), "instances")
-	give(text(a.SessionLimit), "limits", "session")
-	give(number(float64(a.TokensPerDay)), "limits", "tokens_per_day")
-	give(number(a.CostPerDayUSD), "limits", "cost_per_day_usd")
-	give(texts(a.CanWrite), "permissions", "can_write")
+	for _, f := range fields {
+		if f.path[0] != "env" {
+			give(valueOf(reflect.ValueOf(a).Field(f.index).Interface()), f.path...)
+		}
+	}
 	for _, variable := range a.Env {
-		give(text("${"+variable+"}"), "env", variable)
+		give(valueOf("${"+variable+"}"), "env", variable)
 	}
 	parts, err := readRest(name, a.Rest)
 	if err != nil {
@@ -120,11 +106,10 @@ func valuesOf(name string, a Agent) (all []keyed, err error) {
 			}
 			return nil, &config.Faults{List: []config.Fault{twice}}
 		}
-		give(&value{flow: p.flow, written: p.lines}, p.path...)
+		give(&value{node: p.node, written: p.lines}, p.path...)
 	}
-	give(text(a.Sandbox), "sandbox")
 	if a.Lead {
-		all = append(all, keyed{[]string{"team", "lead"}, text(name)})
+		all = append(all, keyed{[]string{"team", "lead"}, valueOf(name)})
 	}
 	return all, nil
 }
@@ -221,6 +206,7 @@ func equal(got, want Agent) bool {
 			rest = &file.YAMLNode{Kind: file.YAMLObject} // there are no other keys
 		}
 		drop(rest, "permissions", "") // if it is empty, it says nothing
+		drop(rest, "limits", "")
 		a.Rest, a.Env = "", slices.Sorted(slices.Values(a.Env))
 		return rest, fmt.Sprintf("%q", []any{a})
 	}

@@ -73,38 +73,28 @@ func Write(dir string, b []byte, sum file.Sum) error {
 	if len(b) > bytesMax {
 		return byHand("the file would be larger than 1 MiB")
 	}
-	path := filepath.Join(dir, config.FileName)
-	info, err := os.Lstat(path)
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", config.FileName, err)
-	}
-	part, err := os.CreateTemp(dir, ".fairlead.yaml-")
-	if err != nil {
-		return fmt.Errorf("make a file beside %s; the folder must be writable: %w", config.FileName, err)
-	}
-	defer func() { _ = os.Remove(part.Name()) }() // the old text, or a part of the new one
-	_, err = part.Write(b)
-	err = errors.Join(err, part.Chmod(info.Mode().Perm()))
-	if err == nil {
-		err = part.Sync()
-	}
-	if err = errors.Join(err, part.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", config.FileName, err)
-	}
-	if _, now, err := Read(dir); err != nil || now != sum {
-		return errors.Join(err, &Changed{})
-	}
-	return swap(dir, filepath.Base(part.Name()), sum)
-}
-
-// swap puts a file in place of fairlead.yaml and looks at what it replaced, because another program may have written
-// since the sum was compared. Its text comes back then.
-func swap(dir, part string, sum file.Sum) error {
 	folder, _, err := file.OpenFolder(dir)
 	if err != nil {
 		return err
 	}
 	defer file.CloseFolder(folder)
+	part := fmt.Sprintf(".%s-%d", config.FileName, os.Getpid())
+	file.Remove(folder, part) // of a process that was ended
+	created, err := file.CreateLike(folder, part, config.FileName, b)
+	if err != nil {
+		return fmt.Errorf("make a file beside %s; the folder must be writable: %w", config.FileName, err)
+	}
+	_ = created.Close()             // it is synced
+	defer file.Remove(folder, part) // the old text, or the new one
+	if _, now, err := Read(dir); err != nil || now != sum {
+		return errors.Join(err, &Changed{})
+	}
+	return swap(dir, folder, part, sum)
+}
+
+// swap puts a file in place of fairlead.yaml and looks at what it replaced, because another program may have written
+// since the sum was compared. Its text comes back then.
+func swap(dir string, folder int, part string, sum file.Sum) error {
 	switch err := file.Exchange(folder, part, config.FileName); {
 	case file.Unsupported(err): // the comparison before has to do
 		err = os.Rename(filepath.Join(dir, part), filepath.Join(dir, config.FileName))
@@ -174,8 +164,8 @@ func shown(b []byte) (string, error) {
 		return strings.ReplaceAll(string(b), "\r\n", "\n"), nil
 	}
 	all, ok := s.hidden(root, s.end(), secret)
-	if !ok || !s.comments(all) {
-		all = []lines{{block{first: 1, behind: s.end()}, []string{rendered(root)}}}
+	if !ok {
+		all = []lines{{block{first: 1, behind: s.end()}, []string{inline(nodeFrom(root))}}}
 	}
 	slices.SortFunc(all, func(a, b lines) int { return cmp.Compare(b.first, a.first) })
 	text := s.lines
@@ -215,7 +205,7 @@ func (s *source) hidden(m *file.YAMLNode, limit int, secret map[file.Place]bool)
 			continue
 		}
 		b, err := s.blockOf(m, i, limit)
-		if err != nil {
+		if err != nil || !s.sameWith(b.behind, b.limit) { // what follows may look like a comment, and be a part of a secret
 			return nil, false
 		}
 		inside, ok := s.hidden(f.Value, b.behind, secret)
@@ -224,21 +214,20 @@ func (s *source) hidden(m *file.YAMLNode, limit int, secret map[file.Place]bool)
 			inside = []lines{{b, []string{b.indent + f.Name + ":"}}}
 			deeper := strings.Repeat(" ", f.Value.Column-1)
 			for _, g := range f.Value.Fields {
-				value := rendered(g.Value)
-				if g.Value.Kind == file.YAMLText {
-					value = quoted(g.Value.Text, false) // a reference
-				}
-				inside[0].text = append(inside[0].text, deeper+quoted(g.Name, false)+": "+value)
+				inside[0].text = append(inside[0].text, deeper+shownKey(g.Name, g.Value))
 			}
 		case secret[f.Place]:
-			inside = []lines{{b, []string{b.indent + f.Name + ": " + rendered(f.Value)}}}
+			inside = []lines{{b, []string{b.indent + shownKey(f.Name, f.Value)}}}
 		case !ok:
-			inside = []lines{{b, []string{b.indent + quoted(f.Name, false) + ": " + rendered(f.Value) + s.tail(b)}}}
+			inside = []lines{{b, []string{b.indent + shownKey(f.Name, f.Value) + s.tail(b)}}}
 		}
 		all = append(all, inside...)
 	}
 	return all, true
 }
+
+// shownKey writes a key with its value in one line.
+func shownKey(name string, v *file.YAMLNode) string { return dumped(mapping(name, nodeFrom(v)), 2)[0] }
 
 // tail returns the comment behind a value of one line.
 func (s *source) tail(b block) string {
@@ -248,25 +237,4 @@ func (s *source) tail(b block) string {
 	}
 	_, comment := own.cut(1)
 	return comment
-}
-
-// comments reports whether the lines below the shown parts that look like comments are comments, and no part of a secret.
-func (s *source) comments(all []lines) bool {
-	var text []string
-	for i, line := range s.lines {
-		after := slices.ContainsFunc(all, func(part lines) bool { return i+1 >= part.behind && i+1 < s.key(part.behind) })
-		if !after || !isComment(line) {
-			text = append(text, line)
-		}
-	}
-	root, err := config.Tree([]byte(strings.Join(text, "")))
-	return err == nil && same(root, s.root)
-}
-
-// key returns the first line from one on that is neither blank nor like a comment.
-func (s *source) key(n int) int {
-	for n < s.end() && (blank(s.line(n)) || isComment(s.line(n))) {
-		n++
-	}
-	return n
 }

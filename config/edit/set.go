@@ -16,20 +16,6 @@ func byHand(format string, args ...any) error {
 	return &Refused{Why: fmt.Sprintf(format, args...) + "; change fairlead.yaml by hand"}
 }
 
-// order is the order in which keys are added. Keys that are not in it come last.
-var order = []string{
-	"version", "team", "agents",
-	"description", "driver", "command", "script", "workspace", "loop", "model", "mode", "session_prompt", "cleanup_prompt", "cleanup_every",
-	"instances", "ports", "env", "limits", "permissions", "sandbox",
-}
-
-func rank(key string) int {
-	if i := slices.Index(order, key); i >= 0 {
-		return i
-	}
-	return len(order)
-}
-
 // follow goes down a path through mappings that are written in lines. It returns the last of them, the line behind it,
 // and the rest of the path from a key of that mapping on.
 func (s *source) follow(path []string) (m *file.YAMLNode, limit int, rest []string, err error) {
@@ -78,7 +64,7 @@ func set(b []byte, path []string, v *value) ([]byte, error) {
 	}
 	i := fieldAt(m, rest[0])
 	if i < 0 {
-		return s.insert(m, limit, path[:len(path)-len(rest)], rest[0], v.below(rest[1:], s.step()))
+		return s.insert(m, limit, path[:len(path)-len(rest)], rest[0], v.above(rest, s.step()))
 	}
 	f := &m.Fields[i]
 	own, err := s.blockOf(m, i, limit)
@@ -88,12 +74,14 @@ func set(b []byte, path []string, v *value) ([]byte, error) {
 	case v == nil && len(rest) == 1:
 		return s.remove(m, f, own)
 	case len(rest) == 1 || len(f.Value.Fields) == 0:
-		return s.replace(f, own, v.below(rest[1:], s.step()))
+		return s.replace(f, own, v.above(rest, s.step()))
 	}
 	if err := s.checkBraces(f.Value, own); err != nil {
 		return nil, err
 	}
-	return s.replace(f, own, plain(braces(f.Value, rest[1:], v)))
+	whole := nodeFrom(f.Value)
+	put(whole, rest[1:], v)
+	return s.replace(f, own, &value{node: whole})
 }
 
 // emptied returns the path of what is removed with a key: the outermost mapping that only has this key, except agents.

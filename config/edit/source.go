@@ -72,6 +72,7 @@ type block struct {
 	head   int // the first comment directly above the key
 	first  int // the key
 	behind int // behind the last line of the value and of the comments that are deeper than the key
+	limit  int // behind the blank lines and comments that follow
 	indent string
 }
 
@@ -83,7 +84,7 @@ func (s *source) blockOf(m *file.YAMLNode, i, limit int) (block, error) {
 			limit = min(limit, other.Line)
 		}
 	}
-	b := block{head: f.Line, first: f.Line, behind: limit, indent: upTo(s.line(f.Line), f.Column)}
+	b := block{head: f.Line, first: f.Line, behind: limit, limit: limit, indent: upTo(s.line(f.Line), f.Column)}
 	if limit <= f.Line || strings.Trim(b.indent, " ") != "" {
 		return b, byHand("%s is not on a line of its own", f.Value.Path)
 	}
@@ -152,8 +153,9 @@ func (s *source) replace(f *file.YAMLField, b block, v *value) ([]byte, error) {
 	if s.sameWith(b.first+1, end) {
 		end = b.first + 1
 	}
-	lines := indented(b.indent, v.body)
-	return s.with(b.first, end, append([]string{strings.TrimRight(key+v.line, " \t") + comment}, lines...)...), nil
+	lines := v.lines("k", s.step())
+	first := strings.TrimRight(key+strings.TrimPrefix(strings.TrimPrefix(lines[0], "k:"), " "), " \t")
+	return s.with(b.first, end, append([]string{first + comment}, indented(b.indent, lines[1:])...)...), nil
 }
 
 // checkBraces refuses a value in braces that has a comment before its last line, which would be lost.
@@ -174,11 +176,10 @@ func (s *source) checkBraces(n *file.YAMLNode, b block) error {
 
 // insert adds a key to a mapping that is not within braces. at is the path of the mapping, limit the line behind it.
 func (s *source) insert(m *file.YAMLNode, limit int, at []string, key string, v *value) ([]byte, error) {
-	agent := len(at) == 1 && at[0] == "agents"
-	after := len(m.Fields) - 1
-	if !agent && rank(key) < len(order) {
+	after, keys := len(m.Fields)-1, config.Keys(at...)
+	if rank := slices.Index(keys, key); rank >= 0 {
 		for i, f := range m.Fields {
-			if rank(f.Name) < rank(key) {
+			if slices.Contains(keys[:rank], f.Name) {
 				after = i
 			}
 		}
@@ -187,8 +188,8 @@ func (s *source) insert(m *file.YAMLNode, limit int, at []string, key string, v 
 	if err != nil {
 		return nil, err
 	}
-	lines := indented(b.indent, v.lines(key))
-	if len(at) == 0 || agent && len(m.Fields) > 1 && b.head > 1 && blank(s.line(b.head-1)) {
+	lines := indented(b.indent, v.lines(key, s.step()))
+	if len(at) == 0 || slices.Equal(at, []string{"agents"}) && len(m.Fields) > 1 && b.head > 1 && blank(s.line(b.head-1)) {
 		lines = append([]string{""}, lines...) // a blank line between sections, and between agents where the file has them
 	}
 	return s.with(b.behind, b.behind, lines...), nil

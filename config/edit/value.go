@@ -1,85 +1,77 @@
 package edit
 
 import (
-	"regexp"
-	"strconv"
+	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // lineMax is how long a list may be in one line; a longer one gets a line for each item.
 const lineMax = 100
 
-// value is what a key gets.
+// value is what a key gets; nil: the key is removed.
 type value struct {
-	flow string   // in one line, as within braces
-	line string   // what is on the key's line
-	body []string // the lines below it, indented as below a key that is not indented
+	node *yaml.Node
 	// written are whole lines with the key and comments above it, as a person wrote them. They replace the key's block.
 	written []string
 }
 
-// text, texts and number return nil for a value that says nothing, so that the key is removed.
-func text(s string) *value {
-	if s == "" {
+// valueOf returns nil for a value that says nothing.
+func valueOf(v any) *value {
+	of := reflect.ValueOf(v)
+	if of.IsZero() || of.Kind() == reflect.Slice && of.Len() == 0 {
 		return nil
 	}
-	v := &value{flow: quoted(s, true), line: quoted(s, false)}
-	if line, body := literal(s); line != "" {
-		v.line, v.body = line, body
+	n := nodeOf(v)
+	if n.Kind == yaml.SequenceNode {
+		if n.Style = yaml.FlowStyle; len(inline(n)) > lineMax {
+			n.Style = 0
+		}
+	}
+	return &value{node: n}
+}
+
+// nodeOf returns the node of a text, a list of texts or a number. A text that cannot be printed as it is gets escapes.
+func nodeOf(v any) *yaml.Node {
+	n := &yaml.Node{}
+	if err := n.Dump(v, yaml.WithQuotePreference(yaml.QuoteDouble)); err != nil {
+		panic("edit: a node for a text or a number: " + err.Error())
+	}
+	for _, scalar := range append(n.Content, n) {
+		if strings.ContainsFunc(scalar.Value, func(r rune) bool { return r != '\t' && r != '\n' && !unicode.IsPrint(r) }) {
+			scalar.Style = yaml.DoubleQuotedStyle
+		}
+	}
+	return n
+}
+
+func mapping(key string, n *yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{nodeOf(key), n}}
+}
+
+// above returns the value of the first key of a path whose last key has this value.
+func (v *value) above(path []string, step int) *value {
+	for i := len(path) - 1; i > 0; i-- {
+		outer := &value{node: mapping(path[i], v.node)}
+		if v.written != nil {
+			outer.written = append([]string{path[i-1] + ":"}, indented(strings.Repeat(" ", step), v.written)...)
+		}
+		v = outer
 	}
 	return v
 }
 
-func texts(list []string) *value {
-	if len(list) == 0 {
-		return nil
-	}
-	parts := make([]string, len(list))
-	var body []string
-	for i, one := range list {
-		parts[i] = quoted(one, true)
-		body = append(body, "- "+quoted(one, false))
-	}
-	v := plain("[" + strings.Join(parts, ", ") + "]")
-	if len(v.line) > lineMax {
-		v.line, v.body = "", body
-	}
-	return v
-}
-
-func number(n float64) *value {
-	if n == 0 {
-		return nil
-	}
-	return plain(strconv.FormatFloat(n, 'f', -1, 64))
-}
-
-func plain(s string) *value { return &value{flow: s, line: s} }
-
-// below wraps a value into the mappings of a path.
-func (v *value) below(path []string, step int) *value {
-	if len(path) == 0 {
-		return v
-	}
-	v = v.below(path[1:], step)
-	return &value{
-		flow: "{" + quoted(path[0], true) + ": " + v.flow + "}",
-		body: indented(strings.Repeat(" ", step), v.lines(path[0])),
-	}
-}
-
-// lines returns the key with the value, not indented.
-func (v *value) lines(key string) []string {
+// lines returns the key with the value, not indented. step is how deep the file indents.
+func (v *value) lines(key string, step int) []string {
 	if v.written != nil {
 		return v.written
 	}
-	return append([]string{strings.TrimRight(quoted(key, false)+": "+v.line, " ")}, v.body...)
+	return dumped(mapping(key, v.node), step)
 }
 
 func indented(indent string, lines []string) []string {
@@ -92,82 +84,60 @@ func indented(indent string, lines []string) []string {
 	return out
 }
 
-// literal returns a text of several lines as a literal block; empty if only quotes can hold it.
-func literal(s string) (line string, body []string) {
-	inner, ended := strings.CutSuffix(s, "\n")
-	if line = "|-"; ended {
-		line = "|"
+func dumped(n *yaml.Node, step int) []string {
+	b, err := yaml.Dump(n, yaml.WithIndent(min(max(step, 2), 9)), yaml.WithLineWidth(-1), yaml.WithQuotePreference(yaml.QuoteDouble))
+	if err != nil {
+		panic("edit: a node of this package can be written: " + err.Error())
 	}
-	body = indented("  ", strings.Split(inner, "\n"))
-	unprintable := func(r rune) bool { return r != '\t' && r != '\n' && !unicode.IsPrint(r) }
-	if len(body) < 2 || strings.ContainsFunc(s, unprintable) || !reads("k: "+line+"\n"+strings.Join(body, "\n")+"\n", s) {
-		return "", nil
-	}
-	return line, body
+	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// words are those that other readers take for something else than a text.
-var words = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`)
-
-// quoted returns a text as a scalar: without quotes where every reader takes it for the same text.
-func quoted(s string, flow bool) string {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if words.MatchString(s) || strings.ContainsFunc(s, unprintable) || flow && strings.ContainsAny(s, "{}[],") || !reads("k: "+s, s) {
-		return strconv.Quote(s) // YAML reads all escapes of Go
-	}
-	if flow && !reads("{k: "+s+"}", s) {
-		return strconv.Quote(s)
-	}
-	return s
+// inline writes a value in one line, as within braces.
+func inline(n *yaml.Node) string {
+	line := dumped(&yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{n}}, 2)[0]
+	return line[1 : len(line)-1]
 }
 
-// reads asks the reader of the file whether a document with the one key k, and without quotes, has this text.
-func reads(doc, s string) bool {
-	root, err := config.Tree([]byte(doc))
-	if err != nil || len(root.Fields) != 1 || root.Fields[0].Name != "k" {
-		return false
-	}
-	n := root.Fields[0].Value
-	return n.Kind == file.YAMLText && n.Text == s && !n.Tied && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0
-}
-
-// rendered writes a value of the tree in one line.
-func rendered(n *file.YAMLNode) string {
+// nodeFrom returns the node of a value of the tree, for one line.
+func nodeFrom(n *file.YAMLNode) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.ScalarNode, Value: n.Text}
 	switch n.Kind {
 	case file.YAMLObject:
-		return braces(n, nil, nil)
-	case file.YAMLList:
-		var parts []string
-		for _, item := range n.Items {
-			parts = append(parts, rendered(item))
+		out = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+		for _, f := range n.Fields {
+			out.Content = append(out.Content, nodeOf(f.Name), nodeFrom(f.Value))
 		}
-		return "[" + strings.Join(parts, ", ") + "]"
+	case file.YAMLList:
+		out = &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, item := range n.Items {
+			out.Content = append(out.Content, nodeFrom(item))
+		}
 	case file.YAMLText:
-		return quoted(n.Text, true)
+		return nodeOf(n.Text)
 	case file.YAMLNull:
-		return "null"
+		out.Value = "null"
+	case file.YAMLBroken: // [hidden]
+		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{nodeOf("hidden")}}
 	}
-	return n.Text
+	return out
 }
 
-// braces writes a mapping in one line. If there is a path, its key gets a value, or is left out if that is nil.
-func braces(n *file.YAMLNode, path []string, v *value) string {
-	var parts []string
-	write := func(name, value string) { parts = append(parts, quoted(name, true)+": "+value) }
-	for _, f := range n.Fields {
-		switch {
-		case len(path) == 0 || f.Name != path[0]:
-			write(f.Name, rendered(f.Value))
-		case len(path) > 1:
-			write(f.Name, braces(f.Value, path[1:], v))
-		case v != nil:
-			write(f.Name, v.flow)
-		}
+// put gives the key at a path of a mapping a value, or takes it away.
+func put(m *yaml.Node, path []string, v *value) {
+	i := 0
+	for i < len(m.Content) && m.Content[i].Value != path[0] {
+		i += 2
 	}
-	if len(path) > 0 && v != nil && n.Field(path[0]) == nil {
-		write(path[0], v.below(path[1:], 0).flow)
+	switch there := i < len(m.Content); {
+	case there && len(path) > 1 && m.Content[i+1].Kind == yaml.MappingNode:
+		put(m.Content[i+1], path[1:], v)
+	case there && v == nil:
+		m.Content = slices.Delete(m.Content, i, i+2)
+	case there:
+		m.Content[i+1] = v.above(path, 0).node
+	case v != nil:
+		m.Content = append(m.Content, nodeOf(path[0]), v.above(path, 0).node)
 	}
-	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // same reports whether two values are equal, wherever and however they are written.

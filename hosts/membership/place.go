@@ -66,7 +66,7 @@ func (c *Controller) Place(ctx context.Context, m *sessions.Slot, s team.Session
 		fits = moved
 	} else {
 		_, err = c.loop.Do(ctx,
-			loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: host.OnLost(m.Conf.Host.OnLost)})})
+			loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, Needs: now, OnLost: host.OnLost(m.Conf.OnLost)})})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +125,7 @@ func (c *Controller) placeHere(ctx context.Context, m *sessions.Slot, s team.Ses
 	}
 	if err == nil {
 		_, err = c.loop.Do(ctx,
-			loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: host.OnLost(m.Conf.Host.OnLost), Here: c.is.Name})})
+			loop.Request{Event: m.Event(byHosts, team.PlaceAsked{Session: s.ID, OnLost: host.OnLost(m.Conf.OnLost), Here: c.is.Name})})
 	}
 	return func(t *team.Team) bool { h := t.Hosts.Hosts[c.is.Name]; return h != nil && h.State == host.Joined }, err
 }

@@ -73,6 +73,12 @@ func Parse(text string) (Origin, error) {
 	return Origin{scheme: scheme, host: bracketed(host), port: port}, nil
 }
 
+// UnmarshalText is Parse.
+func (o *Origin) UnmarshalText(text []byte) (err error) {
+	*o, err = Parse(string(text))
+	return err
+}
+
 // plainHost reports whether a host is a name or an address in its only form, and whether it is this machine.
 func plainHost(host string) (loopback, ok bool) {
 	if ip, err := netip.ParseAddr(host); err == nil {
