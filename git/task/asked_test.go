@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // save commits a file of the person.
@@ -46,16 +48,22 @@ func TestLandsOnABaseThatHasChanged(t *testing.T) {
 		}, true},
 	} {
 		for _, how := range []string{Squash, Rebase, Merge} {
+			if how != Squash && !testsize.CI() { // .ci/run long has them
+				continue
+			}
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Parallel()
-				w := newRepo(t)
-				w.save("secret.txt")
-				task := w.give("T1", "")
+				w := copyOf(t, "asked", func(w *world) {
+					firstCommit(w)
+					w.save("secret.txt")
+					w.task = w.give("T1", "")
+					w.put(w.task.Tree, "n.txt", "n\n")
+					w.git(w.task.Tree, "add", "n.txt")
+					w.git(w.task.Tree, "commit", "--quiet", "-m", "the agent's")
+					w.ask(&w.task)
+				})
+				task := w.task
 				task.How = how
-				w.put(task.Tree, "n.txt", "n\n")
-				w.git(task.Tree, "add", "n.txt")
-				w.git(task.Tree, "commit", "--quiet", "-m", "the agent's")
-				w.ask(&task)
 				w.git(w.repo, "update-ref", "refs/heads/before", "main")
 				c.person(w)
 				tip := w.git(w.repo, "rev-parse", "main")

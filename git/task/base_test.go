@@ -53,20 +53,21 @@ func TestBaseIsMerged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.T = t
-			w.put(w.task.Tree, "loose.txt", "loose\n")
-			w.put(w.repo, "new.txt", "new\n")
-			w.git(w.repo, "add", "new.txt")
-			w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
-			if c.commits {
-				w.git(w.task.Tree, "commit", "--quiet", "-a", "-m", "work")
-			}
-			var conflict *Conflict
-			if _, err := w.land(&w.task); !errors.As(err, &conflict) ||
-				!strings.Contains(err.Error(), "the conflicts are left in these files: a.txt. Resolve") {
-				t.Fatalf("landed: %v", err)
-			}
+			w := copyOf(t, fmt.Sprint("merged, and it was committed: ", c.commits), func(w *world) {
+				firstTask(w)
+				w.put(w.task.Tree, "loose.txt", "loose\n")
+				w.put(w.repo, "new.txt", "new\n")
+				w.git(w.repo, "add", "new.txt")
+				w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
+				if c.commits {
+					w.git(w.task.Tree, "commit", "--quiet", "-a", "-m", "work")
+				}
+				var conflict *Conflict
+				if _, err := w.land(&w.task); !errors.As(err, &conflict) ||
+					!strings.Contains(err.Error(), "the conflicts are left in these files: a.txt. Resolve") {
+					w.Fatalf("landed: %v", err)
+				}
+			})
 			tip := w.git(w.repo, "rev-parse", "main")
 			if got := w.git(w.task.Tree, "diff", "--name-only", "--diff-filter=U"); got != "a.txt" ||
 				w.git(w.task.Tree, "rev-parse", "MERGE_HEAD") != tip {
@@ -143,17 +144,19 @@ func TestMarkersAreNotOffered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newRepo(t)
-			if c.attributes != "" {
-				w.put(w.repo, ".gitattributes", c.attributes+"\n")
-				w.git(w.repo, "add", ".")
-				w.git(w.repo, "commit", "--quiet", "-m", "attributes")
-			}
-			w.task = w.give("T1", "")
-			w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
-			if _, err := w.land(&w.task); !errors.As(err, new(*Conflict)) {
-				t.Fatalf("landed: %v", err)
-			}
+			w := copyOf(t, "conflict, "+c.attributes, func(w *world) {
+				firstCommit(w)
+				if c.attributes != "" {
+					w.put(w.repo, ".gitattributes", c.attributes+"\n")
+					w.git(w.repo, "add", ".")
+					w.git(w.repo, "commit", "--quiet", "-m", "attributes")
+				}
+				w.task = w.give("T1", "")
+				w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
+				if _, err := w.land(&w.task); !errors.As(err, new(*Conflict)) {
+					w.Fatalf("landed: %v", err)
+				}
+			})
 			if c.content != "" {
 				w.put(w.task.Tree, "a.txt", c.content)
 			}
@@ -398,17 +401,19 @@ func TestBaseKilled(t *testing.T) {
 		for _, settled := range []bool{false, true} { // the agent's round begins before the merge is made again
 			t.Run(fmt.Sprint(name, ", settled ", settled), func(t *testing.T) {
 				t.Parallel()
-				w := newRepo(t)
-				w.put(w.repo, "old.txt", "old\n")
-				w.git(w.repo, "add", "old.txt")
-				w.git(w.repo, "commit", "--quiet", "-m", "old")
-				w.task = w.give("T1", "")
-				w.put(w.task.Tree, "loose.txt", "loose\n")
-				w.put(w.repo, "new.txt", "new\n")
-				w.git(w.repo, "rm", "--quiet", "old.txt")
-				w.git(w.repo, "add", "new.txt")
-				w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
-				w.ask(&w.task)
+				w := copyOf(t, "half", func(w *world) {
+					firstCommit(w)
+					w.put(w.repo, "old.txt", "old\n")
+					w.git(w.repo, "add", "old.txt")
+					w.git(w.repo, "commit", "--quiet", "-m", "old")
+					w.task = w.give("T1", "")
+					w.put(w.task.Tree, "loose.txt", "loose\n")
+					w.put(w.repo, "new.txt", "new\n")
+					w.git(w.repo, "rm", "--quiet", "old.txt")
+					w.git(w.repo, "add", "new.txt")
+					w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
+					w.ask(&w.task)
+				})
 				tip := w.git(w.repo, "rev-parse", "main")
 				w.must(w.task.keepBroughtIn(broughtIn{Of: tip, Into: w.task.Asked.Commit, Half: true}))
 				half(w, tip)

@@ -32,20 +32,29 @@ type Kept struct {
 
 // Snapshots lists the snapshots of a task, the oldest first.
 func (t Task) Snapshots(ctx context.Context) ([]Kept, error) {
+	all, _, err := t.keptRefs(ctx)
+	return all, err
+}
+
+// keptRefs are the snapshots of a task, and the commits of all refs that keep something of its folder.
+func (t Task) keptRefs(ctx context.Context) (all []Kept, at map[string]string, err error) {
 	text, err := t.ask(ctx, nil, "for-each-ref",
-		"--format=%(refname) %(objectname) %(tree) %(committerdate:unix) %(committeremail) %(parent)", t.Ref()+".*")
+		"--format=%(refname) %(objectname) %(tree) %(committerdate:unix) %(committeremail) %(parent)", t.Ref(), t.Ref()+".*", moreRefs(t))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var all []Kept
+	at = map[string]string{}
 	for line := range strings.Lines(text) {
-		k, ok := keptOf(t, strings.Fields(line))
-		if ok {
+		words := strings.Fields(line)
+		if len(words) > 1 {
+			at[words[0]] = words[1]
+		}
+		if k, ok := keptOf(t, words); ok {
 			all = append(all, k)
 		}
 	}
 	slices.SortFunc(all, func(a, b Kept) int { return cmp.Compare(a.N, b.N) })
-	return all, nil
+	return all, at, nil
 }
 
 func keptOf(t Task, words []string) (k Kept, ok bool) {

@@ -128,12 +128,19 @@ func TestSnapshotKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []string{"config", "fetch"} {
+		w.put(w.task.Tree, at, "new\n") // otherwise there is nothing to fetch
 		if o := w.dying(w.task, "snapshot", "after", at); o.Kind != "killed" {
 			t.Fatalf("%s: %+v", at, o)
 		}
 		if got := w.git(w.repo, "show", w.task.Ref()+":b.txt"); got != "loose" {
 			t.Errorf("killed after %s: %q", at, got)
 		}
+	}
+	if _, err := w.task.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.dying(w.task, "snapshot", "after", "fetch"); o.Kind != "" {
+		t.Errorf("nothing is new, and it is fetched: %+v", o)
 	}
 }
 

@@ -68,16 +68,21 @@ func (h *hub) Reply(_ context.Context, _ int, to forge.Comment, text string) err
 }
 
 func newHub(t *testing.T) *hub {
-	w := newWorld(t)
-	h := &hub{w: w, bare: filepath.Join(filepath.Dir(w.repo), "bare"), left: -1}
+	w := copyOf(t, "hub", func(w *world) {
+		firstTask(w)
+		w.git(w.repo, "clone", "--quiet", "--bare", w.repo, w.bare())
+		w.git(w.repo, "remote", "add", "origin", w.bare())
+		w.task.How = PR
+		w.put(w.task.Tree, "b.txt", "one\n")
+		w.show()
+	})
+	h := &hub{w: w, bare: w.bare(), left: -1}
 	h.request.State = forge.Open
-	w.git(w.repo, "clone", "--quiet", "--bare", w.repo, h.bare)
-	w.git(w.repo, "remote", "add", "origin", h.bare)
-	w.task.How = PR
-	w.put(w.task.Tree, "b.txt", "one\n")
-	w.show()
 	return h
 }
+
+// bare is the repository of the forge.
+func (w *world) bare() string { return filepath.Join(filepath.Dir(w.repo), "bare") }
 
 func (w *world) show() {
 	w.Helper()

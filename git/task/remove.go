@@ -64,12 +64,14 @@ func keep(ctx context.Context, t Task) error {
 }
 
 // keepOthers keeps the clone's other branches and its stashes. The clone has no copy of an object that was in the
-// person's repository first, as one of an unfinished picture may be; without a ref git gc removes it there.
-func (t Task) keepOthers(ctx context.Context, in *worktree.Inside) error {
+// person's repository first, as one of an unfinished picture may be; without a ref git gc removes it there. What a ref has already is not
+// fetched: at has the commits of those.
+func (t Task) keepOthers(ctx context.Context, in *worktree.Inside, at map[string]string) error {
 	var specs []string
-	for name := range in.Refs {
-		if name != in.On { // that one is in the picture
-			specs = append(specs, "+"+name+":"+moreRefs(t)+strings.TrimPrefix(name, "refs/"))
+	for name, commit := range in.Refs {
+		to := moreRefs(t) + strings.TrimPrefix(name, "refs/")
+		if name != in.On && at[to] != commit { // the one that HEAD is on is in the picture
+			specs = append(specs, "+"+name+":"+to)
 		}
 	}
 	older, err := worktree.Stashes(t.Tree)
@@ -77,7 +79,9 @@ func (t Task) keepOthers(ctx context.Context, in *worktree.Inside) error {
 		return err
 	}
 	for i, commit := range older {
-		specs = append(specs, fmt.Sprintf("+%s:%sstashes/%d", commit, moreRefs(t), i+1))
+		if to := fmt.Sprintf("%sstashes/%d", moreRefs(t), i+1); at[to] != commit {
+			specs = append(specs, "+"+commit+":"+to)
+		}
 	}
 	if len(specs) == 0 {
 		return nil

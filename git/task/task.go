@@ -346,7 +346,7 @@ func (t Task) picture(ctx context.Context) (p Picture, inner []string, others, e
 	if err := t.There(); err != nil {
 		return p, nil, nil, err
 	}
-	kept, err := t.Snapshots(ctx)
+	kept, at, err := t.keptRefs(ctx)
 	if err != nil {
 		return p, nil, nil, err
 	}
@@ -379,16 +379,16 @@ func (t Task) picture(ctx context.Context) (p Picture, inner []string, others, e
 			return p, nil, nil, err
 		}
 	}
-	specs := []string{"+HEAD:" + headRef(t)}
-	if p.Loose {
-		specs = append(specs, "+"+p.Commit+":"+t.Ref())
-	} else {
-		specs = append(specs, "+HEAD:"+t.Ref())
+	if at[headRef(t)] != in.Head || at[t.Ref()] != p.Commit { // otherwise the repository has both
+		specs := []string{"+HEAD:" + headRef(t), "+HEAD:" + t.Ref()}
+		if p.Loose {
+			specs[1] = "+" + p.Commit + ":" + t.Ref()
+		}
+		if err := in.Fetch(ctx, specs...); err != nil {
+			return p, nil, nil, fmt.Errorf("read the commits of task %s: %w", t.ID, err)
+		}
 	}
-	if err := in.Fetch(ctx, specs...); err != nil {
-		return p, nil, nil, fmt.Errorf("read the commits of task %s: %w", t.ID, err)
-	}
-	others = t.keepOthers(ctx, in) // what cannot be kept now is tried with the next picture, and has to be before the folder goes
+	others = t.keepOthers(ctx, in, at) // what cannot be kept now is tried with the next picture, and has to be before the folder goes
 	return p, inner, others, keepPicture(ctx, t, p, kept)
 }
 

@@ -11,15 +11,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/template"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	sandbox.Intercept()
-	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1"} {
+	// Without a template a repository has no examples of hooks, fourteen files that no test reads.
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TEMPLATE_DIR": ""} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
@@ -68,13 +71,46 @@ func (w *world) must(err error) {
 // onBase is a file's content on the base branch.
 func (w *world) onBase(name string) string { return w.git(w.repo, "show", "main:"+name) }
 
-func newRepo(t *testing.T) *world {
+// made are the worlds that were made in this process, by name. Each test has copies of them: git makes one in some fifty processes.
+var made sync.Map
+
+type madeWorld struct {
+	once sync.Once
+	tree *template.Tree
+	task Task
+}
+
+// copyOf is a world of the test's own, as build makes it. Calls with the same name have the same build.
+func copyOf(t *testing.T, name string, build func(w *world)) *world {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, repo: filepath.Join(dir, "repo")}
-	w.must(os.Mkdir(w.repo, 0o755))
+	found, _ := made.LoadOrStore(name, &madeWorld{})
+	m := found.(*madeWorld)
+	m.once.Do(func() {
+		first := filepath.Join(dir, ".first")
+		w := &world{T: t, repo: filepath.Join(first, "repo")}
+		w.must(os.MkdirAll(w.repo, 0o755))
+		build(w)
+		m.task, m.tree = w.task, template.Of(t, first)
+		w.must(os.RemoveAll(first))
+	})
+	if m.tree == nil {
+		t.Fatalf("another test was to make the world %q, and has failed", name)
+	}
+	m.tree.To(t, dir)
+	w := &world{T: t, repo: filepath.Join(dir, "repo"), task: m.task}
+	for _, path := range []*string{&w.task.Repo, &w.task.Git, &w.task.Run, &w.task.Tree} {
+		*path = m.tree.Path(dir, *path)
+	}
+	return w
+}
+
+func newRepo(t *testing.T) *world { return copyOf(t, "repo", firstCommit) }
+
+func firstCommit(w *world) {
 	w.git(w.repo, "init", "--quiet", "-b", "main")
 	w.git(w.repo, "config", "user.name", "A Person")
 	w.git(w.repo, "config", "user.email", "person@example.org")
@@ -83,7 +119,6 @@ func newRepo(t *testing.T) *world {
 	w.put(w.repo, ".git/info/exclude", ".fairlead\n") // it has such a file of its own otherwise
 	w.git(w.repo, "add", ".")
 	w.git(w.repo, "commit", "--quiet", "-m", "first")
-	return w
 }
 
 // give makes a task with its folder. base is empty for the current branch.
@@ -98,10 +133,11 @@ func (w *world) give(id, base string) Task {
 	return t
 }
 
-func newWorld(t *testing.T) *world {
-	w := newRepo(t)
+func newWorld(t *testing.T) *world { return copyOf(t, "world", firstTask) }
+
+func firstTask(w *world) {
+	firstCommit(w)
 	w.task = w.give("T1", "")
-	return w
 }
 
 // ask shows a task to a person, who approves what was shown.

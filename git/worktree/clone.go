@@ -179,13 +179,8 @@ func (c Clone) begin(ctx context.Context, making, common, format string, s Start
 	if err != nil {
 		return err
 	}
-	in := Git{Dir: making}
-	for _, pair := range settings {
-		if _, err := in.AskIn(ctx, nil, "config", "--add", "--", pair[0], pair[1]); err != nil {
-			return err
-		}
-	}
 	return errors.Join(
+		appendTo(filepath.Join(dir, "config"), configText(settings)),
 		os.Mkdir(filepath.Join(dir, "info"), 0o755), //nolint:gosec // as git makes it
 		sameFile(filepath.Join(common, "info", "attributes"), filepath.Join(dir, "info", "attributes"), ""),
 		sameFile(filepath.Join(common, "info", "exclude"), filepath.Join(dir, "info", "exclude"), s.Ignored),
@@ -195,7 +190,8 @@ func (c Clone) begin(ctx context.Context, making, common, format string, s Start
 
 // settings are those of a clone: who commits, what the repository does with line ends, where new
 // commits of others are, that nothing is signed, and that nothing is pushed to the origin or the repository, also by a relative path.
-func (c Clone) settings(ctx context.Context, origin, common, noPush string) (all [][2]string, err error) {
+// They are keys and values in turns.
+func (c Clone) settings(ctx context.Context, origin, common, noPush string) (all []string, err error) {
 	text, err := c.ask(ctx, "config", "-z", "--get-regexp", `^(core\.(autocrlf|eol)|user\.(name|email))$`)
 	if err != nil && !GitHasNone(err) {
 		return nil, err
@@ -205,18 +201,28 @@ func (c Clone) settings(ctx context.Context, origin, common, noPush string) (all
 		if !has {
 			value = "true"
 		}
-		all = append(all, [2]string{name, value})
+		all = append(all, name, value)
 	}
 	for _, folder := range []string{origin, common, strings.TrimSuffix(common, "/.git"), c.Repo.Dir} {
 		for _, address := range []string{folder, "file://" + folder} {
-			all = append(all, [2]string{"url." + noPush + ".pushInsteadOf", address})
+			all = append(all, "url."+noPush+".pushInsteadOf", address)
 		}
 	}
 	for _, address := range []string{"../", "./"} {
-		all = append(all, [2]string{"url." + noPush + ".pushInsteadOf", address})
+		all = append(all, "url."+noPush+".pushInsteadOf", address)
 	}
-	return append(all, [2]string{"commit.gpgSign", "false"}, [2]string{"tag.gpgSign", "false"},
-		[2]string{"remote.origin.url", origin}, [2]string{"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"}), nil
+	return append(all, "commit.gpgSign", "false", "tag.gpgSign", "false", "remote.origin.url", origin, "remote.origin.fetch",
+		"+refs/heads/*:refs/remotes/origin/*"), nil
+}
+
+// appendTo adds lines to the end of a file.
+func appendTo(path, lines string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(lines)
+	return errors.Join(err, f.Close())
 }
 
 // sameFile copies a file if there is one, and adds lines to it.

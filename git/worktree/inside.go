@@ -227,13 +227,20 @@ func globbed(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
 }
 
-// configText is a file of git's configuration: keys and values in turns.
+// configText is a file of git's configuration: keys and values in turns. It is one write, where `git config` would be a process for each.
 func configText(pairs []string) string {
 	var b strings.Builder
+	escape, before := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`), ""
 	for pair := range slices.Chunk(pairs, 2) {
 		section, key, _ := strings.Cut(pair[0], ".")
-		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(pair[1])
-		fmt.Fprintf(&b, "[%s]\n\t%s = \"%s\"\n", section, key, value)
+		if last := strings.LastIndexByte(key, '.'); last >= 0 { // what is between the dots may have any character
+			section, key = fmt.Sprintf(`%s "%s"`, section, escape.Replace(key[:last])), key[last+1:]
+		}
+		if section != before {
+			fmt.Fprintf(&b, "[%s]\n", section)
+			before = section
+		}
+		fmt.Fprintf(&b, "\t%s = \"%s\"\n", key, escape.Replace(pair[1]))
 	}
 	return b.String()
 }

@@ -40,7 +40,7 @@ var ofTasks = []mutant{
 	},
 	{
 		breaks: "other branches of a task's folder are removed with it",
-		file:   "git/task/remove.go", old: "if name != in.On {", new: "if name == \"\" {",
+		file:   "git/task/remove.go", old: "if name != in.On && at[to] != commit {", new: "if name == \"\" && at[to] != commit {",
 		pkg: "./git/task", run: "TestRandomOrders|TestRemoveKeeps",
 	},
 	{
