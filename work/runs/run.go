@@ -386,6 +386,7 @@ func (c *Controller) importRun(ctx context.Context, by seam.Actor, id, repo stri
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
 	pen.files.Took(seen)
+	pen.taken = seen.Seq
 	if err := c.loop.View(ctx, func(*team.Team) {
 		pen.m = c.RunMember(id)
 		pen.m.state = pen

@@ -54,6 +54,7 @@ type statePen struct {
 	mu    sync.Mutex      // one at a time examines the file and writes it
 	files *runstate.Files // nil: the file was not looked at yet
 	begun bool            // this process has written the file, or knows what is in it
+	taken uint64          // Seq of the observation whose content is in the journal
 }
 
 func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {

@@ -66,7 +66,7 @@ func (p *statePen) look(path string) (seen runstate.Seen, err error) {
 func (p *statePen) judge(is *stateNow, seen *runstate.Seen, by string) (edit *workflow.StateEdited, why string) {
 	was := &seen.State
 	switch {
-	case seen.Own || seen.Kind == exchange.KindDeleted || seen.Sum == file.SumOf(is.state.Render()):
+	case seen.Own || seen.Seq == p.taken || seen.Kind == exchange.KindDeleted || seen.Sum == file.SumOf(is.state.Render()):
 	case seen.Kind != exchange.KindWritten:
 		return nil, seen.Fault
 	case !p.begun && was.UpdatedAt < is.state.UpdatedAt && writtenAtOnce(was.UpdatedAt, seen.Changed):
@@ -137,7 +137,7 @@ func (p *statePen) takeEdit(ctx context.Context, by seam.Actor) (taken bool, err
 		return false, err
 	}
 	p.files.Took(seen) // its content is in the journal; what is written over it after this is kept aside
-	p.begun = true
+	p.begun, p.taken = true, seen.Seq
 	p.e.log.Info("run_state.json was edited by a person or another program; the edit is taken in", "run", p.m.id)
 	p.say("taken in, by the resume of " + time.Now().UTC().Format(time.RFC3339))
 	return true, nil
