@@ -76,12 +76,12 @@ func TestChannelMembers(t *testing.T) {
 	}
 	want := []Fault{
 		{
-			FileName, 3, 31, "channels.reviews.agents[0]",
-			`"described" is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents`,
+			File: FileName, Line: 3, Column: 31, Path: "channels.reviews.agents[0]",
+			Text: `"described" is described in .claude/agents and is not an agent of this file, so it gets no turn; to give it some, add it under agents`,
 		},
 		{
-			FileName, 3, 56, "channels.reviews.lead",
-			`"described" is not an agent of this file, so the agent that has the turn answers a person who interrupts`,
+			File: FileName, Line: 3, Column: 56, Path: "channels.reviews.lead",
+			Text: `"described" is not an agent of this file, so the agent that has the turn answers a person who interrupts`,
 		},
 	}
 	if !slices.Equal(cfg.Notes, want) {
@@ -152,10 +152,10 @@ func TestContract(t *testing.T) {
 		Notify: Notify{Webhook: Secret{raw: "${NOTIFY_URL}"}, Targets: []NotifyTarget{{Name: "webhook", URL: Secret{raw: "${NOTIFY_URL}"}}}},
 		Listen: "127.0.0.1:7466",
 		Notes: []Fault{
-			{FileName, 3, 9, "team.lead", `"julian" is not an agent of this file, so Fairlead does not start it`},
+			{File: FileName, Line: 3, Column: 9, Path: "team.lead", Text: `"julian" is not an agent of this file, so Fairlead does not start it`},
 			{
-				FileName, 22, 46, "channels.reviews.lead",
-				`"julian" is not an agent of this file, so the agent that has the turn answers a person who interrupts`,
+				File: FileName, Line: 22, Column: 46, Path: "channels.reviews.lead",
+				Text: `"julian" is not an agent of this file, so the agent that has the turn answers a person who interrupts`,
 			},
 		},
 	}

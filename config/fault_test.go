@@ -110,7 +110,7 @@ func TestIllegible(t *testing.T) {
 		{"origins, too many", "version: 1\norigins: [" + strings.Repeat("'https://a.example',", 17) + "]\n", "the most is 16"},
 		{"alias in itself", "version: 1\nteam: &t {lead: *t}\n", "exceeds the size of any real team"},
 		{"alias bomb", bomb(), "exceeds the size of any real team"},
-		{"many faults", "version: 1\n" + manyKeys(2000), "and 1000 more faults"},
+		{"many faults", "version: 1\n" + manyKeys(2000), "and 1000 more from here on; correct these first"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := faultsOf(t, dir, c.source); !strings.Contains(got, c.want) {

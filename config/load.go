@@ -57,8 +57,7 @@ func parse(name, dir string, b []byte, lookupEnv func(string) (string, bool), ke
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	sortFaults(found.notes)
-	cfg.Notes = found.notes
+	cfg.Notes = file.SortFaults(found.notes)
 	return cfg, nil
 }
 

@@ -235,10 +235,6 @@ func stepRemarks(s view.StepView) string {
 // RunFolder is the folder of a run's files (seed 004, File Location).
 func RunFolder(repo, id string) string { return filepath.Join(repo, ".agents", "runs", id) }
 
-// runStateMost bounds what is read of a run state, which another program may have written; package
-// runfile has the same limit.
-const runStateMost = 64 << 20
-
 // RunFiles reads every run state below a repository, the newest first. Files that cannot be read are
 // returned as faults.
 func RunFiles(repo string) (found []runstate.RunState, faults []string) {
@@ -257,45 +253,21 @@ func RunFiles(repo string) (found []runstate.RunState, faults []string) {
 		}
 		found = append(found, state)
 	}
-	slices.SortStableFunc(found, func(x, y runstate.RunState) int { return cmp.Compare(stamp(y.UpdatedAt), stamp(x.UpdatedAt)) })
+	slices.SortStableFunc(found, func(x, y runstate.RunState) int { return y.Updated().Compare(x.Updated()) })
 	return found, faults
-}
-
-// stamp is a time of a file, for comparisons; an invalid time counts as the oldest.
-func stamp(text string) int64 {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return 0
-	}
-	return at.UnixMicro()
 }
 
 // readRun reads the state of one run from its file.
 func readRun(repo, id string) (runstate.RunState, error) {
-	path := filepath.Join(RunFolder(repo, filepath.Base(id)), runstate.RunStateName)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || id != filepath.Base(id):
-		return runstate.RunState{},
-			&cli.Coded{
-				Code: cli.ExitUsage,
-				Err: fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", cli.Line(id, cli.StepWidth),
-					filepath.Join(repo, ".agents", "runs")),
-			}
-	case err != nil:
-		return runstate.RunState{}, fmt.Errorf("read run %s: %w", id, err)
-	case !info.Mode().IsRegular() || info.Size() > runStateMost:
-		return runstate.RunState{}, fmt.Errorf("%s is not a file of at most %d MiB", path, runStateMost>>20)
+	state, err := runstate.ReadRunState(filepath.Join(RunFolder(repo, filepath.Base(id)), runstate.RunStateName))
+	if errors.Is(err, fs.ErrNotExist) || id != filepath.Base(id) {
+		err = &cli.Coded{
+			Code: cli.ExitUsage,
+			Err: fmt.Errorf("there is no run %q in %s; `fairlead run list` lists them", cli.Line(id, cli.StepWidth),
+				filepath.Join(repo, ".agents", "runs")),
+		}
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return runstate.RunState{}, fmt.Errorf("read run %s: %w", id, err)
-	}
-	state, err := runstate.ParseRunState(text)
-	if err != nil {
-		return runstate.RunState{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return state, nil
+	return state, err
 }
 
 // NewestRun is the run that changed last (SPEC W12: --start-at-step without --run-id).
@@ -314,66 +286,22 @@ func NewestRun(repo string) (string, error) {
 // fileView is a run according to another program's file. The file does not say whether the run was
 // cancelled, nor whether that program still works on it.
 func fileView(s runstate.RunState) view.RunView {
-	shown := view.RunView{
-		ID: s.RunID, Workflow: s.WorkflowName, RepoDir: s.RepoDir,
-		StateFile: filepath.Join(RunFolder(s.RepoDir, s.RunID), runstate.RunStateName),
-		CreatedAt: timeOf(s.CreatedAt), UpdatedAt: timeOf(s.UpdatedAt), Waits: []string{}, Steps: []view.StepView{},
-	}
-	for _, step := range s.Steps {
-		one := view.StepView{
-			ID: step.ID, Status: step.Status, Attempts: step.Attempts, Iteration: step.IterationCount, LastError: textOf(step.LastError),
-			BlockedBy: textOf(step.BlockedByLoop), ReportPath: textOf(step.ReportPath), ManualInputPath: textOf(step.ManualInputPath),
-			Needs: []string{}, Artifacts: step.Artifacts, Metrics: map[string]string{}, Logs: step.Logs,
-			StartedAt: pointAt(step.StartedAt), EndedAt: pointAt(step.EndedAt),
+	r := runstate.RunFound(s)
+	shown := view.RunOf(r)
+	shown.StateFile = filepath.Join(RunFolder(s.RepoDir, s.RunID), runstate.RunStateName)
+	shown.Stage, shown.Waits = "", []string{}
+	for i := range s.Steps {
+		one := view.StepOf(r, i)
+		one.Needs = []string{}
+		if gate := s.Steps[i].BlockedByLoop; gate != nil {
+			one.BlockedBy = *gate
 		}
-		for _, m := range step.Metrics {
-			one.Metrics[m.Name] = m.Value
-		}
-		if step.Loop != nil {
-			one.LoopIndex, one.LoopItems, one.LoopDone = step.Loop.Index, len(step.Loop.Items), step.Loop.Completed
-		}
-		shown.Counts = count(shown.Counts, step.Status)
-		if step.Status == runstate.StepFailed && shown.Why == "" && one.LastError != "" {
-			shown.Why = step.ID + ": " + one.LastError
+		if one.Status == runstate.StepFailed && shown.Why == "" && one.LastError != "" {
+			shown.Why = one.ID + ": " + one.LastError
 		}
 		shown.Steps = append(shown.Steps, one)
 	}
-	shown.Status = string(statusOf(shown.Counts))
 	return shown
-}
-
-func count(c view.Counts, status string) view.Counts {
-	switch status {
-	case runstate.StepPending:
-		c.Pending++
-	case runstate.StepRunning:
-		c.Running++
-	case runstate.StepWaiting:
-		c.Waiting++
-	case runstate.StepCompleted:
-		c.Completed++
-	case runstate.StepFailed:
-		c.Failed++
-	case runstate.StepSkipped:
-		c.Skipped++
-	}
-	return c
-}
-
-// statusOf is a run's status, as far as its steps show it.
-func statusOf(c view.Counts) workflow.Status {
-	switch {
-	case c.Running > 0:
-		return workflow.IsRunning
-	case c.Waiting > 0:
-		return workflow.IsWaiting
-	case c.Failed > 0:
-		return workflow.IsFailed
-	case c.Pending > 0:
-		return workflow.IsWaiting // to be resumed
-	default:
-		return workflow.IsCompleted
-	}
 }
 
 // foreignRuns are runs that other programs left as files, and that the journal does not have. faults
@@ -386,27 +314,6 @@ func foreignRuns(dir string, known []view.RunView) (found []view.RunView, faults
 		}
 	}
 	return found, faults
-}
-
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// timeOf parses a time of a file; an invalid one is the zero time.
-func timeOf(text string) time.Time {
-	at, _ := time.Parse(time.RFC3339Nano, text)
-	return at
-}
-
-func pointAt(text *string) *time.Time {
-	at := timeOf(textOf(text))
-	if at.IsZero() {
-		return nil
-	}
-	return &at
 }
 
 // PruneOptions are the flags of `run prune`.

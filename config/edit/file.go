@@ -80,7 +80,7 @@ func Write(dir string, b []byte, sum file.Sum) error {
 	defer file.CloseFolder(folder)
 	part := fmt.Sprintf(".%s-%d", config.FileName, os.Getpid())
 	file.Remove(folder, part) // of a process that was ended
-	created, err := file.CreateLike(folder, part, config.FileName, b)
+	created, err := file.CreateLike(folder, part, config.FileName, b, true)
 	if err != nil {
 		return fmt.Errorf("make a file beside %s; the folder must be writable: %w", config.FileName, err)
 	}

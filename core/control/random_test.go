@@ -200,7 +200,7 @@ func (w *world) anyFile(how uint64) FileRead {
 		in.By, in.Note = from(anyBy, how>>16), from(anyNote, how>>18)
 	}
 	if how&8 != 0 {
-		in.Extra = from([]string{"", `[["team","blue"]]`}, how>>20)
+		in.Extra = from([]string{"", `{"team":"blue"}`}, how>>20)
 	}
 	switch how >> 4 % 8 {
 	case 0:

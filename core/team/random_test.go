@@ -143,7 +143,7 @@ func (w *world) edit(name string, how uint64) {
 	case 0:
 		in.Current = from(anyWord, how>>8)
 	case 1:
-		in.Extra = from([]string{"", `[["team","blue"]]`}, how>>8)
+		in.Extra = from([]string{"", `{"team":"blue"}`}, how>>8)
 	default:
 		in.Desired, in.By, in.Note = from(anyWord, how>>8), "human", fmt.Sprint("by file ", how>>16%4)
 	}

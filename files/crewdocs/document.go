@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -30,21 +29,21 @@ type document struct {
 	Type        string         `json:"type"`
 	Status      *string        `json:"status"`
 	Identity    identity       `json:",inline"`
-	CreatedAt   *string        `json:"createdAt"`
-	LastAliveAt *string        `json:"lastAliveAt"`
-	LastSession *string        `json:"lastSessionId"`
+	CreatedAt   file.Text      `json:"createdAt"`
+	LastAliveAt file.Text      `json:"lastAliveAt"`
+	LastSession file.Text      `json:"lastSessionId"`
 	Extra       jsontext.Value `json:",unknown"`
 }
 
 // identity is what an agent says of itself.
 type identity struct {
-	Name      *string `json:"name"`
-	Color     string  `json:"color"`
-	ColorName string  `json:"colorName"`
-	Gender    string  `json:"gender"`
-	Seat      *int    `json:"gridPosition"` // nil is a fault
-	Face      face    `json:"faceVariant"`
-	Soul      string  `json:"individuationArtifact"`
+	Name      file.Text `json:"name"`
+	Color     string    `json:"color"`
+	ColorName string    `json:"colorName"`
+	Gender    string    `json:"gender"`
+	Seat      *int      `json:"gridPosition"` // nil is a fault
+	Face      face      `json:"faceVariant"`
+	Soul      string    `json:"individuationArtifact"`
 }
 
 type face struct {
@@ -82,7 +81,7 @@ func ReadDocument(b []byte) (doc crew.Document, bare bool, err error) {
 	if err != nil {
 		return crew.Document{}, false, err
 	}
-	doc = crew.Document{Identity: who, Status: crew.Unknown, LastSession: orEmpty(is.LastSession)}
+	doc = crew.Document{Identity: who, Status: crew.Unknown, LastSession: string(is.LastSession)}
 	if bare = is.Status == nil; !bare {
 		doc.Status = statusOf(*is.Status)
 	}
@@ -109,19 +108,12 @@ func statusOf(word string) crew.Status {
 	return crew.Unknown
 }
 
-func orEmpty(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
 // timeOf parses a time. None is the zero time.
-func timeOf(content file.Content, where jsontext.Pointer, text *string) (time.Time, error) {
-	if orEmpty(text) == "" {
+func timeOf(content file.Content, where jsontext.Pointer, text file.Text) (time.Time, error) {
+	if text == "" {
 		return time.Time{}, nil
 	}
-	at, err := file.ParseTime(*text)
+	at, err := file.ParseTime(string(text))
 	if err != nil || at.Year() < 1 || at.Year() > 9999 {
 		return time.Time{}, content.Wrong(where, "is no time in RFC 3339, as 2026-02-16T12:00:00.000Z")
 	}
@@ -136,7 +128,7 @@ func (d *document) extra(content file.Content) (json.RawMessage, error) {
 	object, err := Escaped(unknown{d.Identity.Face.Extra, d.Extra})
 	if n := len(object); err == nil && n > documentExtraMax {
 		var fields file.Fields
-		if err := jsonv2.Unmarshal(object, &fields, jsontext.AllowInvalidUTF8(true)); err != nil {
+		if err := file.Unpack(object, &fields); err != nil {
 			return nil, err
 		}
 		return nil, content.Wrong(jsontext.Pointer("").AppendToken(fields[0].Name), fmt.Sprintf(
@@ -148,8 +140,7 @@ func (d *document) extra(content file.Content) (json.RawMessage, error) {
 
 // Escaped encodes unknown fields like encoding/json does, so that they stay the same after they were stored in the journal.
 func Escaped(fields any) (json.RawMessage, error) {
-	return jsonv2.Marshal(fields, jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true),
-		jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true))
+	return file.Pack(fields, jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 }
 
 // WriteDocument returns the file's content: the seed's fields in its order, then unknown fields in theirs,
@@ -158,7 +149,7 @@ func Escaped(fields any) (json.RawMessage, error) {
 func WriteDocument(d *crew.Document) []byte {
 	var more unknown
 	if len(d.Extra) > 0 {
-		if err := jsonv2.Unmarshal([]byte(unescaped.Replace(string(d.Extra))), &more, jsontext.AllowInvalidUTF8(true)); err != nil {
+		if err := file.Unpack([]byte(unescaped.Replace(string(d.Extra))), &more); err != nil {
 			panic("crewdocs: unknown fields that were read before: " + err.Error())
 		}
 	}
@@ -166,10 +157,10 @@ func WriteDocument(d *crew.Document) []byte {
 	b, err := file.Encode(&document{
 		Type: documentType, Status: &status,
 		Identity: identity{
-			Name: file.OrNull(d.Name), Color: d.Color, ColorName: d.ColorName, Gender: d.Gender, Seat: &d.Seat,
+			Name: file.Text(d.Name), Color: d.Color, ColorName: d.ColorName, Gender: d.Gender, Seat: &d.Seat,
 			Face: face{d.Face.Eyes, d.Face.Mouth, more.Face}, Soul: d.Soul,
 		},
-		CreatedAt: timeOrNull(d.CreatedAt), LastAliveAt: timeOrNull(d.LastAliveAt), LastSession: file.OrNull(d.LastSession),
+		CreatedAt: timeOrNull(d.CreatedAt), LastAliveAt: timeOrNull(d.LastAliveAt), LastSession: file.Text(d.LastSession),
 		Extra: more.Extra,
 	})
 	if err != nil {
@@ -181,11 +172,11 @@ func WriteDocument(d *crew.Document) []byte {
 // DocumentSum returns the sum of what WriteDocument returns (X3).
 func DocumentSum(d *crew.Document) string { return string(file.SumOf(WriteDocument(d))) }
 
-func timeOrNull(at time.Time) *string {
+func timeOrNull(at time.Time) file.Text {
 	if at.IsZero() {
-		return nil
+		return ""
 	}
-	return file.OrNull(file.FormatTime(at))
+	return file.Text(file.FormatTime(at))
 }
 
 // unescaped writes < > & as they are, where json.HTMLEscape escaped them. An escaped backslash stays: what

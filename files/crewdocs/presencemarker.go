@@ -89,7 +89,7 @@ func (i *identity) read(content file.Content) (crew.Identity, error) {
 	if i.Seat == nil {
 		return crew.Identity{}, content.Wrong("/gridPosition", "is missing")
 	}
-	name := orEmpty(i.Name)
+	name := string(i.Name)
 	if n := utf8.RuneCountInString(name); n > identityNameMax {
 		return crew.Identity{}, content.Wrong("/name", fmt.Sprintf("has %d characters; %d is the most", n, identityNameMax))
 	}

@@ -10,6 +10,9 @@
 // the current one (renameat2). The replaced file stays open for a while, because another program
 // may still be writing to it; what it writes there is reported too. Links are not followed.
 //
+// A Projection is a file that only shows what Fairlead knows, as run_state.json does: it is not watched, its writes are not synced,
+// and what another program wrote into it waits for the caller's decision.
+//
 // Limits:
 //   - A program that read the file before our write, and writes after it, restores its old
 //     copy of our fields. The result arrives as a Seen like any other change.

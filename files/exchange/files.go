@@ -24,6 +24,12 @@ type Content[T any] struct {
 	Most   int                     // bytes; of a longer file, which is malformed, one byte more is given to Parse
 	Parse  func([]byte) (T, error) // the error says why content is malformed
 	Copies bool                    // malformed content is copied beside the file before it is reported; else the caller uses PutAside
+
+	// Projection: the file shows what its one writer knows and can write again, and is written often. It is not watched: only Read
+	// and Write look at it. A write is neither parsed, locked nor synced. What another program wrote into the file that a write
+	// replaces is kept under another name, which the report has as KeptAs. What cannot be read is an observation like malformed
+	// content, so that PutAside can make room.
+	Projection bool
 }
 
 // is reports whether a name in a folder is one of its files.
@@ -192,9 +198,12 @@ func (d *doubt) certain(s suspicion, now time.Time, after time.Duration) bool {
 	return now.Sub(d.since) >= after
 }
 
-// Watch starts watching; Add adds files. If the system has no watch, Watch logs it and polls. log may be nil.
+// Watch starts watching, except for a Projection; Add adds files. If the system has no watch, Watch logs it and polls. log may be nil.
 func Watch[T any](content Content[T], log *slog.Logger) *Files[T] {
 	w := newFiles(content, log)
+	if content.Projection {
+		return w
+	}
 	notify, err := fsnotify.NewBufferedWatcher(eventsBuffer)
 	if err != nil {
 		w.log.Warn("no file watch; the files are polled", "file", content.Name, "every", rewatchAfter, "error", err,

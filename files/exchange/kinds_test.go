@@ -70,6 +70,7 @@ var document = kindOf(crewdocs.Content, "mira", "mira.json",
 	func(f crewdocs.File) string { return f.Document.Soul })
 
 var runState = kindOf(
+	// as one that is watched
 	exchange.Content[runstate.RunState]{Name: runstate.RunStateName, Most: file.BytesMax, Copies: true, Parse: runstate.ParseRunState},
 	"f8c1a491", runstate.RunStateName,
 	func(note string) string {

@@ -184,7 +184,7 @@ func (w *Files[T]) adopt(f *folder[T], now time.Time) (done bool) {
 	}
 	for _, name := range left {
 		base, mark := w.content.beside(name)
-		if mark == newMark {
+		if mark == newMark || w.content.Projection {
 			file.Remove(dir, name)
 			continue
 		}
@@ -310,13 +310,7 @@ func (w *Files[T]) PutAside(seen Seen[T], why string) (name string, err error) {
 	if err != nil || there.String() != seen.Ident {
 		return fail(cmp.Or(notGone(err), ErrChanged))
 	}
-	for n := 1; n <= asideMax; n++ {
-		name = numbered(o.base+"."+why+"-"+file.TimeInName(there.Mtime), n)
-		if err = file.RenameNew(dir, at, name); !errors.Is(err, unix.EEXIST) {
-			break
-		}
-	}
-	if err != nil {
+	if name, err = setAside(dir, at, o.base, why, there); err != nil {
 		return fail(err)
 	}
 	if now, err := file.IdentityAt(dir, name); err != nil || now != there {
@@ -333,6 +327,37 @@ func (w *Files[T]) PutAside(seen Seen[T], why string) (name string, err error) {
 }
 
 const asideMax = 100 // files with one name, reason and time
+
+// setAside renames a file, so that its name says why and when it was written.
+func setAside(dir int, at, base, why string, is file.Identity) (name string, err error) {
+	for n := 1; n <= asideMax; n++ {
+		name = numbered(base+"."+why+"-"+file.TimeInName(is.Mtime), n)
+		if err = file.RenameNew(dir, at, name); !errors.Is(err, unix.EEXIST) {
+			break
+		}
+	}
+	return name, err
+}
+
+// Foreign is the reason in the names of files that another program wrote, and that Fairlead has replaced.
+const Foreign = "foreign"
+
+// keepReplaced removes the file that a projection has replaced. If another program wrote it after the last look, it is kept.
+func (w *Files[T]) keepReplaced(s *swapped[T], dir int, known file.Identity, now time.Time) {
+	defer func() { _ = s.file.Close() }()
+	there, err := file.Stat(s.file)
+	if s.name == "" || err == nil && there.ID == known {
+		file.Remove(dir, s.name)
+		return
+	}
+	there, _ = w.reread(s)
+	seen, _ := w.seenOf(there) // it is kept whatever it says
+	seen.FromSwap = true
+	if seen.KeptAs, err = setAside(dir, s.name, s.of.base, Foreign, there.ID); err != nil {
+		seen.KeptAs = s.name
+	}
+	w.report(s.of, seen, now)
+}
 
 // notGone is an error, unless it says that there is no file.
 func notGone(err error) error {
@@ -353,7 +378,7 @@ func (c source) copyTo(name, base string, s file.Version) error {
 		defer func() { _ = opened.Close() }()
 		from = opened
 	}
-	to, err := file.Create(c.dir, name, nil, s.Mode|0o600)
+	to, err := file.Create(c.dir, name, nil, s.Mode|0o600, false)
 	if err != nil {
 		return err
 	}

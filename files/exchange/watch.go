@@ -259,6 +259,11 @@ func (w *Files[T]) look(o *watched[T], now time.Time) (settled bool) {
 }
 
 func (w *Files[T]) lookIn(o *watched[T], dir int, now time.Time) (settled bool) {
+	if w.content.Projection && o.now.Own && o.nowID != (file.Identity{}) {
+		if there, err := file.IdentityAt(dir, o.base); err == nil && there == o.nowID {
+			return true
+		}
+	}
 	s, err := file.Read(dir, o.base, int64(w.content.Most))
 	if err != nil {
 		return w.missed(o, err, now)
@@ -332,7 +337,11 @@ func (w *Files[T]) missed(o *watched[T], err error, now time.Time) (settled bool
 	}
 	o.doubt = doubt{}
 	o.nowID = file.Identity{}
-	o.now = w.report(o, Seen[T]{Kind: s.kind, Fault: s.fault}, now)
+	seen := Seen[T]{Kind: s.kind, Fault: s.fault}
+	if there, err := file.IdentityAt(unix.AT_FDCWD, filepath.Join(o.in.path, o.base)); err == nil && s.kind == KindUnreadable {
+		seen.Ident = there.String()
+	}
+	o.now = w.report(o, seen, now)
 	return true
 }
 

@@ -41,7 +41,7 @@ const AnyLook = math.MaxUint64
 func (w *Files[T]) Write(ctx context.Context, name string, content []byte, newest uint64, isOurs func(file.Sum) bool) error {
 	o, err := w.file(name)
 	var state T
-	if err == nil {
+	if err == nil && !w.content.Projection {
 		state, err = w.content.parse(content) // content that cannot be read back is not written; also checks the size
 	}
 	if err == nil {
@@ -111,7 +111,7 @@ func (w *Files[T]) settle(ctx context.Context, o *watched[T]) (Seen[T], error) {
 			return Seen[T]{}, ErrClosed
 		}
 		if w.look(o, now) {
-			if o.now.Kind == KindUnreadable {
+			if o.now.Kind == KindUnreadable && !w.content.Projection {
 				return o.now, errors.New(o.now.Fault)
 			}
 			return o.now, nil
@@ -138,6 +138,9 @@ func (w *Files[T]) lock(ctx context.Context, f *folder[T]) (unlock func(), err e
 	case f.turn <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("waiting for another write of this process: %w", ctx.Err())
+	}
+	if w.content.Projection {
+		return func() { <-f.turn }, nil
 	}
 	side, err := w.lockSide(ctx, f)
 	if err != nil {
@@ -232,6 +235,7 @@ type prepared[T any] struct {
 	dir     int // an open folder
 	id      file.FolderID
 	name    string
+	is      file.Identity
 	content []byte
 	state   T // what content says
 }
@@ -244,7 +248,7 @@ func (p *prepared[T]) drop(unused bool) {
 	file.CloseFolder(p.dir)
 }
 
-// prepare writes content into a new file, synced, with the mode and owner of the current one, so that the
+// prepare writes content into a new file with the mode and owner of the current one, so that the
 // same programs can write it.
 func (w *Files[T]) prepare(o *watched[T], content []byte, state T) (p *prepared[T], err error) {
 	dir, id, err := file.OpenFolder(o.in.path)
@@ -258,12 +262,16 @@ func (w *Files[T]) prepare(o *watched[T], content []byte, state T) (p *prepared[
 	}()
 	tail := unusedTail()
 	name := "." + o.base + newMark + tail
-	handle, err := file.CreateLike(dir, name, o.base, content)
+	handle, err := file.CreateLike(dir, name, o.base, content, !w.content.Projection)
 	if err != nil {
 		return nil, err
 	}
+	made, err := file.Stat(handle)
 	_ = handle.Close()
-	p = &prepared[T]{dir: dir, id: id, name: "." + o.base + swapMark + tail, content: content, state: state}
+	if err != nil {
+		return nil, err
+	}
+	p = &prepared[T]{dir: dir, id: id, name: "." + o.base + swapMark + tail, is: made.ID, content: content, state: state}
 	if err = file.Uninterrupted(func() error { return unix.Renameat(dir, name, dir, p.name) }); err != nil {
 		file.Remove(dir, name)
 		return nil, err
@@ -293,8 +301,13 @@ func (w *Files[T]) place(o *watched[T], seen Seen[T], p *prepared[T]) (placed bo
 		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
 	}
 	o.doubt = doubt{}
-	o.nowID, o.nowRead = file.Identity{}, now // makes the next look recognise it
-	if old != nil {
+	was := o.nowID
+	o.nowID, o.nowRead = p.is, now
+	switch {
+	case old == nil:
+	case w.content.Projection:
+		w.keepReplaced(old, p.dir, was, now)
+	default:
 		old.since = now
 		f.swapped = append(f.swapped, old)
 		_ = w.lookSwapped(old, p.dir, now) // another program may have written just before the exchange; the file stays open in any case
@@ -303,6 +316,9 @@ func (w *Files[T]) place(o *watched[T], seen Seen[T], p *prepared[T]) (placed bo
 	}
 	if err != nil {
 		return true, err
+	}
+	if w.content.Projection {
+		return true, nil
 	}
 	if err := file.SyncFolder(p.dir); err != nil {
 		return true, fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", f.path, err)

@@ -26,12 +26,7 @@ var answerFields = []string{"approved", "note", "by"}
 
 // ReadManualInput reads an answer's file, like ReadReport.
 func ReadManualInput(path, inputSchema string) (ManualInput, error) {
-	b, moved, err := readForeign(path, manualBytesMax)
-	if err != nil {
-		return ManualInput{}, err
-	}
-	in, err := ParseManualInput(path, b, inputSchema)
-	return in, stillMoving(err, moved)
+	return readFile(path, manualBytesMax, func(b []byte) (ManualInput, error) { return ParseManualInput(path, b, inputSchema) })
 }
 
 // ParseManualInput parses an answer: a JSON object. An approval must fit the step's input_schema, without

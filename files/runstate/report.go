@@ -3,7 +3,6 @@ package runstate
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -84,21 +83,20 @@ var reportFields = []string{"schema", "run_id", "step_id", "agent", "status", "s
 // ReadReport reads a report's file. It follows no link and does not block on a pipe, because the agent owns
 // the folder. The error is a *ReportFault, or wraps fs.ErrNotExist.
 func ReadReport(path string, of ReportFor) (StepReport, error) {
-	b, moved, err := readForeign(path, reportBytesMax)
-	if err != nil {
-		return StepReport{}, err
-	}
-	report, err := ParseReport(path, b, of)
-	return report, stillMoving(err, moved)
+	return readFile(path, reportBytesMax, func(b []byte) (StepReport, error) { return ParseReport(path, b, of) })
 }
 
-// stillMoving marks a fault of a file that changed during the read.
-func stillMoving(err error, moved bool) error {
-	var fault *ReportFault
-	if moved && errors.As(err, &fault) {
+// readFile reads and parses a file that another program writes. A fault of one that changed during the read is marked.
+func readFile[T any](path string, most int, parse func(b []byte) (T, error)) (said T, err error) {
+	b, moved, err := readForeign(path, most)
+	if err != nil {
+		return said, err
+	}
+	said, err = parse(b)
+	if fault, is := errors.AsType[*ReportFault](err); is && moved {
 		fault.Unfinished = true
 	}
-	return err
+	return said, err
 }
 
 // readForeign reads at most most+1 bytes of a regular file that another program writes. moved means that it
@@ -110,24 +108,11 @@ func readForeign(path string, most int) (b []byte, moved bool, err error) {
 		return nil, false, foreignFault(path, err)
 	}
 	defer file.CloseFolder(dir)
-	handle, err := file.Open(dir, name)
+	is, err := file.Read(dir, name, int64(most))
 	if err != nil {
 		return nil, false, foreignFault(path, err)
 	}
-	defer func() { _ = handle.Close() }()
-	before, err := file.Stat(handle)
-	if err != nil {
-		return nil, false, foreignFault(path, err)
-	}
-	b, err = io.ReadAll(io.LimitReader(handle, int64(most)+1))
-	if err != nil {
-		return nil, false, foreignFault(path, err)
-	}
-	after, err := file.Stat(handle)
-	if err != nil {
-		return nil, false, foreignFault(path, err)
-	}
-	return b, before.ID != after.ID, nil
+	return is.Bytes, is.Moved, nil
 }
 
 // foreignFault distinguishes a file that cannot be a report from a read error.

@@ -66,12 +66,7 @@ type ReviewAnswer struct {
 
 // ReadReview reads a reviewer's answer from the file of its report, as ReadReport.
 func ReadReview(path string, of ReportFor) (ReviewAnswer, error) {
-	b, moved, err := readForeign(path, reportBytesMax)
-	if err != nil {
-		return ReviewAnswer{}, err
-	}
-	answer, err := ParseReview(path, b, of)
-	return answer, stillMoving(err, moved)
+	return readFile(path, reportBytesMax, func(b []byte) (ReviewAnswer, error) { return ParseReview(path, b, of) })
 }
 
 // ParseReview parses a reviewer's answer: an object with "findings" and "resolved", which may also be a whole report.

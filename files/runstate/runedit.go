@@ -32,7 +32,7 @@ func StateEditedOf(now, edited RunState, by string) (workflow.StateEdited, bool,
 				clip.Text(field.was, quoteMax))
 		}
 	}
-	if _, err := runTime("updated_at", &edited.UpdatedAt); err != nil {
+	if _, err := runTime("updated_at", edited.UpdatedAt); err != nil {
 		return workflow.StateEdited{}, false, err
 	}
 	if edited.UpdatedAt < now.UpdatedAt { // the time format sorts as text

@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fairlead-dev/fairlead/core/workflow"
-	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // RunStateOf returns a run in the form of its file: steps in the plan's order, null for missing values,
@@ -25,10 +24,10 @@ func RunStateOf(r *workflow.Run) RunState {
 
 func stepState(to *StepState, r *workflow.Run, s *workflow.Step, p *workflow.Progress) {
 	*to = StepState{
-		ID: string(s.ID), Status: string(p.State), Attempts: p.Attempts, IterationCount: p.Iteration, ReportPath: file.OrNull(p.ReportPath),
-		StartedAt: timeOrNull(p.StartedAt), EndedAt: timeOrNull(p.EndedAt), LastError: file.OrNull(p.LastError), Artifacts: p.Artifacts,
+		ID: string(s.ID), Status: string(p.State), Attempts: p.Attempts, IterationCount: p.Iteration, ReportPath: orNull(p.ReportPath),
+		StartedAt: timeOrNull(p.StartedAt), EndedAt: timeOrNull(p.EndedAt), LastError: orNull(p.LastError), Artifacts: p.Artifacts,
 		Metrics: p.Metrics, Logs: p.Logs,
-		ManualInputPath: file.OrNull(p.ManualInputPath), BlockedByLoop: file.OrNull(string(p.BlockedBy)), Extra: jsontext.Value(p.Extra),
+		ManualInputPath: orNull(p.ManualInputPath), BlockedByLoop: orNull(string(p.BlockedBy)), Extra: jsontext.Value(p.Extra),
 	}
 	if s.Loop == nil {
 		return
@@ -43,6 +42,12 @@ func timeOrNull(at time.Time) *string {
 	if at.IsZero() {
 		return nil
 	}
-	text := FormatRunTime(at)
+	return orNull(FormatRunTime(at))
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
 	return &text
 }

@@ -1,10 +1,12 @@
 package runstate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -31,10 +33,7 @@ func ReadRunState(path string) (RunState, error) {
 // current workflow; the folders are those of the file. The machine refuses what does not fit the plan. The
 // error is a *file.JSONFault for an invalid time.
 func StateFoundOf(s RunState, plan workflow.Plan, options workflow.Options, by string) (workflow.StateFound, error) {
-	created, err := runTime("created_at", &s.CreatedAt)
-	if err != nil {
-		return workflow.StateFound{}, err
-	}
+	created, err := runTime("created_at", s.CreatedAt)
 	in := workflow.StateFound{
 		RunAsked: workflow.RunAsked{
 			ID: workflow.RunID(s.RunID), Plan: plan, Options: options, RepoDir: s.RepoDir, ReportsDir: s.ReportsDir,
@@ -42,31 +41,63 @@ func StateFoundOf(s RunState, plan workflow.Plan, options workflow.Options, by s
 		},
 		Extra: string(s.Extra), CreatedAt: created, Steps: make(map[workflow.StepID]workflow.Progress, len(s.Steps)),
 	}
-	for i := range s.Steps {
-		p, err := progressOf(&s.Steps[i])
-		if err != nil {
-			return workflow.StateFound{}, err
-		}
-		in.Steps[workflow.StepID(s.Steps[i].ID)] = p
+	for i := 0; i < len(s.Steps) && err == nil; i++ {
+		in.Steps[workflow.StepID(s.Steps[i].ID)], err = progressOf(&s.Steps[i])
 	}
-	return in, nil
+	return in, err
 }
 
+// RunFound is a run as another program's file shows it, to be shown to people. The file does not have the plan, so what is PENDING
+// counts as in need of a step that has failed, if there is one, and as held back by no gate. Invalid times are left out.
+func RunFound(s RunState) *workflow.Run {
+	head := workflow.Head{
+		ID: workflow.RunID(s.RunID), Stage: workflow.Paused, RepoDir: s.RepoDir, ReportsDir: s.ReportsDir,
+		ManualInputsDir: s.ManualInputsDir, StepCount: len(s.Steps),
+	}
+	head.CreatedAt, _ = runTime("created_at", s.CreatedAt)
+	plan := workflow.PlanPart{Name: s.WorkflowName, Steps: make([]workflow.Step, len(s.Steps))}
+	taken := make([]workflow.Taken, len(s.Steps))
+	var failed []workflow.StepID
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		taken[i].Step = workflow.StepID(step.ID)
+		taken[i].Progress, _ = progressOf(step)
+		taken[i].BlockedBy = ""
+		plan.Steps[i].ID = taken[i].Step
+		if step.Loop != nil {
+			plan.Steps[i].Loop = &workflow.Loop{}
+		}
+		if failed == nil && step.Status == StepFailed {
+			failed = []workflow.StepID{taken[i].Step}
+		}
+	}
+	for i := range plan.Steps {
+		if s.Steps[i].Status == StepPending {
+			plan.Steps[i].Needs = failed
+		}
+	}
+	r := &workflow.Run{}
+	for _, body := range []*workflow.Body{{Head: &head}, {Plan: &plan}, {Taken: taken}} {
+		r.Apply(change.Change{At: s.Updated(), Body: body})
+	}
+	return r
+}
+
+// Updated is when the file says that the run last changed; an invalid time is the zero time.
+func (s RunState) Updated() time.Time {
+	at, _ := runTime("updated_at", s.UpdatedAt)
+	return at
+}
+
+// progressOf converts a step of a file. With an error, which is a *file.JSONFault, only its times are missing.
 func progressOf(s *StepState) (workflow.Progress, error) {
 	at := "steps." + s.ID + "."
-	started, err := runTime(at+"started_at", s.StartedAt)
-	if err != nil {
-		return workflow.Progress{}, err
-	}
-	ended, err := runTime(at+"ended_at", s.EndedAt)
-	if err != nil {
-		return workflow.Progress{}, err
-	}
+	started, err := runTime(at+"started_at", orEmpty(s.StartedAt))
+	ended, more := runTime(at+"ended_at", orEmpty(s.EndedAt))
 	p := workflow.Progress{
 		Value: workflow.Value{
 			State: workflow.State(s.Status), Attempts: s.Attempts, Iteration: s.IterationCount, ReportPath: orEmpty(s.ReportPath),
-			StartedAt: started,
-			EndedAt:   ended, LastError: orEmpty(s.LastError), ManualInputPath: orEmpty(s.ManualInputPath),
+			StartedAt: started, EndedAt: ended, LastError: orEmpty(s.LastError), ManualInputPath: orEmpty(s.ManualInputPath),
 			BlockedBy: workflow.StepID(orEmpty(s.BlockedByLoop)),
 		},
 		Facts: workflow.Facts{Artifacts: s.Artifacts, Metrics: s.Metrics, Logs: s.Logs}, Extra: string(s.Extra),
@@ -77,7 +108,7 @@ func progressOf(s *StepState) (workflow.Progress, error) {
 			p.Items = append(p.Items, string(item))
 		}
 	}
-	return p, nil
+	return p, cmp.Or(err, more)
 }
 
 func orEmpty(text *string) string {
@@ -88,16 +119,16 @@ func orEmpty(text *string) string {
 }
 
 // runTime parses a time of the file; a missing one is the zero time.
-func runTime(path string, text *string) (time.Time, error) {
-	if text == nil || *text == "" {
+func runTime(path, text string) (time.Time, error) {
+	if text == "" {
 		return time.Time{}, nil
 	}
-	at, err := file.ParseTime(*text)
+	at, err := file.ParseTime(text)
 	if err != nil {
 		return time.Time{},
 			&file.JSONFault{
 				File: RunStateName, Path: path,
-				Fault: fmt.Sprintf("is %q, which is no time; write it as %s", clip.Text(*text, quoteMax), "2025-01-15T14:30:00.123456Z"),
+				Fault: fmt.Sprintf("is %q, which is no time; write it as %s", clip.Text(text, quoteMax), "2025-01-15T14:30:00.123456Z"),
 			}
 	}
 	return at, nil

@@ -190,6 +190,34 @@ func TestStateFilesThatAreNone(t *testing.T) {
 	}
 }
 
+// TestRunFound shows a run as far as its file does: what comes first in the list decides, in any order of the steps.
+func TestRunFound(t *testing.T) {
+	gate := "b"
+	for _, c := range []struct {
+		words []string
+		want  workflow.Status
+	}{
+		{[]string{StepRunning, StepFailed, StepPending, StepWaiting}, workflow.IsRunning},
+		{[]string{StepPending, StepFailed, StepWaiting}, workflow.IsWaiting},
+		{[]string{StepPending, StepFailed, StepCompleted}, workflow.IsFailed},
+		{[]string{StepCompleted, StepPending}, workflow.IsWaiting}, // to be resumed
+		{[]string{StepPending}, workflow.IsWaiting},
+		{[]string{StepCompleted, StepSkipped}, workflow.IsCompleted},
+	} {
+		for range c.words {
+			c.words = append(c.words[1:], c.words[0])
+			s := RunState{RunID: "r", WorkflowName: "w", CreatedAt: "2025-01-15T14:30:00Z", UpdatedAt: "soon"}
+			for i, word := range c.words {
+				s.Steps = append(s.Steps, StepState{ID: fmt.Sprint("s", i), Status: word, BlockedByLoop: &gate, StartedAt: &gate})
+			}
+			r := RunFound(s)
+			if got := r.Status(); got != c.want || len(r.Steps) != len(c.words) || r.CreatedAt.IsZero() || !r.UpdatedAt.IsZero() {
+				t.Errorf("%q is %s, want %s", c.words, got, c.want)
+			}
+		}
+	}
+}
+
 func TestVerdictsOverARun(t *testing.T) {
 	r := aRun(t, workflow.Plan{Name: "w", Steps: []workflow.Step{
 		{ID: "find", Command: []string{"x"}},

@@ -1,7 +1,6 @@
 package runstate
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -94,11 +93,7 @@ func (s *Steps) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // MarshalJSONTo writes the object of steps.
 func (s Steps) MarshalJSONTo(e *jsontext.Encoder) error {
-	err := e.WriteToken(jsontext.BeginObject)
-	for i := 0; i < len(s) && err == nil; i++ {
-		err = errors.Join(e.WriteToken(jsontext.String(s[i].ID)), json.MarshalEncode(e, &s[i]))
-	}
-	return errors.Join(err, e.WriteToken(jsontext.EndObject))
+	return file.WriteMembers(e, len(s), func(i int) (string, any) { return s[i].ID, &s[i] })
 }
 
 // Metrics are the values that a step reported, in the order of the file; the seed stores all values as strings.
@@ -121,11 +116,7 @@ func (m *Metrics) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // MarshalJSONTo writes an object of strings.
 func (m Metrics) MarshalJSONTo(e *jsontext.Encoder) error {
-	err := e.WriteToken(jsontext.BeginObject)
-	for i := 0; i < len(m) && err == nil; i++ {
-		err = errors.Join(e.WriteToken(jsontext.String(m[i].Name)), e.WriteToken(jsontext.String(m[i].Value)))
-	}
-	return errors.Join(err, e.WriteToken(jsontext.EndObject))
+	return file.WriteMembers(e, len(m), func(i int) (string, any) { return m[i].Name, m[i].Value })
 }
 
 // ParseRunState parses a run state. The error is a *file.JSONFault if the content is not a JSON object, a

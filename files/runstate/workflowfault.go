@@ -1,7 +1,6 @@
 package runstate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,38 +9,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// workflowFaultsMax is how many faults of one file are listed; longer lists repeat the same mistake.
-const workflowFaultsMax = 1000
-
 // FileFault is one error in a workflow's file, with its place.
-type FileFault struct {
-	File         string
-	Line, Column int    // from 1, in characters
-	Path         string // steps.code.needs[0]; empty: the whole file
-	Text         string // what is wrong and how to correct it
-}
-
-func (f FileFault) Error() string {
-	if f.Path == "" {
-		return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Column, f.Text)
-	}
-	return fmt.Sprintf("%s:%d:%d: %s: %s", f.File, f.Line, f.Column, f.Path, f.Text)
-}
+type FileFault = file.Fault
 
 // FileFaults holds every error in a file, in file order.
 type FileFaults struct{ List []FileFault }
 
-func (f *FileFaults) Error() string {
-	lines := make([]string, len(f.List))
-	for i, one := range f.List {
-		lines[i] = one.Error()
-	}
-	return strings.Join(lines, "\n")
-}
+func (f *FileFaults) Error() string { return file.FaultLines(f.List) }
 
 // With returns the faults together with more of the same file.
 func (f *FileFaults) With(more []FileFault) *FileFaults {
-	return &FileFaults{inOrder(append(slices.Clone(f.List), more...))}
+	return &FileFaults{file.SortFaults(append(slices.Clone(f.List), more...))}
 }
 
 // workflowFaults collects faults while a file is read.
@@ -51,7 +29,7 @@ type workflowFaults struct {
 }
 
 func (w *workflowFaults) add(at file.Place, path, text string) {
-	w.list = append(w.list, FileFault{w.file, at.Line, at.Column, path, text})
+	w.list = append(w.list, at.Fault(w.file, path, text))
 }
 
 // err returns all faults in order, or nil.
@@ -59,24 +37,12 @@ func (w *workflowFaults) err() error {
 	if len(w.list) == 0 {
 		return nil
 	}
-	return &FileFaults{inOrder(w.list)}
-}
-
-// inOrder sorts faults by their places, and cuts a long list.
-func inOrder(list []FileFault) []FileFault {
-	slices.SortStableFunc(list, func(a, b FileFault) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
-	list = slices.Compact(list)
-	if more := len(list) - workflowFaultsMax; more > 0 {
-		last := list[workflowFaultsMax]
-		last.Path, last.Text = "", fmt.Sprintf("and %d more from here on; correct these first", more)
-		list = append(list[:workflowFaultsMax:workflowFaultsMax], last)
-	}
-	return list
+	return &FileFaults{file.SortFaults(w.list)}
 }
 
 // Place returns where in the file a fault of the plan is: the entry, else the field, else the step.
 func (w *WorkflowFile) Place(f workflow.Fault) FileFault {
-	return FileFault{w.File, w.place(f).Line, w.place(f).Column, w.path(f), f.Fault}
+	return w.place(f).Fault(w.File, w.path(f), f.Fault)
 }
 
 func (w *WorkflowFile) place(f workflow.Fault) file.Place {

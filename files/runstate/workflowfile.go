@@ -109,7 +109,7 @@ func ParseWorkflow(name string, b []byte, places *PromptPlaces) (*WorkflowFile, 
 	if places != nil {
 		r.prompts(w, *places)
 	}
-	w.Warnings = inOrder(r.warnings)
+	w.Warnings = file.SortFaults(r.warnings)
 	return w, faults.err()
 }
 

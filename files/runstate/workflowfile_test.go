@@ -137,19 +137,19 @@ func TestSchemaAndReaderAgree(t *testing.T) {
 	if err := json.Unmarshal(WorkflowSchema(), &keys); err != nil {
 		t.Fatal(err)
 	}
-	same := func(of string, known []string, said map[string]any) {
+	same := func(of string, known []field, said map[string]any) {
 		if len(known) != len(said) {
 			t.Errorf("%s: the reader knows %d fields, the schema %d", of, len(known), len(said))
 		}
 		for _, k := range known {
-			if said[k] == nil {
-				t.Errorf("%s: the schema does not know %s", of, k)
+			if said[k.name] == nil {
+				t.Errorf("%s: the schema does not know %s", of, k.name)
 			}
 		}
 	}
-	same("workflow", workflowKeys, keys.Properties)
-	same("step", stepKeys, keys.Defs["step"].Properties)
-	same("loop", loopKeys, keys.Defs["loop"].Properties)
+	same("workflow", planFields(&workflow.Plan{}), keys.Properties)
+	same("step", stepFields(&workflow.Step{}), keys.Defs["step"].Properties)
+	same("loop", loopFields(&workflow.Loop{}), keys.Defs["loop"].Properties)
 }
 
 func editorsSchema(t testing.TB) *santhosh.Schema {

@@ -15,21 +15,70 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
+// meantLess is how many letters of an unknown field are wrong at the least if no known one is meant.
+const meantLess = 3
+
 // unnamed is the name of a workflow without one, as in the seed's tool.
 const unnamed = "unnamed"
 
-// The field names (SPEC Workflow).
-var (
-	workflowKeys = []string{"name", "description", "steps", "metadata"}
-	stepKeys     = []string{
-		"id", "agent", "prompt", "command", "needs", "next_on_success", "gates", "loop_back_to", "human_in_the_loop", "ask",
-		"input_schema", "loop", "when", "timeout", "max_attempts", "model", "metadata",
-		"continue_conversation", "report_optional",
-	}
-	loopKeys = []string{
-		"items", "items_from_step", "items_from_artifact", "item_var", "index_var", "max_iterations", "until_condition",
-	}
+// field is a field of a mapping (SPEC Workflow), and where its value goes.
+type field struct {
+	name string
+	to   any
+}
+
+// Values that are not taken like others of their kind.
+type (
+	predicate string   // `when:` without a value is a fault, because it would otherwise mean true
+	object    string   // a mapping as JSON
+	items     []string // each as JSON
+	fromOne   int
 )
+
+func planFields(p *workflow.Plan) []field {
+	return []field{
+		{"name", &p.Name},
+		{"description", &p.Description},
+		{"steps", &p.Steps},
+		{"metadata", new(object)}, // for other programs
+	}
+}
+
+func stepFields(s *workflow.Step) []field {
+	return []field{
+		{"id", &s.ID},
+		{"agent", &s.Agent},
+		{"prompt", &s.Prompt},
+		{"command", &s.Command},
+		{"needs", &s.Needs},
+		{"next_on_success", &s.NextOnSuccess},
+		{"gates", &s.Gates},
+		{"loop_back_to", &s.LoopBackTo},
+		{"human_in_the_loop", &s.Human},
+		{"ask", &s.Ask},
+		{"input_schema", (*object)(&s.InputSchema)},
+		{"loop", &s.Loop},
+		{"when", (*predicate)(&s.When)},
+		{"timeout", &s.Timeout},
+		{"max_attempts", (*fromOne)(&s.MaxAttempts)},
+		{"model", &s.Model},
+		{"metadata", (*object)(&s.Metadata)},
+		{"continue_conversation", &s.ContinueConversation},
+		{"report_optional", &s.ReportOptional},
+	}
+}
+
+func loopFields(l *workflow.Loop) []field {
+	return []field{
+		{"items", (*items)(&l.Items)},
+		{"items_from_step", &l.ItemsFromStep},
+		{"items_from_artifact", &l.ItemsFromArtifact},
+		{"item_var", &l.ItemVar},
+		{"index_var", &l.IndexVar},
+		{"max_iterations", &l.MaxIterations},
+		{"until_condition", (*predicate)(&l.UntilCondition)},
+	}
+}
 
 // planReader makes a plan from a file's values. It reports values of the wrong kind and leaves them out;
 // faults of the plan that follow from such a gap are not reported.
@@ -47,270 +96,224 @@ type spot struct {
 	entry int
 }
 
+// value is a value of the file with its place in the plan.
+type value struct {
+	*file.YAMLNode
+	spot
+	path string // for messages
+}
+
+// in is a value of a mapping.
+func (v value) in(name string, n *file.YAMLNode) value {
+	return value{n, spot{step: v.step, field: under(v.field, name)}, under(v.path, name)}
+}
+
+func under(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
 func (r *planReader) plan(root *file.YAMLNode) workflow.Plan {
-	r.keys(root, -1, "", workflowKeys)
-	p := workflow.Plan{Name: r.text(root, -1, "", "name"), Description: r.text(root, -1, "", "description")}
+	var p workflow.Plan
+	r.mapping(value{root, spot{step: -1}, ""}, planFields(&p))
 	if strings.TrimSpace(p.Name) == "" {
 		p.Name = unnamed
 	}
-	r.object(root, -1, "", "metadata") // for other programs
-	steps := root.Get("steps")
-	if steps == nil || steps.Kind == file.YAMLNull {
-		return p
+	return p
+}
+
+// mapping reads the fields of a mapping. An unknown one is a fault if a known one is probably meant, and otherwise a warning, because
+// other tools keep fields of their own in a workflow.
+func (r *planReader) mapping(v value, fields []field) {
+	known := make([]string, len(fields))
+	for i, f := range fields {
+		known[i] = f.name
 	}
-	if steps.Kind != file.YAMLList {
-		r.wrongKind(steps, -1, "steps", "steps", "a list of steps")
-		return p
+	for _, f := range v.Fields {
+		if i := slices.Index(known, f.Name); i >= 0 {
+			r.read(v.in(f.Name, f.Value), fields[i].to)
+			continue
+		}
+		path := under(v.path, clip.Text(f.Name, 64))
+		if near := file.Nearest(f.Name, known, meantLess); near != "" {
+			r.spoiled[v.in(near, nil).spot] = true
+			r.add(f.Place, path, "is no field of it; "+near+" is meant?")
+			continue
+		}
+		r.warnings = append(r.warnings,
+			f.Place.Fault(r.file, path, "is no field of it and has no effect; it has "+strings.Join(known, ", ")))
 	}
-	p.Steps = make([]workflow.Step, len(steps.Items))
-	for i, n := range steps.Items {
+}
+
+// read reads a value; null leaves it out.
+func (r *planReader) read(v value, to any) {
+	if to, is := to.(*predicate); is {
+		*to = predicate(r.condition(v))
+		return
+	}
+	if v.Kind == file.YAMLNull {
+		return
+	}
+	switch to := to.(type) {
+	case *string:
+		*to = r.text(v)
+	case *workflow.StepID:
+		*to = workflow.StepID(r.text(v))
+	case *workflow.Ask:
+		*to = workflow.Ask(r.text(v))
+	case *object:
+		*to = object(r.object(v))
+	case *[]string:
+		*to = r.texts(v)
+	case *[]workflow.StepID:
+		for _, id := range r.texts(v) {
+			*to = append(*to, workflow.StepID(id))
+		}
+	case *bool:
+		if *to = v.Kind == file.YAMLBool && strings.EqualFold(v.Text, "true"); v.Kind != file.YAMLBool {
+			r.wrongKind(v, "true or false")
+		}
+	case *int:
+		*to = r.whole(v)
+	case *fromOne:
+		if *to = fromOne(r.whole(v)); *to == 0 {
+			r.wrongKind(v, "a number from 1")
+		}
+	case *time.Duration:
+		*to = r.duration(v)
+	case *[]workflow.Step:
+		*to = r.steps(v)
+	case **workflow.Loop:
+		if v.Kind != file.YAMLObject {
+			r.wrongKind(v, "a mapping")
+			return
+		}
+		*to = &workflow.Loop{}
+		r.mapping(v, loopFields(*to))
+	case *items:
+		*to = r.items(v)
+	default:
+		panic(fmt.Sprintf("runstate: a field of a workflow is a %T", to))
+	}
+}
+
+func (r *planReader) steps(v value) []workflow.Step {
+	if v.Kind != file.YAMLList {
+		r.wrongKind(v, "a list of steps")
+		return nil
+	}
+	steps := make([]workflow.Step, len(v.Items))
+	for i, n := range v.Items {
 		if n.Kind != file.YAMLObject {
 			r.spoiled[spot{step: i}] = true
 			r.add(n.Place, stepPath(i, ""), "is "+file.YAMLKindWords[n.Kind]+"; a step is a mapping with an id")
 			continue
 		}
-		p.Steps[i] = r.step(i, n)
-	}
-	return p
-}
-
-func (r *planReader) step(i int, n *file.YAMLNode) workflow.Step {
-	at := stepPath(i, "")
-	if id := n.Get("id"); id != nil && (id.Kind == file.YAMLText || id.Kind == file.YAMLNumber) {
-		at = stepPath(i, id.Text)
-	}
-	r.keys(n, i, at, stepKeys)
-	s := workflow.Step{
-		ID: workflow.StepID(r.text(n, i, at, "id")), Agent: r.text(n, i, at, "agent"), Prompt: r.text(n, i, at, "prompt"),
-		LoopBackTo: workflow.StepID(r.text(n, i, at, "loop_back_to")), Ask: workflow.Ask(r.text(n, i, at, "ask")),
-		When: r.condition(n, i, at, "when"), Model: r.text(n, i, at, "model"), Human: r.truth(n, i, at, "human_in_the_loop"),
-		Command: r.texts(n, i, at, "command"), Gates: r.texts(n, i, at, "gates"),
-		Needs: ids(r.texts(n, i, at, "needs")), NextOnSuccess: ids(r.texts(n, i, at, "next_on_success")),
-		Timeout: r.duration(n, i, at, "timeout"), Metadata: r.object(n, i, at, "metadata"), InputSchema: r.object(n, i, at, "input_schema"),
-		ContinueConversation: r.truth(n, i, at, "continue_conversation"), ReportOptional: r.truth(n, i, at, "report_optional"),
-	}
-	if n.Get("command") != nil && r.spoiled[spot{i, "command", 0}] { // the step has an action, only in a wrong form: its agent is a label
-		s.Agent, r.spoiled[spot{i, "agent", 0}] = "", true
-	}
-	if m := n.Get("max_attempts"); m != nil && m.Kind != file.YAMLNull {
-		if s.MaxAttempts = r.whole(m, i, "max_attempts", at+".max_attempts"); s.MaxAttempts == 0 {
-			r.wrongKind(m, i, "max_attempts", at+".max_attempts", "a number from 1")
+		s, name := &steps[i], ""
+		if id := n.Get("id"); id != nil && (id.Kind == file.YAMLText || id.Kind == file.YAMLNumber) {
+			name = id.Text
+		}
+		r.mapping(value{n, spot{step: i}, stepPath(i, name)}, stepFields(s))
+		if n.Get("command") != nil && r.spoiled[spot{i, "command", 0}] { // it has an action, only in a wrong form: its agent is a label
+			s.Agent, r.spoiled[spot{i, "agent", 0}] = "", true
 		}
 	}
-	if loop := n.Get("loop"); loop != nil && loop.Kind != file.YAMLNull {
-		s.Loop = r.loop(i, at+".loop", loop)
-	}
-	return s
+	return steps
 }
 
-func (r *planReader) loop(i int, at string, n *file.YAMLNode) *workflow.Loop {
-	if n.Kind != file.YAMLObject {
-		r.wrongKind(n, i, "loop", at, "a mapping")
+func (r *planReader) items(v value) items {
+	if v.Kind != file.YAMLList {
+		r.wrongKind(v, "a list")
+		r.spoiled[spot{v.step, "loop", 0}] = true
 		return nil
 	}
-	r.keys(n, i, at, loopKeys)
-	l := &workflow.Loop{
-		ItemsFromStep:     workflow.StepID(r.loopText(n, i, at, "items_from_step")),
-		ItemsFromArtifact: r.loopText(n, i, at, "items_from_artifact"),
-		ItemVar:           r.loopText(n, i, at, "item_var"), IndexVar: r.loopText(n, i, at, "index_var"),
-	}
-	if c := n.Get("until_condition"); c != nil {
-		l.UntilCondition = r.conditionOf(c, i, "loop.until_condition", at+".until_condition")
-	}
-	if m := n.Get("max_iterations"); m != nil && m.Kind != file.YAMLNull {
-		l.MaxIterations = r.whole(m, i, "loop.max_iterations", at+".max_iterations")
-	}
-	items := n.Get("items")
-	switch {
-	case items == nil || items.Kind == file.YAMLNull:
-	case items.Kind != file.YAMLList:
-		r.wrongKind(items, i, "loop.items", at+".items", "a list")
-		r.spoiled[spot{i, "loop", 0}] = true
-	default:
-		l.Items = make([]string, 0, len(items.Items))
-		for k, item := range items.Items {
-			text, where, fault := file.YAMLToJSON(item)
-			if fault != "" {
-				r.add(where, fmt.Sprintf("%s.items[%d]", at, k), fault)
-				text = "null"
-			}
-			l.Items = append(l.Items, text)
+	list := make(items, 0, len(v.Items))
+	for k, item := range v.Items {
+		text, where, fault := file.YAMLToJSON(item)
+		if fault != "" {
+			r.add(where, fmt.Sprintf("%s[%d]", v.path, k), fault)
+			text = "null"
 		}
+		list = append(list, text)
 	}
-	return l
-}
-
-// keys reports unknown fields: as a fault if a known one is probably meant, and otherwise as a warning, because
-// other tools keep fields of their own in a workflow.
-func (r *planReader) keys(n *file.YAMLNode, i int, at string, known []string) {
-	for _, f := range n.Fields {
-		if slices.Contains(known, f.Name) {
-			continue
-		}
-		path := clip.Text(f.Name, 64)
-		if at != "" {
-			path = at + "." + path
-		}
-		if near := nearest(f.Name, known); near != "" {
-			r.spoiled[spot{i, near, 0}] = true
-			r.add(f.Place, path, "is no field of it; "+near+" is meant?")
-			continue
-		}
-		r.warnings = append(r.warnings,
-			FileFault{
-				r.file, f.Place.Line, f.Place.Column, path,
-				"is no field of it and has no effect; it has " + strings.Join(known, ", "),
-			})
-	}
+	return list
 }
 
 // whole reads a whole number.
-func (r *planReader) whole(n *file.YAMLNode, i int, field, path string) int {
-	number, err := strconv.Atoi(n.Text)
-	if n.Kind != file.YAMLNumber || err != nil {
-		r.wrongKind(n, i, field, path, "a whole number")
+func (r *planReader) whole(v value) int {
+	number, err := strconv.Atoi(v.Text)
+	if v.Kind != file.YAMLNumber || err != nil {
+		r.wrongKind(v, "a whole number")
 	}
 	return number
 }
 
-func (r *planReader) wrongKind(n *file.YAMLNode, i int, field, path, want string) {
-	r.wrongEntry(n, spot{i, field, 0}, path, want)
-}
-
-func (r *planReader) wrongEntry(n *file.YAMLNode, at spot, path, want string) {
-	r.spoiled[at] = true
-	if n.Kind != file.YAMLBroken { // already reported
-		r.add(n.Place, path, "is "+file.YAMLKindWords[n.Kind]+"; it takes "+want)
+func (r *planReader) wrongKind(v value, want string) {
+	r.spoiled[v.spot] = true
+	if v.Kind != file.YAMLBroken { // already reported
+		r.add(v.Place, v.path, "is "+file.YAMLKindWords[v.Kind]+"; it takes "+want)
 	}
 }
 
-func (r *planReader) loopText(n *file.YAMLNode, i int, at, name string) string {
-	if f := n.Get(name); f != nil {
-		return r.textOf(f, i, "loop."+name, at+"."+name)
-	}
-	return ""
-}
-
-func (r *planReader) text(n *file.YAMLNode, i int, at, name string) string {
-	path := name
-	if at != "" {
-		path = at + "." + name
-	}
-	if f := n.Get(name); f != nil {
-		return r.textOf(f, i, name, path)
-	}
-	return ""
-}
-
-// textOf reads a text. A number or boolean is taken as written: an id may be 7.
-func (r *planReader) textOf(n *file.YAMLNode, i int, field, path string) string {
-	switch n.Kind {
+// text reads a text. A number or boolean is taken as written: an id may be 7.
+func (r *planReader) text(v value) string {
+	switch v.Kind {
 	case file.YAMLText, file.YAMLNumber, file.YAMLBool:
-		return n.Text
-	case file.YAMLNull:
-		return ""
+		return v.Text
 	}
-	r.wrongKind(n, i, field, path, "a text")
+	r.wrongKind(v, "a text")
 	return ""
 }
 
-func (r *planReader) condition(n *file.YAMLNode, i int, at, name string) string {
-	if f := n.Get(name); f != nil {
-		return r.conditionOf(f, i, name, at+"."+name)
+func (r *planReader) condition(v value) (text string) {
+	if v.Kind != file.YAMLNull {
+		text = r.text(v)
 	}
-	return ""
-}
-
-// conditionOf reads a condition. `when:` without a value is a fault, because it would otherwise mean true.
-func (r *planReader) conditionOf(n *file.YAMLNode, i int, field, path string) string {
-	text := r.textOf(n, i, field, path)
-	if strings.TrimSpace(text) == "" && !r.spoiled[spot{i, field, 0}] {
-		r.spoiled[spot{i, field, 0}] = true
-		r.add(n.Place, path, "is empty; say what is to be true, or leave it out")
+	if strings.TrimSpace(text) == "" && !r.spoiled[v.spot] {
+		r.spoiled[v.spot] = true
+		r.add(v.Place, v.path, "is empty; say what is to be true, or leave it out")
 		return ""
 	}
 	return text
 }
 
-func (r *planReader) truth(n *file.YAMLNode, i int, at, name string) bool {
-	f := n.Get(name)
-	if f == nil || f.Kind == file.YAMLNull {
-		return false
-	}
-	if f.Kind != file.YAMLBool {
-		r.wrongKind(f, i, name, at+"."+name, "true or false")
-	}
-	return f.Kind == file.YAMLBool && strings.EqualFold(f.Text, "true")
-}
-
-// texts reads a list of texts.
-func (r *planReader) texts(n *file.YAMLNode, i int, at, name string) []string {
-	f := n.Get(name)
-	if f == nil || f.Kind == file.YAMLNull {
+// texts reads a list of texts. In the place of one that is none there is an empty one, so that the numbers of the others stay.
+func (r *planReader) texts(v value) (list []string) {
+	if v.Kind != file.YAMLList {
+		r.wrongKind(v, "a list: ["+clip.Text(v.Text, 40)+"]")
 		return nil
 	}
-	if f.Kind != file.YAMLList {
-		r.wrongKind(f, i, name, at+"."+name, "a list: ["+clip.Text(f.Text, 40)+"]")
-		return nil
-	}
-	var list []string
-	for k, item := range f.Items {
-		switch item.Kind {
-		case file.YAMLText, file.YAMLNumber, file.YAMLBool:
-			list = append(list, item.Text)
-		default:
-			r.wrongEntry(item, spot{i, name, k + 1}, fmt.Sprintf("%s.%s[%d]", at, name, k), "a text")
-			list = append(list, "") // the numbers of the others stay
-		}
+	for k, item := range v.Items {
+		list = append(list, r.text(value{item, spot{v.step, v.field, k + 1}, fmt.Sprintf("%s[%d]", v.path, k)}))
 	}
 	return list
 }
 
-func ids(list []string) []workflow.StepID {
-	var all []workflow.StepID
-	for _, id := range list {
-		all = append(all, workflow.StepID(id))
-	}
-	return all
-}
-
 // object reads a mapping as JSON.
-func (r *planReader) object(n *file.YAMLNode, i int, at, name string) string {
-	f := n.Get(name)
-	if f == nil || f.Kind == file.YAMLNull {
+func (r *planReader) object(v value) string {
+	if v.Kind != file.YAMLObject {
+		r.wrongKind(v, "a mapping")
 		return ""
 	}
-	path := strings.TrimPrefix(at+"."+name, ".")
-	if f.Kind != file.YAMLObject {
-		r.wrongKind(f, i, name, path, "a mapping")
-		return ""
-	}
-	text, where, fault := file.YAMLToJSON(f)
+	text, where, fault := file.YAMLToJSON(v.YAMLNode)
 	if fault != "" {
-		r.spoiled[spot{i, name, 0}] = true
-		r.add(where, path, fault)
+		r.spoiled[v.spot] = true
+		r.add(where, v.path, fault)
 		return ""
 	}
 	return text
 }
 
 // duration reads 90s, 10m or 2h; a plain number is seconds.
-func (r *planReader) duration(n *file.YAMLNode, i int, at, name string) time.Duration {
-	f := n.Get(name)
-	if f == nil || f.Kind == file.YAMLNull {
-		return 0
-	}
-	switch f.Kind {
+func (r *planReader) duration(v value) time.Duration {
+	switch v.Kind {
 	case file.YAMLNumber:
-		if s, err := strconv.ParseFloat(f.Text, 64); err == nil && s >= 0 && s < 1e9 {
+		if s, err := strconv.ParseFloat(v.Text, 64); err == nil && s >= 0 && s < 1e9 {
 			return time.Duration(s * float64(time.Second))
 		}
 	case file.YAMLText:
-		if d, err := time.ParseDuration(f.Text); err == nil {
+		if d, err := time.ParseDuration(v.Text); err == nil {
 			return d
 		}
 	}
-	r.wrongKind(f, i, name, at+"."+name, "a time, like 90s, 10m or 2h")
+	r.wrongKind(v, "a time, like 90s, 10m or 2h")
 	return 0
 }
 
@@ -361,38 +364,4 @@ func (r *planReader) inText(n *file.YAMLNode, line, column int) (file.Place, boo
 	}
 	at.Column += column - 1
 	return at, true
-}
-
-// nearest returns the known word that is closest to a misspelt one; empty: none is close.
-func nearest(word string, known []string) string {
-	best, least := "", 3
-	for _, k := range known {
-		if d := distance(word, k); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace.
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			last, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, last+cost)
-		}
-	}
-	return row[len(b)]
 }

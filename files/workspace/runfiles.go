@@ -15,6 +15,5 @@ const (
 	StateOurs = 2 * time.Second
 
 	PollDefault = 200 * time.Millisecond // between checks of files that people are asked to write
-	RunFileMax  = 64 << 20               // of an existing run_state.json
 	StateMode   = 0o644                  // of a file of a run: as public as the repository
 )

@@ -247,6 +247,4 @@ func before(d *jsontext.Decoder, token string, list bool) int64 {
 
 // Encode writes a struct with tags like Python's json.dump with indent=2: an empty list or object on one line, otherwise one
 // line for each element. What a field of another program holds is written as it was, with this indent.
-func Encode(v any) ([]byte, error) {
-	return json.Marshal(v, jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true))
-}
+func Encode(v any) ([]byte, error) { return Pack(v, jsontext.WithIndent("  ")) }

@@ -179,8 +179,8 @@ func IdentityAt(dir int, name string) (Identity, error) {
 	return identityOf(&st), nil
 }
 
-// Create creates a file with this content, synced. It fails if the name exists.
-func Create(dir int, name string, content []byte, mode uint32) (*os.File, error) {
+// Create creates a file with this content. It fails if the name exists.
+func Create(dir int, name string, content []byte, mode uint32, synced bool) (*os.File, error) {
 	fd := -1
 	err := Uninterrupted(func() (err error) {
 		fd, err = unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
@@ -191,7 +191,7 @@ func Create(dir int, name string, content []byte, mode uint32) (*os.File, error)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	_, err = file.Write(content)
-	if err == nil {
+	if err == nil && synced {
 		err = file.Sync()
 	}
 	if err != nil {
@@ -204,7 +204,7 @@ func Create(dir int, name string, content []byte, mode uint32) (*os.File, error)
 
 // CreateLike is Create with the mode and owner of another file, if there is one, so that the same programs can
 // write it.
-func CreateLike(dir int, name, like string, content []byte) (*os.File, error) {
+func CreateLike(dir int, name, like string, content []byte, synced bool) (*os.File, error) {
 	mode, uid, gid := uint32(DefaultMode), os.Getuid(), os.Getgid()
 	if handle, err := Open(dir, like); err == nil {
 		if s, err := Stat(handle); err == nil {
@@ -212,7 +212,7 @@ func CreateLike(dir int, name, like string, content []byte) (*os.File, error) {
 		}
 		_ = handle.Close()
 	}
-	file, err := Create(dir, name, content, mode)
+	file, err := Create(dir, name, content, mode, synced)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -41,11 +42,27 @@ func (f *Fields) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // MarshalJSONTo writes the object.
 func (f Fields) MarshalJSONTo(e *jsontext.Encoder) error {
+	return WriteMembers(e, len(f), func(i int) (string, any) { return f[i].Name, f[i].Raw })
+}
+
+// WriteMembers writes an object with so many members, in order.
+func WriteMembers(e *jsontext.Encoder, n int, member func(i int) (name string, value any)) error {
 	err := e.WriteToken(jsontext.BeginObject)
-	for i := 0; i < len(f) && err == nil; i++ {
-		err = errors.Join(e.WriteToken(jsontext.String(f[i].Name)), e.WriteValue(f[i].Raw))
+	for i := 0; i < n && err == nil; i++ {
+		name, value := member(i)
+		err = errors.Join(e.WriteToken(jsontext.String(name)), json.MarshalEncode(e, value))
 	}
 	return errors.Join(err, e.WriteToken(jsontext.EndObject))
+}
+
+// Pack writes fields of other programs as one JSON object on one line. Their values keep their order and their spelling (X7).
+func Pack(fields any, more ...json.Options) ([]byte, error) {
+	return json.Marshal(fields, append(more, jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true))...)
+}
+
+// Unpack reads what Pack has written.
+func Unpack(packed []byte, to any) error {
+	return json.Unmarshal(packed, to, jsontext.AllowInvalidUTF8(true))
 }
 
 // ErrNoObject is returned for JSON that is not an object.
@@ -130,10 +147,13 @@ func (f *JSONFault) Error() string {
 	return fmt.Sprintf("%s is malformed at line %d (byte %d): %s %s", f.File, f.Line, f.Offset, f.Path, f.Fault)
 }
 
-// OrNull is a text that is null if it is empty.
-func OrNull(text string) *string {
-	if text == "" {
-		return nil
+// Text is a text that is written as null if it is empty.
+type Text string
+
+// MarshalJSONTo writes the text, or null.
+func (t Text) MarshalJSONTo(e *jsontext.Encoder) error {
+	if t == "" {
+		return e.WriteToken(jsontext.Null)
 	}
-	return &text
+	return e.WriteToken(jsontext.String(string(t)))
 }

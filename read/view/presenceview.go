@@ -5,9 +5,6 @@ import (
 	"slices"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -120,14 +117,14 @@ func (d DocumentView) MarshalJSON() ([]byte, error) {
 		return known, nil
 	}
 	var extra file.Fields
-	if err := jsonv2.Unmarshal(d.Extra, &extra, jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := file.Unpack(d.Extra, &extra); err != nil {
 		return nil, err
 	}
 	extra = slices.DeleteFunc(extra, func(f file.Field) bool { return slices.Contains(fieldsOfView, f.Name) })
 	if len(extra) == 0 {
 		return known, nil
 	}
-	rest, err := jsonv2.Marshal(extra, jsontext.PreserveRawStrings(true), jsontext.AllowInvalidUTF8(true))
+	rest, err := file.Pack(extra)
 	if err != nil {
 		return nil, err
 	}

@@ -192,6 +192,45 @@ type StepView struct {
 	DueAt           *time.Time        `json:"due_at,omitempty" doc:"When it is run again, because its report asked for it"`
 }
 
+// RunOf is what a run says by itself.
+func RunOf(r *workflow.Run) RunView {
+	shown := RunView{
+		ID: string(r.ID), Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir,
+		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: Some(r.Waits()), By: r.By, Why: r.Why,
+	}
+	n := &shown.Counts
+	counts := map[workflow.State]*int{
+		workflow.Pending: &n.Pending, workflow.Running: &n.Running, workflow.Waiting: &n.Waiting,
+		workflow.Completed: &n.Completed, workflow.Failed: &n.Failed, workflow.Skipped: &n.Skipped,
+	}
+	for i := range r.Steps {
+		if n := counts[r.Steps[i].State]; n != nil {
+			*n++
+		}
+	}
+	return shown
+}
+
+// StepOf is what a step says by itself.
+func StepOf(r *workflow.Run, i int) StepView {
+	plan, p := &r.Plan.Steps[i], &r.Steps[i]
+	shown := StepView{
+		ID: string(plan.ID), Agent: plan.Agent, Status: string(p.State), Attempts: p.Attempts, Iteration: p.Iteration,
+		StartedAt: Moment(p.StartedAt), EndedAt: Moment(p.EndedAt), LastError: p.LastError, Needs: make([]string, len(plan.Needs)),
+		LoopBackTo: string(plan.LoopBackTo), Human: plan.Human, BlockedBy: string(p.BlockedBy), ReportPath: p.ReportPath,
+		PromptPath: plan.Prompt, ManualInputPath: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault,
+		Answer: Answered(p.Answer), Artifacts: Some(p.Artifacts), Metrics: map[string]string{}, Logs: Some(p.Logs),
+		LoopIndex: p.Index, LoopItems: len(r.LoopItems(plan.ID)), LoopDone: p.Done, Rounds: p.Rounds, DueAt: Moment(p.DueAt),
+	}
+	for n, need := range plan.Needs {
+		shown.Needs[n] = string(need)
+	}
+	for _, metric := range p.Metrics {
+		shown.Metrics[metric.Name] = metric.Value
+	}
+	return shown
+}
+
 // StepAnswer is a person's answer to a step.
 type StepAnswer struct {
 	Rejected bool   `json:"rejected,omitempty"`

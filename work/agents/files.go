@@ -1,17 +1,12 @@
 package agents
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -102,33 +97,19 @@ func packExtra(fields file.Fields) string {
 	if len(fields) == 0 {
 		return ""
 	}
-	pairs := make([][2]any, len(fields))
-	for i, f := range fields {
-		pairs[i] = [2]any{f.Name, f.Raw}
-	}
-	var packed bytes.Buffer
-	enc := json.NewEncoder(&packed)
-	enc.SetEscapeHTML(false) // keeps the spelling that other programs used
-	if err := enc.Encode(pairs); err != nil {
+	packed, err := file.Pack(fields)
+	if err != nil {
 		panic("agents: encode unknown fields: " + err.Error())
 	}
-	return strings.TrimSuffix(packed.String(), "\n")
+	return string(packed)
 }
 
-func unpackExtra(packed string) file.Fields {
+func unpackExtra(packed string) (fields file.Fields) {
 	if packed == "" {
 		return nil
 	}
-	var pairs [][2]json.RawMessage
-	if err := json.Unmarshal([]byte(packed), &pairs); err != nil {
+	if err := file.Unpack([]byte(packed), &fields); err != nil {
 		panic("agents: decode unknown fields from the journal: " + err.Error())
-	}
-	fields := make(file.Fields, len(pairs))
-	for i, pair := range pairs {
-		fields[i].Raw = jsontext.Value(pair[1])
-		if err := json.Unmarshal(pair[0], &fields[i].Name); err != nil {
-			panic("agents: decode the name of an unknown field: " + err.Error())
-		}
 	}
 	return fields
 }

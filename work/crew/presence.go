@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -123,7 +120,7 @@ func without(object json.RawMessage, field string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	var fields file.Fields
-	if err := jsonv2.Unmarshal(object, &fields, jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := file.Unpack(object, &fields); err != nil {
 		return nil, err
 	}
 	fields = slices.DeleteFunc(fields, func(f file.Field) bool { return f.Name == field })

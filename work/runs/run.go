@@ -351,7 +351,8 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 // resumes it.
 func (c *Controller) importRun(ctx context.Context, by change.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runstate.RunStateName)
-	taken, err := os.Lstat(path) // before it is read: a later version is not known
+	pen := &statePen{e: c, m: &runMember{id: id}, begun: true}
+	seen, err := pen.look(path) // before it is read: a later version is not known
 	var state runstate.RunState
 	if err == nil {
 		state, err = runstate.ReadRunState(path)
@@ -384,7 +385,12 @@ func (c *Controller) importRun(ctx context.Context, by change.Actor, id, repo st
 	// file must not decide where Fairlead writes.
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
-	if err := c.loop.View(ctx, func(*team.Team) { c.RunMember(id).state.last = taken }); err != nil {
+	pen.files.Took(seen)
+	pen.taken = seen.Seq
+	if err := c.loop.View(ctx, func(*team.Team) {
+		pen.m = c.RunMember(id)
+		pen.m.state = pen
+	}); err != nil {
 		return view.RunView{}, err
 	}
 	if _, err := c.begin(ctx, by, req, found); err != nil {

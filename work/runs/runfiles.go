@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -51,10 +52,10 @@ type statePen struct {
 	warned bool
 	edited atomic.Pointer[string] // the outcome of the last edit of the file by another program, in words
 
-	pause func() // replaced in tests: between two looks at a torn file
-
-	mu   sync.Mutex  // one at a time examines the file and writes it
-	last fs.FileInfo // of the file as Fairlead wrote it or took it in last; nil: neither
+	mu    sync.Mutex      // one at a time examines the file and writes it
+	files *runstate.Files // nil: the file was not looked at yet
+	begun bool            // this process has written the file, or knows what is in it
+	taken uint64          // Seq of the observation whose content is in the journal
 }
 
 func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
@@ -84,74 +85,56 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 	}
 }
 
-// write replaces the file with the state in the journal. What another program wrote there is kept under another name,
-// or stays if it may be taken in when the run is resumed.
-func (p *statePen) write(ctx context.Context) (err error) {
+// write replaces the file with the state in the journal.
+func (p *statePen) write(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, err := p.now(ctx)
 	if err != nil || is.path == "" {
 		return err
 	}
-	defer func() {
-		if err == nil {
-			p.m.said.Store(is.due)
-		}
-	}()
-	if _, err := os.Lstat(filepath.Dir(is.path)); errors.Is(err, fs.ErrNotExist) {
-		return p.withoutFolder(ctx, filepath.Dir(is.path), is.over)
+	if err = p.put(ctx, &is); errors.Is(err, fs.ErrNotExist) {
+		err = p.withoutFolder(ctx, filepath.Dir(is.path), is.over)
 	}
-	content := is.state.Render()
-	there, err := p.look(&is, content, sessions.ByEngine.ID)
-	switch {
-	case err != nil:
-		return err
-	case there.same:
-		p.last = there.info
-		return nil
-	case there.edit != nil:
-		return nil // it stays as it is until the run is resumed
-	case there.why != "":
-		if err := p.keepAside(is.path, there.why); err != nil {
-			return err
-		}
+	if err == nil {
+		p.m.said.Store(is.due)
 	}
-	return p.replace(is.path, content, there)
-}
-
-// replace puts content in the place of the file that was looked at. If another program has written it since, its file is kept aside.
-func (p *statePen) replace(path string, content []byte, there stateThere) (err error) {
-	if there.info == nil || there.why != "" { // nothing is there now
-		err = file.ReplaceUnsynced(path, content, workspace.StateMode)
-	} else {
-		err = p.exchange(path, content, there.info)
-	}
-	if err != nil {
-		return err
-	}
-	p.last, err = os.Lstat(path)
 	return err
 }
 
-func (p *statePen) exchange(path string, content []byte, was fs.FileInfo) error {
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
+// roundsMax is how often one write makes room for another program's content. Then it fails, and is tried again later.
+const roundsMax = 8
+
+// put writes the file, unless it holds an edit: that stays as it is until the run is resumed. What cannot be taken in is kept under
+// another name.
+func (p *statePen) put(ctx context.Context, is *stateNow) error {
+	if err := p.open(is.path); err != nil {
 		return err
 	}
-	defer dir.Close()
-	next := filepath.Join(dir.Name(), "."+filepath.Base(path)+"-next")
-	if err := file.ReplaceUnsynced(next, content, workspace.StateMode); err != nil {
-		return err
+	content := is.state.Render()
+	for range roundsMax {
+		err := p.files.Write(ctx, p.m.id, content, exchange.AnyLook, nil)
+		found, foreign := errors.AsType[*runstate.Changed](err)
+		if !foreign {
+			p.begun = p.begun || err == nil
+			return err
+		}
+		edit, why := p.judge(is, &found.Seen, sessions.ByEngine.ID)
+		switch {
+		case edit != nil:
+			return nil
+		case why != "":
+			if err := p.keepAside(&found.Seen, why); err != nil && !errors.Is(err, exchange.ErrChanged) {
+				return err
+			}
+			continue
+		}
+		p.files.Took(found.Seen)
+		if p.begun = true; found.Seen.Sum == file.SumOf(content) {
+			return nil // it is as the last process has left it
+		}
 	}
-	// it was removed, or this file system cannot
-	if err := file.Exchange(int(dir.Fd()), filepath.Base(next), filepath.Base(path)); err != nil {
-		return os.Rename(next, path)
-	}
-	now, err := os.Lstat(next)
-	if err != nil || os.SameFile(now, was) && now.ModTime().Equal(was.ModTime()) && now.Size() == was.Size() {
-		return errors.Join(err, os.Remove(next))
-	}
-	return p.putAside(next, path, "it was edited while Fairlead wrote it")
+	return errors.New("another program writes it at the same time")
 }
 
 // atEnd reports whether no step of a run is running or waiting.

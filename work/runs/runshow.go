@@ -56,64 +56,27 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	id := string(r.ID)
 	away := view.AwayWords(t, id)
-	view := view.RunView{
-		ID: id, Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir, StateFile: stateFile(r),
-		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: r.Waits(), By: r.By, Why: r.Why,
+	shown := view.RunOf(r)
+	shown.StateFile = stateFile(r)
+	if shown.Away = t.Notes[id].Away; away != "" {
+		shown.Waits = append(shown.Waits, away)
 	}
-	if view.Away = t.Notes[id].Away; away != "" {
-		view.Waits = append(view.Waits, away)
-	}
-	view.Task = taskView(t, howOf(t, id), r)
-	if view.Waits == nil {
-		view.Waits = []string{}
-	}
-	view.CostUSD = t.Notes[id].Total.CostUSD
+	shown.Task = taskView(t, howOf(t, id), r)
+	shown.CostUSD = t.Notes[id].Total.CostUSD
 	if m := c.Live[id]; m != nil {
-		view.FileBehind = m.due != m.said.Load()
+		shown.FileBehind = m.due != m.said.Load()
 	}
-	for i := range r.Steps {
-		switch r.Steps[i].State {
-		case workflow.Pending:
-			view.Counts.Pending++
-		case workflow.Running:
-			view.Counts.Running++
-		case workflow.Waiting:
-			view.Counts.Waiting++
-		case workflow.Completed:
-			view.Counts.Completed++
-		case workflow.Failed:
-			view.Counts.Failed++
-		case workflow.Skipped:
-			view.Counts.Skipped++
-		}
-	}
-	return view
+	return shown
 }
 
 func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) view.StepView {
 	plan, p := &r.Plan.Steps[i], &r.Steps[i]
 	id := string(r.ID)
-	shown := view.StepView{
-		ID: string(plan.ID), Agent: plan.Agent, Status: string(p.State), Attempts: p.Attempts, Iteration: p.Iteration,
-		LastError: p.LastError, WaitsFor: t.StepWaits(id, string(plan.ID)), Needs: make([]string, len(plan.Needs)),
-		LoopBackTo: string(plan.LoopBackTo),
-		Human:      plan.Human, BlockedBy: string(p.BlockedBy), ReportPath: p.ReportPath, ManualInputPath: p.ManualInputPath,
-		InputSchema: plan.InputSchema, BadInput: p.Fault, Artifacts: view.Some(p.Artifacts), Logs: view.Some(p.Logs),
-		Metrics:   map[string]string{},
-		LoopIndex: p.Index, LoopItems: len(r.LoopItems(plan.ID)), LoopDone: p.Done, PromptPath: plan.Prompt,
-	}
-	for n, need := range plan.Needs {
-		shown.Needs[n] = string(need)
-	}
-	for _, metric := range p.Metrics {
-		shown.Metrics[metric.Name] = metric.Value
-	}
-	shown.Answer = view.Answered(p.Answer)
+	shown := view.StepOf(r, i)
+	shown.WaitsFor = t.StepWaits(id, string(plan.ID))
 	if how.Task != nil {
 		shown.ManualInputPath = "" // it is not approved by a file
 	}
-	shown.Rounds, shown.DueAt = p.Rounds, view.Moment(p.DueAt)
-	shown.StartedAt, shown.EndedAt = view.Moment(p.StartedAt), view.Moment(p.EndedAt)
 	if p.Attempts > 0 || p.Rounds > 0 {
 		shown.LogPath = logFile(r, how, plan.ID, max(1, p.Attempts))
 	}

@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/files/runstate"
-	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/internal/file"
+	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // editedState is a cancelled run with its file, and that file as a person edited it.
@@ -69,11 +71,11 @@ func TestLookAtTheStateFile(t *testing.T) {
 		"an old one": {put: write(older), is: stateNow{rests: true}, why: "the run has changed since"},
 		"a link": {
 			put: func(path string) error { return os.Symlink("/etc/hosts", path) }, is: stateNow{rests: true},
-			why: "no regular file",
+			why: "is a symbolic link",
 		},
-		"a folder": {put: func(path string) error { return os.Mkdir(path, 0o700) }, is: stateNow{rests: true}, why: "no regular file"},
+		"a folder": {put: func(path string) error { return os.Mkdir(path, 0o700) }, is: stateNow{rests: true}, why: "is no plain file"},
 		"a huge file": {
-			put: func(path string) error { return os.WriteFile(path, make([]byte, workspace.RunFileMax+1), 0o600) },
+			put: func(path string) error { return os.WriteFile(path, make([]byte, runstate.Content.Most+1), 0o600) },
 			is:  stateNow{rests: true}, why: "run_state.json",
 		},
 	} {
@@ -82,75 +84,63 @@ func TestLookAtTheStateFile(t *testing.T) {
 		if err := c.put(is.path); err != nil {
 			t.Fatal(err)
 		}
-		there, err := (&statePen{}).look(&is, content, "ada")
+		pen := statePenFor(t)
+		seen, err := pen.look(is.path)
+		edit, why := pen.judge(&is, &seen, "ada")
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
-		case c.ours && (there.edit != nil || there.why != ""):
-			t.Errorf("%s: %+v", name, there)
-		case !c.ours && c.why == "" && (there.edit == nil || there.edit.Steps["a"].State != workflow.Completed || there.edit.By != "ada"):
-			t.Errorf("%s: %+v", name, there)
-		case c.why != "" && (there.edit != nil || !strings.Contains(there.why, c.why)):
-			t.Errorf("%s: %+v, want %q", name, there, c.why)
+		case c.ours && (edit != nil || why != ""):
+			t.Errorf("%s: %+v, %q", name, edit, why)
+		case !c.ours && c.why == "" && (edit == nil || edit.Steps["a"].State != workflow.Completed || edit.By != "ada"):
+			t.Errorf("%s: %+v, %q", name, edit, why)
+		case c.why != "" && (edit != nil || !strings.Contains(why, c.why)):
+			t.Errorf("%s: %+v, %q, want %q", name, edit, why, c.why)
+		}
+		if c.why == "" {
+			continue
+		}
+		if err := pen.keepAside(&seen, why); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if kept, _ := filepath.Glob(is.path + ".foreign-*"); len(kept) != 1 {
+			t.Errorf("%s: kept aside are %q", name, kept)
 		}
 	}
+}
+
+func statePenFor(t *testing.T) *statePen {
+	t.Helper()
+	return &statePen{e: &Controller{log: slog.New(slog.DiscardHandler)}, m: &runMember{id: "r"}}
 }
 
 // TestTornStateFile looks at the file while an editor writes it in place: between the truncation and the last byte nothing is
 // decided.
 func TestTornStateFile(t *testing.T) {
 	t.Parallel()
-	state, content, edited := editedState(t, time.Now())
-	is := stateNow{state: state, rests: true, path: filepath.Join(t.TempDir(), runstate.RunStateName)}
-	if err := os.WriteFile(is.path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	steps := [][]byte{edited[:len(edited)/2], edited[len(edited)/2:]}
-	pen := &statePen{pause: func() { // the editor writes on
-		if len(steps) == 0 {
-			return
-		}
-		f, err := os.OpenFile(is.path, os.O_WRONLY|os.O_APPEND, 0)
-		if err != nil {
+	state, _, edited := editedState(t, time.Now())
+	synctest.Test(t, func(t *testing.T) {
+		is := stateNow{state: state, rests: true, path: filepath.Join(t.TempDir(), runstate.RunStateName)}
+		if err := os.WriteFile(is.path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.Write(steps[0])
-		if steps = steps[1:]; errors.Join(err, f.Close()) != nil {
-			t.Fatal(err)
+		go func() { // the editor writes on
+			for _, part := range [][]byte{edited[:len(edited)/2], edited[len(edited)/2:]} {
+				wait.Elapse(file.TornFor / 2)
+				f, err := os.OpenFile(is.path, os.O_WRONLY|os.O_APPEND, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err = f.Write(part); errors.Join(err, f.Close()) != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		pen := statePenFor(t)
+		seen, err := pen.look(is.path)
+		if edit, why := pen.judge(&is, &seen, "ada"); err != nil || why != "" || edit == nil {
+			t.Errorf("%+v, %q, %v; want the whole edit", edit, why, err)
 		}
-	}}
-	there, err := pen.look(&is, content, "ada")
-	if err != nil || there.why != "" || there.edit == nil {
-		t.Errorf("%+v, %v; want the whole edit", there, err)
-	}
-}
-
-// TestExchangeKeepsAnEdit writes the file while another program edits it, after Fairlead has looked: the edit is kept aside.
-func TestExchangeKeepsAnEdit(t *testing.T) {
-	t.Parallel()
-	_, content, edited := editedState(t, time.Now())
-	for name, edit := range map[string][]byte{"no edit": nil, "an edit": edited} {
-		path := filepath.Join(t.TempDir(), runstate.RunStateName)
-		if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Lstat(path)
-		if err == nil && edit != nil {
-			err = os.WriteFile(path, edit, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		pen := &statePen{e: &Controller{log: slog.New(slog.DiscardHandler)}, m: &runMember{id: "r"}}
-		if err := pen.exchange(path, content, info); err != nil {
-			t.Fatal(err)
-		}
-		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, content) {
-			t.Errorf("%s: the file is %q, %v", name, now, err)
-		}
-		names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
-		if want := 1 + min(len(edit), 1); err != nil || len(names) != want {
-			t.Errorf("%s: there are %v, want %d", name, names, want)
-		}
-	}
+	})
 }

@@ -21,7 +21,7 @@ import (
 
 const (
 	applicationID = 0x46414952 // "FAIR" in the file's header: distinguishes a journal from other databases
-	formatVersion = 7          // of the tables in schema.sql and of the records in them; a file with another one is refused
+	formatVersion = 8          // of the tables in schema.sql and of the records in them; a file with another one is refused
 
 	busyWait = 50 * time.Millisecond // SQLite's own wait for a lock; then the context is checked before trying again
 	lockWait = 10 * time.Second      // total wait: another process that holds the lock for longer hangs

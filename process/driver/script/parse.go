@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 const (
@@ -35,10 +36,10 @@ var verbs = map[string][]string{
 	"run": {"says", "raw"}, "sleep": nil, "expect_prompt": nil, "hang": nil, "again": nil,
 }
 
-// Parse checks a script and lists its faults. file is only used as the name in the faults.
-func Parse(file string, source []byte) (*Program, error) {
-	p := &parser{file: file}
-	program := &Program{File: file}
+// Parse checks a script and lists its faults. name is only used in the faults.
+func Parse(name string, source []byte) (*Program, error) {
+	p := &parser{file: name}
+	program := &Program{File: name}
 	var doc yaml.Node
 	switch {
 	case len(source) > scriptBytesMax:
@@ -55,10 +56,11 @@ func Parse(file string, source []byte) (*Program, error) {
 		p.program(doc.Content[0], program)
 	}
 	if len(p.faults) > 0 {
-		p.faults.sort()
-		if len(p.faults) == faultsMax {
+		cut := len(p.faults) == faultsMax
+		p.faults = file.SortFaults(p.faults)
+		if cut {
 			p.faults = append(p.faults,
-				Fault{File: file, Text: fmt.Sprintf("only the first %d faults are listed; there may be more", faultsMax)})
+				Fault{File: name, Text: fmt.Sprintf("only the first %d faults are listed; there may be more", faultsMax)})
 		}
 		return nil, p.faults
 	}
