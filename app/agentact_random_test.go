@@ -1,13 +1,13 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/tools"
 
@@ -163,11 +163,11 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 		if ch.Entity != "channel/reviews" || ch.Machine != "turn" {
 			continue
 		}
-		var body team.Body
-		if err := json.Unmarshal(ch.Data, &body); err != nil || body.Turn == nil {
+		body, err := team.BodyOf(ch.Data)
+		set, is := change.As[team.TurnSet](body), turns[number]
+		if set == nil {
 			b.t.Fatalf("decode change %d: %v", ch.Seq, err)
 		}
-		set, is := body.Turn, turns[number]
 		if post := set.Body.Post; post != nil && post.Kind == channel.OfLate && turns[post.Turn] != nil {
 			turns[post.Turn].late = append(turns[post.Turn].late, set.Text)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/read/view"
 	channels "github.com/fairlead-dev/fairlead/work/turns"
 
@@ -301,10 +303,10 @@ func (r *records) read(rec journal.Change) {
 		r.t.Fatal(err)
 	}
 	channelName, is := strings.CutPrefix(ch.Entity, channels.ChannelPrefix)
-	if !is || ch.Body.Turn == nil {
+	if !is || change.As[team.TurnSet](ch.Body) == nil {
 		return
 	}
-	set := ch.Body.Turn
+	set := change.As[team.TurnSet](ch.Body)
 	if post := set.Body.Post; post != nil {
 		r.texts[set.Text]++
 		if r.numbers[channelName]++; post.N != r.numbers[channelName] {

@@ -204,13 +204,13 @@ func (b *bubble) checkFolder(f *dispatchfolder.Folder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept []team.Change
+	var kept []change.Change
 	for _, rec := range b.history() {
 		ch, err := loop.ChangeOf(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if body := ch.Body.Dispatch; body != nil && body.Body != nil {
+		if body := change.As[team.DispatchSet](ch.Body); body != nil && body.Body != nil {
 			kept = append(kept, ch)
 		}
 	}
@@ -218,10 +218,10 @@ func (b *bubble) checkFolder(f *dispatchfolder.Folder) {
 		t.Fatalf("the folder has %d lines, the journal %d", len(lines), len(kept))
 	}
 	for i := range lines {
-		if kept[i].Row != lines[i].Change.Row || kept[i].Body.Dispatch.Read != lines[i].End ||
+		if kept[i].Row != lines[i].Change.Row || change.As[team.DispatchSet](kept[i].Body).Read != lines[i].End ||
 			uint64(i+1) != lines[i].Change.Body.Now.Line {
 			t.Errorf("line %d is %s to byte %d in the folder, %s to byte %d in the journal", i+1, lines[i].Change.Row, lines[i].End,
-				kept[i].Row, kept[i].Body.Dispatch.Read)
+				kept[i].Row, change.As[team.DispatchSet](kept[i].Body).Read)
 		}
 	}
 	is := b.replayed().Dispatches[f.Name()]

@@ -189,17 +189,17 @@ func TestHoldOfThousands(t *testing.T) {
 			b.conf.Agents[i].Workspace = "" // without files, which this test does not need
 		}
 		b.start()
-		var changes []team.Change
+		var changes []change.Change
 		at := time.Now().UTC()
 		for _, name := range names {
 			v := control.Value{
 				State: control.BackingOff, Desired: control.Desired{State: "continuous", N: 1}, Took: 1, Failures: 1,
 				RetryAt: at.Add(time.Hour), Stamp: at,
 			}
-			changes = append(changes, team.Change{
+			changes = append(changes, change.Change{
 				Machine: "control", Entity: "control/" + name, Row: "C16", From: "continuous", To: "backing_off",
 				Trigger: "failed_backing_off",
-				At:      at, Actor: sessions.ByShim, Body: team.Body{Control: &team.ControlSet{Value: v}},
+				At:      at, Actor: sessions.ByShim, Body: &team.ControlSet{Value: v},
 			})
 		}
 		if err := b.stop(); err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 )
@@ -179,7 +181,7 @@ func (b *bubble) keptWords() (kept []string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		body := ch.Body.Presence
+		body := change.As[crew.Body](ch.Body)
 		if body == nil || body.Words == nil {
 			continue
 		}

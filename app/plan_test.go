@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -310,11 +310,12 @@ type startResult struct {
 func startResultOf(b *bubble, head, starts int) startResult {
 	done := startResult{rows: map[string]string{}}
 	for _, rec := range b.history()[head:] {
-		var body team.Body
-		if rec.Machine != "session" || json.Unmarshal(rec.Data, &body) != nil || body.Session == nil {
+		body, _ := team.BodyOf(rec.Data)
+		s := change.As[team.Session](body)
+		if rec.Machine != "session" || s == nil {
 			continue
 		}
-		done.rows[body.Session.ID] += rec.Row + " "
+		done.rows[s.ID] += rec.Row + " "
 	}
 	b.host.mu.Lock()
 	defer b.host.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -169,9 +170,9 @@ func (b *bubble) recordDriver(agent, driver string) {
 	a := b.replayed().Agents[agent]
 	settings := a.Settings
 	settings.Driver = driver
-	records, err := loop.AppendRecords(nil, []team.Change{{
+	records, err := loop.AppendRecords(nil, []change.Change{{
 		Machine: "team", Entity: "agent/" + agent, Row: "E3", From: "configured", To: "configured", Trigger: "agent_configured",
-		At: time.Now(), Actor: sessions.ByRecovery, Body: team.Body{Agent: &team.AgentSet{Settings: settings}},
+		At: time.Now(), Actor: sessions.ByRecovery, Body: &team.AgentSet{Settings: settings},
 	}})
 	if err == nil {
 		_, err = b.slate.Append(b.t.Context(), records)

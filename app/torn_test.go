@@ -2,13 +2,13 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -108,11 +108,12 @@ func (w *world) isRecorded(note string) bool {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		var body team.Body
-		if err := json.Unmarshal(ch.Data, &body); err != nil {
+		body, err := team.BodyOf(ch.Data)
+		if err != nil {
 			w.t.Fatal(err)
 		}
-		if set := body.Control; set != nil && (set.Value.Desired.Note == note || (set.Overtaken != nil && set.Overtaken.Note == note)) {
+		set := change.As[team.ControlSet](body)
+		if set != nil && (set.Value.Desired.Note == note || (set.Overtaken != nil && set.Overtaken.Note == note)) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 
@@ -122,10 +123,10 @@ func TestTranscriptIndexIsMadeByTheFirstQuery(t *testing.T) {
 
 func TestTranscriptOfALeadsPost(t *testing.T) {
 	t.Parallel()
-	post := team.Change{Entity: "channel/plan", Body: team.Body{Turn: &team.TurnSet{
+	post := change.Change{Entity: "channel/plan", Body: &team.TurnSet{
 		Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfTurn, By: "julian"}}, Session: leadUUID,
 		Text: "We begin.\n[Lyra]: I take the first.\n[Later]: not born yet",
-	}}}
+	}}
 	said, is := crewctl.SpokenIn(&post, 7)
 	if !is {
 		t.Fatal("nothing was said")
@@ -139,7 +140,7 @@ func TestTranscriptOfALeadsPost(t *testing.T) {
 		!strings.HasSuffix(got[1].Text, "not born yet") {
 		t.Errorf("%+v", got)
 	}
-	post.Body.Turn.Session = "julian-4" // not a lead session: it has only one speaker
+	change.As[team.TurnSet](post.Body).Session = "julian-4" // not a lead session: it has only one speaker
 	said, _ = crewctl.SpokenIn(&post, 8)
 	if got := w.Messages(&said); len(got) != 1 || got[0].Kind != crewctl.KindOfAgent {
 		t.Errorf("%+v", got)

@@ -87,8 +87,9 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 		if ch.Machine != "turn" || ch.From == "" || ch.From == ch.To {
 			continue
 		}
-		var body team.Body
-		if err := json.Unmarshal(ch.Data, &body); err != nil || body.Turn == nil {
+		body, err := team.BodyOf(ch.Data)
+		set := change.As[team.TurnSet](body)
+		if set == nil {
 			b.t.Fatalf("change %d: %s, %v", ch.Seq, ch.Data, err)
 		}
 		name, ok := strings.CutPrefix(ch.Entity, "channel/")
@@ -96,7 +97,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 			name = ""
 		}
 		begins := fmt.Appendf(nil, `{"timestamp":%q,"event":"state_transition","agentId":%q,"from":%q,"to":%q,"trigger":%q,"channel":%q,`,
-			ch.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"), body.Turn.Agent, ch.From, ch.To,
+			ch.Time.UTC().Format("2006-01-02T15:04:05.999Z07:00"), set.Agent, ch.From, ch.To,
 			machineturn.TriggerFrom(machineturn.State(ch.From), machineturn.Event(ch.Trigger)), name)
 		if got, err := (&transitions.Controller{}).TurnLines(b.t.Context(), ch); err != nil || len(got) != 1 ||
 			!bytes.HasPrefix(got[0], begins) {

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -299,9 +299,9 @@ func (v *Follower) drain(ctx context.Context) error {
 
 // show shows a change of the run, and warns about what it has reached.
 func (v *Follower) show(ch api.Change) error {
-	var body team.Body
-	if json.Unmarshal(ch.Data, &body) == nil && body.Note != nil && body.Note.Warned.Day != "" {
-		v.display.warn(cli.Line(view.WarnedWords(body.Note.Warned), cli.ErrorWidth))
+	body, _ := team.BodyOf(ch.Data) // one of a newer version warns of nothing
+	if note := change.As[team.NoteSet](body); note != nil && note.Warned.Day != "" {
+		v.display.warn(cli.Line(view.WarnedWords(note.Warned), cli.ErrorWidth))
 	}
 	return v.display.Change(ch)
 }
@@ -356,12 +356,13 @@ type sentence struct{ step, text string }
 
 // tell describes a change of a run; most changes are not shown and give nothing.
 func tell(a *cli.App, id string, ch api.Change) []sentence {
-	var body team.Body
-	if json.Unmarshal(ch.Data, &body) != nil || body.Run == nil {
+	body, _ := team.BodyOf(ch.Data)
+	run := change.As[workflow.Body](body)
+	if run == nil {
 		return nil // perhaps of a newer version; `fairlead events` shows it unchanged
 	}
 	step, _ := strings.CutPrefix(ch.Entity, "run/"+id+"/")
-	switch run := body.Run; {
+	switch {
 	case run.Head != nil:
 		return tellRun(a, ch, run.Head)
 	case run.Step != nil:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/runs"
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
@@ -94,10 +92,10 @@ func TestRunFlagsRefused(t *testing.T) {
 	}
 }
 
-// change makes a change of the journal as the daemon sends it.
-func change(t *testing.T, entity, trigger, to string, body workflow.Body) api.Change {
+// runChange makes a change of the journal as the daemon sends it.
+func runChange(t *testing.T, entity, trigger, to string, body workflow.Body) api.Change {
 	t.Helper()
-	data, err := json.Marshal(team.Body{Run: &body})
+	data, err := change.Encode(&body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,22 +117,22 @@ func TestRunLines(t *testing.T) {
 	f := &runs.LineDisplay{A: &cli.App{Out: &out}, Id: "r1"}
 	f.Look(view.RunView{ID: "r1", Steps: []view.StepView{{ID: "code"}, {ID: "review"}}})
 	for _, ch := range []api.Change{
-		change(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
-		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 1}, nil)),
-		change(t, "run/r1/code", "failed_tries_left", "PENDING",
+		runChange(t, "run/r1", "run_started", "driven", workflow.Body{Head: &workflow.Head{ID: "r1"}}),
+		runChange(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 1}, nil)),
+		runChange(t, "run/r1/code", "failed_tries_left", "PENDING",
 			step(workflow.Value{Attempts: 1, LastError: "it \x1b[2Jbroke", RetryAt: at.Add(time.Second)}, nil)),
-		change(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 2, Iteration: 1}, nil)),
-		change(t, "run/r1/code", "reported", "COMPLETED",
+		runChange(t, "run/r1/code", "started", "RUNNING", step(workflow.Value{Attempts: 2, Iteration: 1}, nil)),
+		runChange(t, "run/r1/code", "reported", "COMPLETED",
 			step(workflow.Value{StartedAt: at, EndedAt: at.Add(3 * time.Second)},
 				&workflow.Facts{Artifacts: []string{"a", "b", "c", "d"}})),
-		change(t, "run/r1/review", "gate_failed", "COMPLETED", step(workflow.Value{LastError: "Gate failure: found P0 issues"}, nil)),
-		change(t, "run/r1", "looped_back", "PENDING",
+		runChange(t, "run/r1/review", "gate_failed", "COMPLETED", step(workflow.Value{LastError: "Gate failure: found P0 issues"}, nil)),
+		runChange(t, "run/r1", "looped_back", "PENDING",
 			workflow.Body{Reset: &workflow.Reset{
 				Gate: "review", Target: "code",
 				Moves: []workflow.Move{{Step: "code"}, {Step: "review"}},
 			}}),
-		change(t, "run/r1/review", "reported_asking", "WAITING_ON_HUMAN", step(workflow.Value{}, nil)),
-		change(t, "run/r1", "run_cancelled", "cancelled", workflow.Body{Head: &workflow.Head{By: "ann", Why: "enough"}}),
+		runChange(t, "run/r1/review", "reported_asking", "WAITING_ON_HUMAN", step(workflow.Value{}, nil)),
+		runChange(t, "run/r1", "run_cancelled", "cancelled", workflow.Body{Head: &workflow.Head{By: "ann", Why: "enough"}}),
 		{Entity: "run/r1/code", Data: api.Raw("garbage")},
 	} {
 		if err := f.Change(ch); err != nil {

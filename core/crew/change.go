@@ -26,6 +26,9 @@ type Body struct {
 	Words  *Words  `json:"words,omitempty"` // text spoken in the lead session; it changes nothing
 }
 
+// JSONKey is the key of a change in the journal.
+func (*Body) JSONKey() string { return "crew" }
+
 // DocSet is the new state of an agent's document. The journal holds a soul once.
 type DocSet struct {
 	Status      Status          `json:"status"`

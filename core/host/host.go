@@ -111,6 +111,9 @@ type Body struct {
 	Released string `json:"released,omitempty"` // session whose lease ends
 }
 
+// JSONKey is the key of a change in the journal.
+func (*Body) JSONKey() string { return "host" }
+
 // Change is one row taken. Entity is the host's name.
 type Change struct {
 	Entity string

@@ -53,6 +53,9 @@ type Record struct {
 	Failure *Failure     `json:"failure,omitempty"` // nil: it can be reached
 }
 
+// JSONKey is the key of a change in the journal.
+func (*Record) JSONKey() string { return "notice" }
+
 // SentMatter is one matter that was sent.
 type SentMatter struct {
 	Event Event     `json:"event"`

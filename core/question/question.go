@@ -188,6 +188,9 @@ type Body struct {
 	Revoked  string       `json:"revoked,omitempty"`  // id of a saved answer that has ended
 }
 
+// JSONKey is the key of a change in the journal.
+func (*Body) JSONKey() string { return "question" }
+
 // Agent is the agent that a change concerns; empty: it is not known.
 func (b *Body) Agent() string {
 	switch {

@@ -37,7 +37,7 @@ func (d *decision) archive(id string, r *workflow.Run) error {
 			Reason: "run " + waits + " waits until it has completed; cancel that one first",
 		}
 	}
-	d.add(runPrefix+id, "run", "X5", string(r.Stage), "archived", "run_archived", Body{Left: &RunLeft{Status: r.Status()}})
+	d.add(runPrefix+id, "run", "X5", string(r.Stage), "archived", "run_archived", &RunLeft{Status: r.Status()})
 	return nil
 }
 

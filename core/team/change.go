@@ -18,51 +18,33 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
-// Change is one fact that Decide found. The journal stores it.
-type Change struct {
-	Machine string
-	Entity  string // MACHINE/NAME; of a run: run/ID, of a step run/ID/STEP
-	Row     string
-	From    string
-	To      string
-	Trigger string
-	At      time.Time
-	Actor   change.Actor
-	Body    Body
+// bodies are the bodies of a team's changes. Exactly one is set of each change.
+var bodies = change.Bodies{
+	&ControlSet{}, &Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &TurnSet{}, &ChannelConfig{},
+	&Delivery{}, &DispatchSet{}, &Limited{}, &Conversation{}, &Says{}, &TellsSet{},
+	&workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
 }
 
-// Body is what Apply needs: exactly one field is set. Every value is absolute or names what it is
-// added to, so that Apply needs neither a table nor a rule.
-type Body struct {
-	Control *ControlSet `json:"control,omitempty"`
-	Session *Session    `json:"session,omitempty"` // the session's new state; phase none: it has ended
-	Used    *Used       `json:"used,omitempty"`
-	Agent   *AgentSet   `json:"agent,omitempty"`
-	Team    *TeamSet    `json:"team,omitempty"`
+// BodyOf reads the body of a change from the journal.
+func BodyOf(data []byte) (change.Body, error) { return bodies.Decode(data) }
 
-	Run   *workflow.Body `json:"run,omitempty"`
-	Queue *QueueSet      `json:"queue,omitempty"`
-	Note  *NoteSet       `json:"note,omitempty"`
-	Left  *RunLeft       `json:"left,omitempty"`
-
-	Turn          *TurnSet       `json:"turn,omitempty"`
-	ChannelConfig *ChannelConfig `json:"channel_config,omitempty"` // the channel's configuration in fairlead.yaml
-	Delivery      *Delivery      `json:"delivery,omitempty"`       // what the agent's session was told last
-
-	Presence *crew.Body `json:"crew,omitempty"`
-
-	Dispatch *DispatchSet `json:"dispatch,omitempty"` // of a dispatch folder
-
-	Question     *question.Body `json:"question,omitempty"`
-	Limited      *Limited       `json:"limited,omitempty"`      // the rate limit of the agent's provider
-	Conversation *Conversation  `json:"conversation,omitempty"` // of the agent's session, with the program's name for it
-	Says         *Says          `json:"says,omitempty"`         // the agent's own status
-	Tells        *TellsSet      `json:"tells,omitempty"`        // what the agent is still to be told
-
-	Notice *notice.Record `json:"notice,omitempty"` // what a target of notify was sent
-
-	Host *host.Body `json:"host,omitempty"` // of a machine that runs sessions, and of a session's place on it
-}
+// The keys in the journal.
+func (*ControlSet) JSONKey() string    { return "control" }
+func (*Session) JSONKey() string       { return "session" } // the session's new state; phase none: it has ended
+func (*Used) JSONKey() string          { return "used" }
+func (*AgentSet) JSONKey() string      { return "agent" }
+func (*TeamSet) JSONKey() string       { return "team" }
+func (*QueueSet) JSONKey() string      { return "queue" }
+func (*NoteSet) JSONKey() string       { return "note" }
+func (*RunLeft) JSONKey() string       { return "left" }
+func (*TurnSet) JSONKey() string       { return "turn" }
+func (*ChannelConfig) JSONKey() string { return "channel_config" } // the channel's configuration in fairlead.yaml
+func (*Delivery) JSONKey() string      { return "delivery" }       // what the agent's session was told last
+func (*DispatchSet) JSONKey() string   { return "dispatch" }
+func (*Limited) JSONKey() string       { return "limited" }
+func (*Conversation) JSONKey() string  { return "conversation" } // of the agent's session, with the program's name for it
+func (*Says) JSONKey() string          { return "says" }         // the agent's own status
+func (*TellsSet) JSONKey() string      { return "tells" }        // what the agent is still to be told
 
 // ControlSet is the new state of an agent's control.
 type ControlSet struct {
@@ -144,73 +126,78 @@ type RunLeft struct {
 	Status workflow.Status `json:"status"`
 }
 
-// Apply performs a change. It panics for an unknown change, which is a bug or comes from a newer
-// version's journal, because continuing would corrupt the state.
-func (t *Team) Apply(ch Change) {
-	switch name := AgentOf(ch.Entity); {
-	case ch.Body.Team != nil:
-		t.setTeamTo(ch.Body.Team)
-	case strings.HasPrefix(ch.Entity, runPrefix):
+// Apply performs a change. It panics for an unknown change, which is a bug, because continuing would corrupt the state.
+func (t *Team) Apply(ch change.Change) {
+	if set, is := ch.Body.(*TeamSet); is {
+		t.setTeamTo(set)
+		return
+	}
+	if strings.HasPrefix(ch.Entity, runPrefix) {
 		t.applyRun(ch)
-	case ch.Body.Turn != nil:
-		t.Channels.Apply(ch.turn())
-	case ch.Body.Presence != nil:
-		t.Crew.Apply(ch.presence())
-	case ch.Body.Dispatch != nil:
-		t.applyDispatch(name, ch.Body.Dispatch)
-	case ch.Body.Question != nil:
-		t.applyQuestion(*ch.Body.Question)
-	case ch.Body.Limited != nil:
-		limited := *ch.Body.Limited
+		return
+	}
+	name := AgentOf(ch.Entity)
+	switch body := ch.Body.(type) {
+	case *TurnSet:
+		t.Channels.Apply(turnOf(&ch, body))
+	case *crew.Body:
+		t.Crew.Apply(presenceOf(&ch, body))
+	case *DispatchSet:
+		t.applyDispatch(name, body)
+	case *question.Body:
+		t.applyQuestion(*body)
+	case *Limited:
+		limited := *body
 		t.Agents[name].Limited = &limited
-	case ch.Body.Conversation != nil:
-		t.Agents[name].converses(*ch.Body.Conversation)
-	case ch.Body.Says != nil:
-		says := *ch.Body.Says
+	case *Conversation:
+		t.Agents[name].converses(*body)
+	case *Says:
+		says := *body
 		t.Agents[name].Says = &says
-	case ch.Body.Tells != nil:
-		t.Agents[name].Tells, t.Agents[name].LastTell = ch.Body.Tells.Tells, ch.Body.Tells.Last
-	case ch.Body.Notice != nil:
-		put(&t.Notices, name, *ch.Body.Notice)
+	case *TellsSet:
+		t.Agents[name].Tells, t.Agents[name].LastTell = body.Tells, body.Last
+	case *notice.Record:
+		put(&t.Notices, name, *body)
 		t.forgetNotices()
-	case ch.Body.Host != nil:
-		t.Hosts.Apply(host.Change{Body: *ch.Body.Host})
-		t.noteFrom(ch.Body.Host.Lease)
-	case ch.Body.ChannelConfig != nil:
-		put(&t.ChannelConfigs, name, *ch.Body.ChannelConfig)
-	case ch.Body.Delivery != nil:
-		t.Agents[name].setDelivery(*ch.Body.Delivery)
-	case ch.Entity == poolEntity && ch.Body.Queue != nil:
-		t.Pool.Queue = ch.Body.Queue.Requests
-	case ch.Body.Queue != nil:
-		t.Agents[name].Queue = ch.Body.Queue.Requests
-	case ch.Body.Agent != nil:
+	case *host.Body:
+		t.Hosts.Apply(host.Change{Body: *body})
+		t.noteFrom(body.Lease)
+	case *ChannelConfig:
+		put(&t.ChannelConfigs, name, *body)
+	case *Delivery:
+		t.Agents[name].setDelivery(*body)
+	case *QueueSet:
+		if ch.Entity == poolEntity {
+			t.Pool.Queue = body.Requests
+			return
+		}
+		t.Agents[name].Queue = body.Requests
+	case *AgentSet:
 		a := t.Agents[name]
 		if a == nil {
 			a = &Agent{Name: name, Control: control.Control{Name: name, Value: control.Value{State: control.Absent}}}
 			t.Agents[name] = a
 		}
-		a.Settings, a.Removed = ch.Body.Agent.Settings, ch.Body.Agent.Removed
+		a.Settings, a.Removed = body.Settings, body.Removed
 		a.Control.Policy = a.Settings.Policy
-	case ch.Body.Control != nil:
-		t.Agents[name].setControl(ch.Body.Control)
-	case ch.Body.Session != nil:
-		t.Agents[name].setSession(*ch.Body.Session)
-	case ch.Body.Used != nil:
-		used := ch.Body.Used
-		t.Usage = t.Usage.On(used.Usage.Day).Plus(used.Usage)
-		t.useRun(t.Agents[name].use(*used), *used)
+	case *ControlSet:
+		t.Agents[name].setControl(body)
+	case *Session:
+		t.Agents[name].setSession(*body)
+	case *Used:
+		t.Usage = t.Usage.On(body.Usage.Day).Plus(body.Usage)
+		t.useRun(t.Agents[name].use(*body), *body)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))
 	}
 }
 
 // applyRun performs a change of a run, of one of its steps, or of a step's own session.
-func (t *Team) applyRun(ch Change) {
+func (t *Team) applyRun(ch change.Change) {
 	key := nameOf(ch.Entity)
 	id, step, _ := strings.Cut(key, "/")
-	switch body := ch.Body; {
-	case body.Run != nil:
+	switch body := ch.Body.(type) {
+	case *workflow.Body:
 		r := t.Runs[id]
 		if r == nil {
 			r = &workflow.Run{}
@@ -218,36 +205,36 @@ func (t *Team) applyRun(ch Change) {
 			drop(&t.Archive, id)
 		}
 		r.Apply(workflow.Change{
-			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body.Run,
+			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body,
 		})
 		if t.Leader != "" && ch.To != string(workflow.Running) {
 			note := t.Notes[id]
 			note.Changes++
 			put(&t.Notes, id, note)
 		}
-	case body.Session != nil:
-		t.Pool.Queue = withoutRequest(t.Pool.Queue, body.Session)
-		if body.Session.Phase == session.None {
+	case *Session:
+		t.Pool.Queue = withoutRequest(t.Pool.Queue, body)
+		if body.Phase == session.None {
 			drop(&t.Pool.Sessions, key)
 			return
 		}
-		put(&t.Pool.Sessions, key, body.Session)
-	case body.Used != nil:
+		put(&t.Pool.Sessions, key, body)
+	case *Used:
 		a := t.stepSlot(key)
-		forWhom := a.use(*body.Used)
+		forWhom := a.use(*body)
 		t.Pool.Sessions[key] = a.Session
-		t.Usage = t.Usage.On(body.Used.Usage.Day).Plus(body.Used.Usage)
-		t.useRun(forWhom, *body.Used)
-	case body.Note != nil:
+		t.Usage = t.Usage.On(body.Usage.Day).Plus(body.Usage)
+		t.useRun(forWhom, *body)
+	case *NoteSet:
 		note := t.Notes[id]
-		note.Settings, note.Waived, note.LookAt = body.Note.Settings, body.Note.Waived, body.Note.LookAt
-		note.Changes += body.Note.Changes
-		note.Warned = cmp.Or(body.Note.Warned, note.Warned)
-		if body.Note.Here {
+		note.Settings, note.Waived, note.LookAt = body.Settings, body.Waived, body.LookAt
+		note.Changes += body.Changes
+		note.Warned = cmp.Or(body.Warned, note.Warned)
+		if body.Here {
 			note.Away = ""
 		}
 		put(&t.Notes, id, note)
-	case body.Left != nil:
+	case *RunLeft:
 		drop(&t.Runs, id)
 		drop(&t.Notes, id)
 		put(&t.Archive, id, ch.At)

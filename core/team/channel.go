@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/table"
 )
@@ -23,9 +24,8 @@ const (
 	turnPrefix    = "turn/" // an agent in all its channels
 )
 
-// turn converts a change to the form of package channel.
-func (ch *Change) turn() channel.Change {
-	set := ch.Body.Turn
+// turnOf converts a change to the form of package channel.
+func turnOf(ch *change.Change, set *TurnSet) channel.Change {
 	name, _ := strings.CutPrefix(ch.Entity, channelPrefix)
 	if name == ch.Entity {
 		name = ""
@@ -146,7 +146,7 @@ func (d *decision) addTurns(changes []channel.Change) {
 		case ch.Channel != "":
 			entity = channelPrefix + string(ch.Channel)
 		}
-		d.add(entity, "turn", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Turn: set})
+		d.add(entity, "turn", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), set)
 	}
 }
 
@@ -174,7 +174,7 @@ func (d *decision) configureChannels(conf Configured) error {
 			return fmt.Errorf("team: the channels cannot be as fairlead.yaml has them: %w", err)
 		}
 		for _, ch := range d.changes[first:] {
-			next.Channels.Apply(ch.turn())
+			next.Channels.Apply(turnOf(&ch, ch.Body.(*TurnSet))) //nolint:forcetypeassert // channels adds no other body
 		}
 		return nil
 	}
@@ -252,8 +252,7 @@ func (d *decision) configureChannel(name string, now ChannelConfig, decide func(
 	if was.Off == now.Off && slices.Equal(was.Agents, now.Agents) && d.knowsChannel(name) {
 		return nil
 	}
-	d.add(channelPrefix+name, "team", "E3", configuredEvent(was, d.knowsChannel(name)), configuredEvent(now, true), "channel_configured",
-		Body{ChannelConfig: &now})
+	d.add(channelPrefix+name, "team", "E3", configuredEvent(was, d.knowsChannel(name)), configuredEvent(now, true), "channel_configured", &now)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (d *decision) conversationNamed(a *Agent, what ConversationNamed) error {
 	if c.ID == "" {
 		return nil
 	}
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Named), Body{Conversation: &c})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Named), &c)
 	a.converses(c)
 	return nil
 }
@@ -136,7 +136,7 @@ func (d *decision) statusSaid(a *Agent, what StatusSaid) error {
 	if a.Says != nil && a.Says.Text == says.Text && a.Says.Session == says.Session {
 		return nil
 	}
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.StatusSaid), Body{Says: &says})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.StatusSaid), &says)
 	a.Says = &says
 	return nil
 }

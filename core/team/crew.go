@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -27,13 +28,13 @@ type SleepAsked struct{}
 // IsLead reports whether this is a lead session.
 func (s *Session) IsLead() bool { return s != nil && s.For == ForLead }
 
-// presence converts a change to the form of package crew.
-func (ch *Change) presence() crew.Change {
+// presenceOf converts a change to the form of package crew.
+func presenceOf(ch *change.Change, body *crew.Body) crew.Change {
 	doc := crew.DocID("")
 	if ch.Entity != leadEntity && ch.Entity != wordsEntity {
 		doc = crew.DocID(nameOf(ch.Entity))
 	}
-	return crew.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *ch.Body.Presence}
+	return crew.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body}
 }
 
 // crewNow returns what the crew's decisions may depend on besides the crew.
@@ -68,7 +69,7 @@ func (d *decision) crew(in crew.Input) error {
 		case ch.Doc == "":
 			entity = leadEntity
 		}
-		d.add(entity, "crew", ch.Row, ch.From, ch.To, ch.Trigger, Body{Presence: &ch.Body})
+		d.add(entity, "crew", ch.Row, ch.From, ch.To, ch.Trigger, &ch.Body)
 		next.Crew.Apply(*ch)
 	}
 	d.team = &next

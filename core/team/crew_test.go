@@ -14,7 +14,7 @@ import (
 // coverage counts what Decide returned in the tests of this package.
 var coverage = machinetest.NewCoverage()
 
-func note(ch Change) {
+func note(ch change.Change) {
 	coverage.Row(ch.Row)
 	if ch.Machine == "session" {
 		coverage.Pair("", ch.From, ch.Trigger)
@@ -33,7 +33,7 @@ type crewWorld struct {
 	*Team
 	t       *testing.T
 	at      time.Time
-	journal []Change
+	journal []change.Change
 }
 
 // quiet is an agent without settings of its own.
@@ -51,11 +51,11 @@ func newCrew(t *testing.T, limits Limits, agents map[string]Settings) *crewWorld
 }
 
 // try decides and applies an event a second later, and what follows from it.
-func (c *crewWorld) try(agent string, what any) ([]Change, error) {
+func (c *crewWorld) try(agent string, what any) ([]change.Change, error) {
 	return c.event(Event{Agent: agent, What: what})
 }
 
-func (c *crewWorld) event(ev Event) ([]Change, error) {
+func (c *crewWorld) event(ev Event) ([]change.Change, error) {
 	c.at = c.at.Add(time.Second)
 	ev.At, ev.Actor = c.at, change.Actor{Kind: "human", ID: "test"}
 	var touched Touched
@@ -75,7 +75,7 @@ func (c *crewWorld) event(ev Event) ([]Change, error) {
 	return all, err
 }
 
-func (c *crewWorld) apply(ev Event, touched *Touched) ([]Change, error) {
+func (c *crewWorld) apply(ev Event, touched *Touched) ([]change.Change, error) {
 	changes, err := c.Decide(ev)
 	for _, ch := range changes {
 		note(ch)
@@ -86,7 +86,7 @@ func (c *crewWorld) apply(ev Event, touched *Touched) ([]Change, error) {
 	return changes, err
 }
 
-func (c *crewWorld) must(agent string, what any) []Change {
+func (c *crewWorld) must(agent string, what any) []change.Change {
 	c.t.Helper()
 	changes, err := c.try(agent, what)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *crewWorld) must(agent string, what any) []Change {
 	return changes
 }
 
-func (c *crewWorld) wants(agent, desired string) []Change {
+func (c *crewWorld) wants(agent, desired string) []change.Change {
 	c.t.Helper()
 	return c.must(agent, control.Commanded{Desired: desired, By: "human", Note: "note"})
 }
@@ -115,7 +115,7 @@ func (c *crewWorld) starts(agent string) string {
 	return id
 }
 
-func (c *crewWorld) ends(agent string, how control.Outcome) []Change {
+func (c *crewWorld) ends(agent string, how control.Outcome) []change.Change {
 	c.t.Helper()
 	return c.must(agent, SessionEnded{Session: c.session(agent), Outcome: how, Why: "so"})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -44,7 +45,7 @@ func (u *Unknown) Error() string {
 
 // Decide returns the changes that follow from an event. It changes nothing: apply the changes. No
 // changes and no error mean that the event has no effect.
-func (t *Team) Decide(ev Event) ([]Change, error) {
+func (t *Team) Decide(ev Event) ([]change.Change, error) {
 	ev.At = ev.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &decision{team: t, ev: ev}
 	var err error
@@ -111,12 +112,12 @@ func (t *Team) Decide(ev Event) ([]Change, error) {
 type decision struct {
 	team    *Team
 	ev      Event
-	changes []Change
+	changes []change.Change
 	agent   Agent // the copy that one decides on
 }
 
-func (d *decision) add(entity, kind, row, from, to, trigger string, body Body) Change {
-	ch := Change{
+func (d *decision) add(entity, kind, row, from, to, trigger string, body change.Body) change.Change {
+	ch := change.Change{
 		Machine: kind, Entity: entity, Row: row, From: from, To: to, Trigger: trigger,
 		At: d.ev.At, Actor: d.ev.Actor, Body: body,
 	}
@@ -138,7 +139,7 @@ func (d *decision) one(member *Agent) error {
 		return d.control(a, what.(control.Input))
 	case Shell:
 		d.add("agent/"+a.Name, "team", "E7", "configured", "configured", string(what),
-			Body{Agent: &AgentSet{Settings: a.Settings, Removed: a.Removed}})
+			&AgentSet{Settings: a.Settings, Removed: a.Removed})
 		return nil
 	case ConversationNamed:
 		return d.conversationNamed(a, what)
@@ -230,7 +231,7 @@ func (d *decision) control(a *Agent, in control.Input) error {
 			next := control.Control{Value: ch.Value}
 			set.Sum = d.team.Render(next.File(d.team.Hold.On))
 		}
-		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), Body{Control: set})
+		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), set)
 		a.Control.Apply(ch) // identities of files do not affect decisions
 		if ch.Open != "" {
 			if a.Session == nil && !a.full() && len(a.Queue) == 0 && !a.Waits() { // J1
@@ -303,7 +304,7 @@ func (d *decision) removed(a Agent) {
 }
 
 func (d *decision) setAgent(name, from, to, trigger string, set AgentSet) {
-	d.add("agent/"+name, "team", "E3", from, to, trigger, Body{Agent: &set})
+	d.add("agent/"+name, "team", "E3", from, to, trigger, &set)
 }
 
 func (d *decision) setTeam(row, trigger string, edit func(*TeamSet)) {
@@ -314,7 +315,7 @@ func (d *decision) setTeam(row, trigger string, edit func(*TeamSet)) {
 	}
 	from := set.word()
 	edit(&set)
-	d.add("team/team", "team", row, from, set.word(), trigger, Body{Team: &set})
+	d.add("team/team", "team", row, from, set.word(), trigger, &set)
 }
 
 // word returns the team's state in one word.

@@ -130,7 +130,7 @@ func (d *decision) begun(id string, what RunBegun) error {
 }
 
 func (d *decision) note(id, row, trigger string, set NoteSet) {
-	d.add(runPrefix+id, "run", row, "noted", "noted", trigger, Body{Note: &set})
+	d.add(runPrefix+id, "run", row, "noted", "noted", trigger, &set)
 }
 
 func (d *decision) runNow() workflow.Now {
@@ -190,7 +190,7 @@ func (d *decision) addRun(id string, changes []workflow.Change) {
 		if ch.Body.Head != nil {
 			kind = "run"
 		}
-		d.add(entity, kind, ch.Row, fromOf(ch), cmp.Or(ch.To, eachItsOwn), ch.Trigger, Body{Run: &ch.Body})
+		d.add(entity, kind, ch.Row, fromOf(ch), cmp.Or(ch.To, eachItsOwn), ch.Trigger, &ch.Body)
 	}
 }
 

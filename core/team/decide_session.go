@@ -25,7 +25,7 @@ func (d *decision) setSession(a *Agent, event session.Event, s Session) error {
 	if s.Phase = rule.To; s.Phase == session.None {
 		s.FirstTells = nil // what it began with is in its log
 	}
-	d.add(a.entity(), "session", rule.ID, string(from), string(rule.To), string(event), Body{Session: &s})
+	d.add(a.entity(), "session", rule.ID, string(from), string(rule.To), string(event), &s)
 	a.setSession(s)
 	return nil
 }
@@ -173,7 +173,7 @@ func (d *decision) reported(a *Agent, what SessionReported) error {
 		day := d.team.RepoDay(d.team.Runs[id], d.ev.At)
 		used.RepoDay, used.RepoEnds = day.Day, day.Ends
 	}
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Reported), Body{Used: &used})
+	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Reported), &used)
 	a.use(used)
 
 	// The team's total applies to all agents: at the team's limit, all working agents are over it.

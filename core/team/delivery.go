@@ -342,7 +342,7 @@ func (d *decision) recordDelivery(a *Agent, delivery Delivery) {
 	if err != nil {
 		panic("team: a session that runs can be told something: " + err.Error())
 	}
-	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(session.ActionDelivered), Body{Delivery: &delivery})
+	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(session.ActionDelivered), &delivery)
 	a.setDelivery(delivery)
 }
 

@@ -31,7 +31,7 @@ func circleOf(agents ...string) Configured {
 }
 
 // speaks makes a participant or a person post a message in the channel, and returns its text.
-func (c *crewWorld) speaks(in channel.Input, text string) []Change {
+func (c *crewWorld) speaks(in channel.Input, text string) []change.Change {
 	c.t.Helper()
 	changes, err := c.event(Event{What: in, Text: text})
 	if err != nil {
@@ -40,26 +40,26 @@ func (c *crewWorld) speaks(in channel.Input, text string) []Change {
 	return changes
 }
 
-func (c *crewWorld) human(text string, mode channel.Mode) []Change {
+func (c *crewWorld) human(text string, mode channel.Mode) []change.Change {
 	c.t.Helper()
 	return c.speaks(channel.HumanSpoke{Channel: "reviews", By: "julian", Mode: mode, Bytes: len(text)}, text)
 }
 
-func (c *crewWorld) said(agent, text string, complete bool) []Change {
+func (c *crewWorld) said(agent, text string, complete bool) []change.Change {
 	c.t.Helper()
 	s := c.Agents[agent].Session
 	return c.speaks(channel.Said{Token: s.Delivery.Token, Re: s.Delivery.Re, Bytes: len(text), Complete: complete, Ended: complete}, text)
 }
 
 // over reports that a session has answered its prompt.
-func (c *crewWorld) over(agent string) []Change {
+func (c *crewWorld) over(agent string) []change.Change {
 	c.t.Helper()
 	s := c.Agents[agent].Session
 	return c.must(agent, SessionReported{Session: s.ID, Offset: s.Offset + 10, Over: true})
 }
 
 // writeAction writes the agent's next action into its session.
-func (c *crewWorld) writeAction(agent string) []Change {
+func (c *crewWorld) writeAction(agent string) []change.Change {
 	c.t.Helper()
 	actions := c.AgentChannelActions(agent, c.at)
 	if len(actions) == 0 {
@@ -99,7 +99,7 @@ func TestTurnsAreDeliveredInSessions(t *testing.T) {
 	if rows := rowsOf(changes); !slices.Equal(rows[:3], []string{"T7", "T4", "J1"}) {
 		t.Errorf("the hand-off is %v", rows)
 	}
-	if text := changes[0].Body.Turn.Text; text != "it is" || changes[1].Body.Turn.Text != "" {
+	if text := change.As[TurnSet](changes[0].Body).Text; text != "it is" || change.As[TurnSet](changes[1].Body).Text != "" {
 		t.Errorf("ada's message is stored as %q", text)
 	}
 	c.over("ada")
@@ -130,7 +130,7 @@ func TestTurnsAreDeliveredInSessions(t *testing.T) {
 	}
 }
 
-func rowsOf(changes []Change) (rows []string) {
+func rowsOf(changes []change.Change) (rows []string) {
 	for _, ch := range changes {
 		rows = append(rows, ch.Row)
 	}
@@ -245,8 +245,8 @@ func TestTalkEndsUnfinished(t *testing.T) {
 	c.human("is it good?", "")
 	c.starts("ada")
 	changes := c.ends("ada", control.OK)
-	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "N7" })
-	if at < 0 || changes[at].Body.Turn.Body.Warn == "" {
+	at := slices.IndexFunc(changes, func(ch change.Change) bool { return ch.Row == "N7" })
+	if at < 0 || change.As[TurnSet](changes[at].Body).Body.Warn == "" {
 		t.Errorf("no warning: %v", rowsOf(changes))
 	}
 	c.stands("ada ACTIVE, bob QUEUED")
@@ -292,8 +292,8 @@ func TestTalkLimits(t *testing.T) {
 	c.human("is it good?", "")
 	id := c.starts("ada")
 	changes := c.must("ada", SessionReported{Session: id, Offset: 5, Usage: change.Usage{OutputTokens: 100}})
-	at := slices.IndexFunc(changes, func(ch Change) bool { return ch.Row == "X9" && ch.From == "ACTIVE" })
-	if at < 0 || !strings.Contains(changes[at].Body.Turn.Body.Why, "tokens_per_day 100") {
+	at := slices.IndexFunc(changes, func(ch change.Change) bool { return ch.Row == "X9" && ch.From == "ACTIVE" })
+	if at < 0 || !strings.Contains(change.As[TurnSet](changes[at].Body).Body.Why, "tokens_per_day 100") {
 		t.Fatalf("the turn continues: %v", rowsOf(changes))
 	}
 	c.stands("ada QUEUED, bob ACTIVE")

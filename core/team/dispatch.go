@@ -310,7 +310,7 @@ func (d *decision) dispatchGone(name string) error {
 
 // dispatchChange adds a change of a folder and applies it for later decisions of the same event.
 func (d *decision) dispatchChange(name, row, from, to, trigger string, set DispatchSet) {
-	d.add(folderPrefix+name, "dispatch", row, from, to, trigger, Body{Dispatch: &set})
+	d.add(folderPrefix+name, "dispatch", row, from, to, trigger, &set)
 	next := *d.team
 	next.Dispatches = maps.Clone(next.Dispatches)
 	next.applyDispatch(name, &set)

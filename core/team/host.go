@@ -22,7 +22,7 @@ type PlaceAsked struct {
 func (d *decision) decideHost(in host.Input) error {
 	changes, err := d.team.Hosts.Decide(d.ev.At, d.ev.Actor.Kind+"/"+d.ev.Actor.ID, in)
 	for _, ch := range changes {
-		d.add(hostPrefix+ch.Entity, "host", ch.Row, string(ch.From), string(ch.To), string(ch.Event), Body{Host: &ch.Body})
+		d.add(hostPrefix+ch.Entity, "host", ch.Row, string(ch.From), string(ch.To), string(ch.Event), &ch.Body)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -50,7 +51,7 @@ func TestPlace(t *testing.T) {
 	if h := c.Hosts.Hosts["b"]; h.State != host.Left {
 		t.Errorf("its last session has ended, and it is %s", h.State)
 	}
-	lines := Transitions(Change{Machine: "host", Entity: "host/b", From: "joined", To: "doubted", Body: Body{Host: &host.Body{}}}, nil)
+	lines := Transitions(change.Change{Machine: "host", Entity: "host/b", From: "joined", To: "doubted", Body: &host.Body{}}, nil)
 	if len(lines) != 1 || lines[0].Agent != "" || lines[0].Entity != "host/b" {
 		t.Errorf("%+v", lines)
 	}

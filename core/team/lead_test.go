@@ -47,13 +47,13 @@ func summoned(t *testing.T) *crewWorld {
 	return c
 }
 
-func (c *crewWorld) registers(name string, seat int) []Change {
+func (c *crewWorld) registers(name string, seat int) []change.Change {
 	c.t.Helper()
 	return c.must("", crew.Registered{Session: c.Crew.Lead.Session, Identity: crew.Identity{Name: name, Seat: seat, Soul: "I am " + name}})
 }
 
 // reports is the lead's list of alive members, by seat.
-func (c *crewWorld) reports(seats ...int) []Change {
+func (c *crewWorld) reports(seats ...int) []change.Change {
 	c.t.Helper()
 	in := crew.Reported{Session: c.Crew.Lead.Session}
 	for _, doc := range c.Crew.InOrder() {
@@ -453,15 +453,7 @@ func (c *crewWorld) replays() {
 	c.t.Helper()
 	again := New(identity)
 	for _, ch := range c.journal {
-		line, err := json.Marshal(ch)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		var back Change
-		if err := json.Unmarshal(line, &back); err != nil {
-			c.t.Fatal(err)
-		}
-		again.Apply(back)
+		again.Apply(decoded(c.t, encoded(c.t, ch)))
 	}
 	live, _ := json.Marshal(c.Crew)
 	replayed, _ := json.Marshal(again.Crew)

@@ -36,7 +36,7 @@ func newLedger() *ledger {
 }
 
 // judge checks a change before it is applied.
-func (l *ledger) judge(w *world, ch Change, ev Event) {
+func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 	note(ch)
 	what := ev.What
 	kind, name, found := strings.Cut(ch.Entity, "/")
@@ -44,29 +44,19 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 		!ch.At.Equal(w.at) || ch.Actor != ev.Actor && kind != "dispatch" {
 		w.t.Fatalf("an incomplete change: %+v", ch)
 	}
-	bodies := 0
-	for _, is := range []bool{
-		ch.Body.Control != nil, ch.Body.Session != nil, ch.Body.Used != nil, ch.Body.Agent != nil,
-		ch.Body.Team != nil, ch.Body.Run != nil, ch.Body.Queue != nil, ch.Body.Note != nil, ch.Body.Left != nil, ch.Body.Turn != nil,
-		ch.Body.ChannelConfig != nil, ch.Body.Delivery != nil, ch.Body.Presence != nil, ch.Body.Dispatch != nil, ch.Body.Question != nil,
-		ch.Body.Limited != nil, ch.Body.Conversation != nil, ch.Body.Says != nil, ch.Body.Tells != nil, ch.Body.Host != nil,
-	} {
-		if is {
-			bodies++
-		}
-	}
-	if bodies != 1 {
-		w.t.Fatalf("a change with %d bodies: %+v", bodies, ch)
+	if ch.Body == nil {
+		w.t.Fatalf("a change without a body: %+v", ch)
 	}
 	if kind == "run" || ch.Entity == poolEntity {
 		l.judgeRun(w, ch)
 		return
 	}
-	if ch.Body.Turn != nil {
+	_, isTurn := ch.Body.(*TurnSet)
+	if isTurn {
 		w.words.judge(w, ch, ev)
 	}
 	if want := map[string]string{
-		"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[ch.Body.Turn != nil],
+		"turn": "turn", "channel": map[bool]string{true: "turn", false: "team"}[isTurn],
 		"control": "control", "session": "session", "crew": "crew", "dispatch": "dispatch", "agent": "team", "team": "team",
 		"question": "question", "host": "host",
 	}[kind]; ch.Machine != want {
@@ -74,16 +64,16 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 	}
 	name, slot, _ := strings.Cut(name, "/")
 	a := w.team.Agents[name]
-	switch {
-	case ch.Body.Control != nil:
+	switch s := ch.Body.(type) {
+	case *ControlSet:
 		l.desired(w, a, ch, what)
-	case ch.Body.Session != nil:
+	case *Session:
 		if a.Waits() && ch.Trigger == string(session.Opened) { // R1
-			w.t.Fatalf("%s begins, but %s", ch.Body.Session.ID, a.LimitedWhy())
+			w.t.Fatalf("%s begins, but %s", s.ID, a.LimitedWhy())
 		}
 		l.session(w, a, ch, slot)
 		// after a rate limit the work may be done later
-		if s := ch.Body.Session; s.Outcome == control.RateLimited || s.Outcome == control.Anew {
+		if s.Outcome == control.RateLimited || s.Outcome == control.Anew {
 			if n, obeys := l.obeys[s.ID]; obeys && s.For == ForControl && l.begun[name] != nil { // a step follows no desired state
 				l.begun[name][n]--
 			}
@@ -96,8 +86,8 @@ func (l *ledger) judge(w *world, ch Change, ev Event) {
 
 // desired checks changes of the desired state. Without a request, only a row with a reason may
 // change it, and a one-shot is not lost before a process began for it.
-func (l *ledger) desired(w *world, a *Agent, ch Change, what any) {
-	was, is := a.Control.Value, ch.Body.Control.Value
+func (l *ledger) desired(w *world, a *Agent, ch change.Change, what any) {
+	was, is := a.Control.Value, change.As[ControlSet](ch.Body).Value
 	if is.Desired.N == was.Desired.N {
 		if is.Desired != was.Desired {
 			w.t.Fatalf("%s: two desired states have the same number: %+v, %+v", ch.Trigger, was.Desired, is.Desired)
@@ -135,8 +125,8 @@ func (l *ledger) desired(w *world, a *Agent, ch Change, what any) {
 }
 
 // session records the sessions of an agent, one for each slot (J1). slot is empty for slot 0.
-func (l *ledger) session(w *world, a *Agent, ch Change, slot string) {
-	s, seat := ch.Body.Session, a.Name
+func (l *ledger) session(w *world, a *Agent, ch change.Change, slot string) {
+	s, seat := change.As[Session](ch.Body), a.Name
 	if slot != "" {
 		seat += "/" + slot
 	}
@@ -159,7 +149,7 @@ func (l *ledger) session(w *world, a *Agent, ch Change, slot string) {
 		l.sessions[a.Name] = append(l.sessions[a.Name], s.Outcome)
 	}
 	if ch.Trigger == "opened" {
-		l.mayOpen(w, a.Name, ch)
+		l.mayOpen(w, a.Name, s)
 	}
 }
 
@@ -202,18 +192,18 @@ func (l *ledger) instance(w *world, a *Agent, s *Session) {
 
 // mayOpen checks X8, X9, C14 and the configuration. The change is part of a batch; the changes
 // before it in the batch, such as a release, are applied already.
-func (l *ledger) mayOpen(w *world, name string, ch Change) {
+func (l *ledger) mayOpen(w *world, name string, s *Session) {
 	_, configured := w.conf.Agents[name]
 	switch {
 	case w.team.Hold.On:
-		w.t.Fatalf("%s is opened while the team is held", ch.Body.Session.ID)
+		w.t.Fatalf("%s is opened while the team is held", s.ID)
 	case w.team.Stopping:
-		w.t.Fatalf("%s is opened while Fairlead stops", ch.Body.Session.ID)
+		w.t.Fatalf("%s is opened while Fairlead stops", s.ID)
 	case !configured || w.team.Agents[name].Removed:
-		w.t.Fatalf("%s is opened for an agent that is no longer configured", ch.Body.Session.ID)
+		w.t.Fatalf("%s is opened for an agent that is no longer configured", s.ID)
 	}
-	if over := l.over(w, name); over != "" && ch.Body.Session.For == ForControl { // a step begins and fails at once with the limit's name
-		w.t.Fatalf("%s is opened over %s", ch.Body.Session.ID, over)
+	if over := l.over(w, name); over != "" && s.For == ForControl { // a step begins and fails at once with the limit's name
+		w.t.Fatalf("%s is opened over %s", s.ID, over)
 	}
 }
 

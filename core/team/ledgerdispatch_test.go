@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -136,9 +137,9 @@ func TestFoldersGetSomewhere(t *testing.T) {
 			w.foldersHappen(w.rnd.Uint64())
 		}
 		for _, ch := range w.changes {
-			switch set := ch.Body.Dispatch; {
+			switch set := change.As[DispatchSet](ch.Body); {
 			case set == nil:
-				if ch.Body.Session.servesDispatch() {
+				if change.As[Session](ch.Body).servesDispatch() {
 					sum["work "+ch.Trigger]++
 				}
 			case set.End != nil:

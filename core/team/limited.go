@@ -119,7 +119,7 @@ func (d *decision) lift(a *Agent) error {
 }
 
 func (d *decision) setLimited(a *Agent, row, trigger string, now Limited) {
-	d.add("agent/"+a.Name, "team", row, a.Limited.State(), now.State(), trigger, Body{Limited: &now})
+	d.add("agent/"+a.Name, "team", row, a.Limited.State(), now.State(), trigger, &now)
 	a.Limited = &now
 	next := *d.team
 	next.Agents = cloneWith(next.Agents, a.at(0))

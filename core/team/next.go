@@ -8,6 +8,8 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -26,35 +28,35 @@ type Touched struct {
 }
 
 // Note records a change.
-func (x *Touched) Note(ch Change) {
-	switch id, isRun := strings.CutPrefix(ch.Entity, runPrefix); {
-	case ch.Body.Team != nil, ch.Body.Agent != nil:
+func (x *Touched) Note(ch change.Change) {
+	switch body := ch.Body.(type) {
+	case *TeamSet, *AgentSet:
 		x.all = true
-	case ch.Body.Turn != nil:
-		x.turn(ch.Body.Turn)
-	case ch.Body.Presence != nil:
+	case *TurnSet:
+		x.turn(body)
+	case *crew.Body:
 		x.lead = true
-	case ch.Body.Dispatch != nil:
+	case *DispatchSet:
 		x.folders = true
-	case ch.Body.Question != nil:
-		if name := ch.Body.Question.Agent(); name != "" {
+	case *question.Body:
+		if name := body.Agent(); name != "" {
 			x.agent(name)
 		}
-	case ch.Body.Notice != nil: // nothing follows from what people were told
-	case ch.Body.ChannelConfig != nil: // members that it moved have their own changes
-	case isRun:
-		id, _, _ = strings.Cut(id, "/")
-		x.run(id)
+	case *notice.Record: // nothing follows from what people were told
+	case *ChannelConfig: // members that it moved have their own changes
 	default:
-		x.agent(AgentOf(ch.Entity))
-	}
-	if ch.Body.Used != nil {
-		x.atWork = true
-	}
-	if ch.Body.Session != nil {
-		if id, _, ok := StepOf(ch.Body.Session.For); ok {
+		if id, isRun := strings.CutPrefix(ch.Entity, runPrefix); isRun {
+			id, _, _ = strings.Cut(id, "/")
 			x.run(id)
+		} else {
+			x.agent(AgentOf(ch.Entity))
 		}
+	}
+	switch body := ch.Body.(type) {
+	case *Used:
+		x.atWork = true
+	case *Session:
+		x.touchOwner(body)
 	}
 }
 

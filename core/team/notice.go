@@ -17,7 +17,7 @@ func (d *decision) noticeSent(sent notice.Sent) {
 	next, rule, changed := before.After(sent, d.ev.At)
 	if changed {
 		d.add("notice/"+sent.Target, "notice", rule.ID, string(before.State()), string(rule.To), string(sent.Outcome()),
-			Body{Notice: &next})
+			&next)
 	}
 }
 

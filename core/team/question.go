@@ -65,7 +65,7 @@ func (d *decision) questioned(in question.Input) error {
 	}
 	for i := range changes {
 		ch := &changes[i]
-		d.add(questionPrefix+ch.Entity, "question", ch.Row, string(ch.From), string(ch.To), string(ch.Event), Body{Question: &ch.Body})
+		d.add(questionPrefix+ch.Entity, "question", ch.Row, string(ch.From), string(ch.To), string(ch.Event), &ch.Body)
 		next := *d.team
 		next.Questions.Apply(question.Change{Body: ch.Body})
 		d.team = &next

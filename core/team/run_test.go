@@ -42,7 +42,7 @@ func plan(lines ...string) workflow.Plan {
 
 var often = workflow.Options{MaxAttempts: 2, MaxIterations: 2, SideBySide: 4, PauseForHumans: true}
 
-func (c *crewWorld) runs(id string, settings RunSettings, lines ...string) []Change {
+func (c *crewWorld) runs(id string, settings RunSettings, lines ...string) []change.Change {
 	c.t.Helper()
 	asked := workflow.RunAsked{
 		ID: workflow.RunID(id), Plan: plan(lines...), Options: often, RepoDir: "/w", ReportsDir: "/r",
@@ -51,7 +51,7 @@ func (c *crewWorld) runs(id string, settings RunSettings, lines ...string) []Cha
 	return c.ofRun(id, RunBegun{Asked: asked, Settings: settings})
 }
 
-func (c *crewWorld) ofRun(id string, what any) []Change {
+func (c *crewWorld) ofRun(id string, what any) []change.Change {
 	c.t.Helper()
 	changes, err := c.event(Event{Run: id, What: what})
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *crewWorld) sit(run, step string) Session {
 }
 
 // tells applies what happened to a step's session.
-func (c *crewWorld) tells(run, step string, what any) []Change {
+func (c *crewWorld) tells(run, step string, what any) []change.Change {
 	c.t.Helper()
 	agent, _, _ := c.SessionOf(run, step)
 	ev := Event{Agent: agent, What: what}
@@ -91,7 +91,7 @@ func (c *crewWorld) stepStarts(run, step string) {
 }
 
 // does lets a step's session run and end with this report; nil: without one.
-func (c *crewWorld) does(run, step string, report *workflow.Report, how control.Outcome) []Change {
+func (c *crewWorld) does(run, step string, report *workflow.Report, how control.Outcome) []change.Change {
 	c.t.Helper()
 	end := SessionEnded{Session: c.sit(run, step).ID, Outcome: how, Why: "so"}
 	if report != nil {
@@ -112,7 +112,7 @@ func (c *crewWorld) steps(run, want string) {
 	}
 }
 
-func rows(changes []Change) string {
+func rows(changes []change.Change) string {
 	var words []string
 	for _, ch := range changes {
 		words = append(words, ch.Entity+" "+ch.Row+" "+ch.From+">"+ch.To)

@@ -244,7 +244,7 @@ func (d *decision) setQueue(a *Agent, event session.Event, queue []Request) erro
 	if err != nil {
 		return err
 	}
-	d.add(entity, "session", rule.ID, string(state), string(rule.To), string(event), Body{Queue: &QueueSet{Requests: queue}})
+	d.add(entity, "session", rule.ID, string(state), string(rule.To), string(event), &QueueSet{Requests: queue})
 	if a.step() == "" {
 		a.Queue = queue
 		return nil

@@ -44,11 +44,7 @@ func TestTimesAreTheJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ch := range changes {
-		line, _ := json.Marshal(ch)
-		var read Change
-		if err := json.Unmarshal(line, &read); err != nil {
-			t.Fatal(err)
-		}
+		read := decoded(t, encoded(t, ch))
 		if ch != read &&
 			!cmp.Equal(ch, read, cmp.Comparer(func(a, b time.Time) bool {
 				return a == b //nolint:revive // to the last bit: a journal is read by other programs
@@ -211,4 +207,37 @@ func TestInternalEventsAreBugs(t *testing.T) {
 			_, _ = c.try("ada", what)
 		}()
 	}
+}
+
+// kept is a change as text, with its body as the journal stores it.
+type kept struct {
+	change.Change
+	Body json.RawMessage
+}
+
+// encoded and decoded write and read a change as text.
+func encoded(t testing.TB, ch change.Change) []byte {
+	t.Helper()
+	body, err := change.Encode(ch.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(kept{ch, body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func decoded(t testing.TB, line []byte) change.Change {
+	t.Helper()
+	var read kept
+	if err := json.Unmarshal(line, &read); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if read.Change.Body, err = BodyOf(read.Body); err != nil {
+		t.Fatal(err)
+	}
+	return read.Change
 }

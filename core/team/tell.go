@@ -109,7 +109,7 @@ func (d *decision) tellGiven(a *Agent, what TellGiven) error {
 }
 
 func (d *decision) setTells(a *Agent, row string, event session.Event, next TellsSet) {
-	d.add("session/"+a.Name, "session", row, string(session.Running), string(session.Running), string(event), Body{Tells: &next})
+	d.add("session/"+a.Name, "session", row, string(session.Running), string(session.Running), string(event), &next)
 	a.Tells, a.LastTell = next.Tells, next.Last
 }
 

@@ -3,6 +3,11 @@ package team
 import (
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -17,31 +22,31 @@ type Transition struct {
 // Transitions splits a change into its transitions: usually one, but a change of many steps has one
 // for each. agentOf returns the agent of a step; if it is nil or returns nothing, the step's name is
 // used.
-func Transitions(ch Change, agentOf func(run, step string) string) []Transition {
+func Transitions(ch change.Change, agentOf func(run, step string) string) []Transition {
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
 		line := Transition{Entity: ch.Entity, Agent: AgentOf(ch.Entity), From: ch.From, To: ch.To}
-		if ch.Body.Dispatch != nil {
+		if strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) || ch.Entity == leadEntity {
+			line.Agent = ""
+		}
+		switch body := ch.Body.(type) {
+		case *DispatchSet:
 			line.Agent = ch.To // the transition concerns the agent with the task
-			if ch.Body.Dispatch.End != nil {
+			if body.End != nil {
 				return nil // no state changed
 			}
-		}
-		if ch.Body.Team != nil || ch.Body.Notice != nil || ch.Body.Host != nil || strings.HasPrefix(ch.Entity, "team/") ||
-			strings.HasPrefix(ch.Entity, channelPrefix) {
+		case *TeamSet, *notice.Record, *host.Body:
 			line.Agent = ""
-		}
-		if ch.Body.Question != nil {
-			line.Agent = ch.Body.Question.Agent()
-			if ch.Body.Question.Question == nil {
+		case *question.Body:
+			line.Agent = body.Agent()
+			if body.Question == nil {
 				return nil // saved answers have no states
 			}
-		}
-		if body := ch.Body.Presence; body != nil && body.Words != nil {
-			return nil // no state changed
-		} else if ch.Entity == leadEntity {
-			line.Agent = ""
-			if body != nil && body.Lead != nil {
+		case *crew.Body:
+			if body.Words != nil {
+				return nil // no state changed
+			}
+			if body.Lead != nil {
 				line.Agent = body.Lead.Agent
 			}
 		}
@@ -57,7 +62,7 @@ func Transitions(ch Change, agentOf func(run, step string) string) []Transition 
 	}
 	run, step, _ := strings.Cut(id, "/")
 	var moves []workflow.Move
-	if body := ch.Body.Run; body != nil && body.Reset != nil {
+	if body := change.As[workflow.Body](ch.Body); body != nil && body.Reset != nil {
 		moves = body.Reset.Moves
 	} else if body != nil && body.Moved != nil {
 		moves = body.Moved.Moves

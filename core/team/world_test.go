@@ -43,10 +43,10 @@ type world struct {
 	folders *folderRecord // for dispatch sessions; nil: there are none
 
 	touched  Touched
-	runs     int      // number of runs so far
-	starting bool     // during a start nothing follows until all sessions were checked
-	journal  [][]byte // every change so far, as the journal stores it
-	changes  []Change // the same as it was decided
+	runs     int             // number of runs so far
+	starting bool            // during a start nothing follows until all sessions were checked
+	journal  [][]byte        // every change so far, as the journal stores it
+	changes  []change.Change // the same as it was decided
 	snapshot []byte
 	taken    int // number of changes in the snapshot
 }
@@ -154,7 +154,7 @@ func (w *world) decide(ev Event) error {
 		w.t.Fatalf("%T was refused but had an effect: %v", ev.What, err)
 	}
 	for _, ch := range changes {
-		w.journal = append(w.journal, w.encode(ch))
+		w.journal = append(w.journal, encoded(w.t, ch))
 		w.changes = append(w.changes, ch)
 		w.touched.Note(ch)
 		w.ledger.judge(w, ch, ev)
@@ -408,11 +408,8 @@ func (w *world) crash() {
 }
 
 // read decodes a change of the journal, which must be the one that was decided.
-func (w *world) read(i int) Change {
-	var ch Change
-	if err := json.Unmarshal(w.journal[i], &ch); err != nil {
-		w.t.Fatal(err)
-	}
+func (w *world) read(i int) change.Change {
+	ch := decoded(w.t, w.journal[i])
 	if !reflect.DeepEqual(ch, w.changes[i]) {
 		w.t.Fatalf("the decoded change differs:\n%s", cmp.Diff(w.changes[i], ch))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -46,9 +47,9 @@ func newWords() *messageRecord {
 }
 
 // judge checks a change of a channel: each message has its own number, and its text.
-func (b *messageRecord) judge(w *world, ch Change, ev Event) {
+func (b *messageRecord) judge(w *world, ch change.Change, ev Event) {
 	channelName, is := strings.CutPrefix(ch.Entity, channelPrefix)
-	set := ch.Body.Turn
+	set := change.As[TurnSet](ch.Body)
 	if !is {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -88,11 +89,11 @@ func (b *crewRecord) forget() {
 var uuidOf = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
 // judge checks a change before it is applied.
-func (b *crewRecord) judge(w *world, ch Change) {
+func (b *crewRecord) judge(w *world, ch change.Change) {
 	if b == nil {
 		return
 	}
-	if s := ch.Body.Session; s.IsLead() {
+	if s := change.As[Session](ch.Body); s.IsLead() {
 		a := w.team.Agents[nameOf(ch.Entity)]
 		if w.team.Crew.Lead.Agent == a.Name && (s.Phase == session.None || s.Phase == session.Running && a.Session.Phase == session.Open) {
 			b.forget()
@@ -105,7 +106,7 @@ func (b *crewRecord) judge(w *world, ch Change) {
 			w.t.Fatalf("%s is opened as a lead without an action", s.ID)
 		}
 	}
-	body := ch.Body.Presence
+	body := change.As[crew.Body](ch.Body)
 	if body == nil || body.Doc == nil {
 		return
 	}
@@ -364,7 +365,7 @@ func TestCrewsGetSomewhere(t *testing.T) {
 			if ch.Machine == "crew" {
 				sum[ch.Row+" "+ch.Trigger]++
 			}
-			if ch.Body.Session.IsLead() && ch.Body.Session.Outcome != control.Withdrawn {
+			if s := change.As[Session](ch.Body); s.IsLead() && s.Outcome != control.Withdrawn {
 				sum["lead "+ch.Trigger]++
 			}
 		}

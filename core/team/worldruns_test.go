@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -300,18 +301,22 @@ func (w *world) sameRuns(live, again *Team) {
 func listed(todo iter.Seq[workflow.Action]) []workflow.Action { return slices.Collect(todo) }
 
 // judgeRun checks a change of a run, of one of its steps or of the worker pool.
-func (l *ledger) judgeRun(w *world, ch Change) {
-	want := map[bool]string{
-		ch.Body.Run != nil: "workflow",
-		ch.Body.Run != nil && ch.Body.Run.Head != nil || ch.Body.Note != nil || ch.Body.Left != nil: "run",
+func (l *ledger) judgeRun(w *world, ch change.Change) {
+	var want string
+	switch body := ch.Body.(type) {
+	case *workflow.Body:
+		if want = "workflow"; body.Head != nil {
+			want = "run"
+		}
+	case *NoteSet, *RunLeft:
+		want = "run"
+	case *Session, *Used, *QueueSet:
+		want = "session"
 	}
-	if ch.Body.Session != nil || ch.Body.Used != nil || ch.Body.Queue != nil {
-		want[true] = "session"
+	if ch.Machine != want {
+		w.t.Fatalf("a change of %s by the machine %s, want %s: %+v", ch.Entity, ch.Machine, want, ch)
 	}
-	if ch.Machine != want[true] {
-		w.t.Fatalf("a change of %s by the machine %s, want %s: %+v", ch.Entity, ch.Machine, want[true], ch)
-	}
-	if s := ch.Body.Session; s != nil {
+	if s := change.As[Session](ch.Body); s != nil {
 		if ch.Trigger == "opened" {
 			l.sits(w, s)
 			if l.ids[s.ID] {

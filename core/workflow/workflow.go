@@ -153,6 +153,9 @@ type Body struct {
 	Taken []Taken   `json:"taken,omitempty"` // steps of an imported run
 }
 
+// JSONKey is the key of a change in the journal.
+func (*Body) JSONKey() string { return "run" }
+
 // PlanPart is a part of a plan: a plan may be larger than a change of the journal.
 type PlanPart struct {
 	Name        string `json:"name,omitempty"` // in the first part

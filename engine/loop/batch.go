@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
 // batchDraft is what a batch has led to, not yet in the journal.
 type batchDraft struct {
-	changes []team.Change
+	changes []change.Change
 	records []journal.Change
 	ends    []int // after so many records an event is complete
 }
@@ -156,8 +157,8 @@ func (l *Loop) announce(made *batchDraft, touched *Touched) {
 		if key, isRun := strings.CutPrefix(ch.Entity, "run/"); isRun {
 			id, _, _ := strings.Cut(key, "/")
 			touched.Run(id)
-		} else if ch.Body.Session != nil {
-			if id, _, isStep := team.StepOf(ch.Body.Session.For); isStep { // an agent plays it
+		} else if s := change.As[team.Session](ch.Body); s != nil {
+			if id, _, isStep := team.StepOf(s.For); isStep { // an agent plays it
 				touched.Run(id)
 			}
 		}

@@ -2,10 +2,10 @@ package loop
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
@@ -17,11 +17,11 @@ const (
 
 // AppendRecords adds changes in the journal's form. The error is for what no journal takes; nothing
 // is added then.
-func AppendRecords(records []journal.Change, changes []team.Change) ([]journal.Change, error) {
+func AppendRecords(records []journal.Change, changes []change.Change) ([]journal.Change, error) {
 	from := len(records)
 	for i := range changes {
 		ch := &changes[i]
-		data, err := json.Marshal(&ch.Body)
+		data, err := change.Encode(ch.Body)
 		if err != nil {
 			return records[:from], fmt.Errorf("a change of %s cannot be encoded: %w", ch.Entity, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -91,10 +92,10 @@ type Hooks struct {
 
 	// Appended receives durable changes before any caller gets its answer. The first one has the
 	// sequence number first, and the others follow without a gap.
-	Appended func(changes []team.Change, first uint64)
+	Appended func(changes []change.Change, first uint64)
 
 	// Note marks in t what a change concerns. True: no later hook is asked about this change.
-	Note func(ch team.Change, t *Touched) bool
+	Note func(ch change.Change, t *Touched) bool
 
 	// Spread marks what depends on marks that Note made, after all changes of a batch.
 	Spread func(t *Touched)

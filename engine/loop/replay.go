@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -149,16 +150,17 @@ var hostRows = sync.OnceValue(func() map[string]bool {
 })
 
 // ChangeOf is the change that a record keeps.
-func ChangeOf(rec journal.Change) (team.Change, error) {
-	ch := team.Change{
+func ChangeOf(rec journal.Change) (change.Change, error) {
+	ch := change.Change{
 		Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger,
 		At: rec.Time, Actor: rec.Actor,
 	}
-	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
+	var err error
+	if ch.Body, err = team.BodyOf(rec.Data); err != nil {
 		return ch, fmt.Errorf("change %d of %s cannot be read by this version of fairlead: %w; run the version that wrote it", rec.Seq,
 			rec.Entity, err)
 	}
-	if ch.Body.Host != nil && !hostRows()[ch.Row] { // of a leader of a newer version
+	if change.As[host.Body](ch.Body) != nil && !hostRows()[ch.Row] { // of a leader of a newer version
 		return ch, fmt.Errorf("change %d of %s is by rule %s, which this version of fairlead does not know; run the version that wrote it",
 			rec.Seq, rec.Entity, rec.Row)
 	}

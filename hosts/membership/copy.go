@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -87,15 +88,23 @@ func (c *Controller) noteMixed(lease host.Lease) {
 }
 
 // wakeCopies lets the copies follow changes. It may be called in the loop's goroutine.
-func (c *Controller) wakeCopies(changes []team.Change) {
-	ofRuns := slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Run != nil || is.Body.Note != nil })
-	if !ofRuns && !slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Session != nil || is.Body.Host != nil }) {
+func (c *Controller) wakeCopies(changes []change.Change) {
+	ofRuns, ofPlaces := false, false
+	for i := range changes {
+		switch changes[i].Body.(type) {
+		case *workflow.Body, *team.NoteSet:
+			ofRuns = true
+		case *team.Session, *host.Body:
+			ofPlaces = true
+		}
+	}
+	if !ofRuns && !ofPlaces {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range changes {
-		if of := changes[i].Body.Host; of != nil && of.Lease != nil {
+		if of := change.As[host.Body](changes[i].Body); of != nil && of.Lease != nil {
 			c.noteMixed(*of.Lease)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -459,7 +460,7 @@ func copiesBesideSession(t *testing.T, command bool) {
 	if to.behind != 1 {
 		t.Errorf("%d runs are not there", to.behind)
 	}
-	e.Controller.wakeCopies([]team.Change{{Body: team.Body{Session: &e.s}}})
+	e.Controller.wakeCopies([]change.Change{{Body: &e.s}})
 	if len(to.wake) != 1 {
 		t.Error("the start of the session does not wake it")
 	}
@@ -472,10 +473,10 @@ func copiesBesideSession(t *testing.T, command bool) {
 	e.arrivedAtB(3)
 	e.hasOn("b", answers+"r1__work.json", "an answer")
 	e.hasOn("b", reports+"r1__work.json", "of the session")
-	if e.Controller.wakeCopies([]team.Change{{Body: team.Body{Session: &e.s}}}); to.behind != 0 || len(to.wake) != 0 {
+	if e.Controller.wakeCopies([]change.Change{{Body: &e.s}}); to.behind != 0 || len(to.wake) != 0 {
 		t.Errorf("%d runs are not there; it is woken: %t", to.behind, len(to.wake) != 0)
 	}
-	if e.Controller.wakeCopies([]team.Change{{Body: team.Body{Note: &team.NoteSet{}}}}); len(to.wake) != 1 {
+	if e.Controller.wakeCopies([]change.Change{{Body: &team.NoteSet{}}}); len(to.wake) != 1 {
 		t.Error("files that have arrived do not wake it")
 	}
 }

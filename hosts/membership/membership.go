@@ -115,8 +115,8 @@ func (c *Controller) HostHooks() loop.Hooks {
 	if c.is == nil {
 		return loop.Hooks{}
 	}
-	return loop.Hooks{Appended: func(changes []team.Change, _ uint64) {
-		if slices.ContainsFunc(changes, func(is team.Change) bool { return is.Body.Host != nil }) {
+	return loop.Hooks{Appended: func(changes []change.Change, _ uint64) {
+		if slices.ContainsFunc(changes, func(is change.Change) bool { return change.As[host.Body](is.Body) != nil }) {
 			c.took()
 		}
 		c.wakeCopies(changes)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -327,7 +328,7 @@ func TestStepBesideASession(t *testing.T) {
 	e.change(func(t *team.Team) {
 		t.Agents["check"] = &team.Agent{Session: &s}
 		t.Hosts.Leases[s.ID] = lease
-		e.Controller.wakeCopies([]team.Change{{Body: team.Body{Host: &host.Body{Lease: &lease}}}})
+		e.Controller.wakeCopies([]change.Change{{Body: &host.Body{Lease: &lease}}})
 		delete(t.Agents, "check") // it is over
 		delete(t.Hosts.Leases, s.ID)
 	})

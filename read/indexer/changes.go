@@ -5,14 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
+	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/read/search"
 )
 
 // passageOf is the text of a change, for people; empty: it says nothing.
-func passageOf(seq uint64, ch *team.Change) search.Passage {
+func passageOf(seq uint64, ch *change.Change) search.Passage {
 	p := search.Passage{Time: ch.At, At: int64(seq)} //nolint:gosec // a journal has no 2^63 changes
 	_, name, _ := strings.Cut(ch.Entity, "/")
 	p.Place = search.Place{Kind: search.History, Entity: team.AgentOf(ch.Entity), Agent: team.AgentOf(ch.Entity)}
@@ -30,74 +34,72 @@ func passageOf(seq uint64, ch *team.Change) search.Passage {
 				strings.Trim(ch.Actor.Kind+" "+ch.Actor.ID, " ")))
 		}
 	}
-	switch body := &ch.Body; {
-	case body.Turn != nil:
-		t := body.Turn
-		p.Place = search.Place{Kind: search.Channel, Entity: name, Agent: t.Agent}
-		if post := t.Body.Post; post != nil {
+	switch body := ch.Body.(type) {
+	case *team.TurnSet:
+		p.Place = search.Place{Kind: search.Channel, Entity: name, Agent: body.Agent}
+		if post := body.Body.Post; post != nil {
 			p.Agent = post.By
-			say(post.By + ": " + t.Text)
+			say(post.By + ": " + body.Text)
 		} else {
-			say(t.Body.Say, t.Body.Warn)
+			say(body.Body.Say, body.Body.Warn)
 		}
-	case body.Presence != nil:
-		pres := body.Presence
+	case *crew.Body:
 		p.Place = search.Place{Kind: search.Crew, Entity: name}
 		switch {
-		case pres.Words != nil:
-			p.Entity, p.Agent = pres.Words.Speaker, pres.Words.Speaker
-			say(pres.Words.Speaker + ": " + pres.Words.Text)
-		case pres.Notice != nil:
-			say(pres.Notice.Text)
-		case pres.Doc != nil && pres.Doc.Identity != nil:
-			say(pres.Doc.Identity.Name, pres.Doc.Identity.Soul)
+		case body.Words != nil:
+			p.Entity, p.Agent = body.Words.Speaker, body.Words.Speaker
+			say(body.Words.Speaker + ": " + body.Words.Text)
+		case body.Notice != nil:
+			say(body.Notice.Text)
+		case body.Doc != nil && body.Doc.Identity != nil:
+			say(body.Doc.Identity.Name, body.Doc.Identity.Soul)
 		}
-	case body.Question != nil:
+	case *question.Body:
 		p.Place = search.Place{Kind: search.Question, Entity: name}
-		if q := body.Question.Question; q != nil {
+		if q := body.Question; q != nil {
 			p.Entity, p.Agent = q.ID, q.Agent
 			say(fmt.Sprintf("%s, question %s, %s", q.Agent, q.ID, q.State), q.What, strings.TrimSpace(q.Tool+" "+q.Call), q.Why, q.Option,
 				q.Text, q.By, q.Ended)
-		} else if s := body.Question.Saved; s != nil {
+		} else if s := body.Saved; s != nil {
 			p.Entity, p.Agent = s.ID, s.Agent
 			say(fmt.Sprintf("%s, saved answer %s", s.Agent, s.ID), strings.TrimSpace(s.Tool+" "+s.Call))
 		}
-	case body.Dispatch != nil:
+	case *team.DispatchSet:
 		p.Place = search.Place{Kind: search.Dispatch, Entity: name}
-		if d := body.Dispatch.Body; d != nil {
+		if d := body.Body; d != nil {
 			if d.Conversation > 0 {
 				p.Part = fmt.Sprintf("conv_%03d", d.Conversation)
 			}
 			sayDispatch(d, say)
 		}
-	case body.Run != nil:
+	case *workflow.Body:
 		moved()
-		sayRun(&p, ch, name, say)
-	case body.Team != nil:
+		sayRun(&p, body, name, say)
+	case *team.TeamSet:
 		p.Entity, p.Agent = "team", ""
 		moved()
-		say(body.Team.Hold.Note)
-	case body.Control != nil:
+		say(body.Hold.Note)
+	case *team.ControlSet:
 		moved()
-		if d := body.Control.Value.Desired; d.At.Equal(ch.At) { // otherwise it is that of an earlier change
+		if d := body.Value.Desired; d.At.Equal(ch.At) { // otherwise it is that of an earlier change
 			say(d.Note)
 		}
-		say(body.Control.Value.Limit)
-	case body.Session != nil:
+		say(body.Value.Limit)
+	case *team.Session:
 		if strings.HasPrefix(ch.Entity, "run/") { // of a step without an agent
 			run, step, _ := strings.Cut(name, "/")
 			p.Place = search.Place{Kind: search.Run, Entity: run, Part: step}
 		}
 		moved()
-		saySession(body.Session, say)
-	case body.Says != nil:
-		say(body.Says.Text)
-	case body.Limited != nil:
+		saySession(body, say)
+	case *team.Says:
+		say(body.Text)
+	case *team.Limited:
 		moved()
-		say(body.Limited.Why)
-	case body.Tells != nil:
-		for _, told := range body.Tells.Tells {
-			if told.N == body.Tells.Last {
+		say(body.Why)
+	case *team.TellsSet:
+		for _, told := range body.Tells {
+			if told.N == body.Last {
 				say(told.By + ": " + told.Text)
 			}
 		}
@@ -131,10 +133,9 @@ func saySession(s *team.Session, say func(...string)) {
 	}
 }
 
-func sayRun(p *search.Passage, ch *team.Change, name string, say func(...string)) {
+func sayRun(p *search.Passage, body *workflow.Body, name string, say func(...string)) {
 	run, step, _ := strings.Cut(name, "/")
 	p.Place = search.Place{Kind: search.Run, Entity: run, Part: step}
-	body := ch.Body.Run
 	if h := body.Head; h != nil {
 		say(h.Why, h.By)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -237,21 +238,20 @@ func (b *batch) changes(ctx context.Context, after, head uint64) (done bool, err
 
 // change takes one change. done is false if the batch is full before all output that belongs to it
 // was read.
-func (b *batch) change(ctx context.Context, seq uint64, ch *team.Change) (done bool, err error) {
-	switch body := &ch.Body; {
-	case body.Agent != nil:
-		b.x.drivers[team.AgentOf(ch.Entity)] = body.Agent.Settings.Driver
+func (b *batch) change(ctx context.Context, seq uint64, ch *change.Change) (done bool, err error) {
+	switch body := ch.Body.(type) {
+	case *team.AgentSet:
+		b.x.drivers[team.AgentOf(ch.Entity)] = body.Settings.Driver
 		return true, nil
-	case body.Used != nil:
-		return b.output(ctx, body.Used.Session, ch.At, body.Used.Offset, false)
-	case body.Session != nil:
-		s := body.Session
-		over := !s.EndedAt.IsZero()
-		if err := b.session(ctx, ch); err != nil {
+	case *team.Used:
+		return b.output(ctx, body.Session, ch.At, body.Offset, false)
+	case *team.Session:
+		over := !body.EndedAt.IsZero()
+		if err := b.session(ctx, ch, body); err != nil {
 			return false, err
 		}
 		if over {
-			if done, err := b.output(ctx, s.ID, ch.At, -1, true); err != nil || !done {
+			if done, err := b.output(ctx, body.ID, ch.At, -1, true); err != nil || !done {
 				return done, err
 			}
 		}
@@ -278,8 +278,7 @@ func (b *batch) source(ctx context.Context, id string) (*search.Source, error) {
 }
 
 // session notes a session when it is opened.
-func (b *batch) session(ctx context.Context, ch *team.Change) error {
-	s := ch.Body.Session
+func (b *batch) session(ctx context.Context, ch *change.Change, s *team.Session) error {
 	known, err := b.source(ctx, s.ID)
 	if err != nil || known != nil {
 		return err

@@ -88,11 +88,11 @@ func (b *bench) settle() {
 }
 
 // change appends a change. A minute passes with each.
-func (b *bench) change(entity, from, to string, body team.Body) {
+func (b *bench) change(entity, from, to string, body change.Body) {
 	b.t.Helper()
 	b.n++
 	name, _, _ := strings.Cut(entity, "/")
-	records, err := loop.AppendRecords(nil, []team.Change{{
+	records, err := loop.AppendRecords(nil, []change.Change{{
 		Machine: name, Entity: entity, Row: "T1", From: from, To: to, Trigger: "happened", At: noon.Add(time.Duration(b.n) * time.Minute),
 		Actor: change.Actor{Kind: "human", ID: "ann"}, Body: body,
 	}})
@@ -110,7 +110,7 @@ func (b *bench) session(id string, phase session.Phase, ended bool) {
 		s.EndedAt, s.Why = noon.Add(time.Hour), "it was done"
 	}
 	agent, _, _ := strings.Cut(id, "-")
-	b.change("session/"+agent, "none", string(phase), team.Body{Session: s})
+	b.change("session/"+agent, "none", string(phase), s)
 }
 
 // found is what a search finds, one result a line.
@@ -138,28 +138,28 @@ func (b *bench) want(q, want string) {
 // everything puts one of each kind into the journal, each with the word barnacle.
 func (b *bench) everything() {
 	b.change("channel/quay", "", "",
-		team.Body{Turn: &team.TurnSet{
+		&team.TurnSet{
 			Agent: "coder", Text: "a barnacle in the channel",
 			Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfHuman, By: "ann"}},
-		}})
+		})
 	b.change("question/q1", "", "asked",
-		team.Body{Question: &question.Body{Question: &question.Question{
+		&question.Body{Question: &question.Question{
 			ID: "q1", Agent: "coder", State: "asked",
 			What: "May I scrape the barnacle?", Tool: "Bash", Call: `{"command":"scrape"}`,
-		}}})
+		}})
 	b.change("run/r1", "", "running",
-		team.Body{Run: &workflow.Body{Plan: &workflow.PlanPart{Name: "scrape", Description: "removes a barnacle"}}})
+		&workflow.Body{Plan: &workflow.PlanPart{Name: "scrape", Description: "removes a barnacle"}})
 	b.change("run/r1/build", "RUNNING", "FAILED",
-		team.Body{Run: &workflow.Body{Step: &workflow.StepSet{
+		&workflow.Body{Step: &workflow.StepSet{
 			Value: workflow.Value{LastError: "a barnacle is in the way"},
 			Facts: &workflow.Facts{Logs: []string{"looked for each barnacle"}},
-		}}})
+		}})
 	at := noon.Add(time.Duration(b.n+1) * time.Minute)
 	b.change("control/coder", "pause", "continuous",
-		team.Body{Control: &team.ControlSet{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}}})
+		&team.ControlSet{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}})
 	b.change("control/coder", "continuous", "pause",
-		team.Body{Control: &team.ControlSet{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}}})
-	b.change("team/hold", "", "held", team.Body{Team: &team.TeamSet{Hold: team.Hold{On: true, Note: "barnacle break"}}})
+		&team.ControlSet{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}})
+	b.change("team/hold", "", "held", &team.TeamSet{Hold: team.Hold{On: true, Note: "barnacle break"}})
 	b.session("coder-1", session.Open, false)
 	b.spools["coder-1"] = []byte("hello\n\x1b[31mbarn\x1b[0macle seen\nbye\n")
 	b.session("coder-1", session.None, true)
@@ -226,7 +226,7 @@ func TestTimesOfOutput(t *testing.T) {
 	b.spools["coder-1"] = []byte(strings.Repeat(line, 3) + "end barnacle\n")
 	b.session("coder-1", session.Running, false) // 12:01, opened at 12:00
 	b.n = 9
-	b.change("session/coder", "running", "running", team.Body{Used: &team.Used{Session: "coder-1", Offset: int64(2 * len(line))}}) // 12:10
+	b.change("session/coder", "running", "running", &team.Used{Session: "coder-1", Offset: int64(2 * len(line))}) // 12:10
 	b.n = 19
 	b.session("coder-1", session.None, true) // 12:20
 	b.settle()
@@ -252,7 +252,7 @@ func TestBuiltAgain(t *testing.T) {
 		"of another journal": func(b *bench) {
 			old := b.j
 			b.j = memory.New()
-			b.change("team/hold", "", "held", team.Body{Team: &team.TeamSet{}})
+			b.change("team/hold", "", "held", &team.TeamSet{})
 			_ = old
 		},
 	} {
@@ -293,7 +293,7 @@ func TestManyBatches(t *testing.T) {
 	b.spools["coder-1"] = text.Bytes()
 	b.session("coder-1", session.None, true)
 	b.change("channel/quay", "", "",
-		team.Body{Turn: &team.TurnSet{Text: "after it", Body: channel.Body{Post: &channel.Post{N: 1, By: "ann"}}}})
+		&team.TurnSet{Text: "after it", Body: channel.Body{Post: &channel.Post{N: 1, By: "ann"}}})
 	rounds := 0
 	for more := true; more; rounds++ {
 		var err error
@@ -334,7 +334,7 @@ func TestTasks(t *testing.T) {
 	}
 	put(task.FileName, task.Task{ID: "T1", Text: "Scrape each barnacle", Agent: "coder", Repo: "/r", Tree: "/t", Base: "main", Run: dir})
 	b.change("run/T1", "", "running",
-		team.Body{Run: &workflow.Body{Head: &workflow.Head{ID: "T1", ReportsDir: filepath.Join(dir, "reports"), CreatedAt: noon}}})
+		&workflow.Body{Head: &workflow.Head{ID: "T1", ReportsDir: filepath.Join(dir, "reports"), CreatedAt: noon}})
 	b.settle()
 	if got := b.found("barnacle"); got != "task T1 at -1, 12:00:00: Scrape each barnacle" {
 		t.Errorf("the text: %s", got)
@@ -357,7 +357,7 @@ func TestTasks(t *testing.T) {
 	if got := b.found("barnacle stays"); !strings.HasPrefix(got, "task T1 request-1 at -1") || strings.Contains(got, "\n") {
 		t.Errorf("after the request: %q", got)
 	}
-	b.change("run/T1", "running", "", team.Body{Left: &team.RunLeft{}})
+	b.change("run/T1", "running", "", &team.RunLeft{})
 	os.RemoveAll(dir)
 	b.settle()
 	if got := b.found("barnacle each"); got == "" {
@@ -369,10 +369,10 @@ func TestTasks(t *testing.T) {
 func TestLongMessage(t *testing.T) {
 	b := newBench(t)
 	b.change("channel/quay", "", "",
-		team.Body{Turn: &team.TurnSet{
+		&team.TurnSet{
 			Text: strings.Repeat("ballast ", 12_000) + "barnacle",
 			Body: channel.Body{Post: &channel.Post{N: 1, By: "ann"}},
-		}})
+		})
 	b.settle()
 	if got := b.found("barnacle"); !strings.HasPrefix(got, "channel quay at 1") {
 		t.Errorf("%q", got)

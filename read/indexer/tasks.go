@@ -11,7 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/search"
@@ -29,14 +31,17 @@ const (
 
 // task notes the folder of a task when its run begins, and that its files no longer change when the
 // run leaves.
-func (b *batch) task(ctx context.Context, ch *team.Change) error {
+func (b *batch) task(ctx context.Context, ch *change.Change) error {
 	id, step, _ := strings.Cut(strings.TrimPrefix(ch.Entity, "run/"), "/")
 	if !strings.HasPrefix(ch.Entity, "run/") || step != "" {
 		return nil
 	}
-	switch {
-	case ch.Body.Run != nil && ch.Body.Run.Head != nil:
-		dir := filepath.Dir(ch.Body.Run.Head.ReportsDir)
+	switch body := ch.Body.(type) {
+	case *workflow.Body:
+		if body.Head == nil {
+			return nil
+		}
+		dir := filepath.Dir(body.Head.ReportsDir)
 		known, err := b.source(ctx, taskSource+id)
 		if err != nil || known != nil && known.Open && known.File == dir {
 			return err
@@ -45,8 +50,8 @@ func (b *batch) task(ctx context.Context, ch *team.Change) error {
 			return nil //nolint:nilerr // it is no task, or its folder was removed
 		}
 		b.begun = true
-		b.sources[taskSource+id] = &search.Source{ID: taskSource + id, File: dir, Time: ch.Body.Run.Head.CreatedAt, Open: true}
-	case ch.Body.Left != nil:
+		b.sources[taskSource+id] = &search.Source{ID: taskSource + id, File: dir, Time: body.Head.CreatedAt, Open: true}
+	case *team.RunLeft:
 		s, err := b.source(ctx, taskSource+id)
 		if err != nil || s == nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -89,7 +90,7 @@ func (c *Controller) archivedUsage(ctx context.Context, gone map[string]time.Tim
 		if err != nil {
 			return nil, err
 		}
-		if id, is := strings.CutPrefix(rec.Entity, "run/"); is && ch.Body.Left != nil && past.Runs[id] != nil {
+		if id, is := strings.CutPrefix(rec.Entity, "run/"); is && change.As[team.RunLeft](ch.Body) != nil && past.Runs[id] != nil {
 			row := usageOfRun(past, id)
 			row.Archived = true
 			found[id] = row

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	machineturn "github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -167,10 +168,11 @@ func (c *Controller) TransitionLines(ctx context.Context, ch journal.Change) ([]
 		line, err := turnLine(ch)
 		return [][]byte{line}, err
 	}
-	fact := team.Change{Entity: ch.Entity, From: ch.From, To: ch.To}
+	fact := change.Change{Entity: ch.Entity, From: ch.From, To: ch.To}
 	var agents map[string]string
 	if strings.HasPrefix(ch.Entity, "run/") {
-		if err := json.Unmarshal(ch.Data, &fact.Body); err != nil {
+		var err error
+		if fact.Body, err = team.BodyOf(ch.Data); err != nil {
 			return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 		}
 		agents = map[string]string{}

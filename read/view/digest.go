@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -62,8 +63,7 @@ type workedOf struct {
 }
 
 // Add takes in one change.
-func (g *DigestOf) Add(ch team.Change, seq uint64) {
-	body := ch.Body
+func (g *DigestOf) Add(ch change.Change, seq uint64) {
 	name := strings.TrimPrefix(ch.Entity, ch.Machine+"/")
 	if id, of, is := strings.Cut(ch.Entity, "/"); is && id == "run" {
 		if g.entity == nil {
@@ -77,31 +77,37 @@ func (g *DigestOf) Add(ch team.Change, seq uint64) {
 				what = run
 			}
 			words := fmt.Sprintf("%s %s %s", cmp.Or(ch.Actor.ID, "a person"), ch.Trigger, what)
-			if body.Run != nil && body.Run.Step != nil && body.Run.Step.Value.Answer.ByFile {
+			if body := change.As[workflow.Body](ch.Body); body != nil && body.Step != nil && body.Step.Value.Answer.ByFile {
 				words = what + " was " + ch.Trigger + " by file"
 			}
 			g.line("answered", run, ch.At, seq, PageLink("runs", run, step), "%s", words)
 		}
 	}
-	switch {
-	case body.Used != nil:
-		g.d.CostUSD += body.Used.Usage.CostUSD
-		g.d.Tokens += body.Used.Usage.InputTokens + body.Used.Usage.OutputTokens
-	case body.Control != nil && !body.Control.Value.GaveUp.IsZero() && body.Control.Value.GaveUp.Equal(ch.At):
-		g.line("failed", name, ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
-	case body.Session != nil && body.Session.Phase == session.None && body.Session.For == team.ForControl &&
-		(body.Session.Outcome == control.OK || body.Session.Outcome == control.Failed):
+	switch body := ch.Body.(type) {
+	case *team.Used:
+		g.d.CostUSD += body.Usage.CostUSD
+		g.d.Tokens += body.Usage.InputTokens + body.Usage.OutputTokens
+	case *team.ControlSet:
+		if gaveUp := body.Value.GaveUp; !gaveUp.IsZero() && gaveUp.Equal(ch.At) {
+			g.line("failed", name, ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
+		}
+	case *team.Session:
+		if body.Phase != session.None || body.For != team.ForControl || body.Outcome != control.OK && body.Outcome != control.Failed {
+			return
+		}
 		if g.worked == nil {
 			g.worked = map[string]*workedOf{}
 		}
 		w := cmp.Or(g.worked[name], &workedOf{})
-		if w.n++; body.Session.Outcome == control.Failed {
+		if w.n++; body.Outcome == control.Failed {
 			w.failed++
 		}
-		w.line = DigestLine{Kind: "worked", Of: name, At: ch.At, Page: PageLink("agents", name, "output", body.Session.ID), Seq: seq}
+		w.line = DigestLine{Kind: "worked", Of: name, At: ch.At, Page: PageLink("agents", name, "output", body.ID), Seq: seq}
 		g.worked[name] = w
-	case body.Question != nil && body.Question.Question != nil:
-		g.answered(body.Question.Question, ch.At, seq)
+	case *question.Body:
+		if body.Question != nil {
+			g.answered(body.Question, ch.At, seq)
+		}
 	}
 }
 

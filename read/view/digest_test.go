@@ -19,36 +19,36 @@ func TestDigest(t *testing.T) {
 	at := func(h int) time.Time { return since.Add(time.Duration(h) * time.Hour) }
 	var g DigestOf
 	seq := uint64(100)
-	add := func(machine, entity, trigger, by string, h int, body team.Body) {
+	add := func(machine, entity, trigger, by string, h int, body change.Body) {
 		seq++
-		g.Add(team.Change{
+		g.Add(change.Change{
 			Machine: machine, Entity: entity, Trigger: trigger, At: at(h), Actor: change.Actor{Kind: by, ID: "ann"},
 			Body: body,
 		}, seq)
 	}
 	asked := func(n int, q question.Question) {
 		q.ID, q.Agent, q.What = fmt.Sprint("q", n), "coder", "run make\nand more"
-		add("question", "question/"+q.ID, "answered", "engine", 1, team.Body{Question: &question.Body{Question: &q}})
+		add("question", "question/"+q.ID, "answered", "engine", 1, &question.Body{Question: &q})
 	}
 	add("session", "session/ada", "ended", "engine", 1,
-		team.Body{Session: &team.Session{ID: "ada-1", For: team.ForControl, Phase: session.None, Outcome: control.OK}})
+		&team.Session{ID: "ada-1", For: team.ForControl, Phase: session.None, Outcome: control.OK})
 	add("session", "session/ada", "ended", "engine", 2,
-		team.Body{Session: &team.Session{ID: "ada-2", For: team.ForControl, Phase: session.None, Outcome: control.OK}})
+		&team.Session{ID: "ada-2", For: team.ForControl, Phase: session.None, Outcome: control.OK})
 	for n := range 2 {
 		add("session", "session/eve", "ended", "engine", 2,
-			team.Body{Session: &team.Session{
+			&team.Session{
 				ID: fmt.Sprint("eve-", n), For: team.ForControl, Phase: session.None,
 				Outcome: []control.Outcome{control.OK, control.Failed}[n],
-			}})
+			})
 	}
 	add("session", "session/joe", "ended", "engine", 2,
-		team.Body{Session: &team.Session{ID: "joe-1", For: team.ForControl, Phase: session.None, Outcome: control.Failed}})
+		&team.Session{ID: "joe-1", For: team.ForControl, Phase: session.None, Outcome: control.Failed})
 	add("session", "session/ada", "reported", "agent", 2,
-		team.Body{Used: &team.Used{Usage: team.DayUsage{Usage: change.Usage{InputTokens: 9, OutputTokens: 1, CostUSD: 1.5}}}})
-	add("control", "control/bob", "failed_for_good", "engine", 3, team.Body{Control: &team.ControlSet{Value: control.Value{GaveUp: at(3)}}})
-	add("control", "control/bob", "hold_set", "engine", 4, team.Body{Control: &team.ControlSet{Value: control.Value{GaveUp: at(3)}}})
-	add("run", "run/r1/notes", "approved", "human", 4, team.Body{})
-	add("run", "run/T7/approve", "rejected", "human", 4, team.Body{})
+		&team.Used{Usage: team.DayUsage{Usage: change.Usage{InputTokens: 9, OutputTokens: 1, CostUSD: 1.5}}})
+	add("control", "control/bob", "failed_for_good", "engine", 3, &team.ControlSet{Value: control.Value{GaveUp: at(3)}})
+	add("control", "control/bob", "hold_set", "engine", 4, &team.ControlSet{Value: control.Value{GaveUp: at(3)}})
+	add("run", "run/r1/notes", "approved", "human", 4, nil)
+	add("run", "run/T7/approve", "rejected", "human", 4, nil)
 	asked(1, question.Question{State: question.Answered, Kind: question.Permission, Allow: true, By: "human/ann"})
 	asked(2, question.Question{State: question.Answered, Kind: question.Permission, By: "time"})
 	asked(3, question.Question{State: question.Answered, Kind: question.Permission, Allow: true, By: "rule"})
@@ -100,9 +100,9 @@ func TestDigestIsShort(t *testing.T) {
 			ID: fmt.Sprint("q", n), Agent: "a", What: strings.Repeat("é", 900), State: question.Answered,
 			By: "human/ann", Text: strings.Repeat("x", 900),
 		}
-		g.Add(team.Change{
+		g.Add(change.Change{
 			Machine: "question", Entity: "question/" + q.ID, At: now,
-			Body: team.Body{Question: &question.Body{Question: &q}},
+			Body: &question.Body{Question: &q},
 		}, uint64(n))
 	}
 	d := g.Digest(nil, now, now)

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -15,10 +17,14 @@ import (
 // AgentHooks returns the agents' hooks into the loop.
 func (c *Controller) AgentHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch team.Change, t *loop.Touched) bool {
+		Note: func(ch change.Change, t *loop.Touched) bool {
 			c.warn(ch)
-			if ch.Body.Team == nil && ch.Body.Notice == nil && !strings.HasPrefix(ch.Entity, "run/") {
-				t.Agent(team.AgentOf(ch.Entity))
+			switch ch.Body.(type) {
+			case *team.TeamSet, *notice.Record:
+			default:
+				if !strings.HasPrefix(ch.Entity, "run/") {
+					t.Agent(team.AgentOf(ch.Entity))
+				}
 			}
 			return true
 		},
@@ -135,7 +141,7 @@ var warnings = map[control.Event]string{
 }
 
 // warn logs each warning once per start for each agent.
-func (c *Controller) warn(ch team.Change) {
+func (c *Controller) warn(ch change.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
 	if !known || ch.Machine != "control" { // steps have an event of the same name
 		return
@@ -146,8 +152,8 @@ func (c *Controller) warn(ch team.Change) {
 	}
 	c.warned[key] = true
 	note := ""
-	if ch.Body.Control != nil {
-		note = ch.Body.Control.Value.Desired.Note
+	if set := change.As[team.ControlSet](ch.Body); set != nil {
+		note = set.Value.Desired.Note
 	}
 	c.log.Warn(text, "agent", team.AgentOf(ch.Entity), "row", ch.Row, "note", note)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
@@ -61,9 +62,9 @@ func (c *Controller) CrewHooks() loop.Hooks {
 	return loop.Hooks{
 		Check:    c.mayTellLead,
 		Appended: c.CrewState.note,
-		Note: func(ch team.Change, t *loop.Touched) bool {
-			set, lead := ch.Body.Presence, c.loop.State().Crew.Lead.Agent
-			if lead != "" && (set != nil && set.Words == nil || ch.Body.Team != nil) { // the end of a hold
+		Note: func(ch change.Change, t *loop.Touched) bool {
+			set, lead := change.As[crew.Body](ch.Body), c.loop.State().Crew.Lead.Agent
+			if lead != "" && (set != nil && set.Words == nil || change.As[team.TeamSet](ch.Body) != nil) { // the end of a hold
 				t.Agent(lead)
 			}
 			return set != nil

@@ -95,9 +95,9 @@ func (c *Controller) ImportDocument(ctx context.Context, by change.Actor, data [
 	var shown view.DocumentView
 	_, err = c.loop.Do(ctx, loop.Request{
 		Event: loop.EventBy(by, "", crew.Imported{Document: doc, Bare: bare}),
-		Found: func(changes []team.Change) {
+		Found: func(changes []change.Change) {
 			for i := range changes {
-				if body := changes[i].Body.Presence; body != nil && body.Doc != nil {
+				if body := change.As[crew.Body](changes[i].Body); body != nil && body.Doc != nil {
 					id = crew.DocID(team.AgentOf(changes[i].Entity))
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -50,11 +50,13 @@ func newCrewSide() crewSide {
 }
 
 // note takes in what was just appended, from a Seq on; before anybody is answered.
-func (c *crewSide) note(changes []team.Change, seq uint64) {
+func (c *crewSide) note(changes []change.Change, seq uint64) {
 	rouse := false
 	for i := range changes {
 		ch := &changes[i]
-		rouse = rouse || ch.Body.Presence != nil && ch.Body.Presence.Doc != nil
+		if body := change.As[crew.Body](ch.Body); body != nil && body.Doc != nil {
+			rouse = true
+		}
 		if c.Said.From == 0 {
 			continue // no request needed the index yet; the first one reads what is in the journal by then
 		}
@@ -83,8 +85,8 @@ type Spoken struct {
 }
 
 // SpokenIn is what a change says that an agent, a person or the lead said.
-func SpokenIn(ch *team.Change, seq uint64) (Spoken, bool) {
-	switch p, t := ch.Body.Presence, ch.Body.Turn; {
+func SpokenIn(ch *change.Change, seq uint64) (Spoken, bool) {
+	switch p, t := change.As[crew.Body](ch.Body), change.As[team.TurnSet](ch.Body); {
 	case p != nil && p.Words != nil:
 		return Spoken{Seq: seq, at: ch.At, Session: p.Words.Session, By: p.Words.Speaker, text: p.Words.Text}, true
 	case t != nil && t.Body.Post != nil && t.Text != "":
@@ -336,8 +338,9 @@ func spokenOf(rec journal.Change) (Spoken, bool, error) {
 	if rec.Entity != wordsOfLead && !bytes.Contains(rec.Data, []byte(`"post":{`)) {
 		return Spoken{}, false, nil // an agent only moved, which is most of what happens in a channel
 	}
-	ch := team.Change{Entity: rec.Entity, At: rec.Time}
-	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
+	ch := change.Change{Entity: rec.Entity, At: rec.Time}
+	var err error
+	if ch.Body, err = team.BodyOf(rec.Data); err != nil {
 		return Spoken{}, false, fmt.Errorf("read change %d of %s: %w", rec.Seq, rec.Entity, err)
 	}
 	said, is := SpokenIn(&ch, rec.Seq)

@@ -94,11 +94,12 @@ func (d *folderSide) Poke() {
 // dispatchHooks are what the dispatch controller does in the loop.
 func (c *Controller) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch team.Change, _ *loop.Touched) bool {
-			if ch.Body.Dispatch != nil {
+		Note: func(ch change.Change, _ *loop.Touched) bool {
+			_, is := ch.Body.(*team.DispatchSet)
+			if is {
 				c.noteHosted(strings.TrimPrefix(ch.Entity, "dispatch/"))
 			}
-			return ch.Body.Dispatch != nil
+			return is
 		},
 		Act: func(*loop.Touched) { c.errandsOfFolders() },
 	}

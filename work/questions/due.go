@@ -3,6 +3,7 @@ package questions
 import (
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/question"
@@ -13,12 +14,13 @@ import (
 // questionHooks are what the questions' controller does in the loop.
 func (c *Controller) QuestionHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch team.Change, t *loop.Touched) bool {
-			if ch.Body.Question == nil {
+		Note: func(ch change.Change, t *loop.Touched) bool {
+			body := change.As[question.Body](ch.Body)
+			if body == nil {
 				return false
 			}
-			if q := ch.Body.Question.Question; q != nil {
-				t.Agent(q.Agent)
+			if body.Question != nil {
+				t.Agent(body.Question.Agent)
 			}
 			return true
 		},

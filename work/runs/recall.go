@@ -65,16 +65,16 @@ func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run,
 		if err != nil {
 			return nil, note, err
 		}
-		switch body := ch.Body; {
-		case body.Team != nil: // another machine may lead by now, with other paths
-		case body.Left != nil:
+		switch ch.Body.(type) {
+		case *team.TeamSet: // another machine may lead by now, with other paths
+		case *team.RunLeft:
 			r, note = past.Runs[id], past.Notes[id]
 			moved.From = past.Root
 			note.Away = cmp.Or(note.Away, past.Leader)
-		case body.Run == nil && body.Note == nil:
-			continue // sessions of its steps
-		default:
+		case *workflow.Body, *team.NoteSet:
 			r = nil
+		default:
+			continue // sessions of its steps
 		}
 		if past.Apply(ch); r != nil {
 			note.Away = cmp.Or(note.Away, past.Leader) // the first one was the machine that had the journal alone

@@ -95,7 +95,7 @@ func (c *Controller) act(ctx context.Context, caller AgentCaller, text string, w
 ) {
 	ev := loop.EventBy(byCaller(caller), "", what)
 	ev.Text = text
-	_, err = c.loop.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []team.Change) {
+	_, err = c.loop.Do(ctx, loop.Request{Event: ev, Look: look, Found: func(changes []change.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 		}

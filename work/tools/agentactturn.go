@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -99,10 +100,10 @@ func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, te
 		events = append([]team.Event{*loop.EventBy(byCaller(caller), "", channel.WaitOver{Token: h.token})}, events...)
 	}
 	late := false
-	_, err := c.loop.Do(ctx, loop.Request{Events: events, Found: func(changes []team.Change) {
+	_, err := c.loop.Do(ctx, loop.Request{Events: events, Found: func(changes []change.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
-			if set := changes[i].Body.Turn; set != nil && set.Body.Post != nil {
+			if set := change.As[team.TurnSet](changes[i].Body); set != nil && set.Body.Post != nil {
 				spoken.Message = set.Body.Post.N
 			}
 		}

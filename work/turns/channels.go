@@ -29,9 +29,9 @@ func (c *Controller) Say(ctx context.Context, by change.Actor, channelName, text
 	ev.What = channel.HumanSpoke{Channel: channel.ChannelID(channelName), By: ev.Actor.ID, Mode: channel.Mode(mode), Bytes: len(text)}
 	ev.Text = text
 	var spoken view.Spoken
-	seq, err := c.loop.Do(ctx, loop.Request{Event: ev, Found: func(changes []team.Change) {
+	seq, err := c.loop.Do(ctx, loop.Request{Event: ev, Found: func(changes []change.Change) {
 		for i := range changes {
-			set := changes[i].Body.Turn
+			set := change.As[team.TurnSet](changes[i].Body)
 			if set == nil {
 				continue
 			}

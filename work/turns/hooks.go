@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -146,7 +147,7 @@ func (c *Controller) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
 		Appended: c.index.note,
-		Note:     func(ch team.Change, t *loop.Touched) bool { return news.note(ch, t, c.loop.State()) },
+		Note:     func(ch change.Change, t *loop.Touched) bool { return news.note(ch, t, c.loop.State()) },
 		Spread: func(t *loop.Touched) {
 			c.channelsMoved(&news, t)
 			clear(news.channels)
@@ -174,9 +175,9 @@ func (c *Controller) ChannelHooks() loop.Hooks {
 
 // note marks the agents and channels that a change concerns, and reports whether it was about
 // channels.
-func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) bool {
-	switch set := ch.Body.Turn; {
-	case set != nil:
+func (n *channelNews) note(ch change.Change, touched *loop.Touched, t *team.Team) bool {
+	switch set := ch.Body.(type) {
+	case *team.TurnSet:
 		if id, ok := strings.CutPrefix(ch.Entity, ChannelPrefix); ok {
 			n.channels[channel.ChannelID(id)] = true
 		}
@@ -189,9 +190,9 @@ func (n *channelNews) note(ch team.Change, touched *loop.Touched, t *team.Team) 
 			}
 		}
 		return true
-	case ch.Body.ChannelConfig != nil:
+	case *team.ChannelConfig:
 		return true
-	case ch.Body.Team != nil:
+	case *team.TeamSet:
 		n.all = true
 	}
 	return false

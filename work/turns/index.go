@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -53,20 +54,21 @@ type channelIndex struct {
 }
 
 // note records appended changes, the first with Seq seq.
-func (b *messageIndex) note(changes []team.Change, seq uint64) {
+func (b *messageIndex) note(changes []change.Change, seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range changes {
 		ch, at := &changes[i], seq+uint64(i)
 		name, ok := strings.CutPrefix(ch.Entity, ChannelPrefix)
-		if !ok || ch.Body.Turn == nil {
+		set := change.As[team.TurnSet](ch.Body)
+		if !ok || set == nil {
 			continue
 		}
 		b.from = cmp.Or(b.from, at)
-		page, body := b.page(name), &ch.Body.Turn.Body
+		page, body := b.page(name), &set.Body
 		page.add(at, body, ch.From != ch.To)
 		if body.Post != nil {
-			b.keep(page, saidBy(at, ch.At, body, ch.Body.Turn.Text))
+			b.keep(page, saidBy(at, ch.At, body, set.Text))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/team"
 )
@@ -183,9 +184,9 @@ func forgetUndelivered(w *world, channelName string, set *team.TurnSet) {
 }
 
 // checkChannelChange checks a change of a channel before it is applied.
-func (w channelWorld) checkChannelChange(ch team.Change) {
+func (w channelWorld) checkChannelChange(ch change.Change) {
 	channelName, is := strings.CutPrefix(ch.Entity, "channel/")
-	set := ch.Body.Turn
+	set := change.As[team.TurnSet](ch.Body)
 	if !is || set == nil {
 		return
 	}
@@ -223,8 +224,8 @@ func (w channelWorld) checkChannelChange(ch team.Change) {
 
 // checkTurnChange checks that at most one agent has the turn, and that no agent ends another
 // agent's turn.
-func (w channelWorld) checkTurnChange(channelName string, ch team.Change) {
-	b, set := w.record, ch.Body.Turn
+func (w channelWorld) checkTurnChange(channelName string, ch change.Change) {
+	b, set := w.record, change.As[team.TurnSet](ch.Body)
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	if ch.From == ch.To || c == nil {
 		return
@@ -253,8 +254,8 @@ func (w channelWorld) checkTurnChange(channelName string, ch team.Change) {
 
 // checkPost checks a message in the journal: it has the next number, was really said, occurs once
 // and in its speaker's order, and counts for the turn in which it was said or for none.
-func (w channelWorld) checkPost(channelName string, ch team.Change, post *channel.Post) {
-	b, set := w.record, ch.Body.Turn
+func (w channelWorld) checkPost(channelName string, ch change.Change, post *channel.Post) {
+	b, set := w.record, change.As[team.TurnSet](ch.Body)
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	b.posts[channelName] = append(b.posts[channelName], set.Text)
 	n := uint64(len(b.posts[channelName]))

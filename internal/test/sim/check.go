@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -123,7 +124,7 @@ func (w checks) check(p Promise, holds bool, format string, args ...any) {
 }
 
 // checkStored checks a stored change before it is applied.
-func (w checks) checkStored(l *engineRun, ch team.Change) {
+func (w checks) checkStored(l *engineRun, ch change.Change) {
 	name := afterSlash(ch.Entity)
 	if ch.Trigger != "daemon_started" {
 		w.check(fenceHolds, l.epoch == w.truth.Epoch, "engine %d of epoch %d wrote %s after epoch %d had begun", l.n, l.epoch, ch.Entity,
@@ -131,10 +132,10 @@ func (w checks) checkStored(l *engineRun, ch team.Change) {
 	}
 	a := w.truth.Agents[name]
 	if name == outsider && ch.Trigger == "file_malformed" {
-		w.check(foreignLoop, ch.Body.Control.Value.Reported == a.Control.Reported,
+		w.check(foreignLoop, change.As[team.ControlSet](ch.Body).Value.Reported == a.Control.Reported,
 			"the file of %s became malformed, and its last report %q was lost", name, a.Control.Reported)
 	}
-	s := ch.Body.Session
+	s := change.As[team.Session](ch.Body)
 	if s == nil {
 		return
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/crew"
-	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 const (
@@ -260,8 +259,8 @@ func (b *memberDocument) String() string {
 }
 
 // checkDocument checks a change of one member. heard are the markers that the same append records.
-func (w crewWorld) checkDocument(ch *team.Change, heard []*marker) {
-	b, set := w.crew, ch.Body.Presence.Doc
+func (w crewWorld) checkDocument(ch *change.Change, heard []*marker) {
+	b, set := w.crew, change.As[crew.Body](ch.Body).Doc
 	is, known := b.docs[afterSlash(ch.Entity)], true
 	if is == nil {
 		is, known = &memberDocument{id: afterSlash(ch.Entity), status: "none", seat: -1}, false
@@ -299,7 +298,7 @@ func (w crewWorld) checkDocument(ch *team.Change, heard []*marker) {
 
 // checkNew checks a new member: its seat is free, and a summon creates members only if the crew is
 // empty.
-func (w crewWorld) checkNew(ch *team.Change, is *memberDocument) {
+func (w crewWorld) checkNew(ch *change.Change, is *memberDocument) {
 	checks(w).check(memberKept, is.seat >= 0 && is.seat <= 8 && is.seat != 4, "%s has a reserved seat", is)
 	for _, other := range w.crew.docs {
 		if other == is || other.status == "expired" {
@@ -313,7 +312,7 @@ func (w crewWorld) checkNew(ch *team.Change, is *memberDocument) {
 
 // checkAlive checks that a member becomes alive only by a report of the current lead session, which
 // the same append records.
-func (w crewWorld) checkAlive(ch *team.Change, is *memberDocument, heard []*marker) {
+func (w crewWorld) checkAlive(ch *change.Change, is *memberDocument, heard []*marker) {
 	said := slices.ContainsFunc(heard, func(m *marker) bool {
 		if m.kind == registerMark {
 			return m.valid && m.who.Seat == is.seat && m.who.Name == is.name &&
@@ -323,7 +322,7 @@ func (w crewWorld) checkAlive(ch *team.Change, is *memberDocument, heard []*mark
 	})
 	checks(w).check(aliveByReport, said, "%s becomes alive (%s) without a report of the running lead session (%s)", is, ch.Trigger,
 		w.crew.lead)
-	set := ch.Body.Presence.Doc
+	set := change.As[crew.Body](ch.Body).Doc
 	checks(w).check(aliveByReport, set.LastSession == w.crew.uuid[w.crew.lead] && set.LastAliveAt.Equal(ch.At),
 		"%s becomes alive at %v, but its document says %v in %s", is, ch.At, set.LastAliveAt, set.LastSession)
 }

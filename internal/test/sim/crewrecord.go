@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -123,7 +124,7 @@ func (b *crewRecord) knows(name string) bool {
 }
 
 // checkCrew checks all changes of one append together, after they were applied.
-func (w crewWorld) checkCrew(batch []team.Change) {
+func (w crewWorld) checkCrew(batch []change.Change) {
 	b := w.crew
 	if w.lead() == "" {
 		return
@@ -138,21 +139,28 @@ func (w crewWorld) checkCrew(batch []team.Change) {
 	}
 	for i := range batch {
 		ch := &batch[i]
-		switch body := ch.Body; {
-		case ch.Trigger == "daemon_started" && body.Team != nil:
-			b.since, unsure = ch.At, true
-			clear(b.noticesOf) // an engine does not remember the notices of the one before it
-		case body.Session != nil && body.Session.IsLead():
-			unsure = true
-			w.checkLeadSession(ch)
-		case body.Presence != nil && body.Presence.Doc != nil:
-			w.checkDocument(ch, heard)
-			unsure = unsure || strings.HasPrefix(ch.Trigger, "imported")
-		case body.Presence != nil && body.Presence.Words != nil:
-			b.lastHeard = ch.At // the output may be read long after it was written
-			w.checkSpoken(body.Presence.Words)
-		case body.Presence != nil:
-			w.checkLeadChange(ch)
+		switch body := ch.Body.(type) {
+		case *team.TeamSet:
+			if ch.Trigger == "daemon_started" {
+				b.since, unsure = ch.At, true
+				clear(b.noticesOf) // an engine does not remember the notices of the one before it
+			}
+		case *team.Session:
+			if body.IsLead() {
+				unsure = true
+				w.checkLeadSession(ch)
+			}
+		case *crew.Body:
+			switch {
+			case body.Doc != nil:
+				w.checkDocument(ch, heard)
+				unsure = unsure || strings.HasPrefix(ch.Trigger, "imported")
+			case body.Words != nil:
+				b.lastHeard = ch.At // the output may be read long after it was written
+				w.checkSpoken(body.Words)
+			default:
+				w.checkLeadChange(ch)
+			}
 		}
 	}
 	if slices.ContainsFunc(heard, func(m *marker) bool { return m.valid && m.kind == statusMark }) {
@@ -166,10 +174,10 @@ func (w crewWorld) checkCrew(batch []team.Change) {
 
 // newMarkers returns the markers of the lead that this append records: they end before the stored
 // output offset. Markers of other sessions have no effect.
-func (w crewWorld) newMarkers(batch []team.Change) (heard []*marker) {
+func (w crewWorld) newMarkers(batch []change.Change) (heard []*marker) {
 	b := w.crew
 	for i := range batch {
-		used := batch[i].Body.Used
+		used := change.As[team.Used](batch[i].Body)
 		if used == nil {
 			continue
 		}
@@ -187,8 +195,8 @@ func (w crewWorld) newMarkers(batch []team.Change) (heard []*marker) {
 }
 
 // checkLeadSession follows the sessions of the lead.
-func (w crewWorld) checkLeadSession(ch *team.Change) {
-	b, s := w.crew, ch.Body.Session
+func (w crewWorld) checkLeadSession(ch *change.Change) {
+	b, s := w.crew, change.As[team.Session](ch.Body)
 	switch {
 	case s.Phase == session.Open && ch.From == string(session.None):
 		checks(w).check(summonWanted, b.ordered, "%s is opened, but no person has ordered a lead session since the last one ended", s.ID)
@@ -212,12 +220,12 @@ func (w crewWorld) checkLeadSession(ch *team.Change) {
 }
 
 // checkLeadChange checks the changes of the lead's state: summons, wakes and their ends.
-func (w crewWorld) checkLeadChange(ch *team.Change) {
-	b, set := w.crew, ch.Body.Presence.Lead
-	if n := ch.Body.Presence.Notice; n != nil {
+func (w crewWorld) checkLeadChange(ch *change.Change) {
+	b, set := w.crew, change.As[crew.Body](ch.Body).Lead
+	if n := change.As[crew.Body](ch.Body).Notice; n != nil {
 		w.notef("notice: %s", n.Text)
 	}
-	if n := ch.Body.Presence.Notice; n != nil && n.Kind == crew.NoticeIgnored && n.Session != "" {
+	if n := change.As[crew.Body](ch.Body).Notice; n != nil && n.Kind == crew.NoticeIgnored && n.Session != "" {
 		b.noticesOf[n.Session]++
 		checks(w).check(reportApplied, b.noticesOf[n.Session] <= 3 || b.uuid[n.Session] != "",
 			"%s is not the lead, but its markers caused %d notices", n.Session, b.noticesOf[n.Session])
@@ -253,8 +261,8 @@ func (w crewWorld) checkLeadChange(ch *team.Change) {
 
 // checkCrewOrderAllowed runs before a change is applied. No summon or wake begins while the team is
 // held or over a limit.
-func (w crewWorld) checkCrewOrderAllowed(ch team.Change) {
-	if ch.Body.Presence == nil || ch.Trigger != "summon_asked" && !strings.HasPrefix(ch.Trigger, "wake_asked") {
+func (w crewWorld) checkCrewOrderAllowed(ch change.Change) {
+	if change.As[crew.Body](ch.Body) == nil || ch.Trigger != "summon_asked" && !strings.HasPrefix(ch.Trigger, "wake_asked") {
 		return
 	}
 	checks(w).check(summonWanted, !w.truth.Hold.On && !w.truth.Stopping, "%s begins while the team is held", ch.Trigger)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -388,17 +390,18 @@ func (j *engineJournal) SaveSnapshot(ctx context.Context, s journal.Snapshot) er
 
 // stored applies a stored change to the replayed team; the caller holds the lock.
 func (w *world) stored(l *engineRun, rec journal.Change) {
-	ch := team.Change{
+	ch := change.Change{
 		Machine: rec.Machine, Entity: rec.Entity, Row: rec.Row, From: rec.From, To: rec.To, Trigger: rec.Trigger,
 		At: rec.Time, Actor: rec.Actor,
 	}
-	if err := json.Unmarshal(rec.Data, &ch.Body); err != nil {
+	var err error
+	if ch.Body, err = team.BodyOf(rec.Data); err != nil {
 		checks{w}.broken(replayIsLive, "cannot decode change %d: %v", rec.Seq, err)
 		return
 	}
 	w.head = rec.Seq
 	w.notef("stored %d: %s %s -> %s  %s %s", rec.Seq, rec.Entity, rec.From, rec.To, rec.Row, rec.Trigger)
-	if set := ch.Body.Team; set != nil && rec.Trigger == "daemon_started" {
+	if set := change.As[team.TeamSet](ch.Body); set != nil && rec.Trigger == "daemon_started" {
 		l.epoch = set.Epoch
 	}
 	checks{w}.checkStored(l, ch)
@@ -412,26 +415,29 @@ func (w *world) stored(l *engineRun, rec journal.Change) {
 }
 
 // remember keeps what later checks need.
-func (w *world) remember(ch team.Change) {
+func (w *world) remember(ch change.Change) {
 	name := afterSlash(ch.Entity)
-	switch body := ch.Body; {
-	case body.Presence != nil:
-		documentWorld{w}.noteDocument(body.Presence)
-	case body.Control != nil:
-		w.noted[body.Control.Value.Desired.Note] = true
-		w.noted[body.Control.Seen], w.noted[body.Control.Swapped] = true, true
-		if body.Control.Overtaken != nil {
-			w.noted[body.Control.Overtaken.Note] = true
+	switch body := ch.Body.(type) {
+	case *crew.Body:
+		documentWorld{w}.noteDocument(body)
+	case *team.ControlSet:
+		w.noted[body.Value.Desired.Note] = true
+		w.noted[body.Seen], w.noted[body.Swapped] = true, true
+		if body.Overtaken != nil {
+			w.noted[body.Overtaken.Note] = true
 		}
-	case body.Session != nil && body.Session.Phase == session.Open:
-		if _, known := w.openedAt[body.Session.ID]; !known {
-			w.openedAt[body.Session.ID] = time.Now()
+	case *team.Session:
+		if body.Phase != session.Open {
+			return
 		}
-		w.desiredOf[body.Session.ID] = w.truth.Agents[name].Control.Took
-	case body.Used != nil:
-		w.counted[body.Used.Session] += body.Used.Usage.InputTokens
-		day := name + " " + body.Used.Usage.Day
-		w.countedDay[day] += body.Used.Usage.InputTokens
+		if _, known := w.openedAt[body.ID]; !known {
+			w.openedAt[body.ID] = time.Now()
+		}
+		w.desiredOf[body.ID] = w.truth.Agents[name].Control.Took
+	case *team.Used:
+		w.counted[body.Session] += body.Usage.InputTokens
+		day := name + " " + body.Usage.Day
+		w.countedDay[day] += body.Usage.InputTokens
 		u := w.truth.Agents[name].Usage
 		checks{w}.check(countedOnce, u.InputTokens == w.countedDay[name+" "+u.Day], "%s used %d tokens on %s, but reported %d", name,
 			u.InputTokens, u.Day, w.countedDay[day])

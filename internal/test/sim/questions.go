@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -203,11 +204,11 @@ func (w fileWorld) checkAnswer(s *hostSession, b []byte) {
 }
 
 // checkQuestion checks a change of a question before it is applied.
-func (w fileWorld) checkQuestion(ch team.Change) {
-	if ch.Body.Question == nil || ch.Body.Question.Question == nil {
+func (w fileWorld) checkQuestion(ch change.Change) {
+	if change.As[question.Body](ch.Body) == nil || change.As[question.Body](ch.Body).Question == nil {
 		return
 	}
-	q := ch.Body.Question.Question
+	q := change.As[question.Body](ch.Body).Question
 	s := w.sessions[q.Session]
 	if s == nil {
 		checks(w).broken(questionAnswered, "the question %s belongs to %s, which was never started", q.ID, q.Session)
@@ -230,8 +231,8 @@ func (w fileWorld) checkQuestion(ch team.Change) {
 
 // checkEnd checks the end of a session before it is applied: denied calls are counted, and a rate
 // limit is not a failure.
-func (w fileWorld) checkEnd(ch team.Change) {
-	s := ch.Body.Session
+func (w fileWorld) checkEnd(ch change.Change) {
+	s := change.As[team.Session](ch.Body)
 	if s == nil || s.Phase != session.None || agentIn(s.ID) != askingAgent {
 		return
 	}

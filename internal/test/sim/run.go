@@ -190,9 +190,9 @@ type world struct {
 	record         *channelRecord
 	crew           *crewRecord
 	documents      *documentFolder
-	batch          []team.Change // the changes of the append in progress
-	wellBehaved    bool          // the agents answer correctly, at the end of the day
-	dayEnding      bool          // rate limits end and no question is withdrawn
+	batch          []change.Change // the changes of the append in progress
+	wellBehaved    bool            // the agents answer correctly, at the end of the day
+	dayEnding      bool            // rate limits end and no question is withdrawn
 
 	failure *Failure
 	began   time.Time

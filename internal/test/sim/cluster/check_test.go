@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -81,8 +82,8 @@ func (t *truth) stored(m *message) {
 			t.w.broken(oneChain, "message %d: %v", place, err)
 			return
 		}
-		if ch.Trigger == "daemon_started" && ch.Body.Team != nil {
-			m.began = ch.Body.Team.Epoch
+		if ch.Trigger == "daemon_started" && change.As[team.TeamSet](ch.Body) != nil {
+			m.began = change.As[team.TeamSet](ch.Body).Epoch
 			if m.began <= t.epoch {
 				t.w.broken(epochsRise, "%s began epoch %d after epoch %d", m.by.name, m.began, t.epoch)
 			}
@@ -113,13 +114,13 @@ func (t *truth) ofHost(ch host.Change) {
 	t.hosts.Apply(ch)
 }
 
-func (t *truth) ofTeam(ch team.Change, place uint64) {
+func (t *truth) ofTeam(ch change.Change, place uint64) {
 	if note := noteOf(ch); note != "" {
 		n := uint64(0)
-		if ch.Body.Control != nil {
-			n = ch.Body.Control.Value.Desired.N
+		if change.As[team.ControlSet](ch.Body) != nil {
+			n = change.As[team.ControlSet](ch.Body).Value.Desired.N
 			agent := team.AgentOf(ch.Entity)
-			if t.words[agent] = ch.Body.Control.Value.Desired.State; t.words[agent] != control.WordPause {
+			if t.words[agent] = change.As[team.ControlSet](ch.Body).Value.Desired.State; t.words[agent] != control.WordPause {
 				t.started[agent] = place
 			}
 		}
@@ -128,7 +129,7 @@ func (t *truth) ofTeam(ch team.Change, place uint64) {
 		}
 		t.placeOf[note], t.wordN[note] = place, n
 	}
-	s := ch.Body.Session
+	s := change.As[team.Session](ch.Body)
 	if s == nil || s.Phase != session.None {
 		return
 	}

@@ -128,12 +128,12 @@ func hostChange(r *journal.Change) host.Change {
 }
 
 // take applies a change of the team.
-func (l *lead) take(ch team.Change) {
+func (l *lead) take(ch change.Change) {
 	l.team.Apply(ch)
 	if note := noteOf(ch); note != "" {
 		l.notes[note] = true
 	}
-	if s := ch.Body.Session; s != nil {
+	if s := change.As[team.Session](ch.Body); s != nil {
 		switch {
 		case s.Phase == session.None:
 			delete(l.unplaced, s.ID)

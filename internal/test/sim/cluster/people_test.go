@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -108,12 +109,12 @@ func (w *world) answered(o *order, stored bool, err error) {
 }
 
 // noteOf is the order that a change obeys.
-func noteOf(ch team.Change) string {
+func noteOf(ch change.Change) string {
 	switch {
-	case ch.Body.Control != nil && strings.HasPrefix(ch.Trigger, "wanted_"):
-		return ch.Body.Control.Value.Desired.Note
-	case ch.Body.Turn != nil:
-		return ch.Body.Turn.Text
+	case change.As[team.ControlSet](ch.Body) != nil && strings.HasPrefix(ch.Trigger, "wanted_"):
+		return change.As[team.ControlSet](ch.Body).Value.Desired.Note
+	case change.As[team.TurnSet](ch.Body) != nil:
+		return change.As[team.TurnSet](ch.Body).Text
 	}
 	return ""
 }
