@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -34,6 +35,9 @@ type Actor struct {
 	Kind string `json:"kind" doc:"human, agent or engine"`
 	ID   string `json:"id" doc:"Who exactly"` // a login name, an agent's name, a part of the engine
 }
+
+// Name is the actor in one word, such as human/ann.
+func (a Actor) Name() string { return strings.TrimSuffix(a.Kind+"/"+a.ID, "/") }
 
 // Body is what Apply needs: a pointer to a struct. Every value in it is absolute, or names what it is added to, so that Apply needs
 // neither a table nor a rule.

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the
-// input says what already holds. by is the actor: human/ann.
-func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) {
+// input says what already holds.
+func (b *Questions) Decide(at time.Time, by change.Actor, in Input) ([]change.Change, error) {
 	d := &questionDraft{questions: *b, at: at, by: by}
 	var err error
 	switch in := in.(type) {
@@ -57,11 +58,16 @@ func (b *Questions) Decide(at time.Time, by string, in Input) ([]Change, error) 
 type questionDraft struct {
 	questions Questions
 	at        time.Time
-	by        string
-	changes   []Change
+	by        change.Actor
+	changes   []change.Change
 }
 
-func (d *questionDraft) add(ch Change) {
+// add adds a change of a question or of a saved answer.
+func (d *questionDraft) add(id, row string, from, to State, event Event, body Body) {
+	ch := change.Change{
+		Machine: "question", Entity: "question/" + id, Row: row, From: string(from), To: string(to), Trigger: string(event),
+		At: d.at, Actor: d.by, Body: &body,
+	}
 	d.changes = append(d.changes, ch)
 	d.questions.Apply(ch)
 }
@@ -94,7 +100,7 @@ func (d *questionDraft) move(q Question, event Event, in any) error {
 		case TakeAnswer:
 			answer := in.(Answer) //nolint:forcetypeassert // the event implies the type
 			q.Allow, q.Option, q.Text, q.Scope = answer.Allow, answer.Option, answer.Text, answer.Scope
-			q.By, q.AnsweredAt = d.by, d.at
+			q.By, q.AnsweredAt = d.by.Name(), d.at
 		case TakeDefault:
 			q.Allow, q.Option, q.By, q.AnsweredAt = q.Otherwise, q.Default, byTime, d.at
 			if q.Kind == Permission {
@@ -109,7 +115,7 @@ func (d *questionDraft) move(q Question, event Event, in any) error {
 		}
 	}
 	q.State = rule.To
-	d.add(Change{Entity: q.ID, Row: rule.ID, From: from, To: rule.To, Event: event, Body: Body{Question: &q}})
+	d.add(q.ID, rule.ID, from, rule.To, event, Body{Question: &q})
 	if slices.Contains(rule.Do, LetStand) {
 		d.saveAnswer(&q)
 	}
@@ -325,7 +331,7 @@ func (d *questionDraft) saveAnswer(q *Question) {
 			own--
 		}
 	}
-	d.add(Change{Entity: s.ID, Row: "Q3", From: None, To: None, Event: Stands, Body: Body{Saved: &s}})
+	d.add(s.ID, "Q3", None, None, Stands, Body{Saved: &s})
 	for _, other := range d.questions.Open(q.Agent) {
 		if other.Kind != Permission {
 			continue
@@ -339,7 +345,7 @@ func (d *questionDraft) saveAnswer(q *Question) {
 }
 
 func (d *questionDraft) endSaved(id string) {
-	d.add(Change{Entity: id, Row: "Q7", From: None, To: None, Event: Revoked, Body: Body{Revoked: id}})
+	d.add(id, "Q7", None, None, Revoked, Body{Revoked: id})
 }
 
 // takeBack withdraws one question, or all questions of a session with the answers saved for that

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
@@ -219,16 +220,6 @@ func (q *Question) Called() string {
 	return strings.TrimSpace(q.Tool + " " + call)
 }
 
-// Change is one row taken. Entity is the id of the question or of the saved answer.
-type Change struct {
-	Entity string
-	Row    string
-	From   State
-	To     State
-	Event  Event
-	Body   Body
-}
-
 // Events of saved answers. They have no states, only a start and an end.
 const (
 	Stands  Event = "stands"
@@ -236,12 +227,12 @@ const (
 )
 
 // Apply applies a change. It does not use the table.
-func (b *Questions) Apply(ch Change) {
-	switch {
-	case ch.Body.Question != nil:
-		b.put(*ch.Body.Question)
-	case ch.Body.Saved != nil:
-		s := *ch.Body.Saved
+func (b *Questions) Apply(ch change.Change) {
+	switch body := change.As[Body](ch.Body); {
+	case body.Question != nil:
+		b.put(*body.Question)
+	case body.Saved != nil:
+		s := *body.Saved
 		b.Stood = max(b.Stood, s.N)
 		next := maps.Clone(b.Saved)
 		if next == nil {
@@ -251,7 +242,7 @@ func (b *Questions) Apply(ch Change) {
 		b.Saved = next
 	default:
 		next := maps.Clone(b.Saved)
-		if delete(next, ch.Body.Revoked); len(next) == 0 {
+		if delete(next, body.Revoked); len(next) == 0 {
 			next = nil
 		}
 		b.Saved = next

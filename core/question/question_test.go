@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
@@ -39,14 +40,15 @@ func encode(t testing.TB, v any) string {
 
 // decide calls Decide, counts the rows of its changes, checks what must hold for every result, and
 // applies the changes. All tests of this package use it. A refusal is a normal result.
-func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Change, error) {
+func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]change.Change, error) {
 	t.Helper()
 	small := len(b.Questions)+len(b.Saved) < 80 // for many questions only their number is checked
 	before := ""
 	if small {
 		before = encode(t, b)
 	}
-	changes, err := b.Decide(at, by, in)
+	kind, id, _ := strings.Cut(by, "/")
+	changes, err := b.Decide(at, change.Actor{Kind: kind, ID: id}, in)
 	if small && encode(t, b) != before {
 		t.Fatalf("%T: Decide changed the questions", in)
 	}
@@ -59,18 +61,18 @@ func decide(t testing.TB, b *Questions, at time.Time, by string, in Input) ([]Ch
 	}
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
-		if q := ch.Body.Question; q != nil {
-			rule, known := Table[ch.From][ch.Event]
-			if !known || rule.ID != ch.Row || rule.To != ch.To || q.State != ch.To || q.ID != ch.Entity {
+		if q := change.As[Body](ch.Body).Question; q != nil {
+			rule, known := Table[State(ch.From)][Event(ch.Trigger)]
+			if !known || rule.ID != ch.Row || string(rule.To) != ch.To || q.State != rule.To || "question/"+q.ID != ch.Entity {
 				t.Fatalf("not a row of the table: %+v", ch)
 			}
-			coverage.Pair("", string(ch.From), string(ch.Event))
+			coverage.Pair("", ch.From, ch.Trigger)
 		}
 		was := encode(t, ch)
 		b.Apply(ch)
 		defer func() {
 			if encode(t, ch) != was {
-				t.Fatalf("a later change modified an earlier one: %s", ch.Event)
+				t.Fatalf("a later change modified an earlier one: %s", ch.Trigger)
 			}
 		}()
 	}
@@ -152,7 +154,7 @@ type story struct {
 	at        time.Time
 }
 
-func (s *story) must(by string, in Input) []Change {
+func (s *story) must(by string, in Input) []change.Change {
 	s.t.Helper()
 	s.at = s.at.Add(time.Second)
 	changes, err := decide(s.t, &s.questions, s.at, by, in)
@@ -424,7 +426,7 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 		}
 		for _, ch := range changes {
 			journal = append(journal, encode(t, ch.Body))
-			if q := ch.Body.Question; q != nil {
+			if q := change.As[Body](ch.Body).Question; q != nil {
 				if q.State == Answered && untold[q.ID] {
 					t.Fatalf("%s was answered twice", q.ID)
 				}
@@ -438,7 +440,7 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 		if err := json.Unmarshal([]byte(line), &body); err != nil {
 			t.Fatal(err)
 		}
-		again.Apply(Change{Body: body})
+		again.Apply(change.Change{Body: &body})
 	}
 	if !reflect.DeepEqual(questions, again) {
 		t.Fatalf("the replayed questions differ:\n%s", cmp.Diff(questions, again))

@@ -145,7 +145,7 @@ func (t *Team) Apply(ch change.Change) {
 	case *DispatchSet:
 		t.applyDispatch(name, body)
 	case *question.Body:
-		t.applyQuestion(*body)
+		t.applyQuestion(ch, body.Question)
 	case *Limited:
 		limited := *body
 		t.Agents[name].Limited = &limited

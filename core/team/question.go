@@ -2,17 +2,16 @@ package team
 
 import (
 	"cmp"
-	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 const (
-	questionPrefix = "question/"
-	deniedShown    = 10  // the journal has the others
-	deniedBytes    = 200 // of each
+	deniedShown = 10  // the journal has the others
+	deniedBytes = 200 // of each
 )
 
 // byAgentKind is an actor that may ask but never answer.
@@ -59,24 +58,19 @@ func (d *decision) onlyPeople(id, event string) error {
 }
 
 func (d *decision) questioned(in question.Input) error {
-	changes, err := d.team.Questions.Decide(d.ev.At, strings.TrimSuffix(d.ev.Actor.Kind+"/"+d.ev.Actor.ID, "/"), in)
-	if err != nil {
-		return err
+	changes, err := d.team.Questions.Decide(d.ev.At, d.ev.Actor, in)
+	d.changes = append(d.changes, changes...)
+	next := *d.team
+	for _, ch := range changes {
+		next.Questions.Apply(ch)
 	}
-	for i := range changes {
-		ch := &changes[i]
-		d.add(questionPrefix+ch.Entity, "question", ch.Row, string(ch.From), string(ch.To), string(ch.Event), &ch.Body)
-		next := *d.team
-		next.Questions.Apply(question.Change{Body: ch.Body})
-		d.team = &next
-	}
-	return nil
+	d.team = &next
+	return err
 }
 
 // applyQuestion performs a change of the questions, and counts a session's denied calls.
-func (t *Team) applyQuestion(body question.Body) {
-	t.Questions.Apply(question.Change{Body: body})
-	q := body.Question
+func (t *Team) applyQuestion(ch change.Change, q *question.Question) {
+	t.Questions.Apply(ch)
 	if q == nil || q.State != question.Answered || q.Kind != question.Permission || q.Allow {
 		return
 	}
