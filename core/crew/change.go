@@ -4,18 +4,25 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
-// Change is one fact that Decide found. Doc is the agent that it is about; empty: the lead.
-type Change struct {
-	At      time.Time
-	Row     string
-	Doc     DocID
-	From    string
-	To      string
-	Trigger string
-	Body    Body
+// The entities of changes. That of a document is its id.
+const (
+	docPrefix   = "crew/"
+	LeadEntity  = docPrefix + "lead"
+	WordsEntity = docPrefix + "words"
+)
+
+// DocOf returns the document that a change is about; empty: it is about the lead, or what was said in its session.
+func DocOf(ch *change.Change) DocID {
+	if ch.Entity == LeadEntity || ch.Entity == WordsEntity {
+		return ""
+	}
+	return DocID(strings.TrimPrefix(ch.Entity, docPrefix))
 }
 
 // Body is what Apply needs. Every value in it is absolute, so Apply needs no table.
@@ -49,18 +56,19 @@ type Words struct {
 }
 
 // Apply applies a change.
-func (c *Crew) Apply(ch Change) {
-	switch body := ch.Body; {
+func (c *Crew) Apply(ch change.Change) {
+	body := change.As[Body](ch.Body)
+	switch {
 	case body.Doc != nil:
-		c.setDoc(ch.Doc, body.Doc)
+		c.setDoc(DocOf(&ch), body.Doc)
 	case body.Lead != nil:
 		c.Lead = *body.Lead
 	case body.Notice != nil, body.Words != nil:
 	default:
-		panic(fmt.Sprintf("crew: a change of %q by row %s is empty", ch.Doc, ch.Row))
+		panic(fmt.Sprintf("crew: a change of %s by row %s is empty", ch.Entity, ch.Row))
 	}
-	if ch.Body.Notice != nil {
-		c.Notices = append(c.Notices[:len(c.Notices):len(c.Notices)], *ch.Body.Notice)
+	if body.Notice != nil {
+		c.Notices = append(c.Notices[:len(c.Notices):len(c.Notices)], *body.Notice)
 		if len(c.Notices) > noticesMax {
 			c.Notices = c.Notices[len(c.Notices)-noticesMax:]
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -20,7 +21,7 @@ var coverage = machinetest.NewCoverage()
 
 // decide calls Decide, counts the rows of its changes, and checks what must hold for every result.
 // All tests of this package use it. A refusal is a normal result.
-func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
+func decide(t testing.TB, c *Crew, in Input, now Now) ([]change.Change, error) {
 	t.Helper()
 	changes, err := c.Decide(in, now)
 	if err != nil && len(changes) > 0 {
@@ -29,8 +30,8 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
 		switch {
-		case ch.Body.Words != nil:
-		case ch.Doc != "":
+		case change.As[Body](ch.Body).Words != nil:
+		case DocOf(&ch) != "":
 			coverage.Pair("of a document", ch.From, ch.Trigger)
 			if rule := Table[Status(ch.From)][Event(ch.Trigger)]; rule.ID != ch.Row || string(rule.To) != ch.To {
 				t.Fatalf("%s: %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
@@ -48,9 +49,9 @@ func decide(t testing.TB, c *Crew, in Input, now Now) ([]Change, error) {
 
 // quietRows counts the three rows that change no document: a placeholder that is not listed, a
 // placeholder that is listed, and a request to wake an unknown member.
-func quietRows(c *Crew, in Input, changes []Change, err error) {
+func quietRows(c *Crew, in Input, changes []change.Change, err error) {
 	quiet := func(doc *Document, event Event) {
-		if doc.Visible() && !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Doc == doc.ID }) {
+		if doc.Visible() && !slices.ContainsFunc(changes, func(ch change.Change) bool { return DocOf(&ch) == doc.ID }) {
 			coverage.Pair("of a document", string(doc.Status), string(event))
 		}
 	}
@@ -61,7 +62,7 @@ func quietRows(c *Crew, in Input, changes []Change, err error) {
 				continue
 			}
 			listed := func(l Listed) bool { return l.Seat == doc.Seat }
-			due := func(ch Change) bool { return ch.Trigger == string(RegisterDue) }
+			due := func(ch change.Change) bool { return ch.Trigger == string(RegisterDue) }
 			if !slices.ContainsFunc(in.Agents, listed) {
 				quiet(doc, NotListed)
 			} else if slices.ContainsFunc(changes, due) {
@@ -162,14 +163,14 @@ func TestEveryActIsUsed(t *testing.T) {
 }
 
 // journaled returns a change after encoding and decoding it as the journal does.
-func journaled(t testing.TB, ch Change) Change {
+func journaled(t testing.TB, ch change.Change) change.Change {
 	t.Helper()
-	b, err := json.Marshal(ch.Body)
+	b, err := change.Encode(ch.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var body Body
-	if err := json.Unmarshal(b, &body); err != nil {
+	body, err := change.Bodies{&Body{}}.Decode(b)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(ch.Body, body) {

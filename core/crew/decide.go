@@ -7,13 +7,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // Decide returns the changes that an input causes, without applying them. It returns no change if
 // the input says what already holds. A refusal is a *table.Refusal.
-func (c *Crew) Decide(in Input, now Now) ([]Change, error) {
+func (c *Crew) Decide(in Input, now Now) ([]change.Change, error) {
 	d := &crewDraft{crew: c, now: now, lead: c.Lead, made: c.Made}
 	if err := d.decide(in); err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ type crewDraft struct {
 	lead    Lead
 	docs    map[DocID]*Document // documents that changed
 	made    uint64
-	changes []Change
+	changes []change.Change
 }
 
 func (d *crewDraft) decide(in Input) error {
@@ -155,10 +156,7 @@ func (d *crewDraft) move(id DocID, event Event, with named) error {
 		}
 	}
 	if refused != nil {
-		d.add(Change{
-			Row: rule.ID, Doc: id, From: string(was.Status), To: string(rule.To), Trigger: string(event),
-			Body: Body{Notice: refused},
-		})
+		d.addOf(id, rule.ID, was.Status, rule.To, event, Body{Notice: refused})
 		return nil
 	}
 	if len(rule.Do) == 1 && rule.Do[0] == AskToRegist {
@@ -173,13 +171,20 @@ func (d *crewDraft) move(id DocID, event Event, with named) error {
 		d.docs = map[DocID]*Document{}
 	}
 	d.docs[id] = &next
-	d.add(Change{Row: rule.ID, Doc: id, From: string(was.Status), To: string(rule.To), Trigger: string(event), Body: Body{Doc: &set}})
+	d.addOf(id, rule.ID, was.Status, rule.To, event, Body{Doc: &set})
 	return nil
 }
 
-func (d *crewDraft) add(ch Change) {
-	ch.At = d.now.At
+func (d *crewDraft) add(ch change.Change) {
+	ch.Machine, ch.At = "crew", d.now.At
 	d.changes = append(d.changes, ch)
+}
+
+// addOf adds a change of a document.
+func (d *crewDraft) addOf(id DocID, row string, from, to Status, event Event, body Body) {
+	d.add(change.Change{
+		Entity: docPrefix + string(id), Row: row, From: string(from), To: string(to), Trigger: string(event), Body: &body,
+	})
 }
 
 // allVisible applies an event to all visible documents whose status accepts it.
@@ -234,7 +239,7 @@ func (d *crewDraft) leadStep(event LeadEvent, with step) error {
 	if body.Lead == nil && body.Notice == nil {
 		return nil
 	}
-	d.add(Change{Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: body})
+	d.add(change.Change{Entity: LeadEntity, Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: &body})
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
@@ -49,7 +50,7 @@ func (b *oracle) remember() {
 }
 
 // check checks the invariants after every input that was not refused.
-func (b *oracle) check(in Input, now Now, changes []Change) {
+func (b *oracle) check(in Input, now Now, changes []change.Change) {
 	b.t.Helper()
 	b.takes(in)
 	for _, rule := range []func(Input, Now) error{b.documents, b.expired, b.word, b.asks, b.progress, b.late, b.otherSessions} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
@@ -44,7 +45,7 @@ type world struct {
 	now      Now
 	sessions int
 	good     bool // the lead reports correctly
-	journal  []Change
+	journal  []change.Change
 }
 
 func newWorld(t testing.TB, rnd *rand.Rand) *world {

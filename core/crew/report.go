@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
@@ -246,7 +247,10 @@ func (d *crewDraft) spoke(in Spoke) error {
 		session = d.lead.UUID
 	}
 	for _, said := range few(Speakers(in.Text, d.lead.Agent, d.knows), d.lead.Agent) {
-		d.add(Change{Row: "L9", Trigger: "said", Body: Body{Words: &Words{Session: session, Speaker: said.Speaker, Text: said.Text}}})
+		d.add(change.Change{
+			Entity: WordsEntity, Row: "L9", Trigger: "said",
+			Body: &Body{Words: &Words{Session: session, Speaker: said.Speaker, Text: said.Text}},
+		})
 	}
 	if !d.counts(in.Session) {
 		return nil

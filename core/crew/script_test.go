@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -304,24 +305,25 @@ func (s *stage) decide(in Input) {
 	}
 }
 
-func (s *stage) tellChange(ch *Change, before *Lead) {
-	who := cmp.Or(string(ch.Doc), "lead")
+func (s *stage) tellChange(ch *change.Change, before *Lead) {
+	who := cmp.Or(string(DocOf(ch)), "lead")
+	body := change.As[Body](ch.Body)
 	switch {
-	case ch.Body.Words != nil:
-		fmt.Fprintf(&s.out, "  %s, %s: %q\n", ch.Body.Words.Session, ch.Body.Words.Speaker, ch.Body.Words.Text)
+	case body.Words != nil:
+		fmt.Fprintf(&s.out, "  %s, %s: %q\n", body.Words.Session, body.Words.Speaker, body.Words.Text)
 		return
 	case ch.From == ch.To:
 		fmt.Fprintf(&s.out, "%-34s %-4s %s\n", who+" "+ch.From, ch.Row, ch.Trigger)
 	default:
 		fmt.Fprintf(&s.out, "%-34s %-4s %s\n", fmt.Sprintf("%s %s -> %s", who, ch.From, ch.To), ch.Row, ch.Trigger)
 	}
-	if n := ch.Body.Notice; n != nil {
+	if n := body.Notice; n != nil {
 		fmt.Fprintf(&s.out, "  %s: %s\n", n.Kind, n.Text)
 	}
-	if ch.Body.Lead == nil {
+	if body.Lead == nil {
 		return
 	}
-	for _, a := range ch.Body.Lead.Actions {
+	for _, a := range body.Lead.Actions {
 		if had, is := before.ActionOf(a.N); !is {
 			fmt.Fprintf(&s.out, "  to be told: %s\n", askText(a))
 		} else if !slices.Equal(had.Docs, a.Docs) {
@@ -329,7 +331,7 @@ func (s *stage) tellChange(ch *Change, before *Lead) {
 		}
 	}
 	for _, a := range before.Actions {
-		if _, is := ch.Body.Lead.ActionOf(a.N); !is && ch.Trigger != string(Received) {
+		if _, is := body.Lead.ActionOf(a.N); !is && ch.Trigger != string(Received) {
 			fmt.Fprintf(&s.out, "  not to be told any more: %s\n", askText(a))
 		}
 	}

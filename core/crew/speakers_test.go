@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 func knowsTeam(name string) bool {
@@ -114,9 +116,9 @@ func TestSpeakersInManyTurns(t *testing.T) {
 		words := 0
 		var all strings.Builder
 		for _, ch := range changes {
-			if ch.Body.Words != nil {
+			if said := change.As[Body](ch.Body).Words; said != nil {
 				words++
-				all.WriteString(ch.Body.Words.Text + "\n")
+				all.WriteString(said.Text + "\n")
 			}
 		}
 		if words > passagesMax {

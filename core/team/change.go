@@ -141,7 +141,7 @@ func (t *Team) Apply(ch change.Change) {
 	case *TurnSet:
 		t.Channels.Apply(turnOf(&ch, body))
 	case *crew.Body:
-		t.Crew.Apply(presenceOf(&ch, body))
+		t.Crew.Apply(ch)
 	case *DispatchSet:
 		t.applyDispatch(name, body)
 	case *question.Body:

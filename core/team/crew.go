@@ -8,7 +8,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -16,26 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
-const (
-	presencePrefix = "crew/"
-	leadEntity     = presencePrefix + "lead"
-	wordsEntity    = presencePrefix + "words"
-)
-
 // SleepAsked ends the lead session: the crew sleeps until it is woken.
 type SleepAsked struct{}
 
 // IsLead reports whether this is a lead session.
 func (s *Session) IsLead() bool { return s != nil && s.For == ForLead }
-
-// presenceOf converts a change to the form of package crew.
-func presenceOf(ch *change.Change, body *crew.Body) crew.Change {
-	doc := crew.DocID("")
-	if ch.Entity != leadEntity && ch.Entity != wordsEntity {
-		doc = crew.DocID(nameOf(ch.Entity))
-	}
-	return crew.Change{At: ch.At, Row: ch.Row, Doc: doc, From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body}
-}
 
 // crewNow returns what the crew's decisions may depend on besides the crew.
 func (d *decision) crewNow() crew.Now {
@@ -58,19 +42,11 @@ func (d *decision) crew(in crew.Input) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
+	d.take(changes)
 	next := *d.team
 	next.Crew.Docs = maps.Clone(next.Crew.Docs)
-	for i := range changes {
-		ch := &changes[i]
-		entity := presencePrefix + string(ch.Doc)
-		switch {
-		case ch.Body.Words != nil:
-			entity = wordsEntity
-		case ch.Doc == "":
-			entity = leadEntity
-		}
-		d.add(entity, "crew", ch.Row, ch.From, ch.To, ch.Trigger, &ch.Body)
-		next.Crew.Apply(*ch)
+	for _, ch := range changes {
+		next.Crew.Apply(ch)
 	}
 	d.team = &next
 	return nil

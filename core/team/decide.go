@@ -125,6 +125,14 @@ func (d *decision) add(entity, kind, row, from, to, trigger string, body change.
 	return ch
 }
 
+// take adds the changes of a machine.
+func (d *decision) take(changes []change.Change) {
+	for i := range changes {
+		changes[i].Actor = d.ev.Actor
+	}
+	d.changes = append(d.changes, changes...)
+}
+
 // one decides an event about one agent.
 func (d *decision) one(member *Agent) error {
 	a := &d.agent

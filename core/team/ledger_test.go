@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
 )
 
@@ -40,7 +41,7 @@ func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 	note(ch)
 	what := ev.What
 	kind, name, found := strings.Cut(ch.Entity, "/")
-	if !found || ch.Row == "" || ch.Trigger == "" || (ch.From == "" || ch.To == "") && ch.Machine != "turn" && ch.Entity != wordsEntity ||
+	if !found || ch.Row == "" || ch.Trigger == "" || (ch.From == "" || ch.To == "") && ch.Machine != "turn" && ch.Entity != crew.WordsEntity ||
 		!ch.At.Equal(w.at) || ch.Actor != ev.Actor && kind != "dispatch" {
 		w.t.Fatalf("an incomplete change: %+v", ch)
 	}

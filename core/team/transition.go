@@ -26,7 +26,7 @@ func Transitions(ch change.Change, agentOf func(run, step string) string) []Tran
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
 		line := Transition{Entity: ch.Entity, Agent: AgentOf(ch.Entity), From: ch.From, To: ch.To}
-		if strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) || ch.Entity == leadEntity {
+		if strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) || ch.Entity == crew.LeadEntity {
 			line.Agent = ""
 		}
 		switch body := ch.Body.(type) {

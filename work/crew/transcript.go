@@ -292,7 +292,7 @@ func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken
 		if err != nil {
 			return nil, fmt.Errorf("read what was said: %w", err)
 		}
-		if rec.Entity != wordsOfLead && !strings.HasPrefix(rec.Entity, turns.ChannelPrefix) {
+		if rec.Entity != crew.WordsEntity && !strings.HasPrefix(rec.Entity, turns.ChannelPrefix) {
 			continue
 		}
 		one, is, err := spokenOf(rec)

@@ -23,12 +23,11 @@ import (
 )
 
 const (
-	wordsOfLead       = "crew/words" // what is said in lead sessions, apart from channels
-	TranscriptMax     = 1 << 19      // places that are kept; what is older is found by reading the journal
-	transcriptNewest  = 1 << 20      // bytes of texts at hand
-	speakersOfLineMax = 64           // whom one text may quote; the rest of it is found without a speaker
-	speakerBytesMax   = 256          // of a name: a document's has 64 characters at most
-	TranscriptIDsMax  = 1 << 17      // sessions and speakers; a text of any other is read to know whose it is
+	TranscriptMax     = 1 << 19 // places that are kept; what is older is found by reading the journal
+	transcriptNewest  = 1 << 20 // bytes of texts at hand
+	speakersOfLineMax = 64      // whom one text may quote; the rest of it is found without a speaker
+	speakerBytesMax   = 256     // of a name: a document's has 64 characters at most
+	TranscriptIDsMax  = 1 << 17 // sessions and speakers; a text of any other is read to know whose it is
 )
 
 // crewSide is what the engine keeps beside the crew: where the journal has what was said,
@@ -272,7 +271,7 @@ func (c *Controller) MakeTranscript(ctx context.Context) error {
 		}
 		until = t.From - 1
 		for entity := range c.loop.Entities() {
-			if entity == wordsOfLead || strings.HasPrefix(entity, turns.ChannelPrefix) {
+			if entity == crew.WordsEntity || strings.HasPrefix(entity, turns.ChannelPrefix) {
 				entities = append(entities, entity)
 			}
 		}
@@ -335,7 +334,7 @@ func (t *Transcript) Begin(past []Spoken) {
 
 // spokenOf reads what a change says, where it says anything.
 func spokenOf(rec journal.Change) (Spoken, bool, error) {
-	if rec.Entity != wordsOfLead && !bytes.Contains(rec.Data, []byte(`"post":{`)) {
+	if rec.Entity != crew.WordsEntity && !bytes.Contains(rec.Data, []byte(`"post":{`)) {
 		return Spoken{}, false, nil // an agent only moved, which is most of what happens in a channel
 	}
 	ch := change.Change{Entity: rec.Entity, At: rec.Time}
