@@ -219,13 +219,14 @@ func (b *bubble) checkFolder(f *dispatchfolder.Folder) {
 	}
 	for i := range lines {
 		if kept[i].Row != lines[i].Change.Row || change.As[team.DispatchSet](kept[i].Body).Read != lines[i].End ||
-			uint64(i+1) != lines[i].Change.Body.Now.Line {
+			uint64(i+1) != change.As[dispatch.Body](lines[i].Change.Body).Now.Line {
 			t.Errorf("line %d is %s to byte %d in the folder, %s to byte %d in the journal", i+1, lines[i].Change.Row, lines[i].End,
 				kept[i].Row, change.As[team.DispatchSet](kept[i].Body).Read)
 		}
 	}
 	is := b.replayed().Dispatches[f.Name()]
-	if is == nil || is.Read != end || is.State.Phase != lines[len(lines)-1].Change.Body.Now.Phase || len(is.Ends) != 0 {
+	last := change.As[dispatch.Body](lines[len(lines)-1].Change.Body)
+	if is == nil || is.Read != end || is.State.Phase != last.Now.Phase || len(is.Ends) != 0 {
 		t.Errorf("the replayed dispatch is %+v", is)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/listen"
@@ -66,8 +67,8 @@ func denialsIn(t *testing.T, path string) (all []denial) {
 		if n := len(all); n > 0 && all[n-1].Instead == "" && ch.From != ch.To {
 			all[n-1].Instead = dispatch.Arrow(ch.From, ch.To)
 		}
-		if ch.Body.Denied != nil {
-			all = append(all, denial{Denied: *ch.Body.Denied})
+		if denied := change.As[dispatch.Body](ch.Body).Denied; denied != nil {
+			all = append(all, denial{Denied: *denied})
 		}
 	}
 	return all

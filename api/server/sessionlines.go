@@ -30,18 +30,19 @@ type dispatchBook struct {
 }
 
 // take adds a line. fault says why the line is not valid; empty: it is.
-func (b *dispatchBook) take(ch dispatch.Change, actor change.Actor, foreign bool, fault string) {
+func (b *dispatchBook) take(ch change.Change, foreign bool, fault string) {
 	b.count++
+	body, event := change.As[dispatch.Body](ch.Body), dispatch.Event(ch.Trigger)
 	if fault != "" {
 		b.fault = api.Shorten(fault)
 	}
 	line := api.DispatchLine{
-		Line: ch.Body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: dispatchfolder.TypeOf(ch.Event), From: ch.From, To: ch.To,
-		Trigger: clip.Within(ch.Trigger, dispatchTextMax), Actor: actor, Foreign: foreign,
+		Line: body.Now.Line, At: ch.At.UTC(), Row: ch.Row, Type: dispatchfolder.TypeOf(event), From: ch.From, To: ch.To,
+		Trigger: clip.Within(body.Trigger, dispatchTextMax), Actor: ch.Actor, Foreign: foreign,
 	}
 	line.Type = cmp.Or(line.Type, "unknown")
-	if ch.Body.Conversation > 0 {
-		line.Conversation = dispatch.ConversationID(ch.Body.Conversation)
+	if body.Conversation > 0 {
+		line.Conversation = dispatch.ConversationID(body.Conversation)
 	}
 	if ch.From != "" && ch.From != ch.To {
 		line.Shown = dispatch.Arrow(ch.From, ch.To)
@@ -53,24 +54,23 @@ func (b *dispatchBook) take(ch dispatch.Change, actor change.Actor, foreign bool
 		}
 	}
 	b.lines = lastOf(append(b.lines, line), dispatchLinesMax)
-	if d := ch.Body.Denied; d != nil {
+	if d := body.Denied; d != nil {
 		b.denials = lastOf(append(b.denials, api.DispatchDenial{
 			At: line.At, Conversation: line.Conversation, By: d.By, Tool: d.Tool, Call: d.Call, Row: d.Row,
 			Reason: d.Reason, Delegate: d.Delegate, Capability: d.Capability,
 		}), dispatchDenialsMax)
 	}
-	if said := inputOf(ch); said != "" {
+	if said := inputOf(event, &body.Now); said != "" {
 		b.input = clip.Within(said, dispatchTextMax)
 	}
 }
 
 // inputOf returns the input that a change is about; empty: none, or it was not recorded.
-func inputOf(ch dispatch.Change) string {
-	now := ch.Body.Now
+func inputOf(event dispatch.Event, now *dispatch.Now) string {
 	switch {
-	case ch.Event == dispatch.InputWaits && len(now.Waiting) > 0:
+	case event == dispatch.InputWaits && len(now.Waiting) > 0:
 		return now.Waiting[len(now.Waiting)-1].Text
-	case (ch.Event == dispatch.InputCame || ch.Event == dispatch.MessageTaken) && now.Open != nil:
+	case (event == dispatch.InputCame || event == dispatch.MessageTaken) && now.Open != nil:
 		return now.Open.Input
 	}
 	return ""

@@ -75,7 +75,7 @@ func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
 			continue
 		}
 		for _, l := range lines {
-			one.book.take(l.Change, l.Actor, l.Foreign, l.Fault)
+			one.book.take(l.Change, l.Foreign, l.Fault)
 		}
 		done := next == one.book.next
 		one.book.next = next

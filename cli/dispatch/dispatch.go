@@ -166,7 +166,7 @@ func SessionStart(ctx context.Context, a *cli.App, path string, mode dispatch.Mo
 	if host, err = served(a, orders, host); err != nil {
 		return err
 	}
-	f, err := orders.StartDispatch(change.Actor{Kind: byHand.Kind, ID: byHand.ID}, string(mode), host, path)
+	f, err := orders.StartDispatch(byHand, string(mode), host, path)
 	if err != nil {
 		return err
 	}
@@ -287,9 +287,10 @@ func DenialsOf(found dispatchfolder.Found) ([]denialShown, error) {
 			break
 		}
 		for _, l := range lines {
-			if d := l.Change.Body.Denied; d != nil {
+			body := change.As[dispatch.Body](l.Change.Body)
+			if d := body.Denied; d != nil {
 				one := denialShown{At: l.Change.At, Denied: *d}
-				if n := l.Change.Body.Conversation; n > 0 {
+				if n := body.Conversation; n > 0 {
 					one.Conversation = dispatch.ConversationID(n)
 				}
 				list = append(list, one)

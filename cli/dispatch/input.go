@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -49,7 +50,7 @@ type moved struct {
 	Answer       string             `json:"answer,omitempty"` // with --wait
 	Summary      string             `json:"summary,omitempty"`
 	Files        []dispatch.File    `json:"files,omitempty"`
-	Changes      []dispatch.Change  `json:"-"`
+	Changes      []change.Change    `json:"-"`
 	After        *dispatch.Dispatch `json:"-"` // the state afterwards
 }
 
@@ -105,13 +106,14 @@ func TellSession(a *cli.App, found dispatchfolder.Found, in dispatch.Input) (mov
 	}
 	done := moved{State: is.State(), Waiting: len(is.Waiting), Changes: changes, After: &is}
 	for _, ch := range changes {
-		if ch.Body.Conversation != 0 && ch.Event != dispatch.InputWaits {
-			done.about(found.Folder, ch.Body.Conversation)
+		body := change.As[dispatch.Body](ch.Body)
+		if body.Conversation != 0 && ch.Trigger != string(dispatch.InputWaits) {
+			done.about(found.Folder, body.Conversation)
 		}
 		if arrow := arrowOf(ch); arrow != "" {
 			done.Transitions = append(done.Transitions, arrow)
 		}
-		if s := ch.Body.Summary; s != nil {
+		if s := body.Summary; s != nil {
 			done.Summary, done.Files = s.Text, s.Files
 		}
 	}
@@ -124,7 +126,7 @@ func (m *moved) about(f *dispatchfolder.Folder, n int) {
 }
 
 // arrowOf is a transition as the seed shows it; empty: the state did not change.
-func arrowOf(ch dispatch.Change) string {
+func arrowOf(ch change.Change) string {
 	if ch.From == "" || ch.From == ch.To {
 		return ""
 	}
@@ -142,7 +144,7 @@ func PrintMoved(a *cli.App, done moved, was dispatch.Dispatch) error {
 	is := done.After
 	switch {
 	case is.Host != dispatch.NoHost:
-	case slices.ContainsFunc(done.Changes, func(ch dispatch.Change) bool { return ch.Event == dispatch.InputWaits }):
+	case slices.ContainsFunc(done.Changes, func(ch change.Change) bool { return ch.Trigger == string(dispatch.InputWaits) }):
 		fmt.Fprintln(a.Err,
 			"`fairlead dispatch status` shows what is open; `fairlead dispatch respond TEXT` answers it, and begins the next one")
 	case is.Phase == dispatch.Talking:
@@ -155,22 +157,23 @@ func PrintMoved(a *cli.App, done moved, was dispatch.Dispatch) error {
 }
 
 // PrintMove prints one change; changes that people need not see print nothing.
-func PrintMove(a *cli.App, ch dispatch.Change) {
-	n := fmt.Sprintf("[Conv: %03d]", ch.Body.Conversation)
-	switch ch.Event {
+func PrintMove(a *cli.App, ch change.Change) {
+	body, event := change.As[dispatch.Body](ch.Body), dispatch.Event(ch.Trigger)
+	n := fmt.Sprintf("[Conv: %03d]", body.Conversation)
+	switch event {
 	case dispatch.InputCame, dispatch.MessageTaken:
 		fmt.Fprintf(a.Out, "[State: %s] %s\n", dispatch.Display(ch.From), n)
 	case dispatch.InputWaits:
-		fmt.Fprintf(a.Out, "it waits: %d in the queue behind %s\n", len(ch.Body.Now.Waiting), dispatch.ConversationID(ch.Body.Conversation))
+		fmt.Fprintf(a.Out, "it waits: %d in the queue behind %s\n", len(body.Now.Waiting), dispatch.ConversationID(body.Conversation))
 	}
 	if arrow := arrowOf(ch); arrow != "" {
-		fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(arrow))+a.Paint(cli.Dim, "  # "+cli.Line(shownTrigger(ch.Trigger), cli.ErrorWidth)))
+		fmt.Fprintln(a.Out, a.Paint(cli.Bold, cli.Plain(arrow))+a.Paint(cli.Dim, "  # "+cli.Line(shownTrigger(body.Trigger), cli.ErrorWidth)))
 	}
-	switch ch.Event {
+	switch event {
 	case dispatch.Responded, dispatch.MessageDone:
-		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed"))
+		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(body.Conversation)+" is closed"))
 	case dispatch.Interrupted:
-		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(ch.Body.Conversation)+" is closed: interrupted"))
+		fmt.Fprintln(a.Out, a.Paint(cli.Dim, dispatch.ConversationID(body.Conversation)+" is closed: interrupted"))
 	case dispatch.HelpAsked:
 		if arrowOf(ch) == "" {
 			fmt.Fprintln(a.Out, cli.Plain(dispatch.Display(ch.To))+" delegates to another agent of its kind")
@@ -281,21 +284,21 @@ func sessionWait(ctx context.Context, a *cli.App, found dispatchfolder.Found, fr
 			return err
 		}
 		for _, l := range lines {
-			ch := l.Change
-			if ch.Event == dispatch.EndAsked {
+			ch, body := l.Change, change.As[dispatch.Body](l.Change.Body)
+			if ch.Trigger == string(dispatch.EndAsked) {
 				return &cli.Coded{
 					Code: cli.ExitFailed,
 					Err:  fmt.Errorf("the session was ended before %s was answered", dispatch.ConversationID(n)),
 				}
 			}
-			if ch.Body.Conversation != n {
+			if body.Conversation != n {
 				continue
 			}
 			if arrow := arrowOf(ch); arrow != "" && shown > 0 {
 				done.Transitions = append(done.Transitions, arrow)
 			}
-			failed = ch.Trigger == "task failed" || failed && ch.Event != dispatch.RoundOver
-			if over := ch.Body.Summary; over != nil {
+			failed = body.Trigger == "task failed" || failed && ch.Trigger != string(dispatch.RoundOver)
+			if over := body.Summary; over != nil {
 				return answered(a, found, done, ch, failed)
 			}
 			if !a.JSON {
@@ -311,25 +314,26 @@ func sessionWait(ctx context.Context, a *cli.App, found dispatchfolder.Found, fr
 }
 
 // answered shows how a conversation ended.
-func answered(a *cli.App, found dispatchfolder.Found, done moved, ch dispatch.Change, failed bool) error {
+func answered(a *cli.App, found dispatchfolder.Found, done moved, ch change.Change, failed bool) error {
+	body := change.As[dispatch.Body](ch.Body)
 	is, err := found.Folder.Session()
 	if err != nil {
 		return err
 	}
-	done.State, done.Waiting, done.Summary, done.Files = is.State(), len(is.Waiting), ch.Body.Summary.Text, ch.Body.Summary.Files
-	if done.Answer, err = found.Folder.Answer(ch.Body.Conversation); err != nil {
+	done.State, done.Waiting, done.Summary, done.Files = is.State(), len(is.Waiting), body.Summary.Text, body.Summary.Files
+	if done.Answer, err = found.Folder.Answer(body.Conversation); err != nil {
 		return err
 	}
 	if a.JSON {
 		if err := a.PrintJSON(done); err != nil {
 			return err
 		}
-	} else if ch.Event != dispatch.Interrupted {
-		fmt.Fprintf(a.Out, "[State: %s] [Conv: %03d] %s\n", dispatch.Display(ch.To), ch.Body.Conversation, cli.Plain(done.Answer))
+	} else if ch.Trigger != string(dispatch.Interrupted) {
+		fmt.Fprintf(a.Out, "[State: %s] [Conv: %03d] %s\n", dispatch.Display(ch.To), body.Conversation, cli.Plain(done.Answer))
 	}
 	switch {
-	case ch.Event == dispatch.Interrupted:
-		return fmt.Errorf("%s has no answer: %s", done.Conversation, cli.Line(ch.Body.Summary.Text, cli.ErrorWidth))
+	case ch.Trigger == string(dispatch.Interrupted):
+		return fmt.Errorf("%s has no answer: %s", done.Conversation, cli.Line(body.Summary.Text, cli.ErrorWidth))
 	case failed && is.Lead == "":
 		return fmt.Errorf("the task of %s failed; what its agent said is above", done.Conversation)
 	}

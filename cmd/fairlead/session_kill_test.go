@@ -139,14 +139,15 @@ func (w *ward) audit(client *apiclient.Client, sent []string, exact bool) (f fau
 	f.sessions = map[string]bool{}
 	for i := range lines {
 		ch := &lines[i].Change
+		body := change.As[dispatch.Body](ch.Body)
 		if lines[i].Fault != "" || lines[i].Foreign {
 			f.other = append(f.other, fmt.Sprintf("line %d: %s", i+1, lines[i].Fault))
 		}
-		if ch.Event == dispatch.InputCame {
-			began[ch.Body.Now.Open.Input]++
+		if ch.Trigger == string(dispatch.InputCame) {
+			began[body.Now.Open.Input]++
 			f.conversations++
 		}
-		if sum := ch.Body.Summary; sum != nil {
+		if sum := body.Summary; sum != nil {
 			if ended++; sum.Conversation != ended {
 				f.other = append(f.other, fmt.Sprintf("conv_%03d is the %d. that was closed", sum.Conversation, ended))
 			}
@@ -174,7 +175,7 @@ func (w *ward) auditFiles(f *faultsOfWard, lines []dispatchfolder.Line, exact bo
 	}
 	closed := 0
 	for _, line := range lines {
-		if line.Change.Body.Summary != nil {
+		if change.As[dispatch.Body](line.Change.Body).Summary != nil {
 			closed++
 		}
 	}

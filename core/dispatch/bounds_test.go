@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
@@ -16,7 +17,7 @@ func story(t *testing.T, ins ...Input) *Dispatch {
 	return s
 }
 
-func (s *Dispatch) decideAll(t *testing.T, ins ...Input) (all []Change) {
+func (s *Dispatch) decideAll(t *testing.T, ins ...Input) (all []change.Change) {
 	t.Helper()
 	for _, in := range ins {
 		changes, err := decide(t, s, machinetest.Noon, in)
@@ -36,10 +37,10 @@ func refused(t *testing.T, s *Dispatch, in Input, want string) {
 }
 
 // said returns what dialogue.md gets from some changes.
-func said(changes []Change) string {
+func said(changes []change.Change) string {
 	var b strings.Builder
 	for _, ch := range changes {
-		for _, e := range ch.Body.Entries {
+		for _, e := range change.As[Body](ch.Body).Entries {
 			fmt.Fprintf(&b, "%s %s: %s\n", e.Kind, e.Who, e.Text)
 		}
 	}
@@ -55,7 +56,7 @@ func hosted(mode Mode, names ...string) Start {
 func TestMainAlwaysAnswers(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "talk"})
 	long := s.decideAll(t, MainEnded{OK: true, Result: strings.Repeat("é", TextBytesMax)})
-	if text := long[0].Body.Entries[0].Text; s.Open != nil || len(text) > TextBytesMax || !strings.HasSuffix(text, "…") {
+	if text := change.As[Body](long[0].Body).Entries[0].Text; s.Open != nil || len(text) > TextBytesMax || !strings.HasSuffix(text, "…") {
 		t.Fatalf("the answer has %d bytes; open: %+v", len(text), s.Open)
 	}
 	s.decideAll(t, UserInput{Text: "and now"})
@@ -83,7 +84,7 @@ func TestDelegationWithoutWords(t *testing.T) {
 // that each dropped one is recorded.
 func TestUndeliveredResults(t *testing.T) {
 	s := story(t, hosted(Orchestrator, "a"), UserInput{Text: "x"})
-	run := func(n int) (changes []Change) {
+	run := func(n int) (changes []change.Change) {
 		for range n {
 			s.decideAll(t, Delegate{Agent: "a", Text: "do"})
 			changes = append(changes,
@@ -152,13 +153,13 @@ func TestNamesAreBounded(t *testing.T) {
 			End{Why: huge})...)
 	for _, ch := range all {
 		if n := len(encode(t, ch)); n > 80<<10 {
-			t.Errorf("%s has %d bytes", ch.Event, n)
+			t.Errorf("%s has %d bytes", ch.Trigger, n)
 		}
 	}
 	s = story(t, Start{Setup{Mode: Response, Agents: agents("a")}})
 	refused(t, s, Message{Text: "x"}, "rename the file")
 	refused(t, s, Message{Name: huge, Text: "x"}, "rename the file")
-	if got := s.decideAll(t, Message{Name: "m", Ranking: huge}); len(got[0].Body.Aside.Ranking) > TextBytesMax {
+	if got := s.decideAll(t, Message{Name: "m", Ranking: huge}); len(change.As[Body](got[0].Body).Aside.Ranking) > TextBytesMax {
 		t.Error("the ranking was not shortened")
 	}
 	s.decideAll(t, Message{Name: "m", Text: "x", Match: &Match{Agent: "a"}})
@@ -183,7 +184,7 @@ func TestFilesAtTheEnd(t *testing.T) {
 		files = append(files, File{Path: fmt.Sprint("f", i)})
 	}
 	got := s.decideAll(t, Respond{Files: files})
-	if sum := got[0].Body.Summary; len(sum.Files) != filesMax || !strings.Contains(sum.Text, "at most 3)") {
+	if sum := change.As[Body](got[0].Body).Summary; len(sum.Files) != filesMax || !strings.Contains(sum.Text, "at most 3)") {
 		t.Fatalf("%d files, %q", len(sum.Files), sum.Text)
 	}
 }

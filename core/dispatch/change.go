@@ -1,20 +1,16 @@
 package dispatch
 
-import "time"
+import (
+	"time"
 
-// Change is one fact that Decide found. The folder's files and the journal store it.
-type Change struct {
-	At      time.Time
-	Row     string
-	From    string // the previous state: MAIN, QUEUE or an agent's name; empty: none
-	To      string // the new state
-	Trigger string // the reason, as text for state.jsonl
-	Event   Event
-	Body    Body
-}
+	"github.com/fairlead-dev/fairlead/core/change"
+)
 
-// Body is what Apply needs, and the texts that belong to it. Now is absolute.
+// Body is what Apply needs, and the texts that belong to it. Now is absolute. From and To of its change are states: MAIN, QUEUE or an
+// agent's name; From of the first change is empty. The folder's files and the journal store it.
 type Body struct {
+	Trigger string `json:"-"` // the reason, as text for state.jsonl; the trigger of the change is its event
+
 	Setup *Setup `json:"setup,omitempty"` // of the first change only
 	Now   Now    `json:"now"`
 
@@ -25,6 +21,9 @@ type Body struct {
 	Denied       *Denied  `json:"denied,omitempty"`
 	Aside        *Aside   `json:"aside,omitempty"` // mode response: no description matches
 }
+
+// JSONKey is the key in the journal's change of a dispatch folder.
+func (*Body) JSONKey() string { return "body" }
 
 // EntryKind is the kind of an entry in dialogue.md.
 type EntryKind string
@@ -85,9 +84,10 @@ type Denied struct {
 }
 
 // Apply performs a change.
-func (s *Dispatch) Apply(ch Change) {
-	if ch.Body.Setup != nil {
-		s.Setup = *ch.Body.Setup
+func (s *Dispatch) Apply(ch change.Change) {
+	body := change.As[Body](ch.Body)
+	if body.Setup != nil {
+		s.Setup = *body.Setup
 	}
-	s.Now = ch.Body.Now
+	s.Now = body.Now
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // Decide returns the changes that follow from an input. It changes nothing: apply the changes. No
 // changes and no error mean that the input has no effect. A refusal is a *table.Refusal.
-func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
+func (s *Dispatch) Decide(at time.Time, in Input) ([]change.Change, error) {
 	d := &folderDraft{is: *s, at: at}
 	var err error
 	switch in := in.(type) {
@@ -53,7 +54,7 @@ func (s *Dispatch) Decide(at time.Time, in Input) ([]Change, error) {
 type folderDraft struct {
 	is      Dispatch
 	at      time.Time
-	changes []Change
+	changes []change.Change
 }
 
 // step applies an event as a change: edit modifies a copy of the state.
@@ -70,25 +71,26 @@ func (d *folderDraft) step(event Event, trigger string, edit func(now *Now, body
 		now.Open = &c
 	}
 	now.Waiting = slices.Clone(now.Waiting)
-	ch := Change{At: d.at, Row: rule.ID, Trigger: trigger, Event: event}
+	body := &Body{Trigger: trigger}
+	ch := change.Change{Machine: "dispatch", At: d.at, Row: rule.ID, Trigger: string(event), Body: body}
 	if d.is.Line > 0 {
 		ch.From = d.is.State()
 	}
 	if now.Open != nil {
-		ch.Body.Conversation = now.Open.N
+		body.Conversation = now.Open.N
 	}
 	now.Phase = rule.To
 	now.Line++
-	edit(&now, &ch.Body)
+	edit(&now, body)
 	now.tidy()
 	if now.Open != nil {
-		ch.Body.Conversation = now.Open.N
+		body.Conversation = now.Open.N
 	}
-	ch.Body.Now = now
+	body.Now = now
 	d.is.Apply(ch)
 	ch.To = d.is.State()
-	if ch.From != ch.To && ch.From != "" && ch.Body.Conversation != 0 {
-		ch.Body.Entries = append(ch.Body.Entries, Entry{Kind: OfTransition, Who: ch.From, Text: Arrow(ch.From, ch.To) + " " + trigger})
+	if ch.From != ch.To && ch.From != "" && body.Conversation != 0 {
+		body.Entries = append(body.Entries, Entry{Kind: OfTransition, Who: ch.From, Text: Arrow(ch.From, ch.To) + " " + trigger})
 	}
 	d.changes = append(d.changes, ch)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
@@ -19,7 +20,7 @@ var coverage = machinetest.NewCoverage()
 
 // decide calls Decide, counts the rows of its changes, checks what must hold for every result, and
 // applies the changes. All tests of this package use it. A refusal is a normal result.
-func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error) {
+func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]change.Change, error) {
 	t.Helper()
 	before := encode(t, *s)
 	changes, err := s.Decide(at, in)
@@ -40,26 +41,27 @@ func decide(t testing.TB, s *Dispatch, at time.Time, in Input) ([]Change, error)
 		if from == "" {
 			from = None
 		}
-		rule := Table[from][ch.Event]
-		if rule.ID != ch.Row || rule.To != ch.Body.Now.Phase {
-			t.Fatalf("%s in %s is not a row of the table: %+v", ch.Event, from, ch)
+		body := change.As[Body](ch.Body)
+		rule := Table[from][Event(ch.Trigger)]
+		if rule.ID != ch.Row || rule.To != body.Now.Phase {
+			t.Fatalf("%s in %s is not a row of the table: %+v", ch.Trigger, from, ch)
 		}
-		if ch.Body.Now.Line != s.Line+1 {
-			t.Fatalf("%s: line %d after %d", ch.Event, ch.Body.Now.Line, s.Line)
+		if body.Now.Line != s.Line+1 {
+			t.Fatalf("%s: line %d after %d", ch.Trigger, body.Now.Line, s.Line)
 		}
 		coverage.Row(ch.Row)
-		coverage.Pair("", string(from), string(ch.Event))
+		coverage.Pair("", string(from), ch.Trigger)
 		was := encode(t, ch)
 		s.Apply(ch)
 		if err := check(s); err != nil {
-			t.Fatalf("after %s: %v\n%s", ch.Event, err, encode(t, *s))
+			t.Fatalf("after %s: %v\n%s", ch.Trigger, err, encode(t, *s))
 		}
 		if ch.From != "" && s.State() != ch.To {
-			t.Fatalf("%s says %s, but the state is %s", ch.Event, ch.To, s.State())
+			t.Fatalf("%s says %s, but the state is %s", ch.Trigger, ch.To, s.State())
 		}
 		defer func() {
 			if encode(t, ch) != was {
-				t.Fatalf("a later change modified an earlier one: %s", ch.Event)
+				t.Fatalf("a later change modified an earlier one: %s", ch.Trigger)
 			}
 		}()
 	}
@@ -147,16 +149,22 @@ func TestReadsBack(t *testing.T) {
 			t.Fatalf("%T: %v", in, err)
 		}
 		for _, ch := range changes {
-			var read Change
-			if err := json.Unmarshal([]byte(encode(t, ch)), &read); err != nil {
-				t.Fatal(err)
-			}
-			again.Apply(read)
+			again.Apply(decoded(t, encode(t, ch.Body)))
 		}
 		if !reflect.DeepEqual(s, again) {
 			t.Fatalf("after %T:\n%s\n%s", in, encode(t, s), encode(t, again))
 		}
 	}
+}
+
+// decoded is a change with this body.
+func decoded(t testing.TB, text string) change.Change {
+	t.Helper()
+	var body Body
+	if err := json.Unmarshal([]byte(text), &body); err != nil {
+		t.Fatal(err)
+	}
+	return change.Change{Body: &body}
 }
 
 func agents(names ...string) (all []Description) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
@@ -65,18 +66,19 @@ func (w *world) tell(in Input) {
 		return
 	}
 	for _, ch := range changes {
-		if n := ch.Body.Now.Made; n != made && n != made+1 {
+		body := change.As[Body](ch.Body)
+		if n := body.Now.Made; n != made && n != made+1 {
 			w.t.Fatalf("conversation %d was begun after %d", n, made)
 		} else {
 			made = n
 		}
-		if sum := ch.Body.Summary; sum != nil {
+		if sum := body.Summary; sum != nil {
 			if w.ended[sum.Conversation] {
 				w.t.Fatalf("conversation %d is closed twice", sum.Conversation)
 			}
 			w.ended[sum.Conversation] = true
 		}
-		b, err := json.Marshal(ch)
+		b, err := json.Marshal(ch.Body)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -142,11 +144,7 @@ func (w *world) something() Input {
 func (w *world) same() {
 	var again Dispatch
 	for _, b := range w.journal {
-		var ch Change
-		if err := json.Unmarshal(b, &ch); err != nil {
-			w.t.Fatal(err)
-		}
-		again.Apply(ch)
+		again.Apply(decoded(w.t, string(b)))
 	}
 	if !reflect.DeepEqual(w.is, again) {
 		w.t.Fatalf("the replayed dispatch differs:\n%s\n%s", encode(w.t, w.is), encode(w.t, again))

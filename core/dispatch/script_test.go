@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -54,7 +55,7 @@ func tellStory(t *testing.T, said string) string {
 	return out.String()
 }
 
-func show(out *strings.Builder, line string, changes []Change, err error) {
+func show(out *strings.Builder, line string, changes []change.Change, err error) {
 	switch {
 	case err != nil:
 		fmt.Fprintf(out, "%s: REFUSED %v\n", line, err)
@@ -62,24 +63,24 @@ func show(out *strings.Builder, line string, changes []Change, err error) {
 		fmt.Fprintf(out, "%s: so already\n", line)
 	}
 	for _, ch := range changes {
-		move := ch.From
+		move, body := ch.From, change.As[Body](ch.Body)
 		if ch.From != ch.To {
 			move = strings.TrimSpace(ch.From + " -> " + ch.To)
 		}
-		fmt.Fprintf(out, "%-28s %-4s %s\n", move, ch.Row, strings.TrimSpace(string(ch.Event)+"  "+ch.Trigger))
-		for _, e := range ch.Body.Entries {
+		fmt.Fprintf(out, "%-28s %-4s %s\n", move, ch.Row, strings.TrimSpace(ch.Trigger+"  "+body.Trigger))
+		for _, e := range body.Entries {
 			fmt.Fprintf(out, "  %s: %s %s\n", e.Kind, e.Who, e.Text)
 		}
-		if sum := ch.Body.Summary; sum != nil {
+		if sum := body.Summary; sum != nil {
 			fmt.Fprintf(out, "  messages.jsonl: %s %q %v %v\n", ConversationID(sum.Conversation), sum.Text, sum.Files, sum.Agents)
 		}
-		if r := ch.Body.Reply; r != nil {
+		if r := body.Reply; r != nil {
 			fmt.Fprintf(out, "  beside %s: %v %s\n", r.Message, r.OK, r.Text)
 		}
-		if a := ch.Body.Aside; a != nil {
+		if a := body.Aside; a != nil {
 			fmt.Fprintf(out, "  put aside: %s\n", a.Message)
 		}
-		if d := ch.Body.Denied; d != nil {
+		if d := body.Denied; d != nil {
 			fmt.Fprintf(out, "  denied: %s %s (%s), instead: %s\n", d.By, d.Tool, d.Row, d.Delegate)
 		}
 	}

@@ -51,8 +51,7 @@ type DispatchSeen struct {
 // DispatchEntry is one change of a dispatch, with its offset and author.
 type DispatchEntry struct {
 	End    int64
-	Actor  change.Actor
-	Change dispatch.Change
+	Change change.Change // its Body is a dispatch.Body
 }
 
 // DispatchGone is a folder that no longer exists, or has no history.
@@ -260,16 +259,16 @@ func (d *decision) dispatchSeen(what DispatchSeen) error {
 	actor := d.ev.Actor
 	for i := range what.Lines {
 		line := &what.Lines[i]
-		set := DispatchSet{Read: line.End, At: line.Change.At, Body: journaled(line.Change.Body)}
+		set := DispatchSet{Read: line.End, At: line.Change.At, Body: journaled(change.As[dispatch.Body](line.Change.Body))}
 		if i == 0 {
 			set.Anew = what.Anew
 		}
 		if f == nil && i == 0 || set.Anew {
 			set.Path = what.Path
 		}
-		d.ev.Actor = line.Actor
+		d.ev.Actor = line.Change.Actor
 		d.dispatchChange(what.Name, line.Change.Row, cmp.Or(line.Change.From, string(dispatch.None)), line.Change.To,
-			string(line.Change.Event), set)
+			line.Change.Trigger, set)
 	}
 	d.ev.Actor = actor
 	return nil
@@ -277,7 +276,9 @@ func (d *decision) dispatchSeen(what DispatchSeen) error {
 
 // journaled returns a body with shortened texts, so that the journal does not grow with the
 // conversations; dialogue.md has the complete texts.
-func journaled(body dispatch.Body) *dispatch.Body {
+func journaled(of *dispatch.Body) *dispatch.Body {
+	body := *of
+	body.Trigger = ""
 	body.Entries = slices.Clone(body.Entries)
 	for i := range body.Entries {
 		e := &body.Entries[i]
@@ -334,7 +335,7 @@ func (t *Team) applyDispatch(name string, set *DispatchSet) {
 		f.Gone = false
 		f.Read = set.Read
 		if set.Body != nil {
-			f.State.Apply(dispatch.Change{Body: *set.Body})
+			f.State.Apply(change.Change{Body: set.Body})
 		}
 		for key := range f.Ends {
 			if w, ok := dispatch.ActionOf(key); !ok || !f.State.Wanted(w) {

@@ -36,7 +36,8 @@ func (w *dispatchWorld) tell(in dispatch.Input) {
 	for _, ch := range changes {
 		w.is.Apply(ch)
 		w.end += 100
-		seen.Lines = append(seen.Lines, DispatchEntry{End: w.end, Actor: change.Actor{Kind: "human", ID: "anna"}, Change: ch})
+		ch.Actor = change.Actor{Kind: "human", ID: "anna"}
+		seen.Lines = append(seen.Lines, DispatchEntry{End: w.end, Change: ch})
 	}
 	seen.To = w.end
 	w.must("", seen)

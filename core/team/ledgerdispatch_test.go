@@ -57,7 +57,10 @@ func (b *folderRecord) check(w *world) {
 		if !f.State.Began.Equal(d.is.Began) {
 			continue // it was replaced and not read since
 		}
-		if at < 0 || string(w.encode(d.lines[at].Change.Body.Now)) != string(w.encode(f.State.Now)) || f.Path != d.path {
+		same := func(line DispatchEntry) bool {
+			return string(w.encode(change.As[dispatch.Body](line.Change.Body).Now)) == string(w.encode(f.State.Now))
+		}
+		if at < 0 || !same(d.lines[at]) || f.Path != d.path {
 			w.t.Fatalf("%s was read to byte %d, but the team has %s of %s", name, f.Read, w.encode(f.State.Now), f.Path)
 		}
 		for key, end := range f.Ends {

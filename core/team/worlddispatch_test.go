@@ -198,7 +198,8 @@ func (w *world) writeInput(d *folderDisk, in dispatch.Input) bool {
 	}
 	for _, ch := range changes {
 		d.is.Apply(ch)
-		d.lines = append(d.lines, DispatchEntry{End: d.end() + 100, Actor: change.Actor{Kind: "human", ID: "anna"}, Change: ch})
+		ch.Actor = change.Actor{Kind: "human", ID: "anna"}
+		d.lines = append(d.lines, DispatchEntry{End: d.end() + 100, Change: ch})
 		d.back = false
 	}
 	return true

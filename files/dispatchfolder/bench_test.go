@@ -104,7 +104,7 @@ func grow(b *testing.B, f *Folder, lines uint64) {
 			b.Fatal(err)
 		}
 		s.Apply(changes[0])
-		line := jsonLine(f.recordOf(s, changes[0], change.Actor{}))
+		line := jsonLine(f.recordOf(s, changes[0]))
 		text = append(text, line...)
 	}
 	add(b, f, string(text))

@@ -181,8 +181,9 @@ func (f *Folder) begin(start dispatch.Setup, opt Options) (dispatch.Dispatch, er
 	if err != nil {
 		return s, err
 	}
+	changes[0].Actor = opt.Actor
 	s.Apply(changes[0])
-	r := f.recordOf(s, changes[0], opt.Actor)
+	r := f.recordOf(s, changes[0])
 	r.Parameters = &parameters{Mode: string(start.Mode), Path: start.Path}
 	r.Descriptions, r.List = filepath.Join(f.path, directoryName), filepath.Join(f.path, listName)
 	if opt.Repo != "" || len(opt.Tools) > 0 || opt.NoCommits {

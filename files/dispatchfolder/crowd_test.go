@@ -33,7 +33,7 @@ func child(path string, times int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(changes[len(changes)-1].Body.Conversation)
+		fmt.Println(change.As[dispatch.Body](changes[len(changes)-1].Body).Conversation)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (f *Folder) writing() (d opened, done func(), err error) {
 // Do decides and applies an event, under the lock, after an interrupted commit was
 // completed. The changes are on disk when it returns; no changes and no error mean that nothing had to
 // change. A refusal is a *machine.Refusal. Times are kept in microseconds.
-func (f *Folder) Do(at time.Time, actor change.Actor, in dispatch.Input) ([]dispatch.Change, dispatch.Dispatch, error) {
+func (f *Folder) Do(at time.Time, actor change.Actor, in dispatch.Input) ([]change.Change, dispatch.Dispatch, error) {
 	var s dispatch.Dispatch
 	d, done, err := f.writing()
 	if err != nil {
@@ -119,8 +119,11 @@ func (f *Folder) Do(at time.Time, actor change.Actor, in dispatch.Input) ([]disp
 	if err != nil || len(changes) == 0 {
 		return nil, s, err
 	}
+	for i := range changes {
+		changes[i].Actor = actor
+	}
 	after := s
-	parts, err := f.parts(d, &after, changes, actor)
+	parts, err := f.parts(d, &after, changes)
 	if err != nil {
 		return nil, s, err
 	}
@@ -135,7 +138,7 @@ func (f *Folder) Do(at time.Time, actor change.Actor, in dispatch.Input) ([]disp
 
 // decide asks the machine, and reserves the number of a conversation that starts by creating its folder. An
 // existing empty folder was left by a crash.
-func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatch.Input) ([]dispatch.Change, error) {
+func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatch.Input) ([]change.Change, error) {
 	if begins(in) {
 		made, err := d.highest(s.Made)
 		if err != nil {
@@ -150,15 +153,16 @@ func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatc
 		}
 		taken := 0
 		for _, ch := range changes {
-			if ch.Event != dispatch.InputCame && ch.Event != dispatch.MessageTaken {
+			if event := dispatch.Event(ch.Trigger); event != dispatch.InputCame && event != dispatch.MessageTaken {
 				continue
 			}
-			mine, err := d.claim(ch.Body.Conversation)
+			n := change.As[dispatch.Body](ch.Body).Conversation
+			mine, err := d.claim(n)
 			if err != nil {
 				return nil, err
 			}
 			if !mine {
-				taken = ch.Body.Conversation
+				taken = n
 			}
 		}
 		if taken == 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/internal/encode"
@@ -15,8 +16,11 @@ import (
 // fold applies a line of another program, as far as it uses the seed's words, and returns it as a change. It
 // is not applied where it would weaken enforcement: a line cannot end a dispatch that hooks or the daemon
 // enforce, and an agent without a description cannot be in charge. fault says what was not applied.
-func fold(s *dispatch.Dispatch, r record, last time.Time) (ch dispatch.Change, fault string) {
-	ch = dispatch.Change{At: seedTimeOf(r.Timestamp, last), From: s.State()}
+func fold(s *dispatch.Dispatch, r record, last time.Time) (ch change.Change, fault string) {
+	body := &dispatch.Body{}
+	ch = change.Change{
+		Machine: "dispatch", At: seedTimeOf(r.Timestamp, last), From: s.State(), Actor: change.Actor{Kind: "foreign", ID: r.Type}, Body: body,
+	}
 	if s.Line == 0 {
 		ch.From = ""
 	}
@@ -27,59 +31,59 @@ func fold(s *dispatch.Dispatch, r record, last time.Time) (ch dispatch.Change, f
 		now.Open = &c
 	}
 	if r.Trigger != nil {
-		ch.Trigger = *r.Trigger
+		body.Trigger = *r.Trigger
 	}
 	switch {
 	case s.Line == 0 && r.Type != "session_init":
 		fault = "the first line is not a session_init; the following lines are read without one"
 		s.Setup = setupOf(record{}, ch.At)
 		now.Phase = dispatch.Ready
-		ch.Body.Setup = &s.Setup
+		body.Setup = &s.Setup
 	case s.Line == 0:
 		setup := setupOf(r, ch.At)
-		ch.Row, ch.Event, ch.Body.Setup = "D1", dispatch.Started, &setup
+		ch.Row, ch.Trigger, body.Setup = "D1", string(dispatch.Started), &setup
 		now.Phase = dispatch.Ready
 		if setup.Mode == dispatch.Response {
-			ch.Event, now.Phase = dispatch.StartedQueue, dispatch.Queue
+			ch.Trigger, now.Phase = string(dispatch.StartedQueue), dispatch.Queue
 		}
 		s.Setup = setup
 	case now.Phase == dispatch.Closed:
 		fault = "a line after the session's end has no effect"
 	default:
-		fault = foldInto(s, &now, r, &ch)
+		fault = foldInto(s, &now, r, &ch, body)
 	}
 	now.Line++
-	ch.Body.Now = now
+	body.Now = now
 	if now.Open != nil {
-		ch.Body.Conversation = now.Open.N
+		body.Conversation = now.Open.N
 	}
 	s.Now = now
 	ch.To = s.State()
 	return ch, fault
 }
 
-func foldInto(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
+func foldInto(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *change.Change, body *dispatch.Body) (fault string) {
 	switch r.Type {
 	case "conversation_start":
 		openForeign(s, now, conversationNumber(r.Conversation), ch.At)
-		ch.Row, ch.Event = "D2", dispatch.InputCame
+		ch.Row, ch.Trigger = "D2", string(dispatch.InputCame)
 	case "conversation_end":
 		if now.Open == nil {
 			return "no conversation is open, so none can end"
 		}
-		ch.Body.Conversation = now.Open.N
-		ch.Row, ch.Event = "D7", dispatch.Responded
+		body.Conversation = now.Open.N
+		ch.Row, ch.Trigger = "D7", string(dispatch.Responded)
 		now.Open, now.Phase = nil, dispatch.Ready
 		if s.Mode == dispatch.Response {
 			now.Phase = dispatch.Queue
 		}
 	case "transition":
-		return foldTransition(s, now, r, ch)
+		return foldTransition(s, now, r, ch, body)
 	case "session_end":
 		if s.Host != dispatch.NoHost {
 			return "a line in the file cannot end an enforced session; a person ends it (fairlead dispatch end)"
 		}
-		ch.Row, ch.Event = "D10", dispatch.EndAsked
+		ch.Row, ch.Trigger = "D10", string(dispatch.EndAsked)
 		now.Open, now.Waiting, now.Phase, now.Ended = nil, nil, dispatch.Closed, "ended by a line in state.jsonl"
 	case "session_init":
 		return "a second session_init has no effect"
@@ -89,16 +93,16 @@ func foldInto(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Ch
 	return ""
 }
 
-func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispatch.Change) (fault string) {
+func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *change.Change, body *dispatch.Body) (fault string) {
 	if r.State == dispatch.Main || r.State == dispatch.Desk {
-		ch.Row, ch.Event = "D4", dispatch.TaskOver
+		ch.Row, ch.Trigger = "D4", string(dispatch.TaskOver)
 		if now.Open == nil {
 			return ""
 		}
 		now.Open.Tasks = nil
 		now.Phase = dispatch.Talking
 		if s.Mode == dispatch.Response { // mode response without an agent in charge: the message is done
-			ch.Row, ch.Event, ch.Body.Conversation = "D6", dispatch.MessageDone, now.Open.N
+			ch.Row, ch.Trigger, body.Conversation = "D6", string(dispatch.MessageDone), now.Open.N
 			now.Open, now.Phase = nil, dispatch.Queue
 		}
 		return ""
@@ -118,7 +122,7 @@ func foldTransition(s *dispatch.Dispatch, now *dispatch.Now, r record, ch *dispa
 	if !slices.Contains(c.Used, r.State) {
 		c.Used = append(c.Used, r.State)
 	}
-	ch.Row, ch.Event, now.Phase = "D3", dispatch.Delegated, dispatch.Working
+	ch.Row, ch.Trigger, now.Phase = "D3", string(dispatch.Delegated), dispatch.Working
 	if s.Mode == dispatch.Response {
 		ch.Row, now.Phase = "D6", dispatch.Serving
 	}

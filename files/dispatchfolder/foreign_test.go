@@ -85,7 +85,8 @@ func TestTheSeedsOwnLines(t *testing.T) {
 					t.Errorf("line %d: %s (%s), want %s", i, got, line.Fault, want[i])
 				}
 			}
-			if all[1].Change.Trigger != "write Python" || all[1].Change.At.Format(seedTime) != "2024-12-18T14:30:30" {
+			if change.As[dispatch.Body](all[1].Change.Body).Trigger != "write Python" ||
+				all[1].Change.At.Format(seedTime) != "2024-12-18T14:30:30" {
 				t.Errorf("the second line says %+v", all[1].Change)
 			}
 			s := session(t, f)
@@ -154,7 +155,7 @@ func TestLinesOfOthersBehindOurs(t *testing.T) {
 			before := read(t, f, "state.jsonl")
 			do(t, f, dispatch.UserInput{Text: "hello", Over: true})
 			again := lines(t, f, all[0].End)
-			if last := again[len(again)-1]; last.Foreign || last.Change.Event != dispatch.InputCame {
+			if last := again[len(again)-1]; last.Foreign || last.Change.Trigger != string(dispatch.InputCame) {
 				t.Errorf("the line behind it is %+v", last)
 			}
 			if !strings.HasPrefix(read(t, f, "state.jsonl"), before) {
@@ -200,7 +201,7 @@ func TestCorruptInTheMiddle(t *testing.T) {
 			t.Errorf("line %d begins at %d, and the one before ends at %d", i, line.Offset, all[i-1].End)
 		}
 	}
-	if len(all) != 5 || faults != 2 || all[4].Change.Event != dispatch.Responded {
+	if len(all) != 5 || faults != 2 || all[4].Change.Trigger != string(dispatch.Responded) {
 		t.Errorf("%d lines, of which %d cannot be read", len(all), faults)
 	}
 }

@@ -32,8 +32,8 @@ func FuzzLines(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := len(all); n > 0 && n < linesAtOnceMax && !sameNow(all[n-1].Change.Body.Now, s.Now) {
-			t.Fatalf("the lines lead to %+v, and the session is %+v", all[n-1].Change.Body.Now, s.Now)
+		if n := len(all); n > 0 && n < linesAtOnceMax && !sameNow(change.As[dispatch.Body](all[n-1].Change.Body).Now, s.Now) {
+			t.Fatalf("the lines lead to %+v, and the session is %+v", change.As[dispatch.Body](all[n-1].Change.Body).Now, s.Now)
 		}
 		if n := len(all); n > 1 {
 			from := all[int(cut)%n].End

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/policy"
@@ -252,8 +253,8 @@ func isMessage(name string) bool {
 }
 
 // reply writes the result of a message beside it.
-func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
-	r := ch.Body.Reply
+func (p *draft) reply(f *Folder, at time.Time, body *dispatch.Body) error {
+	r := body.Reply
 	if !plainName(r.Message) {
 		return fmt.Errorf("answer the message %q: it is not the name of a file in %s/", r.Message, inboxName)
 	}
@@ -262,8 +263,8 @@ func (p *draft) reply(f *Folder, ch *dispatch.Change) error {
 		done = "failed"
 	}
 	text := fmt.Appendf(nil, "# Result: %s\n\n- Agent: %s\n- Task: %s\n- Time: %s\n- Conversation: %s\n- Outputs: %s\n\n%s\n",
-		r.Message, r.Agent, done, ch.At.Local().Format(seedTime), dispatch.ConversationID(ch.Body.Conversation),
-		f.Workspace(ch.Body.Conversation), strings.TrimRight(r.Text, "\n"))
+		r.Message, r.Agent, done, at.Local().Format(seedTime), dispatch.ConversationID(body.Conversation),
+		f.Workspace(body.Conversation), strings.TrimRight(r.Text, "\n"))
 	p.parts = append(p.parts, part{File: inboxName + "/" + beside(r.Message, resultSuffix), Whole: text})
 	return nil
 }

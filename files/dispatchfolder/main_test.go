@@ -50,7 +50,7 @@ func begin(t *testing.T, setup dispatch.Setup) *Folder {
 	return f
 }
 
-func do(t *testing.T, f *Folder, in dispatch.Input) []dispatch.Change {
+func do(t *testing.T, f *Folder, in dispatch.Input) []change.Change {
 	t.Helper()
 	changes, _, err := f.Do(at, change.Actor{Kind: "human", ID: "cli"}, in)
 	if err != nil {

@@ -133,16 +133,16 @@ func (f *Folder) addOutputs(d opened, sum *dispatch.Summary) {
 // parts returns what each file receives for some changes, and applies each change to s. When a conversation
 // ends, files of outputs/ that were not reported are added to its summary. state.jsonl comes last, so that a
 // reader finds the other files complete.
-func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []dispatch.Change, actor change.Actor) ([]part, error) {
+func (f *Folder) parts(d opened, s *dispatch.Dispatch, changes []change.Change) ([]part, error) {
 	p := &draft{d: d, at: map[string]int{}}
 	var state []byte
 	for i := range changes {
 		ch := &changes[i]
-		if sum := ch.Body.Summary; sum != nil {
+		if sum := change.As[dispatch.Body](ch.Body).Summary; sum != nil {
 			f.addOutputs(d, sum)
 		}
 		s.Apply(*ch)
-		line := jsonLine(f.recordOf(*s, *ch, actor))
+		line := jsonLine(f.recordOf(*s, *ch))
 		if len(line) > lineBytesMax {
 			return nil, fmt.Errorf("write the change to %s: the line would have %d bytes; the maximum is %d; answer the waiting inputs first, or shorten the text", stateName, len(line), lineBytesMax)
 		}
@@ -204,8 +204,8 @@ func (d opened) end(rel string) (size int64, half bool, err error) {
 }
 
 // files adds a change's parts for the files other than state.jsonl.
-func (p *draft) files(f *Folder, ch *dispatch.Change) error {
-	body := &ch.Body
+func (p *draft) files(f *Folder, ch *change.Change) error {
+	body := change.As[dispatch.Body](ch.Body)
 	if n := body.Conversation; n > 0 && len(body.Entries) > 0 {
 		rel := conversationPath(n) + "/" + dialogueName
 		var text []byte
@@ -235,7 +235,7 @@ func (p *draft) files(f *Folder, ch *dispatch.Change) error {
 		}
 	}
 	if body.Reply != nil {
-		if err := p.reply(f, ch); err != nil {
+		if err := p.reply(f, ch.At, body); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,10 @@ import (
 
 // Line is a complete line of state.jsonl, as a change.
 type Line struct {
-	Offset, End int64 // bytes of the file; End is where the next line begins
-	Change      dispatch.Change
-	Actor       change.Actor
-	Foreign     bool   // another program wrote it; Change.Row follows from its type
-	Fault       string // what was not applied, or why the line could not be read; then Change changes only Now.Line
+	Offset, End int64         // bytes of the file; End is where the next line begins
+	Change      change.Change // its Body is a dispatch.Body
+	Foreign     bool          // another program wrote it; Change.Row follows from its type
+	Fault       string        // what was not applied, or why the line could not be read; then Change changes only Now.Line
 }
 
 // ErrShorter says that state.jsonl is shorter than before, so it was replaced. Read from 0.
@@ -277,16 +276,16 @@ func lineOf(s *dispatch.Dispatch, last *time.Time, text []byte, size int64) (Lin
 	}
 	r, err := parseRecord(text)
 	if err != nil {
-		ch := dispatch.Change{At: *last, From: s.State(), To: s.State(), Body: dispatch.Body{Now: s.Now}}
+		ch := change.Change{At: *last, From: s.State(), To: s.State(), Body: &dispatch.Body{Now: s.Now}}
 		return Line{Change: ch, Foreign: true, Fault: err.Error()}, true
 	}
 	if r.Ours != nil {
 		ch := r.change()
 		s.Apply(ch)
 		*last = ch.At
-		return Line{Change: ch, Actor: change.Actor(r.Ours.Actor)}, true
+		return Line{Change: ch}, true
 	}
 	ch, fault := fold(s, r, *last)
 	*last = ch.At
-	return Line{Change: ch, Actor: change.Actor{Kind: "foreign", ID: r.Type}, Foreign: true, Fault: fault}, true
+	return Line{Change: ch, Foreign: true, Fault: fault}, true
 }

@@ -108,30 +108,31 @@ func TypeOf(event dispatch.Event) string {
 }
 
 // recordOf returns the line of a change; s is the state after it.
-func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, by change.Actor) record {
-	if TypeOf(ch.Event) == "" {
-		panic("dispatchfolder: no line type for the event " + string(ch.Event))
+func (f *Folder) recordOf(s dispatch.Dispatch, ch change.Change) record {
+	body, event := change.As[dispatch.Body](ch.Body), dispatch.Event(ch.Trigger)
+	if TypeOf(event) == "" {
+		panic("dispatchfolder: no line type for the event " + ch.Trigger)
 	}
 	r := record{
-		Timestamp: ch.At.Local().Format(seedTime), Type: TypeOf(ch.Event), State: ch.To, Permissions: jsontext.Value(s.Permissions()),
+		Timestamp: ch.At.Local().Format(seedTime), Type: TypeOf(event), State: ch.To, Permissions: jsontext.Value(s.Permissions()),
 		Ours: &ours{
-			Row: ch.Row, Event: ch.Event, Line: ch.Body.Now.Line, At: ch.At, Actor: actor(by), Conversation: ch.Body.Conversation,
-			Denied: ch.Body.Denied, Summary: ch.Body.Summary, Aside: ch.Body.Aside, Now: ch.Body.Now, Setup: ch.Body.Setup,
+			Row: ch.Row, Event: event, Line: body.Now.Line, At: ch.At, Actor: actor(ch.Actor), Conversation: body.Conversation,
+			Denied: body.Denied, Summary: body.Summary, Aside: body.Aside, Now: body.Now, Setup: body.Setup,
 		},
 	}
-	if reply := ch.Body.Reply; reply != nil {
+	if reply := body.Reply; reply != nil {
 		r.Ours.Reply = &answered{Message: reply.Message, Agent: reply.Agent, OK: reply.OK}
 	}
 	switch {
 	case r.Type == "transition" || ch.From != "" && ch.From != ch.To:
-		r.Trigger, r.Previous = &ch.Trigger, ch.From
+		r.Trigger, r.Previous = &body.Trigger, ch.From
 	default:
-		r.Ours.Trigger = ch.Trigger
+		r.Ours.Trigger = body.Trigger
 	}
 	if r.Type == "conversation_start" || r.Type == "conversation_end" {
-		r.Conversation = dispatch.ConversationID(ch.Body.Conversation)
+		r.Conversation = dispatch.ConversationID(body.Conversation)
 	}
-	n := cmp.Or(ch.Body.Conversation, ch.Body.Now.Made)
+	n := cmp.Or(body.Conversation, body.Now.Made)
 	if n > 0 {
 		r.Workspace = f.Workspace(n)
 	}
@@ -139,22 +140,23 @@ func (f *Folder) recordOf(s dispatch.Dispatch, ch dispatch.Change, by change.Act
 }
 
 // changeOf returns the change of one of our lines.
-func (r *record) change() dispatch.Change {
+func (r *record) change() change.Change {
 	o := r.Ours
-	ch := dispatch.Change{
-		At: o.At, Row: o.Row, From: r.Previous, To: r.State, Trigger: o.Trigger, Event: o.Event,
-		Body: dispatch.Body{
-			Setup: o.Setup, Now: o.Now, Conversation: o.Conversation, Summary: o.Summary, Denied: o.Denied, Aside: o.Aside,
-		},
+	body := &dispatch.Body{
+		Trigger: o.Trigger, Setup: o.Setup, Now: o.Now, Conversation: o.Conversation, Summary: o.Summary, Denied: o.Denied, Aside: o.Aside,
+	}
+	ch := change.Change{
+		Machine: "dispatch", At: o.At, Row: o.Row, From: r.Previous, To: r.State, Trigger: string(o.Event), Actor: change.Actor(o.Actor),
+		Body: body,
 	}
 	if r.Trigger != nil {
-		ch.Trigger = *r.Trigger
+		body.Trigger = *r.Trigger
 	}
 	if r.Previous == "" && o.Setup == nil {
 		ch.From = r.State
 	}
 	if o.Reply != nil {
-		ch.Body.Reply = &dispatch.Reply{Message: o.Reply.Message, Agent: o.Reply.Agent, OK: o.Reply.OK}
+		body.Reply = &dispatch.Reply{Message: o.Reply.Message, Agent: o.Reply.Agent, OK: o.Reply.OK}
 	}
 	return ch
 }

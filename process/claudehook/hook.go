@@ -149,7 +149,7 @@ func (v *visit) answer() Answer {
 }
 
 // do sends the dispatch an event, and keeps the new state.
-func (v *visit) do(in dispatch.Input, who change.Actor) ([]dispatch.Change, error) {
+func (v *visit) do(in dispatch.Input, who change.Actor) ([]change.Change, error) {
 	changes, s, err := v.folder.Do(v.Now(), who, in)
 	if err == nil {
 		v.session = s

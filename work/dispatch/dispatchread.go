@@ -241,11 +241,10 @@ func eventsOf(lines []dispatchfolder.Line) (parts [][]team.DispatchEntry) {
 		if len(part) > 0 && (len(part) >= linesPerEvent || bytes+size > bytesPerEvent) {
 			parts, part, bytes = append(parts, part), nil, 0
 		}
-		actor := line.Actor
 		if line.Foreign {
-			actor = change.Actor{Kind: "human", ID: "another program, in " + HistoryName}
+			line.Change.Actor = change.Actor{Kind: "human", ID: "another program, in " + HistoryName}
 		}
-		part = append(part, team.DispatchEntry{End: line.End, Actor: actor, Change: line.Change})
+		part = append(part, team.DispatchEntry{End: line.End, Change: line.Change})
 		bytes += size
 	}
 	if len(part) > 0 {

@@ -140,10 +140,6 @@ func (f Target) reportedBy(event, row string, hosts ...dispatch.Host) error {
 }
 
 func (f Target) do(by change.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
-	_, is, err := f.Folder.Do(time.Now(), folderActor(by), in)
+	_, is, err := f.Folder.Do(time.Now(), by, in)
 	return is, err
-}
-
-func folderActor(by change.Actor) change.Actor {
-	return change.Actor{Kind: by.Kind, ID: by.ID}
 }

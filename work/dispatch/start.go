@@ -41,7 +41,7 @@ func (o Orders) StartDispatch(by change.Actor, mode, host, path string) (Started
 		path = filepath.Join(o.conf.Dir, path)
 	}
 	f, is, err := dispatchfolder.Create(path, setup, dispatchfolder.Options{
-		Repo: o.conf.Dir, Home: o.home, Actor: folderActor(by), Tools: o.conf.Dispatch.Tools,
+		Repo: o.conf.Dir, Home: o.home, Actor: by, Tools: o.conf.Dispatch.Tools,
 		NoCommits: o.conf.File != "" && !o.conf.Dispatch.Commits,
 	})
 	return Started{f, is, notes}, err

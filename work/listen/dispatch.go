@@ -87,10 +87,11 @@ func (t *dispatchListener) remember() error {
 			return err
 		}
 		for i := range lines {
-			if strings.HasPrefix(lines[i].Actor.ID, t.s.ID+"@") {
-				id, afterwards := strings.CutSuffix(lines[i].Actor.ID, oldAfterwards)
+			ch := &lines[i].Change
+			if strings.HasPrefix(ch.Actor.ID, t.s.ID+"@") {
+				id, afterwards := strings.CutSuffix(ch.Actor.ID, oldAfterwards)
 				t.acts[id] = true
-				if denied := lines[i].Change.Body.Denied; (afterwards || denied != nil && denied.Afterwards) && t.j.Main() {
+				if denied := change.As[dispatch.Body](ch.Body).Denied; (afterwards || denied != nil && denied.Afterwards) && t.j.Main() {
 					t.end("it went past the rules before fairlead was restarted")
 				}
 			}
