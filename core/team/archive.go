@@ -62,25 +62,24 @@ func (d *decision) recall(id string, what RunRecalled) error {
 		return no("its record in the journal is not an archived run: parts of it are active")
 	}
 	head := r.Head
-	changes := []workflow.Change{{From: "archived", To: string(r.Stage), Body: workflow.Body{Head: &head}}}
+	add := func(machine, from, to string, body workflow.Body) {
+		d.add(runPrefix+id, machine, "X5", from, to, "run_recalled", &body)
+	}
+	add("run", "archived", string(r.Stage), workflow.Body{Head: &head})
 	for n, part := range inParts(r.Plan.Steps) {
 		set := &workflow.PlanPart{Steps: part}
 		if n == 0 {
 			set.Name, set.Description = r.Plan.Name, r.Plan.Description
 		}
-		changes = append(changes, workflow.Change{To: string(workflow.Pending), Body: workflow.Body{Plan: set}})
+		add("workflow", string(workflow.Absent), string(workflow.Pending), workflow.Body{Plan: set})
 	}
 	var steps []workflow.Taken
 	for i := range r.Steps {
 		steps = append(steps, workflow.Taken{Step: r.Plan.Steps[i].ID, Progress: r.Steps[i]})
 	}
 	for _, part := range inParts(steps) {
-		changes = append(changes, workflow.Change{Body: workflow.Body{Taken: part}})
+		add("workflow", string(workflow.Absent), workflow.ManyStates, workflow.Body{Taken: part})
 	}
-	for i := range changes {
-		changes[i].Row, changes[i].Trigger = "X5", "run_recalled"
-	}
-	d.addRun(id, changes)
 	if !what.Settings.same(&RunSettings{}) || what.Changes > 0 {
 		d.note(id, "X5", "settings_given", NoteSet{Settings: what.Settings, Changes: what.Changes})
 	}

@@ -195,7 +195,7 @@ func (t *Team) Apply(ch change.Change) {
 // applyRun performs a change of a run, of one of its steps, or of a step's own session.
 func (t *Team) applyRun(ch change.Change) {
 	key := nameOf(ch.Entity)
-	id, step, _ := strings.Cut(key, "/")
+	id, _, _ := strings.Cut(key, "/")
 	switch body := ch.Body.(type) {
 	case *workflow.Body:
 		r := t.Runs[id]
@@ -204,9 +204,7 @@ func (t *Team) applyRun(ch change.Change) {
 			put(&t.Runs, id, r)
 			drop(&t.Archive, id)
 		}
-		r.Apply(workflow.Change{
-			At: ch.At, Row: ch.Row, Step: workflow.StepID(step), From: ch.From, To: ch.To, Trigger: ch.Trigger, Body: *body,
-		})
+		r.Apply(ch)
 		if t.Leader != "" && ch.To != string(workflow.Running) {
 			note := t.Notes[id]
 			note.Changes++

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
@@ -141,7 +142,7 @@ func (d *decision) runNow() workflow.Now {
 // RUNNING only with a session (X2). It is called at most once in an event, because it decides on the
 // applied state: consequences follow from Next.
 func (d *decision) runDecides(id string, r *workflow.Run, in workflow.Input) error {
-	if asked := idOf(in); asked != "" && asked != id {
+	if asked := workflow.Begins(in); asked != "" && string(asked) != id {
 		panic(fmt.Sprintf("team: run %s is asked for as %s", asked, id))
 	}
 	if answer, ok := in.(workflow.AnswerRead); ok {
@@ -152,19 +153,8 @@ func (d *decision) runDecides(id string, r *workflow.Run, in workflow.Input) err
 	if err != nil {
 		return err
 	}
-	d.addRun(id, changes)
+	d.take(changes)
 	return d.openSteps(id, r, changes)
-}
-
-func idOf(in workflow.Input) string {
-	switch in := in.(type) {
-	case workflow.RunAsked:
-		return string(in.ID)
-	case workflow.StateFound:
-		return string(in.ID)
-	default:
-		return ""
-	}
 }
 
 // place reports whether a step's slot is free now, for the agent that works with people's answer.
@@ -178,51 +168,10 @@ func (d *decision) place(id string, r *workflow.Run, step workflow.StepID) bool 
 	return limit == "" && d.team.stepPlace(a, id, step) != nil && len(d.team.queue(a)) == 0
 }
 
-// addRun converts a run's changes to the team's form. A change that moves many steps lists their
-// previous states in its body; Transitions separates them.
-func (d *decision) addRun(id string, changes []workflow.Change) {
-	for i := range changes {
-		ch := &changes[i]
-		entity, kind := runPrefix+id, "workflow"
-		if ch.Step != "" {
-			entity = stepEntity(id, ch.Step)
-		}
-		if ch.Body.Head != nil {
-			kind = "run"
-		}
-		d.add(entity, kind, ch.Row, fromOf(ch), cmp.Or(ch.To, eachItsOwn), ch.Trigger, &ch.Body)
-	}
-}
-
-// eachItsOwn is the state of a change that moves steps to different states.
-const eachItsOwn = "several"
-
-// fromOf returns the previous state of a change, in one word.
-func fromOf(ch *workflow.Change) string {
-	var moves []workflow.Move
-	switch {
-	case ch.From != "":
-		return ch.From
-	case ch.Body.Reset != nil:
-		moves = ch.Body.Reset.Moves
-	case ch.Body.Moved != nil:
-		moves = ch.Body.Moved.Moves
-	default:
-		return string(workflow.Absent)
-	}
-	from := moves[0].From
-	for _, move := range moves {
-		if move.From != from {
-			return eachItsOwn
-		}
-	}
-	return string(from)
-}
-
 // openSteps opens a session for each step that gets a process with a new lease by these changes.
-func (d *decision) openSteps(id string, r *workflow.Run, changes []workflow.Change) error {
+func (d *decision) openSteps(id string, r *workflow.Run, changes []change.Change) error {
 	for i := range changes {
-		step, v := changes[i].Step, lastOf(changes, i)
+		step, v := workflow.StepOf(&changes[i]), lastOf(changes, i)
 		if v == nil {
 			continue
 		}
@@ -242,16 +191,17 @@ func (d *decision) openSteps(id string, r *workflow.Run, changes []workflow.Chan
 }
 
 // lastOf returns a step's value in the i-th change, if no later one concerns the same step.
-func lastOf(changes []workflow.Change, i int) *workflow.Value {
-	if changes[i].Body.Step == nil {
+func lastOf(changes []change.Change, i int) *workflow.Value {
+	set := change.As[workflow.Body](changes[i].Body).Step
+	if set == nil {
 		return nil
 	}
 	for _, later := range changes[i+1:] {
-		if later.Step == changes[i].Step {
+		if later.Entity == changes[i].Entity {
 			return nil
 		}
 	}
-	return &changes[i].Body.Step.Value
+	return &set.Value
 }
 
 // beginStep is W2 with J1: the step starts if its slot is free, and is queued otherwise. A step that
@@ -268,7 +218,7 @@ func (d *decision) beginStep(id string, step workflow.StepID, first bool) error 
 		return err
 	}
 	if last := lastOf(changes, len(changes)-1); last.Proc == p.Proc {
-		d.addRun(id, changes) // people are asked
+		d.take(changes) // people are asked
 		return nil
 	}
 	if limit, at := d.team.stepOver(id, a, d.ev.At); at == LimitPauses {
@@ -277,7 +227,7 @@ func (d *decision) beginStep(id string, step workflow.StepID, first bool) error 
 	if !first && (d.team.stepPlace(a, id, step) == nil || len(d.team.queue(a)) > 0) {
 		return d.request(a, Request{For: ForStep(id, step), N: p.N + 1, Kind: control.Work, At: d.ev.At})
 	}
-	d.addRun(id, changes)
+	d.take(changes)
 	return d.openSteps(id, r, changes)
 }
 

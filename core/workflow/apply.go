@@ -4,24 +4,26 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // Apply performs a change. It uses no table and decides nothing; an empty change is a bug.
-func (r *Run) Apply(ch Change) {
-	body := &ch.Body
+func (r *Run) Apply(ch change.Change) {
+	body := change.As[Body](ch.Body)
 	switch {
 	case body.Head != nil:
 		r.Head = *body.Head
 	case body.Plan != nil:
 		r.addPlan(body.Plan)
 	case body.Step != nil:
-		r.setStep(r.index.at[ch.Step], body.Step)
+		r.setStep(r.index.at[StepOf(&ch)], body.Step)
 	case body.Reset != nil:
 		for _, move := range body.Reset.Moves {
 			r.reset(move.Step, body.Reset)
 		}
 	case body.Moved != nil:
-		r.move(body.Moved, ch)
+		r.move(body.Moved, &ch)
 	case body.Taken != nil:
 		for _, taken := range body.Taken {
 			i := r.index.at[taken.Step]
@@ -29,7 +31,7 @@ func (r *Run) Apply(ch Change) {
 			r.Steps[i].Value = taken.Value
 		}
 	default:
-		panic(fmt.Sprintf("workflow: a change of run %s by row %s is empty", r.ID, ch.Row))
+		panic(fmt.Sprintf("workflow: a change of %s by row %s is empty", ch.Entity, ch.Row))
 	}
 	r.UpdatedAt = ch.At
 }
@@ -124,7 +126,7 @@ func (r *Run) reset(id StepID, how *Reset) {
 	p.Value, p.Facts, p.Items = v, Facts{}, nil
 }
 
-func (r *Run) move(moved *Moved, ch Change) {
+func (r *Run) move(moved *Moved, ch *change.Change) {
 	for _, move := range moved.Moves {
 		i := r.index.at[move.Step]
 		v := r.Steps[i].Value

@@ -6,15 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
 // Decide returns the changes that follow from an input. It changes nothing: apply all changes before
 // the next call. No changes and no error mean that the input has no effect, for example because a
 // timer is late. The error is a *table.Refusal.
-func (r *Run) Decide(in Input, now Now) ([]Change, error) {
+func (r *Run) Decide(in Input, now Now) ([]change.Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
-	d := &runDraft{run: r, now: now}
+	d := &runDraft{run: r, id: cmp.Or(Begins(in), r.ID), now: now}
 	if err := d.decide(in); err != nil {
 		return nil, err
 	}
@@ -24,8 +25,59 @@ func (r *Run) Decide(in Input, now Now) ([]Change, error) {
 // runDraft collects the changes of one input.
 type runDraft struct {
 	run     *Run
+	id      RunID
 	now     Now
-	changes []Change
+	changes []change.Change
+}
+
+// Begins returns the id of the run that an input starts; empty: it starts none.
+func Begins(in Input) RunID {
+	switch in := in.(type) {
+	case RunAsked:
+		return in.ID
+	case StateFound:
+		return in.ID
+	default:
+		return ""
+	}
+}
+
+// ManyStates stands for the states of steps that differ.
+const ManyStates = "several"
+
+// add adds a change of a step or, if it is empty, of the run or of the steps in the body.
+func (d *runDraft) add(step StepID, row, from, to, trigger string, body Body) {
+	ch := change.Change{
+		Machine: "workflow", Entity: "run/" + string(d.id), Row: row, From: cmp.Or(from, body.from()), To: cmp.Or(to, ManyStates),
+		Trigger: trigger, At: d.now.At, Body: &body,
+	}
+	if step != "" {
+		ch.Entity += "/" + string(step)
+	}
+	if body.Head != nil {
+		ch.Machine = "run"
+	}
+	d.changes = append(d.changes, ch)
+}
+
+// from returns the previous state of the steps in a body, in one word.
+func (b *Body) from() string {
+	var moves []Move
+	switch {
+	case b.Reset != nil:
+		moves = b.Reset.Moves
+	case b.Moved != nil:
+		moves = b.Moved.Moves
+	default:
+		return string(Absent)
+	}
+	from := moves[0].From
+	for _, move := range moves {
+		if move.From != from {
+			return ManyStates
+		}
+	}
+	return string(from)
 }
 
 func (d *runDraft) decide(in Input) error {
@@ -125,9 +177,7 @@ func (o *stepDraft) take(event Event) error {
 	}
 	o.v.State = rule.To
 	set.Value = o.v
-	o.changes = append(o.changes, Change{
-		At: o.now.At, Row: rule.ID, Step: o.plan.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: Body{Step: set},
-	})
+	o.add(o.plan.ID, rule.ID, string(from), string(rule.To), string(event), Body{Step: set})
 	if o.v.settled() && event != GateFailed { // a gate that sends the run back is only briefly done
 		o.free(o.i)
 	}
@@ -162,7 +212,7 @@ func (d *runDraft) list(moves []Move, event Event, to State, body func([]Move) B
 			}
 			row = rule.ID
 		}
-		d.changes = append(d.changes, Change{At: d.now.At, Row: row, To: string(to), Trigger: string(event), Body: body(part)})
+		d.add("", row, "", string(to), string(event), body(part))
 	}
 }
 

@@ -1,6 +1,10 @@
 package workflow
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fairlead-dev/fairlead/core/change"
+)
 
 // The invariants below use only the plan and the steps: not the indexes, places and table by which
 // the run decides.
@@ -27,69 +31,71 @@ func (w *world) stepOf(t Action) (Step, Value) {
 func done(v Value) bool { return v.State == Completed || v.State == Skipped }
 
 // judge checks one change against the specification before it is applied.
-func (w *world) judge(ch Change, in Input) {
-	switch {
-	case ch.Body.Step != nil:
+func (w *world) judge(ch change.Change, in Input) {
+	switch body := change.As[Body](ch.Body); {
+	case body.Step != nil:
 		w.judgeStep(ch, in)
-	case ch.Body.Reset != nil:
+	case body.Reset != nil:
 		w.judgeReset(ch)
-	case ch.Body.Moved != nil:
+	case body.Moved != nil:
 		w.judgeMoved(ch)
-	case ch.Body.Head != nil && ch.Trigger != string(RunReplanned) && w.run.StepCount > 0 && ch.Body.Head.StepCount != w.run.StepCount:
+	case body.Head != nil && ch.Trigger != string(RunReplanned) && w.run.StepCount > 0 && body.Head.StepCount != w.run.StepCount:
 		w.t.Fatalf("an existing run is started again: %T", in)
 	}
 }
 
-func (w *world) judgeStep(ch Change, in Input) {
-	s, was := w.of(ch.Step)
-	is := ch.Body.Step.Value
+func (w *world) judgeStep(ch change.Change, in Input) {
+	step := StepOf(&ch)
+	s, was := w.of(step)
+	is := change.As[Body](ch.Body).Step.Value
 	if string(was.State) != ch.From || string(is.State) != ch.To {
-		w.t.Fatalf("%s: the change says %s -> %s, want %s -> %s", ch.Step, ch.From, ch.To, was.State, is.State)
+		w.t.Fatalf("%s: the change says %s -> %s, want %s -> %s", step, ch.From, ch.To, was.State, is.State)
 	}
 	if done(was) && is.State != was.State {
-		w.t.Fatalf("%s was %s and becomes %s by %s without a loop-back", ch.Step, was.State, is.State, ch.Trigger)
+		w.t.Fatalf("%s was %s and becomes %s by %s without a loop-back", step, was.State, is.State, ch.Trigger)
 	}
 	if is.N < was.N || is.N > was.N+1 {
-		w.t.Fatalf("%s: lease %d comes after %d", ch.Step, is.N, was.N)
+		w.t.Fatalf("%s: lease %d comes after %d", step, is.N, was.N)
 	}
 	if was.State == Pending && is.State == Running {
 		w.judgeStart(s, was)
 	}
 	if ch.Trigger == string(Withdrawn) { // it may be withdrawn before its process exists
-		delete(w.alive, Lease{ch.Step, was.Proc})
+		delete(w.alive, Lease{step, was.Proc})
 	}
 	if is.Proc != was.Proc && is.Proc != 0 {
 		w.judgeProcess(ch, was, is)
 	}
 	if is.State == Skipped && s.When == "" && ch.Row == "W11" {
-		w.t.Fatalf("%s has no condition, but a condition was false", ch.Step)
+		w.t.Fatalf("%s has no condition, but a condition was false", step)
 	}
 	if ch.Trigger == string(ReportedAgain) &&
 		(is.Attempts != 0 || is.LastError != "" || is.Rounds != was.Rounds+1 || !is.DueAt.After(ch.At) || is.Iteration != was.Iteration) {
-		w.t.Fatalf("%s is due to run again, but it is %+v", ch.Step, is)
+		w.t.Fatalf("%s is due to run again, but it is %+v", step, is)
 	}
 	if ch.Trigger == string(WaitElapsed) && (was.DueAt.IsZero() || ch.At.Before(was.DueAt) || !is.DueAt.IsZero()) {
-		w.t.Fatalf("%s may continue at %s, but asked for %s", ch.Step, ch.At, was.DueAt)
+		w.t.Fatalf("%s may continue at %s, but asked for %s", step, ch.At, was.DueAt)
 	}
 	if was.State == Running && is.State == Completed && is.LastError != "" && ch.Row != "W6" {
-		w.t.Fatalf("%s is COMPLETED with the error %q", ch.Step, is.LastError)
+		w.t.Fatalf("%s is COMPLETED with the error %q", step, is.LastError)
 	}
 }
 
 // judgeProcess checks that a process starts under a new lease, and that no other process of its
 // step is alive.
-func (w *world) judgeProcess(ch Change, was, is Value) {
-	l := Lease{ch.Step, is.Proc}
+func (w *world) judgeProcess(ch change.Change, was, is Value) {
+	step := StepOf(&ch)
+	l := Lease{step, is.Proc}
 	for other := range w.alive {
-		if other.Step == ch.Step {
-			w.t.Fatalf("%s begins as lease %d while the process of lease %d is alive", ch.Step, is.N, other.N)
+		if other.Step == step {
+			w.t.Fatalf("%s begins as lease %d while the process of lease %d is alive", step, is.N, other.N)
 		}
 	}
 	switch {
 	case w.begun[l]:
 		w.t.Fatalf("lease %v was used before", l)
 	case was.State != Pending && was.State != Waiting:
-		w.t.Fatalf("a process begins for %s, which is %s", ch.Step, was.State)
+		w.t.Fatalf("a process begins for %s, which is %s", step, was.State)
 	}
 	w.begun[l], w.alive[l] = true, true
 	if len(w.alive) > w.run.Options.SideBySide && ch.Trigger != string(AnsweredFirst) {
@@ -148,8 +154,8 @@ func (w *world) after(from ...StepID) []StepID {
 
 // judgeReset checks that a loop-back resets exactly the target and the steps that depend on it, and
 // at most as often as allowed.
-func (w *world) judgeReset(ch Change) {
-	reset := ch.Body.Reset
+func (w *world) judgeReset(ch change.Change) {
+	reset := change.As[Body](ch.Body).Reset
 	var moved []StepID
 	for _, move := range reset.Moves {
 		moved = append(moved, move.Step)
@@ -184,13 +190,14 @@ func (w *world) judgeReset(ch Change) {
 	}
 }
 
-func (w *world) judgeMoved(ch Change) {
-	for _, move := range ch.Body.Moved.Moves {
+func (w *world) judgeMoved(ch change.Change) {
+	moved := change.As[Body](ch.Body).Moved
+	for _, move := range moved.Moves {
 		s, v := w.of(move.Step)
 		if v.State != Pending || v.State != move.From {
 			w.t.Fatalf("%s moves %s, which is %s", ch.Trigger, s.ID, v.State)
 		}
-		if ch.Body.Moved.To == Pending {
+		if moved.To == Pending {
 			gate, _ := w.of(v.BlockedBy)
 			if gate.LoopBackTo == "" {
 				w.t.Fatalf("%s is unblocked, but was not blocked", s.ID)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
 )
@@ -17,7 +18,7 @@ type world struct {
 	rnd     *rand.Rand
 	run     *Run
 	now     Now
-	journal []Change
+	journal []change.Change
 	alive   map[Lease]bool // processes that were started and whose end was not reported
 	begun   map[Lease]bool // leases of all processes so far
 	loops   map[StepID]int // loop-backs of a gate since its counter was last reset
@@ -386,7 +387,7 @@ func (w *world) decide(in Input) error {
 		w.judge(ch, in)
 		ch = journaled(w.t, ch)
 		w.journal = append(w.journal, ch)
-		if set := ch.Body.Step; set != nil && set.Facts != nil && set.Facts.Denied == nil {
+		if set := change.As[Body](ch.Body).Step; set != nil && set.Facts != nil && set.Facts.Denied == nil {
 			w.t.Fatalf("%s %s: facts of this version without a list of denied calls look like those of an older one", ch.Row, ch.Trigger)
 		}
 		w.run.Apply(ch)

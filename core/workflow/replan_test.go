@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/backoff"
 )
 
@@ -183,7 +184,7 @@ func TestManyGatesAreFreedTogether(t *testing.T) {
 		plan.Steps = append(plan.Steps, gate)
 	}
 	r := begun(t, plan, options)
-	do := func(in Input) []Change {
+	do := func(in Input) []change.Change {
 		changes, err := decide(t, r, in, Now{At: noon})
 		if err != nil {
 			t.Fatal(err)

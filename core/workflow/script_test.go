@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -329,7 +330,7 @@ func (s *stage) decide(in Input) {
 	}
 }
 
-func (s *stage) showChange(ch Change) {
+func (s *stage) showChange(ch change.Change) {
 	line := func(step, from, to string) {
 		fmt.Fprintf(&s.out, "%-4s %-12s %s -> %s  %s\n", ch.Row, step, from, to, ch.Trigger)
 	}
@@ -338,7 +339,7 @@ func (s *stage) showChange(ch Change) {
 			line(string(move.Step), string(move.From), ch.To)
 		}
 	}
-	switch body := ch.Body; {
+	switch body := change.As[Body](ch.Body); {
 	case body.Head != nil:
 		line("(run)", ch.From, ch.To)
 	case body.Plan != nil:
@@ -350,7 +351,7 @@ func (s *stage) showChange(ch Change) {
 	case body.Moved != nil:
 		each(body.Moved.Moves)
 	case body.Step != nil:
-		line(string(ch.Step), ch.From, ch.To)
+		line(string(StepOf(&ch)), ch.From, ch.To)
 		if v := body.Step.Value; v.LastError != "" && ch.To != string(Running) {
 			fmt.Fprintf(&s.out, "       %s\n", v.LastError)
 		}

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // carry does all pending actions of a run successfully, and reads the whole list again each time,
 // as a driver does. It returns the number of inputs.
-func carry(t testing.TB, r *Run, each func([]Change)) int {
+func carry(t testing.TB, r *Run, each func([]change.Change)) int {
 	t.Helper()
 	now, inputs := Now{At: noon}, 0
 	do := func(in Input) {
@@ -54,7 +56,7 @@ func carry(t testing.TB, r *Run, each func([]Change)) int {
 func TestChangesFitTheJournal(t *testing.T) {
 	for name, plan := range map[string]Plan{"chain": chain(listMax + listMax/2), "fan": fan(listMax + listMax/2)} {
 		r, now := &Run{}, Now{At: noon}
-		do := func(in Input) []Change {
+		do := func(in Input) []change.Change {
 			changes, err := decide(t, r, in, now)
 			if err != nil {
 				t.Fatal(err)
@@ -66,7 +68,7 @@ func TestChangesFitTheJournal(t *testing.T) {
 		}
 		do(RunAsked{ID: "r", Plan: plan, Options: DefaultOptions(8), ReportsDir: "/r"})
 		largest := 0
-		carry(t, r, func(changes []Change) { largest = max(largest, len(changes)) })
+		carry(t, r, func(changes []change.Change) { largest = max(largest, len(changes)) })
 		if r.Status() != IsCompleted || largest != 1 {
 			t.Fatalf("%s: the run is %s, and one event had %d changes", name, r.Status(), largest)
 		}
@@ -91,7 +93,7 @@ func TestChangesAreSmall(t *testing.T) {
 		r.Apply(journaled(t, ch))
 	}
 	largest := 0
-	inputs := carry(t, r, func(changes []Change) {
+	inputs := carry(t, r, func(changes []change.Change) {
 		for _, ch := range changes {
 			largest = max(largest, jsonBytes(ch.Body))
 		}

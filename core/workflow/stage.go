@@ -28,9 +28,7 @@ func (d *runDraft) setHead(event RunEvent, edit func(*Head)) (table.Rule[Stage, 
 	if head.Stage != Paused {
 		head.PauseReason = ""
 	}
-	d.changes = append(d.changes, Change{
-		At: d.now.At, Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event), Body: Body{Head: &head},
-	})
+	d.add("", rule.ID, string(from), string(rule.To), string(event), Body{Head: &head})
 	return rule, nil
 }
 
@@ -68,7 +66,7 @@ func (d *runDraft) planParts(row string, event RunEvent, plan *Plan) {
 		if n == 0 {
 			set.Name, set.Description = plan.Name, plan.Description
 		}
-		d.changes = append(d.changes, Change{At: d.now.At, Row: row, To: string(Pending), Trigger: string(event), Body: Body{Plan: set}})
+		d.add("", row, "", string(Pending), string(event), Body{Plan: set})
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // takeIn imports another program's run_state.json (X3). The run is parked: it is not driven until
@@ -26,9 +28,10 @@ func (d *runDraft) takeIn(in StateFound) error {
 	if fault := extraFault(in.Extra); fault != "" {
 		return no("", fault)
 	}
-	d.changes[0].Body.Head.Extra = in.Extra
+	head := change.As[Body](d.changes[0].Body).Head
+	head.Extra = in.Extra
 	if !in.CreatedAt.IsZero() {
-		d.changes[0].Body.Head.CreatedAt = in.CreatedAt.UTC().Round(0)
+		head.CreatedAt = in.CreatedAt.UTC().Round(0)
 	}
 	known, strange := stepsNamed(in.Plan.Steps, in.Steps)
 	if strange != "" {
@@ -83,9 +86,7 @@ func stepsNamed(plan []Step, inFile map[StepID]Progress) (known map[StepID]*Step
 // takeSteps journals steps in their present state. Results that are larger than a change may be are
 // stored in further changes.
 func (d *runDraft) takeSteps(row string, event RunEvent, list []Taken) {
-	change := func(step StepID, body Body) {
-		d.changes = append(d.changes, Change{At: d.now.At, Row: row, Step: step, Trigger: string(event), Body: body})
-	}
+	add := func(step StepID, body Body) { d.add(step, row, "", "", string(event), body) }
 	var large []Taken
 	bare := slices.Clone(list)
 	for i := range list {
@@ -95,12 +96,12 @@ func (d *runDraft) takeSteps(row string, event RunEvent, list []Taken) {
 		}
 	}
 	for _, part := range parts(bare) {
-		change("", Body{Taken: part})
+		add("", Body{Taken: part})
 	}
 	for _, t := range large {
 		piece := func(items []string, facts Facts) {
 			facts.Denied = []string{}
-			change(t.Step, Body{Step: &StepSet{Value: t.Value, Items: items, Facts: &facts, Add: true}})
+			add(t.Step, Body{Step: &StepSet{Value: t.Value, Items: items, Facts: &facts, Add: true}})
 		}
 		piece(t.Items, Facts{})
 		for _, part := range parts(t.Artifacts) {

@@ -14,7 +14,10 @@ package workflow
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // Run is the state of one run of a plan. Decide reads it, and only Apply changes it. Its zero value
@@ -131,19 +134,14 @@ type Now struct {
 	Held bool // the team is held: nothing starts (X8)
 }
 
-// Change is one fact that Decide found, about one step, several steps, or the run. Exactly one field
-// of its Body is set.
-type Change struct {
-	At      time.Time
-	Row     string
-	Step    StepID // empty: the run, or the steps in the body, each with its own From
-	From    string // a State, or a Stage
-	To      string
-	Trigger string
-	Body    Body
+// StepOf returns the step that a change is about; empty: it is about the run, or about the steps in its body, each with its own From.
+func StepOf(ch *change.Change) StepID {
+	_, run, _ := strings.Cut(ch.Entity, "/")
+	_, step, _ := strings.Cut(run, "/")
+	return StepID(step)
 }
 
-// Body is what Apply needs and what the journal stores.
+// Body is what Apply needs: exactly one field is set. From and To of its change are a State or, with Head, a Stage.
 type Body struct {
 	Head  *Head     `json:"head,omitempty"`
 	Plan  *PlanPart `json:"plan,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -22,7 +23,7 @@ var coverage = machinetest.NewCoverage()
 
 // decide calls Decide and counts the rows of its changes. All tests of this package use it. A
 // refusal is a normal result.
-func decide(t testing.TB, r *Run, in Input, now Now) ([]Change, error) {
+func decide(t testing.TB, r *Run, in Input, now Now) ([]change.Change, error) {
 	t.Helper()
 	changes, err := r.Decide(in, now)
 	if err != nil && len(changes) > 0 {
@@ -33,21 +34,21 @@ func decide(t testing.TB, r *Run, in Input, now Now) ([]Change, error) {
 	}
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
-		switch {
-		case ch.Body.Step != nil:
+		switch body := change.As[Body](ch.Body); {
+		case body.Step != nil:
 			coverage.Pair("of a step", ch.From, ch.Trigger)
-		case ch.Body.Reset != nil:
-			note(ch, ch.Body.Reset.Moves)
-		case ch.Body.Moved != nil:
-			note(ch, ch.Body.Moved.Moves)
-		case ch.Body.Head != nil:
+		case body.Reset != nil:
+			note(ch, body.Reset.Moves)
+		case body.Moved != nil:
+			note(ch, body.Moved.Moves)
+		case body.Head != nil:
 			coverage.Pair("of a run", ch.From, ch.Trigger)
 		}
 	}
 	return changes, err
 }
 
-func note(ch Change, moves []Move) {
+func note(ch change.Change, moves []Move) {
 	for _, move := range moves {
 		coverage.Pair("of a step", string(move.From), ch.Trigger)
 	}
@@ -138,20 +139,19 @@ func same(a, b *Run) string {
 }
 
 // journaled returns a change after encoding and decoding it as the journal does.
-func journaled(t testing.TB, ch Change) Change {
+func journaled(t testing.TB, ch change.Change) change.Change {
 	t.Helper()
-	line, err := json.Marshal(ch)
+	line, err := change.Encode(ch.Body)
 	if err != nil {
 		t.Fatalf("cannot encode the change: %v", err)
 	}
 	if len(line) > 1<<20 {
 		t.Fatalf("a change of %s has %d bytes, more than the journal's 1 MiB", ch.Trigger, len(line))
 	}
-	var back Change
-	if err := json.Unmarshal(line, &back); err != nil {
+	if ch.Body, err = (change.Bodies{&Body{}}).Decode(line); err != nil {
 		t.Fatal(err)
 	}
-	return back
+	return ch
 }
 
 // restored returns a run after encoding and decoding it as a snapshot.

@@ -134,7 +134,7 @@ func stepOf(t *team.Team, id workflow.StepID, state workflow.State) {
 		{Plan: &workflow.PlanPart{Steps: []workflow.Step{{ID: id, Agent: "coder"}}}},
 		{Taken: []workflow.Taken{{Step: id, Progress: is}}},
 	} {
-		t.Runs["r1"].Apply(workflow.Change{Body: body})
+		t.Runs["r1"].Apply(change.Change{Body: &body})
 	}
 }
 
