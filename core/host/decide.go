@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
@@ -96,8 +97,8 @@ func (Remove) input()  {}
 func (Report) input()  {}
 
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the input says what
-// already holds. by is the actor: human/ann.
-func (t *Hosts) Decide(at time.Time, by string, in Input) ([]Change, error) {
+// already holds.
+func (t *Hosts) Decide(at time.Time, by change.Actor, in Input) ([]change.Change, error) {
 	d := &hostDraft{t: t, at: at, by: by}
 	var err error
 	switch in := in.(type) {
@@ -169,8 +170,8 @@ type hostDraft struct {
 	t       *Hosts
 	is      *Host // nil before the first change
 	at      time.Time
-	by      string
-	changes []Change
+	by      change.Actor
+	changes []change.Change
 }
 
 func (d *hostDraft) host(name string) Host {
@@ -203,7 +204,7 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		return err
 	}
 	h.State = rule.To
-	ch := Change{Entity: name, Row: rule.ID, From: from, To: rule.To, Event: event}
+	body := &Body{Host: &h}
 	for _, act := range rule.Do {
 		switch act {
 		case TakeFacts:
@@ -225,25 +226,25 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 		case LeaseSession:
 			place := in.(Place) //nolint:forcetypeassert // the event implies the type
 			h.Leases++
-			ch.Body.Lease = &Lease{
+			body.Lease = &Lease{
 				Token: Token{place.Session, name, h.Incarnation, h.Leases}, Boot: h.Boot,
 				OnLost: cmp.Or(place.OnLost, Restart), Home: place.Home,
 			}
 		case ReleaseSession:
-			ch.Body.Released = in.(Release).Session //nolint:forcetypeassert // the event implies the type
+			body.Released = in.(Release).Session //nolint:forcetypeassert // the event implies the type
 		case NoteMissing:
-			l := d.t.Leases[ch.Body.Released]
+			l := d.t.Leases[body.Released]
 			missing := append(slices.Clone(h.Missing),
 				Missing{l.Token, in.(Release).For, l.OnLost, d.at}) //nolint:forcetypeassert // the event implies the type
 			h.Missing = missing[max(0, len(missing)-missingMax):]
 		case ForgetMissing:
 			h.Missing = nil
 		case NoteDrain:
-			h.DrainedBy = d.by
+			h.DrainedBy = d.by.Name()
 		case ForgetDrain:
 			h.DrainedBy = ""
 		case NoteRemoval:
-			h.RemovedBy = d.by
+			h.RemovedBy = d.by.Name()
 		case ForgetRemoval:
 			h.RemovedBy = ""
 		case ForgetEngine:
@@ -266,9 +267,11 @@ func (d *hostDraft) move(name string, event Event, in Input) error {
 			h.Late = late[max(0, len(late)-lateMax):]
 		}
 	}
-	ch.Body.Host = &h
 	d.is = &h
-	d.changes = append(d.changes, ch)
+	d.changes = append(d.changes, change.Change{
+		Machine: "host", Entity: "host/" + name, Row: rule.ID, From: string(from), To: string(rule.To), Trigger: string(event),
+		At: d.at, Actor: d.by, Body: body,
+	})
 	return nil
 }
 

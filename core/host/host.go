@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // Host is what is known of one host.
@@ -114,37 +116,28 @@ type Body struct {
 // JSONKey is the key of a change in the journal.
 func (*Body) JSONKey() string { return "host" }
 
-// Change is one row taken. Entity is the host's name.
-type Change struct {
-	Entity string
-	Row    string
-	From   State
-	To     State
-	Event  Event
-	Body   Body
-}
-
 // Apply applies a change. It does not use the table.
-func (t *Hosts) Apply(ch Change) {
+func (t *Hosts) Apply(ch change.Change) {
+	body := change.As[Body](ch.Body)
 	if t.Hosts == nil {
 		t.Hosts = map[string]*Host{}
 	}
-	if ch.Body.Host != nil {
-		h := *ch.Body.Host
+	if body.Host != nil {
+		h := *body.Host
 		t.Hosts[h.Name] = &h
 	}
-	if ch.Body.Lease != nil {
+	if body.Lease != nil {
 		t.count()
 		if t.Leases == nil {
 			t.Leases = map[string]Lease{}
 		}
-		t.Leases[ch.Body.Lease.Session] = *ch.Body.Lease
-		t.busy[ch.Body.Lease.Host] += ch.Body.Lease.takes()
+		t.Leases[body.Lease.Session] = *body.Lease
+		t.busy[body.Lease.Host] += body.Lease.takes()
 	}
-	if l, placed := t.Leases[ch.Body.Released]; placed {
+	if l, placed := t.Leases[body.Released]; placed {
 		t.count()
 		t.busy[l.Host] -= l.takes()
-		if delete(t.Leases, ch.Body.Released); len(t.Leases) == 0 {
+		if delete(t.Leases, body.Released); len(t.Leases) == 0 {
 			t.Leases = nil
 		}
 	}

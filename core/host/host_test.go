@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
@@ -38,12 +39,14 @@ func encode(t testing.TB, v any) string {
 	return string(text)
 }
 
+var ann = change.Actor{Kind: "human", ID: "ann"}
+
 // decide is the only way in which the tests of this package ask: it counts what was decided, checks what holds
 // for every decision, and applies it. A refusal is an answer.
-func decide(t testing.TB, hosts *Hosts, at time.Time, in Input) ([]Change, error) {
+func decide(t testing.TB, hosts *Hosts, at time.Time, in Input) ([]change.Change, error) {
 	t.Helper()
 	before := encode(t, hosts)
-	changes, err := hosts.Decide(at, "human/ann", in)
+	changes, err := hosts.Decide(at, ann, in)
 	if encode(t, hosts) != before {
 		t.Fatalf("%T: the decision changed the value", in)
 	}
@@ -55,22 +58,23 @@ func decide(t testing.TB, hosts *Hosts, at time.Time, in Input) ([]Change, error
 		return nil, err
 	}
 	for _, ch := range changes {
-		was, leases := hosts.Hosts[ch.Entity], uint64(0)
-		rule, known := Table[ch.From][ch.Event]
-		if !known || rule.ID != ch.Row || rule.To != ch.To || ch.Body.Host.State != ch.To || ch.Body.Host.Name != ch.Entity {
+		body, from := change.As[Body](ch.Body), State(ch.From)
+		was, leases := hosts.Hosts[body.Host.Name], uint64(0)
+		rule, known := Table[from][Event(ch.Trigger)]
+		if !known || rule.ID != ch.Row || string(rule.To) != ch.To || body.Host.State != rule.To || "host/"+body.Host.Name != ch.Entity {
 			t.Fatalf("no row of the table: %+v", ch)
 		}
 		if was != nil {
-			if leases = was.Leases; was.State != ch.From || ch.Body.Host.Incarnation < was.Incarnation {
+			if leases = was.Leases; was.State != from || body.Host.Incarnation < was.Incarnation {
 				t.Fatalf("%+v became %+v", was, ch)
 			}
 		}
-		if l := ch.Body.Lease; l != nil &&
-			(ch.From != Joined || l.N != leases+1 || l.Incarnation != was.Incarnation || l.Host != ch.Entity || l.Boot != was.Boot) {
+		if l := body.Lease; l != nil &&
+			(from != Joined || l.N != leases+1 || l.Incarnation != was.Incarnation || l.Host != body.Host.Name || l.Boot != was.Boot) {
 			t.Fatalf("%+v is leased on %+v", l, was)
 		}
 		coverage.Row(ch.Row)
-		coverage.Pair("", string(ch.From), string(ch.Event))
+		coverage.Pair("", ch.From, ch.Trigger)
 		hosts.Apply(ch)
 	}
 	check(t, hosts)
@@ -445,7 +449,7 @@ func TestAnotherKey(t *testing.T) {
 	s := begin(t)
 	first := Join{Name: "d", Boot: "none", Key: "U1", Invited: true}
 	s.must(first)
-	if changes, err := s.hosts.Decide(s.at, "human/ann", first); err != nil || len(changes) != 0 {
+	if changes, err := s.hosts.Decide(s.at, ann, first); err != nil || len(changes) != 0 {
 		t.Errorf("it joins twice: %v, %v", changes, err)
 	}
 	other := first
@@ -484,7 +488,7 @@ func TestWrongFacts(t *testing.T) {
 		s.refused(in, want)
 	}
 	for n := range hostsMax {
-		s.hosts.Apply(Change{Body: Body{Host: &Host{Name: fmt.Sprint("x", n), State: Left, Incarnation: 1}}})
+		s.hosts.Apply(change.Change{Body: &Body{Host: &Host{Name: fmt.Sprint("x", n), State: Left, Incarnation: 1}}})
 	}
 	s.refused(invited("b"), "the limit")
 }
@@ -574,8 +578,8 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 			if err := json.Unmarshal([]byte(encode(t, ch.Body)), &body); err != nil {
 				t.Fatal(err)
 			}
-			again.Apply(Change{Entity: ch.Entity, Body: body})
-			if l := ch.Body.Lease; l != nil {
+			again.Apply(change.Change{Body: &body})
+			if l := body.Lease; l != nil {
 				key := Token{Host: l.Host, N: l.N}
 				if other, taken := numbers[key]; taken {
 					t.Fatalf("%s and %s have lease %d of %s", other, l.Session, l.N, l.Host)

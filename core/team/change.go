@@ -160,7 +160,7 @@ func (t *Team) Apply(ch change.Change) {
 		put(&t.Notices, name, *body)
 		t.forgetNotices()
 	case *host.Body:
-		t.Hosts.Apply(host.Change{Body: *body})
+		t.Hosts.Apply(ch)
 		t.noteFrom(body.Lease)
 	case *ChannelConfig:
 		put(&t.ChannelConfigs, name, *body)

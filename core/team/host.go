@@ -6,8 +6,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
-const hostPrefix = "host/"
-
 // PlaceAsked places a session on a host before its process starts. A session that has a place keeps it. It is
 // refused by H7 if no host takes it now, with the reason of each host.
 type PlaceAsked struct {
@@ -20,10 +18,8 @@ type PlaceAsked struct {
 
 // decideHost decides an event about a host.
 func (d *decision) decideHost(in host.Input) error {
-	changes, err := d.team.Hosts.Decide(d.ev.At, d.ev.Actor.Kind+"/"+d.ev.Actor.ID, in)
-	for _, ch := range changes {
-		d.add(hostPrefix+ch.Entity, "host", ch.Row, string(ch.From), string(ch.To), string(ch.Event), &ch.Body)
-	}
+	changes, err := d.team.Hosts.Decide(d.ev.At, d.ev.Actor, in)
+	d.changes = append(d.changes, changes...)
 	return err
 }
 

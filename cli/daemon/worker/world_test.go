@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 )
@@ -83,7 +84,7 @@ func (w *world) hostNow() host.BootTime {
 func (w *world) leaders() host.BootTime { return host.BootTime(float64(w.at) * w.rates[1]) }
 
 func (w *world) decide(in host.Input) error {
-	changes, err := w.hosts.Decide(time.Unix(0, 0).Add(w.at), "human/ann", in)
+	changes, err := w.hosts.Decide(time.Unix(0, 0).Add(w.at), change.Actor{Kind: "human", ID: "ann"}, in)
 	for _, ch := range changes {
 		w.hosts.Apply(ch)
 	}

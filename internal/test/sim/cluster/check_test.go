@@ -72,7 +72,7 @@ func (t *truth) stored(m *message) {
 			return
 		}
 		if r.Machine == hostMachine {
-			ch := hostChange(r)
+			ch := changeOf(r)
 			m.hosts = append(m.hosts, ch)
 			t.ofHost(ch)
 			continue
@@ -99,16 +99,17 @@ func (t *truth) stored(m *message) {
 	t.hashes = append(t.hashes, t.chain.Hash)
 }
 
-func (t *truth) ofHost(ch host.Change) {
-	switch ch.Event {
+func (t *truth) ofHost(ch change.Change) {
+	body := change.As[host.Body](ch.Body)
+	switch host.Event(ch.Trigger) {
 	case host.LostDue, host.RemovalDue:
 		t.w.counts[lost]++
-		t.w.note("%s is lost", ch.Entity)
+		t.w.note("%s is lost", body.Host.Name)
 	case host.ReportedLate:
 		t.w.counts[late]++
 	case host.SessionPlaced:
-		if l, placed := t.hosts.Leases[ch.Body.Lease.Session]; placed {
-			t.w.broken(oneProcess, "%s is placed on %s and on %s", l.Session, l.Host, ch.Entity)
+		if l, placed := t.hosts.Leases[body.Lease.Session]; placed {
+			t.w.broken(oneProcess, "%s is placed on %s and on %s", l.Session, l.Host, body.Host.Name)
 		}
 	}
 	t.hosts.Apply(ch)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/jetstream"
@@ -17,7 +18,7 @@ type message struct {
 	by      *peer
 	records []journal.Change // complete: with numbers and hashes
 	at      time.Duration    // when it was stored
-	hosts   []host.Change    // those of hosts, decoded once
+	hosts   []change.Change  // those of hosts, decoded once
 	began   uint64           // the epoch that it begins; 0: none
 }
 

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -91,7 +90,7 @@ func newLead(p *peer) *lead {
 			r := &m.records[i]
 			l.versions[r.Entity], l.last = r.Version, r.Time
 			if r.Machine == hostMachine {
-				l.hosts.Apply(hostChange(r))
+				l.hosts.Apply(changeOf(r))
 				continue
 			}
 			ch, err := loop.ChangeOf(*r)
@@ -116,12 +115,10 @@ func newLead(p *peer) *lead {
 
 const hostMachine = "host"
 
-func hostChange(r *journal.Change) host.Change {
-	ch := host.Change{
-		Entity: team.AgentOf(r.Entity), Row: r.Row, From: host.State(r.From), To: host.State(r.To),
-		Event: host.Event(r.Trigger),
-	}
-	if err := json.Unmarshal(r.Data, &ch.Body); err != nil {
+// changeOf decodes a record of the journal.
+func changeOf(r *journal.Change) change.Change {
+	ch, err := loop.ChangeOf(*r)
+	if err != nil {
 		panic(err)
 	}
 	return ch
@@ -228,18 +225,13 @@ func (l *lead) decide(ev team.Event) error {
 
 // host decides an input of the hosts, in memory.
 func (l *lead) host(in host.Input) error {
-	at := l.now()
-	changes, err := l.hosts.Decide(at, "engine/"+l.p.name, in)
+	changes, err := l.hosts.Decide(l.now(), l.actor(), in)
 	if err != nil {
 		return err
 	}
+	l.records, err = loop.AppendRecords(l.records, changes)
+	l.must(err)
 	for _, ch := range changes {
-		data, err := json.Marshal(ch.Body)
-		l.must(err)
-		l.records = append(l.records, journal.Change{
-			Time: at, Machine: hostMachine, Entity: "host/" + ch.Entity, Row: ch.Row, From: string(ch.From), To: string(ch.To),
-			Trigger: string(ch.Event), Actor: l.actor(), Data: data,
-		})
 		l.hosts.Apply(ch)
 	}
 	return nil

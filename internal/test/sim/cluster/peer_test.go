@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
@@ -188,10 +189,11 @@ func (p *peer) pull() {
 // take applies a message to what the host knows of hosts.
 func (p *peer) take(m *message) {
 	for _, ch := range m.hosts {
-		if l := ch.Body.Lease; l != nil && l.Host == p.name {
+		body := change.As[host.Body](ch.Body)
+		if l := body.Lease; l != nil && l.Host == p.name {
 			p.mine[l.Session] = *l
 		}
-		delete(p.mine, ch.Body.Released)
+		delete(p.mine, body.Released)
 		p.hosts.Apply(ch)
 	}
 	if m.began > 0 {
