@@ -164,7 +164,7 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 			continue
 		}
 		body, err := team.BodyOf(ch.Data)
-		set, is := change.As[team.TurnSet](body), turns[number]
+		set, is := change.As[channel.Set](body), turns[number]
 		if set == nil {
 			b.t.Fatalf("decode change %d: %v", ch.Seq, err)
 		}
@@ -176,14 +176,14 @@ func (b *bubble) turnsEndOnce(mixes bool) {
 			if holder != "" {
 				b.t.Errorf("%d: the turn was granted while %s had it", ch.Seq, holder)
 			}
-			holder, number = set.Agent, set.Body.Head.Turn
+			holder, number = string(set.Agent), set.Body.Head.Turn
 			turns[number] = &oneTurn{}
 		case ch.Row == "N8":
 			is.noted = true
 		case ch.Row == "T17":
 			is.interrupted = true
 		case ch.To == "ACTIVE", ch.To == "WAITING", ch.From != "ACTIVE" && ch.From != "WAITING":
-		case holder != set.Agent:
+		case holder != string(set.Agent):
 			b.t.Errorf("%d: %s ends by %s a turn of %q", ch.Seq, set.Agent, ch.Row, holder)
 		default:
 			holder, is.end = "", ch.Row

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/read/view"
 	channels "github.com/fairlead-dev/fairlead/work/turns"
 
@@ -303,10 +302,10 @@ func (r *records) read(rec journal.Change) {
 		r.t.Fatal(err)
 	}
 	channelName, is := strings.CutPrefix(ch.Entity, channels.ChannelPrefix)
-	if !is || change.As[team.TurnSet](ch.Body) == nil {
+	if !is || change.As[channel.Set](ch.Body) == nil {
 		return
 	}
-	set := change.As[team.TurnSet](ch.Body)
+	set := change.As[channel.Set](ch.Body)
 	if post := set.Body.Post; post != nil {
 		r.texts[set.Text]++
 		if r.numbers[channelName]++; post.N != r.numbers[channelName] {
@@ -328,7 +327,7 @@ func (r *records) read(rec journal.Change) {
 		r.people[key] = m.State
 	}
 	if rec.From != rec.To {
-		r.moved(channelName, set.Agent, rec)
+		r.moved(channelName, string(set.Agent), rec)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestTranscriptIndexIsMadeByTheFirstQuery(t *testing.T) {
 
 func TestTranscriptOfALeadsPost(t *testing.T) {
 	t.Parallel()
-	post := change.Change{Entity: "channel/plan", Body: &team.TurnSet{
+	post := change.Change{Entity: "channel/plan", Body: &channel.Set{
 		Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfTurn, By: "julian"}}, Session: leadUUID,
 		Text: "We begin.\n[Lyra]: I take the first.\n[Later]: not born yet",
 	}}
@@ -140,7 +140,7 @@ func TestTranscriptOfALeadsPost(t *testing.T) {
 		!strings.HasSuffix(got[1].Text, "not born yet") {
 		t.Errorf("%+v", got)
 	}
-	change.As[team.TurnSet](post.Body).Session = "julian-4" // not a lead session: it has only one speaker
+	change.As[channel.Set](post.Body).Session = "julian-4" // not a lead session: it has only one speaker
 	said, _ = crewctl.SpokenIn(&post, 8)
 	if got := w.Messages(&said); len(got) != 1 || got[0].Kind != crewctl.KindOfAgent {
 		t.Errorf("%+v", got)

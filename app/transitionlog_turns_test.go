@@ -88,7 +88,7 @@ func (b *bubble) movedSeqs() (seqs []uint64) {
 			continue
 		}
 		body, err := team.BodyOf(ch.Data)
-		set := change.As[team.TurnSet](body)
+		set := change.As[machineturn.Set](body)
 		if set == nil {
 			b.t.Fatalf("change %d: %s, %v", ch.Seq, ch.Data, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
 
@@ -91,7 +92,7 @@ func TestHandOffIsSmall(t *testing.T) {
 		}
 		size := 0
 		for _, ch := range list {
-			body, err := json.Marshal(ch.Body)
+			body, err := json.Marshal(change.As[Set](ch.Body).Body)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,23 +2,40 @@ package channel
 
 import (
 	"slices"
-	"time"
+	"strings"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
-// Change is one fact that Decide found. Channel is empty if it concerns an agent in general, Agent
-// if it concerns the channel in general.
-type Change struct {
-	At      time.Time
-	Row     string
-	Channel ChannelID
-	Agent   AgentID
-	From    State // of the agent in the channel; both empty if its state did not change
-	To      State
-	Trigger Event
-	Body    Body
+// Set is the body of a change: From and To are states of the agent in the channel, both empty if its state did not change.
+type Set struct {
+	Agent AgentID `json:"agent,omitempty"` // empty: it concerns the channel in general
+	Body  Body    `json:"body"`
+	Text  string  `json:"text,omitempty"` // of the message, if there is one: the state of channels only has numbers
+
+	// the session of the message: the UUID of a lead session, otherwise the session's ID; empty: from a person, or from a foreign agent
+	Session string `json:"session,omitempty"`
 }
 
-// Body is what Apply needs and what the journal stores. Every value is absolute, not a difference,
+// JSONKey is the key of a change in the journal.
+func (*Set) JSONKey() string { return "turn" }
+
+// The kinds of entities of changes: a channel, or an agent in all its channels.
+const (
+	channelPrefix = "channel/"
+	agentPrefix   = "turn/"
+)
+
+// Of returns the channel that a change concerns; empty: it concerns an agent in general.
+func Of(ch *change.Change) ChannelID {
+	name, is := strings.CutPrefix(ch.Entity, channelPrefix)
+	if !is {
+		return ""
+	}
+	return ChannelID(name)
+}
+
+// Body is what Apply needs. Every value is absolute, not a difference,
 // so that Apply needs neither the table nor a rule.
 type Body struct {
 	Agent        *Agent        `json:"agent,omitempty"`        // its new value
@@ -62,26 +79,27 @@ const (
 
 // Apply performs a change. It cannot fail, and does not use the table. Channels takes ownership of
 // the change's values.
-func (cs *Channels) Apply(ch Change) {
-	if a := ch.Body.Agent; a != nil {
+func (cs *Channels) Apply(ch change.Change) {
+	set, id := change.As[Set](ch.Body), Of(&ch)
+	if a := set.Body.Agent; a != nil {
 		if cs.Agents == nil {
 			cs.Agents = map[AgentID]*Agent{}
 		}
 		mine := *a
-		cs.Agents[ch.Agent] = &mine
+		cs.Agents[set.Agent] = &mine
 	}
-	if ch.Channel == "" {
+	if id == "" {
 		return
 	}
-	c := cs.ByID[ch.Channel]
+	c := cs.ByID[id]
 	if c == nil {
 		if cs.ByID == nil {
 			cs.ByID = map[ChannelID]*Channel{}
 		}
 		c = &Channel{Participants: map[AgentID]*Participant{}}
-		cs.ByID[ch.Channel] = c
+		cs.ByID[id] = c
 	}
-	body := &ch.Body
+	body := &set.Body
 	if body.Settings != nil {
 		c.Settings = *body.Settings
 	}

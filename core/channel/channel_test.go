@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -18,7 +19,7 @@ var coverage = machinetest.NewCoverage()
 
 // decide calls Decide and counts the rows of its changes. All tests of this package use it, except
 // the benchmarks. A refusal is a normal result.
-func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
+func decide(t testing.TB, cs *Channels, in Input, now Now) ([]change.Change, error) {
 	t.Helper()
 	changes, err := cs.Decide(in, now)
 	if err != nil && len(changes) > 0 {
@@ -26,12 +27,12 @@ func decide(t testing.TB, cs *Channels, in Input, now Now) ([]Change, error) {
 	}
 	for _, ch := range changes {
 		coverage.Row(ch.Row)
-		for _, m := range ch.Body.Messages {
+		for _, m := range change.As[Set](ch.Body).Body.Messages {
 			coverage.Row(m.Row)
 		}
 		if ch.From != "" {
-			coverage.Pair("", string(ch.From), string(ch.Trigger))
-			if rule := Table[ch.From][ch.Trigger]; rule.ID != ch.Row || rule.To != ch.To {
+			coverage.Pair("", ch.From, ch.Trigger)
+			if rule := Table[State(ch.From)][Event(ch.Trigger)]; rule.ID != ch.Row || string(rule.To) != ch.To {
 				t.Fatalf("%s %s -> %s by %s is no row of the table", ch.Trigger, ch.From, ch.To, ch.Row)
 			}
 		}
@@ -98,31 +99,32 @@ func TestEveryActIsUsed(t *testing.T) {
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		ch   Change
-		want string
+		from    State
+		trigger Event
+		want    string
 	}{
-		{Change{From: Idle, To: Offline, Trigger: Disconnected}, "Agent stops"},
-		{Change{From: Queued, To: Offline, Trigger: Disconnected}, "Agent disconnects"},
-		{Change{From: Active, To: Queued, Trigger: Completed}, "TURN_COMPLETE"},
-		{Change{From: Active, To: Queued, Trigger: CompletedEmpty}, "TURN_COMPLETE"},
-		{Change{From: Waiting, To: Idle, Trigger: CompletedEmptyAlone}, "TURN_COMPLETE"},
-		{Change{From: Active, To: Queued, Trigger: Skipped}, "skipped"},
+		{Idle, Disconnected, "Agent stops"},
+		{Queued, Disconnected, "Agent disconnects"},
+		{Active, Completed, "TURN_COMPLETE"},
+		{Active, CompletedEmpty, "TURN_COMPLETE"},
+		{Waiting, CompletedEmptyAlone, "TURN_COMPLETE"},
+		{Active, Skipped, "skipped"},
 	} {
-		if got := TriggerFrom(c.ch.From, c.ch.Trigger); got != c.want {
-			t.Errorf("the trigger of %s from %s is %q, want %q", c.ch.Trigger, c.ch.From, got, c.want)
+		if got := TriggerFrom(c.from, c.trigger); got != c.want {
+			t.Errorf("the trigger of %s from %s is %q, want %q", c.trigger, c.from, got, c.want)
 		}
 	}
 }
 
 // journaled returns a change after encoding and decoding it as the journal does.
-func journaled(t testing.TB, ch Change) Change {
+func journaled(t testing.TB, ch change.Change) change.Change {
 	t.Helper()
-	b, err := json.Marshal(ch.Body)
+	b, err := change.Encode(ch.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var body Body
-	if err := json.Unmarshal(b, &body); err != nil {
+	body, err := (change.Bodies{&Set{}}).Decode(b)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(ch.Body, body); diff != "" {

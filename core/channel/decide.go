@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
@@ -34,7 +35,7 @@ const (
 // Decide returns the changes that follow from an input. It changes nothing: apply all changes before
 // the next call. No changes and no error mean that the input has no effect, for example because a
 // timer is late. The error is a *table.Refusal.
-func (cs *Channels) Decide(in Input, now Now) ([]Change, error) {
+func (cs *Channels) Decide(in Input, now Now) ([]change.Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &channelsDraft{channels: cs, now: now}
 	var err error
@@ -63,7 +64,7 @@ const changesUsual = 2
 type channelsDraft struct {
 	channels *Channels
 	now      Now
-	changes  []Change
+	changes  []change.Change
 
 	who AgentID // agent that was modified, if any
 	is  Agent   // its new state
@@ -318,23 +319,30 @@ func (c *channelDraft) emit(row string, agent AgentID, from, to State, event Eve
 		c.next.Participants = append(c.next.Participants, *c.participants.of(name))
 	}
 	c.changed = c.changed[:0]
-	c.add(Change{Row: row, Channel: c.id, Agent: agent, From: from, To: to, Trigger: event, Body: c.next})
+	c.add(row, c.id, agent, from, to, event, c.next)
 	c.next = Body{}
 }
 
-func (d *channelsDraft) add(ch Change) {
-	ch.At = d.now.At
+// add adds a change of a channel or, if it is empty, of an agent in general.
+func (d *channelsDraft) add(row string, channel ChannelID, agent AgentID, from, to State, event Event, body Body) {
 	if d.set {
-		if ch.Agent != d.who {
-			panic("channel: the new value of " + string(d.who) + " would be stored with a change of " + string(ch.Agent))
+		if agent != d.who {
+			panic("channel: the new value of " + string(d.who) + " would be stored with a change of " + string(agent))
 		}
 		is := d.is
-		ch.Body.Agent, d.set = &is, false
+		body.Agent, d.set = &is, false
 	}
 	if d.changes == nil {
-		d.changes = make([]Change, 0, changesUsual)
+		d.changes = make([]change.Change, 0, changesUsual)
 	}
-	d.changes = append(d.changes, ch)
+	entity := agentPrefix + string(agent)
+	if channel != "" {
+		entity = channelPrefix + string(channel)
+	}
+	d.changes = append(d.changes, change.Change{
+		Machine: "turn", Entity: entity, Row: row, From: string(from), To: string(to), Trigger: string(event), At: d.now.At,
+		Body: &Set{Agent: agent, Body: body},
+	})
 }
 
 // progress moves a person's message by the table, with the next change.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 func snapshotText(t testing.TB, cs *Channels) string {
@@ -44,7 +46,7 @@ func canGetTurn(c *Channel, name AgentID) bool {
 
 // check checks the invariants after every input. They follow the specification and use neither the
 // table nor decisions of the machine.
-func (w *world) check(was map[ChannelID]past, in Input, changes []Change) {
+func (w *world) check(was map[ChannelID]past, in Input, changes []change.Change) {
 	w.t.Helper()
 	for id, c := range w.state.ByID {
 		if err := sound(w.state, id, c, w.now); err != nil {
@@ -210,7 +212,7 @@ func asked(cs *Channels, c *Channel, name AgentID) uint64 {
 }
 
 // step checks what a single input may change.
-func step(was map[ChannelID]past, is *Channels, in Input, changes []Change) error {
+func step(was map[ChannelID]past, is *Channels, in Input, changes []change.Change) error {
 	for id, c := range is.ByID {
 		old, known := was[id]
 		if !known {
@@ -232,7 +234,7 @@ func step(was map[ChannelID]past, is *Channels, in Input, changes []Change) erro
 }
 
 // moved checks that a timer or an agent changes only the turn whose number it names.
-func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error {
+func moved(old Head, c *Channel, id ChannelID, in Input, changes []change.Change) error {
 	var token Token
 	switch in := in.(type) {
 	case Said:
@@ -263,8 +265,8 @@ func moved(old Head, c *Channel, id ChannelID, in Input, changes []Change) error
 		return fmt.Errorf("input for turn %d of %s changes turn %d of %s", token.Turn, token.Agent, old.Turn, old.Holder)
 	}
 	for _, ch := range changes {
-		if ch.From != "" && ch.Channel == id {
-			return fmt.Errorf("late input changes %s from %s to %s", ch.Agent, ch.From, ch.To)
+		if ch.From != "" && Of(&ch) == id {
+			return fmt.Errorf("late input changes %s from %s to %s", change.As[Set](ch.Body).Agent, ch.From, ch.To)
 		}
 	}
 	return nil
@@ -300,7 +302,7 @@ func kept(was past, c *Channel, id ChannelID, in Input) error {
 }
 
 // apart checks that input for one channel changes no other channel.
-func apart(id ChannelID, in Input, changes []Change) error {
+func apart(id ChannelID, in Input, changes []change.Change) error {
 	if everywhere(in) {
 		return nil
 	}
@@ -313,8 +315,8 @@ func apart(id ChannelID, in Input, changes []Change) error {
 		where, _ = about(in)
 	}
 	for _, ch := range changes {
-		if ch.Channel != where {
-			return fmt.Errorf("input for #%s changes #%s", where, ch.Channel)
+		if Of(&ch) != where {
+			return fmt.Errorf("input for #%s changes #%s", where, Of(&ch))
 		}
 	}
 	return nil
@@ -349,20 +351,20 @@ func lined(was []AgentID, c *Channel) error {
 // inOrder checks that the turn skips only participants without a message to answer. Because the
 // queue keeps its order (lined), a queued participant with a message to answer gets the turn after
 // at most as many turns as there are participants before it.
-func inOrder(was *Channels, changes []Change) error {
-	if !slices.ContainsFunc(changes, func(ch Change) bool { return ch.Trigger == Granted }) {
+func inOrder(was *Channels, changes []change.Change) error {
+	if !slices.ContainsFunc(changes, func(ch change.Change) bool { return ch.Trigger == string(Granted) }) {
 		return nil
 	}
 	cs := clone(was)
 	for _, ch := range changes {
-		if ch.Trigger == Granted && !ch.Body.Head.Lease.ByHand {
-			c := cs.ByID[ch.Channel]
+		if set := change.As[Set](ch.Body); ch.Trigger == string(Granted) && !set.Body.Head.Lease.ByHand {
+			c := cs.ByID[Of(&ch)]
 			for _, name := range c.Queue() {
-				if name == ch.Agent {
+				if name == set.Agent {
 					break
 				}
 				if n := asked(cs, c, name); n != 0 {
-					return fmt.Errorf("%s gets the turn in #%s, but %s is before it and has message %d to answer", ch.Agent, ch.Channel,
+					return fmt.Errorf("%s gets the turn in #%s, but %s is before it and has message %d to answer", set.Agent, Of(&ch),
 						name, n)
 				}
 			}
@@ -374,16 +376,17 @@ func inOrder(was *Channels, changes []Change) error {
 
 // fair checks that an agent with a message to answer gets the turn after the agents before it.
 // Turns that people grant do not count.
-func (w *world) fair(changes []Change) {
+func (w *world) fair(changes []change.Change) {
 	for _, ch := range changes {
-		if ch.Trigger != Granted || ch.Body.Head.Lease.ByHand {
+		set, id := change.As[Set](ch.Body), Of(&ch)
+		if ch.Trigger != string(Granted) || set.Body.Head.Lease.ByHand {
 			continue
 		}
-		for _, name := range w.state.ByID[ch.Channel].Queue() {
-			key := string(ch.Channel) + "/" + string(name)
-			if before, waits := w.before[key]; waits && name != ch.Agent {
-				if w.before[key] = before - 1; before == 0 && asked(w.state, w.state.ByID[ch.Channel], name) != 0 {
-					w.t.Fatalf("%s is next in #%s, but %s has the turn", name, ch.Channel, ch.Agent)
+		for _, name := range w.state.ByID[id].Queue() {
+			key := string(id) + "/" + string(name)
+			if before, waits := w.before[key]; waits && name != set.Agent {
+				if w.before[key] = before - 1; before == 0 && asked(w.state, w.state.ByID[id], name) != 0 {
+					w.t.Fatalf("%s is next in #%s, but %s has the turn", name, id, set.Agent)
 				}
 			}
 		}

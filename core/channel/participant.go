@@ -22,7 +22,7 @@ func (d *channelsDraft) agent(in Input) error {
 		}
 		a.AgentSettings = in.Settings
 		d.setAgent(in.Agent, a)
-		d.add(Change{Row: rowConfigured, Agent: in.Agent, Trigger: "configured"})
+		d.add(rowConfigured, "", in.Agent, "", "", "configured", Body{})
 		return nil
 	case AgentConnected:
 		return d.connect(in.Agent)
@@ -64,7 +64,7 @@ func (d *channelsDraft) own(name AgentID, from State, event Event) error {
 	if err != nil {
 		return err
 	}
-	d.add(Change{Row: rule.ID, Agent: name, From: from, To: rule.To, Trigger: event})
+	d.add(rule.ID, "", name, from, rule.To, event, Body{})
 	return nil
 }
 
@@ -201,7 +201,7 @@ func (d *channelsDraft) limit(name AgentID, limit string) error {
 	if limit != "" {
 		event = LimitReached
 	}
-	d.add(Change{Row: rowLimited, Agent: name, Trigger: event, Body: Body{Why: limit}})
+	d.add(rowLimited, "", name, "", "", event, Body{Why: limit})
 	for _, id := range a.Channels {
 		c := d.channel(id)
 		if limit != "" && c.head.Holder == name {
@@ -234,10 +234,10 @@ func (d *channelsDraft) configure(in ChannelConfigured) error {
 	}
 	if was == nil {
 		head := Head{Parked: NoAgents}
-		d.add(Change{Row: rowConfigured, Channel: in.Channel, Trigger: "configured", Body: Body{Settings: &set, Head: &head}})
+		d.add(rowConfigured, in.Channel, "", "", "", "configured", Body{Settings: &set, Head: &head})
 		return nil
 	}
-	d.add(Change{Row: rowConfigured, Channel: in.Channel, Trigger: "configured", Body: Body{Settings: &set}})
+	d.add(rowConfigured, in.Channel, "", "", "", "configured", Body{Settings: &set})
 	c := d.channel(in.Channel)
 	c.rules = set
 	c.advance()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/google/go-cmp/cmp"
@@ -304,7 +305,7 @@ func same(t testing.TB, what string, a, b *Channels) {
 	}
 }
 
-func (w *world) decide(in Input) []Change {
+func (w *world) decide(in Input) []change.Change {
 	seen := ""
 	if w.inputs++; w.inputs%8 == 0 { // not after each input, because it takes most of the time
 		seen = snapshotText(w.t, w.state)
@@ -319,7 +320,8 @@ func (w *world) decide(in Input) []Change {
 	if os.Getenv("TRACE") != "" {
 		fmt.Printf("%T %+v\n", in, in)
 		for _, ch := range changes {
-			fmt.Printf("      %s %s %s->%s %s %s %+v\n", ch.Channel, ch.Agent, ch.From, ch.To, ch.Row, ch.Trigger, ch.Body.Messages)
+			fmt.Printf("      %s %s %s->%s %s %s %+v\n", ch.Entity, change.As[Set](ch.Body).Agent, ch.From, ch.To, ch.Row, ch.Trigger,
+				change.As[Set](ch.Body).Body.Messages)
 		}
 	}
 	was := before(w.state)
@@ -338,11 +340,12 @@ func (w *world) decide(in Input) []Change {
 		w.life[in.Agent]++
 	}
 	for _, ch := range changes { // an agent that leaves and returns receives unanswered messages again
-		if ch.Trigger == Assigned || ch.Trigger == Removed {
-			w.life[ch.Agent]++
+		agent := change.As[Set](ch.Body).Agent
+		if event := Event(ch.Trigger); event == Assigned || event == Removed {
+			w.life[agent]++
 		}
-		if ch.Trigger == TimedOut { // an agent whose turn timed out receives them again, too
-			w.again(ch.Channel, ch.Agent)
+		if ch.Trigger == string(TimedOut) { // an agent whose turn timed out receives them again, too
+			w.again(Of(&ch), agent)
 		}
 	}
 	w.check(was, in, changes)
@@ -350,14 +353,15 @@ func (w *world) decide(in Input) []Change {
 }
 
 // note records what happened to people's messages.
-func (w *world) note(ch *Change) {
-	if p := ch.Body.Post; p != nil && p.Kind == OfHuman {
-		w.author[ch.Channel][p.N] = true
+func (w *world) note(ch *change.Change) {
+	id, body := Of(ch), &change.As[Set](ch.Body).Body
+	if p := body.Post; p != nil && p.Kind == OfHuman {
+		w.author[id][p.N] = true
 	} else if p != nil && p.Kind == OfTurn {
-		w.spoke[string(ch.Channel)+"/"+p.By] = p.N
+		w.spoke[string(id)+"/"+p.By] = p.N
 	}
-	for _, m := range ch.Body.Messages {
-		switch was := w.done[ch.Channel][m.N]; {
+	for _, m := range body.Messages {
+		switch was := w.done[id][m.N]; {
 		case was == Answered && m.State != Answered, was == Lapsed:
 			w.t.Fatalf("message %d was %s and is now %s", m.N, was, m.State)
 		case was == "" && m.State != Kept:
@@ -365,7 +369,7 @@ func (w *world) note(ch *Change) {
 		case m.State == Answered && was != Delivered && was != Answered:
 			w.t.Fatalf("message %d is answered, but no agent received it", m.N)
 		}
-		w.done[ch.Channel][m.N] = m.State
+		w.done[id][m.N] = m.State
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -271,23 +272,25 @@ func (s *stage) decide(in Input) {
 	}
 }
 
-func (s *stage) tellChange(ch *Change) {
+func (s *stage) tellChange(ch *change.Change) {
+	id, set := Of(ch), change.As[Set](ch.Body)
+	body := &set.Body
 	where := ""
-	if ch.Channel != s.here && ch.Channel != "" {
-		where = " in #" + string(ch.Channel)
+	if id != s.here && id != "" {
+		where = " in #" + string(id)
 	}
 	if ch.From != "" {
-		fmt.Fprintf(&s.out, "%-34s %-4s %s%s\n", fmt.Sprintf("%s %s -> %s", ch.Agent, ch.From, ch.To), ch.Row, ch.Trigger, where)
+		fmt.Fprintf(&s.out, "%-34s %-4s %s%s\n", fmt.Sprintf("%s %s -> %s", set.Agent, ch.From, ch.To), ch.Row, ch.Trigger, where)
 	} else {
-		fmt.Fprintf(&s.out, "%-34s %-4s %s%s\n", strings.TrimSpace(string(ch.Agent)+" ."), ch.Row, ch.Trigger, where)
+		fmt.Fprintf(&s.out, "%-34s %-4s %s%s\n", strings.TrimSpace(string(set.Agent)+" ."), ch.Row, ch.Trigger, where)
 	}
-	if p := ch.Body.Post; p != nil {
+	if p := body.Post; p != nil {
 		fmt.Fprintf(&s.out, "  message %d, %s, by %s\n", p.N, p.Kind, p.By)
 	}
-	for _, m := range ch.Body.Messages {
+	for _, m := range body.Messages {
 		fmt.Fprintf(&s.out, "  message %d is %s (%s)\n", m.N, m.State, m.Row)
 	}
-	for i, text := range []string{ch.Body.Say, ch.Body.Warn, ch.Body.Why} {
+	for i, text := range []string{body.Say, body.Warn, body.Why} {
 		if text != "" {
 			fmt.Fprintf(&s.out, "  %s: %s\n", []string{"says", "warns", "why"}[i], text)
 		}

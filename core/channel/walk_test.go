@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
@@ -401,10 +402,10 @@ func (w *walk) timers(ins []Input, cs *Channels, id ChannelID) []Input {
 }
 
 // touched returns a state that shares the channels which the changes do not affect.
-func touched(cs *Channels, changes []Change) *Channels {
+func touched(cs *Channels, changes []change.Change) *Channels {
 	n := &Channels{Agents: maps.Clone(cs.Agents), ByID: maps.Clone(cs.ByID)}
 	for i := range changes {
-		if id := changes[i].Channel; id != "" && n.ByID[id] == cs.ByID[id] {
+		if id := Of(&changes[i]); id != "" && n.ByID[id] == cs.ByID[id] {
 			n.ByID[id] = cs.ByID[id].clone()
 		}
 	}

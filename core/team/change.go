@@ -20,9 +20,9 @@ import (
 
 // bodies are the bodies of a team's changes. Exactly one is set of each change.
 var bodies = change.Bodies{
-	&ControlSet{}, &Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &TurnSet{}, &ChannelConfig{},
+	&ControlSet{}, &Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &ChannelConfig{},
 	&Delivery{}, &DispatchSet{}, &Limited{}, &Conversation{}, &Says{}, &TellsSet{},
-	&workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
+	&channel.Set{}, &workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
 }
 
 // BodyOf reads the body of a change from the journal.
@@ -37,7 +37,6 @@ func (*TeamSet) JSONKey() string       { return "team" }
 func (*QueueSet) JSONKey() string      { return "queue" }
 func (*NoteSet) JSONKey() string       { return "note" }
 func (*RunLeft) JSONKey() string       { return "left" }
-func (*TurnSet) JSONKey() string       { return "turn" }
 func (*ChannelConfig) JSONKey() string { return "channel_config" } // the channel's configuration in fairlead.yaml
 func (*Delivery) JSONKey() string      { return "delivery" }       // what the agent's session was told last
 func (*DispatchSet) JSONKey() string   { return "dispatch" }
@@ -73,17 +72,6 @@ type Used struct {
 	// Of a session for channels: when its answer ended, and what Delivery.Held is now.
 	Over time.Time `json:"over,omitzero"`
 	Held string    `json:"held,omitempty"`
-}
-
-// TurnSet is a change of the channel state. Text is the text of a message, if there is one: the
-// channel state only has numbers.
-type TurnSet struct {
-	Agent string       `json:"agent,omitempty"` // the agent concerned; the channel is the entity's name
-	Body  channel.Body `json:"body"`
-	Text  string       `json:"text,omitempty"`
-
-	// the session of the message: the UUID of a lead session, otherwise the session's ID; empty: from a person, or from a foreign agent
-	Session string `json:"session,omitempty"`
 }
 
 // AgentSet is the new configuration of an agent.
@@ -138,8 +126,8 @@ func (t *Team) Apply(ch change.Change) {
 	}
 	name := AgentOf(ch.Entity)
 	switch body := ch.Body.(type) {
-	case *TurnSet:
-		t.Channels.Apply(turnOf(&ch, body))
+	case *channel.Set:
+		t.Channels.Apply(ch)
 	case *crew.Body:
 		t.Crew.Apply(ch)
 	case *DispatchSet:

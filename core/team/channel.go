@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -19,22 +18,7 @@ type ChannelConfig struct {
 	Off    bool     `json:"off,omitempty"` // no longer configured; its messages stay (X5)
 }
 
-const (
-	channelPrefix = "channel/"
-	turnPrefix    = "turn/" // an agent in all its channels
-)
-
-// turnOf converts a change to the form of package channel.
-func turnOf(ch *change.Change, set *TurnSet) channel.Change {
-	name, _ := strings.CutPrefix(ch.Entity, channelPrefix)
-	if name == ch.Entity {
-		name = ""
-	}
-	return channel.Change{
-		At: ch.At, Row: ch.Row, Channel: channel.ChannelID(name), Agent: channel.AgentID(set.Agent),
-		From: channel.State(ch.From), To: channel.State(ch.To), Trigger: channel.Event(ch.Trigger), Body: set.Body,
-	}
-}
+const channelPrefix = "channel/"
 
 // ChannelIDs lists the channels by name, including those that are no longer configured.
 func (t *Team) ChannelIDs() []string {
@@ -129,25 +113,14 @@ func asks(in channel.Input) bool {
 	}
 }
 
-// addTurns converts changes of package channel to the team's form.
-func (d *decision) addTurns(changes []channel.Change) {
-	d.changes = slices.Grow(d.changes, len(changes))
-	sets := make([]TurnSet, len(changes))
+// addTurns adds changes of package channel, with the text of their message.
+func (d *decision) addTurns(changes []change.Change) {
 	for i := range changes {
-		ch, set := &changes[i], &sets[i]
-		*set = TurnSet{Agent: string(ch.Agent), Body: ch.Body}
-		if ch.Body.Post != nil {
+		if set := change.As[channel.Set](changes[i].Body); set.Body.Post != nil {
 			set.Text, set.Session = d.ev.Text, d.sessionOf(d.ev.What)
 		}
-		entity := turnPrefix + string(ch.Agent)
-		switch {
-		case ch.Channel != "" && i > 0 && ch.Channel == changes[i-1].Channel:
-			entity = d.changes[len(d.changes)-1].Entity
-		case ch.Channel != "":
-			entity = channelPrefix + string(ch.Channel)
-		}
-		d.add(entity, "turn", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), set)
 	}
+	d.take(changes)
 }
 
 // sessionOf returns the session of a message in a channel; empty: none of Fairlead's sessions.
@@ -174,7 +147,7 @@ func (d *decision) configureChannels(conf Configured) error {
 			return fmt.Errorf("team: the channels cannot be as fairlead.yaml has them: %w", err)
 		}
 		for _, ch := range d.changes[first:] {
-			next.Channels.Apply(turnOf(&ch, ch.Body.(*TurnSet))) //nolint:forcetypeassert // channels adds no other body
+			next.Channels.Apply(ch)
 		}
 		return nil
 	}

@@ -99,7 +99,7 @@ func TestTurnsAreDeliveredInSessions(t *testing.T) {
 	if rows := rowsOf(changes); !slices.Equal(rows[:3], []string{"T7", "T4", "J1"}) {
 		t.Errorf("the hand-off is %v", rows)
 	}
-	if text := change.As[TurnSet](changes[0].Body).Text; text != "it is" || change.As[TurnSet](changes[1].Body).Text != "" {
+	if text := change.As[channel.Set](changes[0].Body).Text; text != "it is" || change.As[channel.Set](changes[1].Body).Text != "" {
 		t.Errorf("ada's message is stored as %q", text)
 	}
 	c.over("ada")
@@ -246,7 +246,7 @@ func TestTalkEndsUnfinished(t *testing.T) {
 	c.starts("ada")
 	changes := c.ends("ada", control.OK)
 	at := slices.IndexFunc(changes, func(ch change.Change) bool { return ch.Row == "N7" })
-	if at < 0 || change.As[TurnSet](changes[at].Body).Body.Warn == "" {
+	if at < 0 || change.As[channel.Set](changes[at].Body).Body.Warn == "" {
 		t.Errorf("no warning: %v", rowsOf(changes))
 	}
 	c.stands("ada ACTIVE, bob QUEUED")
@@ -293,7 +293,7 @@ func TestTalkLimits(t *testing.T) {
 	id := c.starts("ada")
 	changes := c.must("ada", SessionReported{Session: id, Offset: 5, Usage: change.Usage{OutputTokens: 100}})
 	at := slices.IndexFunc(changes, func(ch change.Change) bool { return ch.Row == "X9" && ch.From == "ACTIVE" })
-	if at < 0 || !strings.Contains(change.As[TurnSet](changes[at].Body).Body.Why, "tokens_per_day 100") {
+	if at < 0 || !strings.Contains(change.As[channel.Set](changes[at].Body).Body.Why, "tokens_per_day 100") {
 		t.Fatalf("the turn continues: %v", rowsOf(changes))
 	}
 	c.stands("ada QUEUED, bob ACTIVE")

@@ -52,7 +52,7 @@ func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 		l.judgeRun(w, ch)
 		return
 	}
-	_, isTurn := ch.Body.(*TurnSet)
+	_, isTurn := ch.Body.(*channel.Set)
 	if isTurn {
 		w.words.judge(w, ch, ev)
 	}

@@ -32,7 +32,7 @@ func (x *Touched) Note(ch change.Change) {
 	switch body := ch.Body.(type) {
 	case *TeamSet, *AgentSet:
 		x.all = true
-	case *TurnSet:
+	case *channel.Set:
 		x.turn(body)
 	case *crew.Body:
 		x.lead = true
@@ -71,9 +71,9 @@ func (x *Touched) Refused() {
 }
 
 // turn records the agents that may have something to do after a change of a channel.
-func (x *Touched) turn(set *TurnSet) {
+func (x *Touched) turn(set *channel.Set) {
 	if set.Agent != "" {
-		x.agent(set.Agent)
+		x.agent(string(set.Agent))
 	}
 	for i := range set.Body.Participants {
 		x.agent(string(set.Body.Participants[i].Agent))

@@ -49,7 +49,7 @@ func newWords() *messageRecord {
 // judge checks a change of a channel: each message has its own number, and its text.
 func (b *messageRecord) judge(w *world, ch change.Change, ev Event) {
 	channelName, is := strings.CutPrefix(ch.Entity, channelPrefix)
-	set := change.As[TurnSet](ch.Body)
+	set := change.As[channel.Set](ch.Body)
 	if !is {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/question"
@@ -35,8 +36,8 @@ func passageOf(seq uint64, ch *change.Change) search.Passage {
 		}
 	}
 	switch body := ch.Body.(type) {
-	case *team.TurnSet:
-		p.Place = search.Place{Kind: search.Channel, Entity: name, Agent: body.Agent}
+	case *channel.Set:
+		p.Place = search.Place{Kind: search.Channel, Entity: name, Agent: string(body.Agent)}
 		if post := body.Body.Post; post != nil {
 			p.Agent = post.By
 			say(post.By + ": " + body.Text)

@@ -138,7 +138,7 @@ func (b *bench) want(q, want string) {
 // everything puts one of each kind into the journal, each with the word barnacle.
 func (b *bench) everything() {
 	b.change("channel/quay", "", "",
-		&team.TurnSet{
+		&channel.Set{
 			Agent: "coder", Text: "a barnacle in the channel",
 			Body: channel.Body{Post: &channel.Post{N: 1, Kind: channel.OfHuman, By: "ann"}},
 		})
@@ -293,7 +293,7 @@ func TestManyBatches(t *testing.T) {
 	b.spools["coder-1"] = text.Bytes()
 	b.session("coder-1", session.None, true)
 	b.change("channel/quay", "", "",
-		&team.TurnSet{Text: "after it", Body: channel.Body{Post: &channel.Post{N: 1, By: "ann"}}})
+		&channel.Set{Text: "after it", Body: channel.Body{Post: &channel.Post{N: 1, By: "ann"}}})
 	rounds := 0
 	for more := true; more; rounds++ {
 		var err error
@@ -369,7 +369,7 @@ func TestTasks(t *testing.T) {
 func TestLongMessage(t *testing.T) {
 	b := newBench(t)
 	b.change("channel/quay", "", "",
-		&team.TurnSet{
+		&channel.Set{
 			Text: strings.Repeat("ballast ", 12_000) + "barnacle",
 			Body: channel.Body{Post: &channel.Post{N: 1, By: "ann"}},
 		})

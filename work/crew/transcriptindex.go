@@ -85,7 +85,7 @@ type Spoken struct {
 
 // SpokenIn is what a change says that an agent, a person or the lead said.
 func SpokenIn(ch *change.Change, seq uint64) (Spoken, bool) {
-	switch p, t := change.As[crew.Body](ch.Body), change.As[team.TurnSet](ch.Body); {
+	switch p, t := change.As[crew.Body](ch.Body), change.As[channel.Set](ch.Body); {
 	case p != nil && p.Words != nil:
 		return Spoken{Seq: seq, at: ch.At, Session: p.Words.Session, By: p.Words.Speaker, text: p.Words.Text}, true
 	case t != nil && t.Body.Post != nil && t.Text != "":

@@ -103,7 +103,7 @@ func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, te
 	_, err := c.loop.Do(ctx, loop.Request{Events: events, Found: func(changes []change.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
-			if set := change.As[team.TurnSet](changes[i].Body); set != nil && set.Body.Post != nil {
+			if set := change.As[channel.Set](changes[i].Body); set != nil && set.Body.Post != nil {
 				spoken.Message = set.Body.Post.N
 			}
 		}

@@ -31,7 +31,7 @@ func (c *Controller) Say(ctx context.Context, by change.Actor, channelName, text
 	var spoken view.Spoken
 	seq, err := c.loop.Do(ctx, loop.Request{Event: ev, Found: func(changes []change.Change) {
 		for i := range changes {
-			set := change.As[team.TurnSet](changes[i].Body)
+			set := change.As[channel.Set](changes[i].Body)
 			if set == nil {
 				continue
 			}

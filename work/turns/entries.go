@@ -275,9 +275,9 @@ func (c *Conversations) entriesAt(ctx context.Context, name string, seqs []uint6
 }
 
 // turnOf decodes a change of a channel; nil if it has no turn data.
-func turnOf(rec journal.Change) (*team.TurnSet, error) {
+func turnOf(rec journal.Change) (*channel.Set, error) {
 	var data struct {
-		Turn *team.TurnSet `json:"turn"`
+		Turn *channel.Set `json:"turn"`
 	}
 	if err := json.Unmarshal(rec.Data, &data); err != nil {
 		return nil, fmt.Errorf("read change %d of %s: %w", rec.Seq, rec.Entity, err)
@@ -294,7 +294,7 @@ func entriesOf(rec journal.Change, moves bool) ([]view.ChannelEntry, error) {
 	return entriesIn(rec, set, moves), nil
 }
 
-func entriesIn(rec journal.Change, set *team.TurnSet, moves bool) []view.ChannelEntry {
+func entriesIn(rec journal.Change, set *channel.Set, moves bool) []view.ChannelEntry {
 	var entries []view.ChannelEntry
 	if set.Body.Post != nil {
 		entries = append(entries, saidBy(rec.Seq, rec.Time, &set.Body, set.Text))
@@ -302,11 +302,12 @@ func entriesIn(rec journal.Change, set *team.TurnSet, moves bool) []view.Channel
 	if moves && rec.From != rec.To && set.Agent != "" {
 		entries = append(entries, movedBy(rec, set))
 	}
+	agent := string(set.Agent)
 	if set.Body.Say != "" {
-		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindNotice, Text: set.Body.Say, Agent: set.Agent})
+		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindNotice, Text: set.Body.Say, Agent: agent})
 	}
 	if set.Body.Warn != "" {
-		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: set.Agent})
+		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: agent})
 	}
 	return entries
 }
@@ -324,9 +325,9 @@ func saidBy(seq uint64, at time.Time, body *channel.Body, text string) view.Chan
 }
 
 // movedBy is the entry of an agent's state change, with the turn that it received or had.
-func movedBy(rec journal.Change, set *team.TurnSet) view.ChannelEntry {
+func movedBy(rec journal.Change, set *channel.Set) view.ChannelEntry {
 	moved := view.ChannelEntry{
-		Seq: rec.Seq, At: rec.Time, Kind: KindMoved, Text: set.Body.Why, Agent: set.Agent,
+		Seq: rec.Seq, At: rec.Time, Kind: KindMoved, Text: set.Body.Why, Agent: string(set.Agent),
 		From: rec.From, To: rec.To, Row: rec.Row, Trigger: rec.Trigger,
 	}
 	if rec.Actor.Kind == "human" {

@@ -177,14 +177,14 @@ func (c *Controller) ChannelHooks() loop.Hooks {
 // channels.
 func (n *channelNews) note(ch change.Change, touched *loop.Touched, t *team.Team) bool {
 	switch set := ch.Body.(type) {
-	case *team.TurnSet:
+	case *channel.Set:
 		if id, ok := strings.CutPrefix(ch.Entity, ChannelPrefix); ok {
 			n.channels[channel.ChannelID(id)] = true
 		}
 		if set.Agent != "" {
-			touched.Agent(set.Agent)
+			touched.Agent(string(set.Agent))
 		}
-		if a := t.Channels.Agents[channel.AgentID(set.Agent)]; a != nil && set.Body.Agent != nil {
+		if a := t.Channels.Agents[set.Agent]; a != nil && set.Body.Agent != nil {
 			for _, id := range a.Channels { // the agent connected, left, or accepts no input
 				n.channels[id] = true
 			}

@@ -60,7 +60,7 @@ func (b *messageIndex) note(changes []change.Change, seq uint64) {
 	for i := range changes {
 		ch, at := &changes[i], seq+uint64(i)
 		name, ok := strings.CutPrefix(ch.Entity, ChannelPrefix)
-		set := change.As[team.TurnSet](ch.Body)
+		set := change.As[channel.Set](ch.Body)
 		if !ok || set == nil {
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
-	"github.com/fairlead-dev/fairlead/core/team"
 )
 
 // channelRecord records everything that is said in channels and delivered to agents. It is kept
@@ -167,10 +166,10 @@ func (w channelWorld) checkDelivered(agent string, e deliveredAction, session st
 
 // forgetUndelivered forgets messages that an agent must receive again, because its turn timed out
 // while a person's message had no answer.
-func forgetUndelivered(w *world, channelName string, set *team.TurnSet) {
-	deliveredWords := w.record.delivered[set.Agent+" in "+channelName]
+func forgetUndelivered(w *world, channelName string, set *channel.Set) {
+	deliveredWords := w.record.delivered[string(set.Agent)+" in "+channelName]
 	for _, p := range set.Body.Participants {
-		if string(p.Agent) != set.Agent {
+		if p.Agent != set.Agent {
 			continue
 		}
 		for i, said := range w.record.posts[channelName] {
@@ -186,7 +185,7 @@ func forgetUndelivered(w *world, channelName string, set *team.TurnSet) {
 // checkChannelChange checks a change of a channel before it is applied.
 func (w channelWorld) checkChannelChange(ch change.Change) {
 	channelName, is := strings.CutPrefix(ch.Entity, "channel/")
-	set := change.As[team.TurnSet](ch.Body)
+	set := change.As[channel.Set](ch.Body)
 	if !is || set == nil {
 		return
 	}
@@ -198,11 +197,11 @@ func (w channelWorld) checkChannelChange(ch change.Change) {
 		forgetUndelivered(w.world, channelName, set)
 	}
 	b := w.record
-	if a := w.truth.Agents[set.Agent]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.ServesChannels() {
+	if a := w.truth.Agents[string(set.Agent)]; strings.HasPrefix(ch.Trigger, "tell_") && a != nil && a.Session.ServesChannels() {
 		// A prompt that is outdated before it is delivered does not count and is sent again. So it
 		// is checked when the channel records its delivery.
 		if key := a.Session.Delivery.Key; strings.HasPrefix(key, ch.Trigger) {
-			w.checkDelivered(set.Agent, b.deliveredAction[key], a.Session.ID, ch.Trigger == string(channel.TellTurn), b.typed[key])
+			w.checkDelivered(string(set.Agent), b.deliveredAction[key], a.Session.ID, ch.Trigger == string(channel.TellTurn), b.typed[key])
 		}
 	}
 	for _, m := range set.Body.Messages {
@@ -225,7 +224,7 @@ func (w channelWorld) checkChannelChange(ch change.Change) {
 // checkTurnChange checks that at most one agent has the turn, and that no agent ends another
 // agent's turn.
 func (w channelWorld) checkTurnChange(channelName string, ch change.Change) {
-	b, set := w.record, change.As[team.TurnSet](ch.Body)
+	b, set := w.record, change.As[channel.Set](ch.Body)
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	if ch.From == ch.To || c == nil {
 		return
@@ -233,7 +232,7 @@ func (w channelWorld) checkTurnChange(channelName string, ch change.Change) {
 	if b.states[channelName] == nil {
 		b.states[channelName] = map[string]string{}
 	}
-	b.states[channelName][set.Agent] = ch.To
+	b.states[channelName][string(set.Agent)] = ch.To
 	var hold []string
 	for name, state := range b.states[channelName] {
 		if state == "ACTIVE" || state == "WAITING" {
@@ -244,7 +243,7 @@ func (w channelWorld) checkTurnChange(channelName string, ch change.Change) {
 	checks(w).check(oneSpeaker, len(hold) < 2, "%v have the turn in #%s", hold, channelName)
 	switch ch.Trigger {
 	case "granted":
-		b.turns[set.Agent+" in "+channelName]++
+		b.turns[string(set.Agent)+" in "+channelName]++
 	case string(channel.Completed), string(channel.CompletedAlone), string(channel.CompletedEmpty), string(channel.CompletedEmptyAlone),
 		string(channel.PassedOn):
 		checks(w).check(fenceOfTurns, b.endedTurns[fmt.Sprintf("%d in %s", c.Head.Turn, channelName)],
@@ -255,7 +254,7 @@ func (w channelWorld) checkTurnChange(channelName string, ch change.Change) {
 // checkPost checks a message in the journal: it has the next number, was really said, occurs once
 // and in its speaker's order, and counts for the turn in which it was said or for none.
 func (w channelWorld) checkPost(channelName string, ch change.Change, post *channel.Post) {
-	b, set := w.record, change.As[team.TurnSet](ch.Body)
+	b, set := w.record, change.As[channel.Set](ch.Body)
 	c := w.truth.Channels.ByID[channel.ChannelID(channelName)]
 	b.posts[channelName] = append(b.posts[channelName], set.Text)
 	n := uint64(len(b.posts[channelName]))

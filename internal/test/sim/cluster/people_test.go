@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -113,8 +114,8 @@ func noteOf(ch change.Change) string {
 	switch {
 	case change.As[team.ControlSet](ch.Body) != nil && strings.HasPrefix(ch.Trigger, "wanted_"):
 		return change.As[team.ControlSet](ch.Body).Value.Desired.Note
-	case change.As[team.TurnSet](ch.Body) != nil:
-		return change.As[team.TurnSet](ch.Body).Text
+	case change.As[channel.Set](ch.Body) != nil:
+		return change.As[channel.Set](ch.Body).Text
 	}
 	return ""
 }
