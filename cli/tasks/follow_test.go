@@ -20,7 +20,9 @@ func TestWentBack(t *testing.T) {
 		{"it has never failed to land", view.TaskWorking, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := view.RunView{Task: &view.TaskView{Status: c.status, Why: c.why}, Steps: []view.StepView{{ID: task.StepLand, LastError: c.err}}}
+			r := view.RunView{
+				Task: &view.TaskView{Status: c.status, Why: c.why}, Steps: []view.StepView{{ID: task.StepLand, LastError: c.err}},
+			}
 			if got := wentBack(&r); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}

@@ -14,7 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // stateNow is a run as its file has to show it.

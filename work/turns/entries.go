@@ -302,11 +302,12 @@ func entriesIn(rec journal.Change, set *channel.Set, moves bool) []view.ChannelE
 	if moves && rec.From != rec.To && set.Agent != "" {
 		entries = append(entries, movedBy(rec, set))
 	}
+	agent := string(set.Agent)
 	if set.Body.Say != "" {
-		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindNotice, Text: set.Body.Say, Agent: string(set.Agent)})
+		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindNotice, Text: set.Body.Say, Agent: agent})
 	}
 	if set.Body.Warn != "" {
-		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: string(set.Agent)})
+		entries = append(entries, view.ChannelEntry{Seq: rec.Seq, At: rec.Time, Kind: kindWarning, Text: set.Body.Warn, Agent: agent})
 	}
 	return entries
 }

@@ -86,12 +86,12 @@ var ofChannels = []mutant{
 	{
 		breaks: "the timers of channels are not set after a start",
 		file:   "work/turns/hooks.go",
-		old:    "	for id := range c.State().Channels.ByID {\n		c.timers.set(id, c.State().Channels.Deadline(id))\n	}\n",
+		old:    "	for id := range c.loop.State().Channels.ByID {\n		c.timers.set(id, c.loop.State().Channels.Deadline(id))\n	}\n",
 		new:    "",
 	},
 	{
 		breaks: "a channel that changes keeps its old timer",
-		file:   "work/turns/hooks.go", old: "	for id := range n.channels {\n		c.timers.set(id, c.State().Channels.Deadline(id))\n",
+		file:   "work/turns/hooks.go", old: "	for id := range n.channels {\n		c.timers.set(id, c.loop.State().Channels.Deadline(id))\n",
 		new: "	for id := range n.channels {\n",
 	},
 }

@@ -87,7 +87,7 @@ var ofCrew = []mutant{
 	},
 	{
 		breaks: "the timers of the crew are not set",
-		file:   "work/crew/lead.go", old: "		Next:    func() time.Time { return c.State().Crew.Deadline() },\n",
+		file:   "work/crew/lead.go", old: "		Next:    func() time.Time { return c.loop.State().Crew.Deadline() },\n",
 		new: "",
 	},
 	{

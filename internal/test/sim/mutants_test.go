@@ -60,7 +60,7 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "a daemon continues after a shim has refused it",
-		file:   "work/sessions/adopt.go", old: "	c.Fail(takenOver(err))\n	return true",
+		file:   "work/sessions/adopt.go", old: "	c.loop.Fail(takenOver(err))\n	return true",
 		new: "	return false",
 		pkg: "./app", run: "TestFenced",
 	},
