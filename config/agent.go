@@ -188,7 +188,7 @@ func (c *checker) env(agent *file.YAMLNode) Env {
 		switch {
 		case v.Kind != file.YAMLText && v.Kind != file.YAMLNumber && v.Kind != file.YAMLBool:
 			continue
-		case !envName().MatchString(f.Name):
+		case !envName.MatchString(f.Name):
 			c.add(f.Place, v.Path, "is not the name of a variable: letters, digits and underscore, not beginning with a digit")
 			continue
 		case strings.HasPrefix(f.Name, "FAIRLEAD_"):

@@ -6,13 +6,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 )
 
@@ -55,12 +55,12 @@ func (c *checker) config() *Config {
 	return cfg
 }
 
-var namePattern = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // name checks the name of an agent or a channel, which becomes part of file names, URLs and the journal's
 // entity names.
 func (c *checker) name(f file.YAMLField) {
-	if !namePattern().MatchString(f.Name) {
+	if !namePattern.MatchString(f.Name) {
 		c.add(f.Place, f.Value.Path, "is not a name: %s", nameRule)
 	}
 }

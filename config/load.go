@@ -9,12 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // Load reads fairlead.yaml in a folder. lookupEnv is os.LookupEnv; if it is nil, references are not resolved,
@@ -117,7 +117,7 @@ func parseTree(b []byte, found *findings) *file.YAMLNode {
 	return root
 }
 
-var referencePattern = lazyregexp.New(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+var referencePattern = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
 // shieldReferences allows ${NAME} without quotes in a flow mapping such as {key: ${NAME}}, where YAML
 // would read its braces as syntax. It replaces the braces by two private-use characters, which restore
@@ -128,13 +128,13 @@ func shieldReferences(b []byte) ([]byte, func(string) string) {
 	if bytes.Contains(b, []byte(open)) || bytes.Contains(b, []byte(shut)) {
 		return b, func(s string) string { return s }
 	}
-	shielded := referencePattern().ReplaceAllFunc(b, func(ref []byte) []byte {
+	shielded := referencePattern.ReplaceAllFunc(b, func(ref []byte) []byte {
 		return []byte("$" + open + string(ref[2:len(ref)-1]) + shut)
 	})
 	return shielded, strings.NewReplacer(open, "{", shut, "}").Replace
 }
 
-var plainKey = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // join extends a path. A key that is not a plain word is quoted and shortened. In an environment, everything
 // from an equals sign on is removed, because it may be a secret value written in the wrong place.
@@ -144,7 +144,7 @@ func join(path, key string) string {
 			key = name + "=…"
 		}
 	}
-	if !plainKey().MatchString(key) {
+	if !plainKey.MatchString(key) {
 		key = quoteShort(key)
 	}
 	if path == "" {

@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // Notify says how people are notified.
@@ -132,7 +132,7 @@ func reason(err error) string {
 	return ""
 }
 
-var quietPattern = lazyregexp.New(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
+var quietPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])$`)
 
 // quietOf reads the quiet hours of a target.
 func quietOf(c *checker, target *file.YAMLNode) Quiet {
@@ -144,7 +144,7 @@ func quietOf(c *checker, target *file.YAMLNode) Quiet {
 		}
 		return q
 	}
-	part := quietPattern().FindStringSubmatch(textOf(n))
+	part := quietPattern.FindStringSubmatch(textOf(n))
 	if part == nil {
 		c.add(n.Place, n.Path, "%s is not hours of the day; write them like 22:00-07:30", shown(n))
 		return q

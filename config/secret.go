@@ -3,10 +3,9 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 const hidden = "[hidden]"
@@ -146,7 +145,7 @@ func (e Env) MarshalJSON() ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-var envName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // expand replaces ${NAME}. $${ stands for ${, and every other dollar for itself.
 func expand(raw string, valueOf func(name string) (string, error)) (string, error) {
@@ -164,7 +163,7 @@ func expand(raw string, valueOf func(name string) (string, error)) (string, erro
 		}
 		b.WriteString(raw[:i])
 		name, rest, closed := strings.Cut(raw[i+2:], "}")
-		if !closed || !envName().MatchString(name) {
+		if !closed || !envName.MatchString(name) {
 			return "", fmt.Errorf("a reference is written ${NAME}, with letters, digits and _; write $${ for a plain ${")
 		}
 		value, err := valueOf(name)

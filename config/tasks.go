@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/governing"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // TaskBranch is the default name of a task's branch.
@@ -75,7 +75,7 @@ func (c *checker) pullRequests(cfg *Config, n *file.YAMLNode) {
 	}
 }
 
-var diskPattern = lazyregexp.New(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
+var diskPattern = regexp.MustCompile(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
 
 // disk reads a size. 0 is no limit.
 func (c *checker) disk(n *file.YAMLNode, otherwise int64) int64 {
@@ -85,7 +85,7 @@ func (c *checker) disk(n *file.YAMLNode, otherwise int64) int64 {
 	if n.Kind == file.YAMLNumber && n.Text == "0" || textOf(n) == "0" {
 		return 0
 	}
-	part := diskPattern().FindStringSubmatch(textOf(n))
+	part := diskPattern.FindStringSubmatch(textOf(n))
 	if part == nil {
 		c.add(n.Place, n.Path, "%s is not a size; write it like 500MB, 20GB or 1TB, or 0 for no limit", shown(n))
 		return otherwise

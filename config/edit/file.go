@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,7 +15,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 const bytesMax = 1 << 20 // the limit of config.Load
@@ -139,8 +139,8 @@ func Diff(before, after []byte) (string, error) {
 }
 
 var (
-	reference = lazyregexp.New(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
-	variable  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+	variable  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // lines are the lines of a part of the file as they are shown.
@@ -189,7 +189,7 @@ func shown(b []byte) (string, error) {
 func hide(n *file.YAMLNode, secret map[file.Place]bool, inside bool) (found bool) {
 	for i := range n.Fields {
 		f := &n.Fields[i]
-		if inside && !variable().MatchString(f.Name) {
+		if inside && !variable.MatchString(f.Name) {
 			f.Name = hidden
 		}
 		if hide(f.Value, secret, inside || secret[f.Place]) || secret[f.Place] {
@@ -199,7 +199,7 @@ func hide(n *file.YAMLNode, secret map[file.Place]bool, inside bool) (found bool
 	for _, item := range n.Items {
 		found = hide(item, secret, inside) || found
 	}
-	if inside && len(n.Fields) == 0 && n.Kind != file.YAMLNull && !(n.Kind == file.YAMLText && reference().MatchString(n.Text)) {
+	if inside && len(n.Fields) == 0 && n.Kind != file.YAMLNull && !(n.Kind == file.YAMLText && reference.MatchString(n.Text)) {
 		n.Kind, n.Text = file.YAMLBroken, hidden
 	}
 	return found

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // lineMax is how long a list may be in one line; a longer one gets a line for each item.
@@ -107,12 +107,12 @@ func literal(s string) (line string, body []string) {
 }
 
 // words are those that other readers take for something else than a text.
-var words = lazyregexp.New(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`)
+var words = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|true|false|null|~)$`)
 
 // quoted returns a text as a scalar: without quotes where every reader takes it for the same text.
 func quoted(s string, flow bool) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if words().MatchString(s) || strings.ContainsFunc(s, unprintable) || flow && strings.ContainsAny(s, "{}[],") || !reads("k: "+s, s) {
+	if words.MatchString(s) || strings.ContainsFunc(s, unprintable) || flow && strings.ContainsAny(s, "{}[],") || !reads("k: "+s, s) {
 		return strconv.Quote(s) // YAML reads all escapes of Go
 	}
 	if flow && !reads("{k: "+s+"}", s) {

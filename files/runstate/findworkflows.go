@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 const (
@@ -84,14 +84,14 @@ func enter(repo, path, name string) error {
 // A workflow has a name and steps. Scripts of agents have steps and no name, workflows of other programs have no steps at
 // the top.
 var (
-	hasName  = lazyregexp.New(`(?m)^["']?name["']?[ \t]*:`)
-	hasSteps = lazyregexp.New(`(?m)^["']?steps["']?[ \t]*:`)
+	hasName  = regexp.MustCompile(`(?m)^["']?name["']?[ \t]*:`)
+	hasSteps = regexp.MustCompile(`(?m)^["']?steps["']?[ \t]*:`)
 )
 
 func looksLikeWorkflow(path string) bool {
 	b, err := readPlain(path, sniffBytes)
 	b = file.Unmarked(b)
-	return err == nil && hasName().Match(b) && hasSteps().Match(b)
+	return err == nil && hasName.Match(b) && hasSteps.Match(b)
 }
 
 func readFound(repo, path string) FoundWorkflow {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // Limits of a review. More findings than these do not help the agent that has to fix them.
@@ -32,7 +32,7 @@ const (
 	Should = "should" // it is shown to the person
 )
 
-var findingID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
+var findingID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
 // Finding is one thing that a reviewer found.
 type Finding struct {
@@ -135,7 +135,7 @@ func (a *ReviewAnswer) fault() (where jsontext.Pointer, fault string) {
 // fault says what is wrong with a finding; empty: nothing.
 func (f Finding) fault() string {
 	switch {
-	case !findingID().MatchString(f.ID):
+	case !findingID.MatchString(f.ID):
 		return fmt.Sprintf("has no valid id: %q; write letters and digits, such as F1", clip.Text(f.ID, quoteMax))
 	case f.File != "" && (len(f.File) > findingPathMax || !filepath.IsLocal(f.File) || strings.ContainsFunc(f.File, isControl)):
 		return fmt.Sprintf("names %q, which is no file of the repository", clip.Text(f.File, quoteMax))

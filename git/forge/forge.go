@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // Code is the kind of a fault.
@@ -174,9 +174,9 @@ func Of(repo Repo) (Forge, error) {
 }
 
 var (
-	scpRemote = lazyregexp.New(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^:].*)$`)
-	hostName  = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$`)
-	repoPath  = lazyregexp.New(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.][A-Za-z0-9_.-]*)+$`)
+	scpRemote = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^:].*)$`)
+	hostName  = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+	repoPath  = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.][A-Za-z0-9_.-]*)+$`)
 )
 
 // ParseRemote reads the URL of a git remote: https://host/owner/name.git, ssh://git@host/owner/name or
@@ -195,14 +195,14 @@ func ParseRemote(remote string) (Repo, error) {
 			return no("has the scheme " + quote(u.Scheme))
 		}
 		r = Repo{Host: u.Hostname(), Path: u.Path}
-	} else if m := scpRemote().FindStringSubmatch(remote); m != nil && !strings.HasPrefix(remote, "/") && !strings.HasPrefix(remote, ".") {
+	} else if m := scpRemote.FindStringSubmatch(remote); m != nil && !strings.HasPrefix(remote, "/") && !strings.HasPrefix(remote, ".") {
 		r = Repo{Host: m[1], Path: m[2]}
 	} else {
 		return no("is a folder, not the URL of a forge")
 	}
 	r.Host = strings.TrimPrefix(strings.ToLower(r.Host), "ssh.")
 	r.Path = strings.TrimSuffix(strings.Trim(r.Path, "/"), ".git")
-	if !hostName().MatchString(r.Host) || !repoPath().MatchString(r.Path) || strings.Contains(r.Path, "..") || len(r.Path) > titleMax {
+	if !hostName.MatchString(r.Host) || !repoPath.MatchString(r.Path) || strings.Contains(r.Path, "..") || len(r.Path) > titleMax {
 		return no("names no repository that can be recognised")
 	}
 	return r, nil

@@ -258,7 +258,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		parseReset(b)
 		checkText(t, tail(string(b)), logMax)
-		if repo, err := ParseRemote(string(b)); err == nil && (!hostName().MatchString(repo.Host) || !repoPath().MatchString(repo.Path)) {
+		if repo, err := ParseRemote(string(b)); err == nil && (!hostName.MatchString(repo.Host) || !repoPath.MatchString(repo.Path)) {
 			t.Errorf("%q is %v", b, repo)
 		}
 		Words(string(b))

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // gitHub is a repository on GitHub, by the program gh. The formats are those of gh 2.40 to 2.80.
@@ -203,14 +202,14 @@ type hubCheck struct {
 	Started    string `json:"startedAt"`
 }
 
-var hubJob = lazyregexp.New(`/actions/runs/\d+/job/(\d+)`)
+var hubJob = regexp.MustCompile(`/actions/runs/\d+/job/(\d+)`)
 
 func (c hubCheck) check() Check {
 	is := Check{Name: plain(oneLine(cmp.Or(c.Name, c.Context)), titleMax), URL: link(cmp.Or(c.Details, c.Target)), State: CheckPending}
 	if c.Workflow != "" {
 		is.Name = plain(oneLine(c.Workflow), titleMax) + " / " + is.Name
 	}
-	if m := hubJob().FindStringSubmatch(c.Details); m != nil {
+	if m := hubJob.FindStringSubmatch(c.Details); m != nil {
 		is.Job = m[1]
 	}
 	switch cmp.Or(c.Conclusion, c.State) {
@@ -271,7 +270,7 @@ func (g *gitHub) Find(ctx context.Context, branch, base string) (*Request, error
 	return nil, err
 }
 
-var hubPull = lazyregexp.New(`(https?://\S+/pull/(\d+))\s*$`)
+var hubPull = regexp.MustCompile(`(https?://\S+/pull/(\d+))\s*$`)
 
 func (g *gitHub) Create(ctx context.Context, d Draft) (Request, error) {
 	out, err := g.ask(ctx, []byte(d.Body), "pr", "create", g.on(), "--head", d.Branch, "--base", d.Base, "--title", d.Title, "--body-file",
@@ -279,7 +278,7 @@ func (g *gitHub) Create(ctx context.Context, d Draft) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	m := hubPull().FindStringSubmatch(string(out))
+	m := hubPull.FindStringSubmatch(string(out))
 	if m == nil {
 		return Request{}, garbled("gh pr create", errors.New("it names no pull request"))
 	}
@@ -342,7 +341,7 @@ func (g *gitHub) Log(ctx context.Context, check Check) (string, error) {
 	for line := range strings.Lines(string(out)) {
 		if _, step, ok := strings.Cut(line, "\t"); ok { // job, step, time and text
 			if _, text, ok := strings.Cut(step, "\t"); ok {
-				line = logTime().ReplaceAllString(text, "")
+				line = logTime.ReplaceAllString(text, "")
 			}
 		}
 		lines = append(lines, line)
@@ -350,7 +349,7 @@ func (g *gitHub) Log(ctx context.Context, check Check) (string, error) {
 	return tail(strings.Join(lines, "")), err
 }
 
-var logTime = lazyregexp.New(`^\x{FEFF}?\d{4}-\d\d-\d\dT[0-9:.]+Z ?`)
+var logTime = regexp.MustCompile(`^\x{FEFF}?\d{4}-\d\d-\d\dT[0-9:.]+Z ?`)
 
 func (g *gitHub) Reply(ctx context.Context, number int, to Comment, text string) error {
 	path := fmt.Sprintf("repos/%s/issues/%d/comments", g.repo.Path, number)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 const (
@@ -106,7 +106,7 @@ func program(ctx context.Context, name string, input []byte, env []string, args 
 }
 
 // httpStatus is how gh and glab name the status of an answer: "gh: Not Found (HTTP 404)", "HTTP 403: …".
-var httpStatus = lazyregexp.New(`\bHTTP (\d{3})\b|\b(\d{3}) (?:Not Found|Unauthorized|Forbidden|Too Many Requests)\b|: (5\d\d)\b`)
+var httpStatus = regexp.MustCompile(`\bHTTP (\d{3})\b|\b(\d{3}) (?:Not Found|Unauthorized|Forbidden|Too Many Requests)\b|: (5\d\d)\b`)
 
 // The words of gh and glab for what they name by no status. They are other programs' texts, and the only ones that
 // are compared.
@@ -133,7 +133,7 @@ func Words(said string) Code {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 	}
 	status := 0
-	if m := httpStatus().FindStringSubmatch(said); m != nil {
+	if m := httpStatus.FindStringSubmatch(said); m != nil {
 		status, _ = strconv.Atoi(m[1] + m[2] + m[3])
 	}
 	switch {

@@ -7,18 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/git/worktree"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 const commitsMax = 200 // of one task
 
-var commitID = lazyregexp.New(`^[0-9a-f]{40,64}$`)
+var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 // Review is a task as a person looks at it: its changes by round and by commit, its checks, and the comments.
 type Review struct{ Task }
@@ -184,7 +184,7 @@ func (t Review) Size(ctx context.Context, ids ...string) (bytes int64, err error
 // commits returns an error unless all are whole ids, which are no options and no names of refs.
 func commits(ids ...string) error {
 	for _, id := range ids {
-		if !commitID().MatchString(id) {
+		if !commitID.MatchString(id) {
 			return fmt.Errorf("%q is not the id of a commit", id)
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // HeaderMax is the length of a Sent as JSON: a name of a run, two hashes, a path and a branch.
@@ -20,8 +20,8 @@ const HeaderMax = 4 << 10
 const nameMax = 1 << 10 // bytes of a path or a branch
 
 var (
-	runName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
-	hash    = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	runName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`) })
+	hash    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 )
 
 // Sent says what a checkout holds. The objects of it travel beside.

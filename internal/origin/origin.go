@@ -12,10 +12,9 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // Max is how many origins one daemon may have: a few names for one page.
@@ -30,7 +29,7 @@ type Origin struct {
 	port   string // empty: the scheme's own
 }
 
-var hostName = lazyregexp.New(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+var hostName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 var ownPort = map[string]string{"http": "80", "https": "443"}
 
@@ -83,7 +82,7 @@ func plainHost(host string) (loopback, ok bool) {
 	if _, err := strconv.ParseUint(labels[len(labels)-1], 0, 64); err == nil { // a browser takes 127.1 and 0x7f.1 for IPv4
 		return false, false
 	}
-	return host == "localhost", len(host) <= hostBytesMax && hostName().MatchString(host)
+	return host == "localhost", len(host) <= hostBytesMax && hostName.MatchString(host)
 }
 
 func bracketed(host string) string {

@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // FindProgram looks up an agent's program as a shell in its workspace does, with the PATH of the
@@ -106,7 +105,7 @@ func executable(path string) error {
 
 // keyWords matches error messages about missing or invalid credentials. Only failures are searched,
 // never the words of a model.
-var keyWords = lazyregexp.New(`(?i)(invalid|incorrect|missing|expired|revoked|unknown|no) (x-)?api[ _-]?key|invalid[ _]authentication|authentication[ _](error|failed|required)|` +
+var keyWords = regexp.MustCompile(`(?i)(invalid|incorrect|missing|expired|revoked|unknown|no) (x-)?api[ _-]?key|invalid[ _]authentication|authentication[ _](error|failed|required)|` +
 	`[a-z0-9]+_(api_key|auth_token)\b.{0,60}(not set|missing|required|must be set|unset|undefined|empty)|(set|missing|provide|required|need)\b.{0,60}[a-z0-9]+_api_key\b|` +
 	`invalid (bearer|access|auth) token|oauth token (has )?expired|not (logged|signed) in|please (log|sign) in|run /login|` +
 	`(status|error|http|code)\W{0,4}(code\W{0,4})?40[13]\b|\b401\b.{0,20}unauthori[sz]ed|\b403\b.{0,20}forbidden`)
@@ -114,7 +113,7 @@ var keyWords = lazyregexp.New(`(?i)(invalid|incorrect|missing|expired|revoked|un
 // KeyRefused reports whether a failure means that the provider rejects the credentials, by its HTTP
 // status (0: unknown) or its text. Retrying does not help: a person has to sign in.
 func KeyRefused(status int, words string) bool {
-	return ProviderOfStatus(status) == ProviderAuthentication || keyWords().MatchString(words)
+	return ProviderOfStatus(status) == ProviderAuthentication || keyWords.MatchString(words)
 }
 
 // signIns says how to sign in, by the program's file name.

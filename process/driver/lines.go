@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 const (
@@ -141,7 +141,7 @@ func (b *lineBuffer) take(ending int64) Line {
 func LastWords(lines []string) (words string) {
 	for _, line := range lines {
 		line = strings.ToValidUTF8(strings.TrimSpace(line), "")
-		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong().MatchString(line) || !wrong().MatchString(words)) {
+		if strings.ContainsFunc(line, unicode.IsLetter) && (wrong.MatchString(line) || !wrong.MatchString(words)) {
 			words = line
 		}
 	}
@@ -149,7 +149,7 @@ func LastWords(lines []string) (words string) {
 }
 
 // wrong matches lines that look like error messages.
-var wrong = lazyregexp.New(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)
+var wrong = regexp.MustCompile(`(?i)error|fatal|panic|fail|cannot|can't|denied|invalid|not found`)
 
 // WithoutEscapes removes the escape sequences of terminals (ECMA-48), which programs write into
 // messages. An incomplete sequence loses only its beginning, so that no text is lost with it.

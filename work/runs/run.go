@@ -76,7 +76,7 @@ func prepareRun(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
 		return filepath.Join(repo, path)
 	}
 	req := &runRequest{id: cmp.Or(flags.RunID, newRunID()), repo: repo, env: map[string]string{}}
-	if !nameOfRun().MatchString(req.id) {
+	if !nameOfRun.MatchString(req.id) {
 		return nil, worktree.RefuseRun(clip.Text(req.id, 64),
 			"a run's name is made of letters, digits, dot, dash and underscore, begins with no dot or dash, and has 48 characters at most")
 	}

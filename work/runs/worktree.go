@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,12 +20,11 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // nameOfRun matches the run IDs that can name a folder and a ref (machine workflow requires the
 // same).
-var nameOfRun = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
+var nameOfRun = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}$`)
 
 // makeWorktree makes the clone for a run's steps, and its branch. It sets Worktree in req.how, and Workdir if the
 // flags do not name one. The error is a *table.Refusal if the repository, a name or the path does
@@ -33,7 +33,7 @@ func (c *Controller) makeWorktree(ctx context.Context, req *runRequest, flags vi
 	no := func(format string, args ...any) error {
 		return worktree.RefuseWorktree(req.id, fmt.Sprintf(format, args...))
 	}
-	if !nameOfRun().MatchString(req.id) {
+	if !nameOfRun.MatchString(req.id) {
 		return no("the run's name %q cannot name a folder; choose another --run-id", clip.Text(req.id, 64))
 	}
 	g := worktree.Git{Dir: req.repo}

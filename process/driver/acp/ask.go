@@ -3,10 +3,10 @@ package acp
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -53,10 +53,10 @@ func readOptions(list []json.RawMessage, modes []choice) []driver.Option {
 // switchesMode reports whether an option also changes what the program asks about later: its ID is
 // the name of a mode, or its label mentions one.
 func switchesMode(o driver.Option, modes []choice) bool {
-	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords().MatchString(o.Label)
+	return slices.ContainsFunc(modes, func(c choice) bool { return c.id == o.ID }) || modeWords.MatchString(o.Label)
 }
 
-var modeWords = lazyregexp.New(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
+var modeWords = regexp.MustCompile(`(?i)auto[- ]?(accept|approve|edit)|bypass|yolo|full[- ]access|don.t ask|\bmode\b|all edits`)
 
 // isReject reports whether an option rejects the call.
 func isReject(o driver.Option) bool { return strings.HasPrefix(o.Kind, "reject") }
@@ -110,7 +110,7 @@ func (p *play) asked(m message) {
 // It is only for display, because the labels do not say which MCP server the tool belongs to.
 func namedBy(options []driver.Option) string {
 	for _, o := range options {
-		if _, name, ok := strings.Cut(o.Label, ": "); ok && o.Kind == "allow_always" && identifier().MatchString(name) {
+		if _, name, ok := strings.Cut(o.Label, ": "); ok && o.Kind == "allow_always" && identifier.MatchString(name) {
 			return name + ": "
 		}
 	}

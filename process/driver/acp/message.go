@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 )
 
 // messageKind is the JSON-RPC kind of an object from the program.
@@ -250,11 +249,11 @@ func oneLine(s string) string {
 // The protocol has no code for a rate limit of the provider. Programs report it as an error in their
 // own words; these patterns were observed or are documented.
 var (
-	limitWords   = lazyregexp.New(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
-	contextWords = lazyregexp.New(`(?i)prompt is too long|context_length_exceeded|maximum context length|exceed\w*.{0,40}context (window|length)|context (window|length).{0,40}exceed|input is too long|ran out of room in the model's context`)
-	waitWords    = lazyregexp.New(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
-	untilWords   = lazyregexp.New(`\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)`)
-	signIn       = lazyregexp.New(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
+	limitWords   = regexp.MustCompile(`(?i)rate[ _-]?limit|too many requests|(usage|session|weekly|hourly|daily) limit|quota (exceeded|exhausted)|exceeded your current quota|resource_exhausted|(status|error|http|code)\W{0,4}(code\W{0,4})?429\b`)
+	contextWords = regexp.MustCompile(`(?i)prompt is too long|context_length_exceeded|maximum context length|exceed\w*.{0,40}context (window|length)|context (window|length).{0,40}exceed|input is too long|ran out of room in the model's context`)
+	waitWords    = regexp.MustCompile(`(?i)(?:retry|try again|reset\w*|wait)\D{0,20}?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)\b`)
+	untilWords   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)`)
+	signIn       = regexp.MustCompile(`(?i)auth|sign.?in|log.?in|api.?key|credential`)
 )
 
 // waitMax is the longest wait that is accepted. Weekly limits are the longest known ones.
@@ -269,7 +268,7 @@ func rateLimit(e *rpcError, now time.Time) (until time.Time, limited bool) {
 	if code, ok := of.number("statusCode"); ok {
 		status = code
 	}
-	if status != 429 && e.Code != 429 && !limitWords().MatchString(e.Message+" "+data) {
+	if status != 429 && e.Code != 429 && !limitWords.MatchString(e.Message+" "+data) {
 		return time.Time{}, false
 	}
 	for _, name := range []string{"retry_after", "retryAfter", "retry-after", "retryAfterSeconds"} {
@@ -286,10 +285,10 @@ func rateLimit(e *rpcError, now time.Time) (until time.Time, limited bool) {
 		}
 	}
 	text := e.Message + " " + data
-	if at, err := time.Parse(time.RFC3339, untilWords().FindString(text)); err == nil {
+	if at, err := time.Parse(time.RFC3339, untilWords.FindString(text)); err == nil {
 		return believed(now, at.UTC()), true
 	}
-	if found := waitWords().FindStringSubmatch(text); found != nil {
+	if found := waitWords.FindStringSubmatch(text); found != nil {
 		n, err := strconv.ParseFloat(found[1], 64)
 		if err == nil && n < 1e9 {
 			return believed(now, now.Add(time.Duration(n*float64(unit(found[2]))))), true

@@ -153,11 +153,11 @@ func (p *play) enter(ctx context.Context) *driver.Stop {
 		m.err = &rpcError{Message: "it returned no conversation id"}
 	}
 	words := "the program opened no conversation: " + oneLine(m.err.words())
-	if len(p.conversation.signIns) > 0 && signIn().MatchString(words) {
+	if len(p.conversation.signIns) > 0 && signIn.MatchString(words) {
 		words += "; sign in first: " + strings.Join(p.conversation.signIns, "; or: ")
 	}
 	stop := failed(words)
-	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn().MatchString(words) {
+	if e := m.err; e.keyRefused() || e.Code == authRequired && signIn.MatchString(words) {
 		stop.Reason = session.ReasonNotSignedIn
 	}
 	return stop

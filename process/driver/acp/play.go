@@ -228,7 +228,7 @@ func (p *play) refused(e *rpcError) *driver.Stop {
 	switch {
 	case e.keyRefused():
 		stop.Reason = session.ReasonNotSignedIn
-	case contextWords().MatchString(e.words()):
+	case contextWords.MatchString(e.words()):
 		stop.Reason = session.ReasonContextExhausted
 	}
 	return stop

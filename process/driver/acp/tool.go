@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/encode"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -73,7 +73,7 @@ func readToolCall(of fields) toolCall {
 func (c toolCall) with(more toolCall) toolCall {
 	c.id, c.kind, c.status = cmp.Or(c.id, more.id), cmp.Or(more.kind, c.kind), cmp.Or(more.status, c.status)
 	c.name = cmp.Or(more.name, c.name)
-	if c.called == "" && identifier().MatchString(c.title) {
+	if c.called == "" && identifier.MatchString(c.title) {
 		c.called = c.title
 	}
 	c.title = cmp.Or(more.title, c.title)
@@ -102,7 +102,7 @@ func (c toolCall) with(more toolCall) toolCall {
 
 const callPathsMax = 257 // limit for one call; one more than an event holds, so that the event is marked as incomplete
 
-var identifier = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
+var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_:-]{0,99}$`)
 
 // tool returns the tool's name in Fairlead's vocabulary or, if it is unknown, the program's own
 // name.
@@ -142,14 +142,14 @@ func (c toolCall) byServer() string {
 	if c.name != "" || c.kind != "" && c.kind != "other" {
 		return ""
 	}
-	found := serverTitle().FindStringSubmatch(c.title)
+	found := serverTitle.FindStringSubmatch(c.title)
 	if found == nil || c.input.has("command") || c.given().has("command") || c.given() == nil && strings.Contains(c.explained, "command") {
 		return ""
 	}
 	return clip("mcp__"+found[2]+"__"+found[1], titleBytesMax)
 }
 
-var serverTitle = lazyregexp.New(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Server\)$`)
+var serverTitle = regexp.MustCompile(`^([A-Za-z0-9_.:-]+) \(([A-Za-z0-9_.:-]+) MCP Server\)$`)
 
 // given returns the arguments that the call's text holds, as Gemini CLI sends those of MCP tools.
 func (c toolCall) given() fields { return objectOf(json.RawMessage(c.explained)) }
@@ -190,7 +190,7 @@ func (c toolCall) named(tool string) bool {
 // titleName returns a title that may be the tool's name. Many programs send the model's description
 // as the title, so it is accepted only if it fits the tool kind that the program gives.
 func (c toolCall) titleName() string {
-	if identifier().MatchString(c.title) && (c.called == "" || ours(c.called) == "") {
+	if identifier.MatchString(c.title) && (c.called == "" || ours(c.called) == "") {
 		return c.title
 	}
 	return c.called
@@ -431,14 +431,14 @@ func commandLine(raw json.RawMessage) (string, bool) {
 		return words[2], true
 	}
 	for i, word := range words {
-		if word == "" || !plainWord().MatchString(word) {
+		if word == "" || !plainWord.MatchString(word) {
 			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(words, " "), true
 }
 
-var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // what describes the call in one line for people.
 func (c toolCall) what(tool, dir string) string {

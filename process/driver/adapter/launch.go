@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -142,7 +142,7 @@ func (s *Stage) Printed(ctx context.Context, argv []string) (string, error) {
 	}
 }
 
-var versionNumber = lazyregexp.New(`\d+\.\d+\.\d+[\w.+-]*`)
+var versionNumber = regexp.MustCompile(`\d+\.\d+\.\d+[\w.+-]*`)
 
 // VersionIn returns the version in a program's output; empty if there is none.
-func VersionIn(text string) string { return versionNumber().FindString(text) }
+func VersionIn(text string) string { return versionNumber.FindString(text) }

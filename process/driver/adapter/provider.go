@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -17,10 +16,10 @@ type ProviderErrors []ProviderError
 
 // ProviderError is one row.
 type ProviderError struct {
-	Program string                // that says it
-	Code    driver.ProviderCode   //
-	Pattern func() *regexp.Regexp // of the answer that it reports as a success
-	Sample  string                // file in testdata/provider_errors
+	Program string              // that says it
+	Code    driver.ProviderCode //
+	Pattern *regexp.Regexp      // of the answer that it reports as a success
+	Sample  string              // file in testdata/provider_errors
 }
 
 // ReadProviderErrors reads a table. It panics if it is faulty, since it is part of the program.
@@ -33,7 +32,7 @@ func ReadProviderErrors(text []byte) ProviderErrors {
 	}
 	var all ProviderErrors
 	for _, r := range rows {
-		all = append(all, ProviderError{r.Program, driver.ProviderCode(r.Code), lazyregexp.New(r.Pattern), r.Sample})
+		all = append(all, ProviderError{r.Program, driver.ProviderCode(r.Code), regexp.MustCompile(r.Pattern), r.Sample})
 	}
 	return all
 }
@@ -41,7 +40,7 @@ func ReadProviderErrors(text []byte) ProviderErrors {
 // Find returns the code of the first row that matches an answer; empty: none does.
 func (t ProviderErrors) Find(text string) driver.ProviderCode {
 	for _, row := range t {
-		if row.Pattern().MatchString(strings.TrimSpace(text)) {
+		if row.Pattern.MatchString(strings.TrimSpace(text)) {
 			return row.Code
 		}
 	}

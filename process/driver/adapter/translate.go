@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -181,10 +181,10 @@ func (s *Stage) ProbeProgram(ctx context.Context, found *driver.Probed, command,
 // 400 …". An answer of several paragraphs that begins like this is the model's.
 func APIError(text string) bool {
 	text = strings.TrimSpace(text)
-	return apiError().MatchString(text) && !strings.Contains(text, "\n\n")
+	return apiError.MatchString(text) && !strings.Contains(text, "\n\n")
 }
 
-var apiError = lazyregexp.New(`^\[?(API Error\b|Error:? \(?(HTTP |status )?[45]\d\d\b)`)
+var apiError = regexp.MustCompile(`^\[?(API Error\b|Error:? \(?(HTTP |status )?[45]\d\d\b)`)
 
 // OneLine formats untrusted text in one line, without terminal control sequences.
 func OneLine(s string) string {

@@ -275,7 +275,7 @@ func (g *runningSession) died() driver.Stop {
 		return *g.completed()
 	}
 	stop := driver.Stop{Reason: g.endReason(), Detail: "it did not report the end of its answer: " + ended.String()}
-	if g.part.Resume != "" && g.named.ID == "" && resumeWords().MatchString(ended.LastWords) {
+	if g.part.Resume != "" && g.named.ID == "" && resumeWords.MatchString(ended.LastWords) {
 		stop.Reason = session.ReasonNotResumed
 	}
 	return stop

@@ -3,12 +3,12 @@ package claude
 import (
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 )
@@ -183,9 +183,9 @@ const (
 // Phrases for rate limits and exhausted contexts, for results without a field that says so. The
 // SDK's documentation names the prefixes "You've hit your" and "You've reached your".
 var (
-	limitWords   = lazyregexp.New(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
-	contextWords = lazyregexp.New(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
-	resumeWords  = lazyregexp.New(`(?i)no (conversation|saved session|session) (was )?found`)
+	limitWords   = regexp.MustCompile(`(?i)^\s*(you['’]ve (hit|reached) your|claude (ai )?usage limit reached)|\b(rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = regexp.MustCompile(`(?i)prompt is too long|context (window|length).*(exceed|limit|full)|exceed.*context (window|length)|maximum context length|input is too long`)
+	resumeWords  = regexp.MustCompile(`(?i)no (conversation|saved session|session) (was )?found`)
 )
 
 // verdict classifies the end of an answer. errs: its text is an error of the provider.
@@ -206,18 +206,18 @@ func verdict(r result, subtype string, seen limits, errs bool, now time.Time) (d
 		stop.Reason = reasonTurns
 	case subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted":
 		stop.Reason = reasonBudget
-	case seen.rejected || trouble == driver.ProviderRateLimit || limitWords().MatchString(text):
+	case seen.rejected || trouble == driver.ProviderRateLimit || limitWords.MatchString(text):
 		stop.Reason = session.ReasonRateLimited
 		until := seen.until
 		if until.IsZero() {
 			until = resetIn(text, now)
 		}
 		return stop, until
-	case r.TerminalReason == "prompt_too_long" || contextWords().MatchString(text):
+	case r.TerminalReason == "prompt_too_long" || contextWords.MatchString(text):
 		stop.Reason = session.ReasonContextExhausted
 	case r.StartupFailure == heldByBackground:
 		stop.Reason = session.ReasonHeldElsewhere
-	case resumeWords().MatchString(text):
+	case resumeWords.MatchString(text):
 		stop.Reason = session.ReasonNotResumed
 	case trouble == driver.ProviderAuthentication || driver.KeyRefused(0, text):
 		stop.Reason = session.ReasonNotSignedIn
@@ -257,17 +257,17 @@ func deniedCalls(denials []denial) (calls []string) {
 }
 
 var (
-	resetsAt   = lazyregexp.New(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
-	resetEpoch = lazyregexp.New(`limit reached\|(\d{10})\b`)
+	resetsAt   = regexp.MustCompile(`(?i)\bresets?(?: at)? (?:([a-z]{3}) (\d{1,2})(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?(am|pm)(?: \(([A-Za-z_]+/[A-Za-z_/]+|UTC)\))?`)
+	resetEpoch = regexp.MustCompile(`limit reached\|(\d{10})\b`)
 )
 
 // resetIn finds the end of a limit in its text, as in "resets Jul 23 at 6pm (America/Los_Angeles)";
 // zero if there is none. Without a time zone, the machine's zone is used.
 func resetIn(text string, now time.Time) time.Time {
-	if m := resetEpoch().FindStringSubmatch(text); m != nil {
+	if m := resetEpoch.FindStringSubmatch(text); m != nil {
 		return rate{ResetsAt: adapter.Number(adapter.Digits(m[1]))}.resets()
 	}
-	m := resetsAt().FindStringSubmatch(text)
+	m := resetsAt.FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}
 	}

@@ -3,11 +3,11 @@ package codex
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 )
@@ -90,33 +90,33 @@ func read(raw json.RawMessage) (event, error) {
 }
 
 var (
-	limitWords   = lazyregexp.New(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
-	contextWords = lazyregexp.New(`(?i)context window|context length|ran out of room`)
-	resumeWords  = lazyregexp.New(`(?i)no rollout found|no saved session|session .*not found`)
-	networkWords = lazyregexp.New(`(?i)waiting for network|connection failed|stream disconnected|error sending request`)
-	statusIn     = lazyregexp.New(`(?i)\bstatus:? ([1-5]\d\d)\b`)
-	deniedWords  = lazyregexp.New(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
+	limitWords   = regexp.MustCompile(`(?i)\b(usage limit|rate.?limit|too many requests|429)\b|\bquota\b.*\bexceeded\b|\bexceeded\b.*\bquota\b`)
+	contextWords = regexp.MustCompile(`(?i)context window|context length|ran out of room`)
+	resumeWords  = regexp.MustCompile(`(?i)no rollout found|no saved session|session .*not found`)
+	networkWords = regexp.MustCompile(`(?i)waiting for network|connection failed|stream disconnected|error sending request`)
+	statusIn     = regexp.MustCompile(`(?i)\bstatus:? ([1-5]\d\d)\b`)
+	deniedWords  = regexp.MustCompile(`(?i)requires approval|approval policy is never|rejected by|not permitted|denied`)
 
-	awayWords = lazyregexp.New(`(?i)^(reconnecting\b|stream error\b.*\bretrying\b)`) // codex waits for its provider, and tries again
-	againAt   = lazyregexp.New(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
-	againIn   = lazyregexp.New(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
-	piece     = lazyregexp.New(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
+	awayWords = regexp.MustCompile(`(?i)^(reconnecting\b|stream error\b.*\bretrying\b)`) // codex waits for its provider, and tries again
+	againAt   = regexp.MustCompile(`(?i)try again at (?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}),? )?(\d{1,2}):(\d{2}) ?(AM|PM)`)
+	againIn   = regexp.MustCompile(`(?i)try again in ((?:\d+(?:\.\d+)? ?(?:days?|hours?|minutes?|seconds?|[dhms])\b[ ,]*(?:and )?)+)`)
+	piece     = regexp.MustCompile(`(?i)(\d+)(?:\.\d+)? ?(d|h|m|s)`)
 )
 
 // troubleOf classifies what codex says about its provider, while it tries again and at the end, by its text: codex sends nothing else.
 func troubleOf(text string) driver.ProviderCode {
 	status := 0
-	if m := statusIn().FindStringSubmatch(text); m != nil {
+	if m := statusIn.FindStringSubmatch(text); m != nil {
 		status = adapter.Digits(m[1])
 	}
 	switch {
-	case contextWords().MatchString(text):
+	case contextWords.MatchString(text):
 		return driver.ProviderContextFull
-	case limitWords().MatchString(text):
+	case limitWords.MatchString(text):
 		return driver.ProviderRateLimit
 	case driver.KeyRefused(status, text):
 		return driver.ProviderAuthentication
-	case status == 0 && networkWords().MatchString(text):
+	case status == 0 && networkWords.MatchString(text):
 		return driver.ProviderNetwork
 	}
 	return cmp.Or(driver.ProviderOfStatus(status), driver.ProviderUnavailable)
@@ -131,7 +131,7 @@ func failed(text string, now time.Time) (stop driver.Stop, until time.Time) {
 	switch {
 	case stop.Reason == session.ReasonRateLimited:
 		until = again(text, now)
-	case stop.Reason != session.ReasonContextExhausted && resumeWords().MatchString(text):
+	case stop.Reason != session.ReasonContextExhausted && resumeWords.MatchString(text):
 		stop.Reason = session.ReasonNotResumed
 	}
 	return stop, until
@@ -141,16 +141,16 @@ func failed(text string, now time.Time) (stop driver.Stop, until time.Time) {
 // AM", "… in 2 hours 13 minutes". codex uses the machine's time zone. It returns zero if nothing is
 // found.
 func again(text string, now time.Time) time.Time {
-	if m := againAt().FindStringSubmatch(text); m != nil {
+	if m := againAt.FindStringSubmatch(text); m != nil {
 		return adapter.ClockTime(now, m[1], m[2], m[3], m[4], m[5], m[6])
 	}
-	m := againIn().FindStringSubmatch(text)
+	m := againIn.FindStringSubmatch(text)
 	if m == nil {
 		return time.Time{}
 	}
 	const waitMax = 60 * 24 * time.Hour // longer waits mean that the text was misread
 	var wait time.Duration
-	for _, p := range piece().FindAllStringSubmatch(m[1], -1) {
+	for _, p := range piece.FindAllStringSubmatch(m[1], -1) {
 		unit := map[string]time.Duration{"d": 24 * time.Hour, "h": time.Hour, "m": time.Minute, "s": time.Second}[strings.ToLower(p[2])]
 		if n := adapter.Digits(p[1]); n < int(waitMax/time.Second) {
 			wait += time.Duration(n) * unit
@@ -163,12 +163,12 @@ func again(text string, now time.Time) time.Time {
 }
 
 // shells matches the shell prefix with which codex reports commands.
-var shells = lazyregexp.New(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
+var shells = regexp.MustCompile(`^(?:/\S*/)?(?:ba|z|da)?sh -l?c `)
 
 // unwrapped removes the shell prefix from a command, as the model wrote it. A command that cannot be
 // parsed is returned unchanged.
 func unwrapped(command string) string {
-	prefix := shells().FindString(command)
+	prefix := shells.FindString(command)
 	if prefix == "" {
 		return command
 	}

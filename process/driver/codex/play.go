@@ -154,7 +154,7 @@ func (g *runningSession) unfinished(how adapter.Ended) {
 	switch {
 	case g.lastError != "":
 		g.failed(g.lastError)
-	case resumeWords().MatchString(how.LastWords):
+	case resumeWords.MatchString(how.LastWords):
 		g.stop = driver.Stop{Reason: session.ReasonNotResumed, Detail: how.String()}
 	default:
 		g.stop = driver.Stop{Reason: session.ReasonDied, Detail: "it did not report the end of its answer: " + how.String()}

@@ -6,9 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/lazyregexp"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 )
@@ -17,7 +17,7 @@ import (
 // and between two of them there is at most one answer of a model and the output of one tool.
 const rolloutTailBytes = 4 << 20
 
-var threadID = lazyregexp.New(`^[0-9A-Za-z-]{8,64}$`)
+var threadID = regexp.MustCompile(`^[0-9A-Za-z-]{8,64}$`)
 
 // usedBefore returns what a thread has used so far according to codex's own record; false if there
 // is none. The record is an internal file of the program, so only the first usage report of a
@@ -43,7 +43,7 @@ func modelOf(env []string, thread string) string {
 // recordOf returns the end of a thread's record.
 func recordOf(env []string, thread string) ([]byte, error) {
 	home := codexHome(env)
-	if home == "" || !threadID().MatchString(thread) {
+	if home == "" || !threadID.MatchString(thread) {
 		return nil, os.ErrNotExist
 	}
 	files, err := filepath.Glob(filepath.Join(home, "sessions", "*", "*", "*", "rollout-*-"+thread+".jsonl"))

@@ -70,7 +70,7 @@ func (h *translator) line(raw json.RawMessage) {
 			h.item(*e.Item, e.Type == "item.completed", raw)
 		}
 	case "error":
-		away := awayWords().MatchString(e.Message)
+		away := awayWords.MatchString(e.Message)
 		h.lastError, h.unreported = e.Message, !away
 		if away {
 			h.Out.Tell(speech.Event{
@@ -281,7 +281,7 @@ func (h *translator) outcome(i item) {
 	}
 	said := clip.Text(strings.TrimSpace(tool+" "+adapter.OneLine(what)), adapter.WhatBytesMax)
 	switch {
-	case i.Status == "declined", i.Status == "failed" && deniedWords().MatchString(i.Error.Message):
+	case i.Status == "declined", i.Status == "failed" && deniedWords.MatchString(i.Error.Message):
 		if len(h.denied) < adapter.DeniedMax && !slices.Contains(h.denied, said) {
 			h.denied = append(h.denied, said)
 		}

@@ -21,7 +21,7 @@ func TestCodeOfTrouble(t *testing.T) {
 		"stream error: stream disconnected before completion; retrying 1/5 in 187ms…":                                               driver.ProviderNetwork,
 		"Reconnecting... 1/5": driver.ProviderUnavailable,
 	} {
-		if !awayWords().MatchString(text) {
+		if !awayWords.MatchString(text) {
 			t.Errorf("%q is not understood as a wait", text)
 		}
 		if got := troubleOf(text); got != want {
