@@ -11,6 +11,7 @@ import (
 var (
 	testFuncPattern  = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	testNamePattern  = regexp.MustCompile("^`(?:([a-z0-9/_-]+)\\.)?(Test\\w+)`$")
+	scriptName       = regexp.MustCompile(`[a-z0-9_-]+\.txtar`)
 	scriptPattern    = regexp.MustCompile("^`([a-z0-9_-]+\\.txtar)`$")
 	freeSections     = []string{"Reporting a vulnerability", "How to read the tables"}
 	notHeld          = "What is not held"
@@ -76,10 +77,36 @@ func TestSecurityNamesItsTests(t *testing.T) {
 	}
 }
 
+// TestPromisesHaveScripts: doc/testing.md names for each of the eight promises a script of `go test ./...`, and all scripts that it
+// names are where it says.
+func TestPromisesHaveScripts(t *testing.T) {
+	r := readTree(t)
+	_, list, _ := strings.Cut(r.text["doc/testing.md"], "\n| promise | ")
+	list, _, _ = strings.Cut(list, "\n\n")
+	promises := 0
+	for line := range strings.Lines(list) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " |")
+		if len(cells) != 3 || !strings.Contains(cells[1], ".txtar") {
+			continue
+		}
+		promises++
+		for i, folder := range []string{scriptsOfTheTree, scriptsOfTheTree + "long/"} {
+			for _, name := range scriptName.FindAllString(cells[i+1], -1) {
+				if !slices.Contains(r.paths, folder+name) {
+					t.Errorf("doc/testing.md: %s: there is no %s", strings.TrimSpace(cells[0]), folder+name)
+				}
+			}
+		}
+	}
+	if promises != 8 {
+		t.Errorf("doc/testing.md has scripts for %d promises, and there are 8", promises)
+	}
+}
+
 // noTest says why a name in SECURITY.md is not that of one test.
 func (r *tree) noTest(name string, folders map[string][]string) string {
 	if m := scriptPattern.FindStringSubmatch(name); m != nil {
-		if !slices.Contains(r.paths, scriptsOfTheTree+m[1]) {
+		if !slices.Contains(r.paths, scriptsOfTheTree+m[1]) && !slices.Contains(r.paths, scriptsOfTheTree+"long/"+m[1]) {
 			return "is no script in " + scriptsOfTheTree
 		}
 		return ""

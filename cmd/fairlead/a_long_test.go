@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // The tests that take longest. Go starts the tests of a package in the order of the names of its files, so
@@ -58,12 +60,22 @@ func TestCrewGuide(t *testing.T) {
 	)
 }
 
+// longRun skips a test of sheer numbers that `.ci/run scripts` runs, unless it was asked for. What it proves is proved once in
+// `go test ./...` by a shorter test or a script.
+func longRun(t *testing.T) {
+	t.Helper()
+	if !testsize.CI() && os.Getenv("FAIRLEAD_TORTURE") == "" {
+		t.Skip("FAIRLEAD_LONG=ci or FAIRLEAD_TORTURE=1 runs it")
+	}
+}
+
 // TestTorture breaks a working team in every way that we know, and counts what it loses.
-// The ordinary tests deal the small blows once. FAIRLEAD_TORTURE=100 is the number of rounds of
+// `.ci/run scripts` deals the small blows once. FAIRLEAD_TORTURE=100 is the number of rounds of
 // each blow, FAIRLEAD_TORTURE_SEED plays the same blows again (what the machine does between
 // them is its own).
 func TestTorture(t *testing.T) {
 	t.Parallel()
+	longRun(t)
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}

@@ -168,6 +168,7 @@ var why = regexp.MustCompile(`an agent may |no agent lifts |only people |this ro
 // knows. Each is refused; then a person gives the same order, or looks at what the agent wanted to change.
 func TestIdentityAttempts(t *testing.T) {
 	t.Parallel()
+	longRun(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says which process is at the other end")
 	}

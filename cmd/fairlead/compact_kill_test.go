@@ -18,6 +18,7 @@ import (
 // every session is there, as the agent's own ledger has it, and the attempt that is not killed ends.
 func TestCompactIsKilled(t *testing.T) {
 	t.Parallel()
+	longRun(t)
 	s := newRig(t, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  ada: {driver: exec, command: [sh, say.sh], workspace: .}\n",
 		"say.sh":        "seq 1 150000 | sed \"s/^/$$ says line /\" | tee ledger.$$\n",

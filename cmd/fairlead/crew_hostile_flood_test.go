@@ -21,6 +21,7 @@ const (
 // keeps has a limit, and what the lead says at last is heard.
 func TestFloodOfMarkers(t *testing.T) {
 	t.Parallel()
+	longRun(t)
 	register := func(name string, seat int) string {
 		return fmt.Sprintf(`[AGENT_REGISTERED] {"name":"%s","gridPosition":%d}`, name, seat) + "\n"
 	}

@@ -83,7 +83,7 @@ func provide(path string, race bool) error {
 }
 
 func buildProgram(path string, race bool, flags ...string) error {
-	words := append([]string{"build", "-race=" + strconv.FormatBool(race), "-o", path}, flags...)
+	words := append([]string{"build", "-race=" + strconv.FormatBool(race), "-ldflags=-s -w", "-o", path}, flags...)
 	if said, err := exec.Command("go", append(words, ".")...).CombinedOutput(); err != nil { //nolint:gosec // a path in our own folder
 		return fmt.Errorf("build the program that tests start: %w: %s", err, said)
 	}

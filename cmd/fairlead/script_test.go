@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
@@ -23,12 +24,27 @@ import (
 // What people type and what they read: testdata/script, one story a file.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, filepath.Join("testdata", "script"))
+}
+
+// The stories that take longest, most of them of several hosts whose daemons are killed: testdata/script/long. `.ci/run scripts` runs
+// them. doc/testing.md names the scripts that keep each promise in TestScripts.
+func TestLongScripts(t *testing.T) {
+	t.Parallel()
+	if !testsize.CI() {
+		t.Skip("FAIRLEAD_LONG=ci runs them")
+	}
+	runScripts(t, filepath.Join("testdata", "script", "long"))
+}
+
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",

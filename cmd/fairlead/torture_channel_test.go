@@ -46,6 +46,7 @@ var parleyAgents = []string{"ada", "bob", "eve"}
 // TestChannelTorture kills what is beneath a lively channel at random moments, and counts what
 // is lost or there twice. FAIRLEAD_TORTURE=100 is the number of rounds of each blow.
 func TestChannelTorture(t *testing.T) {
+	longRun(t)
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}

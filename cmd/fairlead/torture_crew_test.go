@@ -37,6 +37,7 @@ type lively struct {
 // TestCrewTorture kills what is beneath a lively crew at random moments, and counts what is
 // lost, there twice, or not so. FAIRLEAD_TORTURE=25 is the number of rounds of each blow.
 func TestCrewTorture(t *testing.T) {
+	longRun(t)
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}

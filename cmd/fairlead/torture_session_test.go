@@ -35,6 +35,7 @@ type busyWard struct {
 // says that is not so. FAIRLEAD_TORTURE=25 is the number of rounds of each blow.
 func TestSessionTorture(t *testing.T) {
 	t.Parallel()
+	longRun(t)
 	if runtime.GOOS != "linux" || testing.Short() {
 		t.Skip("it looks for processes as Linux shows them, and it takes its time")
 	}

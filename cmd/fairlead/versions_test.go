@@ -22,7 +22,7 @@ func buildVersion(ts *testscript.TestScript, neg bool, words []string) {
 		folder := "version-" + strings.ReplaceAll(strings.Join(words[1:], "-"), "/", ".") // scripts run side by side
 		path := filepath.Join(filepath.Dir(program), folder, "fairlead")
 		const module = "github.com/fairlead-dev/fairlead/"
-		flags := "-X " + module + "internal/version.given=" + words[1]
+		flags := "-s -w -X " + module + "internal/version.given=" + words[1]
 		for _, word := range words[2:] {
 			pkg, number, _ := strings.Cut(word, "=")
 			if _, err := os.Stat(filepath.Join("..", "..", pkg)); err != nil {
