@@ -15,8 +15,11 @@ import (
 func TestPanicOfAHandlerInThisProcess(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
-		"before an answer":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"within an answer":  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"agents":`); panic(http.ErrAbortHandler) },
+		"before an answer": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"within an answer": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"agents":`)
+			panic(http.ErrAbortHandler)
+		},
 		"an unknown reason": func(http.ResponseWriter, *http.Request) { panic("an unknown reason") },
 	} {
 		_, err := ReadFrom(t.TempDir(), handler).Agents(t.Context())
