@@ -28,7 +28,7 @@ var bodies = change.Bodies{
 // BodyOf reads the body of a change from the journal.
 func BodyOf(data []byte) (change.Body, error) { return bodies.Decode(data) }
 
-// The keys in the journal.
+// JSONKey of each body is its key in the journal.
 func (*ControlSet) JSONKey() string    { return "control" }
 func (*Session) JSONKey() string       { return "session" } // the session's new state; phase none: it has ended
 func (*Used) JSONKey() string          { return "used" }
