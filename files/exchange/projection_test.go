@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/files/runstate"
@@ -81,6 +82,27 @@ func TestProjectionKeepsAnEdit(t *testing.T) {
 		if seen := (*reports)[0]; err != nil || string(kept) != edit || !seen.FromSwap || seen.KeptAs != filepath.Base(names[0]) {
 			t.Errorf("%s: kept is %q, %v; reported is %+v", name, kept, err, seen)
 		}
+	}
+}
+
+// TestProjectionInOneTick edits the file in the same tick of the file system's clock in which it was written, with as many bytes.
+func TestProjectionInOneTick(t *testing.T) {
+	t.Parallel()
+	f, path, _ := projection(t)
+	written, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := runState.says("mine")
+	if err := errors.Join(os.WriteFile(path, []byte(theirs), 0o600), os.Chtimes(path, time.Time{}, written.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.Stat(path); err != nil || now.Size() != written.Size() {
+		t.Fatalf("the edit has another size: %v", err)
+	}
+	err = f.Write(t.Context(), "r", []byte(runState.says("ours again")), exchange.AnyLook, nil)
+	if found, is := errors.AsType[*runstate.Changed](err); !is || string(found.Seen.Bytes) != theirs {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -342,16 +342,21 @@ func setAside(dir int, at, base, why string, is file.Identity) (name string, err
 // Foreign is the reason in the names of files that another program wrote, and that Fairlead has replaced.
 const Foreign = "foreign"
 
-// keepReplaced removes the file that a projection has replaced. If another program wrote it after the last look, it is kept.
-func (w *Files[T]) keepReplaced(s *swapped[T], dir int, known file.Identity, now time.Time) {
+// keepReplaced removes the file that a projection has replaced: the one that is known, or one with the known content. If another
+// program wrote it after the last look, it is kept.
+func (w *Files[T]) keepReplaced(s *swapped[T], dir int, known file.Identity, content file.Sum, now time.Time) {
 	defer func() { _ = s.file.Close() }()
 	there, err := file.Stat(s.file)
 	if s.name == "" || err == nil && there.ID == known {
 		file.Remove(dir, s.name)
 		return
 	}
-	there, _ = w.reread(s)
+	there, err = w.reread(s)
 	seen, _ := w.seenOf(there) // it is kept whatever it says
+	if err == nil && !there.Moved && seen.Sum == content {
+		file.Remove(dir, s.name)
+		return
+	}
 	seen.FromSwap = true
 	if seen.KeptAs, err = setAside(dir, s.name, s.of.base, Foreign, there.ID); err != nil {
 		seen.KeptAs = s.name

@@ -259,8 +259,8 @@ func (w *Files[T]) look(o *watched[T], now time.Time) (settled bool) {
 }
 
 func (w *Files[T]) lookIn(o *watched[T], dir int, now time.Time) (settled bool) {
-	if w.content.Projection && o.now.Own && o.nowID != (file.Identity{}) {
-		if there, err := file.IdentityAt(dir, o.base); err == nil && there == o.nowID {
+	if w.content.Projection && o.now.Own {
+		if there, err := file.IdentityAt(dir, o.base); err == nil && o.atRest(there) {
 			return true
 		}
 	}

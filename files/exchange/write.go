@@ -301,12 +301,15 @@ func (w *Files[T]) place(o *watched[T], seen Seen[T], p *prepared[T]) (placed bo
 		Sum: file.SumOf(p.content), At: now.UTC(), Own: true,
 	}
 	o.doubt = doubt{}
-	was := o.nowID
+	known := file.Identity{} // the replaced file needs no look if it is this one
+	if o.atRest(o.nowID) {
+		known = o.nowID
+	}
 	o.nowID, o.nowRead = p.is, now
 	switch {
 	case old == nil:
 	case w.content.Projection:
-		w.keepReplaced(old, p.dir, was, now)
+		w.keepReplaced(old, p.dir, known, seen.Sum, now)
 	default:
 		old.since = now
 		f.swapped = append(f.swapped, old)
