@@ -133,12 +133,3 @@ func (c *Controller) StillApproved(ctx context.Context, id, shown, tree string, 
 	}
 	return named(id, tree, asked)
 }
-
-// TaskAsked is what a person is asked about a task; false: no person is asked now. It runs in the loop.
-func TaskAsked(t *team.Team, id string) (task.Asked, bool) {
-	r := t.Runs[id]
-	if r == nil || !waitsForPerson(r) {
-		return task.Asked{}, false
-	}
-	return askedOf(r), true
-}

@@ -19,20 +19,6 @@ func SettledDir(dir string) (string, error) {
 	return dir, nil
 }
 
-// Below returns path with root resolved and the rest unresolved. A link below root may have been
-// created by an agent, and the sandbox refuses it.
-func Below(root, path string) (string, error) {
-	rel, err := filepath.Rel(root, path)
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(root)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(real, rel), nil
-}
-
 // ReadUpTo reads a file of at most so many bytes; a larger file is an error.
 func ReadUpTo(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
