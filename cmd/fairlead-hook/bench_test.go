@@ -35,10 +35,12 @@ func timed(tb testing.TB, input string, words ...string) (took time.Duration, ou
 	tb.Helper()
 	cmd := exec.Command(words[0], words[1:]...)
 	var said bytes.Buffer
-	cmd.Stdin, cmd.Stdout = strings.NewReader(input), &said
+	var failed bytes.Buffer
+	cmd.Dir = os.Getenv("CLAUDE_PROJECT_DIR") // an agent's command sees no other folder
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &said, &failed
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
-		tb.Fatalf("%v: %v", words, err)
+		tb.Fatalf("%v: %v\n%s", words, err, failed.String())
 	}
 	return time.Since(began), said.String()
 }

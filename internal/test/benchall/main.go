@@ -151,7 +151,7 @@ func (r *bench) measure(ctx context.Context, dir string) (text []byte, err error
 	took := cmp.Or(r.time, "200ms")
 	cmd := exec.CommandContext(ctx, programOf(dir, r.pkg), "-test.run=^$", "-test.bench="+r.bench,
 		"-test.benchtime="+took) //nolint:gosec // our own test program
-	cmd.Dir, cmd.Env = r.pkg, append(os.Environ(), "FAIRLEAD_TEST_PROGRAM="+filepath.Join(dir, "fairlead"))
+	cmd.Dir, cmd.Env = r.pkg, append(os.Environ(), "FAIRLEAD_TEST_PROGRAM="+filepath.Join(dir, "fairlead"), "FAIRLEAD_LONG=ci")
 	if r.pkg == "app" || r.pkg == "api/server" { // they have a loop in the process of the test
 		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(loop.Processors()))
 	}
