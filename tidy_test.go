@@ -62,13 +62,13 @@ var inside = []importRow{
 	{pkg: "engine/journal/*", may: []string{"engine/journal"}},
 	{pkg: "engine/loop", may: []string{"engine/journal"}},
 	{pkg: "work/sessions", may: []string{"work/seam"}},
-	{pkg: "work/crew", may: []string{"work/seam", "work/sessions", "work/turns"}},
+	{pkg: "work/turns", may: []string{"work/seam", "work/sessions", "work/crew"}},
 	{pkg: "work/notices", may: []string{"work/seam", "work/runs"}},
 	{pkg: "work/questions", may: []string{"work/seam", "work/sessions", "work/runs"}},
 	{pkg: "work/tasks", may: []string{"work/seam", "work/sessions", "work/runs"}},
 	{pkg: "work/tools", may: []string{"work/seam", "work/sessions", "work/turns", "work/runs", "work/questions"}},
 	{pkg: "work/listen", may: []string{"work/seam", "work/sessions", "work/turns", "work/questions", "work/dispatch"}},
-	{pkg: "work/*", may: []string{"work/seam", "work/sessions"}}, // agents, dispatch, runs, turns
+	{pkg: "work/*", may: []string{"work/seam", "work/sessions"}}, // agents, crew, dispatch, runs
 	{pkg: "hosts/ca"},
 	{pkg: "hosts/engine", may: []string{"hosts/ca", "hosts/lease", "hosts/node"}},
 	{pkg: "hosts/link", may: []string{"hosts/ca", "hosts/wire"}},

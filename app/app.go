@@ -68,8 +68,8 @@ func Open(ctx context.Context, opts seam.Options) (*App, error) {
 	e.opts = opts
 	e.Sessions = sessions.New(l, opts)
 	e.Agents = agents.New(l, opts, e.Sessions)
-	e.Channels = turns.New(l, opts, e.Sessions)
-	e.Crew = crewctl.New(l, opts, e.Sessions, e.Channels)
+	e.Crew = crewctl.New(l, opts, e.Sessions)
+	e.Channels = turns.New(l, opts, e.Sessions, e.Crew)
 	e.Runs = runs.New(l, opts, e.Sessions)
 	e.Tasks = tasks.New(l, e.Runs)
 	e.Dispatch = dispatchctl.New(l, opts, e.Sessions)
@@ -125,7 +125,6 @@ func (e *App) connect() {
 	if e.opts.Cluster != nil {
 		e.Status.HostsBeside = e.Cluster.Beside
 	}
-	e.Channels.Hooks = turns.Hooks{LeadPrompt: e.Crew.LeadPrompt, ConfirmLeadAction: e.Crew.ConfirmLeadAction}
 }
 
 // AddMember adds an agent's slot and the state of its file.

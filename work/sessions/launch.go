@@ -61,9 +61,9 @@ func SessionFor(m *Slot, s team.Session) driver.Session {
 	return session
 }
 
-// ErrNotAsked means that what a session was opened for is not due. The loop knows whether the session is still wanted: then it is
-// prepared again.
-var ErrNotAsked = errors.New("what the session was opened for is no longer due")
+// ErrNotAsked means that what a session was opened for, or was to be told, is not due. The loop knows whether a session that is to
+// start is still wanted: then it is prepared again.
+var ErrNotAsked = errors.New("this is no longer due")
 
 // PreparedLaunch is a session that is ready to start, with the record of how it starts.
 type PreparedLaunch struct {
