@@ -80,8 +80,7 @@ func Open(ctx context.Context, opts seam.Options) (*App, error) {
 	e.Tools = tools.New(l, e.Sessions, e.Channels, e.Runs, e.Questions)
 	e.Status = status.New(l, opts, status.Parts{
 		Sessions: e.Sessions, Agents: e.Agents, Channels: e.Channels, Crew: e.Crew,
-		Dispatch: e.Dispatch,
-		Runs:     e.Runs, Questions: e.Questions,
+		Dispatch: e.Dispatch, Runs: e.Runs, Questions: e.Questions, Cluster: e.Cluster,
 	})
 	e.Transitions = transitions.New(l, opts.Log)
 	e.Notices = notices.New(l, opts)
@@ -92,7 +91,6 @@ func Open(ctx context.Context, opts seam.Options) (*App, error) {
 		Sessions: e.Sessions, Agents: e.Agents, Channels: e.Channels, Runs: e.Runs, Dispatch: e.Dispatch,
 		Listener: e.Listener, Cluster: e.Cluster,
 	})
-	e.connect()
 	if err := Check(opts.Config, opts.Drivers); err != nil {
 		return nil, err
 	}
@@ -117,14 +115,6 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 		}
 	}
 	return nil
-}
-
-// connect sets the hooks through which lower controllers call higher ones.
-func (e *App) connect() {
-	e.Cluster.Hooks = membership.Hooks{Checkout: runs.Checkout}
-	if e.opts.Cluster != nil {
-		e.Status.HostsBeside = e.Cluster.Beside
-	}
 }
 
 // AddMember adds an agent's slot and the state of its file.
