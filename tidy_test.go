@@ -62,13 +62,13 @@ var inside = []importRow{
 	{pkg: "engine/journal/*", may: []string{"engine/journal"}},
 	{pkg: "engine/loop", may: []string{"engine/journal"}},
 	{pkg: "work/sessions", may: []string{"work/seam"}},
-	{pkg: "work/crew", may: []string{"work/seam", "work/sessions", "work/turns"}},
+	{pkg: "work/turns", may: []string{"work/seam", "work/sessions", "work/crew"}},
 	{pkg: "work/notices", may: []string{"work/seam", "work/runs"}},
 	{pkg: "work/questions", may: []string{"work/seam", "work/sessions", "work/runs"}},
 	{pkg: "work/tasks", may: []string{"work/seam", "work/sessions", "work/runs"}},
 	{pkg: "work/tools", may: []string{"work/seam", "work/sessions", "work/turns", "work/runs", "work/questions"}},
-	{pkg: "work/listen", may: []string{"work/seam", "work/sessions", "work/turns", "work/runs", "work/questions", "work/dispatch"}},
-	{pkg: "work/*", may: []string{"work/seam", "work/sessions"}}, // agents, dispatch, runs, turns
+	{pkg: "work/listen", may: []string{"work/seam", "work/sessions", "work/turns", "work/questions", "work/dispatch"}},
+	{pkg: "work/*", may: []string{"work/seam", "work/sessions"}}, // agents, crew, dispatch, runs
 	{pkg: "hosts/ca"},
 	{pkg: "hosts/engine", may: []string{"hosts/ca", "hosts/lease", "hosts/node"}},
 	{pkg: "hosts/link", may: []string{"hosts/ca", "hosts/wire"}},
@@ -79,6 +79,7 @@ var inside = []importRow{
 	{pkg: "hosts/remote", may: []string{"hosts/wire"}},
 	{pkg: "read/indexer", may: []string{"read/search"}},
 	{pkg: "read/status", may: []string{"read/view"}},
+	{pkg: "app", may: []string{"app/starts"}},
 }
 
 // upward lists the imports that go up. They end when a part of work gives its state and read alone makes views of it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/process/driver"
 
+	"github.com/fairlead-dev/fairlead/app/starts"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/hosts/membership"
@@ -43,6 +44,7 @@ type App struct {
 	Transitions *transitions.Controller
 	Notices     *notices.Controller
 	Listener    *listen.Listener
+	Starts      *starts.Controller
 
 	Cluster *membership.Controller // the other machines of the team
 
@@ -66,8 +68,8 @@ func Open(ctx context.Context, opts seam.Options) (*App, error) {
 	e.opts = opts
 	e.Sessions = sessions.New(l, opts)
 	e.Agents = agents.New(l, opts, e.Sessions)
-	e.Channels = turns.New(l, opts, e.Sessions)
-	e.Crew = crewctl.New(l, opts, e.Sessions, e.Channels)
+	e.Crew = crewctl.New(l, opts, e.Sessions)
+	e.Channels = turns.New(l, opts, e.Sessions, e.Crew)
 	e.Runs = runs.New(l, opts, e.Sessions)
 	e.Tasks = tasks.New(l, e.Runs)
 	e.Dispatch = dispatchctl.New(l, opts, e.Sessions)
@@ -78,16 +80,17 @@ func Open(ctx context.Context, opts seam.Options) (*App, error) {
 	e.Tools = tools.New(l, e.Sessions, e.Channels, e.Runs, e.Questions)
 	e.Status = status.New(l, opts, status.Parts{
 		Sessions: e.Sessions, Agents: e.Agents, Channels: e.Channels, Crew: e.Crew,
-		Dispatch: e.Dispatch,
-		Runs:     e.Runs, Questions: e.Questions,
+		Dispatch: e.Dispatch, Runs: e.Runs, Questions: e.Questions, Cluster: e.Cluster,
 	})
 	e.Transitions = transitions.New(l, opts.Log)
 	e.Notices = notices.New(l, opts)
 	e.Listener = listen.New(l, opts, listen.Parts{
-		Sessions: e.Sessions, Channels: e.Channels, Runs: e.Runs,
-		Dispatch: e.Dispatch, Questions: e.Questions,
+		Sessions: e.Sessions, Channels: e.Channels, Dispatch: e.Dispatch, Questions: e.Questions,
 	})
-	e.connect()
+	e.Starts = starts.New(l, opts, starts.Parts{
+		Sessions: e.Sessions, Agents: e.Agents, Channels: e.Channels, Runs: e.Runs, Dispatch: e.Dispatch,
+		Listener: e.Listener, Cluster: e.Cluster,
+	})
 	if err := Check(opts.Config, opts.Drivers); err != nil {
 		return nil, err
 	}
@@ -112,21 +115,6 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 		}
 	}
 	return nil
-}
-
-// connect sets the hooks through which lower controllers call higher ones.
-func (e *App) connect() {
-	e.Sessions.Hooks = sessions.Hooks{
-		Follow: e.Listener.Follow, LastLook: e.Agents.LastLook, FirstPrompt: e.Channels.FirstPrompt,
-		PrepareWork: e.Dispatch.PrepareWork, PrivateTemp: e.Dispatch.PrivateTemp,
-		PoolSlot: e.Runs.PoolSlot, PrepareStep: e.Runs.PrepareStep, WithReport: e.Runs.WithReport,
-		Place: e.Cluster.Place, StartOn: e.Cluster.StartOn, BringBack: e.Cluster.BringBack,
-	}
-	e.Cluster.Hooks = membership.Hooks{Checkout: runs.Checkout}
-	if e.opts.Cluster != nil {
-		e.Status.HostsBeside = e.Cluster.Beside
-	}
-	e.Channels.Hooks = turns.Hooks{LeadPrompt: e.Crew.LeadPrompt, ConfirmLeadAction: e.Crew.ConfirmLeadAction}
 }
 
 // AddMember adds an agent's slot and the state of its file.

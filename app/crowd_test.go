@@ -10,7 +10,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
-	channels "github.com/fairlead-dev/fairlead/work/turns"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -301,7 +300,7 @@ func (r *records) read(rec journal.Change) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	channelName, is := strings.CutPrefix(ch.Entity, channels.ChannelPrefix)
+	channelName, is := strings.CutPrefix(ch.Entity, channel.EntityPrefix)
 	if !is || change.As[channel.Set](ch.Body) == nil {
 		return
 	}

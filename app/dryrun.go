@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
+	"github.com/fairlead-dev/fairlead/app/starts"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/files/agentstate"
@@ -43,7 +44,7 @@ func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Pl
 	defer e.Loop.Shutdown(nil)
 	e.Loop.NoSnapshots()
 	before := e.Loop.State().Copy()
-	found, err := e.reckon(ctx, look.Orphans, func(ctx context.Context) []sessions.Adoption { return e.observeSessions(ctx, look) },
+	found, err := e.reckon(ctx, look.Orphans, func(ctx context.Context) []starts.Adoption { return e.observeSessions(ctx, look) },
 		func(ctx context.Context) error {
 			return e.observeFiles(ctx, look)
 		})
@@ -54,8 +55,8 @@ func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Pl
 }
 
 // observeSessions is AdoptAll for a dry run.
-func (e *App) observeSessions(ctx context.Context, look seam.Observer) []sessions.Adoption {
-	return e.Sessions.EachOpen(func(a *sessions.Adoption) {
+func (e *App) observeSessions(ctx context.Context, look seam.Observer) []starts.Adoption {
+	return e.Starts.EachOpen(func(a *starts.Adoption) {
 		var pid int
 		a.Found, pid, a.Err = look.Session(ctx, a.Session.ID, e.Loop.State().Epoch)
 		if a.Err == nil {

@@ -137,7 +137,7 @@ func TestAskUntilTheHostIsRemoved(t *testing.T) {
 	askBubble(t, func(t *testing.T, b *bubble, o, c *otherHost) {
 		b.answer(b.askedOfHost().ID, view.QuestionAnswer{Option: "wait"})
 		c.lives(5 * time.Second)
-		if _, err := b.engine.Status.RemoveHost(t.Context(), human, "b"); err != nil {
+		if _, err := b.engine.Cluster.RemoveHost(t.Context(), human, "b"); err != nil {
 			t.Fatal(err)
 		}
 		c.lives(15 * time.Second)

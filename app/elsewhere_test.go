@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	driverexec "github.com/fairlead-dev/fairlead/process/driver/exec"
@@ -33,33 +32,25 @@ func TestStepElsewhere(t *testing.T) {
 		t.Setenv(name, canary)
 	}
 	w := newWorld(t,
-		"version: 1\nagents:\n  ada: {driver: claude, command: [no-such-program], workspace: ada, env: {KEY: \"${LEADER_SECRET}\", PLAIN: as written}}\n", map[string]string{
+		"version: 1\nagents:\n  ada: {driver: claude, command: [no-such-program], sandbox: \"off\", workspace: ada, env: {KEY: \"${LEADER_SECRET}\", PLAIN: as written}}\n", map[string]string{
 			".agents/prompts/work.md": "do the work", "flow.yaml": "name: far\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n",
 		})
-	<-w.engine.Loop.Ready()
-	prepared := make(chan sessions.PreparedLaunch, 1)
-	local := w.engine.Sessions.Hooks.PrepareStep
-	w.engine.Sessions.Hooks.PrepareStep = func(ctx context.Context, m *sessions.Slot, s team.Session, run string,
-		step workflow.StepID,
-	) (sessions.PreparedLaunch, error) {
-		for _, ev := range []*team.Event{
-			loop.EventBy(human, "", host.Join{Name: "b", Boot: "boot", Capacity: 1, Invited: true}),
-			m.Event(human, team.PlaceAsked{Session: s.ID}),
-		} {
-			if _, err := w.engine.Loop.Do(ctx, loop.Request{Event: ev}); err != nil {
-				t.Error(err)
-			}
-		}
-		ready, err := local(ctx, m, s, run, step)
-		if err != nil {
+	w.stop()
+	prepared := make(chan driver.Launch, 1)
+	w.host = func(h seam.Host) seam.Host { return capturingHost{h, prepared} }
+	w.opened = func() {
+		if err := w.engine.Loop.Notify(loop.Request{Events: []team.Event{
+			*loop.EventBy(human, "", host.Join{Name: "b", Boot: "boot", Capacity: 1, Invited: true}),
+			*loop.EventBy(human, "ada", team.PlaceAsked{Session: "ada-1"}),
+		}}); err != nil {
 			t.Error(err)
 		}
-		prepared <- ready
-		return ready, errors.New("this test starts nothing")
 	}
+	w.start()
+	<-w.engine.Loop.Ready()
 	y := &runWorld{App: w.engine, t: t, dir: w.dir}
 	y.start(view.RunFlags{Workflow: "flow.yaml", RunID: "r", Env: []string{"GIVEN=" + canary}})
-	launch := (<-prepared).Launch
+	launch := <-prepared
 	if shown := fmt.Sprintf("%q %s %q %s", launch.Argv, launch.Dir, launch.Env, launch.Input); strings.Contains(shown, canary) {
 		t.Errorf("a value of this machine is in %s", shown)
 	}
@@ -72,6 +63,20 @@ func TestStepElsewhere(t *testing.T) {
 		}
 	}
 	y.until("r", "it fails", over)
+}
+
+// capturingHost starts nothing.
+type capturingHost struct {
+	seam.Host
+	launches chan<- driver.Launch
+}
+
+func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+	select {
+	case h.launches <- launch:
+	default: // a later attempt
+	}
+	return nil, &seam.CannotStart{Why: "this test starts nothing"}
 }
 
 // TestToolsElsewhere checks that a session on another host is offered the command for the team's tools, and no

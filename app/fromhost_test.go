@@ -1,16 +1,14 @@
 package app
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // TestCommandOfAHostsFiles runs a step's command in the files of a run: if another host may have written them only in the sandbox, and
@@ -37,18 +35,14 @@ func TestCommandOfAHostsFiles(t *testing.T) {
 			})
 			<-w.engine.Loop.Ready()
 			w.engine.Sessions.Boxed.Once.Do(func() { w.engine.Sessions.Boxed.Why = c.without })
-			local := w.engine.Sessions.Hooks.PrepareStep
-			w.engine.Sessions.Hooks.PrepareStep = func(ctx context.Context, m *sessions.Slot, s team.Session, run string,
-				step workflow.StepID,
-			) (sessions.PreparedLaunch, error) {
-				if err := w.engine.Loop.View(ctx, func(t *team.Team) {
-					note := t.Notes[run]
+			w.opened = func() {
+				if err := w.engine.Loop.Notify(loop.Request{Look: func(t *team.Team) {
+					note := t.Notes["r"]
 					note.From = c.from
-					t.Notes[run] = note
-				}); err != nil {
+					t.Notes["r"] = note
+				}}); err != nil {
 					t.Error(err)
 				}
-				return local(ctx, m, s, run, step)
 			}
 			y := &runWorld{App: w.engine, t: t, dir: w.dir}
 			one := 1

@@ -9,4 +9,5 @@ func (e *App) registerAll() {
 	e.Loop.Register(e.Questions.QuestionHooks())
 	e.Loop.Register(e.Agents.AgentHooks())
 	e.Loop.Register(e.Runs.RunHooks())
+	e.Loop.Register(e.Starts.StartHooks())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestNoHosts(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	var no *table.Refusal
-	if _, err := w.engine.Status.DrainHost(t.Context(), human, "b"); !errors.As(err, &no) || !strings.Contains(err.Error(), "cluster init") {
+	if _, err := w.engine.Cluster.DrainHost(t.Context(), human, "b"); !errors.As(err, &no) || !strings.Contains(err.Error(), "cluster init") {
 		t.Errorf("%v", err)
 	}
 }
@@ -36,12 +37,11 @@ func TestHostsView(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, agentYAML(gated), nil)
 	e := w.engine
-	e.Status.HostsBeside = func() view.HostsBeside {
-		return view.HostsBeside{
-			Team: "harbour", Leader: "a", Known: map[string]view.HostKnown{"b": {Connected: true, Lease: time.Second}},
-			Waiting: []view.WaitingSession{{Session: "coder-1"}, {Session: "coder-0"}},
-		}
-	}
+	e.Cluster.Given = &atomic.Pointer[view.HostsBeside]{}
+	e.Cluster.Given.Store(&view.HostsBeside{
+		Team: "harbour", Leader: "a", Known: map[string]view.HostKnown{"b": {Connected: true, Lease: time.Second}},
+		Waiting: []view.WaitingSession{{Session: "coder-1"}, {Session: "coder-0"}},
+	})
 	submit := func(what any) {
 		t.Helper()
 		if _, err := e.Loop.Submit(t.Context(), human, "", what); err != nil {
@@ -54,7 +54,7 @@ func TestHostsView(t *testing.T) {
 	if _, err := e.Loop.Submit(t.Context(), human, "coder", team.PlaceAsked{Session: "coder-1", OnLost: host.Ask}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Status.DrainHost(t.Context(), human, "b"); err != nil {
+	if _, err := e.Cluster.DrainHost(t.Context(), human, "b"); err != nil {
 		t.Fatal(err)
 	}
 	all, err := e.Status.Hosts(t.Context())
@@ -75,7 +75,7 @@ func TestHostsView(t *testing.T) {
 	if all, err := e.Status.Working(t.Context()); err != nil || len(all) != 1 || all[0].Host != "b" {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := e.Status.RemoveHost(t.Context(), human, "b"); err != nil {
+	if _, err := e.Cluster.RemoveHost(t.Context(), human, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := e.Status.Hosts(t.Context()); err != nil || all.Hosts[0].State != "doubted" || all.Hosts[0].RemovedBy != "human/tester" {
@@ -86,7 +86,7 @@ func TestHostsView(t *testing.T) {
 	if all, err := e.Status.Hosts(t.Context()); err != nil || len(all.Hosts[0].Sessions) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := e.Status.DrainHost(t.Context(), human, "z"); err == nil || !strings.Contains(err.Error(), "no such host") {
+	if _, err := e.Cluster.DrainHost(t.Context(), human, "z"); err == nil || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("%v", err)
 	}
 }

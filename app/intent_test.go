@@ -104,6 +104,33 @@ func TestIntentWaitsForTheLoop(t *testing.T) {
 	})
 }
 
+// TestIntentThatIsNotDelivered checks that a pause in the file counts at a start although its observation has not reached the loop.
+func TestIntentThatIsNotDelivered(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder", func(t *testing.T, b *bubble) {
+		b.start()
+		delivered := make(chan struct{})
+		b.driver.check.set(func(string) error {
+			b.files.handing.set(func(string) error { <-delivered; return nil })
+			b.disk.writeDesired("coder", "pause", "not yet", time.Now().Add(time.Second))
+			return nil
+		})
+		b.command("coder", "continuous")
+		b.after(time.Minute)
+		if rows := b.rows("session/coder"); rows != "J1 S6" {
+			t.Errorf("rows of the session: %s", rows)
+		}
+		b.is("coder", "pause", "pause")
+		changes := b.rows("agent/coder")
+		b.driver.check.set(nil)
+		close(delivered)
+		b.settle()
+		if again := b.rows("agent/coder"); again != changes || b.host.startsOf("coder") != 0 {
+			t.Errorf("the observation counted twice: %s, then %s", changes, again)
+		}
+	})
+}
+
 // SPEC C11: a running process is not interrupted.
 func TestPauseAfterTheStart(t *testing.T) {
 	t.Parallel()

@@ -1,19 +1,17 @@
 package app
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// A session whose first prompt is not due, although the loop wants the session, is prepared again after pauses that become longer,
-// and starts when it is due.
-func TestFirstPromptThatIsNotDue(t *testing.T) {
+// A session that cannot be made ready because nothing is due, although the loop wants the session, is made ready again after pauses that
+// become longer, and starts when it is due.
+func TestSessionThatIsNotDue(t *testing.T) {
 	t.Parallel()
 	inBubble(t, "ada", func(t *testing.T, b *bubble) {
 		b.inOneChannel("ada")
@@ -22,13 +20,12 @@ func TestFirstPromptThatIsNotDue(t *testing.T) {
 		b.start()
 		var asked atomic.Int64
 		var due atomic.Bool
-		first := b.engine.Sessions.Hooks.FirstPrompt
-		b.engine.Sessions.Hooks.FirstPrompt = func(ctx context.Context, s team.Session) (string, error) {
+		b.driver.check.set(func(string) error {
 			if asked.Add(1); !due.Load() {
-				return "", sessions.ErrNotAsked
+				return sessions.ErrNotAsked
 			}
-			return first(ctx, s)
-		}
+			return nil
+		})
 		if _, err := b.engine.Channels.Say(t.Context(), human, "reviews", "please review", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +35,7 @@ func TestFirstPromptThatIsNotDue(t *testing.T) {
 			most++
 		}
 		if n := asked.Load(); n < 2 || n > most+1 || b.host.startsOf("ada") != 0 {
-			t.Errorf("in 20 seconds the prompt was asked for %d times, want 2 to %d, and %d sessions were started", n, most+1, b.host.startsOf("ada"))
+			t.Errorf("in 20 seconds it was made ready %d times, want 2 to %d, and %d sessions were started", n, most+1, b.host.startsOf("ada"))
 		}
 		due.Store(true)
 		b.after(2 * loop.RetryMax)

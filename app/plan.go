@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
+	"github.com/fairlead-dev/fairlead/app/starts"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -284,7 +285,7 @@ func whyPlan(was, a *team.Agent, s observation, looked bool, at time.Time) []vie
 const RecoveryPlan = "recovery"
 
 // announcePlan reports what recovery is about to do.
-func (e *App) announcePlan(before *team.Team, found []sessions.Adoption) {
+func (e *App) announcePlan(before *team.Team, found []starts.Adoption) {
 	plan := e.plan(before, found)
 	for _, line := range plan.Lines {
 		if !line.Quiet() {
@@ -297,7 +298,7 @@ func (e *App) announcePlan(before *team.Team, found []sessions.Adoption) {
 }
 
 // plan is planOf for what this supervisor has found.
-func (e *App) plan(before *team.Team, found []sessions.Adoption) view.Plan {
+func (e *App) plan(before *team.Team, found []starts.Adoption) view.Plan {
 	seen := map[string]observation{}
 	for name, m := range e.Sessions.Slots {
 		s := observation{resumes: m.Resumption()}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
-	"github.com/fairlead-dev/fairlead/work/sessions"
 
+	"github.com/fairlead-dev/fairlead/app/starts"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
 // addRuns adds the plan for runs: each session that a step has without an agent or in a slot above 0,
 // and each run with steps that may start. Sessions in slot 0 are listed with their agents.
-func (e *App) addRuns(plan *view.Plan, found []sessions.Adoption) {
+func (e *App) addRuns(plan *view.Plan, found []starts.Adoption) {
 	for i := range found {
 		if a := &found[i]; a.Agent == "" || a.Session.Slot > 0 {
 			plan.Lines = append(plan.Lines, e.planOfStep(a))
@@ -45,7 +45,7 @@ func (e *App) addRuns(plan *view.Plan, found []sessions.Adoption) {
 	}
 }
 
-func (e *App) planOfStep(a *sessions.Adoption) view.PlanLine {
+func (e *App) planOfStep(a *starts.Adoption) view.PlanLine {
 	s := a.Session
 	run, step, _ := team.StepOf(s.For)
 	line := view.PlanLine{Agent: s.For.String(), Session: s.ID, Found: string(a.Found)}

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
+	"github.com/fairlead-dev/fairlead/app/starts"
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
@@ -22,7 +23,7 @@ import (
 // then starts anything. It runs before the loop, in the loop's goroutine.
 func (e *App) recover(ctx context.Context) error {
 	before := e.Loop.State().Copy()
-	found, err := e.reckon(ctx, e.opts.Host.Orphans, e.Sessions.AdoptAll, e.Agents.ReadFiles)
+	found, err := e.reckon(ctx, e.opts.Host.Orphans, e.Starts.AdoptAll, e.Agents.ReadFiles)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -40,7 +41,7 @@ func (e *App) recover(ctx context.Context) error {
 		return err
 	}
 	for _, a := range found {
-		e.Sessions.PickUp(a)
+		e.Starts.PickUp(a)
 	}
 	e.sweep(ctx)
 	if err := ctx.Err(); err != nil {
@@ -66,8 +67,8 @@ func (e *App) recover(ctx context.Context) error {
 // reckon observes and decides. It starts nothing: its decisions are in the journal when it returns,
 // and carried out later. A dry run calls it with an observer and a journal that stores nothing.
 func (e *App) reckon(ctx context.Context, orphans func(context.Context, func(session string) bool) ([]seam.Orphan, error),
-	sessions func(context.Context) []sessions.Adoption, files func(context.Context) error,
-) ([]sessions.Adoption, error) {
+	sessions func(context.Context) []starts.Adoption, files func(context.Context) error,
+) ([]starts.Adoption, error) {
 	if err := e.Sessions.FindOrphans(ctx, orphans); err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (e *App) reckon(ctx context.Context, orphans func(context.Context, func(ses
 		return found, err
 	}
 	for _, a := range found {
-		if err := e.Sessions.Resume(ctx, a); err != nil {
+		if err := e.Starts.Resume(ctx, a); err != nil {
 			return found, err
 		}
 	}

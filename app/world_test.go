@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -40,6 +41,8 @@ type world struct {
 	stop      func()                              // stops the supervisor; agents continue
 	files     func(seam.Files) seam.Files         // wraps the real files, if a test needs it
 	documents func(seam.Documents) seam.Documents // the same for the crew's documents
+	opened    func()                              // is called in the loop when a session is opened, before anything prepares it
+	host      func(seam.Host) seam.Host           // wraps the host of sessions
 }
 
 const waitMax = 2 * time.Minute // far more than any test needs
@@ -112,10 +115,14 @@ func (w *world) start() {
 	if w.files != nil {
 		between = w.files(files)
 	}
+	host := inView(&sessions.Shims{Folder: filepath.Join(state, "sessions"), Workspace: w.dir})
+	if w.host != nil {
+		host = w.host(host)
+	}
 	e, err := Open(ctx, seam.Options{
 		Offer: tokenIn,
-		Name:  "test", Config: conf, Journal: j, Files: between, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
-		Host: inView(&sessions.Shims{Folder: filepath.Join(state, "sessions"), Workspace: w.dir}),
+		Name:  "test", Config: conf, Journal: openingJournal{j, w}, Files: between, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
+		Host: host,
 		Drivers: map[string]driver.Driver{
 			"exec": driverexec.Driver{}, "script": script.Driver{}, "acp": acp.Driver{},
 			"claude": claude.Driver{}, "codex": codex.Driver{},
@@ -140,6 +147,21 @@ func (w *world) start() {
 		}
 		w.stop = nil
 	}
+}
+
+// openingJournal tells a test that a session is opened.
+type openingJournal struct {
+	journal.Journal
+	w *world
+}
+
+func (j openingJournal) Append(ctx context.Context, batch []journal.Change, expect ...journal.Expect) (uint64, error) {
+	if j.w.opened != nil && slices.ContainsFunc(batch, func(ch journal.Change) bool {
+		return ch.Machine == "session" && ch.To == string(session.Open) && ch.From != ch.To
+	}) {
+		j.w.opened()
+	}
+	return j.Journal.Append(ctx, batch, expect...)
 }
 
 type testWriter struct{ t *testing.T }

@@ -46,12 +46,12 @@ func hostRoutes() []route {
 		{
 			"drain-host", http.MethodPost, "/hosts/{name}/drain", "Drain a host",
 			"It gets no new session (H9), and leaves when its last one has ended. Agents may not do this (X10).",
-			hostOrder("drain", func(e *app.App) namedOrder { return e.Status.DrainHost }),
+			hostOrder("drain", func(e *app.App) namedOrder { return e.Cluster.DrainHost }),
 		},
 		{
 			"remove-host", http.MethodPost, "/hosts/{name}/remove", "Remove a host",
 			"Its lease is closed at once, and sessions that run there end by their deadline (H12, H13). It needs a new invitation to join again. Agents may not do this (X10).",
-			hostOrder("remove", func(e *app.App) namedOrder { return e.Status.RemoveHost }),
+			hostOrder("remove", func(e *app.App) namedOrder { return e.Cluster.RemoveHost }),
 		},
 		{
 			"lead-host", http.MethodPost, "/hosts/{name}/lead", "Let another engine host lead",
@@ -64,7 +64,7 @@ func hostRoutes() []route {
 			ordered(
 				func(by seam.Caller, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
 				func(ctx context.Context, e *app.App, by change.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
-					return e.Status.KeepAlone(ctx, by)
+					return e.Cluster.KeepAlone(ctx, by)
 				},
 			),
 		},

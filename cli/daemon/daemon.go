@@ -297,7 +297,7 @@ func (d *Daemon) begun(ctx context.Context) error {
 		return err
 	}
 	if d.lead != nil && d.beside.known().Lost {
-		if _, err := d.Engine.Status.KeepAlone(ctx, change.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
+		if _, err := d.Engine.Cluster.KeepAlone(ctx, change.Actor{Kind: "human", ID: "cluster leave --others-lost"}); err != nil {
 			return err
 		}
 	}

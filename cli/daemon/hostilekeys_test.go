@@ -148,7 +148,7 @@ func TestHostileHostIsRemoved(t *testing.T) {
 		}
 	}
 	// A host that is removed loses its connection, and is not taken again.
-	if _, err := h.leads.Engine.Status.RemoveHost(t.Context(), change.Actor{Kind: "human", ID: "ann"}, "b"); err != nil {
+	if _, err := h.leads.Engine.Cluster.RemoveHost(t.Context(), change.Actor{Kind: "human", ID: "ann"}, "b"); err != nil {
 		t.Fatal(err)
 	}
 	if err := wait.For(t, "the end of the connection", closed(h.conn.Done())); err != nil {

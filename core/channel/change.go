@@ -22,13 +22,13 @@ func (*Set) JSONKey() string { return "turn" }
 
 // The kinds of entities of changes: a channel, or an agent in all its channels.
 const (
-	channelPrefix = "channel/"
-	agentPrefix   = "turn/"
+	EntityPrefix = "channel/" // before a channel's name
+	agentPrefix  = "turn/"
 )
 
 // Of returns the channel that a change concerns; empty: it concerns an agent in general.
 func Of(ch *change.Change) ChannelID {
-	name, is := strings.CutPrefix(ch.Entity, channelPrefix)
+	name, is := strings.CutPrefix(ch.Entity, EntityPrefix)
 	if !is {
 		return ""
 	}

@@ -337,7 +337,7 @@ func (d *channelsDraft) add(row string, channel ChannelID, agent AgentID, from, 
 	}
 	entity := agentPrefix + string(agent)
 	if channel != "" {
-		entity = channelPrefix + string(channel)
+		entity = EntityPrefix + string(channel)
 	}
 	d.changes = append(d.changes, change.Change{
 		Machine: "turn", Entity: entity, Row: row, From: string(from), To: string(to), Trigger: string(event), At: d.now.At,

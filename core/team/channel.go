@@ -18,8 +18,6 @@ type ChannelConfig struct {
 	Off    bool     `json:"off,omitempty"` // no longer configured; its messages stay (X5)
 }
 
-const channelPrefix = "channel/"
-
 // ChannelIDs lists the channels by name, including those that are no longer configured.
 func (t *Team) ChannelIDs() []string {
 	ids := make([]string, 0, len(t.Channels.ByID))
@@ -225,7 +223,7 @@ func (d *decision) configureChannel(name string, now ChannelConfig, decide func(
 	if was.Off == now.Off && slices.Equal(was.Agents, now.Agents) && d.knowsChannel(name) {
 		return nil
 	}
-	d.add(channelPrefix+name, "team", "E3", configuredEvent(was, d.knowsChannel(name)), configuredEvent(now, true), "channel_configured", &now)
+	d.add(channel.EntityPrefix+name, "team", "E3", configuredEvent(was, d.knowsChannel(name)), configuredEvent(now, true), "channel_configured", &now)
 	return nil
 }
 

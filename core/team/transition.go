@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/notice"
@@ -26,7 +27,7 @@ func Transitions(ch change.Change, agentOf func(run, step string) string) []Tran
 	id, isRun := strings.CutPrefix(ch.Entity, runPrefix)
 	if !isRun {
 		line := Transition{Entity: ch.Entity, Agent: AgentOf(ch.Entity), From: ch.From, To: ch.To}
-		if strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channelPrefix) || ch.Entity == crew.LeadEntity {
+		if strings.HasPrefix(ch.Entity, "team/") || strings.HasPrefix(ch.Entity, channel.EntityPrefix) || ch.Entity == crew.LeadEntity {
 			line.Agent = ""
 		}
 		switch body := ch.Body.(type) {

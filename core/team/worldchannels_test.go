@@ -48,7 +48,7 @@ func newWords() *messageRecord {
 
 // judge checks a change of a channel: each message has its own number, and its text.
 func (b *messageRecord) judge(w *world, ch change.Change, ev Event) {
-	channelName, is := strings.CutPrefix(ch.Entity, channelPrefix)
+	channelName, is := strings.CutPrefix(ch.Entity, channel.EntityPrefix)
 	set := change.As[channel.Set](ch.Body)
 	if !is {
 		return

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -45,34 +46,37 @@ func (l *Loop) decideAll(batch []Request, made *batchDraft, touched *Touched) []
 				continue
 			}
 		}
-		ends := len(made.ends)
 		if req.Agent != "" {
 			touched.Agent(req.Agent)
 		}
-		events := req.Events
-		switch {
-		case req.Event != nil:
-			events = []team.Event{*req.Event}
-		case req.Derive != nil:
-			events = req.Derive()
-		}
-		for _, ev := range events {
+		decide := func(ev team.Event) error {
 			from := len(made.changes)
 			if err := l.decide(ev, made); err != nil {
-				answers[i].Err = err
-				if req.Events != nil && IsAnswer(err) {
-					continue
-				}
-				break
+				answers[i].Err = cmp.Or(answers[i].Err, err)
+				return err
 			}
 			answers[i].Seq = uint64(len(made.records)) // becomes a sequence number in answer
 			if req.Found != nil {
 				req.Found(made.changes[from:])
 			}
 			l.follows(made)
+			return nil
 		}
-		if req.Events != nil && len(made.ends) > ends {
-			made.ends = append(made.ends[:ends], len(made.records)) // no crash separates them
+		switch {
+		case req.Event != nil:
+			_ = decide(*req.Event)
+		case req.Derive != nil:
+			req.Derive(decide)
+		case req.Events != nil:
+			ends := len(made.ends)
+			for _, ev := range req.Events {
+				if err := decide(ev); err != nil && !IsAnswer(err) {
+					break
+				}
+			}
+			if len(made.ends) > ends {
+				made.ends = append(made.ends[:ends], len(made.records)) // no crash separates them
+			}
 		}
 	}
 	return answers

@@ -18,13 +18,17 @@ import (
 // loop's goroutine, also after its caller gave up waiting: then the caller must not read what they fill.
 type Request struct {
 	Event  *team.Event
-	Events []team.Event          // of one report: they share an append, and a refused one does not hold back the others
-	Derive func() []team.Event   // makes the events from what is true when the request is decided
-	Agent  string                // whose actions are derived again
-	First  func() error          // runs before anything is decided; an error is the answer
-	Found  func([]change.Change) // gets the changes that an event led to, before they are in the journal
-	Look   func(*team.Team)      // sees the team when all of it is in the journal
-	After  func()                // runs when the batch is in the journal
+	Events []team.Event // of one report: they share an append, and a refused one does not hold back the others
+
+	// Derive makes events from what is true when the request is decided. It has each decided before it makes the next one; the error
+	// of decide is a refusal, and the first one is the answer.
+	Derive func(decide func(team.Event) error)
+
+	Agent string                // whose actions are derived again
+	First func() error          // runs before anything is decided; an error is the answer
+	Found func([]change.Change) // gets the changes that an event led to, before they are in the journal
+	Look  func(*team.Team)      // sees the team when all of it is in the journal
+	After func()                // runs when the batch is in the journal
 
 	answer chan Answer // nil: no caller waits; else it has room for one
 }

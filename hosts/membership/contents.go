@@ -23,6 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/runs"
 )
 
 // tree says which content of a run's checkout other hosts have. It is on disk, because the leader may start again while
@@ -159,7 +160,7 @@ type checkout struct {
 // carried is the checkout of a run, and the run's folder; empty: it has none that can be on another machine. One outside of the repository
 // stays here.
 func (c *Controller) carried(t *team.Team, run string) (dir, files string) {
-	if dir, files = c.Hooks.Checkout(t, run); c.is != nil && filepath.IsAbs(below(c.places.Root, dir)) {
+	if dir, files = runs.Checkout(t, run); c.is != nil && filepath.IsAbs(below(c.places.Root, dir)) {
 		return "", ""
 	}
 	return dir, files

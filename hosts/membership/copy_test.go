@@ -23,7 +23,9 @@ import (
 	"github.com/fairlead-dev/fairlead/git/transfer"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/hosts/local"
+	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/work/runs"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -97,9 +99,6 @@ func threeEngines(t *testing.T, works string) *engines {
 	l := loop.New(t.Context(), loop.Options{Journal: memory.New(), Log: opts.Log})
 	e.ok(l.Replay(t.Context()))
 	e.Controller = New(l, opts)
-	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) {
-		return e.tree("a", ""), filepath.Join(e.dirs["a"], ".agents/runs/r1")
-	}
 	l.Register(e.HostHooks())
 	e.ok(l.Tell(t.Context(), &team.Event{Actor: byHosts, What: team.DaemonStarted{BootID: opts.BootID}}))
 	e.ok(l.Begin(t.Context()))
@@ -120,6 +119,7 @@ func threeEngines(t *testing.T, works string) *engines {
 	e.ok(e.loop.View(t.Context(), func(now *team.Team) {
 		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1", ReportsDir: filepath.Join(e.dirs["a"], reports)}}}
 		now.Notes = map[string]team.RunNote{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
+		worksIn(now, "r1", e.tree("a", ""))
 		now.Agents["coder"] = &team.Agent{Session: &e.s}
 		now.Hosts.Hosts = map[string]*host.Host{}
 		for name := range e.dirs {
@@ -129,6 +129,19 @@ func threeEngines(t *testing.T, works string) *engines {
 		e.took()
 	}))
 	return e
+}
+
+// worksIn gives a run a checkout; empty: none.
+func worksIn(t *team.Team, run, dir string) {
+	note := t.Notes[run]
+	note.Settings.How = string(encode.JSON(map[string]string{"worktree": dir}))
+	t.Notes[run] = note
+}
+
+// notes replaces what is noted of a run, but not its checkout.
+func notes(t *team.Team, run string, note team.RunNote) {
+	note.Settings.How = t.Notes[run].Settings.How
+	t.Notes[run] = note
 }
 
 func (e *engines) ok(err error) {
@@ -183,7 +196,7 @@ func (e *engines) change(do func(t *team.Team)) {
 // isHere says that the newest files of the run are on a, after a number of changes.
 func (e *engines) isHere(changes uint64) {
 	e.t.Helper()
-	e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Changes: changes} })
+	e.change(func(t *team.Team) { notes(t, "r1", team.RunNote{Changes: changes}) })
 }
 
 // toB keeps the copies on b, when the test says so.
@@ -237,7 +250,7 @@ func (e *engines) bring() error {
 	var one copied
 	e.ok(e.loop.View(e.t.Context(), func(t *team.Team) {
 		one = copied{checkout: checkout{run: "r1"}, away: true, why: "its newest files are on c"}
-		one.dir, one.files = e.Hooks.Checkout(t, "r1")
+		one.dir, one.files = runs.Checkout(t, "r1")
 	}))
 	return (&copying{Controller: e.Controller, host: "c"}).tryBring(e.t.Context(), one)
 }
@@ -488,13 +501,8 @@ func TestCopyThatFails(t *testing.T) {
 	e.isHere(3)
 	e.put("a", "file", "no checkout")
 	e.change(func(t *team.Team) {
-		t.Runs["r0"] = &workflow.Run{Head: workflow.Head{ID: "r0"}}
-		e.Hooks.Checkout = func(_ *team.Team, run string) (checkout, files string) {
-			if run == "r0" {
-				return filepath.Join(e.dirs["a"], "file"), filepath.Join(e.dirs["a"], ".agents/runs/r0")
-			}
-			return e.tree("a", ""), filepath.Join(e.dirs["a"], ".agents/runs/r1")
-		}
+		t.Runs["r0"] = &workflow.Run{Head: workflow.Head{ID: "r0", ReportsDir: filepath.Join(e.dirs["a"], ".agents/runs/r0/reports")}}
+		worksIn(t, "r0", filepath.Join(e.dirs["a"], "file"))
 	})
 	to := e.toB()
 	if err := to.pass(t.Context(), false); err == nil || !strings.Contains(err.Error(), "run r0") {

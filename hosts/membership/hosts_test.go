@@ -157,7 +157,8 @@ func TestLifeOfAHost(t *testing.T) {
 			t.Errorf("the leader itself: %+v", h)
 		}
 		b := joined(l, "b")
-		if known := l.Beside().Known["b"]; !known.Connected || known.Version != "v1" || known.Lease < 0 {
+		beside, _ := l.Beside()
+		if known := beside.Known["b"]; !known.Connected || known.Version != "v1" || known.Lease < 0 {
 			t.Errorf("beside the journal: %+v", known)
 		}
 		if h := l.host("b"); h.State != host.Joined || h.Capacity != 3 || h.Key != "Ub" || !b.guard.Holds(b.now()) {

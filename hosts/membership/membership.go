@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
@@ -26,12 +27,11 @@ import (
 // byHosts is the author of the changes that this package decides without a request.
 var byHosts = change.Actor{Kind: "engine", ID: "hosts"}
 
-// Controller knows the hosts of a team. Make it with New, and set Hooks before Run. Without a cluster it does
-// nothing.
+// Controller knows the hosts of a team. Make it with New. Without a cluster it does nothing.
 type Controller struct {
 	loop  *loop.Loop
-	Hooks Hooks
-	Clock func() host.BootTime // of this machine; tests have their own
+	Clock func() host.BootTime              // of this machine; tests have their own
+	Given *atomic.Pointer[view.HostsBeside] // tests: what Beside returns; nil: what the controller knows
 
 	is     *seam.Cluster // nil: the team has no other hosts
 	local  seam.Host
@@ -61,13 +61,6 @@ type Controller struct {
 	lost    map[string]chan struct{}  // by session: closed when its process has ended for certain, without word of it
 	waits   map[string]waiting        // by session: those that no host takes
 	why     map[string]string         // by session: why it has its host
-}
-
-// Hooks are functions of other controllers.
-type Hooks struct {
-	// Checkout returns the folder of a run's own checkout, and the run's folder for reports; empty: it has none.
-	// It runs in the loop's goroutine.
-	Checkout func(t *team.Team, run string) (checkout, files string)
 }
 
 // heard is what the leader knows of one incarnation of a host beside the journal.

@@ -57,7 +57,7 @@ func TestReportOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "c")
 	for _, away := range []string{"c", ""} {
-		e.change(func(t *team.Team) { t.Notes["r1"] = team.RunNote{Away: away} })
+		e.change(func(t *team.Team) { notes(t, "r1", team.RunNote{Away: away}) })
 		e.put("a", reports+"r1__work.json", "of an earlier attempt")
 		e.ok(<-e.ends())
 		e.has(reports+"r1__work.json", "")
@@ -74,8 +74,8 @@ func TestReportOfAnEarlierAttempt(t *testing.T) {
 func TestReportWithoutACheckout(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "c")
-	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) { return "", "" }
 	e.change(func(t *team.Team) {
+		worksIn(t, "r1", "")
 		lease := t.Hosts.Leases["coder-1"]
 		lease.Home = true
 		t.Hosts.Leases["coder-1"] = lease
@@ -98,7 +98,8 @@ func TestGivenUpFilesAreKept(t *testing.T) {
 				delete(t.Agents, "coder")
 				t.Hosts.Leases = nil
 				if over {
-					t.Notes["r1"], t.Led = team.RunNote{Changes: 3}, team.Led{Before: "c", Since: t.Epoch}
+					notes(t, "r1", team.RunNote{Changes: 3})
+					t.Led = team.Led{Before: "c", Since: t.Epoch}
 					stepOf(t, "check", workflow.Completed)
 				}
 			})
@@ -443,9 +444,7 @@ func TestCheckoutOutside(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "a")
 	e.isHere(3)
-	e.Hooks.Checkout = func(*team.Team, string) (checkout, files string) {
-		return filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere"), filepath.Join(e.dirs["a"], ".agents/runs/r1")
-	}
+	e.change(func(t *team.Team) { worksIn(t, "r1", filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere")) })
 	e.ok(os.Mkdir(filepath.Join(filepath.Dir(e.dirs["a"]), "elsewhere"), 0o700))
 	to := e.toB()
 	if e.ok(to.pass(t.Context(), true)); to.behind != 0 {

@@ -10,9 +10,18 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// Beside is what is known of the hosts beside the journal. It may be called in the loop's goroutine.
-func (c *Controller) Beside() view.HostsBeside {
-	all := c.noted()
+// Beside is what is known of the hosts beside the journal; false: the team has no other hosts. It may be called in the loop's
+// goroutine.
+func (c *Controller) Beside() (all view.HostsBeside, leads bool) {
+	if c.Given != nil {
+		all = *c.Given.Load()
+		all.Waiting = slices.Clone(all.Waiting)
+		return all, true
+	}
+	if c.is == nil {
+		return all, false
+	}
+	all = c.noted()
 	for name, known := range all.Known { // without mu: the connections ask for members while they hold a lock of their own
 		if name != c.is.Name {
 			known.Address = c.is.Connected(name)
@@ -20,7 +29,7 @@ func (c *Controller) Beside() view.HostsBeside {
 			all.Known[name] = known
 		}
 	}
-	return all
+	return all, true
 }
 
 // noted is the part of Beside that this controller knows.

@@ -51,8 +51,8 @@ func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 		}
 	})
 	items = slices.Concat(items, view.LimitItems(agents), refused, paused)
-	if c.HostsBeside != nil {
-		items = append(items, view.BranchItems(c.HostsBeside().Left)...)
+	if beside, leads := c.cluster.Beside(); leads {
+		items = append(items, view.BranchItems(beside.Left)...)
 	}
 	if c.opts.Unconfirmed != nil && config.Found != "" {
 		if u := c.opts.Unconfirmed(config.Found); u != nil {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/hosts/membership"
 	"github.com/fairlead-dev/fairlead/work/agents"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
@@ -25,12 +25,10 @@ type Controller struct {
 	dispatch  *dispatchctl.Controller
 	runs      *runs.Controller
 	questions *questions.Controller
+	cluster   *membership.Controller
 	opts      seam.Options
 	started   time.Time
 	digests   digests
-
-	// on the leader of a cluster: what it knows of the hosts beside the journal; it is called in the loop
-	HostsBeside func() view.HostsBeside
 }
 
 // Parts are the controllers that provide the evidence.
@@ -42,13 +40,14 @@ type Parts struct {
 	Dispatch  *dispatchctl.Controller
 	Runs      *runs.Controller
 	Questions *questions.Controller
+	Cluster   *membership.Controller
 }
 
 // New makes the controller of the status.
 func New(l *loop.Loop, opts seam.Options, p Parts) *Controller {
 	return &Controller{
 		loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
-		runs: p.Runs, questions: p.Questions,
+		runs: p.Runs, questions: p.Questions, cluster: p.Cluster,
 		opts: opts, started: time.Now(),
 	}
 }

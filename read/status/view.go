@@ -135,8 +135,8 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		}
 		if !s.StartedAt.IsZero() {
 			open.StartedAt = &s.StartedAt
-		} else if c.HostsBeside != nil {
-			open.Waits = waitsFor(c.HostsBeside().Waiting, s.ID)
+		} else if beside, leads := c.cluster.Beside(); leads {
+			open.Waits = waitsFor(beside.Waiting, s.ID)
 		}
 		shown.Sessions = append(shown.Sessions, open)
 	}

@@ -232,10 +232,7 @@ func archived(t *team.Team) func(run string) bool {
 
 // placesOf says on which hosts an agent's sessions run, and why, or why they have none.
 func (c *Controller) placesOf(a *team.Agent) (words []string) {
-	if c.HostsBeside == nil {
-		return nil
-	}
-	beside := c.HostsBeside()
+	beside, _ := c.cluster.Beside()
 	for _, s := range a.Sessions() {
 		if why := beside.Placed[s.ID]; why != "" {
 			words = append(words, "session "+s.ID+": "+why)

@@ -23,7 +23,6 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/files/transitionlog"
 	"github.com/fairlead-dev/fairlead/internal/retry"
-	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
 // Controller writes the transition log.
@@ -355,7 +354,7 @@ func turnLine(ch journal.Change) ([]byte, error) {
 	if err := json.Unmarshal(ch.Data, &data); err != nil {
 		return nil, fmt.Errorf("read change %d of %s: %w", ch.Seq, ch.Entity, err)
 	}
-	channel, ok := strings.CutPrefix(ch.Entity, turns.ChannelPrefix)
+	channel, ok := strings.CutPrefix(ch.Entity, machineturn.EntityPrefix)
 	if !ok {
 		channel = "" // the agent itself, not its part in a channel
 	}

@@ -52,11 +52,10 @@ func (c *Controller) CommandRequest(by change.Actor, agent, desired, note string
 				Takes: []string{string(control.WantedPause)},
 			}
 		},
-		Derive: func() []team.Event {
-			if a := c.loop.State().Agents[agent]; wait > 0 && a != nil && a.Control.Desired.State == control.WordPause {
-				return nil
+		Derive: func(decide func(team.Event) error) {
+			if a := c.loop.State().Agents[agent]; wait == 0 || a == nil || a.Control.Desired.State != control.WordPause {
+				_ = decide(*event) // a refusal is the answer
 			}
-			return []team.Event{*event}
 		},
 	}
 }

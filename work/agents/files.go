@@ -23,8 +23,7 @@ const (
 	// concurrent writes: each holds a thread while it syncs, which the process then keeps; and a few that hang must not delay the rest
 	WritersMax    = 8
 	fileRetry     = time.Second // delay after a failed write: the folder is missing or read-only
-	arrivalWarn   = 2 * time.Second
-	ExtraBytesMax = 64 << 10 // unknown fields of one file; the journal and every snapshot store them, escaped
+	ExtraBytesMax = 64 << 10    // unknown fields of one file; the journal and every snapshot store them, escaped
 
 	// Rate limit for writes that repeat the last content because another program keeps changing the
 	// file: a burst of FixesMax, then one per fixesEvery. Without it, two programs would overwrite
@@ -42,9 +41,8 @@ const (
 // any time.
 type AgentFile struct {
 	*sessions.Slot
-	seen        uint64 // Seq of the last observation that was processed
-	changed     uint64 // Seq of an observation that a write found and that has not been processed
-	awaited     []lookWaiter
+	seen        uint64   // Seq of the last observation that was processed
+	changed     uint64   // Seq of an observation that a write found and that has not been processed
 	disk        file.Sum // sum of the known content of the file; empty if unknown
 	State       agentstate.State
 	Changed     time.Time // when another program last wrote the file; zero if unknown
@@ -129,7 +127,6 @@ func (c *Controller) observe(seen agentstate.Seen) []team.Event {
 		return nil
 	}
 	m.seen = max(m.seen, seen.Seq)
-	defer m.arrived()
 	first, absent := !m.Known, a.Control.State == control.Absent
 	unwritten := c.isUnwritten(m, a)
 	if !seen.FromSwap {
@@ -204,11 +201,10 @@ func (c *Controller) isUnwritten(m *AgentFile, a *team.Agent) bool {
 // observation.
 func (c *Controller) SeenRequest(seen agentstate.Seen) loop.Request {
 	kept := false
-	req := loop.Request{Agent: seen.Name, Derive: func() []team.Event {
-		if kept = c.keeps(seen); kept {
-			return nil
+	req := loop.Request{Agent: seen.Name, Derive: func(decide func(team.Event) error) {
+		if kept = c.keeps(seen); !kept {
+			c.take(seen, decide)
 		}
-		return c.observe(seen)
 	}}
 	if c.opts.Files != nil { // nil in a dry run
 		req.After = func() {
@@ -218,6 +214,15 @@ func (c *Controller) SeenRequest(seen agentstate.Seen) loop.Request {
 		}
 	}
 	return req
+}
+
+// take processes one observation and has the events decided that it causes, until one is refused.
+func (c *Controller) take(seen agentstate.Seen, decide func(team.Event) error) {
+	for _, ev := range c.observe(seen) {
+		if decide(ev) != nil {
+			return
+		}
+	}
 }
 
 // keeps reports whether an observation is above the rate of its file, and is kept for later in place of an older one.
@@ -240,56 +245,23 @@ func (c *Controller) keeps(seen agentstate.Seen) bool {
 	return true
 }
 
-// lookWaiter waits until an observation has been processed.
-type lookWaiter struct {
-	seq uint64
-	at  chan struct{}
-}
-
-// arrived wakes those that wait for a processed observation.
-func (m *AgentFile) arrived() {
-	rest := m.awaited[:0]
-	for _, w := range m.awaited {
-		if w.seq > m.seen {
-			rest = append(rest, w)
-			continue
-		}
-		close(w.at)
-	}
-	m.awaited = rest
-}
-
-// LastLook reads the file once more and returns when its content has been processed, so that no
-// session starts against a desired state that is already in the file.
-func (c *Controller) LastLook(ctx context.Context, slot *sessions.Slot) error {
+// LastLook reads the file of a slot's agent once more, so that no session starts against a desired state that is already in
+// the file. It runs beside the loop. The request that it returns processes what it found, also where that was not delivered
+// yet: an earlier observation of the same file then says nothing any more.
+func (c *Controller) LastLook(slot *sessions.Slot) loop.Request {
+	nothing := loop.Request{Derive: func(func(team.Event) error) {}}
 	m := c.Files[slot.Conf.Name] // the map does not change while sessions start
 	if m == nil || m.Conf.Workspace == "" {
-		return nil
+		return nothing
 	}
 	seen, err := c.opts.Files.Read(m.Conf.Name)
-	if err != nil || seen.Own || seen.Seq == 0 {
-		return nil //nolint:nilerr // a file that cannot be read changes nothing; the journal's desired state stays
+	if err != nil || seen.Own || seen.Seq == 0 { // a file that cannot be read changes nothing; the journal's desired state stays
+		return nothing
 	}
-	at := make(chan struct{})
-	err = c.loop.View(ctx, func(*team.Team) {
-		m.awaited = append(m.awaited, lookWaiter{seq: seen.Seq, at: at})
-		m.arrived()
-	})
-	if err != nil {
-		return err
-	}
-	wait := time.NewTimer(arrivalWarn)
-	defer wait.Stop()
-	for {
-		select {
-		case <-at:
-			return nil
-		case <-wait.C: // starting now could contradict the desired state in the file
-			c.log.Warn("an observation of a file is not processed; the agent does not start before that", "agent", m.Conf.Name, "seq",
-				seen.Seq)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	return loop.Request{
+		Agent:  seen.Name,
+		Derive: func(decide func(team.Event) error) { c.take(seen, decide) },
+		After:  func() { c.opts.Files.Took(seen) },
 	}
 }
 
@@ -431,8 +403,8 @@ func (c *Controller) writeFile(m *AgentFile, a *team.Agent) {
 	c.loop.Go(func(ctx context.Context) {
 		err := c.opts.Files.Write(ctx, name, content, newest, ours)
 		// Do fails only if the loop has stopped; the next start reads the file.
-		_, _ = c.loop.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event {
-			return c.fileWritten(writeResult{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
+		_, _ = c.loop.Do(ctx, loop.Request{Agent: name, Derive: func(func(team.Event) error) {
+			c.fileWritten(writeResult{agent: name, state: state, sum: file.SumOf(content), seen: begun, said: said, err: err})
 		}})
 	})
 }
@@ -454,7 +426,7 @@ func (c *Controller) writeNext() {
 
 // fileWritten records the result of a write. If another program's content was in the way, its
 // observation becomes an event, and the result of that event is written instead.
-func (c *Controller) fileWritten(w writeResult) []team.Event {
+func (c *Controller) fileWritten(w writeResult) {
 	m := c.Files[w.agent]
 	m.Writing = false
 	c.writers--
@@ -462,23 +434,22 @@ func (c *Controller) fileWritten(w writeResult) []team.Event {
 	switch {
 	case errors.As(w.err, &changed):
 		m.changed = changed.Seen.Seq // the observation is on its way, and decides what is written next
-		return nil
+		return
 	case errors.Is(w.err, context.Canceled):
-		return nil // the daemon stops
+		return // the daemon stops
 	case w.err != nil:
 		if m.Failed != w.err.Error() {
 			c.log.Error("agent_state.json cannot be written; Fairlead tries again every second", "agent", w.agent, "error", w.err)
 		}
 		m.Failed, m.unsure = w.err.Error(), true
 		m.Again, m.rewriting = c.loop.Now().Add(fileRetry), false
-		return nil
+		return
 	}
 	m.Failed, m.unsure, m.missing, m.lastContent = "", false, false, w.said
 	m.disk, m.State, m.own = w.sum, w.state, true
 	if m.seen != w.seen {
 		m.disk = "" // another program wrote at the same time: the content is unknown
 	}
-	return nil
 }
 
 // RenderSum is the checksum of the file content for a projection.

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ func (c *Controller) AgentHooks() loop.Hooks {
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
-				c.beginActions(name)
+				c.writeDue(name)
 			}
 		},
 		Next: func() (next time.Time) {
@@ -99,29 +98,16 @@ func (c *Controller) filesSettled() bool {
 	return true
 }
 
-// beginActions starts the actions that the agent's state asks for and that have not begun. It is
-// called after every change, so that no other code has to remember to call it.
-func (c *Controller) beginActions(name string) {
-	a, m := c.loop.State().Agents[name], c.sessions.Slots[name]
+// writeDue writes an agent's file if it is due. It is called after every change, so that no other
+// code has to remember to call it.
+func (c *Controller) writeDue(name string) {
+	a, m := c.loop.State().Agents[name], c.Files[name]
 	if a == nil || m == nil || c.loop.Holding() {
 		return
 	}
 	for todo := range c.loop.State().Actions(a) {
 		if todo.Do == team.WriteFile {
-			c.writeFile(c.Files[name], a)
-			continue
-		}
-		m := m.At(todo.Session.Slot)
-		if m.Begun(todo.Session.ID, todo.Key) {
-			continue
-		}
-		switch s := todo.Session; todo.Do {
-		case team.StartSession:
-			c.loop.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
-		case team.EndSession:
-			c.loop.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
-		default:
-			panic("agents: unknown action: " + string(todo.Do))
+			c.writeFile(m, a)
 		}
 	}
 	c.writeNext()

@@ -89,24 +89,23 @@ func (c *Controller) lookAgain(m *AgentFile) {
 	c.loop.Go(func(ctx context.Context) {
 		found := c.lookAtFile(name, folder, added)
 		// Do fails only if the loop has stopped
-		_, _ = c.loop.Do(ctx, loop.Request{Agent: name, Derive: func() []team.Event { return c.lookedAgain(found) }})
+		_, _ = c.loop.Do(ctx, loop.Request{Agent: name, Derive: func(decide func(team.Event) error) { c.lookedAgain(found, decide) }})
 	})
 }
 
 // lookedAgain processes that read. A numbered observation is delivered separately, after earlier
 // ones.
-func (c *Controller) lookedAgain(l looked) []team.Event {
+func (c *Controller) lookedAgain(l looked, decide func(team.Event) error) {
 	m := c.Files[l.agent]
 	m.Writing, m.added = false, l.added
 	if l.err != nil {
 		c.CannotLook(m, l.err)
-		return nil
+		return
 	}
 	m.Failed = ""
-	if l.seen.Seq != 0 {
-		return nil
+	if l.seen.Seq == 0 {
+		c.take(l.seen, decide)
 	}
-	return c.observe(l.seen)
 }
 
 // intake is where observations arrive. Until the recovery is over, it keeps them.

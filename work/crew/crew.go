@@ -6,14 +6,12 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
-	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
 // Controller serves the lead and its members.
 type Controller struct {
 	loop     *loop.Loop
 	sessions *sessions.Controller
-	channels *turns.Controller
 	opts     seam.Options
 	log      *slog.Logger
 
@@ -21,6 +19,6 @@ type Controller struct {
 }
 
 // New makes the controller of the crew.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, channels *turns.Controller) *Controller {
-	return &Controller{loop: l, sessions: sessions, channels: channels, opts: opts, log: opts.Log, CrewState: newCrewSide()}
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+	return &Controller{loop: l, sessions: sessions, opts: opts, log: opts.Log, CrewState: newCrewSide()}
 }

@@ -2,21 +2,19 @@ package crew
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
-	"github.com/fairlead-dev/fairlead/work/turns"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
-	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/files/prompts"
-	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
 // configureLead adds what the configuration says of the team that sleeps and wakes.
@@ -29,38 +27,9 @@ func ConfigureLead(c *team.Configured, conf *config.Config) {
 	}
 }
 
-// mayTellLead refuses requests for a lead that cannot receive input, because the request would wait
-// forever. It runs in the loop.
-func (c *Controller) mayTellLead(what any) error {
-	var row string
-	switch what.(type) {
-	case crew.SummonAsked:
-		row = "P1"
-	case crew.WakeAsked:
-		row = "P8"
-	default:
-		return nil
-	}
-	m := c.sessions.Slots[c.loop.State().Crew.Lead.Agent]
-	if m == nil || c.channels.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
-		return nil // or the team says why not
-	}
-	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {
-		return &table.Refusal{
-			Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
-			Reason: "it cannot be started: " + err.Error(),
-		}
-	}
-	return &table.Refusal{
-		Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
-		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",
-	}
-}
-
 // crewHooks are what the crew's controller does in the loop.
 func (c *Controller) CrewHooks() loop.Hooks {
 	return loop.Hooks{
-		Check:    c.mayTellLead,
 		Appended: c.CrewState.note,
 		Note: func(ch change.Change, t *loop.Touched) bool {
 			set, lead := change.As[crew.Body](ch.Body), c.loop.State().Crew.Lead.Agent
@@ -75,8 +44,13 @@ func (c *Controller) CrewHooks() loop.Hooks {
 	}
 }
 
+// ErrNoRecipient means that an action concerns no crew member any more: all that were to be woken
+// are awake.
+var ErrNoRecipient = errors.New("the action concerns no crew member any more")
+
 // LeadPrompt renders an action of the lead as text for its session. It omits members that have
-// become awake meanwhile. atStart: the session begins with this text, so no member is awake in it.
+// become awake meanwhile. atStart: the session begins with this text, so no member is awake in it. The error is
+// sessions.ErrNotAsked if the action is not due.
 func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStart bool) (string, error) {
 	var ask crew.Action
 	var docs []*crew.Document // never changed, only replaced
@@ -96,7 +70,7 @@ func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 	}
 	switch {
 	case !still:
-		return "", turns.ErrOvertaken
+		return "", sessions.ErrNotAsked
 	case ask.Do == crew.TellStatus:
 		return prompts.ForStatus(), nil
 	case ask.Do == crew.TellSummon:
@@ -106,7 +80,7 @@ func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 	case ask.Do != crew.TellWake:
 		panic("engine: the lead is told no such thing: " + string(ask.Do))
 	case len(docs) == 0:
-		return "", turns.ErrNoRecipient
+		return "", ErrNoRecipient
 	}
 	wakes := make([]prompts.Sleeper, 0, len(docs))
 	for _, doc := range docs {
@@ -121,19 +95,6 @@ func (c *Controller) LeadPrompt(ctx context.Context, todo channel.Action, atStar
 
 // wakeTranscriptMax is how much of what an agent said it is handed when it wakes (SPEC P8).
 const wakeTranscriptMax = 32 << 10
-
-// ConfirmLeadAction acknowledges an action of the lead for which no text had to be written.
-func (c *Controller) ConfirmLeadAction(ctx context.Context, m *sessions.Slot, n uint64) error {
-	_, err := c.loop.Do(ctx,
-		loop.Request{
-			Event: loop.EventBy(sessions.ByShim, "", crew.ActionReceived{N: n}), Agent: m.Conf.Name,
-			Look: c.channels.ClearTelling(m),
-		})
-	if loop.IsAnswer(err) {
-		return nil
-	}
-	return err
-}
 
 // leadDue are the timers of the team that have run out.
 func (c *Controller) leadDue() []loop.Request {

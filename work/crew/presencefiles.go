@@ -21,7 +21,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
-	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
 const (
@@ -363,12 +362,14 @@ func (p *DocumentFiles) PutAside(seen crewdocs.Seen, why, fault string) string {
 	return fmt.Sprintf("%s: %s; it is kept as %s", from, fault, name)
 }
 
+const whyShownMax = 300 // bytes of why a document was set aside
+
 // say reports the files that were set aside: one notice per round, whatever their number.
 func (p *DocumentFiles) say(ctx context.Context, aside []string) error {
 	var said []string
 	for _, words := range aside {
 		if words != "" {
-			said = append(said, clip.Text(words, turns.WhyShownMax))
+			said = append(said, clip.Text(words, whyShownMax))
 		}
 	}
 	if len(said) == 0 {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/turns"
-
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -60,7 +58,7 @@ const (
 
 // Transcript returns a part of the messages from lead sessions and channels.
 func (c *Controller) Transcript(ctx context.Context, q TranscriptQuery) (TranscriptPage, error) {
-	q.Limit = min(cmp.Or(max(q.Limit, 0), turns.PageDefault), turns.PageMax)
+	q.Limit = min(cmp.Or(max(q.Limit, 0), journal.PageDefault), journal.PageMax)
 	page := TranscriptPage{Messages: []Message{}}
 	if len(q.Text) > transcriptTextMax {
 		return page, fmt.Errorf("%d bytes are too many to look for: name fewer than %d", len(q.Text), transcriptTextMax)
@@ -292,7 +290,7 @@ func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken
 		if err != nil {
 			return nil, fmt.Errorf("read what was said: %w", err)
 		}
-		if rec.Entity != crew.WordsEntity && !strings.HasPrefix(rec.Entity, turns.ChannelPrefix) {
+		if rec.Entity != crew.WordsEntity && !strings.HasPrefix(rec.Entity, channel.EntityPrefix) {
 			continue
 		}
 		one, is, err := spokenOf(rec)
@@ -313,7 +311,7 @@ func (s *search) stretch(ctx context.Context, from, until uint64) (said []Spoken
 // messages does not wait for the whole history to be read after a start.
 func (s *search) recent(ctx context.Context) (enough, more bool, err error) {
 	head, until := s.until, s.until
-	for _, far := range []uint64{turns.RecentFew, turns.RecentMax} {
+	for _, far := range []uint64{journal.RecentFew, journal.RecentMax} {
 		from := head - min(head, far)
 		said, err := s.stretch(ctx, from, until)
 		if err != nil {
@@ -342,7 +340,7 @@ func (c *Controller) MessagesFor(ctx context.Context, session, speaker string) (
 	if err := c.MakeTranscript(ctx); err != nil {
 		return nil, 0, err
 	}
-	s := search{e: c, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: turns.PageMax}}
+	s := search{e: c, q: TranscriptQuery{Session: session, Speaker: speaker, Limit: journal.PageMax}}
 	if err := c.loop.View(ctx, func(t *team.Team) { s.whom, s.until = whomOf(t), c.loop.Head() }); err != nil {
 		return nil, 0, err
 	}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/work/turns"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -89,7 +88,7 @@ func SpokenIn(ch *change.Change, seq uint64) (Spoken, bool) {
 	case p != nil && p.Words != nil:
 		return Spoken{Seq: seq, at: ch.At, Session: p.Words.Session, By: p.Words.Speaker, text: p.Words.Text}, true
 	case t != nil && t.Body.Post != nil && t.Text != "":
-		channel, _ := strings.CutPrefix(ch.Entity, turns.ChannelPrefix)
+		channel, _ := strings.CutPrefix(ch.Entity, channel.EntityPrefix)
 		return Spoken{
 			Seq: seq, at: ch.At, Session: t.Session, By: t.Body.Post.By, kind: t.Body.Post.Kind, channel: channel, text: t.Text,
 		}, true
@@ -271,7 +270,7 @@ func (c *Controller) MakeTranscript(ctx context.Context) error {
 		}
 		until = t.From - 1
 		for entity := range c.loop.Entities() {
-			if entity == crew.WordsEntity || strings.HasPrefix(entity, turns.ChannelPrefix) {
+			if entity == crew.WordsEntity || strings.HasPrefix(entity, channel.EntityPrefix) {
 				entities = append(entities, entity)
 			}
 		}
@@ -354,7 +353,7 @@ func (c *Controller) spokenAt(ctx context.Context, seqs []uint64) ([]Spoken, err
 	said, rest := c.CrewState.Said.atHand(seqs)
 	for len(rest) > 0 {
 		n := 1
-		for n < len(rest) && rest[n]-rest[n-1] <= turns.ReadGapMax {
+		for n < len(rest) && rest[n]-rest[n-1] <= journal.ReadGapMax {
 			n++
 		}
 		wanted := rest[:n]

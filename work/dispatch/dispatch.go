@@ -167,7 +167,7 @@ func (c *Controller) FoldersBegin() {
 
 // sweepTemps removes the own folders of sessions whose end the daemon missed.
 func (c *Controller) sweepTemps() {
-	dir := filepath.Dir(c.PrivateTemp("any"))
+	dir := filepath.Dir(c.sessions.PrivateTemp("any"))
 	names, err := readNames(dir, tempsMax)
 	if err != nil {
 		c.log.Warn("temporary folders of old sessions cannot be looked for", "error", err)

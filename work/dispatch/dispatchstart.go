@@ -145,11 +145,6 @@ func otherHooks(dir string, boxed bool) (layers []view.Layer) {
 
 const otherHooksMax = 10 // doctor has more
 
-// PrivateTemp is the own folder of a session in a view.
-func (c *Controller) PrivateTemp(session string) string {
-	return filepath.Join(c.opts.Config.Dir, ".fairlead", "tmp", session)
-}
-
 // mainWall is the wall around MAIN, which lets it write in its conversation's folder only. Nil: there is none, and the layer says
 // why.
 func (c *Controller) mainWall(ctx context.Context, conversation string) (*config.AgentSandbox, []view.Layer, error) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/internal/clip"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -15,24 +14,29 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
-// Follow listens to a session until it ends and submits its outcome. The session continues if the
-// listener stops. A later listener reads the output that was not journaled.
-func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
-	kept := e.runs.KeepLog(m, s, proc)
+// Heard is how a session ended, by its process, its driver and its output.
+type Heard struct {
+	Ended   team.SessionEnded
+	Lost    bool     // its process left no record of its end
+	Said    []string // the last lines of its output, if they explain a failure
+	Refused []string // for people: what it did without asking, and what it was denied
+}
+
+// Hear listens to a session until it ends. The session continues if the listener stops, and ok is false then. A later listener reads
+// the output that was not journaled.
+func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) (heard Heard, ok bool) {
 	ear := &SessionListener{e: e, m: m, s: s, proc: proc}
 	if s.ServesChannels() {
 		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
-			return
+			return heard, false
 		}
-		defer e.channels.SetSessionWriter(s.ID, nil)
 		ear.talk.leads = s.IsLead()
 	}
 	if err := e.hearsCrew(ctx, ear); err != nil {
-		return
+		return heard, false
 	}
 	if _, _, works := team.DispatchActionOf(s.For); works {
 		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
@@ -40,17 +44,17 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 		}
 	}
 	if err := ear.listen(ctx); err != nil {
-		return
+		return heard, false
 	}
 	select {
 	case <-proc.Done():
 	case <-ctx.Done():
-		return
+		return heard, false
 	}
 	ending, err := proc.Ended(ctx)
 	if err != nil {
 		if ctx.Err() != nil || e.sessions.Fenced(err) {
-			return
+			return heard, false
 		}
 		ending = seam.Ending{Lost: true, Why: err.Error()}
 	}
@@ -58,11 +62,10 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	verdict := judge(m, s, ending, ear.stop)
 	what.Outcome, what.Why = verdict.outcome, verdict.Why
 	if e.judgeAgain(ctx, ear, &what) != nil {
-		return
+		return heard, false
 	}
-	var said []string
 	if verdict.Quote {
-		said = lastLines(ctx, proc, ending.Bytes)
+		heard.Said = lastLines(ctx, proc, ending.Bytes)
 	}
 	switch {
 	case what.Outcome == control.Anew:
@@ -77,11 +80,11 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 			what.Why
 	}
 	if !e.questions.DeliverAnswers(ctx, m) {
-		return
+		return heard, false
 	}
 	denied, err := e.deniedWords(ctx, m, s.ID)
 	if err != nil {
-		return
+		return heard, false
 	}
 	past := ear.past.words()
 	if past != "" {
@@ -90,34 +93,11 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	}
 	what.Why = sessions.Joined(what.Why, denied, past)
 	if !ear.work.over(ctx, &what) {
-		return
+		return heard, false
 	}
-	if run, step, isStep := team.StepOf(s.For); isStep {
-		if err := e.sessions.Hooks.BringBack(ctx, s); ctx.Err() != nil {
-			return
-		} else if err != nil && !ending.Lost {
-			what.Outcome, what.Why = control.Failed, "what it has made is not here: "+err.Error()
-		}
-		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, said, kept) {
-			return
-		}
-		if what.Report != nil { // people see the logs of a step that succeeded
-			facts := &what.Report.Report.Facts
-			facts.Denied = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
-			facts.Logs = slices.Concat(facts.Logs, facts.Denied)
-		}
-	}
-	if words := driver.LastWords(said); words != "" {
-		what.Why += ": " + clip.Text(words, quoteBytesMax)
-	}
-	if !e.sessions.SessionEnded(ctx, m, what, sessions.ByShim) {
-		return
-	}
-	if err := proc.Ack(ctx); err != nil && ctx.Err() == nil && !e.sessions.Fenced(err) {
-		e.log.Warn("a shim was not told that its exit is in the journal", "session", s.ID, "error", err)
-	}
-	e.sessions.SetProc(s.ID, nil)
-	_ = proc.Close() // the process has no output left to lose
+	heard.Ended, heard.Lost = what, ending.Lost
+	heard.Refused = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
+	return heard, true
 }
 
 // hearsCrew makes the listener find the crew's markers, if this is a session of the lead.
@@ -166,10 +146,12 @@ func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.St
 	return is
 }
 
+// QuoteBytesMax is the most of one line of output that is quoted in a sentence.
+const QuoteBytesMax = 300
+
 const (
-	quoteLines    = 5       // of the output that explain a failure
-	quoteReadMax  = 4 << 10 // bytes at the end of the output that are read for them
-	quoteBytesMax = 300     // of the one line that is quoted in a sentence
+	quoteLines   = 5       // of the output that explain a failure
+	quoteReadMax = 4 << 10 // bytes at the end of the output that are read for them
 )
 
 // lastLines returns the last lines that a program printed before it ended. They are untrusted text.

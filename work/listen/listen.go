@@ -6,7 +6,6 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/questions"
-	"github.com/fairlead-dev/fairlead/work/runs"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
@@ -17,7 +16,6 @@ type Listener struct {
 	loop      *loop.Loop
 	sessions  *sessions.Controller
 	channels  *turns.Controller
-	runs      *runs.Controller
 	dispatch  *dispatchctl.Controller
 	questions *questions.Controller
 	opts      seam.Options
@@ -28,7 +26,6 @@ type Listener struct {
 type Parts struct {
 	Sessions  *sessions.Controller
 	Channels  *turns.Controller
-	Runs      *runs.Controller
 	Dispatch  *dispatchctl.Controller
 	Questions *questions.Controller
 }
@@ -36,7 +33,7 @@ type Parts struct {
 // New makes a listener.
 func New(l *loop.Loop, opts seam.Options, p Parts) *Listener {
 	return &Listener{
-		loop: l, sessions: p.Sessions, channels: p.Channels, runs: p.Runs, dispatch: p.Dispatch,
+		loop: l, sessions: p.Sessions, channels: p.Channels, dispatch: p.Dispatch,
 		questions: p.Questions, opts: opts, log: opts.Log,
 	}
 }

@@ -54,7 +54,7 @@ func (e *Listener) judgeAgain(ctx context.Context, ear *SessionListener, what *t
 	what.Outcome, what.Reason = control.Failed, session.ReasonSameAnswer
 	what.Why = "several sessions gave the same text within seconds, without a tool call or usage; start the program once by hand to see what its provider says"
 	if ear.stop != nil && ear.stop.Alone != "" {
-		what.Why += "; the text: " + clip.Text(loop.FirstLine(ear.stop.Alone), quoteBytesMax)
+		what.Why += "; the text: " + clip.Text(loop.FirstLine(ear.stop.Alone), QuoteBytesMax)
 	}
 	return nil
 }

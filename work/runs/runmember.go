@@ -124,8 +124,7 @@ func (c *Controller) errandsOfRun(id string) {
 			continue
 		}
 		if todo.Do == team.StartSession || todo.Do == team.EndSession {
-			c.errandOnBench(todo)
-			continue
+			continue // package starts does
 		}
 		if (todo.Do == team.FindItems || todo.Do == team.LookForIt) && c.loop.State().Notes[id].Away != "" {
 			continue // what it reads has not arrived from the previous leader
@@ -204,19 +203,6 @@ func (c *Controller) forgetRun(id string) {
 	}
 	delete(c.Live, id)
 	delete(c.snapshots, id)
-}
-
-func (c *Controller) errandOnBench(todo team.Action) {
-	s := todo.Session
-	m := c.PoolSlot(&s)
-	if m.Begun(s.ID, todo.Key) {
-		return
-	}
-	if todo.Do == team.StartSession {
-		c.loop.Go(func(ctx context.Context) { c.sessions.StartSession(ctx, m, s) })
-		return
-	}
-	c.loop.Go(func(ctx context.Context) { c.sessions.EndSession(ctx, m, s) })
 }
 
 // errandOfStep carries out an action of a run. Calculations run here, on a team whose changes are

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -55,11 +56,10 @@ func TestReportOfALostSession(t *testing.T) {
 	if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts := seam.Options{Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{Name: "b"}}
+	opts := seam.Options{Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{Name: "b"}, Config: &config.Config{Dir: dir}}
 	starter := sessions.New(nil, opts)
-	starter.Hooks.PrivateTemp = func(session string) string { return filepath.Join(dir, "own", session) }
 	c := New(nil, opts, starter)
-	own := filepath.Join(dir, "own", s.ID) // the daemon was killed before it took what the step wrote in its view
+	own := starter.PrivateTemp(s.ID) // the daemon was killed before it took what the step wrote in its view
 	for _, name := range []string{"reports", "artifacts"} {
 		if err := os.MkdirAll(filepath.Join(own, name), 0o700); err != nil {
 			t.Fatal(err)

@@ -218,7 +218,7 @@ func (t *taking) copy(name string, info fs.FileInfo, most int64) error {
 
 // taken takes what a step has made into its run. A fault is shown like one of the report.
 func (c *Controller) taken(f StepFacts, session string) string {
-	left, err := c.takeFiles(f, c.sessions.Hooks.PrivateTemp(session))
+	left, err := c.takeFiles(f, c.sessions.PrivateTemp(session))
 	if len(left) > 0 {
 		c.log.Warn("files of a step were not taken into its run", "run", f.Cmd.RunID, "step", f.Cmd.StepID, "files",
 			strings.Join(left, "; "))

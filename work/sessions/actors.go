@@ -9,7 +9,7 @@ var (
 	ByTimer    = change.Actor{Kind: "engine", ID: "timer"}
 	ByRecovery = change.Actor{Kind: "engine", ID: "recovery"}
 	ByShim     = change.Actor{Kind: "engine", ID: "holder"}
-	byIntent   = change.Actor{Kind: "engine", ID: "last look"}
+	ByIntent   = change.Actor{Kind: "engine", ID: "last look"}
 	ByProbe    = change.Actor{Kind: "engine", ID: "probe"}
 )
 

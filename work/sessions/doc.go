@@ -1,14 +1,10 @@
-// Package sessions starts, adopts and ends sessions: executions of agent programs.
+// Package sessions has the slots and processes of sessions, which are executions of agent programs.
 //
-// A session runs in a slot: an agent's, or that of a run's step without an agent. To start one, the
-// package prepares everything (program, environment, sandbox, conversation), asks the loop a last
-// time whether the session is still wanted, and starts the shim. After a crash it asks each shim
-// for the outcome of its session and continues from there. A session that the journal does not know
-// is an orphan; nothing starts beside it.
+// A session runs in a slot: an agent's, or that of a run's step without an agent. This package makes what a
+// program is started with (environment, sandbox, conversation), knows the process of each running session,
+// and ends it. A session that the journal does not know is an orphan; nothing starts beside it. Package
+// starts, above everything that a session is for, starts sessions and follows them to their end.
 //
-// Hooks connect the controllers of channels, runs and dispatch folders, which prepare their own
-// sessions, and package listen, which follows a session to its end.
-//
-// The one promise: no session is started twice, none is started against the newest desired state, and
-// each one that was started is followed to its end or reported as lost.
+// The one promise: no conversation is resumed in two programs, or with other settings, unless a person
+// agrees, and a session that is to end is asked until it ends.
 package sessions

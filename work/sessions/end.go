@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/work/seam"
@@ -84,14 +83,9 @@ func (c *Controller) endOrdered(ctx context.Context, m *Slot, id string) (ordere
 // SessionEnded reports the end of a session. It returns true if the end is recorded, also by an
 // earlier report.
 func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.SessionEnded, by change.Actor) bool {
-	c.boxedTemp(what.Session)
+	c.EndView(what.Session)
 	_, err := c.SubmitOf(ctx, by, m, what)
 	return err == nil || loop.IsAnswer(err)
-}
-
-// withdrawn records that a session is no longer wanted.
-func (c *Controller) withdrawn(ctx context.Context, m *Slot, id, why string) {
-	c.SessionEnded(ctx, m, team.SessionEnded{Session: id, Outcome: control.Withdrawn, Why: why}, byIntent)
 }
 
 // IsDone says whether a process has ended.

@@ -95,7 +95,7 @@ func (c *Controller) SettleOrphans(ctx context.Context) error {
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case c.Fenced(err):
-				return takenOver(err)
+				return TakenOver(err)
 			case err == nil && found != seam.Running:
 				if proc != nil {
 					_ = proc.Close()

@@ -32,3 +32,8 @@ func ReadUpTo(path string, most int64) ([]byte, error) {
 	}
 	return text, err
 }
+
+// PrivateTemp is the own folder of a session in a view.
+func (c *Controller) PrivateTemp(session string) string {
+	return filepath.Join(c.opts.Config.Dir, ".fairlead", "tmp", session)
+}

@@ -3,7 +3,6 @@ package sessions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -23,13 +22,9 @@ const (
 	conflictsShownMax = 5
 )
 
-// errLeft means that a session is no longer to be started, and that its withdrawal is already
-// recorded.
-var errLeft = errors.New("the session is no longer to be started")
-
 // conversationToResume returns the id of the earlier conversation that a session resumes; empty if
 // it begins a new one. cut means that the conversation was interrupted in the middle of its prompt.
-// The error is errLeft if the session is no longer to be started.
+// The error is ErrNotAsked if the session is no longer to be started.
 func (c *Controller) conversationToResume(ctx context.Context, m *Slot, s team.Session, agent driver.Agent,
 	record *team.LaunchRecord,
 ) (id string, cut bool, err error) {
@@ -142,7 +137,7 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 			now := m.Open(t)
 			startable := now != nil && now.ID == s.ID && now.Ending == ""
 			if startable && !s.ServesChannels() {
-				startable, _ = m.mayStart(t, s.ID, c.loop.Now())
+				startable, _ = m.MayStart(t, s.ID, c.loop.Now())
 			}
 			q = t.ResumeAnswer(m.Conf.Name, s.ID, ask, about.once)
 			if wait := m.Conf.Permissions.Timeout; wait > 0 && q == nil {
@@ -156,8 +151,7 @@ func (c *Controller) askToResume(ctx context.Context, m *Slot, s team.Session, w
 		}
 		switch next {
 		case team.ResumeLeaves:
-			_ = c.mayStart(ctx, m, s, "") // withdraws the session if it is still open
-			return false, errLeft
+			return false, ErrNotAsked
 		case team.ResumeAsks:
 			if _, err := c.SubmitOf(ctx, ByEngine, m, raised); err != nil && !loop.IsAnswer(err) {
 				return false, err
@@ -192,7 +186,7 @@ func (c *Controller) untilAnswered(ctx context.Context, moved func() bool, look 
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return errLeft
+			return ErrNotAsked
 		case waiting.Err() == nil: // the loop has stopped
 			return err
 		case moved():

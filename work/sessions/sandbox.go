@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
-// confinement is the view of a prepared launch, as data for its host; nil: it needs none.
-func (c *Controller) confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
+// Confinement is the view of a prepared launch, as data for its host; nil: it needs none.
+func (c *Controller) Confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
 	box := m.Conf.Sandbox
 	if ready.Wall != nil {
 		box = *ready.Wall
@@ -47,9 +47,9 @@ func (c *Controller) confinement(m *Slot, ready PreparedLaunch) *seam.Confinemen
 	return view
 }
 
-// confined puts a prepared launch into the agent's view, if the agent has one.
-func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
-	box := c.confinement(m, ready)
+// Confined puts a prepared launch into the agent's view, if the agent has one.
+func (c *Controller) Confined(ctx context.Context, m *Slot, s team.Session, ready PreparedLaunch) (PreparedLaunch, error) {
+	box := c.Confinement(m, ready)
 	if box == nil {
 		return ready, nil
 	}
@@ -58,23 +58,23 @@ func (c *Controller) confined(ctx context.Context, m *Slot, s team.Session, read
 		return PreparedLaunch{},
 			fmt.Errorf("the executable of fairlead cannot be found, which makes the sandbox of agent %s: %w", m.Conf.Name, err)
 	}
-	own := c.Hooks.PrivateTemp(s.ID)
+	own := c.PrivateTemp(s.ID)
 	seen, err := c.Boxed.places(ctx, ready.Launch, *box, c.opts.Config.Dir, exe, own)
 	if err != nil {
 		return ready, err
 	}
 	if seen == nil { // what it would be let write is what its changes are looked at for
 		would, err := placesOf(ctx, ready.Launch, *box, c.opts.Config.Dir, exe, own)
-		if ready.record != nil {
-			ready.record.Governs = err != nil || governs(c.opts.Config, would)
+		if ready.Record != nil {
+			ready.Record.Governs = err != nil || governs(c.opts.Config, would)
 		}
 		return ready, nil
 	}
 	for _, said := range seen.Said {
 		c.log.Warn("a part of an agent's view was left out", "agent", m.Conf.Name, "session", s.ID, "why", said)
 	}
-	if ready.record != nil {
-		ready.record.Governs = governs(c.opts.Config, seen)
+	if ready.Record != nil {
+		ready.Record.Governs = governs(c.opts.Config, seen)
 	}
 	if ready.Launch, err = enter(ready.Launch, *box, seen, own); err == nil {
 		ready.Launch, err = WithSocket(c.opts.Sockets, ready.Launch, s.ID, exe, own)
@@ -125,8 +125,9 @@ func ListenAgain(sockets seam.SessionSockets, session, own string, log *slog.Log
 	}
 }
 
-func (c *Controller) listenAgain(session string) {
-	ListenAgain(c.opts.Sockets, session, c.Hooks.PrivateTemp(session), c.log)
+// ListenAgain opens the socket of a session that an earlier daemon has started in a view.
+func (c *Controller) ListenAgain(session string) {
+	ListenAgain(c.opts.Sockets, session, c.PrivateTemp(session), c.log)
 }
 
 // EndPlaces removes what the view of a session was made of, with its socket.
@@ -275,9 +276,9 @@ func (p *SandboxProof) Missing(context.Context) string {
 // SandboxMissing returns why this machine has no working sandbox; see SandboxProof.Missing.
 func (c *Controller) SandboxMissing(ctx context.Context) string { return c.Boxed.Missing(ctx) }
 
-// boxedTemp removes what the view of a session was made of.
-func (c *Controller) boxedTemp(session string) {
-	if err := EndPlaces(c.opts.Sockets, session, c.Hooks.PrivateTemp(session)); err != nil {
+// EndView removes what the view of a session was made of.
+func (c *Controller) EndView(session string) {
+	if err := EndPlaces(c.opts.Sockets, session, c.PrivateTemp(session)); err != nil {
 		c.log.Warn("what belongs to the view of a session could not be removed", "session", session, "error", err)
 	}
 }

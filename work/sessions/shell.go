@@ -90,7 +90,7 @@ func (c *Controller) ShellIn(ctx context.Context, by change.Actor, of ShellOf) (
 			return view.Shell{}, fmt.Errorf("create the agent's workspace: %w", err)
 		}
 	}
-	folder := c.Hooks.PrivateTemp(shellPrefix + strings.ToLower(rand.Text()))
+	folder := c.PrivateTemp(shellPrefix + strings.ToLower(rand.Text()))
 	shell, is, err := c.shell(ctx, m, of, folder)
 	if err == nil {
 		err = c.recordShell(ctx, by, is, team.ShellOpened)
@@ -122,11 +122,11 @@ func (c *Controller) shell(ctx context.Context, m *Slot, of ShellOf, folder stri
 		Launch: driver.Launch{Argv: []string{program}, Dir: of.Dir, Env: env}, Clone: of.Clone, Run: of.Seen,
 		Confined: true,
 	}
-	box := c.confinement(m, ready)
+	box := c.Confinement(m, ready)
 	own, shared := folder, false
 	if of.Session != "" {
-		if info, err := os.Lstat(c.Hooks.PrivateTemp(of.Session)); err == nil && info.IsDir() {
-			own, shared = c.Hooks.PrivateTemp(of.Session), true
+		if info, err := os.Lstat(c.PrivateTemp(of.Session)); err == nil && info.IsDir() {
+			own, shared = c.PrivateTemp(of.Session), true
 		}
 	}
 	seen, err := placesOf(ctx, ready.Launch, *box, c.opts.Config.Dir, exe, own)
@@ -185,7 +185,7 @@ func (c *Controller) recordShell(ctx context.Context, by change.Actor, is shellI
 
 // shells are the folders of all shells.
 func (c *Controller) shells() []string {
-	found, _ := filepath.Glob(c.Hooks.PrivateTemp(shellPrefix + "*")) // the pattern is valid
+	found, _ := filepath.Glob(c.PrivateTemp(shellPrefix + "*")) // the pattern is valid
 	return found
 }
 

@@ -140,7 +140,8 @@ func (m *Slot) Open(t *team.Team) *team.Session {
 	return t.Agents[m.Conf.Name].InSlot(m.N)
 }
 
-func (m *Slot) mayStart(t *team.Team, session string, at time.Time) (bool, string) {
+// MayStart is the last check before the process of a session in this slot starts. It is called in the loop.
+func (m *Slot) MayStart(t *team.Team, session string, at time.Time) (bool, string) {
 	if m.Run != "" {
 		return t.MayStartRun(m.Run, session, at)
 	}

@@ -16,10 +16,6 @@ import (
 )
 
 const (
-	PageDefault = 100
-	PageMax     = 500 // entries per page
-	ReadGapMax  = 64  // unrelated changes between two wanted ones; across larger gaps, reading each alone is faster
-
 	KindMoved, kindNotice, kindWarning = "moved", "notice", "warning"
 )
 
@@ -27,7 +23,7 @@ const (
 // channel.
 func (c *Conversations) ChannelEntries(ctx context.Context, name string, q view.EntryQuery) (view.ChannelPage, error) {
 	page := view.ChannelPage{Entries: []view.ChannelEntry{}}
-	q.Limit = min(cmp.Or(max(q.Limit, 0), PageDefault), PageMax)
+	q.Limit = min(cmp.Or(max(q.Limit, 0), journal.PageDefault), journal.PageMax)
 	open := map[uint64]string{}
 	var unknown error
 	if err := c.loop.View(ctx, func(t *team.Team) {
@@ -45,7 +41,7 @@ func (c *Conversations) ChannelEntries(ctx context.Context, name string, q view.
 		return page, cmp.Or(err, unknown)
 	}
 	if !c.index.isMade() {
-		for _, far := range []uint64{RecentFew, RecentMax} {
+		for _, far := range []uint64{journal.RecentFew, journal.RecentMax} {
 			whole, err := c.newestPage(ctx, name, q, far, &page)
 			if err != nil || whole {
 				c.index.states(name, page.Entries, open)
@@ -84,7 +80,7 @@ func (c *Conversations) newestPage(ctx context.Context, name string, q view.Entr
 	}
 	var entries []view.ChannelEntry
 	lapsed := map[uint64]bool{}
-	part := journal.Query{After: max(from, q.After), Until: page.Head, Entity: ChannelPrefix + name}
+	part := journal.Query{After: max(from, q.After), Until: page.Head, Entity: channel.EntityPrefix + name}
 	for rec, err := range c.loop.Journal().Read(ctx, part) {
 		if err != nil {
 			return false, fmt.Errorf("read the messages of %s: %w", name, err)
@@ -184,7 +180,7 @@ func (c *Conversations) older(ctx context.Context, name string, q view.EntryQuer
 	if until == 0 {
 		return nil, false, nil
 	}
-	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{Until: until, Entity: ChannelPrefix + name}) {
+	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{Until: until, Entity: channel.EntityPrefix + name}) {
 		if err != nil {
 			return nil, false, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
@@ -192,8 +188,8 @@ func (c *Conversations) older(ctx context.Context, name string, q view.EntryQuer
 		if err != nil {
 			return nil, false, err
 		}
-		if entries = append(entries, one...); len(entries) > 4*PageMax {
-			entries, more = slices.Clone(entries[len(entries)-PageMax:]), true
+		if entries = append(entries, one...); len(entries) > 4*journal.PageMax {
+			entries, more = slices.Clone(entries[len(entries)-journal.PageMax:]), true
 		}
 	}
 	return entries, more, nil
@@ -251,12 +247,12 @@ func (c *Conversations) entriesAt(ctx context.Context, name string, seqs []uint6
 	entries := make([]view.ChannelEntry, 0, len(seqs))
 	for len(seqs) > 0 {
 		n := 1
-		for n < len(seqs) && seqs[n]-seqs[n-1] <= ReadGapMax {
+		for n < len(seqs) && seqs[n]-seqs[n-1] <= journal.ReadGapMax {
 			n++
 		}
 		wanted := seqs[:n]
 		seqs = seqs[n:]
-		part := journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: ChannelPrefix + name}
+		part := journal.Query{After: wanted[0] - 1, Until: wanted[n-1], Entity: channel.EntityPrefix + name}
 		for rec, err := range c.loop.Journal().Read(ctx, part) {
 			if err != nil {
 				return nil, fmt.Errorf("read the messages of %s: %w", name, err)

@@ -146,6 +146,7 @@ type channelNews struct {
 func (c *Controller) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
+		Check:    c.mayTellLead,
 		Appended: c.index.note,
 		Note:     func(ch change.Change, t *loop.Touched) bool { return news.note(ch, t, c.loop.State()) },
 		Spread: func(t *loop.Touched) {
@@ -178,7 +179,7 @@ func (c *Controller) ChannelHooks() loop.Hooks {
 func (n *channelNews) note(ch change.Change, touched *loop.Touched, t *team.Team) bool {
 	switch set := ch.Body.(type) {
 	case *channel.Set:
-		if id, ok := strings.CutPrefix(ch.Entity, ChannelPrefix); ok {
+		if id, ok := strings.CutPrefix(ch.Entity, channel.EntityPrefix); ok {
 			n.channels[channel.ChannelID(id)] = true
 		}
 		if set.Agent != "" {
@@ -231,5 +232,3 @@ func (c *Controller) ChannelsBegin() {
 	}
 	c.probeAll()
 }
-
-const ChannelPrefix = "channel/"

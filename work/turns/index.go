@@ -59,7 +59,7 @@ func (b *messageIndex) note(changes []change.Change, seq uint64) {
 	defer b.mu.Unlock()
 	for i := range changes {
 		ch, at := &changes[i], seq+uint64(i)
-		name, ok := strings.CutPrefix(ch.Entity, ChannelPrefix)
+		name, ok := strings.CutPrefix(ch.Entity, channel.EntityPrefix)
 		set := change.As[channel.Set](ch.Body)
 		if !ok || set == nil {
 			continue
@@ -245,7 +245,7 @@ func readPast(ctx context.Context, j journal.Journal, until uint64, past map[str
 		if err != nil {
 			return fmt.Errorf("read the messages of the channels: %w", err)
 		}
-		name, ok := strings.CutPrefix(rec.Entity, ChannelPrefix)
+		name, ok := strings.CutPrefix(rec.Entity, channel.EntityPrefix)
 		if !ok {
 			continue
 		}
@@ -290,24 +290,17 @@ func (b *messageIndex) atHand(channel string, numbers []uint64) (said []view.Cha
 	return said, where
 }
 
-// RecentMax is how many of the newest changes are searched before the whole journal is read. A
-// conversation that a restart interrupted usually continues with recent messages.
-const RecentMax = 4096
-
-// RecentFew is how many changes usually hold a page of what was said; they are searched first.
-const RecentFew = 512
-
 // recent returns those of the messages that are among the newest changes.
-func (c *Conversations) recent(ctx context.Context, channel string, numbers []uint64) ([]view.ChannelEntry, error) {
+func (c *Conversations) recent(ctx context.Context, name string, numbers []uint64) ([]view.ChannelEntry, error) {
 	var head uint64
 	if err := c.loop.View(ctx, func(*team.Team) { head = c.loop.Head() }); err != nil {
 		return nil, err
 	}
 	var said []view.ChannelEntry
-	q := journal.Query{After: head - min(head, RecentMax), Until: head, Entity: ChannelPrefix + channel}
+	q := journal.Query{After: head - min(head, journal.RecentMax), Until: head, Entity: channel.EntityPrefix + name}
 	for rec, err := range c.loop.Journal().Read(ctx, q) {
 		if err != nil {
-			return nil, fmt.Errorf("read the messages of %s: %w", channel, err)
+			return nil, fmt.Errorf("read the messages of %s: %w", name, err)
 		}
 		entries, err := entriesOf(rec, false)
 		if err != nil {

@@ -2,7 +2,6 @@ package turns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -105,11 +104,7 @@ func (c *Controller) prompt(ctx context.Context, p *message) (string, []view.Cha
 // FirstPrompt returns the first prompt of a session for channels.
 func (c *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
 	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
-		text, err := c.Hooks.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
-		if errors.Is(err, ErrOvertaken) {
-			return "", sessions.ErrNotAsked
-		}
-		return text, err
+		return c.crew.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
 	}
 	var plan *message
 	if err := c.loop.View(ctx, func(t *team.Team) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
@@ -122,7 +123,7 @@ func (c *Controller) tellNext(name string) {
 	plan, session := c.messageFor(next, false), *s
 	c.loop.Go(func(ctx context.Context) {
 		if resumes {
-			c.acknowledge(ctx, m, channel.ActionConfirmed{Token: next.Token, Do: next.Do, N: next.N}, c.ClearTelling(m))
+			c.acknowledge(ctx, m, channel.ActionConfirmed{Token: next.Token, Do: next.Do, N: next.N}, c.clearTelling(m))
 			return
 		}
 		c.tellSession(ctx, m, session, plan)
@@ -162,15 +163,15 @@ func (c *Controller) acknowledge(ctx context.Context, m *sessions.Slot, what cha
 	_, _ = c.loop.Do(ctx, loop.Request{Event: loop.EventBy(sessions.ByShim, "", what), Agent: m.Conf.Name, Look: then})
 }
 
-// ClearTelling records, in the loop, that no write to an agent is in progress.
-func (c *Controller) ClearTelling(m *sessions.Slot) func(*team.Team) {
+// clearTelling records, in the loop, that no write to an agent is in progress.
+func (c *Controller) clearTelling(m *sessions.Slot) func(*team.Team) {
 	return func(*team.Team) { c.Participant(m).telling = "" }
 }
 
 // tellSession writes an action into a running session, once, and journals it before any of its
 // results.
 func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
-	words := func(ctx context.Context) (string, error) { return c.Hooks.LeadPrompt(ctx, plan.todo, false) }
+	words := func(ctx context.Context) (string, error) { return c.crew.LeadPrompt(ctx, plan.todo, false) }
 	var err error
 	if !team.IsLeadToken(plan.todo.Token) {
 		var text string
@@ -183,7 +184,7 @@ func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.S
 	switch proc := c.sessions.Proc(s.ID); {
 	case err == nil || ctx.Err() != nil || c.sessions.Fenced(err):
 		return
-	case proc == nil, errors.Is(err, ErrOvertaken): // the action is no longer due
+	case proc == nil, errors.Is(err, sessions.ErrNotAsked): // the action is no longer due
 	case errors.Is(err, driver.ErrNoInput):
 		c.sessions.LetGo(ctx, m, s.ID, proc) // the next session receives the action
 	default:
@@ -191,11 +192,8 @@ func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.S
 			err)
 		retry.Rest(ctx, loop.RetryMax)
 	}
-	_, _ = c.loop.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: c.ClearTelling(m)}) // fails only if the loop has stopped
+	_, _ = c.loop.Do(ctx, loop.Request{Agent: m.Conf.Name, Look: c.clearTelling(m)}) // fails only if the loop has stopped
 }
-
-// ErrOvertaken means that an action is no longer due.
-var ErrOvertaken = errors.New("the action is no longer due")
 
 // stillToTell checks, while it holds the write lock, whether an action is still due: waiting for
 // the lock may have taken longer than the turn.
@@ -210,7 +208,7 @@ func (c *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.S
 		return err
 	}
 	if !still {
-		return ErrOvertaken
+		return sessions.ErrNotAsked
 	}
 	return nil
 }
@@ -233,8 +231,8 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 		return err
 	}
 	text, err := words(ctx)
-	if errors.Is(err, ErrNoRecipient) {
-		return c.Hooks.ConfirmLeadAction(ctx, m, todo.N)
+	if errors.Is(err, crewctl.ErrNoRecipient) {
+		return c.confirmLeadAction(ctx, m, todo.N)
 	}
 	if err != nil {
 		return err
@@ -250,7 +248,7 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	v.NoteInput(input)
 	_, err = c.loop.Do(ctx, loop.Request{
 		Event: m.Event(sessions.ByShim, team.Delivered{Session: s.ID, Action: todo, Input: input}), Agent: m.Conf.Name,
-		Look: c.ClearTelling(m),
+		Look: c.clearTelling(m),
 	})
 	if loop.IsAnswer(err) {
 		return nil // the session is over; the next session receives the action

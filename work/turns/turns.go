@@ -1,12 +1,12 @@
 package turns
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/engine/loop"
+	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -16,11 +16,9 @@ type Controller struct {
 	loop *loop.Loop
 	*Conversations
 	sessions *sessions.Controller
+	crew     *crewctl.Controller // makes the prompts of the lead
 	opts     seam.Options
 	log      *slog.Logger
-
-	// Hooks are set before the loop runs.
-	Hooks Hooks
 
 	// Only the loop's goroutine reads or writes these.
 	participants map[string]*participant // by the agent's name
@@ -41,20 +39,11 @@ type Conversations struct {
 	index messageIndex // where in the journal the conversations are
 }
 
-// Hooks are what the crew's controller does for the lead's session.
-type Hooks struct {
-	// LeadPrompt returns the text of an action for the lead.
-	LeadPrompt func(ctx context.Context, todo channel.Action, atStart bool) (string, error)
-
-	// ConfirmLeadAction acknowledges an action for the lead that needed no text.
-	ConfirmLeadAction func(ctx context.Context, m *sessions.Slot, n uint64) error
-}
-
 // New makes the controller of the channels.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, crew *crewctl.Controller) *Controller {
 	return &Controller{
 		loop: l, Conversations: &Conversations{loop: l, log: opts.Log, index: messageIndex{making: make(chan struct{}, 1)}},
-		sessions: sessions, opts: opts, log: opts.Log, participants: map[string]*participant{},
+		sessions: sessions, crew: crew, opts: opts, log: opts.Log, participants: map[string]*participant{},
 		writers: map[string]*SessionWriter{}, waits: map[string]*actionWait{}, silences: map[channel.ChannelID]silence{},
 		probes: make(chan struct{}, probesMax),
 	}

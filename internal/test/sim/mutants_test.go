@@ -60,18 +60,18 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "a daemon continues after a shim has refused it",
-		file:   "work/sessions/adopt.go", old: "	c.loop.Fail(takenOver(err))\n	return true",
+		file:   "work/sessions/fence.go", old: "	c.loop.Fail(TakenOver(err))\n	return true",
 		new: "	return false",
 		pkg: "./app", run: "TestFenced",
 	},
 	{
 		breaks: "a session that was found running is started again",
-		file:   "work/sessions/adopt.go", old: "	return a.Found == seam.NeverStarted && a.Session.Phase == session.Open",
+		file:   "app/starts/adopt.go", old: "	return a.Found == seam.NeverStarted && a.Session.Phase == session.Open",
 		new: "	return a.Session.Phase == session.Open",
 	},
 	{
 		breaks: "a running session is treated as one that never started",
-		file:   "work/sessions/adopt.go", old: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != seam.NeverStarted }",
+		file:   "app/starts/adopt.go", old: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != seam.NeverStarted }",
 		new: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found == seam.Exited }",
 	},
 	{
@@ -86,7 +86,7 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "the file is not read again before a start",
-		file:   "work/sessions/start.go", old: "		if err := c.Hooks.LastLook(ctx, m); err != nil {\n			return\n		}\n",
+		file:   "app/starts/start.go", old: "		look = c.parts.Agents.LastLook(m)\n",
 		new: "",
 	},
 	{

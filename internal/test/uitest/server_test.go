@@ -111,11 +111,7 @@ func (s *Server) serve() {
 	})
 	must(err)
 	if s.Beside.Load() != nil {
-		e.Status.HostsBeside = func() view.HostsBeside {
-			beside := *s.Beside.Load()
-			beside.Waiting = slices.Clone(beside.Waiting)
-			return beside
-		}
+		e.Cluster.Given = &s.Beside
 	}
 	listener, err := server.Listen("127.0.0.1:0")
 	must(err)

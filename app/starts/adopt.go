@@ -1,14 +1,14 @@
-package sessions
+package starts
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
@@ -19,8 +19,8 @@ import (
 // Adoption is what the host reported about a session that may have been started.
 type Adoption struct {
 	Session team.Session
-	Agent   string // the agent's name; empty for a step's own session
-	m       *Slot  // the slot that the session runs in
+	Agent   string         // the agent's name; empty for a step's own session
+	m       *sessions.Slot // the slot that the session runs in
 	Proc    seam.Process
 	Found   seam.Found
 	Err     error
@@ -40,12 +40,12 @@ func (c *Controller) EachOpen(ask func(*Adoption)) []Adoption {
 	var open []Adoption
 	for _, name := range c.loop.State().Names() {
 		for _, s := range c.loop.State().Agents[name].Sessions() {
-			open = append(open, Adoption{Session: *s, Agent: name, m: c.Slots[name].At(s.Slot)})
+			open = append(open, Adoption{Session: *s, Agent: name, m: c.parts.Sessions.Slots[name].At(s.Slot)})
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.loop.State().Pool.Sessions)) {
 		s := c.loop.State().Pool.Sessions[key]
-		if m := c.Hooks.PoolSlot(s); m != nil {
+		if m := c.parts.Runs.PoolSlot(s); m != nil {
 			open = append(open, Adoption{Session: *s, m: m})
 		}
 	}
@@ -64,16 +64,16 @@ func (c *Controller) Resume(ctx context.Context, a Adoption) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(a.Err, new(*seam.Fenced)):
-		return takenOver(a.Err)
+		return sessions.TakenOver(a.Err)
 	case a.Err != nil, a.NeverBegan():
 		return nil //nolint:nilerr // PickUp asks again until the shim answers
 	}
 	what := a.becomes(true)
 	if ended, is := what.(team.SessionEnded); is {
-		what = c.Hooks.WithReport(c.loop.State(), a.Session, ended)
+		what = c.parts.Runs.WithReport(c.loop.State(), a.Session, ended)
 	}
 	if what != nil {
-		return c.TellSlot(ctx, a.m, what)
+		return c.parts.Sessions.TellSlot(ctx, a.m, what)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (c *Controller) PickUp(a Adoption) {
 	switch {
 	case a.Err != nil:
 		m.Begun(a.Session.ID, "start/"+a.Session.ID)
-		c.setSilent(a.Session.ID, a.Err)
+		c.parts.Sessions.SetSilent(a.Session.ID, a.Err)
 		c.log.Warn("a session was not adopted; Fairlead asks its shim again until it is, or is over", "session", a.Session.ID, "error",
 			a.Err)
 		c.loop.Go(func(ctx context.Context) { c.adopt(ctx, m, a.Session.ID, nil) })
@@ -94,17 +94,17 @@ func (c *Controller) PickUp(a Adoption) {
 		a.Close()
 	default:
 		m.Begun(a.Session.ID, "start/"+a.Session.ID)
-		c.SetProc(a.Session.ID, a.Proc)
-		c.listenAgain(a.Session.ID)
+		c.parts.Sessions.SetProc(a.Session.ID, a.Proc)
+		c.parts.Sessions.ListenAgain(a.Session.ID)
 		c.log.Info("session found", "session", a.Session.ID, "it", string(a.Found))
-		c.loop.Go(func(ctx context.Context) { c.Hooks.Follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
+		c.loop.Go(func(ctx context.Context) { c.follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
 	}
 }
 
 // adopt asks the host about a session until the outcome is known. Assuming that the session is dead
 // could start the agent twice. failed is why the process could not be started just now; nil if the
 // session was found open at the start of the daemon.
-func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error) {
+func (c *Controller) adopt(ctx context.Context, m *sessions.Slot, id string, failed error) {
 	warned := false
 	for again := loop.Retry(); ; {
 		a := Adoption{Agent: m.Conf.Name, m: m}
@@ -116,7 +116,7 @@ func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 				open, a.Session = true, *s
 			}
 		}); err != nil || !open {
-			c.setSilent(id, nil)
+			c.parts.Sessions.SetSilent(id, nil)
 			return
 		}
 		a.Proc, a.Found, a.Err = c.opts.Host.Adopt(ctx, id, epoch)
@@ -124,14 +124,14 @@ func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 		case ctx.Err() != nil:
 			a.Close()
 			return
-		case c.Fenced(a.Err):
+		case c.parts.Sessions.Fenced(a.Err):
 			return
 		case a.Err == nil:
-			c.setSilent(id, nil)
+			c.parts.Sessions.SetSilent(id, nil)
 			c.takeOver(ctx, m, a, failed)
 			return
 		}
-		c.setSilent(id, a.Err)
+		c.parts.Sessions.SetSilent(id, a.Err)
 		if !warned {
 			warned = true
 			c.log.Error("the outcome of a session is not known; Fairlead asks its shim until it answers", "session", id, "error", a.Err)
@@ -143,30 +143,30 @@ func (c *Controller) adopt(ctx context.Context, m *Slot, id string, failed error
 }
 
 // takeOver does for one session, while the loop runs, what Resume and PickUp do before it runs.
-func (c *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed error) {
+func (c *Controller) takeOver(ctx context.Context, m *sessions.Slot, a Adoption, failed error) {
 	atStart := failed == nil
 	if a.NeverBegan() {
 		a.Close()
 		if atStart {
-			c.StartSession(ctx, m, a.Session)
+			c.start(ctx, m, a.Session)
 			return
 		}
-		c.SessionEnded(ctx, m, team.SessionEnded{Session: a.Session.ID, Outcome: control.CannotStart, Why: failed.Error()}, ByShim)
+		c.cannotStart(ctx, m, a.Session, failed.Error())
 		return
 	}
 	follows := a.Follows()
 	if follows {
-		c.SetProc(a.Session.ID, a.Proc)
-		c.listenAgain(a.Session.ID)
+		c.parts.Sessions.SetProc(a.Session.ID, a.Proc)
+		c.parts.Sessions.ListenAgain(a.Session.ID)
 	}
 	what := a.becomes(atStart)
 	if ended, is := what.(team.SessionEnded); is {
-		if c.loop.View(ctx, func(t *team.Team) { what = c.Hooks.WithReport(t, a.Session, ended) }) != nil {
+		if c.loop.View(ctx, func(t *team.Team) { what = c.parts.Runs.WithReport(t, a.Session, ended) }) != nil {
 			return
 		}
 	}
 	if what != nil {
-		if _, err := c.SubmitOf(ctx, ByShim, m, what); err != nil {
+		if _, err := c.parts.Sessions.SubmitOf(ctx, sessions.ByShim, m, what); err != nil {
 			return
 		}
 	}
@@ -174,7 +174,7 @@ func (c *Controller) takeOver(ctx context.Context, m *Slot, a Adoption, failed e
 		a.Close()
 		return
 	}
-	c.Hooks.Follow(ctx, m, a.Session, a.Proc, atStart && a.Found != seam.Running)
+	c.follow(ctx, m, a.Session, a.Proc, atStart && a.Found != seam.Running)
 }
 
 // NeverBegan reports whether the session was opened and no process was ever started for it.
@@ -207,36 +207,4 @@ func (a *Adoption) Close() {
 	if a.Proc != nil {
 		_ = a.Proc.Close() // nothing was requested of it
 	}
-}
-
-// Fenced reports whether err says that another daemon has taken over the sessions. It stops the
-// loop in that case.
-func (c *Controller) Fenced(err error) bool {
-	if !errors.As(err, new(*seam.Fenced)) {
-		return false
-	}
-	c.loop.Fail(takenOver(err))
-	return true
-}
-
-func takenOver(err error) error {
-	return fmt.Errorf("another fairlead daemon has taken over the agents: %w; this daemon stops and no longer controls them", err)
-}
-
-// setSilent records why the shim of a session does not answer, or is not adopted. A nil err removes the record.
-func (c *Controller) setSilent(session string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil {
-		delete(c.silent, session)
-		return
-	}
-	c.silent[session] = err
-}
-
-// Silence is why a session's shim does not answer, or is not adopted (*seam.NotAdopted). It is nil for another one.
-func (c *Controller) Silence(session string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.silent[session]
 }
