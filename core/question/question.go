@@ -180,10 +180,12 @@ type Due struct{}
 func (in Ask) Subject() Subject {
 	return Subject{Event: Raised, Agent: in.Question.Agent, Session: in.Question.Session, Starts: true}
 }
-func (in Answer) Subject() Subject   { return Subject{Event: Replied, Entity: in.ID} }
-func (in Cover) Subject() Subject    { return Subject{Event: Ruled, Entity: in.ID} }
-func (in Hand) Subject() Subject     { return Subject{Event: Handed, Entity: in.ID} }
-func (in TakeBack) Subject() Subject { return Subject{Event: TakenBack, Entity: in.ID, Session: in.Session} }
+func (in Answer) Subject() Subject { return Subject{Event: Replied, Entity: in.ID} }
+func (in Cover) Subject() Subject  { return Subject{Event: Ruled, Entity: in.ID} }
+func (in Hand) Subject() Subject   { return Subject{Event: Handed, Entity: in.ID} }
+func (in TakeBack) Subject() Subject {
+	return Subject{Event: TakenBack, Entity: in.ID, Session: in.Session}
+}
 func (in Overtake) Subject() Subject { return Subject{Event: TakenBack, Agent: in.Agent} }
 func (in Revoke) Subject() Subject   { return Subject{Event: Revoked, Entity: in.ID} }
 func (Due) Subject() Subject         { return Subject{Event: TimeUp} }
