@@ -4,10 +4,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // Input is something that happened.
-type Input interface{ input() }
+type Input = change.Input[LeadEvent]
+
+// Subject is what an input is about: Entity is the id of a document. The lead is the only one.
+type Subject = change.Subject[LeadEvent]
 
 // Now is what a decision depends on besides the crew.
 type Now struct {
@@ -107,21 +112,30 @@ func (in Reported) OutOfRange() bool {
 // NoSeat is the seat of a line without a seat.
 const NoSeat = -1
 
-func (LeadConfigured) input() {}
-func (DaemonStarted) input()  {}
-func (SummonAsked) input()    {}
-func (WakeAsked) input()      {}
-func (LeadBegan) input()      {}
-func (LeadEnded) input()      {}
-func (LeadHeard) input()      {}
-func (LeadLost) input()       {}
-func (ActionReceived) input() {}
-func (Reported) input()       {}
-func (Registered) input()     {}
-func (Spoke) input()          {}
-func (Faulty) input()         {}
-func (Imported) input()       {}
-func (TimerFired) input()     {}
+// Subject of each input is what it is about.
+func (in LeadConfigured) Subject() Subject { return Subject{Event: Configured, Agent: in.Agent} }
+func (DaemonStarted) Subject() Subject     { return Subject{Event: Forgotten} }
+func (SummonAsked) Subject() Subject       { return Subject{Event: SummonBegins, Starts: true} }
+func (WakeAsked) Subject() Subject         { return Subject{Event: WakeBegins, Starts: true} }
+func (in LeadBegan) Subject() Subject      { return Subject{Event: Began, Session: in.Session} }
+func (in LeadEnded) Subject() Subject      { return Subject{Event: Ended, Session: in.Session} }
+func (in LeadHeard) Subject() Subject      { return Subject{Event: Heard, Session: in.Session} }
+func (in LeadLost) Subject() Subject       { return Subject{Event: Left, Session: in.Session} }
+func (ActionReceived) Subject() Subject    { return Subject{Event: Received} }
+func (in Reported) Subject() Subject { return Subject{Event: ReportedAll, Session: in.Session} }
+
+func (in Registered) Subject() Subject {
+	return Subject{Event: LeadEvent(RegisteredHere), Session: in.Session}
+}
+func (in Spoke) Subject() Subject { return Subject{Event: SpokeOn, Session: in.Session} }
+func (in Faulty) Subject() Subject {
+	return Subject{Event: Noticed, Agent: in.Agent, Session: in.Session}
+}
+
+func (in Imported) Subject() Subject {
+	return Subject{Event: LeadEvent(ImportedBare), Entity: string(in.ID)}
+}
+func (TimerFired) Subject() Subject { return Subject{Event: FellSilent} }
 
 // Passage is consecutive text of one speaker.
 type Passage struct{ Speaker, Text string }

@@ -54,13 +54,8 @@ func (d *decision) crew(in crew.Input) error {
 
 // mayLead refuses requests for a lead that cannot receive anything.
 func (d *decision) mayLead(in crew.Input) error {
-	var row string
-	switch in.(type) {
-	case crew.SummonAsked:
-		row = "P1"
-	case crew.WakeAsked:
-		row = "P8"
-	default:
+	about := in.Subject()
+	if !about.Starts {
 		return nil
 	}
 	name := d.team.Crew.Lead.Agent
@@ -80,7 +75,9 @@ func (d *decision) mayLead(in crew.Input) error {
 	default:
 		return nil
 	}
-	return &table.Refusal{Subject: name, Event: "lead_the_team", State: state, Row: row, Reason: reason}
+	return &table.Refusal{
+		Subject: name, Event: "lead_the_team", State: state, Row: crew.LeadTable[crew.Idle][about.Event].ID, Reason: reason,
+	}
 }
 
 // leadAgent returns the lead, if it exists.
@@ -209,19 +206,13 @@ func (d *decision) leadSeen(a *Agent, s *Session, adopted bool) error {
 // leadHeard makes the session of a marker the lead's session, if it is an ordinary one of the lead and no lead
 // session is open.
 func (d *decision) leadHeard(in crew.Input) error {
-	id := ""
-	switch in := in.(type) {
-	case crew.Reported:
-		id = in.Session
-	case crew.Registered:
-		id = in.Session
-	}
-	a := d.team.leadAgent()
-	if id == "" || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != id ||
+	about, a := in.Subject(), d.team.leadAgent()
+	marker := about.Event == crew.ReportedAll || about.Event == crew.LeadEvent(crew.RegisteredHere)
+	if !marker || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != about.Session ||
 		a.Session.Phase != session.Running {
 		return nil
 	}
-	return d.crew(crew.LeadHeard{Session: id, UUID: d.leadUUID(id)})
+	return d.crew(crew.LeadHeard{Session: about.Session, UUID: d.leadUUID(about.Session)})
 }
 
 // leadOver records how a session ended that led the crew. A withdrawn one may still begin.
