@@ -112,30 +112,24 @@ func (in Reported) OutOfRange() bool {
 // NoSeat is the seat of a line without a seat.
 const NoSeat = -1
 
+func ofSession(event LeadEvent, id string) Subject { return Subject{Event: event, Session: id} }
+
 // Subject of each input is what it is about.
 func (in LeadConfigured) Subject() Subject { return Subject{Event: Configured, Agent: in.Agent} }
 func (DaemonStarted) Subject() Subject     { return Subject{Event: Forgotten} }
 func (SummonAsked) Subject() Subject       { return Subject{Event: SummonBegins, Starts: true} }
 func (WakeAsked) Subject() Subject         { return Subject{Event: WakeBegins, Starts: true} }
-func (in LeadBegan) Subject() Subject      { return Subject{Event: Began, Session: in.Session} }
-func (in LeadEnded) Subject() Subject      { return Subject{Event: Ended, Session: in.Session} }
-func (in LeadHeard) Subject() Subject      { return Subject{Event: Heard, Session: in.Session} }
-func (in LeadLost) Subject() Subject       { return Subject{Event: Left, Session: in.Session} }
+func (in LeadBegan) Subject() Subject      { return ofSession(Began, in.Session) }
+func (in LeadEnded) Subject() Subject      { return ofSession(Ended, in.Session) }
+func (in LeadHeard) Subject() Subject      { return ofSession(Heard, in.Session) }
+func (in LeadLost) Subject() Subject       { return ofSession(Left, in.Session) }
 func (ActionReceived) Subject() Subject    { return Subject{Event: Received} }
-func (in Reported) Subject() Subject { return Subject{Event: ReportedAll, Session: in.Session} }
-
-func (in Registered) Subject() Subject {
-	return Subject{Event: LeadEvent(RegisteredHere), Session: in.Session}
-}
-func (in Spoke) Subject() Subject { return Subject{Event: SpokeOn, Session: in.Session} }
-func (in Faulty) Subject() Subject {
-	return Subject{Event: Noticed, Agent: in.Agent, Session: in.Session}
-}
-
-func (in Imported) Subject() Subject {
-	return Subject{Event: LeadEvent(ImportedBare), Entity: string(in.ID)}
-}
-func (TimerFired) Subject() Subject { return Subject{Event: FellSilent} }
+func (in Reported) Subject() Subject       { return ofSession(ReportedAll, in.Session) }
+func (in Registered) Subject() Subject     { return ofSession(NewRegistered, in.Session) }
+func (in Spoke) Subject() Subject          { return ofSession(SpokeOn, in.Session) }
+func (in Faulty) Subject() Subject         { return ofSession(Noticed, in.Session) }
+func (in Imported) Subject() Subject       { return Subject{Event: FileSeen, Entity: string(in.ID)} }
+func (TimerFired) Subject() Subject        { return Subject{Event: FellSilent} }
 
 // Passage is consecutive text of one speaker.
 type Passage struct{ Speaker, Text string }
