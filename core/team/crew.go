@@ -207,7 +207,7 @@ func (d *decision) leadSeen(a *Agent, s *Session, adopted bool) error {
 // session is open.
 func (d *decision) leadHeard(in crew.Input) error {
 	about, a := in.Subject(), d.team.leadAgent()
-	marker := about.Event == crew.ReportedAll || about.Event == crew.LeadEvent(crew.RegisteredHere)
+	marker := about.Event == crew.ReportedAll || about.Event == crew.NewRegistered
 	if !marker || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != about.Session ||
 		a.Session.Phase != session.Running {
 		return nil

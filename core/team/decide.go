@@ -136,7 +136,7 @@ func (d *decision) take(changes []change.Change) {
 // one decides an event about one agent.
 func (d *decision) one(member *Agent) error {
 	a := &d.agent
-	member.slotOf(sessionNamed(d.ev.What), a)
+	member.slotOf(d.ev.What, a)
 	switch what := d.ev.What.(type) {
 	case control.Commanded:
 		if a.Removed && what.Desired != control.WordPause {

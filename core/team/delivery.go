@@ -318,7 +318,7 @@ func (d *decision) channelSessionSeen(a *Agent, s *Session, input int64, adopted
 // delivered records that a running session has received a further action. An action during an answer
 // becomes part of what is answered.
 func (d *decision) delivered(a *Agent, what Delivered) error {
-	s, err := d.ours(a, session.ActionDelivered, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}
