@@ -199,7 +199,7 @@ func TestHoldOfThousands(t *testing.T) {
 			changes = append(changes, change.Change{
 				Machine: "control", Entity: "control/" + name, Row: "C16", From: "continuous", To: "backing_off",
 				Trigger: "failed_backing_off",
-				At:      at, Actor: sessions.ByShim, Body: &team.ControlSet{Value: v},
+				At:      at, Actor: sessions.ByShim, Body: &control.Body{Value: v},
 			})
 		}
 		if err := b.stop(); err != nil {

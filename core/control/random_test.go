@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -225,7 +226,7 @@ func (w *world) decide(in Input) {
 		return
 	}
 	for _, ch := range changes {
-		line, err := json.Marshal(ch.Value)
+		line, err := json.Marshal(bodyOf(ch).Value)
 		if err != nil {
 			w.t.Fatalf("cannot encode the change: %v", err)
 		}
@@ -237,24 +238,24 @@ func (w *world) decide(in Input) {
 }
 
 // judge checks one change against the specification.
-func (w *world) judge(was Value, ch Change, in Input) {
-	is := ch.Value
-	if ch.Open != "" {
+func (w *world) judge(was Value, ch change.Change, in Input) {
+	kind, is := Opens(ch), bodyOf(ch).Value
+	if kind != "" {
 		switch {
 		case w.open != "":
 			w.t.Fatalf("%s: a second session is opened", ch.Trigger)
 		case w.now.Held || w.now.Stopping || w.now.OverLimit != "":
 			w.t.Fatalf("%s: a session is opened during %+v", ch.Trigger, w.now)
-		case ch.Open == Program && is.State != Foreign:
+		case kind == Program && is.State != Foreign:
 			w.t.Fatalf("%s: a program is started for an agent that is not foreign", ch.Trigger)
-		case ch.Open != Program && (is.word() == WordPause || is.word() != is.Current()):
+		case kind != Program && (is.word() == WordPause || is.word() != is.Current()):
 			w.t.Fatalf("%s: a session is opened for %s, but the desired state is %s", ch.Trigger, is.Current(), is.word())
-		case ch.Open == Cleanup && is.word() == WordRunOnce, ch.Open == Work && is.word() == WordRunCleanup:
-			w.t.Fatalf("%s: %s is opened for %s", ch.Trigger, ch.Open, is.word())
+		case kind == Cleanup && is.word() == WordRunOnce, kind == Work && is.word() == WordRunCleanup:
+			w.t.Fatalf("%s: %s is opened for %s", ch.Trigger, kind, is.word())
 		}
-		w.open, w.ran = ch.Open, false
+		w.open, w.ran = kind, false
 	}
-	if ch.End != "" && w.open == "" {
+	if Ends(ch) && w.open == "" {
 		w.t.Fatalf("%s: no session is open that could be ended", ch.Trigger)
 	}
 	if is.Desired.N < was.Desired.N || (is.Desired.N == was.Desired.N && is.Desired != was.Desired) {
@@ -326,7 +327,7 @@ func (w *world) replay() {
 		if err := json.Unmarshal(line, &v); err != nil {
 			w.t.Fatal(err)
 		}
-		again.Apply(Change{Value: v})
+		again.Apply(change.Change{Body: &Body{Value: v}})
 	}
 	if diff := cmp.Diff(w.agent, again); diff != "" {
 		w.t.Fatalf("the replayed agent differs:\n%s", diff)

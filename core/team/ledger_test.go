@@ -66,7 +66,7 @@ func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 	name, slot, _ := strings.Cut(name, "/")
 	a := w.team.Agents[name]
 	switch s := ch.Body.(type) {
-	case *ControlSet:
+	case *control.Body:
 		l.desired(w, a, ch, what)
 	case *Session:
 		if a.Waits() && ch.Trigger == string(session.Opened) { // R1
@@ -88,7 +88,7 @@ func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 // desired checks changes of the desired state. Without a request, only a row with a reason may
 // change it, and a one-shot is not lost before a process began for it.
 func (l *ledger) desired(w *world, a *Agent, ch change.Change, what any) {
-	was, is := a.Control.Value, change.As[ControlSet](ch.Body).Value
+	was, is := a.Control.Value, change.As[control.Body](ch.Body).Value
 	if is.Desired.N == was.Desired.N {
 		if is.Desired != was.Desired {
 			w.t.Fatalf("%s: two desired states have the same number: %+v, %+v", ch.Trigger, was.Desired, is.Desired)

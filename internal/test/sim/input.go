@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -420,7 +421,7 @@ func (w *world) remember(ch change.Change) {
 	switch body := ch.Body.(type) {
 	case *crew.Body:
 		documentWorld{w}.noteDocument(body)
-	case *team.ControlSet:
+	case *control.Body:
 		w.noted[body.Value.Desired.Note] = true
 		w.noted[body.Seen], w.noted[body.Swapped] = true, true
 		if body.Overtaken != nil {
