@@ -110,15 +110,12 @@ func (t *Team) LeadAction(action channel.Action) (crew.Action, bool) {
 // IsLeadToken reports whether a token belongs to the lead's own actions and to no channel.
 func IsLeadToken(token channel.Token) bool { return token.Channel == "" }
 
-// leadDue is the event of a lead that has a pending action and no session. It comes from Next.
-type leadDue struct{}
-
 // nextOfLead returns the next event for the lead; nil: none.
 func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	lead, s := &t.Crew.Lead, a.Session
 	if s.IsLead() {
-		if s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && t.leadIdleReason(a, at) != (ending{}) {
-			return talkOver{}
+		if end := t.leadIdleReason(a, at); s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && end != (ending{}) {
+			return endSession{end}
 		}
 		return nil
 	}
@@ -129,7 +126,7 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	case a.Settings.Policy.Foreign: // the agent became foreign: Fairlead cannot start it any more
 		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Queue, ForLead):
-		return leadDue{}
+		return openLeadSession{}
 	case !may && !t.held() || t.Stopping:
 		return crew.LeadEnded{Session: lead.Session, Why: why}
 	}
@@ -289,12 +286,4 @@ func (t *Team) FindDocument(name string) (*crew.Document, error) {
 		}
 	}
 	return nil, &Unknown{What: ofTheTeam, Name: name, Known: known}
-}
-
-// idleReason returns why a session for channels is asked to end.
-func (t *Team) idleReason(a *Agent, at time.Time) ending {
-	if a.Session.IsLead() {
-		return cmp.Or(t.leadIdleReason(a, at), ending{reason: EndShutdown})
-	}
-	return ending{reason: EndIdle}
 }

@@ -89,7 +89,7 @@ func (t *Team) Decide(ev Event) ([]change.Change, error) {
 		d.stop(what)
 	default:
 		a, known := t.Agents[ev.Agent]
-		_, ofQueue := what.(slotDue)
+		_, ofQueue := what.(moveQueue)
 		switch {
 		case ev.Run != "":
 			err = d.run()
@@ -163,19 +163,17 @@ func (d *decision) one(member *Agent) error {
 		return d.endAsked(a)
 	case Delivered:
 		return d.delivered(a, what)
-	case talkDue:
+	case openChannelSession:
 		return d.openChannelSession(a)
-	case talkOver:
-		return d.endSession(a, d.team.idleReason(a, d.ev.At), false)
-	case leadDue:
+	case openLeadSession:
 		return d.lead(a)
-	case workDue:
+	case openDispatchSession:
 		return d.openDispatchSession(a, what)
-	case workOver:
+	case endSession:
 		return d.endSession(a, what.why, false)
 	case TimerFired:
 		return d.timer(a)
-	case slotDue:
+	case moveQueue:
 		return d.moveQueue(a)
 	default:
 		return d.ofSession(a)

@@ -11,13 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
-// Events that only come from Next: their effects depend on the state of the team.
-type (
-	stepDue  struct{ step workflow.StepID } // it may start, and has not requested a slot
-	endDue   struct{ step workflow.StepID } // its session must end
-	limitDue struct{ step workflow.StepID } // its session has reached a limit
-)
-
 // run decides an event about one run.
 func (d *decision) run() error {
 	id := d.ev.Run
@@ -44,11 +37,11 @@ func (d *decision) run() error {
 		return d.releaseRun(id, r, what)
 	case workflow.Input:
 		return d.runDecides(id, r, what)
-	case stepDue:
+	case beginStep:
 		return d.beginStep(id, what.step, false)
-	case endDue:
+	case endStep:
 		return d.endStep(id, r, what.step)
-	case limitDue:
+	case limitStep:
 		return d.limitStep(id, r, what.step)
 	case TimerFired:
 		return d.runTimer(id, r)
