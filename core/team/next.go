@@ -280,7 +280,7 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		if len(t.BlockedBy(id)) == 0 && !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
 			return beginStep{step}
 		}
-	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // actions outside of the team
+	case workflow.FindReport, workflow.EvaluateCondition, workflow.FindItems, workflow.AskForAnswer: // actions outside of the team
 	}
 	return nil
 }
