@@ -193,7 +193,7 @@ func TestHoldOfThousands(t *testing.T) {
 		at := time.Now().UTC()
 		for _, name := range names {
 			v := control.Value{
-				State: control.BackingOff, Desired: control.Desired{State: "continuous", N: 1}, Took: 1, Failures: 1,
+				State: control.BackingOff, Desired: control.Desired{State: "continuous", N: 1}, Acked: 1, Failures: 1,
 				RetryAt: at.Add(time.Hour), Stamp: at,
 			}
 			changes = append(changes, change.Change{

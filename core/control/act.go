@@ -41,11 +41,11 @@ func (c *Control) act(act Act, event Event, body *Body, in Input, now Now) {
 				State: WordPause, By: ByFairlead,
 				Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Desired.N + 1,
 			}
-			v.Took = v.Desired.N
+			v.Acked = v.Desired.N
 		}
 	case SpendDesired:
 		v.Desired = Desired{State: WordPause, By: ByFairlead, Note: cut(c.spendNote(event, v, in, now)), N: v.Desired.N + 1}
-		v.Took = v.Desired.N
+		v.Acked = v.Desired.N
 	case OpenSession, OpenCleanup:
 		c.open(v)
 	case OpenProgram:
@@ -84,10 +84,10 @@ func (c *Control) act(act Act, event Event, body *Body, in Input, now Now) {
 }
 
 func (c *Control) open(v *Value) {
-	if c.State != Foreign && v.Desired.N > c.Took {
+	if c.State != Foreign && v.Desired.N > c.Acked {
 		v.Failures = 0 // a newer desired state starts a new count
 	}
-	v.Took, v.Limit = v.Desired.N, ""
+	v.Acked, v.Limit = v.Desired.N, ""
 }
 
 // takeDesired sets the desired state. For a command to a foreign loop it also keeps the replaced
@@ -98,11 +98,11 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	switch in := in.(type) {
 	case FileRead:
 		v.Extra = in.Extra
-		if c.Desired.N != c.Took || in.Desired != c.Desired.State {
+		if c.Desired.N != c.Acked || in.Desired != c.Desired.State {
 			return
 		}
 		if c.State == Foreign && in.By == "agent" || c.State != Foreign && now.InSession {
-			v.Took = v.Desired.N // what the loop or the session says about its current work is not a new command: failures count on
+			v.Acked = v.Desired.N // what the loop or the session says about its current work is not a new command: failures count on
 		}
 	default:
 		if c.State == Foreign {
@@ -110,7 +110,7 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 			if replaced.N == 0 { // no desired state was ever set: the loop reads a pause
 				replaced = Desired{State: WordPause, N: 1}
 			}
-			if c.Desired.N > c.Took { // the loop may not have read the replaced one either
+			if c.Desired.N > c.Acked { // the loop may not have read the replaced one either
 				v.Before, v.Earlier = c.Before, c.Earlier
 			}
 			v.mayComeBack(replaced)
@@ -243,9 +243,9 @@ func (c *Control) countFailure(v *Value, ended Ended) {
 			return // ended by order: not a failure
 		}
 	}
-	if c.State != Foreign && c.Desired.N > c.Took {
+	if c.State != Foreign && c.Desired.N > c.Acked {
 		v.Failures = 0
-		v.Took = v.Desired.N
+		v.Acked = v.Desired.N
 	}
 	v.Failures++
 }
@@ -263,9 +263,9 @@ func takeReport(v *Value, in Input, now Now) {
 	}
 	couldRead := !file.Unwritten && !file.Swapped
 	if current := cut(file.Current); couldRead && current != v.Reported && current == v.word() {
-		v.Took = v.Desired.N
+		v.Acked = v.Desired.N
 	}
-	if v.Took == v.Desired.N {
+	if v.Acked == v.Desired.N {
 		v.Buried = 0
 	}
 	v.Reported, v.Extra = cut(file.Current), file.Extra

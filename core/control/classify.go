@@ -243,7 +243,7 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 		return one(CommandUnwritten)
 	}
 	ownEnd := in.Desired == WordPause && in.Current == WordPause && (c.Reported == WordRunOnce || c.Reported == WordRunCleanup)
-	if ownEnd && c.Wants() && c.Desired.N > c.Took {
+	if ownEnd && c.Wants() && c.Desired.N > c.Acked {
 		return one(CommandBuried)
 	}
 	if ownEnd && c.Wants() {
@@ -296,7 +296,7 @@ func (c *Control) unread(in FileRead, now Now) bool {
 		return true
 	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Desired.State):
 		return true
-	case c.Desired.N <= c.Took || !ends && !c.wroteBack(func(d *Desired) bool { return d.State == in.Desired }):
+	case c.Desired.N <= c.Acked || !ends && !c.wroteBack(func(d *Desired) bool { return d.State == in.Desired }):
 		return false
 	case current != c.Reported && current == c.word():
 		return false // it works on the newest
@@ -397,7 +397,7 @@ func (c *Control) ended(in Ended, now Now) Event {
 	if c.State == Foreign {
 		return ProgramEnded
 	}
-	isNewer := c.Desired.N > c.Took
+	isNewer := c.Desired.N > c.Acked
 	if c.word() == WordPause {
 		// The newest desired state applies as written.
 		return c.endedAtPause()

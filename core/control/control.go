@@ -46,7 +46,7 @@ type Policy struct {
 type Value struct {
 	State        State     `json:"state"`
 	Desired      Desired   `json:"desired"`
-	Took         uint64    `json:"took,omitempty"`          // number of the desired state that the current session follows
+	Acked        uint64    `json:"took,omitempty"`          // number of the desired state that the current session follows
 	Stamp        time.Time `json:"stamp,omitzero"`          // timestamp of the file; increases with every write
 	Failures     int       `json:"failures,omitempty"`      // consecutive failures
 	RetryAt      time.Time `json:"retry_at,omitzero"`       // end of the back-off
@@ -244,7 +244,7 @@ func (c *Control) Retry() time.Time {
 
 // begun reports whether a foreign loop has worked on the current one-shot.
 func (v *Value) begun() bool {
-	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Took
+	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Acked
 }
 
 // Overwritten reports whether a foreign loop keeps writing over an order, so that the order may never be read.
@@ -302,7 +302,7 @@ func (c *Control) take(event Event, in Input, now Now) (change.Change, error) {
 	if v.State != Foreign {
 		v.Reported, v.Before, v.Earlier, v.Buried = "", nil, nil, 0
 	} else if c.State != Foreign {
-		v.Took = 0 // the foreign loop has not started on any desired state
+		v.Acked = 0 // the foreign loop has not started on any desired state
 	}
 	if (c.State == BackingOff && v.State != BackingOff) || slices.Contains(rule.Do, OpenProgram) {
 		v.RetryAt = time.Time{}

@@ -160,7 +160,7 @@ func (w *world) end(how uint64) {
 		w.begin()
 	}
 	if (ended.Outcome == RateLimited || ended.Outcome == Anew) && w.open != Program {
-		w.spentOn[w.agent.Took]-- // after a rate limit the session counts as not done
+		w.spentOn[w.agent.Acked]-- // after a rate limit the session counts as not done
 	}
 	w.open, w.ran = "", false
 	w.decide(ended)
@@ -169,7 +169,7 @@ func (w *world) end(how uint64) {
 func (w *world) begin() {
 	w.ran = true
 	if w.open != Program {
-		w.spentOn[w.agent.Took]++
+		w.spentOn[w.agent.Acked]++
 	}
 }
 
@@ -281,9 +281,9 @@ func (w *world) judge(was Value, ch change.Change, in Input) {
 		w.t.Fatalf("%s: a desired state without an author: %+v", ch.Trigger, is.Desired)
 	case ch.Row == "C16" || ch.Row == "C17" || ch.Row == "F1": // these rows note a reason, whatever the desired state was
 	case ch.Row == "C8" || ch.Row == "C9" || ch.Row == "C20" || ch.Row == "C15":
-		if was.Desired.N > was.Took {
+		if was.Desired.N > was.Acked {
 			w.t.Fatalf("%s: desired state %d was overwritten at the end of a session for desired state %d: %+v", ch.Trigger, was.Desired.N,
-				was.Took, was.Desired)
+				was.Acked, was.Desired)
 		}
 	default:
 		w.t.Fatalf("%s: row %s overwrites the desired state", ch.Trigger, ch.Row)
@@ -299,8 +299,8 @@ func (w *world) check() {
 		w.t.Fatalf("%s, running %v, and the open session is %q", a.State, a.Running, w.open)
 	case a.UnderWay() && w.open == Program, a.Running && w.open != Program:
 		w.t.Fatalf("%s, running %v, and the open session is a %s", a.State, a.Running, w.open)
-	case a.Took > a.Desired.N:
-		w.t.Fatalf("a session follows desired state %d of only %d", a.Took, a.Desired.N)
+	case a.Acked > a.Desired.N:
+		w.t.Fatalf("a session follows desired state %d of only %d", a.Acked, a.Desired.N)
 	case a.State == BackingOff && a.RetryAt.IsZero():
 		w.t.Fatal("a back-off without an end")
 	case a.State == BackingOff && a.word() != WordContinuous:

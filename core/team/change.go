@@ -236,24 +236,24 @@ func (t *Team) useRun(forWhom Purpose, used Used) {
 
 func (a *Agent) setControl(ch change.Change, set *control.Body) {
 	a.Control.Apply(ch)
-	if set.Seen != "" && set.Seen != a.Seen {
-		a.remember(a.Seen)
-		a.Seen = set.Seen
+	if set.Seen != "" && set.Seen != a.LastForeign {
+		a.remember(a.LastForeign)
+		a.LastForeign = set.Seen
 	}
 	a.remember(set.Swapped)
 	if set.Sum != "" {
-		a.Sums = append(a.Sums, set.Sum) // appends copy, because a copy of the agent may share the old slice
-		a.Sums = a.Sums[max(0, len(a.Sums)-sumsMax):]
+		a.OwnSums = append(a.OwnSums, set.Sum) // appends copy, because a copy of the agent may share the old slice
+		a.OwnSums = a.OwnSums[max(0, len(a.OwnSums)-sumsMax):]
 	}
 }
 
 func (a *Agent) remember(ident string) {
-	if ident == "" || slices.Contains(a.Before, ident) {
+	if ident == "" || slices.Contains(a.EarlierForeign, ident) {
 		return
 	}
-	a.Before = append(a.Before[:len(a.Before):len(a.Before)], ident)
-	if len(a.Before) > seenMax {
-		a.Before = a.Before[len(a.Before)-seenMax:]
+	a.EarlierForeign = append(a.EarlierForeign[:len(a.EarlierForeign):len(a.EarlierForeign)], ident)
+	if len(a.EarlierForeign) > seenMax {
+		a.EarlierForeign = a.EarlierForeign[len(a.EarlierForeign)-seenMax:]
 	}
 }
 

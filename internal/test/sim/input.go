@@ -434,7 +434,7 @@ func (w *world) remember(ch change.Change) {
 		if _, known := w.openedAt[body.ID]; !known {
 			w.openedAt[body.ID] = time.Now()
 		}
-		w.desiredOf[body.ID] = w.truth.Agents[name].Control.Took
+		w.desiredOf[body.ID] = w.truth.Agents[name].Control.Acked
 	case *team.Used:
 		w.counted[body.Session] += body.Usage.InputTokens
 		day := name + " " + body.Usage.Day
